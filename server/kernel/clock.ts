@@ -1,0 +1,45 @@
+/** Milliseconds since the Unix epoch. */
+export type EpochMs = number
+
+/** The service's only source of time, so that a test can hold it still or move it. */
+export type Clock = {
+  now(): EpochMs
+}
+
+/**
+ * Wall time that never runs backwards. It follows the system's clock while that moves forward; when the system's clock
+ * is set back, this one goes on at half speed until the two meet, so that windows and expiries still pass.
+ *
+ * Decision: `notBefore`, the newest time that the store holds, carries that guarantee over a restart, unless it lies
+ * so far ahead (a machine that once booted in the wrong year) that following it would freeze expiries for days.
+ */
+export class SystemClock implements Clock {
+  static readonly aheadMsMax = 48 * 3_600_000
+  #last: EpochMs
+  #lastMonotonic = performance.now()
+
+  constructor(notBefore: EpochMs = 0) {
+    const wall = Date.now()
+    this.#last = notBefore > wall && notBefore - wall <= SystemClock.aheadMsMax ? notBefore : wall
+  }
+
+  now(): EpochMs {
+    const wall = Date.now()
+    if (wall >= this.#last) {
+      this.#last = wall
+      this.#lastMonotonic = performance.now()
+      return wall
+    }
+    const elapsed = Math.floor((performance.now() - this.#lastMonotonic) / 2)
+    if (elapsed >= 1) {
+      this.#last += elapsed
+      this.#lastMonotonic += elapsed * 2
+    }
+    return this.#last
+  }
+}
+
+/** ISO 8601 in UTC with milliseconds, the wire form of every time. */
+export function isoTime(at: EpochMs): string {
+  return new Date(at).toISOString()
+}

@@ -1,0 +1,86 @@
+/**
+ * The closed catalogue of what the service refuses or fails with: code → HTTP status and the `error` text of the body.
+ * Nothing else maps a condition to a status.
+ */
+export const errorCatalogue = {
+  BAD_REQUEST: { status: 400, error: 'Bad request' },
+  UNAUTHORIZED: { status: 401, error: 'Unauthorized' },
+  FORBIDDEN: { status: 403, error: 'Forbidden' },
+  ACCOUNT_BLOCKED: { status: 403, error: 'Forbidden' },
+  INSUFFICIENT_BALANCE: { status: 403, error: 'Insufficient balance' },
+  NOT_FOUND: { status: 404, error: 'Not found' },
+  METHOD_NOT_ALLOWED: { status: 405, error: 'Method not allowed' },
+  REQUEST_TIMEOUT: { status: 408, error: 'Request timeout' },
+  CONFLICT: { status: 409, error: 'Conflict' },
+  SESSION_EXPIRED: { status: 410, error: 'Session expired' },
+  PAYLOAD_TOO_LARGE: { status: 413, error: 'Payload too large' },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415, error: 'Unsupported media type' },
+  EXPECTATION_FAILED: { status: 417, error: 'Expectation failed' },
+  RATE_LIMIT_EXCEEDED: { status: 429, error: 'Rate limit exceeded' },
+  HEADERS_TOO_LARGE: { status: 431, error: 'Request header fields too large' },
+  INTERNAL_ERROR: { status: 500, error: 'Internal error' },
+  SERVICE_UNAVAILABLE: { status: 503, error: 'Service unavailable' },
+} as const satisfies Record<string, { status: number; error: string }>
+
+export type ErrorCode = keyof typeof errorCatalogue
+
+/** One thing that is wrong with a request: `path` names the field, for example `params.text`. */
+export type ErrorDetail = { path: string; message: string }
+
+/** The body of every error answer over REST. */
+export type ErrorBody = { error: string; message: string; statusCode: number; details?: ErrorDetail[] }
+
+type ErrandErrorOptions = {
+  details?: ErrorDetail[]
+  /** Seconds for the Retry-After header. */
+  retryAfterSeconds?: number
+  /** Methods for the Allow header. */
+  allow?: string
+  cause?: unknown
+}
+
+/** The one class that every expected refusal and every fault of the service is thrown as. */
+export class ErrandError extends Error {
+  override readonly name = 'ErrandError'
+  readonly code: ErrorCode
+  readonly details: ErrorDetail[] | undefined
+  readonly retryAfterSeconds: number | undefined
+  readonly allow: string | undefined
+
+  constructor(code: ErrorCode, message: string, options: ErrandErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.details = options.details
+    this.retryAfterSeconds = options.retryAfterSeconds
+    this.allow = options.allow
+  }
+
+  get status(): number {
+    return errorCatalogue[this.code].status
+  }
+}
+
+/** A refused request whose one wrong field is known. */
+export function badField(path: string, message: string): ErrandError {
+  return new ErrandError('BAD_REQUEST', path === '' ? message : `${path}: ${message}`, { details: [{ path, message }] })
+}
+
+/** Any thrown value as one of ours; what we did not foresee becomes INTERNAL_ERROR, whose text says nothing of it. */
+export function toErrandError(thrown: unknown): ErrandError {
+  if (thrown instanceof ErrandError) return thrown
+  return new ErrandError(
+    'INTERNAL_ERROR',
+    'The request could not be carried out. Quote the X-Request-Id header when you report it.',
+    {
+      cause: thrown,
+    },
+  )
+}
+
+/** The REST body of an error. */
+export function errorBody(error: ErrandError): ErrorBody {
+  const { status, error: title } = errorCatalogue[error.code]
+  const body: ErrorBody = { error: title, message: error.message, statusCode: status }
+  if (error.details) body.details = error.details
+  return body
+}

@@ -1,0 +1,43 @@
+import { randomFillSync } from 'node:crypto'
+
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
+const randomBytesPerId = 16
+const pool = Buffer.allocUnsafe(4096)
+let poolAt = pool.length
+
+export type IdPrefix = 'task' | 'txn' | 'user' | 'key' | 'pay' | 'req' | 'ses' | 'msg' | 'turn' | 'run' | 'con'
+
+/**
+ * A new identifier: `task_` and 26 characters, of which ten encode the time and sixteen are 80 random bits. Nobody can
+ * guess one, and rows made one after the other lie side by side in an index.
+ */
+export function newId(prefix: IdPrefix, now: number): string {
+  if (poolAt + randomBytesPerId > pool.length) {
+    randomFillSync(pool)
+    poolAt = 0
+  }
+  let id = `${prefix}_${encodeTime(now)}`
+  for (let digit = 0; digit < randomBytesPerId; digit++) id += alphabet[pool[poolAt++]! & 31]
+  return id
+}
+
+let encodedTime = -1
+let encodedText = ''
+
+function encodeTime(now: number): string {
+  if (now === encodedTime) return encodedText
+  let text = ''
+  let rest = now
+  for (let digit = 0; digit < 10; digit++) {
+    text = alphabet[rest % 32] + text
+    rest = Math.floor(rest / 32)
+  }
+  encodedTime = now
+  encodedText = text
+  return text
+}
+
+/** Whether the text has the form of an identifier of ours, so that a malformed one costs no look-up. */
+export function isId(prefix: IdPrefix, text: string): boolean {
+  return text.length === prefix.length + 27 && text.startsWith(`${prefix}_`) && /^[0-9a-z]+$/.test(text.slice(-26))
+}

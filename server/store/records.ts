@@ -1,0 +1,85 @@
+import type { EpochMs } from '../kernel/clock.ts'
+import type { Units } from '../kernel/money.ts'
+
+// The rows that the store hands out, in the words of the contract. Times are epoch milliseconds, money is units.
+
+export const taskStatuses = ['pending', 'processing', 'completed', 'failed'] as const
+export type TaskStatus = (typeof taskStatuses)[number]
+
+export type TaskFailure = { code: string; message: string; details: string }
+
+/** JSON text of at most `inlineBytes`; when larger, `text` is its preview and `payloadId` names the stored whole. */
+export type StoredJson = { text: string; payloadId: string | null }
+
+export type TaskRecord = {
+  seq: number
+  id: string
+  userId: string
+  agentId: string
+  endpointId: string
+  status: TaskStatus
+  attempt: number
+  cost: Units
+  request: StoredJson
+  response: StoredJson | null
+  error: TaskFailure | null
+  connectorIds: string[] | null
+  createdAt: EpochMs
+  startedAt: EpochMs | null
+  completedAt: EpochMs | null
+}
+
+export type TaskListItem = Pick<TaskRecord, 'id' | 'agentId' | 'status' | 'cost' | 'createdAt' | 'completedAt'>
+
+export const transactionTypes = ['credit', 'task_charge', 'task_refund', 'chat_charge', 'adjustment'] as const
+export type TransactionType = (typeof transactionTypes)[number]
+
+export type TransactionRecord = {
+  id: string
+  userId: string
+  type: TransactionType
+  amount: Units
+  balanceAfter: Units
+  taskId: string | null
+  sessionId: string | null
+  turnId: string | null
+  description: string
+  createdAt: EpochMs
+}
+
+export type AccountRecord = {
+  userId: string
+  email: string
+  balance: Units
+  held: Units
+  blockedUntil: EpochMs | null
+}
+
+export type UserRecord = { id: string; email: string; isAdmin: boolean; createdAt: EpochMs }
+
+export const scopes = ['read', 'execute', 'manage'] as const
+export type Scope = (typeof scopes)[number]
+
+export type KeyRecord = {
+  id: string
+  userId: string
+  name: string
+  hint: string
+  scopes: Scope[]
+  createdAt: EpochMs
+  expiresAt: EpochMs | null
+  revokedAt: EpochMs | null
+  lastUsedAt: EpochMs | null
+}
+
+/** What a key is checked against on every request. */
+export type KeyHolder = Pick<KeyRecord, 'id' | 'userId' | 'scopes' | 'expiresAt' | 'revokedAt'> & {
+  email: string
+  isAdmin: boolean
+}
+
+/**
+ * The user's executions inside the window that ends at `now`: how many, and when the oldest was accepted. With
+ * `limit` 0 nothing is counted.
+ */
+export type RateState = { limit: number; used: number; oldestAt: EpochMs | null; now: EpochMs }

@@ -1,0 +1,166 @@
+import { and, asc, desc, eq, sql, type SQL } from 'drizzle-orm'
+import type { Clock } from '../../kernel/clock.ts'
+import { newId } from '../../kernel/ids.ts'
+import type { AccountRecord, TransactionRecord, UserRecord } from '../records.ts'
+import type { CreateUser, Credit, CreditResult, ListTransactions } from '../store.ts'
+import type { Connection } from './database.ts'
+import type { Ledger } from './ledger.ts'
+import { accounts, counters, transactions, users } from './schema.ts'
+
+/** Users, their accounts and transactions. */
+export class AccountRows {
+  readonly #statements
+  readonly #clock: Clock
+  readonly #ledger: Ledger
+
+  constructor(connection: Connection, parts: { clock: Clock; ledger: Ledger }) {
+    this.#statements = prepare(connection)
+    this.#clock = parts.clock
+    this.#ledger = parts.ledger
+  }
+
+  createUser({
+    email,
+    passwordHash,
+    isAdmin,
+  }: CreateUser): { outcome: 'created'; userId: string } | { outcome: 'refused'; reason: 'email-taken' } {
+    if (this.findUser(email)) return { outcome: 'refused', reason: 'email-taken' }
+    const now = this.#clock.now()
+    const userId = newId('user', now)
+    this.#statements.insertUser.run({
+      id: userId,
+      email: email.toLowerCase(),
+      passwordHash,
+      isAdmin: isAdmin ? 1 : 0,
+      now,
+    })
+    this.#statements.insertAccount.run({ userId })
+    return { outcome: 'created', userId }
+  }
+
+  findUser(email: string): UserRecord | undefined {
+    const row = this.#statements.userByEmail.get({ email: email.toLowerCase() })
+    return row && { ...row, isAdmin: row.isAdmin === 1 }
+  }
+
+  listUsers(): (UserRecord & AccountRecord)[] {
+    return this.#statements.users.all().map((row) => ({ ...row, userId: row.id, isAdmin: row.isAdmin === 1 }))
+  }
+
+  getAccount(userId: string): AccountRecord | undefined {
+    return this.#statements.account.get({ userId })
+  }
+
+  credit({ userId, amount, description, idempotencyKey }: Credit): CreditResult {
+    const account = this.#ledger.account(userId)
+    if (!account) return { outcome: 'refused', reason: 'unknown-user' }
+    if (idempotencyKey !== null) {
+      const earlier = this.#statements.byIdempotencyKey.get({ userId, idempotencyKey })
+      if (earlier && earlier.amount !== amount) return { outcome: 'refused', reason: 'idempotency-conflict' }
+      if (earlier) return { outcome: 'replayed', transactionId: earlier.id, balance: earlier.balanceAfter }
+    }
+    if (account.balance + amount < account.held) return { outcome: 'refused', reason: 'balance' }
+    const type = amount < 0 ? 'adjustment' : 'credit'
+    const now = this.#clock.now()
+    const { id, balance } = this.#ledger.post({ userId, type, amount, description, idempotencyKey, now })
+    return { outcome: 'credited', transactionId: id, balance }
+  }
+
+  listTransactions(of: ListTransactions): { transactions: TransactionRecord[]; total: number } {
+    const { userId, type, taskId, limit, offset } = of
+    if (taskId !== undefined) {
+      // A task has at most a charge and a refund, so these are read whole.
+      const all = this.#statements.ofTask.all({ userId, taskId }).filter((row) => !type || row.type === type)
+      return { transactions: all.slice(offset, offset + limit), total: all.length }
+    }
+    const query = type === undefined ? this.#statements.transactions : this.#statements.transactionsOfType
+    const rows = query.all({ userId, type, limit, offset })
+    let total = 0
+    for (const counter of this.#statements.counters.all({ userId })) {
+      if (type === undefined || counter.part === type) total += counter.count
+    }
+    return { transactions: rows, total }
+  }
+}
+
+function prepare({ orm }: Connection) {
+  const userId = sql.placeholder('userId')
+  const columns = {
+    id: transactions.id,
+    userId: transactions.userId,
+    type: transactions.type,
+    amount: transactions.amount,
+    balanceAfter: transactions.balanceAfter,
+    taskId: transactions.taskId,
+    sessionId: transactions.sessionId,
+    turnId: transactions.turnId,
+    description: transactions.description,
+    createdAt: transactions.createdAt,
+  }
+  const ofUser = eq(transactions.userId, userId)
+  const newest = (where: SQL | undefined) =>
+    orm
+      .select(columns)
+      .from(transactions)
+      .where(where)
+      .orderBy(desc(transactions.seq))
+      .limit(sql.placeholder('limit'))
+      .offset(sql.placeholder('offset'))
+      .prepare()
+  const account = {
+    userId: accounts.userId,
+    email: users.email,
+    balance: accounts.balance,
+    held: accounts.held,
+    blockedUntil: accounts.blockedUntil,
+  }
+  const user = { id: users.id, email: users.email, isAdmin: users.isAdmin, createdAt: users.createdAt }
+  return {
+    insertUser: orm
+      .insert(users)
+      .values({
+        id: sql.placeholder('id'),
+        email: sql.placeholder('email'),
+        passwordHash: sql.placeholder('passwordHash'),
+        isAdmin: sql.placeholder('isAdmin'),
+        createdAt: sql.placeholder('now'),
+      })
+      .prepare(),
+    insertAccount: orm.insert(accounts).values({ userId, balance: 0, held: 0 }).prepare(),
+    userByEmail: orm
+      .select(user)
+      .from(users)
+      .where(eq(users.email, sql.placeholder('email')))
+      .prepare(),
+    users: orm
+      .select({ ...user, ...account })
+      .from(users)
+      .innerJoin(accounts, eq(accounts.userId, users.id))
+      .orderBy(asc(users.createdAt), asc(users.id))
+      .prepare(),
+    account: orm
+      .select(account)
+      .from(accounts)
+      .innerJoin(users, eq(users.id, accounts.userId))
+      .where(eq(accounts.userId, userId))
+      .prepare(),
+    byIdempotencyKey: orm
+      .select({ id: transactions.id, amount: transactions.amount, balanceAfter: transactions.balanceAfter })
+      .from(transactions)
+      .where(and(ofUser, eq(transactions.idempotencyKey, sql.placeholder('idempotencyKey'))))
+      .prepare(),
+    transactions: newest(ofUser),
+    transactionsOfType: newest(and(ofUser, eq(transactions.type, sql.placeholder('type')))),
+    ofTask: orm
+      .select(columns)
+      .from(transactions)
+      .where(and(ofUser, eq(transactions.taskId, sql.placeholder('taskId')), sql`task_id IS NOT NULL`))
+      .orderBy(desc(transactions.seq))
+      .prepare(),
+    counters: orm
+      .select({ part: counters.part, count: counters.count })
+      .from(counters)
+      .where(and(eq(counters.userId, userId), eq(counters.kind, 'transaction')))
+      .prepare(),
+  }
+}

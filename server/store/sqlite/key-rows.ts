@@ -1,0 +1,149 @@
+import type { Statement } from 'better-sqlite3'
+import { and, desc, eq, isNull, sql } from 'drizzle-orm'
+import type { Clock, EpochMs } from '../../kernel/clock.ts'
+import { newId } from '../../kernel/ids.ts'
+import type { KeyHolder, KeyRecord, Scope } from '../records.ts'
+import type { CreateKey, Page } from '../store.ts'
+import type { Connection } from './database.ts'
+import { apiKeys, users } from './schema.ts'
+
+const cachedKeysMax = 50_000
+
+/**
+ * API keys. What requests are checked against is cached while no other connection has committed (`data_version`) and
+ * none of our own commands has changed a key, so a revocation acts on the next request wherever it was made.
+ */
+export class KeyRows {
+  readonly #statements
+  readonly #dataVersion: Statement
+  readonly #clock: Clock
+  readonly #cache = new Map<string, KeyHolder>()
+  #cachedVersion: unknown
+
+  constructor(connection: Connection, clock: Clock) {
+    this.#statements = prepare(connection)
+    this.#dataVersion = connection.raw.prepare('PRAGMA data_version').pluck()
+    this.#clock = clock
+  }
+
+  find(tokenHash: string): KeyHolder | undefined {
+    const version = this.#dataVersion.get()
+    if (version !== this.#cachedVersion || this.#cache.size >= cachedKeysMax) {
+      this.#cache.clear()
+      this.#cachedVersion = version
+    }
+    const cached = this.#cache.get(tokenHash)
+    if (cached) return cached
+    const row = this.#statements.find.get({ tokenHash })
+    if (!row) return undefined
+    const holder = { ...row, scopes: row.scopes.split(',') as Scope[], isAdmin: row.isAdmin === 1 }
+    this.#cache.set(tokenHash, holder)
+    return holder
+  }
+
+  create(input: CreateKey): KeyRecord {
+    const now = this.#clock.now()
+    const id = newId('key', now)
+    this.#statements.insert.run({ ...input, id, scopes: input.scopes.join(','), now })
+    return keyRecord(this.#statements.get.get({ userId: input.userId, keyId: id })!)
+  }
+
+  get(of: { userId: string; keyId: string }): KeyRecord | undefined {
+    const row = this.#statements.get.get(of)
+    return row && keyRecord(row)
+  }
+
+  list({ userId, limit, offset }: Page & { userId: string }): { keys: KeyRecord[]; total: number } {
+    const rows = this.#statements.list.all({ userId, limit, offset })
+    return { keys: rows.map(keyRecord), total: this.#statements.count.get({ userId })!.total }
+  }
+
+  revoke(of: { userId: string; keyId: string }): boolean {
+    this.#cache.clear()
+    return this.#statements.revoke.run({ ...of, now: this.#clock.now() }).changes === 1
+  }
+
+  rotate(input: { userId: string; keyId: string; key: CreateKey; oldExpiresAt: EpochMs }): KeyRecord | undefined {
+    this.#cache.clear()
+    const { userId, keyId, oldExpiresAt } = input
+    if (this.#statements.expire.run({ userId, keyId, oldExpiresAt }).changes !== 1) return undefined
+    return this.create(input.key)
+  }
+
+  touch(uses: readonly { keyId: string; at: EpochMs }[]): void {
+    for (const use of uses) this.#statements.touch.run(use)
+  }
+}
+
+type KeyRow = typeof apiKeys.$inferSelect
+
+function keyRecord(row: KeyRow): KeyRecord {
+  const { tokenHash: _, scopes, ...key } = row
+  return { ...key, scopes: scopes.split(',') as Scope[] }
+}
+
+function prepare({ orm }: Connection) {
+  const userId = eq(apiKeys.userId, sql.placeholder('userId'))
+  const thisKey = and(eq(apiKeys.id, sql.placeholder('keyId')), userId)
+  return {
+    find: orm
+      .select({
+        id: apiKeys.id,
+        userId: apiKeys.userId,
+        scopes: apiKeys.scopes,
+        expiresAt: apiKeys.expiresAt,
+        revokedAt: apiKeys.revokedAt,
+        email: users.email,
+        isAdmin: users.isAdmin,
+      })
+      .from(apiKeys)
+      .innerJoin(users, eq(users.id, apiKeys.userId))
+      .where(eq(apiKeys.tokenHash, sql.placeholder('tokenHash')))
+      .prepare(),
+    insert: orm
+      .insert(apiKeys)
+      .values({
+        id: sql.placeholder('id'),
+        userId: sql.placeholder('userId'),
+        name: sql.placeholder('name'),
+        tokenHash: sql.placeholder('tokenHash'),
+        hint: sql.placeholder('hint'),
+        scopes: sql.placeholder('scopes'),
+        createdAt: sql.placeholder('now'),
+        expiresAt: sql.placeholder('expiresAt'),
+      })
+      .prepare(),
+    get: orm.select().from(apiKeys).where(thisKey).prepare(),
+    list: orm
+      .select()
+      .from(apiKeys)
+      .where(userId)
+      .orderBy(desc(apiKeys.createdAt), desc(apiKeys.id))
+      .limit(sql.placeholder('limit'))
+      .offset(sql.placeholder('offset'))
+      .prepare(),
+    count: orm
+      .select({ total: sql<number>`count(*)` })
+      .from(apiKeys)
+      .where(userId)
+      .prepare(),
+    revoke: orm
+      .update(apiKeys)
+      .set({ revokedAt: sql`${sql.placeholder('now')}` })
+      .where(and(thisKey, isNull(apiKeys.revokedAt)))
+      .prepare(),
+    // The overlap never lengthens the life of a key that was to end earlier.
+    expire: orm
+      .update(apiKeys)
+      .set({
+        expiresAt: sql`min(coalesce(${apiKeys.expiresAt}, ${sql.placeholder('oldExpiresAt')}), ${sql.placeholder('oldExpiresAt')})`,
+      })
+      .where(and(thisKey, isNull(apiKeys.revokedAt)))
+      .prepare(),
+    touch: orm
+      .update(apiKeys)
+      .set({ lastUsedAt: sql`${sql.placeholder('at')}` })
+      .where(eq(apiKeys.id, sql.placeholder('keyId')))
+      .prepare(),
+  }
+}

@@ -1,0 +1,80 @@
+import { eq, sql } from 'drizzle-orm'
+import { must } from '../../kernel/assert.ts'
+import type { EpochMs } from '../../kernel/clock.ts'
+import { newId } from '../../kernel/ids.ts'
+import type { Units } from '../../kernel/money.ts'
+import type { TransactionType } from '../records.ts'
+import type { Counters } from './counters.ts'
+import type { Connection } from './database.ts'
+import { accounts, transactions } from './schema.ts'
+
+type Posting = {
+  userId: string
+  type: TransactionType
+  amount: Units
+  taskId?: string
+  description: string
+  idempotencyKey?: string | null
+  now: EpochMs
+}
+
+/** The only writer of balances: each change of one is a transaction row in the same database transaction. */
+export class Ledger {
+  readonly #statements
+  readonly #counters: Counters
+
+  constructor(connection: Connection, counters: Counters) {
+    this.#statements = prepare(connection)
+    this.#counters = counters
+  }
+
+  account(userId: string) {
+    return this.#statements.account.get({ userId })
+  }
+
+  /** The balance's CHECK throws, and so undoes the command, if the amount would take it below what is held. */
+  post({ userId, type, amount, taskId, description, idempotencyKey, now }: Posting): { id: string; balance: Units } {
+    const { balance } = must(this.#statements.move.get({ userId, amount }), 'a transaction has an account')
+    const id = newId('txn', now)
+    this.#statements.insert.run({
+      id,
+      userId,
+      type,
+      amount,
+      balanceAfter: balance,
+      taskId: taskId ?? null,
+      description,
+      idempotencyKey: idempotencyKey ?? null,
+      now,
+    })
+    this.#counters.transaction(userId, type)
+    return { id, balance }
+  }
+}
+
+function prepare({ orm }: Connection) {
+  const byUser = eq(accounts.userId, sql.placeholder('userId'))
+  return {
+    account: orm.select().from(accounts).where(byUser).prepare(),
+    move: orm
+      .update(accounts)
+      .set({ balance: sql`${accounts.balance} + ${sql.placeholder('amount')}` })
+      .where(byUser)
+      .returning({ balance: accounts.balance })
+      .prepare(),
+    insert: orm
+      .insert(transactions)
+      .values({
+        id: sql.placeholder('id'),
+        userId: sql.placeholder('userId'),
+        type: sql.placeholder('type'),
+        amount: sql.placeholder('amount'),
+        balanceAfter: sql.placeholder('balanceAfter'),
+        taskId: sql.placeholder('taskId'),
+        description: sql.placeholder('description'),
+        idempotencyKey: sql.placeholder('idempotencyKey'),
+        createdAt: sql.placeholder('now'),
+      })
+      .prepare(),
+  }
+}

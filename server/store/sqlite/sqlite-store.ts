@@ -1,0 +1,154 @@
+import { Worker } from 'node:worker_threads'
+import type { Clock } from '../../kernel/clock.ts'
+import { siblingModule } from '../../kernel/sibling-module.ts'
+import type { LedgerReport, Store, StoreLimits } from '../store.ts'
+import { AbuseBlock } from './abuse-block.ts'
+import { AccountRows } from './account-rows.ts'
+import { Counters } from './counters.ts'
+import { lockDataDir, migrateSchema, openConnection, schemaState, StoreOpenError, type Connection } from './database.ts'
+import { GroupCommit } from './group-commit.ts'
+import { IdempotencyRows } from './idempotency-rows.ts'
+import { KeyRows } from './key-rows.ts'
+import { Ledger } from './ledger.ts'
+import { RateWindow } from './rate-window.ts'
+import { TaskCommands } from './task-commands.ts'
+import { TaskQueries } from './task-queries.ts'
+
+const purgeRowsMax = 500
+
+type SqliteStoreOptions = {
+  dataDir: string
+  limits: StoreLimits
+  /** Made when the newest time that the store holds is known, so that time does not run backwards over a restart. */
+  clock: (notBefore: number) => Clock
+  /** Called once when the store can no longer tell what the disk holds; the process must end. */
+  onFatal: (cause: unknown) => void
+}
+
+/** Opens the store as the server that owns the data directory: locks it and brings its schema up to date. */
+export function openSqliteStore(options: SqliteStoreOptions): Store {
+  const lock = lockDataDir(options.dataDir)
+  try {
+    // Waiting here would block every request; group commit waits without blocking.
+    const connection = openConnection(options.dataDir, 5)
+    migrateSchema(connection)
+    return composeStore(connection, options, lock.release)
+  } catch (error) {
+    lock.release()
+    throw error
+  }
+}
+
+/**
+ * Opens the store for a few short writes of the command line, beside a running server or without one. Only a server
+ * migrates, but a data directory that has no database yet gets one.
+ */
+export function openSqliteStoreBeside(options: SqliteStoreOptions): Store {
+  const { dataDir } = options
+  const lock = lockIfFree(dataDir)
+  try {
+    const connection = openConnection(dataDir, 5000)
+    const state = schemaState(connection.raw)
+    if (state === 'empty' && lock) migrateSchema(connection)
+    else if (state !== 'current') {
+      connection.raw.close()
+      throw new StoreOpenError(
+        'The database was written by an older version of Errand. Start `errand serve` once to migrate it.',
+      )
+    }
+    return composeStore(connection, options, () => {})
+  } finally {
+    lock?.release()
+  }
+}
+
+function lockIfFree(dataDir: string): { release: () => void } | undefined {
+  try {
+    return lockDataDir(dataDir)
+  } catch (error) {
+    if (error instanceof StoreOpenError) return undefined
+    throw error
+  }
+}
+
+function newestTime({ raw }: Connection): number {
+  const newest = raw
+    .prepare<[], number | null>(
+      `SELECT max(coalesce((SELECT created_at FROM transactions ORDER BY seq DESC LIMIT 1), 0),
+                  coalesce((SELECT max(created_at, coalesce(started_at, 0), coalesce(completed_at, 0))
+                            FROM tasks ORDER BY seq DESC LIMIT 1), 0))`,
+    )
+    .pluck()
+    .get()
+  return newest ?? 0
+}
+
+function composeStore(connection: Connection, options: SqliteStoreOptions, onClose: () => void): Store {
+  const { limits } = options
+  const clock = options.clock(newestTime(connection))
+  const counters = new Counters(connection)
+  const ledger = new Ledger(connection, counters)
+  const rateWindow = new RateWindow(connection, limits)
+  const abuseBlock = new AbuseBlock(connection, limits)
+  const idempotency = new IdempotencyRows(connection)
+  const accounts = new AccountRows(connection, { clock, ledger })
+  const keys = new KeyRows(connection, clock)
+  const queries = new TaskQueries(connection)
+  const commands = new TaskCommands(connection, {
+    clock,
+    limits,
+    ledger,
+    counters,
+    rateWindow,
+    abuseBlock,
+    idempotency,
+  })
+  const commit = new GroupCommit(connection.raw, counters, { onFatal: options.onFatal })
+  return {
+    admitTask: (input) => commit.run(() => commands.admit(input)),
+    claimTask: (taskId) => commit.run(() => commands.claim(taskId)),
+    completeTask: (input) => commit.run(() => commands.complete(input)),
+    failTask: (input) => commit.run(() => commands.fail(input)),
+    interruptTask: (input) => commit.run(() => commands.interrupt(input)),
+    queuedTasks: async (input) => queries.queued(input),
+    processingTasks: async (limit) => queries.processing(limit),
+    getTask: async (input) => queries.get(input),
+    listTasks: async (input) => queries.list(input),
+    findIdempotent: async (input) => idempotency.find(input, clock.now()),
+    readRate: async (userId) => rateWindow.read(userId, clock.now()),
+    hasPayload: async (payloadId) => queries.hasPayload(payloadId),
+    getAccount: async (userId) => accounts.getAccount(userId),
+    listTransactions: async (input) => accounts.listTransactions(input),
+    credit: (input) => commit.run(() => accounts.credit(input)),
+    verifyLedger: () => verifyInThread(options.dataDir),
+    createUser: (input) => commit.run(() => accounts.createUser(input)),
+    findUser: async (email) => accounts.findUser(email),
+    listUsers: async () => accounts.listUsers(),
+    unblock: (userId) => commit.run(() => abuseBlock.lift(userId, clock.now())),
+    createKey: (input) => commit.run(() => keys.create(input)),
+    findKey: async (tokenHash) => keys.find(tokenHash),
+    listKeys: async (input) => keys.list(input),
+    getKey: async (input) => keys.get(input),
+    revokeKey: (input) => commit.run(() => keys.revoke(input)),
+    rotateKey: (input) => commit.run(() => keys.rotate(input)),
+    touchKeys: (uses) => commit.run(() => keys.touch(uses)),
+    purgeExpired: () => commit.run(() => idempotency.purge(clock.now(), purgeRowsMax) === purgeRowsMax),
+    backup: async (file) => {
+      await connection.raw.backup(file)
+    },
+    close: async () => {
+      await commit.settled()
+      connection.raw.close()
+      onClose()
+    },
+  }
+}
+
+/** The whole ledger is read, so that happens in a thread of its own, on a connection of its own. */
+async function verifyInThread(dataDir: string): Promise<LedgerReport> {
+  const worker = new Worker(siblingModule(import.meta.url, 'verify-thread'), { workerData: { dataDir } })
+  return await new Promise<LedgerReport>((resolve, reject) => {
+    worker.once('message', resolve)
+    worker.once('error', reject)
+  })
+}

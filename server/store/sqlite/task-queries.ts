@@ -1,0 +1,126 @@
+import { and, asc, desc, eq, gt, isNull, sql, type SQL } from 'drizzle-orm'
+import { unionAll } from 'drizzle-orm/sqlite-core'
+import { taskStatuses, type TaskListItem, type TaskRecord, type TaskStatus } from '../records.ts'
+import type { ListTasks } from '../store.ts'
+import type { Connection } from './database.ts'
+import { counters, payloads, tasks } from './schema.ts'
+import { taskRecord } from './task-rows.ts'
+
+const listColumns = {
+  seq: tasks.seq,
+  id: tasks.id,
+  agentId: tasks.agentId,
+  status: tasks.status,
+  cost: tasks.cost,
+  createdAt: tasks.createdAt,
+  completedAt: tasks.completedAt,
+}
+
+/** The reads of tasks. Every one walks an index and stops at its limit, whatever the size of the table. */
+export class TaskQueries {
+  readonly #statements
+
+  constructor(connection: Connection) {
+    this.#statements = prepare(connection)
+  }
+
+  get(of: { userId: string; taskId: string }): TaskRecord | undefined {
+    const row = this.#statements.get.get(of)
+    return row && taskRecord(row)
+  }
+
+  queued(of: { afterSeq: number; limit: number }): { seq: number; id: string }[] {
+    return this.#statements.queued.all(of)
+  }
+
+  processing(limit: number): { id: string; endpointId: string; attempt: number }[] {
+    return this.#statements.processing.all({ limit })
+  }
+
+  hasPayload(id: string): boolean {
+    return this.#statements.payload.get({ id }) !== undefined
+  }
+
+  list({ userId, status, agentId, limit, offset }: ListTasks): { tasks: TaskListItem[]; total: number } {
+    const { list } = this.#statements
+    const query = agentId ? (status ? list.byAgentAndStatus : list.byAgent) : status ? list.byStatus : list.all
+    const rows = query.all({ userId, status, agentId, limit, offset })
+    return { tasks: rows.map(({ seq: _, ...item }) => item), total: this.#total({ userId, status, agentId }) }
+  }
+
+  #total(of: { userId: string; status: TaskStatus | undefined; agentId: string | undefined }): number {
+    let total = 0
+    for (const counter of this.#statements.counters.all({ userId: of.userId })) {
+      if (of.status !== undefined && counter.status !== of.status) continue
+      if (of.agentId !== undefined && counter.part !== of.agentId) continue
+      total += counter.count
+    }
+    return total
+  }
+}
+
+function prepare({ orm }: Connection) {
+  const userId = eq(tasks.userId, sql.placeholder('userId'))
+  const agentId = eq(tasks.agentId, sql.placeholder('agentId'))
+  const status = eq(tasks.status, sql.placeholder('status'))
+  const limit = sql.placeholder('limit')
+  const offset = sql.placeholder('offset')
+  const newest = (where: SQL | undefined) =>
+    orm
+      .select(listColumns)
+      .from(tasks)
+      .where(where)
+      .orderBy(desc(tasks.createdAt), desc(tasks.seq))
+      .limit(limit)
+      .offset(offset)
+      .prepare()
+  // The index of an agent's tasks leads with the status. Each status is read in order and the four are merged; with
+  // one query over all statuses SQLite would sort every task of the agent.
+  const [pending, processing, completed, failed] = taskStatuses.map((value) =>
+    orm
+      .select(listColumns)
+      .from(tasks)
+      .where(and(userId, agentId, eq(tasks.status, sql.raw(`'${value}'`)))),
+  )
+  return {
+    get: orm
+      .select()
+      .from(tasks)
+      .where(and(eq(tasks.id, sql.placeholder('taskId')), userId))
+      .prepare(),
+    // A partial index is used only when its condition stands in the query, without parameters.
+    queued: orm
+      .select({ seq: tasks.seq, id: tasks.id })
+      .from(tasks)
+      .where(and(isNull(tasks.completedAt), eq(tasks.queued, 1), gt(tasks.seq, sql.placeholder('afterSeq'))))
+      .orderBy(asc(tasks.seq))
+      .limit(limit)
+      .prepare(),
+    processing: orm
+      .select({ id: tasks.id, endpointId: tasks.endpointId, attempt: tasks.attempt })
+      .from(tasks)
+      .where(and(isNull(tasks.completedAt), eq(tasks.queued, 0)))
+      .limit(limit)
+      .prepare(),
+    payload: orm
+      .select({ id: payloads.id })
+      .from(payloads)
+      .where(eq(payloads.id, sql.placeholder('id')))
+      .prepare(),
+    list: {
+      all: newest(userId),
+      byStatus: newest(and(userId, status)),
+      byAgentAndStatus: newest(and(userId, agentId, status)),
+      byAgent: unionAll(pending!, processing!, completed!, failed!)
+        .orderBy(sql`created_at DESC`, sql`seq DESC`)
+        .limit(limit)
+        .offset(offset)
+        .prepare(),
+    },
+    counters: orm
+      .select({ part: counters.part, status: counters.status, count: counters.count })
+      .from(counters)
+      .where(and(eq(counters.userId, sql.placeholder('userId')), eq(counters.kind, 'task')))
+      .prepare(),
+  }
+}

@@ -1,0 +1,144 @@
+import type { EpochMs } from '../kernel/clock.ts'
+import type { Units } from '../kernel/money.ts'
+import type {
+  AccountRecord,
+  KeyHolder,
+  KeyRecord,
+  RateState,
+  StoredJson,
+  TaskFailure,
+  TaskListItem,
+  TaskRecord,
+  TaskStatus,
+  TransactionRecord,
+  TransactionType,
+  UserRecord,
+} from './records.ts'
+
+// The store port. Each method is one atomic business command or one read. A command's promise resolves only when its
+// outcome is durable, refusals included; expected refusals are values, only faults throw (SERVICE_UNAVAILABLE when the
+// outcome of a write is unknown or the disk refuses it, and then nothing was charged).
+
+/** The limits that the store's own transactions enforce; 0 switches a count off. */
+export type StoreLimits = {
+  executionsPerMinute: number
+  abuseFailures: number
+  abuseWindowSeconds: number
+  abuseBlockSeconds: number
+  abuseBlockMaxSeconds: number
+}
+
+export type Page = { limit: number; offset: number }
+
+/** `key` identifies the request for its user; `bodyHash` tells whether a second one asks for the same. */
+export type Idempotency = { key: string; bodyHash: string }
+
+export type AdmitTask = {
+  taskId: string
+  userId: string
+  agentId: string
+  endpointId: string
+  cost: Units
+  request: StoredJson
+  connectorIds: string[] | null
+  idempotency: Idempotency | null
+}
+
+export type AdmitTaskResult =
+  | { outcome: 'accepted'; seq: number; rate: RateState }
+  | { outcome: 'replayed'; taskId: string; rate: RateState }
+  | { outcome: 'refused'; reason: 'idempotency-conflict'; rate: RateState }
+  | { outcome: 'refused'; reason: 'blocked'; until: EpochMs; failures: number; rate: RateState }
+  | { outcome: 'refused'; reason: 'rate'; rate: RateState }
+  | { outcome: 'refused'; reason: 'balance'; balance: Units; held: Units; required: Units; rate: RateState }
+
+/** Names one attempt of a task: a write of any other attempt than the latest affects nothing. */
+export type AttemptRef = { taskId: string; attempt: number }
+
+export type Interruption = AttemptRef & { error: TaskFailure; retries: number }
+
+export type ListTasks = Page & { userId: string; status?: TaskStatus; agentId?: string }
+export type ListTransactions = Page & { userId: string; type?: TransactionType; taskId?: string }
+
+export type CreateUser = { email: string; passwordHash: string | null; isAdmin: boolean }
+export type Credit = { userId: string; amount: Units; description: string; idempotencyKey: string | null }
+export type CreditResult =
+  | { outcome: 'credited' | 'replayed'; transactionId: string; balance: Units }
+  | { outcome: 'refused'; reason: 'unknown-user' | 'idempotency-conflict' | 'balance' }
+
+export type CreateKey = Pick<KeyRecord, 'userId' | 'name' | 'hint' | 'scopes' | 'expiresAt'> & { tokenHash: string }
+
+export type LedgerDifference = {
+  userId: string | null
+  taskId?: string
+  what: string
+  expected: string
+  actual: string
+}
+export type LedgerReport = { ok: boolean; accounts: number; transactions: number; differences: LedgerDifference[] }
+
+export type Store = {
+  // Tasks
+  /** Idempotency, block, rate, balance; then charge, ledger row, task row and idempotency row, all in one transaction. */
+  admitTask(input: AdmitTask): Promise<AdmitTaskResult>
+  /** Moves a queued task to processing under a new attempt; undefined when it is no longer queued. */
+  claimTask(taskId: string): Promise<TaskRecord | undefined>
+  /** False when the attempt is stale. */
+  completeTask(input: AttemptRef & { response: StoredJson }): Promise<boolean>
+  /** Terminal state, refund and the count toward the abuse block in one transaction; false when the attempt is stale. */
+  failTask(input: AttemptRef & { error: TaskFailure; countsAsAbuse: boolean }): Promise<boolean>
+  /** Queues the task again while `attempt` leaves a retry, else fails and refunds it. */
+  interruptTask(input: Interruption): Promise<'requeued' | 'failed' | 'stale'>
+  /** Queued tasks in order of admission, after `afterSeq`. */
+  queuedTasks(input: { afterSeq: number; limit: number }): Promise<{ seq: number; id: string }[]>
+  /** Tasks that a run was at work on, queued ones left out: what a new process finds after a crash. */
+  processingTasks(limit: number): Promise<{ id: string; endpointId: string; attempt: number }[]>
+  getTask(input: { userId: string; taskId: string }): Promise<TaskRecord | undefined>
+  listTasks(input: ListTasks): Promise<{ tasks: TaskListItem[]; total: number }>
+  findIdempotent(input: {
+    userId: string
+    operation: string
+    key: string
+  }): Promise<{ bodyHash: string; resourceId: string } | undefined>
+  readRate(userId: string): Promise<RateState>
+  hasPayload(payloadId: string): Promise<boolean>
+
+  // Money
+  getAccount(userId: string): Promise<AccountRecord | undefined>
+  listTransactions(input: ListTransactions): Promise<{ transactions: TransactionRecord[]; total: number }>
+  /** Adds to a balance, or with a negative amount takes from it (`adjustment`), never below what is held. */
+  credit(input: Credit): Promise<CreditResult>
+  verifyLedger(): Promise<LedgerReport>
+
+  // People and keys
+  createUser(
+    input: CreateUser,
+  ): Promise<{ outcome: 'created'; userId: string } | { outcome: 'refused'; reason: 'email-taken' }>
+  findUser(email: string): Promise<UserRecord | undefined>
+  listUsers(): Promise<(UserRecord & AccountRecord)[]>
+  /** Lifts an abuse block and forgets the failures that led to it; false when the user was not blocked. */
+  unblock(userId: string): Promise<boolean>
+  createKey(input: CreateKey): Promise<KeyRecord>
+  /** By the SHA-256 of the token, in hex. Never older than the last commit of any process. */
+  findKey(tokenHash: string): Promise<KeyHolder | undefined>
+  listKeys(input: Page & { userId: string }): Promise<{ keys: KeyRecord[]; total: number }>
+  getKey(input: { userId: string; keyId: string }): Promise<KeyRecord | undefined>
+  /** Ends a key now, or at `at` when that is later (the overlap of a rotation); false when it is unknown or revoked. */
+  revokeKey(input: { userId: string; keyId: string }): Promise<boolean>
+  /** A new key with the old one's name and scopes; the old one expires at `oldExpiresAt`. */
+  rotateKey(input: {
+    userId: string
+    keyId: string
+    key: CreateKey
+    oldExpiresAt: EpochMs
+  }): Promise<KeyRecord | undefined>
+  /** Records when keys were last used; losing a batch loses nothing but that. */
+  touchKeys(uses: readonly { keyId: string; at: EpochMs }[]): Promise<void>
+
+  // Upkeep
+  /** Deletes what has passed its time, a bounded number of rows; true when there may be more. */
+  purgeExpired(): Promise<boolean>
+  /** A consistent copy of the database in a new file, while writes go on. */
+  backup(file: string): Promise<void>
+  close(): Promise<void>
+}
