@@ -48,7 +48,7 @@ export type AdmitTaskResult =
   | { outcome: 'accepted'; seq: number; rate: RateState }
   | { outcome: 'replayed'; taskId: string; rate: RateState }
   | { outcome: 'refused'; reason: 'idempotency-conflict'; rate: RateState }
-  | { outcome: 'refused'; reason: 'blocked'; until: EpochMs; failures: number; rate: RateState }
+  | { outcome: 'refused'; reason: 'blocked'; until: EpochMs; rate: RateState }
   | { outcome: 'refused'; reason: 'rate'; rate: RateState }
   | { outcome: 'refused'; reason: 'balance'; balance: Units; held: Units; required: Units; rate: RateState }
 
@@ -81,6 +81,10 @@ export type Store = {
   // Tasks
   /** Idempotency, block, rate, balance; then charge, ledger row, task row and idempotency row, all in one transaction. */
   admitTask(input: AdmitTask): Promise<AdmitTaskResult>
+  /** What `admitTask` would answer other than `accepted`, without writing anything; undefined when nothing stands against it. */
+  foreseeAdmission(
+    input: Omit<AdmitTask, 'request'>,
+  ): Promise<Exclude<AdmitTaskResult, { outcome: 'accepted' }> | undefined>
   /** Moves a queued task to processing under a new attempt; undefined when it is no longer queued. */
   claimTask(taskId: string): Promise<TaskRecord | undefined>
   /** False when the attempt is stale. */

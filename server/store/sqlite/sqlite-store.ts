@@ -96,7 +96,6 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
   const queries = new TaskQueries(connection)
   const commands = new TaskCommands(connection, {
     clock,
-    limits,
     ledger,
     counters,
     rateWindow,
@@ -106,6 +105,7 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
   const commit = new GroupCommit(connection.raw, counters, { onFatal: options.onFatal })
   return {
     admitTask: (input) => commit.run(() => commands.admit(input)),
+    foreseeAdmission: async (input) => commands.foresee(input),
     claimTask: (taskId) => commit.run(() => commands.claim(taskId)),
     completeTask: (input) => commit.run(() => commands.complete(input)),
     failTask: (input) => commit.run(() => commands.fail(input)),

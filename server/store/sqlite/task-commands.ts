@@ -2,7 +2,7 @@ import { and, eq, sql } from 'drizzle-orm'
 import type { Clock } from '../../kernel/clock.ts'
 import { must } from '../../kernel/assert.ts'
 import type { RateState, StoredJson, TaskFailure, TaskRecord } from '../records.ts'
-import type { AdmitTask, AdmitTaskResult, AttemptRef, Interruption, StoreLimits } from '../store.ts'
+import type { AdmitTask, AdmitTaskResult, AttemptRef, Interruption } from '../store.ts'
 import type { AbuseBlock } from './abuse-block.ts'
 import type { Counters } from './counters.ts'
 import type { Connection } from './database.ts'
@@ -14,13 +14,14 @@ import { taskRecord } from './task-rows.ts'
 
 type Parts = {
   clock: Clock
-  limits: StoreLimits
   ledger: Ledger
   counters: Counters
   rateWindow: RateWindow
   abuseBlock: AbuseBlock
   idempotency: IdempotencyRows
 }
+
+type NotAccepted = Exclude<AdmitTaskResult, { outcome: 'accepted' }>
 
 const operation = 'createTask'
 
@@ -35,34 +36,11 @@ export class TaskCommands {
   }
 
   admit(input: AdmitTask): AdmitTaskResult {
-    const { abuseBlock, clock, counters, idempotency, ledger, limits, rateWindow } = this.#parts
+    const { clock, counters, idempotency, ledger } = this.#parts
     const { taskId, userId, agentId, endpointId, cost, request } = input
     const now = clock.now()
-    if (input.idempotency) {
-      const earlier = idempotency.find({ userId, operation, key: input.idempotency.key }, now)
-      if (earlier) {
-        const rate = rateWindow.read(userId, now)
-        return earlier.bodyHash === input.idempotency.bodyHash
-          ? { outcome: 'replayed', taskId: earlier.resourceId, rate }
-          : { outcome: 'refused', reason: 'idempotency-conflict', rate }
-      }
-    }
-    const account = must(ledger.account(userId), 'an authenticated user has an account')
-    const rate = rateWindow.read(userId, now)
-    if (account.blockedUntil !== null && account.blockedUntil > now) {
-      return {
-        outcome: 'refused',
-        reason: 'blocked',
-        until: account.blockedUntil,
-        failures: limits.abuseFailures,
-        rate,
-      }
-    }
-    if (rate.limit > 0 && rate.used >= rate.limit) return { outcome: 'refused', reason: 'rate', rate }
-    if (account.balance - account.held < cost) {
-      const { balance, held } = account
-      return { outcome: 'refused', reason: 'balance', balance, held, required: cost, rate }
-    }
+    const { against, rate } = this.#judge(input, now)
+    if (against) return against
     ledger.post({ userId, type: 'task_charge', amount: -cost, taskId, description: `Task ${endpointId}`, now })
     const { lastInsertRowid } = this.#statements.insert.run({
       id: taskId,
@@ -79,6 +57,35 @@ export class TaskCommands {
     counters.task(userId, agentId, 'pending', 1)
     if (input.idempotency) idempotency.insert({ userId, operation, ...input.idempotency, resourceId: taskId }, now)
     return { outcome: 'accepted', seq: Number(lastInsertRowid), rate: withOneMore(rate, now) }
+  }
+
+  /** What `admit` would answer other than `accepted`; writes nothing. */
+  foresee(input: Omit<AdmitTask, 'request'>): NotAccepted | undefined {
+    return this.#judge(input, this.#parts.clock.now()).against
+  }
+
+  #judge(input: Omit<AdmitTask, 'request'>, now: number): { against?: NotAccepted; rate: RateState } {
+    const { idempotency, ledger, rateWindow } = this.#parts
+    const { cost, userId } = input
+    const rate = rateWindow.read(userId, now)
+    if (input.idempotency) {
+      const earlier = idempotency.find({ userId, operation, key: input.idempotency.key }, now)
+      if (earlier?.bodyHash === input.idempotency.bodyHash) {
+        return { rate, against: { outcome: 'replayed', taskId: earlier.resourceId, rate } }
+      }
+      if (earlier) return { rate, against: { outcome: 'refused', reason: 'idempotency-conflict', rate } }
+    }
+    const { balance, blockedUntil, held } = must(ledger.account(userId), 'an authenticated user has an account')
+    if (blockedUntil !== null && blockedUntil > now) {
+      return { rate, against: { outcome: 'refused', reason: 'blocked', until: blockedUntil, rate } }
+    }
+    if (rate.limit > 0 && rate.used >= rate.limit) {
+      return { rate, against: { outcome: 'refused', reason: 'rate', rate } }
+    }
+    if (balance - held < cost) {
+      return { rate, against: { outcome: 'refused', reason: 'balance', balance, held, required: cost, rate } }
+    }
+    return { rate }
   }
 
   claim(taskId: string): TaskRecord | undefined {

@@ -1,0 +1,41 @@
+import { z, type ZodType } from 'zod'
+import { badField } from '../server/kernel/errors.ts'
+
+/** The fields that a query string may set, and whether the schema takes a number there. */
+export type QueryFields = ReadonlyMap<string, 'text' | 'number'>
+
+const decimalNumber = /^-?(?:0|[1-9]\d{0,15})(?:\.\d{1,15})?$/
+
+export function queryFields(input: ZodType | undefined): QueryFields {
+  const object = input && unwrap(input)
+  const fields = new Map<string, 'text' | 'number'>()
+  if (!(object instanceof z.ZodObject)) return fields
+  for (const [name, field] of Object.entries(object.shape)) {
+    fields.set(name, unwrap(field as ZodType) instanceof z.ZodNumber ? 'number' : 'text')
+  }
+  return fields
+}
+
+function unwrap(schema: ZodType): ZodType {
+  let inner: unknown = schema
+  while (inner instanceof z.ZodOptional || inner instanceof z.ZodDefault || inner instanceof z.ZodNullable) {
+    inner = inner.unwrap()
+  }
+  return inner as ZodType
+}
+
+/**
+ * The input that a query string stands for. Numbers are decimal digits only (`0x10` and `1e1` stay text, which the
+ * schema refuses); a repeated key is refused, since nobody can say which value was meant; unknown keys are left out.
+ */
+export function readQuery(query: string, fields: QueryFields): Record<string, unknown> {
+  const input: Record<string, unknown> = {}
+  if (query === '') return input
+  for (const [name, value] of new URLSearchParams(query)) {
+    const kind = fields.get(name)
+    if (kind === undefined) continue
+    if (Object.hasOwn(input, name)) throw badField(name, 'Is given more than once')
+    input[name] = kind === 'number' && decimalNumber.test(value) ? Number(value) : value
+  }
+  return input
+}

@@ -1,0 +1,79 @@
+import type { AnyProcedure } from '@trpc/server'
+import type { ZodType } from 'zod'
+import { decodeSegment } from '../server/http/request-url.ts'
+import { assert } from '../server/kernel/assert.ts'
+import { badField } from '../server/kernel/errors.ts'
+import { rootRouter } from '../server/rpc/root-router.ts'
+import type { ProcedureMeta } from '../server/rpc/trpc.ts'
+import { queryFields, type QueryFields } from './query-input.ts'
+
+export type RestRoute = {
+  method: string
+  segments: readonly string[]
+  /** `tasks.create` */
+  procedurePath: string
+  type: 'query' | 'mutation'
+  isIdempotent: boolean
+  hasBody: boolean
+  query: QueryFields
+}
+
+type Match = { route: RestRoute; pathInput: Record<string, string> } | { allow: string } | undefined
+
+/** The REST routes, read off the procedures' own `openapi` meta, so that no path is written twice. */
+export class RestRoutes {
+  readonly #routes: readonly RestRoute[] = Object.entries(
+    rootRouter._def.procedures as unknown as Record<string, AnyProcedure>,
+  ).flatMap(([procedurePath, procedure]) => toRoute(procedurePath, procedure))
+
+  /** Undefined for an unknown path; the allowed methods when only the method is wrong. Throws 400 for a broken path. */
+  match(method: string, path: string): Match {
+    const segments = path.split('/')
+    const allowed: string[] = []
+    for (const route of this.#routes) {
+      if (!fits(route.segments, segments)) continue
+      if (route.method === method) return { route, pathInput: readPath(route, segments) }
+      allowed.push(...(route.method === 'GET' ? ['GET', 'HEAD'] : [route.method]))
+    }
+    return allowed.length > 0 ? { allow: [...allowed, 'OPTIONS'].join(', ') } : undefined
+  }
+}
+
+function fits(route: readonly string[], segments: readonly string[]): boolean {
+  if (route.length !== segments.length) return false
+  return route.every((part, index) => (part.startsWith('{') ? segments[index] !== '' : part === segments[index]))
+}
+
+function readPath(route: RestRoute, segments: readonly string[]): Record<string, string> {
+  const input: Record<string, string> = {}
+  for (const [index, part] of route.segments.entries()) {
+    if (!part.startsWith('{')) continue
+    const name = part.slice(1, -1)
+    const value = decodeSegment(segments[index]!)
+    if (value === undefined) throw badField(name, 'The percent-encoding of the path is broken')
+    input[name] = value
+  }
+  return input
+}
+
+function toRoute(procedurePath: string, procedure: AnyProcedure): RestRoute[] {
+  const { type, meta, inputs } = procedure._def as unknown as {
+    type: string
+    meta: ProcedureMeta | undefined
+    inputs: readonly ZodType[]
+  }
+  if (!meta?.openapi) return []
+  assert(type === 'query' || type === 'mutation', 'a REST operation is a query or a mutation')
+  const { method, path } = meta.openapi
+  return [
+    {
+      method,
+      segments: path.split('/'),
+      procedurePath,
+      type,
+      isIdempotent: meta.isIdempotent === true,
+      hasBody: method === 'POST' || method === 'PATCH',
+      query: queryFields(inputs[0]),
+    },
+  ]
+}

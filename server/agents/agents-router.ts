@@ -1,0 +1,92 @@
+import { z } from 'zod'
+import { ErrandError } from '../kernel/errors.ts'
+import { formatUsd } from '../kernel/money.ts'
+import { procedureFor, router } from '../rpc/trpc.ts'
+import { pageInput, pageOutput, resourceId, usd } from '../rpc/wire-types.ts'
+import { isVisibleTo, type Agent as CatalogueAgent } from './catalogue.ts'
+
+const Endpoint = z
+  .object({
+    id: z.string().describe('`<agentId>.<name>`'),
+    name: z.string(),
+    description: z.string(),
+    priceUsd: usd,
+    timeoutSeconds: z.number(),
+    params: z.record(z.string(), z.unknown()).describe('JSON Schema of the params'),
+  })
+  .meta({ id: 'Endpoint' })
+
+const Agent = z
+  .object({
+    id: z.string(),
+    kind: z.enum(['code']),
+    name: z.string(),
+    description: z.string(),
+    endpoints: z.array(Endpoint),
+  })
+  .meta({ id: 'Agent' })
+type Agent = z.output<typeof Agent>
+
+const tags = ['Agents']
+
+export const agentsRouter = router({
+  list: procedureFor('read')
+    .meta({
+      openapi: {
+        method: 'GET',
+        path: '/api/agents',
+        operationId: 'listAgents',
+        tags,
+        summary: 'List the agents that the caller may run',
+        protect: true,
+        successDescription: 'One page of agents with their endpoints, schemas and prices.',
+        errorResponses: { 400: 'A parameter is invalid.' },
+      },
+    })
+    .input(z.object(pageInput))
+    .output(z.object({ agents: z.array(Agent), ...pageOutput }))
+    .query(({ ctx, input }) => {
+      const { limit, offset } = input
+      const visible = ctx.services.catalogue.agents.filter((agent) => isVisibleTo(agent, ctx.caller.email))
+      return { agents: visible.slice(offset, offset + limit).map(toAgent), total: visible.length, limit, offset }
+    }),
+
+  get: procedureFor('read')
+    .meta({
+      openapi: {
+        method: 'GET',
+        path: '/api/agents/{agentId}',
+        operationId: 'getAgent',
+        tags,
+        summary: 'Get an agent',
+        protect: true,
+        successDescription: 'The agent with its endpoints, schemas and prices.',
+        errorResponses: { 400: 'A parameter is invalid.', 404: 'The agent was not found.' },
+      },
+    })
+    .input(z.object({ agentId: resourceId }))
+    .output(Agent)
+    .query(({ ctx, input }) => {
+      const agent = ctx.services.catalogue.agent(input.agentId)
+      // Decision: reading an agent that is not for the caller answers as one that does not exist; running it is 403.
+      if (!agent || !isVisibleTo(agent, ctx.caller.email)) throw new ErrandError('NOT_FOUND', 'Agent not found')
+      return toAgent(agent)
+    }),
+})
+
+function toAgent({ id, kind, name, description, endpoints }: CatalogueAgent): Agent {
+  return {
+    id,
+    kind,
+    name,
+    description,
+    endpoints: endpoints.map((endpoint) => ({
+      id: endpoint.id,
+      name: endpoint.name,
+      description: endpoint.description,
+      priceUsd: formatUsd(endpoint.price),
+      timeoutSeconds: endpoint.timeoutMs / 1000,
+      params: endpoint.paramsJsonSchema,
+    })),
+  }
+}

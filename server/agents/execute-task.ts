@@ -1,0 +1,33 @@
+import type { Catalogue } from './catalogue.ts'
+import type { AgentLog } from './define-config.ts'
+import { describeThrown, encodeResult, type RunOutcome, type TaskRequest } from './run-outcome.ts'
+
+type ExecuteTask = {
+  catalogue: Catalogue
+  request: TaskRequest
+  signal: AbortSignal
+  log: AgentLog
+  resultBytesMax: number
+}
+
+/** Runs an endpoint in this thread. Never throws; whatever the agent does becomes an outcome. */
+export async function executeTask({
+  catalogue,
+  request,
+  signal,
+  log,
+  resultBytesMax,
+}: ExecuteTask): Promise<RunOutcome> {
+  const { endpointId, taskId, userId } = request
+  const endpoint = catalogue.endpoint(endpointId)
+  if (!endpoint) {
+    const message = `The endpoint ${endpointId} is not in the configuration.`
+    return { kind: 'failed', error: { code: 'AGENT_UNAVAILABLE', message, details: '' } }
+  }
+  try {
+    const params = (await endpoint.params.parseAsync(JSON.parse(request.params))) as Record<string, unknown>
+    return encodeResult(await endpoint.run({ params, userId, taskId, signal, log }), resultBytesMax)
+  } catch (thrown) {
+    return { kind: 'failed', error: describeThrown(thrown) }
+  }
+}

@@ -1,0 +1,26 @@
+import type { AgentHost, AgentLogLine } from './agent-port.ts'
+import type { Catalogue } from './catalogue.ts'
+import { executeTask } from './execute-task.ts'
+import type { RunOutcome } from './run-outcome.ts'
+
+type InlineHostOptions = { catalogue: Catalogue; resultBytesMax: number; onLog: (line: AgentLogLine) => void }
+
+/**
+ * Runs agents in the caller's thread, for a process that embeds the service with a configuration in memory. An agent
+ * that blocks blocks everything, and one that exits ends the process: a server uses agent threads.
+ */
+export function createInlineHost({ catalogue, resultBytesMax, onLog }: InlineHostOptions): AgentHost {
+  return {
+    ready: async () => {},
+    runTask: (request, signal) => {
+      const { taskId } = request
+      const log = (message: string, fields?: Record<string, unknown>) =>
+        onLog({ taskId, message, ...(fields && { fields }) })
+      const aborted = new Promise<RunOutcome>((resolve) => {
+        signal.addEventListener('abort', () => resolve(signal.reason as RunOutcome), { once: true })
+      })
+      return Promise.race([aborted, executeTask({ catalogue, request, signal, log, resultBytesMax })])
+    },
+    close: async () => {},
+  }
+}

@@ -1,0 +1,42 @@
+import { z } from 'zod'
+import type { ErrorDetail } from '../kernel/errors.ts'
+import type { JsonSchema, ParamsSchema } from './define-config.ts'
+
+/** The JSON Schema that clients are shown; defaults are optional in it, as they are in a request. */
+export function toJsonSchema(schema: ParamsSchema): JsonSchema {
+  if (!isZodSchema(schema)) return schema
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
+  return rest
+}
+
+/** One validator for both forms. Throws when a JSON Schema uses what cannot be checked. */
+export function toZodSchema(schema: ParamsSchema): z.ZodType {
+  return isZodSchema(schema) ? schema : z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0])
+}
+
+function isZodSchema(schema: ParamsSchema): schema is z.ZodType {
+  return typeof schema === 'object' && schema !== null && '_zod' in schema
+}
+
+/** A Zod issue's path as clients write it: `params.rows[2].name`. */
+export function issuePath(prefix: string, path: readonly PropertyKey[]): string {
+  let text = prefix
+  for (const key of path) {
+    if (typeof key === 'number') text += `[${key}]`
+    else text += text === '' ? String(key) : `.${String(key)}`
+  }
+  return text
+}
+
+const detailsMax = 20
+
+/** The details of a 400 body; an unknown key is named as the field that is wrong. */
+export function issueDetails(prefix: string, issues: readonly z.core.$ZodIssue[]): ErrorDetail[] {
+  return issues
+    .slice(0, detailsMax)
+    .flatMap((issue) =>
+      issue.code === 'unrecognized_keys'
+        ? issue.keys.map((key) => ({ path: issuePath(prefix, [...issue.path, key]), message: 'Unknown field' }))
+        : [{ path: issuePath(prefix, issue.path), message: issue.message }],
+    )
+}

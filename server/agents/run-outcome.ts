@@ -1,0 +1,64 @@
+import type { TaskFailure } from '../store/records.ts'
+
+/** How a run ended. `interrupted` is no fault of the agent's: the run may be repeated, and does not count as a failure. */
+export type RunOutcome =
+  | { kind: 'completed'; json: string }
+  | { kind: 'failed'; error: TaskFailure }
+  | { kind: 'interrupted'; message: string }
+
+/** What an agent is told of the task that it runs; `params` is the submitted JSON text. */
+export type TaskRequest = { endpointId: string; taskId: string; userId: string; params: string }
+
+const textCharsMax = 2000
+
+/** The error object of a task for whatever an agent threw. Its stack stays here: it speaks of the operator's files. */
+export function describeThrown(thrown: unknown): TaskFailure {
+  try {
+    if (thrown instanceof Error) {
+      const cause = thrown.cause instanceof Error ? thrown.cause.message : ''
+      return {
+        code: 'AGENT_ERROR',
+        message: clip(String(thrown.message)) || 'The agent failed without a message.',
+        details: clip(cause ? `${thrown.name}, caused by: ${cause}` : String(thrown.name)),
+      }
+    }
+    return { code: 'AGENT_ERROR', message: clip(`The agent threw ${describeValue(thrown)}`), details: typeof thrown }
+  } catch {
+    return { code: 'AGENT_ERROR', message: 'The agent threw a value that cannot be described.', details: '' }
+  }
+}
+
+function describeValue(value: unknown): string {
+  return typeof value === 'object' && value !== null ? (JSON.stringify(value) ?? 'an object') : String(value)
+}
+
+function clip(text: string): string {
+  return text.length <= textCharsMax ? text.toWellFormed() : `${text.slice(0, textCharsMax).toWellFormed()}…`
+}
+
+/** A result as the JSON text of the task's response: an object or a string as it is, anything else under `result`. */
+export function encodeResult(value: unknown, bytesMax: number): RunOutcome {
+  const isPlain = typeof value === 'string' || (typeof value === 'object' && value !== null && !Array.isArray(value))
+  let json: string | undefined
+  try {
+    json = JSON.stringify(isPlain ? value : { result: value ?? null })
+  } catch (error) {
+    // The engine cannot build a string of over half a gigabyte.
+    if (error instanceof RangeError && /string length/i.test(error.message)) return tooLarge(bytesMax)
+    return failed('AGENT_OUTPUT_INVALID', 'The agent returned a value that cannot be written as JSON.', error)
+  }
+  if (json === undefined) {
+    return failed('AGENT_OUTPUT_INVALID', 'The agent returned a value that JSON leaves out, such as a function.', null)
+  }
+  // A toJSON method may have made anything of the object.
+  if (!json.startsWith('{') && !json.startsWith('"')) json = `{"result":${json}}`
+  return Buffer.byteLength(json) > bytesMax ? tooLarge(bytesMax) : { kind: 'completed', json }
+}
+
+function tooLarge(bytesMax: number): RunOutcome {
+  return failed('AGENT_OUTPUT_TOO_LARGE', `The agent returned more than the allowed ${bytesMax} bytes of JSON.`, null)
+}
+
+function failed(code: string, message: string, thrown: unknown): RunOutcome {
+  return { kind: 'failed', error: { code, message, details: thrown === null ? '' : describeThrown(thrown).message } }
+}

@@ -1,0 +1,166 @@
+import { Worker } from 'node:worker_threads'
+import { siblingModule } from '../kernel/sibling-module.ts'
+import type { RunOutcome, TaskRequest } from './run-outcome.ts'
+import type { ThreadHostOptions } from './thread-host.ts'
+import { pulseAt, pulseBytes, type FromThread, type ThreadData, type ToThread } from './thread-protocol.ts'
+
+type OnOutcome = (outcome: RunOutcome | 'not-begun') => void
+type ThreadEvents = { onReady: () => void; onRetire: () => void; onEnd: (reason: string) => void }
+
+const answersWithinMs = 2000
+const onTimeWithinMs = 450
+const lateLoad = 1_000_000
+
+/**
+ * One agent thread, seen from the host:
+ *
+ *   starting ──ready──▶ open ──▶ retiring ──▶ ended
+ *                        └──error, exit, end()──▶
+ */
+export class AgentThread {
+  readonly #worker: Worker
+  readonly #pulse: Int32Array
+  readonly #runs = new Map<number, OnOutcome>()
+  readonly #options: ThreadHostOptions
+  readonly #events: ThreadEvents
+  #state: 'starting' | 'open' | 'retiring' | 'ended' = 'starting'
+  #lastRun = 0
+  #outbox: ToThread[] = []
+  #beatsSeen = 0
+  #beatSeenAt = performance.now()
+
+  constructor(options: ThreadHostOptions, events: ThreadEvents) {
+    this.#options = options
+    this.#events = events
+    const pulse = new SharedArrayBuffer(pulseBytes)
+    this.#pulse = new Int32Array(pulse)
+    const workerData: ThreadData = {
+      configFile: options.configFile,
+      resultBytesMax: options.resultBytesMax,
+      pulse,
+    }
+    this.#worker = new Worker(siblingModule(import.meta.url, 'agent-thread'), {
+      workerData,
+      env: options.env,
+      name: 'agents',
+      resourceLimits: { maxOldGenerationSizeMb: options.memoryMb },
+    })
+    this.#worker.on('message', (messages: FromThread[]) => this.#received(messages))
+    this.#worker.on('error', (error) => this.#ended(error.message))
+    this.#worker.on('exit', () => this.#ended('it exited'))
+  }
+
+  /** Whether the thread takes new runs. */
+  get isOpen(): boolean {
+    return this.#state === 'open' && this.answers
+  }
+
+  get isRetiring(): boolean {
+    return this.#state === 'retiring'
+  }
+
+  get answers(): boolean {
+    return performance.now() - this.#beatSeenAt < answersWithinMs
+  }
+
+  /** For choosing a thread: its runs, and far more when it is late by a beat or two, so that one on time is taken. */
+  get load(): number {
+    const isLate = performance.now() - this.#beatSeenAt > onTimeWithinMs
+    return this.#runs.size + (isLate ? lateLoad : 0)
+  }
+
+  /** Compares the thread's beats with those seen before; called at every beat of the host. */
+  look(): void {
+    const beats = Atomics.load(this.#pulse, pulseAt.beats)
+    if (beats === this.#beatsSeen) return
+    this.#beatsSeen = beats
+    this.#beatSeenAt = performance.now()
+  }
+
+  /** Hands a run over; `onOutcome` is called once, unless the run is aborted before. */
+  send(request: TaskRequest, onOutcome: OnOutcome): number {
+    const run = ++this.#lastRun
+    this.#runs.set(run, onOutcome)
+    this.#post({ type: 'run', run, request })
+    return run
+  }
+
+  abort(run: number, overstayMs: number): void {
+    if (!this.#runs.has(run)) return
+    this.#runs.set(run, () => {})
+    this.#post({ type: 'abort', run })
+    setTimeout(() => {
+      if (!this.#runs.has(run)) return
+      this.#runs.delete(run)
+      this.#retire()
+    }, overstayMs).unref()
+  }
+
+  forget(run: number): void {
+    this.#runs.delete(run)
+  }
+
+  async end(reason = 'it was stopped'): Promise<void> {
+    this.#ended(reason)
+    await this.#worker.terminate()
+  }
+
+  #post(message: ToThread): void {
+    this.#outbox.push(message)
+    if (this.#outbox.length > 1) return
+    setImmediate(() => {
+      const messages = this.#outbox
+      this.#outbox = []
+      if (this.#state !== 'ended') this.#worker.postMessage(messages)
+    })
+  }
+
+  #received(messages: readonly FromThread[]): void {
+    this.#beatSeenAt = performance.now()
+    for (const message of messages) {
+      if (message.type === 'ready') {
+        if (this.#state === 'starting') this.#state = 'open'
+        this.#events.onReady()
+      } else if (message.type === 'unusable') {
+        void this.end(message.message)
+      } else if (message.type === 'log') {
+        this.#options.onLog(message)
+      } else {
+        const onOutcome = this.#runs.get(message.run)
+        this.#runs.delete(message.run)
+        onOutcome?.(message.outcome)
+        if (this.#state === 'retiring') this.#retire()
+      }
+    }
+  }
+
+  /** Takes no new runs, and ends once the last of the present ones has. */
+  #retire(): void {
+    if (this.#state === 'open') {
+      this.#state = 'retiring'
+      this.#events.onRetire()
+    }
+    if (this.#runs.size === 0) void this.end('an agent went on long after its time was up')
+  }
+
+  #ended(reason: string): void {
+    if (this.#state === 'ended') return
+    this.#state = 'ended'
+    this.#events.onEnd(reason)
+    const begun = Atomics.load(this.#pulse, pulseAt.started)
+    const runs = [...this.#runs]
+    this.#runs.clear()
+    const isOnly = runs.filter(([run]) => run <= begun).length === 1
+    for (const [run, onOutcome] of runs) onOutcome(run > begun ? 'not-begun' : outcomeOfEnd(reason, isOnly))
+  }
+}
+
+/** Of several runs nobody can tell which one ended the thread; a single one did it itself. */
+function outcomeOfEnd(reason: string, isOnly: boolean): RunOutcome {
+  const outOfMemory = /memory/i.test(reason)
+  if (isOnly && outOfMemory) {
+    const message = 'The agent used more memory than its thread is allowed.'
+    return { kind: 'failed', error: { code: 'AGENT_ERROR', message, details: '' } }
+  }
+  return { kind: 'interrupted', message: `The thread that the agent ran in ended: ${reason}` }
+}

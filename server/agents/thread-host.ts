@@ -1,0 +1,143 @@
+import type { AgentHost, AgentLogLine } from './agent-port.ts'
+import { AgentThread } from './thread-handle.ts'
+import type { RunOutcome, TaskRequest } from './run-outcome.ts'
+import { beatMs } from './thread-protocol.ts'
+
+export type ThreadHostOptions = {
+  configFile: string
+  threads: number
+  memoryMb: number
+  resultBytesMax: number
+  /** The environment that agents see; the service's own secrets are not in it. */
+  env: NodeJS.ProcessEnv
+  onLog: (line: AgentLogLine) => void
+  onWarning: (message: string) => void
+}
+
+type Waiting = { request: TaskRequest; signal: AbortSignal; resolve: (outcome: RunOutcome) => void }
+
+const restartMsMin = 100
+const restartMsMax = 5000
+/** An aborted run that goes on this long costs its thread: it takes no new run and ends when its others have. */
+const overstayMs = 5000
+
+/**
+ * A pool of agent threads. A run goes to the answering thread with the fewest runs. A thread that does not answer for
+ * two seconds is given no new run; one that does not answer when a run's time is up is ended and replaced: runs that
+ * it had begun are interrupted, and those that it had not begun go to another thread.
+ */
+export class ThreadHost implements AgentHost {
+  readonly #options: ThreadHostOptions
+  #threads: AgentThread[] = []
+  #waiting: Waiting[] = []
+  #readyWaiters: (() => void)[] = []
+  #restartMs = restartMsMin
+  #isClosed = false
+  readonly #watch: NodeJS.Timeout
+
+  constructor(options: ThreadHostOptions) {
+    this.#options = options
+    this.#fill()
+    this.#watch = setInterval(() => this.#look(), beatMs)
+    this.#watch.unref()
+  }
+
+  ready(): Promise<void> {
+    if (this.#pick()) return Promise.resolve()
+    return new Promise((resolve) => this.#readyWaiters.push(resolve))
+  }
+
+  runTask(request: TaskRequest, signal: AbortSignal): Promise<RunOutcome> {
+    return new Promise((resolve) => this.#assign({ request, signal, resolve }))
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearInterval(this.#watch)
+    const threads = this.#threads
+    this.#threads = []
+    await Promise.all(threads.map((thread) => thread.end()))
+  }
+
+  /** Starts threads until as many as configured take runs; one that retires is replaced while its runs go on. */
+  #fill(): void {
+    if (this.#isClosed) return
+    const taking = this.#threads.filter((thread) => !thread.isRetiring).length
+    for (let count = taking; count < this.#options.threads; count++) this.#startThread()
+  }
+
+  #startThread(): void {
+    const thread = new AgentThread(this.#options, {
+      onReady: () => {
+        this.#restartMs = restartMsMin
+        this.#dispatchWaiting()
+      },
+      onRetire: () => this.#fill(),
+      onEnd: (reason) => {
+        this.#threads = this.#threads.filter((other) => other !== thread)
+        if (this.#isClosed) return
+        this.#options.onWarning(`An agent thread ended and is replaced: ${reason}`)
+        setTimeout(() => this.#fill(), this.#restartMs).unref()
+        this.#restartMs = Math.min(this.#restartMs * 2, restartMsMax)
+      },
+    })
+    this.#threads.push(thread)
+  }
+
+  #pick(): AgentThread | undefined {
+    let best: AgentThread | undefined
+    for (const thread of this.#threads) {
+      if (!thread.isOpen) continue
+      if (!best || thread.load < best.load) best = thread
+    }
+    return best
+  }
+
+  #assign(run: Waiting): void {
+    if (run.signal.aborted) return run.resolve(run.signal.reason as RunOutcome)
+    const thread = this.#pick()
+    if (!thread) {
+      this.#waiting.push(run)
+      run.signal.addEventListener('abort', () => this.#giveUpWaiting(run), { once: true })
+      return
+    }
+    const { request, signal, resolve } = run
+    const number = thread.send(request, (outcome) => {
+      signal.removeEventListener('abort', onAbort)
+      if (outcome === 'not-begun') this.#assign(run)
+      else resolve(outcome)
+    })
+    const onAbort = () => {
+      resolve(signal.reason as RunOutcome)
+      if (!thread.answers) {
+        thread.forget(number)
+        void thread.end('it did not answer when the time of a run was up')
+      } else {
+        thread.abort(number, overstayMs)
+      }
+    }
+    signal.addEventListener('abort', onAbort, { once: true })
+  }
+
+  #giveUpWaiting(run: Waiting): void {
+    const at = this.#waiting.indexOf(run)
+    if (at === -1) return
+    this.#waiting.splice(at, 1)
+    run.resolve(run.signal.reason as RunOutcome)
+  }
+
+  #look(): void {
+    for (const thread of this.#threads) thread.look()
+    this.#dispatchWaiting()
+  }
+
+  #dispatchWaiting(): void {
+    if (!this.#pick()) return
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const run of waiting) this.#assign(run)
+    const waiters = this.#readyWaiters
+    this.#readyWaiters = []
+    for (const resolve of waiters) resolve()
+  }
+}

@@ -1,0 +1,96 @@
+import type { z } from 'zod'
+import { isoTime, type Clock, type EpochMs } from '../kernel/clock.ts'
+import { badField, ErrandError } from '../kernel/errors.ts'
+import type { KeyRecord, Scope } from '../store/records.ts'
+import type { Page, Store } from '../store/store.ts'
+import { hashToken, newToken } from './api-token.ts'
+import type { Caller } from './caller.ts'
+import type { CreatedKey, CreateKeyInput, Key, ListKeysOutput, RotateKeyInput } from './key-schema.ts'
+
+type KeyParts = { store: Store; clock: Clock }
+
+const dayMs = 86_400_000
+const rotationDays = 90
+const keysMax = 1000
+
+/** Creates a key with at most the caller's scopes. The token is in the answer and nowhere else. */
+export async function createKey(
+  { store, clock }: KeyParts,
+  { caller, input }: { caller: Caller; input: z.output<typeof CreateKeyInput> },
+): Promise<z.output<typeof CreatedKey>> {
+  const scopes = [...new Set<Scope>(input.scopes ?? caller.scopes)]
+  const beyond = scopes.find((scope) => !caller.scopes.includes(scope))
+  if (beyond)
+    throw new ErrandError('FORBIDDEN', `A key grants at most its creator's scopes; "${beyond}" is beyond them.`)
+  const { total } = await store.listKeys({ userId: caller.userId, limit: 1, offset: 0 })
+  if (total >= keysMax) throw badField('', `An account has at most ${keysMax} keys.`)
+  const now = clock.now()
+  const expiresAt = input.expiresInDays === undefined ? null : now + input.expiresInDays * dayMs
+  const { token, key } = draftKey({ userId: caller.userId, name: input.name, scopes, expiresAt })
+  return { ...toKey(await store.createKey(key), now), key: token }
+}
+
+export async function listKeys(
+  { store, clock }: KeyParts,
+  { userId, limit, offset }: Page & { userId: string },
+): Promise<z.output<typeof ListKeysOutput>> {
+  const { keys, total } = await store.listKeys({ userId, limit, offset })
+  const now = clock.now()
+  return { keys: keys.map((key) => toKey(key, now)), total, limit, offset }
+}
+
+/** Ends a key at once; repeating it changes nothing. */
+export async function revokeKey(
+  { store, clock }: KeyParts,
+  { userId, keyId }: { userId: string; keyId: string },
+): Promise<Key> {
+  await store.revokeKey({ userId, keyId })
+  const key = await store.getKey({ userId, keyId })
+  if (!key) throw new ErrandError('NOT_FOUND', 'API key not found')
+  return toKey(key, clock.now())
+}
+
+/** A new key in the place of an old one, which goes on working for the overlap. */
+export async function rotateKey(
+  { store, clock }: KeyParts,
+  { caller, input }: { caller: Caller; input: z.output<typeof RotateKeyInput> },
+): Promise<z.output<typeof CreatedKey>> {
+  const { userId } = caller
+  const { keyId, overlapSeconds } = input
+  const old = await store.getKey({ userId, keyId })
+  if (!old) throw new ErrandError('NOT_FOUND', 'API key not found')
+  const now = clock.now()
+  if (old.revokedAt !== null || (old.expiresAt !== null && old.expiresAt <= now)) {
+    throw new ErrandError('CONFLICT', 'This API key has ended and cannot be rotated; create a new one.')
+  }
+  const beyond = old.scopes.find((scope) => !caller.scopes.includes(scope))
+  if (beyond)
+    throw new ErrandError('FORBIDDEN', `A key grants at most its creator's scopes; "${beyond}" is beyond them.`)
+  // A key that was given a life gets a new one of the same length.
+  const expiresAt = old.expiresAt === null ? null : now + (old.expiresAt - old.createdAt)
+  const { token, key } = draftKey({ userId, name: old.name, scopes: old.scopes, expiresAt })
+  const created = await store.rotateKey({ userId, keyId, key, oldExpiresAt: now + overlapSeconds * 1000 })
+  if (!created) throw new ErrandError('CONFLICT', 'This API key has ended and cannot be rotated; create a new one.')
+  return { ...toKey(created, now), key: token }
+}
+
+export function draftKey(draft: { userId: string; name: string; scopes: Scope[]; expiresAt: EpochMs | null }) {
+  const token = newToken()
+  return { token, key: { ...draft, tokenHash: hashToken(token), hint: token.slice(-4) } }
+}
+
+function toKey(key: KeyRecord, now: EpochMs): Key {
+  const time = (at: EpochMs | null) => (at === null ? null : isoTime(at))
+  const isLive = key.revokedAt === null && (key.expiresAt === null || key.expiresAt > now)
+  return {
+    id: key.id,
+    name: key.name,
+    hint: key.hint,
+    scopes: key.scopes,
+    createdAt: isoTime(key.createdAt),
+    expiresAt: time(key.expiresAt),
+    revokedAt: time(key.revokedAt),
+    lastUsedAt: time(key.lastUsedAt),
+    rotationDue: isLive && now - key.createdAt >= rotationDays * dayMs,
+  }
+}

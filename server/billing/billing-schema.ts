@@ -1,0 +1,39 @@
+import { z } from 'zod'
+import { isoTimestamp, pageInput, pageOutput, resourceId, usd } from '../rpc/wire-types.ts'
+import { transactionTypes } from '../store/records.ts'
+
+export const Account = z
+  .object({
+    userId: z.string(),
+    email: z.string(),
+    balanceUsd: usd,
+    heldUsd: usd.describe('The part of the balance that running chats hold'),
+    blockedUntil: isoTimestamp.nullable().describe('When an abuse block ends; null when there is none'),
+  })
+  .meta({ id: 'Account' })
+export type Account = z.output<typeof Account>
+
+export const TransactionType = z.enum(transactionTypes)
+
+export const Transaction = z
+  .object({
+    id: z.string(),
+    userId: z.string(),
+    type: TransactionType,
+    amountUsd: usd.describe('Signed: a charge is negative'),
+    balanceAfterUsd: usd,
+    taskId: z.string().optional(),
+    sessionId: z.string().optional(),
+    turnId: z.string().optional(),
+    description: z.string(),
+    createdAt: isoTimestamp,
+  })
+  .meta({ id: 'Transaction' })
+export type Transaction = z.output<typeof Transaction>
+
+export const ListTransactionsInput = z.object({
+  type: TransactionType.optional().describe('Only transactions of this type'),
+  taskId: resourceId.optional().describe('Only the charge and refund of this task'),
+  ...pageInput,
+})
+export const ListTransactionsOutput = z.object({ transactions: z.array(Transaction), ...pageOutput })

@@ -1,0 +1,178 @@
+import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { parseUsd } from '../kernel/money.ts'
+import type { ServeOptions } from '../config.ts'
+
+type Common = { data?: string; json?: boolean }
+
+/** Parses and runs one command. Errors are one line on standard error: exit 1, or 2 when the usage is wrong. */
+export async function runCommandLine(argv: readonly string[]): Promise<void> {
+  const program = createProgram()
+  try {
+    await program.parseAsync(argv)
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      // Help that was asked for is no error.
+      process.exitCode = error.exitCode === 0 ? 0 : 2
+      return
+    }
+    process.stderr.write(`errand: ${error instanceof Error ? error.message : String(error)}\n`)
+    process.exitCode = 1
+  }
+}
+
+function createProgram(): Command {
+  const program = new Command('errand')
+    .description('Runs AI agents for paying users.')
+    .exitOverride()
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'errand: ')) })
+    .helpCommand(false)
+  addServe(program)
+  addUsers(program)
+  addCredit(program)
+  addKeys(program)
+  addUpkeep(program)
+  return program
+}
+
+function addServe(program: Command): void {
+  const withServeOptions = (command: Command) =>
+    command
+      .option('--data <dir>', 'data directory (ERRAND_DATA_DIR, ./.errand)')
+      .option('--port <port>', 'port to listen on (ERRAND_PORT, 3000)')
+      .option('--host <host>', 'address to listen on (ERRAND_HOST, 127.0.0.1)')
+      .option('--config <file>', 'configuration with the agents (ERRAND_CONFIG, ./errand.config.ts)')
+      .option(
+        '--base-url <url>',
+        'where clients reach the service (ERRAND_BASE_URL); required unless the host is loopback',
+      )
+      .option('--json', 'print one JSON object when the service listens')
+  withServeOptions(program.command('serve').description('serve the API')).action(
+    async (options: ServeOptions & Common) => {
+      const { serve } = await import('./serve.ts')
+      await serve(options)
+    },
+  )
+  withServeOptions(
+    program.command('demo').description('serve the quickstart with a demo user, key and balance'),
+  ).action(async (options: ServeOptions & Common) => {
+    const { serveDemo } = await import('./demo.ts')
+    await serveDemo(options)
+  })
+}
+
+function addUsers(program: Command): void {
+  const users = program.command('users').description('manage users')
+  common(users.command('create'))
+    .description('create a user with an empty balance')
+    .requiredOption('--email <email>', 'the address that identifies the user')
+    .option('--password <password>', 'for the browser login; at least 10 characters')
+    .option('--admin', 'may use the admin pages')
+    .action(async (options: Common & { email: string; password?: string; admin?: boolean }) => {
+      const { createUser } = await import('./user-commands.ts')
+      await createUser(options)
+    })
+  common(users.command('list'))
+    .description('list users with their balances')
+    .action(async (options: Common) => {
+      const { listUsers } = await import('./user-commands.ts')
+      await listUsers(options)
+    })
+  common(users.command('unblock'))
+    .description('lift the abuse block of a user')
+    .requiredOption('--email <email>')
+    .action(async (options: Common & { email: string }) => {
+      const { unblockUser } = await import('./user-commands.ts')
+      await unblockUser(options)
+    })
+}
+
+function addCredit(program: Command): void {
+  common(program.command('credit'))
+    .description("add to a user's balance; a negative amount is an adjustment")
+    .requiredOption('--email <email>')
+    .requiredOption('--usd <amount>', 'USD with at most four decimals, such as 25.00', amount)
+    .option('--reason <text>', 'stands in the transaction', 'Credit')
+    .option('--idempotency-key <key>', 'a repeated command with the same key credits once')
+    .action(async (options: Common & { email: string; usd: number; reason: string; idempotencyKey?: string }) => {
+      const { credit } = await import('./user-commands.ts')
+      await credit(options)
+    })
+}
+
+function addKeys(program: Command): void {
+  const keys = program.command('keys').description('manage API keys')
+  common(keys.command('create'))
+    .description('create an API key and print it once')
+    .requiredOption('--email <email>')
+    .requiredOption('--name <name>', 'what the key is for')
+    .option('--scopes <list>', 'comma-separated: read, execute, manage (all by default)')
+    .option('--expires-days <days>', 'never by default', wholeDays)
+    .action(async (options: Common & { email: string; name: string; scopes?: string; expiresDays?: number }) => {
+      const { createKeyForUser } = await import('./key-commands.ts')
+      await createKeyForUser(options)
+    })
+  common(keys.command('list'))
+    .description("list a user's keys")
+    .requiredOption('--email <email>')
+    .action(async (options: Common & { email: string }) => {
+      const { listKeysOfUser } = await import('./key-commands.ts')
+      await listKeysOfUser(options)
+    })
+  common(keys.command('revoke'))
+    .description('end a key at once')
+    .requiredOption('--email <email>')
+    .requiredOption('--key-id <id>', 'the id that `keys list` shows')
+    .action(async (options: Common & { email: string; keyId: string }) => {
+      const { revokeKeyOfUser } = await import('./key-commands.ts')
+      await revokeKeyOfUser(options)
+    })
+}
+
+function addUpkeep(program: Command): void {
+  common(program.command('ledger').description('the ledger').command('verify'))
+    .description('prove that balances, transactions and tasks agree; exit 1 when they do not')
+    .action(async (options: Common) => {
+      const { verifyLedgerCommand } = await import('./upkeep-commands.ts')
+      await verifyLedgerCommand(options)
+    })
+  common(program.command('backup'))
+    .description('copy the database to FILE and the payloads to FILE.payloads, also while a server runs')
+    .argument('<file>')
+    .action(async (file: string, options: Common) => {
+      const { backup } = await import('./upkeep-commands.ts')
+      await backup(file, options)
+    })
+  program
+    .command('openapi')
+    .description('print the OpenAPI document')
+    .action(async () => {
+      const { printOpenApi } = await import('./upkeep-commands.ts')
+      await printOpenApi()
+    })
+  program
+    .command('init')
+    .description('write a starter errand.config.ts into a folder')
+    .argument('[folder]', 'the folder', '.')
+    .action(async (folder: string) => {
+      const { init } = await import('./init.ts')
+      await init(folder)
+    })
+}
+
+function common(command: Command): Command {
+  return command
+    .option('--data <dir>', 'data directory (ERRAND_DATA_DIR, ./.errand)')
+    .option('--json', 'print one JSON object')
+}
+
+function amount(text: string): number {
+  const units = parseUsd(text)
+  if (units === undefined || units === 0) throw new InvalidArgumentError('It must be USD with at most four decimals.')
+  return units
+}
+
+function wholeDays(text: string): number {
+  const days = Number(text)
+  if (!/^\d{1,4}$/.test(text) || days < 1) throw new InvalidArgumentError('It must be a whole number of days, from 1.')
+  return days
+}

@@ -1,0 +1,73 @@
+import { randomBytes } from 'node:crypto'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { hash } from '@node-rs/argon2'
+import type { App } from '../app.ts'
+import { draftKey } from '../auth/manage-keys.ts'
+import { resolveDataDir, type ServeOptions } from '../config.ts'
+import { unitsPerUsd } from '../kernel/money.ts'
+import { scopes } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
+import { serve } from './serve.ts'
+
+type Demo = { email: string; password: string; key: string }
+
+const email = 'demo@example.com'
+const creditUsd = 25
+const quickstart = fileURLToPath(new URL('../../examples/quickstart/', import.meta.url))
+
+/** Serves the quickstart with a demo user whose login and key are kept in the data directory, and says what to try. */
+export async function serveDemo(options: ServeOptions): Promise<void> {
+  const file = join(resolveDataDir(options.data), 'demo.json')
+  await serve({ ...options, defaultConfig: join(quickstart, 'errand.config.ts') }, async (app) => {
+    const demo = await openDemo(app.store, file)
+    process.stdout.write(welcome(app, demo))
+  })
+}
+
+/** The demo user, made on the first start and kept on every later one. */
+async function openDemo(store: Store, file: string): Promise<Demo> {
+  const known = await readFile(file, 'utf8').catch(() => undefined)
+  if (known !== undefined) return JSON.parse(known) as Demo
+  const password = randomBytes(9).toString('base64url')
+  const found = await store.findUser(email)
+  const userId = found?.id ?? (await createDemoUser(store, password))
+  await store.credit({
+    userId,
+    amount: creditUsd * unitsPerUsd,
+    description: 'Demo balance',
+    idempotencyKey: 'demo',
+  })
+  const { token, key } = draftKey({ userId, name: 'Demo', scopes: [...scopes], expiresAt: null })
+  await store.createKey(key)
+  const demo = { email, password, key: token }
+  await writeFile(file, JSON.stringify(demo), { mode: 0o600 })
+  return demo
+}
+
+async function createDemoUser(store: Store, password: string): Promise<string> {
+  const created = await store.createUser({ email, passwordHash: await hash(password), isAdmin: true })
+  if (created.outcome === 'refused') throw new Error('The demo user could not be created.')
+  return created.userId
+}
+
+function welcome({ url }: App, { email: login, key, password }: Demo): string {
+  const text = 'Errand runs agents. Each task is charged when it is created. A task that fails is refunded in full.'
+  const body = JSON.stringify({ endpointId: 'text.summarize', params: { text, sentences: 1 } })
+  const header = `-H 'Authorization: Bearer ${key}'`
+  return `
+Errand is running at ${url}
+
+  API reference   ${url}/docs
+  Demo login      ${login} / ${password}
+  API key         ${key}
+  Agents          ${relative(process.cwd(), quickstart) || '.'}/errand.config.ts
+
+Create a task, then read it with the taskId of the answer:
+
+  curl -s ${url}/api/tasks ${header} -H 'Content-Type: application/json' -d '${body}'
+
+  curl -s '${url}/api/tasks?limit=1' ${header}
+`
+}

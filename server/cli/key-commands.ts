@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import { CreateKeyInput } from '../auth/key-schema.ts'
+import type { Caller } from '../auth/caller.ts'
+import { createKey, listKeys, revokeKey } from '../auth/manage-keys.ts'
+import { SystemClock } from '../kernel/clock.ts'
+import { scopes, type UserRecord } from '../store/records.ts'
+import { findUserOrFail, print, withStore } from './open-store.ts'
+
+type Common = { data?: string; json?: boolean; email: string }
+
+const clock = new SystemClock()
+
+export async function createKeyForUser(
+  options: Common & { name: string; scopes?: string; expiresDays?: number },
+): Promise<void> {
+  const parsed = CreateKeyInput.safeParse({
+    name: options.name,
+    scopes: options.scopes?.split(',').map((scope) => scope.trim()),
+    expiresInDays: options.expiresDays,
+  })
+  if (!parsed.success) throw new Error(z.prettifyError(parsed.error).replaceAll(/\s*\n\s*/g, ' '))
+  const created = await withStore(options, async (store) => {
+    const caller = operatorFor(await findUserOrFail(store, options.email))
+    return await createKey({ store, clock }, { caller, input: parsed.data })
+  })
+  const { id: keyId, key, expiresAt } = created
+  print(options, { keyId, key, expiresAt }, `${key}\nThis is shown once (${keyId}).`)
+}
+
+export async function listKeysOfUser(options: Common): Promise<void> {
+  const { keys } = await withStore(options, async (store) => {
+    const { id: userId } = await findUserOrFail(store, options.email)
+    return await listKeys({ store, clock }, { userId, limit: 1000, offset: 0 })
+  })
+  const lines = keys.map((key) => {
+    const state = key.revokedAt ? 'revoked' : key.expiresAt ? `expires ${key.expiresAt}` : 'active'
+    return `${key.id}  …${key.hint}  ${key.scopes.join(',')}  ${state}  ${key.name}`
+  })
+  print(options, { keys }, lines.join('\n') || 'There are no keys yet.')
+}
+
+export async function revokeKeyOfUser(options: Common & { keyId: string }): Promise<void> {
+  const key = await withStore(options, async (store) => {
+    const { id: userId } = await findUserOrFail(store, options.email)
+    return await revokeKey({ store, clock }, { userId, keyId: options.keyId })
+  })
+  print(options, { keyId: key.id, revokedAt: key.revokedAt }, `${key.id} is revoked.`)
+}
+
+/** Whoever reads and writes the data directory may do everything. */
+function operatorFor({ id: userId, email, isAdmin }: UserRecord): Caller {
+  return { userId, email, isAdmin, scopes, keyId: null }
+}

@@ -1,0 +1,36 @@
+import { resolveDataDir, resolveLimits } from '../config.ts'
+import { SystemClock } from '../kernel/clock.ts'
+import { openSqliteStoreBeside } from '../store/sqlite/sqlite-store.ts'
+import type { Store } from '../store/store.ts'
+import type { UserRecord } from '../store/records.ts'
+
+/** Opens the store for one command, beside a running server or without one, and closes it after `work`. */
+export async function withStore<Result>(
+  { data }: { data?: string },
+  work: (store: Store) => Promise<Result>,
+): Promise<Result> {
+  const store = openSqliteStoreBeside({
+    dataDir: resolveDataDir(data),
+    limits: resolveLimits(),
+    clock: (notBefore) => new SystemClock(notBefore),
+    onFatal: (cause) => {
+      throw cause
+    },
+  })
+  try {
+    return await work(store)
+  } finally {
+    await store.close()
+  }
+}
+
+export async function findUserOrFail(store: Store, email: string): Promise<UserRecord> {
+  const user = await store.findUser(email)
+  if (!user) throw new Error(`There is no user with the email address ${email}.`)
+  return user
+}
+
+/** One JSON object with `--json`, otherwise lines for a person. */
+export function print({ json }: { json?: boolean }, value: object, text: string): void {
+  process.stdout.write(`${json ? JSON.stringify(value) : text}\n`)
+}

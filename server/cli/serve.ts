@@ -1,0 +1,75 @@
+import pino, { type Logger } from 'pino'
+import { loadConfigFile } from '../agents/load-config-file.ts'
+import { startApp, type App } from '../app.ts'
+import { resolveLimits, resolveLogLevel, resolveSecret, resolveServe, type ServeOptions } from '../config.ts'
+
+type Options = ServeOptions & { json?: boolean }
+
+/** Serves until a signal; resolves when the service listens. */
+export async function serve(options: Options, onListening?: (app: App) => Promise<void> | void): Promise<void> {
+  const settings = resolveServe(options)
+  const { baseUrl, configFile, dataDir, host, port } = settings
+  const log = createLog()
+  const config = await loadConfigFile(configFile)
+  const app = await startApp({
+    config,
+    configFile,
+    dataDir,
+    host,
+    port,
+    baseUrl,
+    secret: resolveSecret(dataDir),
+    limits: resolveLimits(config.limits),
+    log,
+    onFatal: (cause) => {
+      log.fatal({ err: cause }, 'the database can no longer be written safely; the next start recovers')
+      // A moment for the answers that say so.
+      setTimeout(() => process.exit(1), 200)
+    },
+  })
+  stopOnSignal(app, log)
+  survive(log)
+  log.info({ url: app.url, dataDir, configFile }, 'listening')
+  if (onListening) await onListening(app)
+  else if (options.json) process.stdout.write(`${JSON.stringify({ url: app.url })}\n`)
+  else process.stdout.write(`Errand listens on ${app.url}\n`)
+}
+
+function createLog(): Logger {
+  return pino({ level: resolveLogLevel(), base: null }, pino.destination({ dest: 2, sync: false }))
+}
+
+/**
+ * The first signal drains. A terminal and npm each deliver an interrupt, so one that follows at once says nothing new;
+ * one that comes later asks for a quick end, which interrupts and refunds what still runs.
+ */
+function stopOnSignal(app: App, log: Logger): void {
+  const sameSignalMs = 2000
+  let stoppedAt: number | undefined
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (stoppedAt !== undefined) {
+      if (signal === 'SIGINT' && performance.now() - stoppedAt > sameSignalMs) app.hasten()
+      return
+    }
+    stoppedAt = performance.now()
+    log.info({ signal }, 'stopping: no new work is taken, what runs may finish')
+    app.stop().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        log.fatal({ err: error }, 'the service did not stop cleanly')
+        process.exit(1)
+      },
+    )
+  }
+  process.on('SIGTERM', onSignal)
+  process.on('SIGINT', onSignal)
+}
+
+/**
+ * Decision: an error that nothing caught is logged and the service goes on. Money and task state rest on transactions
+ * of the database and not on this process's memory, and an exit would interrupt every run for one bad request.
+ */
+function survive(log: Logger): void {
+  process.on('uncaughtException', (error) => log.error({ err: error }, 'an error was left uncaught'))
+  process.on('unhandledRejection', (reason) => log.error({ err: reason }, 'a rejection was left unhandled'))
+}

@@ -1,0 +1,126 @@
+import { randomBytes } from 'node:crypto'
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { ConfigError } from './agents/catalogue.ts'
+import type { LimitsConfig } from './agents/define-config.ts'
+
+// The only reader of the environment.
+
+/** A limit's default is the contract's value where the contract names one. 0 switches a count off. */
+const limitDefaults = {
+  executionsPerMinute: 10,
+  abuseFailures: 10,
+  abuseWindowSeconds: 600,
+  abuseBlockSeconds: 600,
+  abuseBlockMaxSeconds: 3600,
+  sessionIdleSeconds: 86_400,
+  inlineBytes: 16_384,
+  maxBodyBytes: 10_485_760,
+  maxResultBytes: 52_428_800,
+  signedUrlSeconds: 3600,
+  taskConcurrency: 64,
+  drainSeconds: 300,
+  turnTimeoutSeconds: 300,
+  writeStallSeconds: 30,
+  agentThreads: availableParallelism(),
+  agentThreadMemoryMb: 512,
+} satisfies Required<LimitsConfig>
+
+export type Limits = typeof limitDefaults
+export type LimitName = keyof Limits
+
+const zeroAllowed = new Set<string>(['executionsPerMinute', 'abuseFailures', 'drainSeconds'])
+
+/** Environment over configuration file over default; throws ConfigError naming what is no whole number. */
+export function resolveLimits(fromFile: LimitsConfig = {}, env: NodeJS.ProcessEnv = process.env): Limits {
+  const limits: Limits = { ...limitDefaults }
+  for (const name of Object.keys(fromFile)) {
+    if (!Object.hasOwn(limitDefaults, name)) throw new ConfigError(`limits.${name}: there is no such limit`)
+  }
+  for (const name of Object.keys(limitDefaults) as LimitName[]) {
+    const variable = `ERRAND_${name.replaceAll(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`
+    const text = env[variable]
+    if (text !== undefined && text !== '') limits[name] = wholeNumber(variable, Number(text), name)
+    else if (fromFile[name] !== undefined) limits[name] = wholeNumber(`limits.${name}`, fromFile[name], name)
+  }
+  return limits
+}
+
+function wholeNumber(field: string, value: unknown, name: LimitName): number {
+  const least = zeroAllowed.has(name) ? 0 : 1
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return value
+  throw new ConfigError(`${field}: must be a whole number of at least ${least}`)
+}
+
+export type ServeSettings = { dataDir: string; host: string; port: number; configFile: string; baseUrl: string | null }
+export type ServeOptions = {
+  data?: string
+  host?: string
+  port?: string
+  config?: string
+  baseUrl?: string
+  defaultConfig?: string
+}
+
+const loopback = /^(?:127(?:\.\d{1,3}){3}|::1|localhost)$/
+
+/** Options of the command line over ERRAND_ variables over defaults. */
+export function resolveServe(options: ServeOptions, env: NodeJS.ProcessEnv = process.env): ServeSettings {
+  const host = options.host ?? env['ERRAND_HOST'] ?? '127.0.0.1'
+  const portText = options.port ?? env['ERRAND_PORT'] ?? '3000'
+  const port = Number(portText)
+  if (!/^\d{1,5}$/.test(portText) || port > 65_535) throw new ConfigError(`--port: "${portText}" is no port`)
+  const given = options.baseUrl ?? env['ERRAND_BASE_URL']
+  if (given === undefined && !loopback.test(host)) {
+    throw new ConfigError('--base-url: is required when the host is not loopback, since links in answers start with it')
+  }
+  if (given !== undefined && !/^https?:\/\/[^/?#\s]+(?:\/[^?#\s]*)?$/.test(given)) {
+    throw new ConfigError(`--base-url: "${given}" is no http(s) URL`)
+  }
+  return {
+    dataDir: resolveDataDir(options.data, env),
+    host,
+    port,
+    configFile: options.config ?? env['ERRAND_CONFIG'] ?? options.defaultConfig ?? 'errand.config.ts',
+    baseUrl: given?.replace(/\/+$/, '') ?? null,
+  }
+}
+
+export function resolveDataDir(option: string | undefined, env: NodeJS.ProcessEnv = process.env): string {
+  return option ?? env['ERRAND_DATA_DIR'] ?? '.errand'
+}
+
+export function resolveLogLevel(env: NodeJS.ProcessEnv = process.env): string {
+  const level = env['ERRAND_LOG_LEVEL'] ?? 'info'
+  if (!['debug', 'info', 'warn', 'error', 'silent'].includes(level)) {
+    throw new ConfigError('ERRAND_LOG_LEVEL: is debug, info, warn, error or silent')
+  }
+  return level
+}
+
+/** What agents see of the environment: all of it but the service's own secret. */
+export function agentEnvironment(env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
+  const { ERRAND_SECRET: _, ...rest } = env
+  return rest
+}
+
+/** ERRAND_SECRET, or a secret of its own that the data directory keeps, readable by its owner only. */
+export function resolveSecret(dataDir: string, env: NodeJS.ProcessEnv = process.env): string {
+  const given = env['ERRAND_SECRET']
+  if (given !== undefined) {
+    if (given.length < 16) throw new ConfigError('ERRAND_SECRET: must have at least 16 characters')
+    return given
+  }
+  const file = join(dataDir, 'secret')
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  try {
+    writeFileSync(file, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600, flush: true })
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+  }
+  chmodSync(file, 0o600)
+  const secret = readFileSync(file, 'utf8').trim()
+  if (secret.length < 16) throw new ConfigError(`${file}: is damaged; it must hold at least 16 characters`)
+  return secret
+}

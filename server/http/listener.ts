@@ -1,0 +1,138 @@
+import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Clock } from '../kernel/clock.ts'
+import { ErrandError, errorBody, toErrandError } from '../kernel/errors.ts'
+import { newId } from '../kernel/ids.ts'
+import type { Logger } from '../kernel/logger.ts'
+import { serveDocs, serveDocument } from './docs-pages.ts'
+import { splitTarget } from './request-url.ts'
+import { respondError, respondJson } from './respond.ts'
+
+export type RoutedRequest = { request: IncomingMessage; response: ServerResponse; path: string; query: string }
+
+type ListenerParts = {
+  rest: (routed: RoutedRequest) => Promise<void>
+  rpc: (routed: RoutedRequest) => Promise<void>
+  payload: (routed: RoutedRequest & { payloadId: string }) => Promise<void>
+  isReady: () => boolean
+  clock: Clock
+  log: Logger
+}
+
+const headersTimeoutMs = 20_000
+const requestTimeoutMs = 120_000
+const keepAliveTimeoutMs = 65_000
+const payloadPath = '/api/payloads/'
+
+const exposedHeaders = 'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id'
+
+/** The HTTP server: gives each request its id, sends it where its path belongs, and answers what nobody else does. */
+export function createListener(parts: ListenerParts): Server {
+  const server = createServer(
+    {
+      headersTimeout: headersTimeoutMs,
+      requestTimeout: requestTimeoutMs,
+      keepAliveTimeout: keepAliveTimeoutMs,
+      // Node would answer these itself, without our body.
+      requireHostHeader: false,
+    },
+    (request, response) => {
+      const requestId = newId('req', parts.clock.now())
+      response.setHeader('X-Request-Id', requestId)
+      route(parts, request, response).catch((thrown: unknown) => {
+        const error = toErrandError(thrown)
+        parts.log.error({ requestId, err: error.cause ?? error }, 'a request failed')
+        if (response.headersSent) response.destroy()
+        else respondError(response, error)
+      })
+    },
+  )
+  server.on('clientError', answerParserError)
+  server.on('checkExpectation', (_request, response: ServerResponse) => {
+    response.setHeader('X-Request-Id', newId('req', parts.clock.now()))
+    respondError(response, new ErrandError('EXPECTATION_FAILED', 'The only supported expectation is 100-continue.'))
+  })
+  // An upgrade that nobody handles would hang: the answer is that of a plain request for an unknown path.
+  server.on('upgrade', (_request, socket: Socket) => {
+    socket.end(rawAnswer(new ErrandError('BAD_REQUEST', 'Protocol upgrades are not supported.')))
+  })
+  return server
+}
+
+async function route(parts: ListenerParts, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const target = splitTarget(request.url ?? '')
+  if (!target) return respondError(response, new ErrandError('BAD_REQUEST', 'The request target is malformed.'))
+  const { path, query } = target
+  // Only credentials that a page sets itself are allowed across origins; without the credentials header no cookie is.
+  if (request.headers.origin !== undefined) {
+    response.setHeader('Access-Control-Allow-Origin', '*')
+    response.setHeader('Access-Control-Expose-Headers', exposedHeaders)
+  }
+  if (request.method === 'OPTIONS') return answerOptions(request, response)
+  if (path.startsWith(payloadPath) && !path.includes('/', payloadPath.length)) {
+    return await parts.payload({ request, response, path, query, payloadId: path.slice(payloadPath.length) })
+  }
+  if (path.startsWith('/api/')) return await parts.rest({ request, response, path, query })
+  if (path.startsWith('/trpc/')) return await parts.rpc({ request, response, path, query })
+  return await servePage(parts, request, response, path)
+}
+
+async function servePage(
+  { isReady }: ListenerParts,
+  request: IncomingMessage,
+  response: ServerResponse,
+  path: string,
+): Promise<void> {
+  const isPage = /^\/(?:openapi\.json|docs(?:\/.*)?|healthz|readyz|)$/.test(path)
+  if (!isPage) throw new ErrandError('NOT_FOUND', 'There is nothing at this path.')
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    throw new ErrandError('METHOD_NOT_ALLOWED', `${request.method} is not allowed here.`, {
+      allow: 'GET, HEAD, OPTIONS',
+    })
+  }
+  if (path === '/openapi.json') return await serveDocument(response)
+  if (path.startsWith('/docs')) return await serveDocs(response, path)
+  if (path === '/') return void response.writeHead(302, { Location: '/docs' }).end()
+  if (path === '/readyz' && !isReady()) {
+    throw new ErrandError('SERVICE_UNAVAILABLE', 'The service is stopping.', { retryAfterSeconds: 5 })
+  }
+  respondJson(response, { status: 200, json: '{"status":"ok"}' })
+}
+
+function answerOptions(request: IncomingMessage, response: ServerResponse): void {
+  response.writeHead(204, {
+    Allow: 'GET, HEAD, POST, PATCH, DELETE, OPTIONS',
+    'Access-Control-Allow-Origin': '*',
+    'Access-Control-Allow-Methods': 'GET, HEAD, POST, PATCH, DELETE',
+    'Access-Control-Allow-Headers': 'Authorization, Content-Type, Idempotency-Key',
+    'Access-Control-Max-Age': '86400',
+    Vary: 'Origin',
+  })
+  response.end()
+  request.resume()
+}
+
+/** What Node's parser refuses before there is a request object, in the same body as everything else. */
+function answerParserError(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  const known =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? new ErrandError('HEADERS_TOO_LARGE', 'The request headers are too large.')
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? new ErrandError('REQUEST_TIMEOUT', 'The request did not arrive in time.')
+        : new ErrandError('BAD_REQUEST', 'The request is not valid HTTP.')
+  socket.end(rawAnswer(known))
+}
+
+function rawAnswer(error: ErrandError): string {
+  const json = JSON.stringify(errorBody(error))
+  return [
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(json)}`,
+    `X-Request-Id: ${newId('req', Date.now())}`,
+    'Connection: close',
+    '',
+    json,
+  ].join('\r\n')
+}

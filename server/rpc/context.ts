@@ -1,0 +1,30 @@
+import type { Catalogue } from '../agents/catalogue.ts'
+import type { Caller } from '../auth/caller.ts'
+import type { Clock } from '../kernel/clock.ts'
+import type { PayloadStore } from '../payloads/payload-store.ts'
+import type { SignedLinks } from '../payloads/signed-links.ts'
+import type { RateState } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
+import type { TaskEnds } from '../tasks/task-ends.ts'
+import type { TaskRunner } from '../tasks/task-runner.ts'
+
+/** What the operations work with; made once per process. */
+export type Services = {
+  catalogue: Catalogue
+  clock: Clock
+  ends: TaskEnds
+  inlineBytes: number
+  links: SignedLinks
+  payloads: PayloadStore
+  runner: TaskRunner
+  store: Store
+}
+
+/** What one request carries into a procedure. */
+export type Context = {
+  services: Services
+  caller: Caller
+  idempotencyKey: string | null
+  /** The rate window as an admission saw it; the response's headers are read anew when it stays null. */
+  rate: RateState | null
+}

@@ -1,0 +1,74 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { TRPCError } from '@trpc/server'
+import { nodeHTTPRequestHandler } from '@trpc/server/adapters/node-http'
+import type { Authenticator } from '../auth/authenticate.ts'
+import { rateHeaders } from '../billing/rate-headers.ts'
+import { ErrandError, toErrandError } from '../kernel/errors.ts'
+import type { RateState } from '../store/records.ts'
+import type { Context, Services } from './context.ts'
+import { rootRouter } from './root-router.ts'
+import { errandErrorOf } from './trpc.ts'
+
+type RpcHandlerParts = {
+  services: Services
+  authenticate: Authenticator
+  /** Reads the whole body, checked like a body over REST; throws an ErrandError. */
+  readBody: (request: IncomingMessage) => Promise<string>
+  readIdempotencyKey: (request: IncomingMessage) => string | null
+  onFault: (error: ErrandError, request: IncomingMessage) => void
+}
+
+const batchMax = 20
+
+/** Serves the same procedures as typed RPC under /trpc. */
+export function createRpcHandler(
+  parts: RpcHandlerParts,
+): (rpc: { request: IncomingMessage; response: ServerResponse; path: string; query: string }) => Promise<void> {
+  const { services } = parts
+  return async ({ request, response, path, query }) => {
+    let context: Context | ErrandError
+    let rate: RateState | undefined
+    let body: string | undefined
+    try {
+      const caller = await parts.authenticate(request.headers.authorization)
+      rate = await services.store.readRate(caller.userId)
+      context = { services, caller, idempotencyKey: parts.readIdempotencyKey(request), rate: null }
+      if (request.method === 'POST') body = await parts.readBody(request)
+    } catch (thrown) {
+      // Thrown again where tRPC makes its context, so that the error has the shape that a client of it reads.
+      context = toErrandError(thrown)
+    }
+    // Neither the target nor the Host header, as the client sent them, may reach a parser that throws.
+    request.url = query === '' ? path : `${path}?${query}`
+    request.headers.host = 'localhost'
+    await nodeHTTPRequestHandler<typeof rootRouter, IncomingMessage, ServerResponse>({
+      req: Object.assign(request, { body: body ?? '' }),
+      res: response,
+      path: path.slice('/trpc/'.length),
+      router: rootRouter,
+      maxBatchSize: batchMax,
+      createContext: () => {
+        if (!(context instanceof ErrandError)) return Promise.resolve(context)
+        throw new TRPCError({ code: 'BAD_REQUEST', message: context.message, cause: context })
+      },
+      responseMeta: ({ errors }) => {
+        const [first] = errors
+        const error = first && errandErrorOf(first)
+        const seen = context instanceof ErrandError ? rate : (context.rate ?? rate)
+        return {
+          ...(error && { status: error.status }),
+          headers: {
+            'cache-control': 'no-store',
+            'x-content-type-options': 'nosniff',
+            ...(seen && rateHeaders(seen)),
+            ...(error?.retryAfterSeconds !== undefined && { 'retry-after': String(error.retryAfterSeconds) }),
+          },
+        }
+      },
+      onError: ({ error }) => {
+        const known = errandErrorOf(error)
+        if (known.status >= 500) parts.onFault(known, request)
+      },
+    })
+  }
+}

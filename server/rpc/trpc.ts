@@ -1,0 +1,91 @@
+import { initTRPC, TRPCError } from '@trpc/server'
+import superjson from 'superjson'
+import { ZodError } from 'zod'
+import { issueDetails } from '../agents/params-schema.ts'
+import { requireScope } from '../auth/caller.ts'
+import { ErrandError, errorBody, toErrandError } from '../kernel/errors.ts'
+import type { Scope } from '../store/records.ts'
+import type { Context } from './context.ts'
+
+/** How a procedure stands in the REST interface and its OpenAPI document. */
+export type RestMeta = {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  /** With parameters as `{name}`. */
+  path: `/${string}`
+  operationId: string
+  tags: string[]
+  summary: string
+  description?: string
+  protect: true
+  successDescription: string
+  /** Every status but 200 that the operation answers, beside those that all operations share. */
+  errorResponses: Record<number, string>
+}
+
+export type ProcedureMeta = { openapi?: RestMeta; isIdempotent?: boolean }
+
+const t = initTRPC
+  .context<Context>()
+  .meta<ProcedureMeta>()
+  .create({
+    transformer: superjson,
+    errorFormatter: ({ shape, error }) => {
+      const known = errandErrorOf(error)
+      const { message, details, statusCode } = errorBody(known)
+      // Built anew, so that neither a stack trace nor the text of an unforeseen error leaves the server.
+      const { path } = shape.data
+      return {
+        code: shape.code,
+        message,
+        data: {
+          code: shape.data.code,
+          httpStatus: statusCode,
+          ...(path !== undefined && { path }),
+          errorCode: known.code,
+          ...(details && { details }),
+          ...(known.retryAfterSeconds !== undefined && { retryAfterSeconds: known.retryAfterSeconds }),
+        },
+      }
+    },
+  })
+
+export const { router, createCallerFactory } = t
+
+/** A procedure whose caller must hold that scope. */
+export function procedureFor(scope: Scope) {
+  return t.procedure.use(({ ctx, next }) => {
+    requireScope(ctx.caller, scope)
+    return next()
+  })
+}
+
+/** A procedure that checks permission itself, at its place in the order of admission. */
+export const openProcedure = t.procedure
+
+/** The error of ours behind what tRPC threw: a refusal, or the details of input that its schema refused. */
+export function errandErrorOf(error: unknown): ErrandError {
+  if (!(error instanceof TRPCError)) return toErrandError(error)
+  const { cause, code } = error
+  if (cause instanceof ErrandError) return cause
+  if (code === 'BAD_REQUEST') {
+    const details = cause instanceof ZodError ? issueDetails('', cause.issues) : undefined
+    const [first] = details ?? []
+    const message = first
+      ? first.path
+        ? `${first.path}: ${first.message}`
+        : first.message
+      : 'The request is malformed.'
+    return new ErrandError('BAD_REQUEST', message, { details: details ?? [{ path: '', message }] })
+  }
+  if (code === 'NOT_FOUND') return new ErrandError('NOT_FOUND', 'There is no such operation.')
+  if (code === 'METHOD_NOT_SUPPORTED')
+    return new ErrandError('METHOD_NOT_ALLOWED', 'Use another method for this operation.')
+  if (code === 'PAYLOAD_TOO_LARGE') return new ErrandError('PAYLOAD_TOO_LARGE', 'The request body is too large.')
+  if (code === 'UNSUPPORTED_MEDIA_TYPE') return new ErrandError('UNSUPPORTED_MEDIA_TYPE', 'Send application/json.')
+  if (code === 'PARSE_ERROR') {
+    return new ErrandError('BAD_REQUEST', 'The request is malformed.', {
+      details: [{ path: '', message: 'Malformed' }],
+    })
+  }
+  return toErrandError(cause ?? error)
+}

@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto'
+import type { z } from 'zod'
+import { checkParams, isVisibleTo, type Catalogue } from '../agents/catalogue.ts'
+import type { Caller } from '../auth/caller.ts'
+import { requireScope } from '../auth/caller.ts'
+import { canonicalJson } from '../kernel/canonical-json.ts'
+import { isoTime, type Clock } from '../kernel/clock.ts'
+import { unreachable } from '../kernel/assert.ts'
+import { ErrandError } from '../kernel/errors.ts'
+import { newId } from '../kernel/ids.ts'
+import { formatUsd } from '../kernel/money.ts'
+import { storeJson } from '../payloads/inline-rule.ts'
+import type { PayloadStore } from '../payloads/payload-store.ts'
+import type { RateState } from '../store/records.ts'
+import type { AdmitTask, AdmitTaskResult, Idempotency, Store } from '../store/store.ts'
+import { rateWindowSeconds } from '../billing/rate-headers.ts'
+import type { CreateTaskInput, CreateTaskOutput } from './task-schema.ts'
+import type { TaskRunner } from './task-runner.ts'
+
+export type CreateTaskParts = {
+  catalogue: Catalogue
+  store: Store
+  payloads: PayloadStore
+  runner: TaskRunner
+  clock: Clock
+  inlineBytes: number
+}
+
+type CreateTaskRequest = {
+  caller: Caller
+  input: z.output<typeof CreateTaskInput>
+  idempotencyKey: string | null
+  /** Told the state of the rate window that the admission saw. */
+  onRate: (rate: RateState) => void
+}
+
+/**
+ * Admits a task: checks the request in the order that the service promises, charges its price and queues it. Throws an
+ * ErrandError for every refusal, and then nothing was written and no slot of the rate window used.
+ */
+export async function createTask(
+  parts: CreateTaskParts,
+  { caller, input, idempotencyKey, onRate }: CreateTaskRequest,
+): Promise<z.output<typeof CreateTaskOutput>> {
+  const { catalogue, clock, inlineBytes, payloads, runner, store } = parts
+  runner.assertAccepting()
+  const { endpointId, params, connectorIds } = input
+  const idempotency = idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: hashBody(input) }
+  if (idempotency) {
+    const replayed = await findReplay(store, caller.userId, idempotency)
+    if (replayed !== undefined) return created(replayed)
+  }
+  const endpoint = catalogue.endpoint(endpointId)
+  if (!endpoint) throw new ErrandError('NOT_FOUND', 'Agent endpoint not found')
+  const details = await checkParams(endpoint, params)
+  if (details.length > 0) {
+    const [first] = details
+    throw new ErrandError('BAD_REQUEST', `${first!.path}: ${first!.message}`, { details })
+  }
+  requireScope(caller, 'execute')
+  if (!isVisibleTo(catalogue.agent(endpoint.agentId)!, caller.email)) {
+    throw new ErrandError('FORBIDDEN', `You have no permission to run the agent ${endpoint.agentId}.`)
+  }
+  const unknownConnector = connectorIds?.[0]
+  if (unknownConnector !== undefined) throw new ErrandError('NOT_FOUND', `Connector not found: ${unknownConnector}`)
+
+  const now = clock.now()
+  const admission: Omit<AdmitTask, 'request'> = {
+    taskId: newId('task', now),
+    userId: caller.userId,
+    agentId: endpoint.agentId,
+    endpointId,
+    cost: endpoint.price,
+    connectorIds: connectorIds ?? null,
+    idempotency,
+  }
+  const json = JSON.stringify(params)
+  if (json.length * 3 > inlineBytes) {
+    // A request that will be refused must not cost the disk a file.
+    const foreseen = await store.foreseeAdmission(admission)
+    if (foreseen) return answer(foreseen, admission.taskId, onRate)
+  }
+  const request = await storeJson(json, { inlineBytes, payloads })
+  let result: AdmitTaskResult
+  try {
+    result = await store.admitTask({ ...admission, request })
+  } catch (error) {
+    // The outcome of a failed commit may be unknown, so the payload is left to the collection of orphans.
+    if (request.payloadId !== null) await payloads.release(request.payloadId)
+    throw error
+  }
+  if (request.payloadId !== null) await payloads.release(request.payloadId, result.outcome !== 'accepted')
+  if (result.outcome === 'accepted') runner.taskAdmitted(admission.taskId)
+  return answer(result, admission.taskId, onRate)
+}
+
+async function findReplay(store: Store, userId: string, { key, bodyHash }: Idempotency): Promise<string | undefined> {
+  const earlier = await store.findIdempotent({ userId, operation: 'createTask', key })
+  if (!earlier) return undefined
+  if (earlier.bodyHash !== bodyHash) throw idempotencyConflict()
+  return earlier.resourceId
+}
+
+function answer(result: AdmitTaskResult, taskId: string, onRate: (rate: RateState) => void) {
+  onRate(result.rate)
+  switch (result.outcome) {
+    case 'accepted':
+      return created(taskId)
+    case 'replayed':
+      return created(result.taskId)
+    case 'refused':
+      throw refusal(result)
+    default:
+      return unreachable(result)
+  }
+}
+
+function created(taskId: string): z.output<typeof CreateTaskOutput> {
+  return { taskId, status: 'pending', message: 'Task created' }
+}
+
+function refusal(result: Extract<AdmitTaskResult, { outcome: 'refused' }>): ErrandError {
+  const { rate } = result
+  switch (result.reason) {
+    case 'idempotency-conflict':
+      return idempotencyConflict()
+    case 'blocked': {
+      const until = isoTime(result.until)
+      const message = `Too many failed tasks: this account cannot create tasks until ${until}.`
+      return new ErrandError('ACCOUNT_BLOCKED', message, { retryAfterSeconds: secondsUntil(result.until, rate.now) })
+    }
+    case 'rate': {
+      const freeAt = (rate.oldestAt ?? rate.now) + rateWindowSeconds * 1000
+      const message = `At most ${rate.limit} agent executions per minute are allowed.`
+      return new ErrandError('RATE_LIMIT_EXCEEDED', message, { retryAfterSeconds: secondsUntil(freeAt, rate.now) })
+    }
+    case 'balance': {
+      const held = result.held > 0 ? ` (of which ${formatUsd(result.held)} USD is held)` : ''
+      const message = `Balance ${formatUsd(result.balance)} USD${held} is lower than the required ${formatUsd(result.required)} USD.`
+      return new ErrandError('INSUFFICIENT_BALANCE', message)
+    }
+    default:
+      return unreachable(result)
+  }
+}
+
+function idempotencyConflict(): ErrandError {
+  return new ErrandError('CONFLICT', 'This Idempotency-Key was used with another request body.')
+}
+
+function secondsUntil(at: number, now: number): number {
+  return Math.max(1, Math.ceil((at - now) / 1000))
+}
+
+function hashBody(input: unknown): string {
+  return createHash('sha256').update(canonicalJson(input)).digest('hex')
+}

@@ -1,0 +1,73 @@
+import type { z } from 'zod'
+import { isoTime } from '../kernel/clock.ts'
+import { ErrandError } from '../kernel/errors.ts'
+import { formatUsd } from '../kernel/money.ts'
+import type { SignedLinks } from '../payloads/signed-links.ts'
+import type { StoredJson, TaskRecord } from '../store/records.ts'
+import type { ListTasks, Store } from '../store/store.ts'
+import type { TaskEnds } from './task-ends.ts'
+import type { ListTasksOutput, Task } from './task-schema.ts'
+
+type GetTask = { userId: string; taskId: string; waitSeconds: number; signal: AbortSignal | undefined }
+type GetTaskParts = { store: Store; links: SignedLinks; ends: TaskEnds }
+
+/** One task of the user; with `waitSeconds` the answer is held until it has ended or that long has passed. */
+export async function getTask(
+  { store, links, ends }: GetTaskParts,
+  { userId, taskId, waitSeconds, signal }: GetTask,
+): Promise<Task> {
+  let record = await store.getTask({ userId, taskId })
+  if (record && record.completedAt === null && waitSeconds > 0) {
+    const wait = ends.wait(taskId, { timeoutMs: waitSeconds * 1000, signal })
+    // The task may have ended between the read and the registration.
+    record = await store.getTask({ userId, taskId })
+    if (record?.completedAt === null) {
+      await wait.ended
+      record = await store.getTask({ userId, taskId })
+    }
+    wait.cancel()
+  }
+  if (!record) throw new ErrandError('NOT_FOUND', 'Task not found')
+  return toTask(record, links)
+}
+
+export async function listTasks(store: Store, query: ListTasks): Promise<z.output<typeof ListTasksOutput>> {
+  const { tasks, total } = await store.listTasks(query)
+  const { limit, offset } = query
+  return {
+    tasks: tasks.map(({ cost, createdAt, completedAt, ...item }) => ({
+      ...item,
+      costUsd: formatUsd(cost),
+      createdAt: isoTime(createdAt),
+      ...(completedAt !== null && { completedAt: isoTime(completedAt) }),
+    })),
+    total,
+    limit,
+    offset,
+  }
+}
+
+function toTask(record: TaskRecord, links: SignedLinks): Task {
+  const { request, response, startedAt, completedAt } = record
+  const task: Task = {
+    id: record.id,
+    userId: record.userId,
+    agentId: record.agentId,
+    endpointId: record.endpointId,
+    status: record.status,
+    request: inline(request),
+    response: response && inline(response),
+    error: record.error,
+    costUsd: formatUsd(record.cost),
+    createdAt: isoTime(record.createdAt),
+  }
+  if (request.payloadId !== null) task.requestUri = links.create(request.payloadId)
+  if (response && response.payloadId !== null) task.responseUri = links.create(response.payloadId)
+  if (startedAt !== null) task.startedAt = isoTime(startedAt)
+  if (completedAt !== null) task.completedAt = isoTime(completedAt)
+  return task
+}
+
+function inline({ text, payloadId }: StoredJson): Record<string, unknown> | string {
+  return payloadId === null ? (JSON.parse(text) as Record<string, unknown> | string) : text
+}

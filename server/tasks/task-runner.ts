@@ -1,0 +1,171 @@
+import PQueue from 'p-queue'
+import { ErrandError } from '../kernel/errors.ts'
+import { runTask, type RunTaskParts } from './run-task.ts'
+import type { TaskEnds } from './task-ends.ts'
+import type { TaskRecord } from '../store/records.ts'
+
+type TaskRunnerOptions = RunTaskParts & { ends: TaskEnds; concurrency: number; drainSeconds: number }
+
+const recoveryBatch = 500
+const refillPauseMs = 1000
+
+/**
+ * Takes queued tasks from the store and runs them, oldest first, `concurrency` at a time.
+ *
+ * The store is the queue. Memory holds the next few hundred ids, whatever the backlog: a task that is admitted while
+ * there is room is added at once; when there is none, `hasMore` is set and the store is read again when room appears.
+ * A task is claimed inside its own job, so `startedAt` is when it was really taken up.
+ *
+ *   running ──drain()──▶ draining ──last run ended or time is up──▶ stopped
+ */
+export class TaskRunner {
+  readonly #options: TaskRunnerOptions
+  readonly #queue: PQueue
+  readonly #known = new Set<string>()
+  readonly #running = new Map<string, { task: TaskRecord; deadline: number }>()
+  readonly #idsMax: number
+  readonly #stop = new AbortController()
+  readonly #draining = Promise.withResolvers<void>()
+  #state: 'running' | 'draining' = 'running'
+  #hasMore = false
+  #isRefilling = false
+
+  constructor(options: TaskRunnerOptions) {
+    this.#options = options
+    this.#queue = new PQueue({ concurrency: options.concurrency })
+    this.#idsMax = options.concurrency * 8
+  }
+
+  get waitingCount(): number {
+    return this.#queue.size
+  }
+
+  get runningCount(): number {
+    return this.#running.size
+  }
+
+  get isAccepting(): boolean {
+    return this.#state === 'running'
+  }
+
+  /** Throws 503 once the service is stopping. */
+  assertAccepting(): void {
+    if (this.isAccepting) return
+    throw new ErrandError('SERVICE_UNAVAILABLE', 'The service is stopping and takes no new work.', {
+      retryAfterSeconds: 5,
+    })
+  }
+
+  /** Ends what a crash left processing, then starts on what is queued. */
+  async start(): Promise<void> {
+    await this.#recover()
+    this.#hasMore = true
+    await this.#refill()
+  }
+
+  /** A task was admitted and is durable. */
+  taskAdmitted(taskId: string): void {
+    if (this.#state !== 'running' || this.#known.has(taskId)) return
+    // Behind a backlog a new task waits its turn in the store.
+    if (this.#hasMore || this.#known.size >= this.#idsMax) this.#hasMore = true
+    else this.#add(taskId)
+  }
+
+  /**
+   * Starts no further task and waits for those that run: until their timeouts, at most `drainSeconds`. What then still
+   * runs is interrupted. Queued tasks stay for the next start.
+   */
+  async drain(): Promise<void> {
+    if (this.#state === 'running') {
+      this.#state = 'draining'
+      this.#draining.resolve()
+      this.#queue.clear()
+      this.#known.clear()
+      const { clock, drainSeconds } = this.#options
+      const deadlines = [...this.#running.values()].map(({ deadline }) => deadline)
+      const waitMs = Math.min(Math.max(0, ...deadlines) - clock.now() + 1000, drainSeconds * 1000)
+      const timer = setTimeout(() => this.interrupt(), Math.max(0, waitMs))
+      await this.#queue.onIdle()
+      clearTimeout(timer)
+    }
+    await this.#queue.onIdle()
+  }
+
+  /** Ends a drain early: what runs is interrupted, and refunded or left for another attempt. */
+  interrupt(): void {
+    this.#stop.abort()
+  }
+
+  async #recover(): Promise<void> {
+    const { catalogue, ends, log, store } = this.#options
+    const error = {
+      code: 'AGENT_INTERRUPTED',
+      message: 'The service stopped while the agent was at work.',
+      details: '',
+    }
+    let recovered = 0
+    for (;;) {
+      const left = await store.processingTasks(recoveryBatch)
+      await Promise.all(
+        left.map(async ({ id: taskId, endpointId, attempt }) => {
+          const retries = catalogue.endpoint(endpointId)?.retries ?? 0
+          await store.interruptTask({ taskId, attempt, error, retries })
+          ends.taskEnded(taskId)
+        }),
+      )
+      recovered += left.length
+      if (left.length < recoveryBatch) break
+    }
+    if (recovered > 0) log.info({ tasks: recovered }, 'tasks that were interrupted have been settled or queued again')
+  }
+
+  #add(taskId: string): void {
+    this.#known.add(taskId)
+    void this.#queue.add(() => this.#job(taskId))
+  }
+
+  async #job(taskId: string): Promise<void> {
+    const { agents, ends, store } = this.#options
+    try {
+      await Promise.race([agents.ready(), this.#draining.promise])
+      if (this.#state !== 'running') return
+      const task = await store.claimTask(taskId)
+      if (!task) return
+      const timeoutMs = this.#options.catalogue.endpoint(task.endpointId)?.timeoutMs ?? 0
+      this.#running.set(taskId, { task, deadline: task.startedAt! + timeoutMs })
+      const end = await runTask(this.#options, { task, stop: this.#stop.signal })
+      if (end === 'ended') ends.taskEnded(taskId)
+      else this.#hasMore = true
+    } catch (error) {
+      this.#options.log.error({ taskId, err: error }, 'a task could not be taken up; it is tried again')
+      this.#refillLater()
+    } finally {
+      this.#running.delete(taskId)
+      this.#known.delete(taskId)
+      if (this.#hasMore && this.#known.size <= this.#idsMax / 2) void this.#refill()
+    }
+  }
+
+  async #refill(): Promise<void> {
+    if (this.#isRefilling || this.#state !== 'running') return
+    this.#isRefilling = true
+    try {
+      // Those already known are among the oldest queued, so that many more rows are asked for.
+      const limit = this.#idsMax + this.#known.size
+      this.#hasMore = false
+      const queued = await this.#options.store.queuedTasks({ afterSeq: 0, limit })
+      if (queued.length === limit) this.#hasMore = true
+      for (const { id } of queued) if (!this.#known.has(id)) this.#add(id)
+    } catch (error) {
+      this.#options.log.error({ err: error }, 'the queue cannot be read; it is tried again')
+      this.#refillLater()
+    } finally {
+      this.#isRefilling = false
+    }
+  }
+
+  /** After a failure of the store: at once would be a busy loop. */
+  #refillLater(): void {
+    setTimeout(() => void this.#refill(), refillPauseMs).unref()
+  }
+}

@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import { isoTimestamp, pageInput, pageOutput, resourceId, usd } from '../rpc/wire-types.ts'
+import { taskStatuses } from '../store/records.ts'
+
+// The shapes of the task operations on the wire, over REST and typed RPC alike.
+
+export const TaskStatus = z.enum(taskStatuses)
+
+export const CreateTaskInput = z.object({
+  endpointId: resourceId.describe('Agent endpoint to execute, `<agentId>.<name>`'),
+  params: z.record(z.string(), z.unknown()).describe('Parameters that the endpoint requires'),
+  connectorIds: z.array(resourceId).max(20).optional().describe('Connected services made available to the agent'),
+})
+
+export const CreateTaskOutput = z.object({
+  taskId: z.string(),
+  status: z.literal('pending'),
+  message: z.string(),
+})
+
+export const GetTaskInput = z.object({
+  taskId: resourceId.describe('The id returned when the task was created'),
+  wait: z
+    .number()
+    .int()
+    .min(0)
+    .max(60)
+    .optional()
+    .describe('Seconds to hold the answer until the task has ended; 0 by default'),
+})
+
+const payload = z.union([z.record(z.string(), z.unknown()), z.string()])
+const payloadUri = z.string().optional().describe('Signed URL of the whole, present only when the field is a preview')
+
+export const Task = z
+  .object({
+    id: z.string(),
+    userId: z.string(),
+    agentId: z.string(),
+    endpointId: z.string(),
+    status: TaskStatus,
+    request: payload.describe('The submitted params; a preview of the first 1,024 characters when larger than 16 KB'),
+    requestUri: payloadUri,
+    response: payload.nullable().describe('The result when completed; a preview when larger than 16 KB'),
+    responseUri: payloadUri,
+    error: z
+      .object({ code: z.string(), message: z.string(), details: z.string() })
+      .nullable()
+      .describe('Null unless the task failed'),
+    costUsd: usd,
+    createdAt: isoTimestamp,
+    startedAt: isoTimestamp.optional().describe('Omitted until processing starts'),
+    completedAt: isoTimestamp.optional().describe('Omitted until the task has ended'),
+  })
+  .meta({ id: 'Task' })
+export type Task = z.output<typeof Task>
+
+export const ListTasksInput = z.object({
+  status: TaskStatus.optional().describe('Only tasks in this state'),
+  agentId: resourceId.optional().describe('Only tasks of this agent'),
+  ...pageInput,
+})
+
+export const TaskListItem = z
+  .object({
+    id: z.string(),
+    agentId: z.string(),
+    status: TaskStatus,
+    costUsd: usd,
+    createdAt: isoTimestamp,
+    completedAt: isoTimestamp.optional(),
+  })
+  .meta({ id: 'TaskListItem' })
+
+export const ListTasksOutput = z.object({ tasks: z.array(TaskListItem), ...pageOutput })

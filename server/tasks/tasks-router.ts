@@ -1,0 +1,92 @@
+import { openProcedure, procedureFor, router } from '../rpc/trpc.ts'
+import { createTask } from './create-task.ts'
+import { getTask, listTasks } from './read-task.ts'
+import {
+  CreateTaskInput,
+  CreateTaskOutput,
+  GetTaskInput,
+  ListTasksInput,
+  ListTasksOutput,
+  Task,
+} from './task-schema.ts'
+
+const tags = ['Tasks']
+
+export const tasksRouter = router({
+  create: openProcedure
+    .meta({
+      isIdempotent: true,
+      openapi: {
+        method: 'POST',
+        path: '/api/tasks',
+        operationId: 'createTask',
+        tags,
+        summary: 'Create a task',
+        description:
+          'Charges the price of the endpoint and queues one execution. With an `Idempotency-Key` a repeated request gets the first answer and is charged once.',
+        protect: true,
+        successDescription: 'The task was created and charged.',
+        errorResponses: {
+          400: 'The body or the params are invalid.',
+          403: 'The balance is lower than the price, the account is blocked, or permission is missing.',
+          404: 'The agent endpoint or a connector was not found.',
+          409: 'The Idempotency-Key was used with another body.',
+          413: 'The body is too large.',
+          415: 'The body is not JSON.',
+        },
+      },
+    })
+    .input(CreateTaskInput)
+    .output(CreateTaskOutput)
+    .mutation(({ ctx, input }) => {
+      const { caller, idempotencyKey, services } = ctx
+      return createTask(services, { caller, input, idempotencyKey, onRate: (rate) => (ctx.rate = rate) })
+    }),
+
+  get: procedureFor('read')
+    .meta({
+      openapi: {
+        method: 'GET',
+        path: '/api/tasks/{taskId}',
+        operationId: 'getTask',
+        tags,
+        summary: 'Get a task',
+        description: 'With `wait` the answer is held until the task has ended or that many seconds have passed.',
+        protect: true,
+        successDescription: 'The task.',
+        errorResponses: { 400: 'A parameter is invalid.', 404: 'The task was not found.' },
+      },
+    })
+    .input(GetTaskInput)
+    .output(Task)
+    .query(({ ctx, input, signal }) => {
+      const { taskId, wait = 0 } = input
+      return getTask(ctx.services, { userId: ctx.caller.userId, taskId, waitSeconds: wait, signal })
+    }),
+
+  list: procedureFor('read')
+    .meta({
+      openapi: {
+        method: 'GET',
+        path: '/api/tasks',
+        operationId: 'listTasks',
+        tags,
+        summary: "List the caller's tasks, newest first",
+        protect: true,
+        successDescription: 'One page of tasks and the total.',
+        errorResponses: { 400: 'A parameter is invalid.' },
+      },
+    })
+    .input(ListTasksInput)
+    .output(ListTasksOutput)
+    .query(({ ctx, input }) => {
+      const { status, agentId, limit, offset } = input
+      return listTasks(ctx.services.store, {
+        userId: ctx.caller.userId,
+        ...(status !== undefined && { status }),
+        ...(agentId !== undefined && { agentId }),
+        limit,
+        offset,
+      })
+    }),
+})

@@ -1,0 +1,34 @@
+import type { Logger } from './kernel/logger.ts'
+import type { PayloadStore } from './payloads/payload-store.ts'
+import type { Store } from './store/store.ts'
+
+const purgeMs = 60_000
+const collectMs = 15 * 60_000
+const orphanAgeMs = 60 * 60_000
+
+/** What runs beside the requests: the check of the ledger at the start, and the removal of what has passed its time. */
+export function startUpkeep({ store, payloads, log }: { store: Store; payloads: PayloadStore; log: Logger }): {
+  stop: () => void
+} {
+  const run = (what: string, work: () => Promise<unknown>) => {
+    work().catch((error: unknown) => log.warn({ err: error }, `${what} failed; it is tried again`))
+  }
+  const purge = async () => {
+    while (await store.purgeExpired()) continue
+  }
+  const collect = async () => {
+    const removed = await payloads.collectOrphans(orphanAgeMs, (id) => store.hasPayload(id))
+    if (removed > 0) log.info({ files: removed }, 'payload files that no task names were removed')
+  }
+  const verify = async () => {
+    const report = await store.verifyLedger()
+    if (!report.ok) log.error({ differences: report.differences }, 'the ledger does not add up')
+  }
+  run('the check of the ledger', verify)
+  const timers = [
+    setInterval(() => run('the purge', purge), purgeMs),
+    setInterval(() => run('the collection of orphaned payloads', collect), collectMs),
+  ]
+  for (const timer of timers) timer.unref()
+  return { stop: () => timers.forEach((timer) => clearInterval(timer)) }
+}

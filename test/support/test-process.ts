@@ -1,0 +1,65 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { openResources } from './resources.ts'
+
+const main = fileURLToPath(new URL('../../server/main.ts', import.meta.url))
+const testConfig = fileURLToPath(new URL('./test-agents.ts', import.meta.url))
+
+type ProcessOptions = { dataDir: string; config?: string; args?: string[]; env?: Record<string, string> }
+
+export type ServerProcess = {
+  url: string
+  child: ChildProcess
+  /** What the process has written to standard error so far. */
+  log: () => string
+  /** Sends the signal and resolves with the exit code (null when the signal ended the process) once it has ended. */
+  end: (signal: NodeJS.Signals) => Promise<number | null>
+}
+
+/** Starts `errand serve` as a process of its own on a free port. */
+export async function startProcess({
+  dataDir,
+  config = testConfig,
+  args = [],
+  env = {},
+}: ProcessOptions): Promise<ServerProcess> {
+  const child = spawn(
+    process.execPath,
+    [main, 'serve', '--data', dataDir, '--config', config, '--port', '0', '--json', ...args],
+    { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } },
+  )
+  const name = `server process ${child.pid}`
+  openResources.add(name)
+  let log = ''
+  child.stderr!.on('data', (chunk: Buffer) => (log += chunk.toString()))
+  const exited = new Promise<number | null>((resolve) => {
+    child.once('exit', (code) => {
+      openResources.delete(name)
+      resolve(code)
+    })
+  })
+  const url = await new Promise<string>((resolve, reject) => {
+    let output = ''
+    child.stdout!.on('data', (chunk: Buffer) => {
+      output += chunk.toString()
+      if (output.includes('\n')) resolve((JSON.parse(output) as { url: string }).url)
+    })
+    void exited.then((code) => reject(new Error(`the server exited with ${code}: ${log}`)))
+  })
+  return {
+    url,
+    child,
+    log: () => log,
+    end: (signal) => {
+      child.kill(signal)
+      return exited
+    },
+  }
+}
+
+/** Runs one command of the command line; rejects with `code` and `stderr` when it fails. */
+export async function runErrand(args: readonly string[], env: Record<string, string> = {}): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, [main, ...args], { env: { ...process.env, ...env } })
+  return stdout
+}

@@ -1,0 +1,144 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { must } from '../../server/kernel/assert.ts'
+import { startApp, type App } from '../../server/app.ts'
+import type { ErrandConfig } from '../../server/agents/define-config.ts'
+import { draftKey } from '../../server/auth/manage-keys.ts'
+import { resolveLimits, type Limits } from '../../server/config.ts'
+import type { Clock } from '../../server/kernel/clock.ts'
+import { parseUsd } from '../../server/kernel/money.ts'
+import { scopes, type Scope } from '../../server/store/records.ts'
+import testAgents from './test-agents.ts'
+import { openResources } from './resources.ts'
+
+export type Answer = { status: number; headers: Headers; body: any }
+export type Person = { userId: string; email: string; key: string }
+
+type RequestOptions = { key?: string | null; body?: unknown; headers?: Record<string, string> }
+
+type TestServiceOptions = {
+  config?: ErrandConfig
+  /** Runs agents in threads that load this file; inline when left out. */
+  configFile?: string
+  limits?: Partial<Limits>
+  clock?: Clock
+  /** Keeps the folder for a restart; a new one that is removed at the end when left out. */
+  dataDir?: string
+}
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} }
+
+/** The whole service in this process, on a real SQLite file and a real port; stop it in the test that started it. */
+export async function startService(options: TestServiceOptions = {}): Promise<TestService> {
+  const dataDir = options.dataDir ?? newDataDir()
+  const { clock } = options
+  const app = await startApp({
+    config: options.config ?? testAgents,
+    configFile: options.configFile ?? null,
+    dataDir,
+    host: '127.0.0.1',
+    port: 0,
+    baseUrl: null,
+    secret: 'a secret of the tests only',
+    limits: { ...resolveLimits({}, {}), agentThreads: 2, ...options.limits },
+    log: silent,
+    onFatal: (cause) => {
+      throw cause
+    },
+    ...(clock && { createClock: () => clock }),
+  })
+  return new TestService(app, dataDir, options.dataDir === undefined)
+}
+
+export function newDataDir(): string {
+  return mkdtempSync(join(tmpdir(), 'errand-test-'))
+}
+
+let people = 0
+
+export class TestService {
+  readonly app: App
+  readonly dataDir: string
+  readonly #name: string
+  readonly #removesData: boolean
+
+  constructor(app: App, dataDir: string, removesData: boolean) {
+    this.app = app
+    this.dataDir = dataDir
+    this.#removesData = removesData
+    this.#name = `service on ${app.url}`
+    openResources.add(this.#name)
+  }
+
+  get url(): string {
+    return this.app.url
+  }
+
+  async stop(): Promise<void> {
+    await this.app.stop()
+    openResources.delete(this.#name)
+    if (this.#removesData) rmSync(this.dataDir, { recursive: true, force: true })
+  }
+
+  /** A user with a key and that balance. */
+  async createPerson({
+    balanceUsd = '10.0000',
+    email = `person-${++people}@example.com`,
+    scopes: own = [...scopes],
+  }: { balanceUsd?: string; email?: string; scopes?: Scope[] } = {}): Promise<Person> {
+    const { store } = this.app
+    const created = await store.createUser({ email, passwordHash: null, isAdmin: false })
+    if (created.outcome === 'refused') throw new Error(`${email} exists`)
+    const { userId } = created
+    const amount = must(parseUsd(balanceUsd), 'a decimal')
+    if (amount > 0) await store.credit({ userId, amount, description: 'Test balance', idempotencyKey: null })
+    return { userId, email, key: await this.createKey(userId, own) }
+  }
+
+  async createKey(userId: string, own: Scope[] = [...scopes], expiresAt: number | null = null): Promise<string> {
+    const { token, key } = draftKey({ userId, name: 'test', scopes: own, expiresAt })
+    await this.app.store.createKey(key)
+    return token
+  }
+
+  async request(method: string, path: string, { key, body, headers }: RequestOptions = {}): Promise<Answer> {
+    const response = await fetch(this.url + path, {
+      method,
+      headers: {
+        ...(key && { Authorization: `Bearer ${key}` }),
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      redirect: 'manual',
+    })
+    const text = await response.text()
+    const isJson = response.headers.get('content-type')?.startsWith('application/json')
+    return { status: response.status, headers: response.headers, body: isJson && text ? JSON.parse(text) : text }
+  }
+
+  get(path: string, key?: string | null): Promise<Answer> {
+    return this.request('GET', path, { key: key ?? null })
+  }
+
+  post(path: string, body: unknown, options: Omit<RequestOptions, 'body'> = {}): Promise<Answer> {
+    return this.request('POST', path, { ...options, body })
+  }
+
+  createTask(
+    key: string,
+    endpointId: string,
+    params: unknown = {},
+    headers: Record<string, string> = {},
+  ): Promise<Answer> {
+    return this.post('/api/tasks', { endpointId, params }, { key, headers })
+  }
+
+  /** Creates a task, which must be accepted, and reads it when it has ended. */
+  async runTask(key: string, endpointId: string, params: unknown = {}): Promise<any> {
+    const created = await this.createTask(key, endpointId, params)
+    if (created.status !== 200) throw new Error(`not accepted: ${created.status} ${JSON.stringify(created.body)}`)
+    return (await this.get(`/api/tasks/${created.body.taskId}?wait=20`, key)).body
+  }
+}
