@@ -5,6 +5,7 @@ import { rateHeaders } from '../server/billing/rate-headers.ts'
 import { readIdempotencyKey } from '../server/http/idempotency-header.ts'
 import { readJsonBody } from '../server/http/read-body.ts'
 import { respondError, respondJson } from '../server/http/respond.ts'
+import type { RoutedRequest } from '../server/http/routed-request.ts'
 import { badField, ErrandError } from '../server/kernel/errors.ts'
 import type { Context, Services } from '../server/rpc/context.ts'
 import { rootRouter } from '../server/rpc/root-router.ts'
@@ -19,16 +20,14 @@ type RestAdapterParts = {
   onFault: (error: ErrandError, request: IncomingMessage) => void
 }
 
-type RestRequest = { request: IncomingMessage; response: ServerResponse; path: string; query: string }
-
 /**
  * Serves the procedures at the contract's REST paths. The order is fixed: route, authentication, body, procedure; so
  * a stranger learns nothing and costs no more than the headers.
  */
-export function createRestAdapter(parts: RestAdapterParts): (rest: RestRequest) => Promise<void> {
+export function createRestAdapter(parts: RestAdapterParts): (routed: RoutedRequest) => Promise<void> {
   const routes = new RestRoutes()
-  return async (rest) => {
-    const { request, response, path } = rest
+  return async (routed) => {
+    const { headers, request, response, path } = routed
     let context: Context | undefined
     try {
       const method = request.method === 'HEAD' ? 'GET' : request.method!
@@ -39,21 +38,22 @@ export function createRestAdapter(parts: RestAdapterParts): (rest: RestRequest) 
       }
       const caller = await parts.authenticate(request.headers.authorization)
       context = { services: parts.services, caller, idempotencyKey: null, rate: null }
-      const result = await call(parts, { ...rest, context, ...match })
-      const headers = await rateHeadersOf(context)
+      const result = await call(parts, { ...match, routed, context })
+      headers.push(...(await rateHeadersOf(context)))
       respondJson(response, { status: 200, json: JSON.stringify(result), headers })
     } catch (thrown) {
       const error = errandErrorOf(thrown)
       if (error.status >= 500) parts.onFault(error, request)
-      const headers = context && (await rateHeadersOf(context).catch(() => undefined))
+      if (context) headers.push(...(await rateHeadersOf(context).catch(() => [])))
       respondError(response, error, headers)
     }
   }
 }
 
-type Call = RestRequest & { context: Context; route: RestRoute; pathInput: Record<string, string> }
+type Call = { context: Context; route: RestRoute; pathInput: Record<string, string>; routed: RoutedRequest }
 
-async function call(parts: RestAdapterParts, { context, pathInput, query, request, response, route }: Call) {
+async function call(parts: RestAdapterParts, { context, pathInput, route, routed }: Call): Promise<unknown> {
+  const { query, request, response } = routed
   let input: Record<string, unknown>
   if (route.hasBody) {
     if (route.isIdempotent) context.idempotencyKey = readIdempotencyKey(request)
@@ -63,7 +63,7 @@ async function call(parts: RestAdapterParts, { context, pathInput, query, reques
     }
     input = { ...value, ...pathInput }
   } else {
-    input = { ...readQuery(query, route.query), ...pathInput }
+    input = query === '' ? pathInput : { ...readQuery(query, route.query), ...pathInput }
   }
   return await callTRPCProcedure({
     router: rootRouter,
@@ -71,7 +71,8 @@ async function call(parts: RestAdapterParts, { context, pathInput, query, reques
     type: route.type,
     ctx: context,
     getRawInput: async () => input,
-    signal: disconnectSignal(response),
+    // Only a query can ask that the answer be held, and so outlive its client.
+    signal: query === '' ? undefined : disconnectSignal(response),
     batchIndex: 0,
   })
 }
@@ -85,6 +86,6 @@ function disconnectSignal(response: ServerResponse): AbortSignal {
   return controller.signal
 }
 
-export async function rateHeadersOf({ caller, rate, services }: Context): Promise<Record<string, string>> {
+async function rateHeadersOf({ caller, rate, services }: Context): Promise<string[]> {
   return rateHeaders(rate ?? (await services.store.readRate(caller.userId)))
 }

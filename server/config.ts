@@ -30,7 +30,7 @@ const limitDefaults = {
 export type Limits = typeof limitDefaults
 export type LimitName = keyof Limits
 
-const zeroAllowed = new Set<string>(['executionsPerMinute', 'abuseFailures', 'drainSeconds'])
+const zeroAllowed = new Set<string>(['executionsPerMinute', 'abuseFailures', 'drainSeconds', 'taskConcurrency'])
 
 /** Environment over configuration file over default; throws ConfigError naming what is no whole number. */
 export function resolveLimits(fromFile: LimitsConfig = {}, env: NodeJS.ProcessEnv = process.env): Limits {

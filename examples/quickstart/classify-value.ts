@@ -26,7 +26,8 @@ export function readDate(value: string): number | undefined {
   const [, year, month, day, hour = '0', minute = '0', second = '0', offset = 'Z'] = match
   const date = new Date(0)
   date.setUTCFullYear(Number(year), Number(month) - 1, Number(day))
-  if (date.getUTCMonth() !== Number(month) - 1 || date.getUTCDate() !== Number(day)) return undefined
+  // A day that the month does not have ends up in another month.
+  if (date.getUTCMonth() !== Number(month) - 1) return undefined
   date.setUTCHours(Number(hour), Number(minute), Number(second))
   const fraction = Number(/\.\d+/.exec(value)?.[0] ?? 0) * 1000
   return date.getTime() + fraction - readOffsetMs(offset)

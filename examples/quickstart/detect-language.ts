@@ -2,7 +2,7 @@ import { foldWord, readWords } from './read-words.ts'
 import { languagesOf, stopWordsOf, type Script } from './stop-words.ts'
 
 /** What a text whose language is not known is tagged with, as BCP 47 has it: undetermined. */
-export const undetermined = 'und'
+const undetermined = 'und'
 
 /** Characters of each of the three samples: a text's start alone may be a title page in another language. */
 const sampleLength = 4000

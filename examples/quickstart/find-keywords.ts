@@ -5,7 +5,7 @@ import { WordGraph } from './rank-words.ts'
 import { readRuns } from './read-runs.ts'
 import { readWords } from './read-words.ts'
 
-export type Keyword = {
+type Keyword = {
   /** One to four words as the text has them, in their most frequent form. */
   readonly phrase: string
   /** How much of the text's weight the phrase carries, from 0 to 1, the best phrase's. */

@@ -6,7 +6,7 @@ const damping = 0.85
 const passesMax = 100
 const tolerance = 1e-6
 
-/** Counts which words stand near each other. Words are numbers below `vocabularySize`, at most 2^15. */
+/** Counts which words stand near each other. Words are numbers below `vocabularySize`. */
 export class WordGraph {
   readonly #vocabularySize: number
   readonly #edges = new Map<number, number>()

@@ -15,16 +15,14 @@ export async function* readCsv(source: { csv: string; delimiter: string; pace: P
   const { csv, delimiter, pace } = source
   // The parser runs ahead of this loop, and its error overtakes the rows that wait here; the last row counts.
   let lineBefore = 0
-  const isSpace = delimiter.trim() === ''
   const parser = parse({
     delimiter,
     bom: true,
-    // Trimming would eat the empty values of a table that is separated by tabs.
-    trim: !isSpace,
+    trim: true,
     info: true,
-    on_record(values: string[], { lines }) {
+    on_record(row: string[], { lines }) {
       lineBefore = lines
-      return isSpace ? values.map((value) => value.trim()) : values
+      return row
     },
     relax_column_count: true,
     skip_empty_lines: true,
@@ -54,6 +52,7 @@ function* readChunks(csv: string): Generator<string> {
 function nameError(failure: { error: CsvError; csv: string; lineBefore: number }): Error {
   const { error, csv, lineBefore } = failure
   const options = { cause: error }
+  const at = `The CSV is broken on line ${String(error['lines'])}`
   switch (error.code) {
     case 'CSV_QUOTE_NOT_CLOSED': {
       // The parser knows only the file's last line; the row in question begins after the last whole one.
@@ -63,16 +62,10 @@ function nameError(failure: { error: CsvError; csv: string; lineBefore: number }
       return new Error(`The CSV is broken: a quote in the row that begins on line ${line} is never closed.`, options)
     }
     case 'INVALID_OPENING_QUOTE':
-      return new Error(
-        `The CSV is broken on line ${error['lines']}: a quote stands inside of a value that does not begin with one.`,
-        options,
-      )
+      return new Error(`${at}: a quote stands inside of a value that does not begin with one.`, options)
     case 'CSV_INVALID_CLOSING_QUOTE':
     case 'CSV_NON_TRIMABLE_CHAR_AFTER_CLOSING_QUOTE':
-      return new Error(
-        `The CSV is broken on line ${error['lines']}: text follows a closing quote; a quote in a value is written "".`,
-        options,
-      )
+      return new Error(`${at}: text follows a closing quote; a quote in a value is written "".`, options)
     default:
       return new Error(`The CSV is broken: ${error.message}.`, options)
   }

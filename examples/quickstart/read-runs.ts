@@ -3,7 +3,7 @@ import { foldWord, isContentWord, readWords } from './read-words.ts'
 import { splitSentences } from './split-sentences.ts'
 import { stopWordsOf } from './stop-words.ts'
 
-export type RunWord = { readonly folded: string; readonly start: number; readonly end: number }
+type RunWord = { readonly folded: string; readonly start: number; readonly end: number }
 
 /** Content words in a row with only spaces or hyphens between them, and the passage that they are in. */
 export type WordRun = { readonly passage: string; readonly words: readonly RunWord[] }

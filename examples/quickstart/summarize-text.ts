@@ -6,7 +6,7 @@ import { foldWord, isContentWord, readWords } from './read-words.ts'
 import { sentenceLengthMax, splitSentences } from './split-sentences.ts'
 import { stopWordsOf } from './stop-words.ts'
 
-export type SummarySentence = {
+type SummarySentence = {
   readonly text: string
   /** The sentence's place among all sentences of the text, from 0. */
   readonly index: number

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ErrandError } from '../kernel/errors.ts'
 import { formatUsd } from '../kernel/money.ts'
-import { procedureFor, router } from '../rpc/trpc.ts'
+import { procedure, router, withScope } from '../rpc/trpc.ts'
 import { pageInput, pageOutput, resourceId, usd } from '../rpc/wire-types.ts'
 import { isVisibleTo, type Agent as CatalogueAgent } from './catalogue.ts'
 
@@ -30,7 +30,7 @@ type Agent = z.output<typeof Agent>
 const tags = ['Agents']
 
 export const agentsRouter = router({
-  list: procedureFor('read')
+  list: procedure
     .meta({
       openapi: {
         method: 'GET',
@@ -45,13 +45,15 @@ export const agentsRouter = router({
     })
     .input(z.object(pageInput))
     .output(z.object({ agents: z.array(Agent), ...pageOutput }))
-    .query(({ ctx, input }) => {
-      const { limit, offset } = input
-      const visible = ctx.services.catalogue.agents.filter((agent) => isVisibleTo(agent, ctx.caller.email))
-      return { agents: visible.slice(offset, offset + limit).map(toAgent), total: visible.length, limit, offset }
-    }),
+    .query(
+      withScope('read', ({ ctx, input }) => {
+        const { limit, offset } = input
+        const visible = ctx.services.catalogue.agents.filter((agent) => isVisibleTo(agent, ctx.caller.email))
+        return { agents: visible.slice(offset, offset + limit).map(toAgent), total: visible.length, limit, offset }
+      }),
+    ),
 
-  get: procedureFor('read')
+  get: procedure
     .meta({
       openapi: {
         method: 'GET',
@@ -66,12 +68,14 @@ export const agentsRouter = router({
     })
     .input(z.object({ agentId: resourceId }))
     .output(Agent)
-    .query(({ ctx, input }) => {
-      const agent = ctx.services.catalogue.agent(input.agentId)
-      // Decision: reading an agent that is not for the caller answers as one that does not exist; running it is 403.
-      if (!agent || !isVisibleTo(agent, ctx.caller.email)) throw new ErrandError('NOT_FOUND', 'Agent not found')
-      return toAgent(agent)
-    }),
+    .query(
+      withScope('read', ({ ctx, input }) => {
+        const agent = ctx.services.catalogue.agent(input.agentId)
+        // Decision: reading an agent that is not for the caller answers as one that does not exist; running it is 403.
+        if (!agent || !isVisibleTo(agent, ctx.caller.email)) throw new ErrandError('NOT_FOUND', 'Agent not found')
+        return toAgent(agent)
+      }),
+    ),
 })
 
 function toAgent({ id, kind, name, description, endpoints }: CatalogueAgent): Agent {

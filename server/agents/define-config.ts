@@ -46,8 +46,9 @@ type AgentBase = {
 /** An agent whose endpoints are functions of the configuration file. */
 export type CodeAgentConfig = AgentBase & {
   readonly kind: 'code'
-  // A method's parameter is bivariant, so endpoints with different params stand in one record.
-  readonly endpoints?: { readonly [name: string]: EndpointConfig }
+  // Endpoints of one record differ in their params; `defineEndpoint` gives each its own types.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly endpoints?: { readonly [name: string]: EndpointConfig<any> }
 }
 
 export type AgentConfig = CodeAgentConfig

@@ -1,4 +1,4 @@
-import { procedureFor, router } from '../rpc/trpc.ts'
+import { procedure, router, withScope } from '../rpc/trpc.ts'
 import {
   CreatedKey,
   CreateKeyInput,
@@ -13,7 +13,7 @@ import { createKey, listKeys, revokeKey, rotateKey } from './manage-keys.ts'
 const tags = ['API keys']
 
 export const keysRouter = router({
-  create: procedureFor('manage')
+  create: procedure
     .meta({
       openapi: {
         method: 'POST',
@@ -34,9 +34,9 @@ export const keysRouter = router({
     })
     .input(CreateKeyInput)
     .output(CreatedKey)
-    .mutation(({ ctx, input }) => createKey(ctx.services, { caller: ctx.caller, input })),
+    .mutation(withScope('manage', ({ ctx, input }) => createKey(ctx.services, { caller: ctx.caller, input }))),
 
-  list: procedureFor('manage')
+  list: procedure
     .meta({
       openapi: {
         method: 'GET',
@@ -51,9 +51,9 @@ export const keysRouter = router({
     })
     .input(ListKeysInput)
     .output(ListKeysOutput)
-    .query(({ ctx, input }) => listKeys(ctx.services, { userId: ctx.caller.userId, ...input })),
+    .query(withScope('manage', ({ ctx, input }) => listKeys(ctx.services, { userId: ctx.caller.userId, ...input }))),
 
-  revoke: procedureFor('manage')
+  revoke: procedure
     .meta({
       openapi: {
         method: 'DELETE',
@@ -69,9 +69,11 @@ export const keysRouter = router({
     })
     .input(RevokeKeyInput)
     .output(Key)
-    .mutation(({ ctx, input }) => revokeKey(ctx.services, { userId: ctx.caller.userId, ...input })),
+    .mutation(
+      withScope('manage', ({ ctx, input }) => revokeKey(ctx.services, { userId: ctx.caller.userId, ...input })),
+    ),
 
-  rotate: procedureFor('manage')
+  rotate: procedure
     .meta({
       openapi: {
         method: 'POST',
@@ -94,5 +96,5 @@ export const keysRouter = router({
     })
     .input(RotateKeyInput)
     .output(CreatedKey)
-    .mutation(({ ctx, input }) => rotateKey(ctx.services, { caller: ctx.caller, input })),
+    .mutation(withScope('manage', ({ ctx, input }) => rotateKey(ctx.services, { caller: ctx.caller, input }))),
 })

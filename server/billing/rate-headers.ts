@@ -2,13 +2,16 @@ import type { RateState } from '../store/records.ts'
 
 export const rateWindowSeconds = 60
 
-/** The X-RateLimit headers of a response; none when no limit is set. `Reset` is a Unix time in seconds. */
-export function rateHeaders({ limit, used, oldestAt, now }: RateState): Record<string, string> {
-  if (limit === 0) return {}
+/** The X-RateLimit headers of a response, as names and values in turn; none when no limit is set. */
+export function rateHeaders({ limit, used, oldestAt, now }: RateState): string[] {
+  if (limit === 0) return []
   const resetMs = oldestAt === null ? now : oldestAt + rateWindowSeconds * 1000
-  return {
-    'X-RateLimit-Limit': String(limit),
-    'X-RateLimit-Remaining': String(Math.max(0, limit - used)),
-    'X-RateLimit-Reset': String(Math.ceil(resetMs / 1000)),
-  }
+  return [
+    'X-RateLimit-Limit',
+    String(limit),
+    'X-RateLimit-Remaining',
+    String(Math.max(0, limit - used)),
+    'X-RateLimit-Reset',
+    String(Math.ceil(resetMs / 1000)),
+  ]
 }

@@ -1,11 +1,11 @@
 import { isoTime } from '../kernel/clock.ts'
 import { formatUsd } from '../kernel/money.ts'
-import { procedureFor, router } from '../rpc/trpc.ts'
+import { procedure, router, withScope } from '../rpc/trpc.ts'
 import type { TransactionRecord } from '../store/records.ts'
 import { ListTransactionsInput, ListTransactionsOutput, type Transaction } from './billing-schema.ts'
 
 export const transactionsRouter = router({
-  list: procedureFor('read')
+  list: procedure
     .meta({
       openapi: {
         method: 'GET',
@@ -21,17 +21,19 @@ export const transactionsRouter = router({
     })
     .input(ListTransactionsInput)
     .output(ListTransactionsOutput)
-    .query(async ({ ctx, input }) => {
-      const { type, taskId, limit, offset } = input
-      const { transactions, total } = await ctx.services.store.listTransactions({
-        userId: ctx.caller.userId,
-        ...(type !== undefined && { type }),
-        ...(taskId !== undefined && { taskId }),
-        limit,
-        offset,
-      })
-      return { transactions: transactions.map(toTransaction), total, limit, offset }
-    }),
+    .query(
+      withScope('read', async ({ ctx, input }) => {
+        const { type, taskId, limit, offset } = input
+        const { transactions, total } = await ctx.services.store.listTransactions({
+          userId: ctx.caller.userId,
+          ...(type !== undefined && { type }),
+          ...(taskId !== undefined && { taskId }),
+          limit,
+          offset,
+        })
+        return { transactions: transactions.map(toTransaction), total, limit, offset }
+      }),
+    ),
 })
 
 function toTransaction(record: TransactionRecord): Transaction {

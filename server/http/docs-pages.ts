@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { ErrandError } from '../kernel/errors.ts'
-import { respondError } from './respond.ts'
+import type { HeaderList } from './respond.ts'
 
 // The API reference: Swagger UI from the installed package and the committed document, so it works without a network.
 
@@ -35,29 +35,44 @@ const assetTypes: Record<string, string> = {
 }
 
 // Swagger UI sets style attributes and draws its icons from data addresses.
-const pageHeaders = {
-  'Content-Security-Policy':
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  'X-Content-Type-Options': 'nosniff',
-  'Referrer-Policy': 'no-referrer',
-}
+const contentSecurityPolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-export async function serveDocument(response: ServerResponse): Promise<void> {
-  send(response, 'application/json; charset=utf-8', await readFile(documentFile))
+export async function serveDocument(response: ServerResponse, headers: HeaderList): Promise<void> {
+  send(response, { type: 'application/json; charset=utf-8', body: await readFile(documentFile), headers })
 }
 
 /** `path` is `/docs` or below. */
-export async function serveDocs(response: ServerResponse, path: string): Promise<void> {
-  if (path === '/docs' || path === '/docs/') return send(response, 'text/html; charset=utf-8', page)
+export async function serveDocs(
+  response: ServerResponse,
+  { path, headers }: { path: string; headers: HeaderList },
+): Promise<void> {
+  if (path === '/docs' || path === '/docs/') {
+    return send(response, { type: 'text/html; charset=utf-8', body: page, headers })
+  }
   const name = path.slice('/docs/'.length)
-  if (name === 'start.js') return send(response, 'text/javascript; charset=utf-8', startScript)
+  if (name === 'start.js') return send(response, { type: 'text/javascript; charset=utf-8', body: startScript, headers })
   const type = Object.hasOwn(assetTypes, name) ? assetTypes[name] : undefined
-  if (type === undefined) return respondError(response, new ErrandError('NOT_FOUND', 'There is nothing at this path.'))
+  if (type === undefined) throw new ErrandError('NOT_FOUND', 'There is nothing at this path.')
   const folder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
-  send(response, type, await readFile(join(folder, name)))
+  send(response, { type, body: await readFile(join(folder, name)), headers })
 }
 
-function send(response: ServerResponse, type: string, body: string | Buffer): void {
-  response.writeHead(200, { ...pageHeaders, 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) })
+type Page = { type: string; body: string | Buffer; headers: HeaderList }
+
+function send(response: ServerResponse, { type, body, headers }: Page): void {
+  response.writeHead(200, [
+    ...headers,
+    'Content-Security-Policy',
+    contentSecurityPolicy,
+    'X-Content-Type-Options',
+    'nosniff',
+    'Referrer-Policy',
+    'no-referrer',
+    'Content-Type',
+    type,
+    'Content-Length',
+    String(Buffer.byteLength(body)),
+  ])
   response.end(body)
 }

@@ -6,9 +6,8 @@ import { newId } from '../kernel/ids.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { serveDocs, serveDocument } from './docs-pages.ts'
 import { splitTarget } from './request-url.ts'
-import { respondError, respondJson } from './respond.ts'
-
-export type RoutedRequest = { request: IncomingMessage; response: ServerResponse; path: string; query: string }
+import { respondError, respondJson, type HeaderList } from './respond.ts'
+import type { RoutedRequest } from './routed-request.ts'
 
 type ListenerParts = {
   rest: (routed: RoutedRequest) => Promise<void>
@@ -37,20 +36,20 @@ export function createListener(parts: ListenerParts): Server {
       requireHostHeader: false,
     },
     (request, response) => {
-      const requestId = newId('req', parts.clock.now())
-      response.setHeader('X-Request-Id', requestId)
-      route(parts, request, response).catch((thrown: unknown) => {
+      const headers = headersFor(parts, request)
+      route(parts, { request, response, headers }).catch((thrown: unknown) => {
         const error = toErrandError(thrown)
-        parts.log.error({ requestId, err: error.cause ?? error }, 'a request failed')
+        if (error.status >= 500)
+          parts.log.error({ requestId: headers[1], err: error.cause ?? error }, 'a request failed')
         if (response.headersSent) response.destroy()
-        else respondError(response, error)
+        else respondError(response, error, headers)
       })
     },
   )
   server.on('clientError', answerParserError)
-  server.on('checkExpectation', (_request, response: ServerResponse) => {
-    response.setHeader('X-Request-Id', newId('req', parts.clock.now()))
-    respondError(response, new ErrandError('EXPECTATION_FAILED', 'The only supported expectation is 100-continue.'))
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    const error = new ErrandError('EXPECTATION_FAILED', 'The only supported expectation is 100-continue.')
+    respondError(response, error, headersFor(parts, request))
   })
   // An upgrade that nobody handles would hang: the answer is that of a plain request for an unknown path.
   server.on('upgrade', (_request, socket: Socket) => {
@@ -59,29 +58,32 @@ export function createListener(parts: ListenerParts): Server {
   return server
 }
 
-async function route(parts: ListenerParts, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const target = splitTarget(request.url ?? '')
-  if (!target) return respondError(response, new ErrandError('BAD_REQUEST', 'The request target is malformed.'))
-  const { path, query } = target
+function headersFor({ clock }: ListenerParts, request: IncomingMessage): HeaderList {
+  const headers = ['X-Request-Id', newId('req', clock.now())]
   // Only credentials that a page sets itself are allowed across origins; without the credentials header no cookie is.
   if (request.headers.origin !== undefined) {
-    response.setHeader('Access-Control-Allow-Origin', '*')
-    response.setHeader('Access-Control-Expose-Headers', exposedHeaders)
+    headers.push('Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', exposedHeaders)
   }
-  if (request.method === 'OPTIONS') return answerOptions(request, response)
+  return headers
+}
+
+async function route(parts: ListenerParts, received: Omit<RoutedRequest, 'path' | 'query'>): Promise<void> {
+  const target = splitTarget(received.request.url ?? '')
+  if (!target) throw new ErrandError('BAD_REQUEST', 'The request target is malformed.')
+  if (received.request.method === 'OPTIONS') return answerOptions(received)
+  const { path, query } = target
+  const routed = { ...received, path, query }
   if (path.startsWith(payloadPath) && !path.includes('/', payloadPath.length)) {
-    return await parts.payload({ request, response, path, query, payloadId: path.slice(payloadPath.length) })
+    return await parts.payload({ ...routed, payloadId: path.slice(payloadPath.length) })
   }
-  if (path.startsWith('/api/')) return await parts.rest({ request, response, path, query })
-  if (path.startsWith('/trpc/')) return await parts.rpc({ request, response, path, query })
-  return await servePage(parts, request, response, path)
+  if (path.startsWith('/api/')) return await parts.rest(routed)
+  if (path.startsWith('/trpc/')) return await parts.rpc(routed)
+  return await servePage(parts, routed)
 }
 
 async function servePage(
   { isReady }: ListenerParts,
-  request: IncomingMessage,
-  response: ServerResponse,
-  path: string,
+  { headers, path, request, response }: RoutedRequest,
 ): Promise<void> {
   const isPage = /^\/(?:openapi\.json|docs(?:\/.*)?|healthz|readyz|)$/.test(path)
   if (!isPage) throw new ErrandError('NOT_FOUND', 'There is nothing at this path.')
@@ -90,24 +92,29 @@ async function servePage(
       allow: 'GET, HEAD, OPTIONS',
     })
   }
-  if (path === '/openapi.json') return await serveDocument(response)
-  if (path.startsWith('/docs')) return await serveDocs(response, path)
-  if (path === '/') return void response.writeHead(302, { Location: '/docs' }).end()
+  if (path === '/openapi.json') return await serveDocument(response, headers)
+  if (path.startsWith('/docs')) return await serveDocs(response, { path, headers })
+  if (path === '/') return void response.writeHead(302, [...headers, 'Location', '/docs']).end()
   if (path === '/readyz' && !isReady()) {
     throw new ErrandError('SERVICE_UNAVAILABLE', 'The service is stopping.', { retryAfterSeconds: 5 })
   }
-  respondJson(response, { status: 200, json: '{"status":"ok"}' })
+  respondJson(response, { status: 200, json: '{"status":"ok"}', headers })
 }
 
-function answerOptions(request: IncomingMessage, response: ServerResponse): void {
-  response.writeHead(204, {
-    Allow: 'GET, HEAD, POST, PATCH, DELETE, OPTIONS',
-    'Access-Control-Allow-Origin': '*',
-    'Access-Control-Allow-Methods': 'GET, HEAD, POST, PATCH, DELETE',
-    'Access-Control-Allow-Headers': 'Authorization, Content-Type, Idempotency-Key',
-    'Access-Control-Max-Age': '86400',
-    Vary: 'Origin',
-  })
+function answerOptions({ headers, request, response }: Omit<RoutedRequest, 'path' | 'query'>): void {
+  response.writeHead(204, [
+    ...headers,
+    'Allow',
+    'GET, HEAD, POST, PATCH, DELETE, OPTIONS',
+    'Access-Control-Allow-Methods',
+    'GET, HEAD, POST, PATCH, DELETE',
+    'Access-Control-Allow-Headers',
+    'Authorization, Content-Type, Idempotency-Key, trpc-accept',
+    'Access-Control-Max-Age',
+    '86400',
+    'Vary',
+    'Origin',
+  ])
   response.end()
   request.resume()
 }

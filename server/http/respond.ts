@@ -1,43 +1,44 @@
 import type { ServerResponse } from 'node:http'
 import { errorBody, type ErrandError } from '../kernel/errors.ts'
 
-/** Headers of every answer of the API, whatever its status. */
-export const apiHeaders: Record<string, string> = {
-  'Content-Type': 'application/json; charset=utf-8',
-  'Cache-Control': 'no-store',
-  'X-Content-Type-Options': 'nosniff',
-}
+/** Names and values in turn, the form that Node writes without copying; every answer carries those of its request. */
+export type HeaderList = string[]
 
 /** Writes a JSON answer. A body that was not read makes the connection unusable, so it is closed. */
 export function respondJson(
   response: ServerResponse,
-  { status, json, headers }: { status: number; json: string; headers?: Record<string, string> | undefined },
+  { status, json, headers }: { status: number; json: string; headers: HeaderList },
 ): void {
   if (response.headersSent || response.destroyed) return
-  const length = Buffer.byteLength(json)
-  if (!response.req.complete && hasBody(response)) response.setHeader('Connection', 'close')
-  response.writeHead(status, { ...apiHeaders, ...headers, 'Content-Length': length })
-  response.end(json)
+  const bytes = Buffer.byteLength(json)
+  const list = [
+    ...headers,
+    'Content-Type',
+    'application/json; charset=utf-8',
+    'Cache-Control',
+    'no-store',
+    'X-Content-Type-Options',
+    'nosniff',
+    'Content-Length',
+    String(bytes),
+  ]
+  if (!response.req.complete && hasBody(response)) list.push('Connection', 'close')
+  response.writeHead(status, list)
+  // Plain ASCII is the same in both encodings, and this one is written far faster.
+  response.end(json, bytes === json.length ? 'latin1' : 'utf8')
 }
 
-export function respondError(
-  response: ServerResponse,
-  error: ErrandError,
-  headers?: Record<string, string> | undefined,
-): void {
-  respondJson(response, {
-    status: error.status,
-    json: JSON.stringify(errorBody(error)),
-    headers: { ...headers, ...errorHeaders(error) },
-  })
+export function respondError(response: ServerResponse, error: ErrandError, headers: HeaderList): void {
+  const json = JSON.stringify(errorBody(error))
+  respondJson(response, { status: error.status, json, headers: [...headers, ...errorHeaders(error)] })
 }
 
-export function errorHeaders({ allow, retryAfterSeconds, status }: ErrandError): Record<string, string> {
-  return {
-    ...(allow !== undefined && { Allow: allow }),
-    ...(retryAfterSeconds !== undefined && { 'Retry-After': String(retryAfterSeconds) }),
-    ...(status === 401 && { 'WWW-Authenticate': 'Bearer' }),
-  }
+function errorHeaders({ allow, retryAfterSeconds, status }: ErrandError): HeaderList {
+  const list: HeaderList = []
+  if (allow !== undefined) list.push('Allow', allow)
+  if (retryAfterSeconds !== undefined) list.push('Retry-After', String(retryAfterSeconds))
+  if (status === 401) list.push('WWW-Authenticate', 'Bearer')
+  return list
 }
 
 function hasBody({ req }: ServerResponse): boolean {

@@ -20,12 +20,20 @@ type RpcHandlerParts = {
 
 const batchMax = 20
 
+type RpcRequest = {
+  request: IncomingMessage
+  response: ServerResponse
+  path: string
+  query: string
+  /** For the answer: names and values in turn. */
+  headers: string[]
+}
+
 /** Serves the same procedures as typed RPC under /trpc. */
-export function createRpcHandler(
-  parts: RpcHandlerParts,
-): (rpc: { request: IncomingMessage; response: ServerResponse; path: string; query: string }) => Promise<void> {
+export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) => Promise<void> {
   const { services } = parts
-  return async ({ request, response, path, query }) => {
+  return async ({ headers, request, response, path, query }) => {
+    for (let at = 0; at < headers.length; at += 2) response.setHeader(headers[at]!, headers[at + 1]!)
     let context: Context | ErrandError
     let rate: RateState | undefined
     let body: string | undefined
@@ -60,7 +68,7 @@ export function createRpcHandler(
           headers: {
             'cache-control': 'no-store',
             'x-content-type-options': 'nosniff',
-            ...(seen && rateHeaders(seen)),
+            ...(seen && pairs(rateHeaders(seen))),
             ...(error?.retryAfterSeconds !== undefined && { 'retry-after': String(error.retryAfterSeconds) }),
           },
         }
@@ -71,4 +79,10 @@ export function createRpcHandler(
       },
     })
   }
+}
+
+function pairs(list: readonly string[]): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (let at = 0; at < list.length; at += 2) headers[list[at]!] = list[at + 1]!
+  return headers
 }

@@ -32,7 +32,7 @@ export class TaskRunner {
 
   constructor(options: TaskRunnerOptions) {
     this.#options = options
-    this.#queue = new PQueue({ concurrency: options.concurrency })
+    this.#queue = new PQueue({ concurrency: Math.max(1, options.concurrency) })
     this.#idsMax = options.concurrency * 8
   }
 
@@ -65,7 +65,7 @@ export class TaskRunner {
 
   /** A task was admitted and is durable. */
   taskAdmitted(taskId: string): void {
-    if (this.#state !== 'running' || this.#known.has(taskId)) return
+    if (!this.#takesTasks || this.#known.has(taskId)) return
     // Behind a backlog a new task waits its turn in the store.
     if (this.#hasMore || this.#known.size >= this.#idsMax) this.#hasMore = true
     else this.#add(taskId)
@@ -94,6 +94,11 @@ export class TaskRunner {
   /** Ends a drain early: what runs is interrupted, and refunded or left for another attempt. */
   interrupt(): void {
     this.#stop.abort()
+  }
+
+  /** With a concurrency of 0 the service accepts tasks and leaves them queued. */
+  get #takesTasks(): boolean {
+    return this.#state === 'running' && this.#options.concurrency > 0
   }
 
   async #recover(): Promise<void> {
@@ -147,7 +152,7 @@ export class TaskRunner {
   }
 
   async #refill(): Promise<void> {
-    if (this.#isRefilling || this.#state !== 'running') return
+    if (this.#isRefilling || !this.#takesTasks) return
     this.#isRefilling = true
     try {
       // Those already known are among the oldest queued, so that many more rows are asked for.

@@ -1,4 +1,4 @@
-import { openProcedure, procedureFor, router } from '../rpc/trpc.ts'
+import { procedure, router, withScope } from '../rpc/trpc.ts'
 import { createTask } from './create-task.ts'
 import { getTask, listTasks } from './read-task.ts'
 import {
@@ -13,7 +13,7 @@ import {
 const tags = ['Tasks']
 
 export const tasksRouter = router({
-  create: openProcedure
+  create: procedure
     .meta({
       isIdempotent: true,
       openapi: {
@@ -43,7 +43,7 @@ export const tasksRouter = router({
       return createTask(services, { caller, input, idempotencyKey, onRate: (rate) => (ctx.rate = rate) })
     }),
 
-  get: procedureFor('read')
+  get: procedure
     .meta({
       openapi: {
         method: 'GET',
@@ -59,12 +59,14 @@ export const tasksRouter = router({
     })
     .input(GetTaskInput)
     .output(Task)
-    .query(({ ctx, input, signal }) => {
-      const { taskId, wait = 0 } = input
-      return getTask(ctx.services, { userId: ctx.caller.userId, taskId, waitSeconds: wait, signal })
-    }),
+    .query(
+      withScope('read', ({ ctx, input, signal }) => {
+        const { taskId, wait = 0 } = input
+        return getTask(ctx.services, { userId: ctx.caller.userId, taskId, waitSeconds: wait, signal })
+      }),
+    ),
 
-  list: procedureFor('read')
+  list: procedure
     .meta({
       openapi: {
         method: 'GET',
@@ -79,14 +81,16 @@ export const tasksRouter = router({
     })
     .input(ListTasksInput)
     .output(ListTasksOutput)
-    .query(({ ctx, input }) => {
-      const { status, agentId, limit, offset } = input
-      return listTasks(ctx.services.store, {
-        userId: ctx.caller.userId,
-        ...(status !== undefined && { status }),
-        ...(agentId !== undefined && { agentId }),
-        limit,
-        offset,
-      })
-    }),
+    .query(
+      withScope('read', ({ ctx, input }) => {
+        const { status, agentId, limit, offset } = input
+        return listTasks(ctx.services.store, {
+          userId: ctx.caller.userId,
+          ...(status !== undefined && { status }),
+          ...(agentId !== undefined && { agentId }),
+          limit,
+          offset,
+        })
+      }),
+    ),
 })

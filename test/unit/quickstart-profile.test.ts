@@ -182,9 +182,14 @@ test.each([
   ['tabs', 'a\tb, c\n1\t2\n', '\t'],
   ['bars', 'a|b\n"1,2,3"|2\n', '|'],
   ['nothing', 'a\n1\n2', ','],
+  ['commas, beside quoted semicolons', '"x;y",1\n"z;w",2', ','],
   ['commas in quoted values only', '"a,b"|c\n"d,e"|f', '|'],
 ])('the delimiter is detected: %s', async (_name, csv, delimiter) => {
   expect((await profile(csv)).delimiter).toBe(delimiter)
+})
+
+test('of two delimiters that divide a table as evenly, the comma is the one inside of values', async () => {
+  expect((await profile('1,5;2\n2,5;3', { header: false })).delimiter).toBe(';')
 })
 
 test('a given delimiter is used as it is', async () => {

@@ -6,10 +6,12 @@ import type { Connection } from './database.ts'
 import { tasks } from './schema.ts'
 
 export const rateWindowMs = 60_000
+const knownUsersMax = 50_000
 
 /**
  * An exact sliding window, read from the accepted executions themselves, so that it survives restarts and needs no
- * rows of its own. At most `limit` entries of one index are read:
+ * rows of its own. At most `limit` entries of one index are read, and kept until the user's next execution: the reads
+ * between two executions are far more, and this was an eighth of the time of each.
  *
  *   ──┬──────┬───┬─┬──────────┬──▶ time
  *     │      └ oldest counted └ now: an execution leaves 60 s after it was accepted
@@ -18,6 +20,8 @@ export const rateWindowMs = 60_000
 export class RateWindow {
   readonly #newest
   readonly #limit: number
+  /** Times of a user's counted executions as last read, newest first; time can only make fewer of them count. */
+  readonly #known = new Map<string, EpochMs[]>()
 
   constructor({ orm }: Connection, { executionsPerMinute }: StoreLimits) {
     this.#limit = executionsPerMinute
@@ -40,7 +44,22 @@ export class RateWindow {
   read(userId: string, now: EpochMs): RateState {
     const limit = this.#limit
     if (limit === 0) return { limit, used: 0, oldestAt: null, now }
-    const rows = this.#newest.values({ userId, after: now - rateWindowMs, now, limit }) as [EpochMs][]
-    return { limit, used: rows.length, oldestAt: rows.at(-1)?.[0] ?? null, now }
+    const after = now - rateWindowMs
+    let times = this.#known.get(userId)
+    if (!times) {
+      times = (this.#newest.values({ userId, after, now, limit }) as [EpochMs][]).map(([createdAt]) => createdAt)
+      if (this.#known.size >= knownUsersMax) this.#known.clear()
+      this.#known.set(userId, times)
+    }
+    while (times.length > 0 && times.at(-1)! <= after) times.pop()
+    return { limit, used: times.length, oldestAt: times.at(-1) ?? null, now }
+  }
+
+  /**
+   * An execution of the user is being accepted: the next read is of the rows. This process is the only one that
+   * accepts executions on its database, so nothing else changes them.
+   */
+  forget(userId: string): void {
+    this.#known.delete(userId)
   }
 }

@@ -36,11 +36,12 @@ export class TaskCommands {
   }
 
   admit(input: AdmitTask): AdmitTaskResult {
-    const { clock, counters, idempotency, ledger } = this.#parts
+    const { clock, counters, idempotency, ledger, rateWindow } = this.#parts
     const { taskId, userId, agentId, endpointId, cost, request } = input
     const now = clock.now()
     const { against, rate } = this.#judge(input, now)
     if (against) return against
+    rateWindow.forget(userId)
     ledger.post({ userId, type: 'task_charge', amount: -cost, taskId, description: `Task ${endpointId}`, now })
     const { lastInsertRowid } = this.#statements.insert.run({
       id: taskId,

@@ -1,0 +1,91 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { draftKey } from '../server/auth/manage-keys.ts'
+import { resolveLimits } from '../server/config.ts'
+import { SystemClock } from '../server/kernel/clock.ts'
+import { newId } from '../server/kernel/ids.ts'
+import { scopes } from '../server/store/records.ts'
+import { openSqliteStore } from '../server/store/sqlite/sqlite-store.ts'
+
+export type BenchUser = { userId: string; key: string }
+export type BenchData = { template: string; users: BenchUser[] }
+
+/** A data directory with that many users, each with a key and a balance, to be copied for every server. */
+export async function prepareData(userCount: number): Promise<BenchData> {
+  const template = mkdtempSync(join(tmpdir(), 'errand-bench-template-'))
+  const store = openSqliteStore({
+    dataDir: template,
+    limits: resolveLimits({}, {}),
+    clock: (notBefore) => new SystemClock(notBefore),
+    onFatal: (cause) => {
+      throw cause
+    },
+  })
+  const users = await Promise.all(
+    Array.from({ length: userCount }, async (_, index) => {
+      const created = await store.createUser({
+        email: `bench-${index}@example.com`,
+        passwordHash: null,
+        isAdmin: false,
+      })
+      if (created.outcome === 'refused') throw new Error('a bench user exists already')
+      const { userId } = created
+      const { token, key } = draftKey({ userId, name: 'bench', scopes: [...scopes], expiresAt: null })
+      await Promise.all([
+        store.credit({ userId, amount: 10_000_000, description: 'Benchmark', idempotencyKey: null }),
+        store.createKey(key),
+      ])
+      return { userId, key: token }
+    }),
+  )
+  await store.close()
+  return { template, users }
+}
+
+/** Writes that many tasks straight into a prepared directory, and returns their ids; `status` is that of all of them. */
+export function insertTasks(
+  dataDir: string,
+  { users, count, status }: { users: readonly BenchUser[]; count: number; status: 'pending' | 'completed' },
+): { taskId: string; user: BenchUser }[] {
+  const db = new Database(join(dataDir, 'errand.db'))
+  const isDone = status === 'completed'
+  const insertTask = db.prepare(
+    `INSERT INTO tasks (id, user_id, agent_id, endpoint_id, status, queued, attempt, cost, request, response,
+                        created_at, started_at, completed_at)
+     VALUES (?, ?, 'bench', 'bench.noop', ?, ?, ?, 0, '{"n":1}', ?, ?, ?, ?)`,
+  )
+  const insertTransaction = db.prepare(
+    `INSERT INTO transactions (id, user_id, type, amount, balance_after, task_id, description, created_at)
+     VALUES (?, ?, 'task_charge', 0, 10000000, ?, 'Task bench.noop', ?)`,
+  )
+  const insertCounter = db.prepare(
+    `INSERT INTO counters (user_id, kind, part, status, count) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET count = count + excluded.count`,
+  )
+  // Before the window of the rate limit, so that they use no slot.
+  const createdAt = Date.now() - 3_600_000
+  const tasks = db.transaction(() =>
+    Array.from({ length: count }, (_, index) => {
+      const user = users[index % users.length]!
+      const taskId = newId('task', createdAt + index)
+      const at = createdAt + Math.floor(index / 1000)
+      const response = isDone ? '{"ok":true}' : null
+      const ended = isDone ? at : null
+      insertTask.run(taskId, user.userId, status, isDone ? 0 : 1, isDone ? 1 : 0, response, at, ended, ended)
+      insertTransaction.run(newId('txn', at), user.userId, taskId, at)
+      return { taskId, user }
+    }),
+  )()
+  db.transaction(() => {
+    for (const [index, { userId }] of users.entries()) {
+      const own = Math.floor(count / users.length) + (index < count % users.length ? 1 : 0)
+      insertCounter.run(userId, 'task', 'bench', status, own)
+      insertCounter.run(userId, 'transaction', 'task_charge', '', own)
+    }
+  })()
+  db.pragma('wal_checkpoint(TRUNCATE)')
+  db.close()
+  return tasks
+}

@@ -1,0 +1,77 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+
+export type BenchServer = {
+  url: string
+  dataDir: string
+  /** Milliseconds from the start of the process until it listened. */
+  startedInMs: number
+  residentMb: () => number
+  /** User and system seconds of all threads so far. */
+  cpuSeconds: () => number
+  stop: () => Promise<void>
+}
+
+export type ServerKind = 'errand' | 'floor-group' | 'floor-single'
+
+/** Starts a server as a process of its own on a copy of the prepared data directory. */
+export async function startServer(
+  kind: ServerKind,
+  { template, env = {} }: { template: string; env?: Record<string, string> },
+): Promise<BenchServer> {
+  const dataDir = mkdtempSync(join(tmpdir(), `errand-bench-${kind}-`))
+  cpSync(template, dataDir, { recursive: true })
+  const args =
+    kind === 'errand'
+      ? [
+          file('../server/main.ts'),
+          'serve',
+          '--data',
+          dataDir,
+          '--config',
+          file('./bench-agents.ts'),
+          '--port',
+          '0',
+          '--json',
+        ]
+      : [file('./floor/floor-server.ts'), dataDir, kind === 'floor-group' ? 'group' : 'single']
+  const startedAt = performance.now()
+  const child = spawn(process.execPath, args, {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, ERRAND_LOG_LEVEL: 'error', ...env },
+  })
+  const url = await readUrl(child)
+  const startedInMs = performance.now() - startedAt
+  return {
+    url,
+    dataDir,
+    startedInMs,
+    residentMb: () => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1024,
+    cpuSeconds: () => {
+      const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+      return (Number(fields[11]) + Number(fields[12])) / 100
+    },
+    stop: async () => {
+      const exited = new Promise((resolve) => child.once('exit', resolve))
+      child.kill('SIGKILL')
+      await exited
+      rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+async function readUrl(child: ChildProcess): Promise<string> {
+  return await new Promise((resolve, reject) => {
+    let output = ''
+    child.stdout!.on('data', (chunk: Buffer) => {
+      output += chunk.toString()
+      if (output.includes('\n')) resolve((JSON.parse(output) as { url: string }).url)
+    })
+    child.once('exit', (code) => reject(new Error(`the server exited with ${code}`)))
+  })
+}

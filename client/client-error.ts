@@ -1,0 +1,67 @@
+import type { ErrorCode, ErrorDetail } from '../server/kernel/errors.ts'
+
+/**
+ * What only the client can find:
+ * - `INVALID_ARGUMENT`: an option or an argument cannot be sent; nothing was.
+ * - `NETWORK_ERROR`: no answer, because the service could not be reached or the connection broke.
+ * - `TIMEOUT`: no answer, or no end of a task, within the time allowed.
+ * - `BAD_RESPONSE`: an answer that is not one of the service's, such as the error page of a proxy; see `status`.
+ */
+type ClientOnlyCode = 'INVALID_ARGUMENT' | 'NETWORK_ERROR' | 'TIMEOUT' | 'BAD_RESPONSE'
+
+export type ClientErrorCode = ErrorCode | ClientOnlyCode
+
+type ClientErrorFields = {
+  status?: number | undefined
+  details?: readonly ErrorDetail[] | undefined
+  retryAfterSeconds?: number | undefined
+  requestId?: string | undefined
+  taskId?: string | undefined
+  cause?: unknown
+}
+
+/**
+ * The one class that calls fail with, whatever went wrong; only an abort rejects with the reason of its signal instead.
+ *
+ * @example
+ * try {
+ *   await client.tasks.create({ endpointId: 'text.summarize', params: { text } })
+ * } catch (error) {
+ *   if (error instanceof ErrandClientError && error.code === 'INSUFFICIENT_BALANCE') return askForMoney(error.message)
+ *   throw error
+ * }
+ */
+export class ErrandClientError extends Error {
+  override readonly name = 'ErrandClientError'
+  readonly code: ClientErrorCode
+  /** The HTTP status; undefined when there was no answer. */
+  readonly status: number | undefined
+  /** What is wrong with the request, field by field; empty for most errors. */
+  readonly details: readonly ErrorDetail[]
+  /** How long the service asks to wait before the call is repeated. */
+  readonly retryAfterSeconds: number | undefined
+  /** The X-Request-Id of the answer, to quote in a report. */
+  readonly requestId: string | undefined
+  /** The task that `tasks.wait` or `tasks.run` was waiting for: it was created, and goes on by itself. */
+  readonly taskId: string | undefined
+
+  constructor(code: ClientErrorCode, message: string, fields: ClientErrorFields = {}) {
+    super(message, fields.cause === undefined ? undefined : { cause: fields.cause })
+    this.code = code
+    this.status = fields.status
+    this.details = fields.details ?? []
+    this.retryAfterSeconds = fields.retryAfterSeconds
+    this.requestId = fields.requestId
+    this.taskId = fields.taskId
+  }
+}
+
+export function invalidArgument(path: string, message: string): ErrandClientError {
+  return new ErrandClientError('INVALID_ARGUMENT', `${path}: ${message}`, { details: [{ path, message }] })
+}
+
+/** The same error, naming the task that was being waited for. */
+export function withTaskId(error: unknown, taskId: string): unknown {
+  if (!(error instanceof ErrandClientError)) return error
+  return new ErrandClientError(error.code, error.message, { ...error, taskId, cause: error.cause })
+}

@@ -1,0 +1,16 @@
+import type { inferRouterInputs, inferRouterOutputs } from '@trpc/server'
+import type { AppRouter } from '../server/rpc/root-router.ts'
+
+export type Inputs = inferRouterInputs<AppRouter>
+export type Outputs = inferRouterOutputs<AppRouter>
+
+export type Task = Outputs['tasks']['get']
+export type TaskListItem = Outputs['tasks']['list']['tasks'][number]
+export type Agent = Outputs['agents']['get']
+export type Account = Outputs['account']['get']
+export type Transaction = Outputs['transactions']['list']['transactions'][number]
+export type Key = Outputs['keys']['list']['keys'][number]
+export type CreatedKey = Outputs['keys']['create']
+
+/** A task that will not change any more. */
+export type EndedTask = Task & { status: 'completed' | 'failed' }

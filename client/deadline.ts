@@ -1,0 +1,58 @@
+import type { ErrandClientError } from './client-error.ts'
+
+/** Timers of more milliseconds than this fire at once. */
+const timerMsMax = 2 ** 31 - 1
+
+type Deadline = {
+  signal: AbortSignal | undefined
+  timeoutMs: number
+  createTimeoutError: () => ErrandClientError
+}
+
+/**
+ * Does the work under a signal that aborts when the caller's does or the time is up, and rejects at that instant, with
+ * the caller's reason or the timeout error, whether or not the work notices. Leaves no timer or listener behind.
+ */
+export async function withDeadline<T>(
+  { signal, timeoutMs, createTimeoutError }: Deadline,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  signal?.throwIfAborted()
+  const controller = new AbortController()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let onAbort = () => {}
+  const stopped = new Promise<never>((_, reject) => {
+    const stop = (reason: unknown) => {
+      reject(reason)
+      controller.abort(reason)
+    }
+    onAbort = () => stop(signal?.reason)
+    if (timeoutMs <= timerMsMax) timer = setTimeout(() => stop(createTimeoutError()), timeoutMs)
+  })
+  signal?.addEventListener('abort', onAbort, { once: true })
+  try {
+    return await Promise.race([work(controller.signal), stopped])
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', onAbort)
+  }
+}
+
+/** Resolves after that time; rejects with the signal's reason as soon as it aborts. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted()
+  await new Promise<void>((resolve, reject) => {
+    const onAbort = () => {
+      clearTimeout(timer)
+      reject(signal.reason)
+    }
+    const timer = setTimeout(
+      () => {
+        signal.removeEventListener('abort', onAbort)
+        resolve()
+      },
+      Math.min(ms, timerMsMax),
+    )
+    signal.addEventListener('abort', onAbort, { once: true })
+  })
+}

@@ -1,0 +1,7 @@
+/** Seconds of a Retry-After header, which is a number or a date; undefined when it is absent or neither. */
+export function parseRetryAfter(header: string | null, nowMs = Date.now()): number | undefined {
+  if (header === null) return undefined
+  if (/^\d+$/.test(header)) return Number(header)
+  const at = Date.parse(header)
+  return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - nowMs) / 1000))
+}

@@ -1,0 +1,13 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { HeaderList } from './respond.ts'
+
+/** A request on its way to whoever answers it. */
+export type RoutedRequest = {
+  request: IncomingMessage
+  response: ServerResponse
+  path: string
+  /** Without the question mark. */
+  query: string
+  /** For the answer, whatever it will be: the request's id, and what another origin needs to read it. */
+  headers: HeaderList
+}

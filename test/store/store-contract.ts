@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+import type { StoreLimits } from '../../server/store/store.ts'
+import { describeAbuseBlock } from './contract-abuse-block.ts'
+import { describeAdmission } from './contract-admission.ts'
+import { describeIdempotency } from './contract-idempotency.ts'
+import { describeKeys } from './contract-keys.ts'
+import { describeLedger } from './contract-ledger.ts'
+import { describeLists } from './contract-lists.ts'
+import { describeMoney } from './contract-money.ts'
+import { describePeople } from './contract-people.ts'
+import { describeRandomHistories } from './contract-random.ts'
+import { describeRate } from './contract-rate.ts'
+import { describeRestart } from './contract-restart.ts'
+import { describeRetries } from './contract-retries.ts'
+import { describeTaskMoves } from './contract-task-moves.ts'
+import { noLimits, StoreWorld, type StoreEngine } from './store-world.ts'
+
+/** Registers one test of the contract; the body gets a new, empty store. */
+export type ContractTest = (title: string, body: (world: StoreWorld) => Promise<void>, options?: ContractOptions) => void
+
+type ContractOptions = {
+  /** Every limit that is not named is off. */
+  limits?: Partial<StoreLimits>
+  /** The test damages the ledger on purpose, so that it is not verified at the end. */
+  tampers?: boolean
+}
+
+/**
+ * What every engine of the store must do, whatever database it stands on. After each test the ledger must add up: the
+ * money invariants hold at the end of every path, not only of those that look at money.
+ */
+export function describeStoreContract(engine: StoreEngine): void {
+  const contractTest: ContractTest = (title, body, { limits = {}, tampers = false } = {}) => {
+    test(`${engine.name}: ${title}`, async () => {
+      const world = await StoreWorld.open(engine, { ...noLimits, ...limits })
+      try {
+        await body(world)
+        if (!tampers) expect(await world.verify()).toMatchObject({ ok: true, differences: [] })
+      } finally {
+        await world.close()
+      }
+    })
+  }
+  describeAdmission(contractTest)
+  describeRate(contractTest)
+  describeIdempotency(contractTest)
+  describeTaskMoves(contractTest)
+  describeRetries(contractTest)
+  describeAbuseBlock(contractTest)
+  describeLists(contractTest)
+  describeMoney(contractTest)
+  describeLedger(contractTest)
+  describePeople(contractTest)
+  describeKeys(contractTest)
+  describeRestart(contractTest)
+  describeRandomHistories(contractTest)
+}
