@@ -66,7 +66,7 @@ export function createClient(options: ErrandClientOptions): ErrandClient {
       get: (input, given) => call({ ...given }, (rpc, own) => rpc.agents.get.query(input, own)),
     },
     account: {
-      get: (given) => call({ ...given }, (rpc, own) => rpc.account.get.query(undefined, own)),
+      get: (given) => call({ ...given }, (rpc, own) => rpc.account.get.query({}, own)),
     },
     transactions: {
       list: (input = {}, given) => call({ ...given }, (rpc, own) => rpc.transactions.list.query(input, own)),

@@ -42,10 +42,10 @@ export function toConnection(options: ErrandClientOptions): Connection {
   }
 }
 
-/** Throws INVALID_ARGUMENT unless it is a length of time; `Infinity` is one. */
+/** Throws INVALID_ARGUMENT unless it is a length of time; `Infinity` is one, 0 is not. */
 export function checkTimeout(path: string, timeoutMs: unknown): void {
-  if (typeof timeoutMs !== 'number' || !(timeoutMs >= 0)) {
-    throw invalidArgument(path, 'Must be a number of milliseconds, 0 or more')
+  if (typeof timeoutMs !== 'number' || !(timeoutMs > 0)) {
+    throw invalidArgument(path, 'Must be a number of milliseconds, more than 0')
   }
 }
 

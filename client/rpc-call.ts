@@ -52,7 +52,7 @@ function toClientError(thrown: unknown): ErrandClientError {
     if (cause instanceof ErrandClientError) return cause
     const answer = meta?.['response']
     const requestId = answer instanceof RpcAnswer ? answer.requestId : undefined
-    if (data) {
+    if (typeof data?.errorCode === 'string') {
       const { errorCode, httpStatus, details, retryAfterSeconds } = data
       return new ErrandClientError(errorCode, message, { status: httpStatus, details, retryAfterSeconds, requestId })
     }

@@ -1,8 +1,8 @@
 import { createTRPCClient, httpBatchLink, httpLink, splitLink, type Operation, type TRPCClient } from '@trpc/client'
-import superjson from 'superjson'
 import type { AppRouter } from '../server/rpc/root-router.ts'
 import { fetchRpc } from './checked-fetch.ts'
 import type { Connection } from './connection.ts'
+import { rpcEncoding } from './rpc-encoding.ts'
 
 /** What a call says about how it is to be sent. */
 export type SendContext = {
@@ -24,7 +24,7 @@ const inputLengthMax = 1000
 export function createRpc({ baseUrl, fetch, headers }: Connection): TRPCClient<AppRouter> {
   const common = {
     url: `${baseUrl}/trpc`,
-    transformer: superjson,
+    transformer: rpcEncoding,
     fetch: (url: RequestInfo | URL | string, init?: unknown) => fetchRpc(fetch, String(url), init as RequestInit),
   }
   return createTRPCClient<AppRouter>({
@@ -47,5 +47,5 @@ export function createRpc({ baseUrl, fetch, headers }: Connection): TRPCClient<A
 function goesAlone({ context, input, type }: Operation): boolean {
   const { isAlone }: SendContext = context
   // A batch refuses an input that is too long for its URL; alone, the service says what is wrong with it.
-  return type === 'mutation' || isAlone === true || (JSON.stringify(input)?.length ?? 0) > inputLengthMax
+  return type === 'mutation' || isAlone === true || JSON.stringify(rpcEncoding.input.serialize(input)).length > inputLengthMax
 }

@@ -1,5 +1,5 @@
 import { repeatWhileTransient } from './backoff.ts'
-import { ErrandClientError, invalidArgument } from './client-error.ts'
+import { ErrandClientError } from './client-error.ts'
 import type { EndedTask, Inputs, Outputs } from './client-types.ts'
 import { checkTimeout } from './connection.ts'
 import { pause, withDeadline } from './deadline.ts'
@@ -61,8 +61,7 @@ export function createTasksClient(call: Call): TasksClient {
   const tasks: TasksClient = {
     create: async (input, { idempotencyKey, signal } = {}) => {
       if (idempotencyKey !== undefined) checkIdempotencyKey(idempotencyKey)
-      const sent = { ...input, params: toJson(input.params) }
-      return await call({ signal, idempotencyKey }, (rpc, options) => rpc.tasks.create.mutate(sent, options))
+      return await call({ signal, idempotencyKey }, (rpc, options) => rpc.tasks.create.mutate(input, options))
     },
 
     get: (input, options) => {
@@ -123,16 +122,4 @@ function timeoutError(timeoutMs: number, { taskId, lastFailure }: Watch): Errand
       : `The task ${taskId} had not ended after ${timeoutMs} ms; it goes on, and can be waited for again.`
   const why = lastFailure ? ` The last failure was: ${lastFailure.message}` : ''
   return new ErrandClientError('TIMEOUT', what + why, { taskId, cause: lastFailure })
-}
-
-/**
- * The params as the agent will get them, in JSON. The RPC's own encoding carries more, such as dates, but the service
- * stores JSON, and the same params must mean the same over REST.
- */
-function toJson<T>(params: T): T {
-  try {
-    return JSON.parse(JSON.stringify(params)) as T
-  } catch (error) {
-    throw invalidArgument('params', `Must be JSON: ${error instanceof Error ? error.message : 'unknown'}`)
-  }
 }

@@ -32,10 +32,7 @@ async function collect(request: IncomingMessage, bytesMax: number): Promise<Buff
       } else chunks.push(chunk)
     })
     request.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
-    request.once('error', reject)
-    request.once('close', () => {
-      if (!request.complete) reject(new ErrandError('BAD_REQUEST', 'The connection was closed inside the body.'))
-    })
+    request.once('error', () => reject(badField('', 'The connection was closed inside the body.')))
   })
 }
 

@@ -1,7 +1,9 @@
+import { readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { defineConfig } from '../../server/agents/define-config.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { startService, type Answer, type TestService } from '../support/test-service.ts'
+import { newDataDir, startService, type Answer, type TestService } from '../support/test-service.ts'
 
 const named = (key: string) => ({ 'Idempotency-Key': key })
 const conflict = {
@@ -112,28 +114,30 @@ test('a replay uses no slot and is answered when the rate is used up and the bal
   await service.stop()
 })
 
-test('a replay is answered when the balance is gone, and while the account is blocked', async () => {
-  const clock = new FakeClock()
-  const service = await startService({ clock, limits: { abuseFailures: 1 } })
-  const { key } = await service.createPerson({ balanceUsd: '0.0200' })
+test('a replay is answered while the account is blocked', async () => {
+  const service = await startService({ clock: new FakeClock(), limits: { abuseFailures: 1 } })
+  const { key } = await service.createPerson()
   const replay = () => service.createTask(key, 'test.fail', {}, named('kept'))
   const first = await replay()
-  expect((await service.createTask(key, 'test.echo', {}, named('other'))).status).not.toBe(200)
   await service.get(`/api/tasks/${first.body.taskId}?wait=10`, key)
-  expect((await service.createTask(key, 'test.echo')).body.message).toMatch(/^Too many failed tasks/)
-  const blocked = await replay()
-  expect([blocked.status, blocked.body]).toEqual([200, first.body])
+  expect((await service.createTask(key, 'test.fail', {}, named('new'))).body.message).toMatch(/^Too many failed tasks/)
+  const replayed = await replay()
+  expect([replayed.status, replayed.body]).toEqual([200, first.body])
   await service.stop()
 })
 
-test('a large body is replayed as well, and stores no second payload', async () => {
-  const service = await startService({ limits: { executionsPerMinute: 1 } })
-  const { key } = await service.createPerson({ balanceUsd: '0.0100' })
-  const create = (text: string) => service.createTask(key, 'test.echo', { text }, named('large'))
-  const first = await create('x'.repeat(50_000))
-  const twin = await create('x'.repeat(50_000))
-  expect([twin.status, twin.body]).toEqual([200, first.body])
+test('a large body is replayed as well, and stores no second payload, not even from parallel twins', async () => {
+  const service = await startService()
+  const { key } = await service.createPerson({ balanceUsd: '1.0000' })
+  const create = (text: string) => service.createTask(key, 'test.large', { chars: 1, text }, named('large'))
+  const answers = await Promise.all(Array.from({ length: 6 }, () => create('x'.repeat(50_000))))
+  expect(answers.map(({ status }) => status)).toEqual(Array(6).fill(200))
+  expect(new Set(answers.map(({ body }) => body.taskId)).size).toBe(1)
+  expect((await create('x'.repeat(50_000))).body).toEqual(answers[0]!.body)
   expect((await create('y'.repeat(50_000))).status).toBe(409)
+  const files = readdirSync(join(service.dataDir, 'payloads'), { recursive: true })
+  expect(files.filter((name) => String(name).startsWith('pay_', 3))).toHaveLength(1)
+  expect(await stateOf(service, key)).toEqual([1, '0.9900'])
   await service.stop()
 })
 
@@ -189,25 +193,30 @@ test('a refused request leaves its key free for the next try', async () => {
   await service.stop()
 })
 
-test('a replay is answered though the endpoint has new params or is gone', async () => {
-  const config = defineConfig({
+test('a replay is answered after a restart, though the endpoint is gone from the configuration', async () => {
+  const dataDir = newDataDir()
+  const gone = defineConfig({
     agents: [
       {
         kind: 'code',
-        id: 'old',
-        name: 'Old',
-        endpoints: { run: { description: 'Goes away.', priceUsd: '0.0100', params: {}, run: () => ({}) } },
+        id: 'gone',
+        name: 'Gone',
+        endpoints: { run: { description: 'Is removed.', priceUsd: '0.0100', params: {}, run: () => ({}) } },
       },
     ],
   })
-  const first = await startService({ config })
+  const first = await startService({ dataDir, config: gone })
   const { key } = await first.createPerson()
-  const accepted = await first.createTask(key, 'old.run', {}, named('kept'))
+  const accepted = await first.createTask(key, 'gone.run', {}, named('kept'))
   expect(accepted.status).toBe(200)
-  // The replay comes before the look-up of the endpoint, so what a body asks for need not exist any more.
-  const unknown = await first.createTask(key, 'old.gone', {}, named('kept'))
-  expect([unknown.status, unknown.body]).toEqual([409, conflict])
   await first.stop()
+
+  const second = await startService({ dataDir })
+  const replayed = await second.createTask(key, 'gone.run', {}, named('kept'))
+  expect([replayed.status, replayed.body]).toEqual([200, accepted.body])
+  expect((await second.createTask(key, 'gone.run', {}, named('new'))).status).toBe(404)
+  await second.stop()
+  rmSync(dataDir, { recursive: true })
 })
 
 test('400 for a key that is empty, too long, or not of visible ASCII characters', async () => {

@@ -13,7 +13,7 @@ import { describeRate } from './contract-rate.ts'
 import { describeRestart } from './contract-restart.ts'
 import { describeRetries } from './contract-retries.ts'
 import { describeTaskMoves } from './contract-task-moves.ts'
-import { noLimits, StoreWorld, type StoreEngine } from './store-world.ts'
+import { noLimits, openWorld, type StoreEngine, type StoreWorld } from './store-world.ts'
 
 /** Registers one test of the contract; the body gets a new, empty store. */
 export type ContractTest = (title: string, body: (world: StoreWorld) => Promise<void>, options?: ContractOptions) => void
@@ -32,7 +32,7 @@ type ContractOptions = {
 export function describeStoreContract(engine: StoreEngine): void {
   const contractTest: ContractTest = (title, body, { limits = {}, tampers = false } = {}) => {
     test(`${engine.name}: ${title}`, async () => {
-      const world = await StoreWorld.open(engine, { ...noLimits, ...limits })
+      const world = await openWorld(engine, { ...noLimits, ...limits })
       try {
         await body(world)
         if (!tampers) expect(await world.verify()).toMatchObject({ ok: true, differences: [] })

@@ -53,29 +53,129 @@ export const interrupted: TaskFailure = { code: 'AGENT_INTERRUPTED', message: 'T
 const allRows = { limit: 10_000, offset: 0 }
 let worlds = 0
 
+export async function openWorld(engine: StoreEngine, limits: StoreLimits): Promise<StoreWorld> {
+  const clock = new FakeClock()
+  return new StoreWorld(clock, await engine.open({ clock: () => clock, limits }))
+}
+
 /** A store, a clock that stands still until it is moved, and the few steps that most tests begin with. */
 export class StoreWorld {
-  readonly clock = new FakeClock()
+  readonly clock: FakeClock
+  readonly #name = `store ${++worlds}`
   #opened: OpenedStore
   #people = 0
-  readonly #name = `store ${++worlds}`
-  /** The newest time that the engine knew of when it was last opened. */
-  notBefore: EpochMs = -1
 
-  private constructor(open: (clock: OpenOptions['clock']) => Promise<OpenedStore>) {
-    this.#opened = undefined as never
-    this.#open = open
+  constructor(clock: FakeClock, opened: OpenedStore) {
+    this.clock = clock
+    this.#opened = opened
+    openResources.add(this.#name)
   }
 
-  readonly #open
+  get store(): Store {
+    return this.#opened.store
+  }
 
-  static async open(engine: StoreEngine, limits: StoreLimits): Promise<StoreWorld> {
-    const world = new StoreWorld((clock) => engine.open({ clock, limits }))
-    world.#opened = await world.#open((notBefore) => {
-      world.notBefore = notBefore
-      return world.clock
-    })
-    openResources.add(world.#name)
-    return world
+  async reopen(): Promise<void> {
+    this.#opened = await this.#opened.reopen()
+  }
+
+  async close(): Promise<void> {
+    await this.#opened.close()
+    openResources.delete(this.#name)
+  }
+
+  tamper(change: Tampering): Promise<void> {
+    return this.#opened.tamper(change)
+  }
+
+  verify(): Promise<LedgerReport> {
+    return this.#opened.verify()
+  }
+
+  async createUser(balance: Units = 100_000): Promise<string> {
+    const email = `person-${++this.#people}@example.com`
+    const created = await this.store.createUser({ email, passwordHash: null, isAdmin: false })
+    if (created.outcome === 'refused') throw new Error(`${email} exists`)
+    const { userId } = created
+    const credit = { userId, amount: balance, description: 'Test balance', idempotencyKey: null }
+    if (balance > 0) expect(await this.store.credit(credit)).toMatchObject({ outcome: 'credited', balance })
+    return userId
+  }
+
+  /** The input of an admission that costs a cent, with a new task id. */
+  draft(userId: string, changes: Partial<AdmitTask> = {}): AdmitTask {
+    return {
+      taskId: newId('task', this.clock.now()),
+      userId,
+      agentId: 'text',
+      endpointId: 'text.summarize',
+      cost: 100,
+      request: { text: '{"text":"hello"}', payloadId: null },
+      connectorIds: null,
+      idempotency: null,
+      ...changes,
+    }
+  }
+
+  admit(userId: string, changes: Partial<AdmitTask> = {}): Promise<AdmitTaskResult> {
+    return this.store.admitTask(this.draft(userId, changes))
+  }
+
+  /** The id of a new task that waits for its run. */
+  async pending(userId: string, changes: Partial<AdmitTask> = {}): Promise<string> {
+    const draft = this.draft(userId, changes)
+    expect(await this.store.admitTask(draft)).toMatchObject({ outcome: 'accepted' })
+    return draft.taskId
+  }
+
+  /** A new task that was claimed, in its first attempt. */
+  async processing(userId: string, changes: Partial<AdmitTask> = {}): Promise<TaskRecord> {
+    return must(await this.store.claimTask(await this.pending(userId, changes)), 'a queued task')
+  }
+
+  async completed(userId: string, changes: Partial<AdmitTask> = {}): Promise<TaskRecord> {
+    const { id: taskId, attempt } = await this.processing(userId, changes)
+    const response = { text: '{"summary":"hi"}', payloadId: null }
+    expect(await this.store.completeTask({ taskId, attempt, response })).toBe(true)
+    return await this.read(userId, taskId)
+  }
+
+  async failed(userId: string, changes: Partial<AdmitTask> & { countsAsAbuse?: boolean } = {}): Promise<TaskRecord> {
+    const { countsAsAbuse = true, ...rest } = changes
+    const { id: taskId, attempt } = await this.processing(userId, rest)
+    expect(await this.store.failTask({ taskId, attempt, error: agentError, countsAsAbuse })).toBe(true)
+    return await this.read(userId, taskId)
+  }
+
+  async read(userId: string, taskId: string): Promise<TaskRecord> {
+    return must(await this.store.getTask({ userId, taskId }), 'the task exists')
+  }
+
+  async balance(userId: string): Promise<Units> {
+    return must(await this.store.getAccount(userId), 'the account exists').balance
+  }
+
+  /** What the store shows of a user, to be compared with the same at another time. */
+  async everything(userId: string) {
+    const { store } = this
+    const list = await store.listTasks({ userId, ...allRows })
+    return {
+      account: await store.getAccount(userId),
+      list,
+      tasks: await Promise.all(list.tasks.map(({ id }) => this.read(userId, id))),
+      transactions: await store.listTransactions({ userId, ...allRows }),
+      keys: await store.listKeys({ userId, ...allRows }),
+      rate: await store.readRate(userId),
+      queued: await store.queuedTasks({ afterSeq: 0, limit: 10_000 }),
+      processing: await store.processingTasks(10_000),
+    }
+  }
+
+  /** The refusal is foreseen and made, and nothing was written. */
+  async expectRefused(draft: AdmitTask, refusal: object): Promise<void> {
+    const before = await this.everything(draft.userId)
+    expect(await this.store.foreseeAdmission(draft)).toMatchObject(refusal)
+    expect(await this.store.admitTask(draft)).toMatchObject(refusal)
+    expect(await this.everything(draft.userId)).toEqual(before)
   }
 }

@@ -1,7 +1,7 @@
-import { and, eq, lte, sql } from 'drizzle-orm'
 import { must } from '../../kernel/assert.ts'
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { StoreLimits } from '../store.ts'
+import { and, eq, lte, sql } from './drizzle.ts'
 import type { Connection } from './database.ts'
 import { abuseFailures, accounts } from './schema.ts'
 

@@ -1,5 +1,4 @@
-import { and, eq, sql } from 'drizzle-orm'
-import type { BatchEnd } from './group-commit.ts'
+import { and, eq, sql } from './drizzle.ts'
 import type { Connection } from './database.ts'
 import { assert } from '../../kernel/assert.ts'
 import { counters } from './schema.ts'
@@ -10,7 +9,7 @@ type Change = { userId: string; kind: 'task' | 'transaction'; part: string; stat
  * Gathers the changes of the counters over a batch of commands and writes each counter once, before the COMMIT: under
  * load hundreds of tasks of one user move together, and one row would be written hundreds of times.
  */
-export class Counters implements BatchEnd {
+export class Counters {
   readonly #add
   readonly #subtract
   #ofCommand: Change[] = []

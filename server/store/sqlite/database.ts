@@ -1,11 +1,9 @@
 import { existsSync, mkdirSync } from 'node:fs'
-import { readMigrationFiles } from 'drizzle-orm/migrator'
-import { drizzle, type BetterSQLite3Database } from 'drizzle-orm/better-sqlite3'
-import { migrate } from 'drizzle-orm/better-sqlite3/migrator'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { assert } from '../../kernel/assert.ts'
+import { readMigrationFiles, drizzle, type BetterSQLite3Database, migrate } from './drizzle.ts'
 
 export type Connection = { raw: Database.Database; orm: BetterSQLite3Database }
 

@@ -23,7 +23,7 @@ export type GroupCommitOptions = {
 type Entry = { run: () => unknown; resolve: (value: unknown) => void; reject: (reason: unknown) => void }
 type Outcome = { entry: Entry; value?: unknown; thrown?: unknown; failed: boolean }
 
-/** Rolled into the transaction before its COMMIT, after the commands: counters that many commands changed. */
+/** What many commands of a batch change together, written once before its COMMIT. */
 export type BatchEnd = {
   /** Keeps what the command that just ended gathered. */
   keep(): void
@@ -147,6 +147,7 @@ export class GroupCommit {
    * answered, a commit that succeeds must overwrite the tail of the log; if none does, the process ends.
    */
   #commitFailed(batch: Entry[], error: unknown): void {
+    this.#batchEnd.clear()
     try {
       if (this.#db.inTransaction) this.#statements.rollback.run()
       if (codeOf(error) !== 'SQLITE_FULL') {

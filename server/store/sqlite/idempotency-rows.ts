@@ -1,5 +1,5 @@
-import { and, eq, inArray, lte, sql } from 'drizzle-orm'
 import type { EpochMs } from '../../kernel/clock.ts'
+import { and, eq, inArray, lte, sql } from './drizzle.ts'
 import type { Connection } from './database.ts'
 import { idempotencyKeys } from './schema.ts'
 

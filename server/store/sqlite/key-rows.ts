@@ -1,9 +1,9 @@
 import type { Statement } from 'better-sqlite3'
-import { and, desc, eq, isNull, sql } from 'drizzle-orm'
 import type { Clock, EpochMs } from '../../kernel/clock.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { KeyHolder, KeyRecord, Scope } from '../records.ts'
 import type { CreateKey, Page } from '../store.ts'
+import { and, desc, eq, isNull, sql } from './drizzle.ts'
 import type { Connection } from './database.ts'
 import { apiKeys, users } from './schema.ts'
 
@@ -19,6 +19,7 @@ export class KeyRows {
   readonly #clock: Clock
   readonly #cache = new Map<string, KeyHolder>()
   #cachedVersion: unknown
+  #isCurrent = false
 
   constructor(connection: Connection, clock: Clock) {
     this.#statements = prepare(connection)
@@ -27,11 +28,7 @@ export class KeyRows {
   }
 
   find(tokenHash: string): KeyHolder | undefined {
-    const version = this.#dataVersion.get()
-    if (version !== this.#cachedVersion || this.#cache.size >= cachedKeysMax) {
-      this.#cache.clear()
-      this.#cachedVersion = version
-    }
+    if (!this.#isCurrent) this.#refresh()
     const cached = this.#cache.get(tokenHash)
     if (cached) return cached
     const row = this.#statements.find.get({ tokenHash })
@@ -39,6 +36,20 @@ export class KeyRows {
     const holder = { ...row, scopes: row.scopes.split(',') as Scope[], isAdmin: row.isAdmin === 1 }
     this.#cache.set(tokenHash, holder)
     return holder
+  }
+
+  /**
+   * Requests of one turn of the event loop were all there when it began, so one look at the version serves them all:
+   * whatever was committed before any of them was sent is seen.
+   */
+  #refresh(): void {
+    const version = this.#dataVersion.get()
+    if (version !== this.#cachedVersion || this.#cache.size >= cachedKeysMax) {
+      this.#cache.clear()
+      this.#cachedVersion = version
+    }
+    this.#isCurrent = true
+    setImmediate(() => (this.#isCurrent = false))
   }
 
   create(input: CreateKey): KeyRecord {

@@ -1,7 +1,7 @@
-import { and, desc, eq, gt, lte, sql } from 'drizzle-orm'
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { RateState } from '../records.ts'
 import type { StoreLimits } from '../store.ts'
+import { and, desc, eq, gt, lte, sql } from './drizzle.ts'
 import type { Connection } from './database.ts'
 import { tasks } from './schema.ts'
 
@@ -10,8 +10,9 @@ const knownUsersMax = 50_000
 
 /**
  * An exact sliding window, read from the accepted executions themselves, so that it survives restarts and needs no
- * rows of its own. At most `limit` entries of one index are read, and kept until the user's next execution: the reads
- * between two executions are far more, and this was an eighth of the time of each.
+ * rows of its own. At most `limit` entries of one index are read, once per user: this process is the only one that
+ * accepts executions on its database, so it can go on from there in memory. Reading them for every answer took an
+ * eighth of its time.
  *
  *   ──┬──────┬───┬─┬──────────┬──▶ time
  *     │      └ oldest counted └ now: an execution leaves 60 s after it was accepted
@@ -20,7 +21,7 @@ const knownUsersMax = 50_000
 export class RateWindow {
   readonly #newest
   readonly #limit: number
-  /** Times of a user's counted executions as last read, newest first; time can only make fewer of them count. */
+  /** Times of a user's counted executions, newest first. */
   readonly #known = new Map<string, EpochMs[]>()
 
   constructor({ orm }: Connection, { executionsPerMinute }: StoreLimits) {
@@ -55,11 +56,16 @@ export class RateWindow {
     return { limit, used: times.length, oldestAt: times.at(-1) ?? null, now }
   }
 
-  /**
-   * An execution of the user is being accepted: the next read is of the rows. This process is the only one that
-   * accepts executions on its database, so nothing else changes them.
-   */
-  forget(userId: string): void {
-    this.#known.delete(userId)
+  /** An execution of a user whose state was just read is being accepted. */
+  accepted(userId: string, at: EpochMs): void {
+    const times = this.#known.get(userId)
+    if (!times || this.#limit === 0) return
+    times.unshift(at)
+    if (times.length > this.#limit) times.pop()
+  }
+
+  /** A command was undone or a commit failed: what was accepted is to be read from the rows again. */
+  clear(): void {
+    this.#known.clear()
   }
 }

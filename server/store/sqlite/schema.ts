@@ -1,6 +1,5 @@
-import { sql } from 'drizzle-orm'
-import { check, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
 import { taskStatuses, transactionTypes } from '../records.ts'
+import { sql, check, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from './drizzle.ts'
 
 // Money columns are units of 0.0001 USD; times are milliseconds since the epoch. The migrations add what drizzle cannot
 // say: STRICT on every table, and triggers that make transactions append-only and terminal tasks final.

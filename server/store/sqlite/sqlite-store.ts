@@ -102,7 +102,19 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
     abuseBlock,
     idempotency,
   })
-  const commit = new GroupCommit(connection.raw, counters, { onFatal: options.onFatal })
+  const batchEnd = {
+    keep: () => counters.keep(),
+    write: () => counters.write(),
+    drop: () => {
+      counters.drop()
+      rateWindow.clear()
+    },
+    clear: () => {
+      counters.clear()
+      rateWindow.clear()
+    },
+  }
+  const commit = new GroupCommit(connection.raw, batchEnd, { onFatal: options.onFatal })
   return {
     admitTask: (input) => commit.run(() => commands.admit(input)),
     foreseeAdmission: async (input) => commands.foresee(input),

@@ -1,8 +1,8 @@
-import { and, eq, sql } from 'drizzle-orm'
 import type { Clock } from '../../kernel/clock.ts'
 import { must } from '../../kernel/assert.ts'
 import type { RateState, StoredJson, TaskFailure, TaskRecord } from '../records.ts'
 import type { AdmitTask, AdmitTaskResult, AttemptRef, Interruption } from '../store.ts'
+import { and, eq, sql } from './drizzle.ts'
 import type { AbuseBlock } from './abuse-block.ts'
 import type { Counters } from './counters.ts'
 import type { Connection } from './database.ts'
@@ -41,7 +41,6 @@ export class TaskCommands {
     const now = clock.now()
     const { against, rate } = this.#judge(input, now)
     if (against) return against
-    rateWindow.forget(userId)
     ledger.post({ userId, type: 'task_charge', amount: -cost, taskId, description: `Task ${endpointId}`, now })
     const { lastInsertRowid } = this.#statements.insert.run({
       id: taskId,
@@ -57,6 +56,7 @@ export class TaskCommands {
     if (request.payloadId !== null) this.#statements.insertPayload.run({ id: request.payloadId, taskId, now })
     counters.task(userId, agentId, 'pending', 1)
     if (input.idempotency) idempotency.insert({ userId, operation, ...input.idempotency, resourceId: taskId }, now)
+    rateWindow.accepted(userId, now)
     return { outcome: 'accepted', seq: Number(lastInsertRowid), rate: withOneMore(rate, now) }
   }
 

@@ -1,7 +1,6 @@
-import { and, asc, desc, eq, gt, isNull, sql, type SQL } from 'drizzle-orm'
-import { unionAll } from 'drizzle-orm/sqlite-core'
 import { taskStatuses, type TaskListItem, type TaskRecord, type TaskStatus } from '../records.ts'
 import type { ListTasks } from '../store.ts'
+import { and, asc, desc, eq, gt, isNull, sql, type SQL, unionAll } from './drizzle.ts'
 import type { Connection } from './database.ts'
 import { counters, payloads, tasks } from './schema.ts'
 import { taskRecord } from './task-rows.ts'

@@ -1,0 +1,172 @@
+import fc from 'fast-check'
+import { expect } from 'vitest'
+import { newId } from '../../server/kernel/ids.ts'
+import type { ContractTest } from './store-contract.ts'
+
+export function describeAdmission(contractTest: ContractTest): void {
+  contractTest('an admission writes the task, its charge and the balance together', async (world) => {
+    const userId = await world.createUser(1000)
+    const draft = world.draft(userId, { cost: 250, connectorIds: ['con_a', 'con_b'] })
+    const now = world.clock.now()
+    const result = await world.store.admitTask(draft)
+    expect(result).toMatchObject({ outcome: 'accepted', seq: expect.any(Number) })
+    expect(await world.read(userId, draft.taskId)).toEqual({
+      seq: result.outcome === 'accepted' && result.seq,
+      id: draft.taskId,
+      userId,
+      agentId: 'text',
+      endpointId: 'text.summarize',
+      status: 'pending',
+      attempt: 0,
+      cost: 250,
+      request: draft.request,
+      response: null,
+      error: null,
+      connectorIds: ['con_a', 'con_b'],
+      createdAt: now,
+      startedAt: null,
+      completedAt: null,
+    })
+    const { transactions, total } = await world.store.listTransactions({ userId, limit: 10, offset: 0 })
+    expect(total).toBe(2)
+    expect(transactions[0]).toEqual({
+      id: expect.stringMatching(/^txn_/),
+      userId,
+      type: 'task_charge',
+      amount: -250,
+      balanceAfter: 750,
+      taskId: draft.taskId,
+      sessionId: null,
+      turnId: null,
+      description: expect.stringContaining('text.summarize'),
+      createdAt: now,
+    })
+    expect(await world.balance(userId)).toBe(750)
+  })
+
+  contractTest('no connectors and an empty list of them stay apart', async (world) => {
+    const userId = await world.createUser()
+    const none = await world.pending(userId)
+    const empty = await world.pending(userId, { connectorIds: [] })
+    expect((await world.read(userId, none)).connectorIds).toBeNull()
+    expect((await world.read(userId, empty)).connectorIds).toEqual([])
+  })
+
+  contractTest('a balance of exactly the cost is enough', async (world) => {
+    const userId = await world.createUser(100)
+    expect(await world.store.foreseeAdmission(world.draft(userId, { cost: 100 }))).toBeUndefined()
+    expect(await world.admit(userId, { cost: 100 })).toMatchObject({ outcome: 'accepted' })
+    expect(await world.balance(userId)).toBe(0)
+  })
+
+  contractTest('a balance a ten-thousandth short is refused with both amounts, and nothing is written', async (world) => {
+    const userId = await world.createUser(99)
+    const refusal = { outcome: 'refused', reason: 'balance', balance: 99, held: 0, required: 100 }
+    await world.expectRefused(world.draft(userId, { cost: 100 }), refusal)
+  })
+
+  contractTest('what is held of the balance cannot be spent on a task', async (world) => {
+    const userId = await world.createUser(1000)
+    await world.tamper({ what: 'hold', userId, held: 901 })
+    const refusal = { outcome: 'refused', reason: 'balance', balance: 1000, held: 901, required: 100 }
+    await world.expectRefused(world.draft(userId, { cost: 100 }), refusal)
+    expect(await world.admit(userId, { cost: 99 })).toMatchObject({ outcome: 'accepted' })
+    expect(await world.store.getAccount(userId)).toMatchObject({ balance: 901, held: 901 })
+  })
+
+  contractTest('a free task is admitted on an empty balance, and is charged and refunded nothing', async (world) => {
+    const userId = await world.createUser(0)
+    const { id: taskId } = await world.failed(userId, { cost: 0 })
+    const { transactions } = await world.store.listTransactions({ userId, taskId, limit: 10, offset: 0 })
+    expect(transactions.map(({ type, amount }) => [type, Math.abs(amount)])).toEqual([
+      ['task_refund', 0],
+      ['task_charge', 0],
+    ])
+    expect(await world.balance(userId)).toBe(0)
+  })
+
+  contractTest('a stored payload is known once its task is admitted, and not when it is refused', async (world) => {
+    const userId = await world.createUser(100)
+    const payloadId = newId('pay', world.clock.now())
+    const request = { text: '{"text":"hel', payloadId }
+    await world.expectRefused(world.draft(userId, { cost: 101, request }), { reason: 'balance' })
+    expect(await world.store.hasPayload(payloadId)).toBe(false)
+    const taskId = await world.pending(userId, { cost: 100, request })
+    expect(await world.store.hasPayload(payloadId)).toBe(true)
+    expect((await world.read(userId, taskId)).request).toEqual(request)
+  })
+
+  contractTest('text comes back as it was stored, whatever characters it has', async (world) => {
+    const userId = await world.createUser(1_000_000)
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 200 }), async (value) => {
+        const request = { text: JSON.stringify({ value }), payloadId: null }
+        const taskId = await world.pending(userId, { request, cost: 1 })
+        expect((await world.read(userId, taskId)).request).toEqual(request)
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  contractTest('a task id that exists is a fault, and its admission leaves nothing behind', async (world) => {
+    const userId = await world.createUser(1000)
+    const taskId = await world.pending(userId)
+    const before = await world.everything(userId)
+    await expect(world.admit(userId, { taskId })).rejects.toThrow()
+    expect(await world.everything(userId)).toEqual(before)
+  })
+
+  contractTest('a negative cost and an unknown user are faults that leave nothing behind', async (world) => {
+    const userId = await world.createUser(1000)
+    const before = await world.everything(userId)
+    await expect(world.admit(userId, { cost: -1 })).rejects.toThrow()
+    await expect(world.admit('user_nobody')).rejects.toThrow()
+    expect(await world.everything(userId)).toEqual(before)
+    expect(await world.store.listTasks({ userId: 'user_nobody', limit: 10, offset: 0 })).toEqual({ tasks: [], total: 0 })
+  })
+
+  contractTest('of parallel admissions on a balance for k, exactly k succeed', async (world) => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.record({
+          price: fc.integer({ min: 1, max: 100_000 }),
+          affordable: fc.integer({ min: 0, max: 12 }),
+          excess: fc.integer({ min: 1, max: 12 }),
+          rest: fc.nat(),
+        }),
+        async ({ price, affordable, excess, rest }) => {
+          const change = rest % price
+          const userId = await world.createUser(price * affordable + change)
+          const results = await Promise.all(
+            Array.from({ length: affordable + excess }, () => world.admit(userId, { cost: price })),
+          )
+          expect(results.filter(({ outcome }) => outcome === 'accepted')).toHaveLength(affordable)
+          const refused = results.filter((result) => result.outcome === 'refused')
+          for (const refusal of refused) {
+            expect(refusal).toMatchObject({ reason: 'balance', balance: change, required: price })
+          }
+          expect(await world.balance(userId)).toBe(change)
+          expect((await world.store.listTasks({ userId, limit: 100, offset: 0 })).total).toBe(affordable)
+        },
+      ),
+      { numRuns: 40 },
+    )
+  })
+
+  contractTest('parallel admissions of different prices never take more than there is', async (world) => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.nat({ max: 2000 }),
+        fc.array(fc.integer({ min: 0, max: 500 }), { maxLength: 20 }),
+        async (balance, prices) => {
+          const userId = await world.createUser(balance)
+          const results = await Promise.all(prices.map((cost) => world.admit(userId, { cost })))
+          const spent = prices.filter((_, index) => results[index]!.outcome === 'accepted')
+          expect(await world.balance(userId)).toBe(balance - spent.reduce((sum, cost) => sum + cost, 0))
+          expect(await world.balance(userId)).toBeGreaterThanOrEqual(0)
+        },
+      ),
+      { numRuns: 30 },
+    )
+  })
+}

@@ -1,0 +1,105 @@
+import { expect } from 'vitest'
+import { taskStatuses } from '../../server/store/records.ts'
+import type { ContractTest } from './store-contract.ts'
+import type { StoreWorld } from './store-world.ts'
+
+const all = { limit: 1000, offset: 0 }
+const agents = ['text', 'image', 'sound']
+
+/** Tasks of three agents in all four states, two a millisecond; ids in order of admission. */
+async function fill(world: StoreWorld, userId: string): Promise<string[]> {
+  const ids: string[] = []
+  for (let index = 0; index < 24; index++) {
+    const changes = { agentId: agents[index % 3]!, cost: index }
+    const state = [Math.floor(index / 3) % 4]
+    if (state[0] === 0) ids.push(await world.pending(userId, changes))
+    if (state[0] === 1) ids.push((await world.processing(userId, changes)).id)
+    if (state[0] === 2) ids.push((await world.completed(userId, changes)).id)
+    if (state[0] === 3) ids.push((await world.failed(userId, changes)).id)
+    if (index % 2 === 1) world.clock.advance(1)
+  }
+  return ids
+}
+
+export function describeLists(contractTest: ContractTest): void {
+  contractTest('tasks are listed newest first, and those of one millisecond in reverse order of admission', async (world) => {
+    const userId = await world.createUser()
+    const ids = await fill(world, userId)
+    await fill(world, await world.createUser())
+    const { tasks, total } = await world.store.listTasks({ userId, ...all })
+    expect(tasks.map(({ id }) => id)).toEqual(ids.toReversed())
+    expect(total).toBe(24)
+    for (const item of tasks) {
+      const { agentId, status, cost, createdAt, completedAt } = await world.read(userId, item.id)
+      expect(item).toEqual({ id: item.id, agentId, status, cost, createdAt, completedAt })
+    }
+  })
+
+  contractTest('tasks are filtered by status, by agent and by both, with totals to match', async (world) => {
+    const userId = await world.createUser()
+    await fill(world, userId)
+    const { tasks } = await world.store.listTasks({ userId, ...all })
+    for (const status of [undefined, ...taskStatuses]) {
+      for (const agentId of [undefined, ...agents, 'unknown']) {
+        const filter = { ...(status && { status }), ...(agentId && { agentId }) }
+        const expected = tasks.filter(
+          (task) => (!status || task.status === status) && (!agentId || task.agentId === agentId),
+        )
+        const found = await world.store.listTasks({ userId, ...filter, ...all })
+        expect(found).toEqual({ tasks: expected, total: expected.length })
+      }
+    }
+  })
+
+  contractTest('pages of every filter put together are the whole list, with the same total on each', async (world) => {
+    const userId = await world.createUser()
+    await fill(world, userId)
+    const filters = [{}, { status: 'failed' }, { agentId: 'image' }, { status: 'completed', agentId: 'text' }] as const
+    for (const filter of filters) {
+      const whole = await world.store.listTasks({ userId, ...filter, ...all })
+      for (const limit of [1, 4, 7, 100]) {
+        const seen = []
+        for (let offset = 0; offset < whole.total + limit; offset += limit) {
+          const page = await world.store.listTasks({ userId, ...filter, limit, offset })
+          expect(page.total).toBe(whole.total)
+          seen.push(...page.tasks)
+        }
+        expect(seen).toEqual(whole.tasks)
+      }
+    }
+  })
+
+  contractTest('a page past the end is empty and still states the total', async (world) => {
+    const userId = await world.createUser()
+    await world.pending(userId)
+    for (const filter of [{}, { status: 'pending' }, { agentId: 'text' }] as const) {
+      const page = await world.store.listTasks({ userId, ...filter, limit: 10, offset: 1_000_000 })
+      expect(page).toEqual({ tasks: [], total: 1 })
+    }
+    expect(await world.store.listTransactions({ userId, limit: 10, offset: 5 })).toEqual({ transactions: [], total: 2 })
+  })
+
+  contractTest('transactions are listed newest first and filtered by type, by task and by both', async (world) => {
+    const userId = await world.createUser()
+    const [taskId] = await fill(world, userId)
+    const { id: failedId } = await world.failed(userId)
+    await world.store.credit({ userId, amount: -5, description: 'Correction', idempotencyKey: null })
+    await fill(world, await world.createUser())
+    const { transactions, total } = await world.store.listTransactions({ userId, ...all })
+    expect(total).toBe(transactions.length)
+    const running = transactions.toReversed().map(({ amount, balanceAfter }, index, list) => {
+      return balanceAfter - amount === (list[index - 1]?.balanceAfter ?? 0)
+    })
+    expect(running.every(Boolean)).toBe(true)
+    for (const type of [undefined, 'credit', 'task_charge', 'task_refund', 'chat_charge', 'adjustment'] as const) {
+      for (const of of [undefined, taskId, failedId, 'task_unknown']) {
+        const filter = { ...(type && { type }), ...(of !== undefined && { taskId: of }) }
+        const expected = transactions.filter((row) => (!type || row.type === type) && (!of || row.taskId === of))
+        const found = await world.store.listTransactions({ userId, ...filter, ...all })
+        expect(found).toEqual({ transactions: expected, total: expected.length })
+        const second = await world.store.listTransactions({ userId, ...filter, limit: 1, offset: 1 })
+        expect(second).toEqual({ transactions: expected.slice(1, 2), total: expected.length })
+      }
+    }
+  })
+}

@@ -1,0 +1,287 @@
+import { connect, type Socket } from 'node:net'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { openResources } from './resources.ts'
+import { startService, type Answer, type Person, type TestService } from './test-service.ts'
+
+// Requests of exact bytes, which no HTTP library would send, and what must hold of every request that is refused.
+
+/** A connection that sends what it is told and reads answers one by one. */
+export class RawConnection {
+  readonly #socket: Socket
+  readonly #name: string
+  #received = Buffer.alloc(0)
+  #hasEnded = false
+  #onChange = () => {}
+
+  private constructor(socket: Socket) {
+    this.#socket = socket
+    this.#name = `connection from port ${socket.localPort}`
+    openResources.add(this.#name)
+    socket.on('data', (chunk: Buffer) => {
+      this.#received = Buffer.concat([this.#received, chunk])
+      this.#onChange()
+    })
+    const onEnd = () => {
+      this.#hasEnded = true
+      this.#onChange()
+    }
+    // A connection that the server has reset has ended too.
+    socket.on('error', onEnd).on('end', onEnd).on('close', onEnd)
+  }
+
+  /** Half-open: that the server has ended its side does not end ours. */
+  static async open(url: string): Promise<RawConnection> {
+    const { hostname, port } = new URL(url)
+    const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true })
+    await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject))
+    return new RawConnection(socket)
+  }
+
+  /** Everything that was received and not yet read as an answer. */
+  get received(): Buffer {
+    return this.#received
+  }
+
+  /** Resolves when the bytes have left this process. */
+  send(bytes: string | Buffer): Promise<void> {
+    return new Promise((resolve) => this.#socket.write(bytes, () => resolve()))
+  }
+
+  /** Stops reading, as a slow client does. */
+  pause(): void {
+    this.#socket.pause()
+  }
+
+  resume(): void {
+    this.#socket.resume()
+  }
+
+  /** Ends our side only: nothing more will be sent, and answers are still read. */
+  finishSending(): void {
+    this.#socket.end()
+  }
+
+  close(): void {
+    this.#socket.destroy()
+    openResources.delete(this.#name)
+  }
+
+  reset(): void {
+    this.#socket.resetAndDestroy()
+    openResources.delete(this.#name)
+  }
+
+  /** The next answer; undefined when the connection ends before it is whole. */
+  async readAnswer({ isHead = false } = {}): Promise<Answer | undefined> {
+    for (;;) {
+      const parsed = parseAnswer(this.#received, isHead)
+      if (parsed) {
+        this.#received = this.#received.subarray(parsed.length)
+        return parsed.answer
+      }
+      if (this.#hasEnded) return undefined
+      await new Promise<void>((resolve) => (this.#onChange = resolve))
+    }
+  }
+
+  /** Resolves when the server has ended its side. */
+  async ended(): Promise<void> {
+    while (!this.#hasEnded) await new Promise<void>((resolve) => (this.#onChange = resolve))
+  }
+}
+
+function parseAnswer(bytes: Buffer, isHead: boolean): { answer: Answer; length: number } | undefined {
+  const headEnd = bytes.indexOf('\r\n\r\n')
+  if (headEnd === -1) return undefined
+  const [statusLine, ...lines] = bytes.toString('latin1', 0, headEnd).split('\r\n')
+  const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(statusLine!)?.[1])
+  const headers = new Headers(lines.map((line) => line.split(/:(.*)/s, 2) as [string, string]))
+  const body = parseBody(bytes, { at: headEnd + 4, headers, isEmpty: isHead || status < 200 || status === 204 })
+  if (!body) return undefined
+  const isJson = headers.get('content-type')?.startsWith('application/json')
+  return {
+    answer: { status, headers, body: isJson && body.text ? JSON.parse(body.text) : body.text },
+    length: body.end,
+  }
+}
+
+function parseBody(
+  bytes: Buffer,
+  { at, headers, isEmpty }: { at: number; headers: Headers; isEmpty: boolean },
+): { text: string; end: number } | undefined {
+  if (isEmpty) return { text: '', end: at }
+  if (headers.get('transfer-encoding') !== 'chunked') {
+    const end = at + Number(headers.get('content-length'))
+    return end <= bytes.length ? { text: bytes.toString('utf8', at, end), end } : undefined
+  }
+  const chunks: Buffer[] = []
+  for (let start = at; ; ) {
+    const sizeEnd = bytes.indexOf('\r\n', start)
+    if (sizeEnd === -1) return undefined
+    const size = parseInt(bytes.toString('latin1', start, sizeEnd), 16)
+    const end = sizeEnd + 2 + size
+    if (end + 2 > bytes.length) return undefined
+    if (size === 0) return { text: Buffer.concat(chunks).toString('utf8'), end: end + 2 }
+    chunks.push(bytes.subarray(sizeEnd + 2, end))
+    start = end + 2
+  }
+}
+
+/** Sends the bytes on a connection of their own; the answer to them, undefined when there is none. */
+export async function sendRaw(
+  url: string,
+  bytes: string | Buffer,
+  options?: { isHead: boolean },
+): Promise<Answer | undefined> {
+  const connection = await RawConnection.open(url)
+  try {
+    await connection.send(bytes)
+    return await connection.readAnswer(options)
+  } finally {
+    connection.close()
+  }
+}
+
+/**
+ * The bytes of a request; Host and the body's length are added. A line is written as UTF-8 when it has characters
+ * beyond a byte, so that `\xff` is that byte itself.
+ */
+export function rawRequest(target: string, lines: readonly string[], body: string | Buffer = ''): Buffer {
+  const length = Buffer.byteLength(body)
+  const head = [`${target} HTTP/1.1`, 'Host: test', ...lines, ...(length > 0 ? [`Content-Length: ${length}`] : []), '', '']
+  const encoding = (line: string) => (/[^\0-\xff]/.test(line) ? 'utf8' : 'latin1')
+  return Buffer.concat([
+    ...head.flatMap((line, index) => [Buffer.from(index === 0 ? '' : '\r\n'), Buffer.from(line, encoding(line))]),
+    Buffer.from(body),
+  ])
+}
+
+/** A service and a user of it; what a refused request must leave as it was. */
+export type Guarded = { service: TestService; person: Person }
+
+/** One service for all tests of a file, since none of them may change anything. It is stopped after the last one. */
+export function shareService(options?: Parameters<typeof startService>[0]): Guarded {
+  const guarded = {} as Guarded
+  beforeAll(async () => {
+    guarded.service = await startService(options)
+    guarded.person = await guarded.service.createPerson()
+    // The leak check looks after every test; this service outlives them and is stopped below.
+    openResources.delete(`service on ${guarded.service.url}`)
+  })
+  afterAll(() => guarded.service.stop())
+  return guarded
+}
+
+async function stateOf({ service, person }: Guarded): Promise<object> {
+  const account = await service.get('/api/account', person.key)
+  expect(account.status, 'the service answers a good request').toBe(200)
+  const payloads = readdirSync(service.dataDir, { recursive: true }).filter((name) => /pay_/.test(String(name)))
+  return {
+    account: account.body,
+    slotsLeft: account.headers.get('x-ratelimit-remaining'),
+    rows: countRows(service.dataDir),
+    payloads: payloads.length,
+  }
+}
+
+function countRows(dataDir: string): Record<string, unknown> {
+  const db = new Database(join(dataDir, 'errand.db'), { readonly: true })
+  try {
+    const tables = db.prepare<[], string>(`SELECT name FROM sqlite_master WHERE type = 'table'`).pluck().all()
+    return Object.fromEntries(tables.map((table) => [table, db.prepare(`SELECT count(*) FROM "${table}"`).pluck().get()]))
+  } finally {
+    db.close()
+  }
+}
+
+/** Does it, and asserts that no balance, row, payload or slot of the rate window has changed. */
+export async function expectUnchanged<Result>(guarded: Guarded, act: () => Promise<Result>): Promise<Result> {
+  const before = await stateOf(guarded)
+  const result = await act()
+  expect(await stateOf(guarded), 'balance, rows, payloads and rate window').toEqual(before)
+  return result
+}
+
+export type Refusal = {
+  status: number
+  /** The `error` of the body, where the status has more than one. */
+  error?: string
+  /** A path that `details` must name. */
+  field?: string
+  message?: RegExp
+}
+
+const errorOfStatus: Record<number, string> = {
+  400: 'Bad request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not found',
+  405: 'Method not allowed',
+  409: 'Conflict',
+  413: 'Payload too large',
+  415: 'Unsupported media type',
+  417: 'Expectation failed',
+  429: 'Rate limit exceeded',
+  431: 'Request header fields too large',
+}
+
+/** The refusal over REST: its status, its body, and that nothing was changed. */
+export async function expectRefused(
+  guarded: Guarded,
+  expected: Refusal,
+  send: () => Promise<Answer | undefined>,
+): Promise<Answer> {
+  const answer = await expectUnchanged(guarded, send)
+  expectErrorBody(answer, expected)
+  return answer!
+}
+
+/** The contract's error body, with `details` that name the field when it is a 400, and nothing of our own insides. */
+export function expectErrorBody(answer: Answer | undefined, { status, error, field, message }: Refusal): void {
+  expect(answer, 'is answered').toBeDefined()
+  const { body, headers } = answer!
+  expect(answer!.status, JSON.stringify(body).slice(0, 500)).toBe(status)
+  expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
+  expect(headers.get('x-request-id')).toMatch(/^req_[0-9a-z]{26}$/)
+  expect(body).toEqual({
+    error: error ?? errorOfStatus[status],
+    message: expect.stringMatching(message ?? /\S/),
+    statusCode: status,
+    ...(status === 400 && { details: expect.any(Array) }),
+  })
+  if (status === 400) expectDetails(body.details, field)
+  expect(JSON.stringify(body)).not.toMatch(/node_modules|\.ts:\d|SQLITE|at \w+ \(/)
+}
+
+/** The same over typed RPC, where the error is an envelope with the catalogue's code. */
+export function expectRpcError(envelope: any, { status, field, message }: Refusal): void {
+  const { data, message: text } = envelope.error.json
+  expect(data.httpStatus, JSON.stringify(envelope).slice(0, 500)).toBe(status)
+  expect(data.errorCode).toMatch(/^[A-Z_]+$/)
+  expect(text).toMatch(message ?? /\S/)
+  if (status === 400) expectDetails(data.details, field)
+  expect(JSON.stringify(envelope)).not.toMatch(/node_modules|\.ts:\d|SQLITE|at \w+ \(|"stack"/)
+}
+
+export async function expectRpcRefused(
+  guarded: Guarded,
+  expected: Refusal,
+  send: () => Promise<Answer | undefined>,
+): Promise<Answer> {
+  const answer = await expectUnchanged(guarded, send)
+  expect(answer, 'is answered').toBeDefined()
+  expect(answer!.status, JSON.stringify(answer!.body).slice(0, 500)).toBe(expected.status)
+  expect(answer!.headers.get('content-type')).toMatch(/^application\/json/)
+  expect(answer!.headers.get('x-request-id')).toMatch(/^req_[0-9a-z]{26}$/)
+  expectRpcError(answer!.body, expected)
+  return answer!
+}
+
+function expectDetails(details: { path: string; message: string }[], field: string | undefined): void {
+  expect(details.length).toBeGreaterThan(0)
+  for (const detail of details) expect(detail).toEqual({ path: expect.any(String), message: expect.stringMatching(/\S/) })
+  if (field !== undefined) expect(details.map(({ path }) => path)).toContain(field)
+}
