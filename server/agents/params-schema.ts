@@ -11,7 +11,7 @@ export function toJsonSchema(schema: ParamsSchema): JsonSchema {
 
 /** One validator for both forms. Throws when a JSON Schema uses what cannot be checked. */
 export function toZodSchema(schema: ParamsSchema): z.ZodType {
-  return isZodSchema(schema) ? schema : z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0])
+  return isZodSchema(schema) ? schema : z.fromJSONSchema(schema)
 }
 
 function isZodSchema(schema: ParamsSchema): schema is z.ZodType {

@@ -2,35 +2,56 @@ import type { ErrorDetail } from './errors.ts'
 
 const depthMax = 100
 
+/** A container on the way down, and how many of its members were looked at. */
+type Frame = { container: Record<string, unknown> | unknown[]; keys: readonly string[] | null; next: number }
+
 /**
  * What makes parsed JSON unfit to be stored and handed to agents, by its path; undefined when it is fine. Refused are
  * deeper nesting than 100, numbers beyond a double (which parse to Infinity and would be written back as null), half
- * characters, and keys named `__proto__`. Walks without recursion, so no body can exhaust the stack.
+ * characters, and keys named `__proto__`. Walks without recursion and keeps one frame a level, so that no body can
+ * exhaust the stack or the memory.
  */
 export function findUnfitJson(root: unknown): ErrorDetail | undefined {
-  const stack: { value: unknown; path: () => string; depth: number }[] = [{ value: root, path: () => '', depth: 0 }]
-  for (let entry = stack.pop(); entry; entry = stack.pop()) {
-    const { value, path, depth } = entry
-    if (typeof value === 'string') {
-      if (!value.isWellFormed())
-        return { path: path(), message: 'Contains half of a surrogate pair, which is no character' }
-    } else if (typeof value === 'number') {
-      if (!Number.isFinite(value)) return { path: path(), message: 'Is a number beyond the range of a double' }
-    } else if (typeof value === 'object' && value !== null) {
-      if (depth === depthMax) return { path: '', message: `Is nested deeper than ${depthMax} levels` }
-      if (Array.isArray(value)) {
-        for (const [index, inner] of value.entries()) {
-          stack.push({ value: inner, path: () => `${path()}[${index}]`, depth: depth + 1 })
-        }
-      } else {
-        for (const key of Object.keys(value)) {
-          const innerPath = () => (path() === '' ? key : `${path()}.${key}`)
-          if (key === '__proto__') return { path: innerPath(), message: 'Is a key that is not allowed' }
-          if (!key.isWellFormed()) return { path: path(), message: 'Has a key with half of a surrogate pair' }
-          stack.push({ value: (value as Record<string, unknown>)[key], path: innerPath, depth: depth + 1 })
-        }
-      }
+  // The root is looked at as the only member of an array, whose own index is no part of a path.
+  const stack: Frame[] = [{ container: [root], keys: null, next: 0 }]
+  for (let frame = stack.at(-1); frame; frame = stack.at(-1)) {
+    const { container, keys, next } = frame
+    if (next === (keys ?? (container as unknown[])).length) {
+      stack.pop()
+      continue
     }
+    frame.next++
+    const key = keys ? keys[next]! : next
+    const value = (container as Record<PropertyKey, unknown>)[key]
+    const message = stack.length > depthMax + 1 ? tooDeep : unfitness(key, value)
+    if (message !== undefined) return { path: pathOf(stack), message }
+    if (typeof value === 'object' && value !== null) stack.push(frameOf(value))
   }
   return undefined
+}
+
+const tooDeep = `Is nested deeper than ${depthMax} levels`
+
+function frameOf(value: object): Frame {
+  if (Array.isArray(value)) return { container: value, keys: null, next: 0 }
+  return { container: value as Record<string, unknown>, keys: Object.keys(value), next: 0 }
+}
+
+function unfitness(key: string | number, value: unknown): string | undefined {
+  if (key === '__proto__') return 'Is a key that is not allowed'
+  if (typeof key === 'string' && !key.isWellFormed()) return `Is a key with ${halfCharacter}`
+  if (typeof value === 'string' && !value.isWellFormed()) return `Contains ${halfCharacter}`
+  if (typeof value === 'number' && !Number.isFinite(value)) return 'Is a number beyond the range of a double'
+  return undefined
+}
+
+const halfCharacter = 'half of a surrogate pair, which is no character'
+
+function pathOf(stack: readonly Frame[]): string {
+  let path = ''
+  for (const { keys, next } of stack.slice(1)) {
+    if (keys) path += `${path === '' ? '' : '.'}${keys[next - 1]!.toWellFormed()}`
+    else path += `[${next - 1}]`
+  }
+  return path
 }

@@ -33,6 +33,6 @@ export class TaskEnds {
   /** Answers everybody now, so that a stop does not wait for them. */
   close(): void {
     this.#isClosed = true
-    for (const taskId of [...this.#waiters.keys()]) this.taskEnded(taskId)
+    for (const taskId of this.#waiters.keys()) this.taskEnded(taskId)
   }
 }

@@ -45,7 +45,7 @@ export class Counters {
       .prepare()
   }
 
-  task(userId: string, agentId: string, status: string, by: 1 | -1): void {
+  task({ userId, agentId }: { userId: string; agentId: string }, status: string, by: 1 | -1): void {
     this.#ofCommand.push({ userId, kind: 'task', part: agentId, status, by })
   }
 

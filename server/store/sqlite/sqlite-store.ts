@@ -5,7 +5,15 @@ import type { LedgerReport, Store, StoreLimits } from '../store.ts'
 import { AbuseBlock } from './abuse-block.ts'
 import { AccountRows } from './account-rows.ts'
 import { Counters } from './counters.ts'
-import { lockDataDir, migrateSchema, openConnection, schemaState, StoreOpenError, type Connection } from './database.ts'
+import {
+  databaseFile,
+  lockDataDir,
+  migrateSchema,
+  openConnection,
+  schemaState,
+  StoreOpenError,
+  type Connection,
+} from './database.ts'
 import { GroupCommit } from './group-commit.ts'
 import { IdempotencyRows } from './idempotency-rows.ts'
 import { KeyRows } from './key-rows.ts'
@@ -158,7 +166,9 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
 
 /** The whole ledger is read, so that happens in a thread of its own, on a connection of its own. */
 async function verifyInThread(dataDir: string): Promise<LedgerReport> {
-  const worker = new Worker(siblingModule(import.meta.url, 'verify-thread'), { workerData: { dataDir } })
+  const worker = new Worker(siblingModule(import.meta.url, 'verify-thread'), {
+    workerData: { file: databaseFile(dataDir) },
+  })
   return await new Promise<LedgerReport>((resolve, reject) => {
     worker.once('message', resolve)
     worker.once('error', reject)

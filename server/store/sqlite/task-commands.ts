@@ -54,7 +54,7 @@ export class TaskCommands {
       now,
     })
     if (request.payloadId !== null) this.#statements.insertPayload.run({ id: request.payloadId, taskId, now })
-    counters.task(userId, agentId, 'pending', 1)
+    counters.task(input, 'pending', 1)
     if (input.idempotency) idempotency.insert({ userId, operation, ...input.idempotency, resourceId: taskId }, now)
     rateWindow.accepted(userId, now)
     return { outcome: 'accepted', seq: Number(lastInsertRowid), rate: withOneMore(rate, now) }
@@ -130,8 +130,8 @@ export class TaskCommands {
   }
 
   #moved(task: { userId: string; agentId: string }, from: TaskRecord['status'], to: TaskRecord['status']): void {
-    this.#parts.counters.task(task.userId, task.agentId, from, -1)
-    this.#parts.counters.task(task.userId, task.agentId, to, 1)
+    this.#parts.counters.task(task, from, -1)
+    this.#parts.counters.task(task, to, 1)
   }
 }
 
