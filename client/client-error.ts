@@ -63,5 +63,6 @@ export function invalidArgument(path: string, message: string): ErrandClientErro
 /** The same error, naming the task that was being waited for. */
 export function withTaskId(error: unknown, taskId: string): unknown {
   if (!(error instanceof ErrandClientError)) return error
-  return new ErrandClientError(error.code, error.message, { ...error, taskId, cause: error.cause })
+  const { code, message, status, details, retryAfterSeconds, requestId, cause } = error
+  return new ErrandClientError(code, message, { status, details, retryAfterSeconds, requestId, taskId, cause })
 }

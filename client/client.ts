@@ -7,16 +7,7 @@ import { createTasksClient, type TasksClient } from './tasks-client.ts'
 // options of the call. Later kinds of calls, such as streams, share the connection.
 
 export { ErrandClientError, type ClientErrorCode } from './client-error.ts'
-export type {
-  Account,
-  Agent,
-  CreatedKey,
-  EndedTask,
-  Key,
-  Task,
-  TaskListItem,
-  Transaction,
-} from './client-types.ts'
+export type { Account, Agent, CreatedKey, EndedTask, Key, Task, TaskListItem, Transaction } from './client-types.ts'
 export type { ClientFetch, ErrandClientOptions } from './connection.ts'
 export type { CallOptions } from './rpc-call.ts'
 export type { CreateOptions, TasksClient, WaitOptions } from './tasks-client.ts'
@@ -25,26 +16,26 @@ export type ErrandClient = {
   tasks: TasksClient
   /** Agents that the caller may run. */
   agents: {
-    list(input?: Inputs['agents']['list'], options?: CallOptions): Promise<Outputs['agents']['list']>
-    get(input: Inputs['agents']['get'], options?: CallOptions): Promise<Outputs['agents']['get']>
+    list: (input?: Inputs['agents']['list'], options?: CallOptions) => Promise<Outputs['agents']['list']>
+    get: (input: Inputs['agents']['get'], options?: CallOptions) => Promise<Outputs['agents']['get']>
   }
   account: {
     /** The caller's account with its balance. */
-    get(options?: CallOptions): Promise<Outputs['account']['get']>
+    get: (options?: CallOptions) => Promise<Outputs['account']['get']>
   }
   transactions: {
     /** One page of charges, refunds and credits, newest first. */
-    list(input?: Inputs['transactions']['list'], options?: CallOptions): Promise<Outputs['transactions']['list']>
+    list: (input?: Inputs['transactions']['list'], options?: CallOptions) => Promise<Outputs['transactions']['list']>
   }
   /** The account's API keys; needs the scope `manage`. */
   keys: {
     /** The key itself is in this answer and is never shown again. */
-    create(input: Inputs['keys']['create'], options?: CallOptions): Promise<Outputs['keys']['create']>
-    list(input?: Inputs['keys']['list'], options?: CallOptions): Promise<Outputs['keys']['list']>
+    create: (input: Inputs['keys']['create'], options?: CallOptions) => Promise<Outputs['keys']['create']>
+    list: (input?: Inputs['keys']['list'], options?: CallOptions) => Promise<Outputs['keys']['list']>
     /** Acts on the next request; repeating it changes nothing. */
-    revoke(input: Inputs['keys']['revoke'], options?: CallOptions): Promise<Outputs['keys']['revoke']>
+    revoke: (input: Inputs['keys']['revoke'], options?: CallOptions) => Promise<Outputs['keys']['revoke']>
     /** A new key with the same name and scopes; the old one goes on working for `overlapSeconds`. */
-    rotate(input: Inputs['keys']['rotate'], options?: CallOptions): Promise<Outputs['keys']['rotate']>
+    rotate: (input: Inputs['keys']['rotate'], options?: CallOptions) => Promise<Outputs['keys']['rotate']>
   }
 }
 

@@ -9,7 +9,7 @@ import { invalidArgument } from './client-error.ts'
 export const rpcEncoding = {
   input: {
     serialize: (value: unknown) => ({ json: checkedJson(value) }),
-    deserialize: (value: never) => superjson.deserialize<unknown>(value),
+    deserialize: (value: never) => superjson.deserialize(value),
   },
   output: superjson,
 }

@@ -25,7 +25,8 @@ export function createRpc({ baseUrl, fetch, headers }: Connection): TRPCClient<A
   const common = {
     url: `${baseUrl}/trpc`,
     transformer: rpcEncoding,
-    fetch: (url: RequestInfo | URL | string, init?: unknown) => fetchRpc(fetch, String(url), init as RequestInit),
+    // The links always call it with a string.
+    fetch: (url: RequestInfo | URL | string, init?: unknown) => fetchRpc(fetch, url as string, init as RequestInit),
   }
   return createTRPCClient<AppRouter>({
     links: [
@@ -47,5 +48,9 @@ export function createRpc({ baseUrl, fetch, headers }: Connection): TRPCClient<A
 function goesAlone({ context, input, type }: Operation): boolean {
   const { isAlone }: SendContext = context
   // A batch refuses an input that is too long for its URL; alone, the service says what is wrong with it.
-  return type === 'mutation' || isAlone === true || JSON.stringify(rpcEncoding.input.serialize(input)).length > inputLengthMax
+  return (
+    
+    isAlone === true ||
+    JSON.stringify(rpcEncoding.input.serialize(input)).length > inputLengthMax
+  )
 }

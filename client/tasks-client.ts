@@ -27,11 +27,11 @@ export type TasksClient = {
    * @example
    * const { taskId } = await client.tasks.create({ endpointId: 'text.summarize', params: { text } })
    */
-  create(input: TasksInputs['create'], options?: CreateOptions): Promise<TasksOutputs['create']>
+  create: (input: TasksInputs['create'], options?: CreateOptions) => Promise<TasksOutputs['create']>
   /** Reads a task; with `wait` the answer is held until it has ended or that many seconds have passed. */
-  get(input: TasksInputs['get'], options?: CallOptions): Promise<TasksOutputs['get']>
+  get: (input: TasksInputs['get'], options?: CallOptions) => Promise<TasksOutputs['get']>
   /** One page of the caller's tasks, newest first. */
-  list(input?: TasksInputs['list'], options?: CallOptions): Promise<TasksOutputs['list']>
+  list: (input?: TasksInputs['list'], options?: CallOptions) => Promise<TasksOutputs['list']>
   /**
    * Resolves with the task once it has completed or failed. Broken connections, 429 and 503 are sat out.
    *
@@ -41,7 +41,7 @@ export type TasksClient = {
    * const task = await client.tasks.wait(taskId, { timeoutMs: 60_000 })
    * if (task.status === 'failed') console.error(task.error?.message)
    */
-  wait(taskId: string, options?: WaitOptions): Promise<EndedTask>
+  wait: (taskId: string, options?: WaitOptions) => Promise<EndedTask>
   /**
    * Creates a task and waits for its end. Every attempt carries one Idempotency-Key, so a create whose connection
    * broke is repeated and charged once. Pass a key of your own to go on with the same task after a restart.
@@ -50,7 +50,7 @@ export type TasksClient = {
    * const task = await client.tasks.run({ endpointId: 'text.summarize', params: { text } })
    * console.log(task.response)
    */
-  run(input: TasksInputs['create'], options?: CreateOptions & WaitOptions): Promise<EndedTask>
+  run: (input: TasksInputs['create'], options?: CreateOptions & WaitOptions) => Promise<EndedTask>
 }
 
 const defaultTimeoutMs = 600_000
@@ -80,6 +80,7 @@ export function createTasksClient(call: Call): TasksClient {
     run: (input, options = {}) =>
       untilEnded(options, async (signal, watch) => {
         const idempotencyKey = options.idempotencyKey ?? newIdempotencyKey()
+        watch.idempotencyKey = idempotencyKey
         const repetition = { failuresMax: createFailuresMax, ...watching(signal, watch) }
         const { taskId } = await repeatWhileTransient(repetition, () => tasks.create(input, { idempotencyKey, signal }))
         watch.taskId = taskId
@@ -96,7 +97,7 @@ export function createTasksClient(call: Call): TasksClient {
 }
 
 /** What a TIMEOUT has to tell. */
-type Watch = { taskId?: string; lastFailure?: ErrandClientError }
+type Watch = { idempotencyKey?: string; taskId?: string; lastFailure?: ErrandClientError }
 
 function watching(signal: AbortSignal, watch: Watch) {
   return {
@@ -115,10 +116,10 @@ async function untilEnded(
   return await withDeadline({ signal, timeoutMs, createTimeoutError }, (own) => work(own, watch))
 }
 
-function timeoutError(timeoutMs: number, { taskId, lastFailure }: Watch): ErrandClientError {
+function timeoutError(timeoutMs: number, { idempotencyKey, taskId, lastFailure }: Watch): ErrandClientError {
   const what =
     taskId === undefined
-      ? `It was not known after ${timeoutMs} ms whether the task was created; run it again with the same idempotencyKey.`
+      ? `After ${timeoutMs} ms it is not known whether the task was created; run it again with the idempotencyKey ${idempotencyKey}.`
       : `The task ${taskId} had not ended after ${timeoutMs} ms; it goes on, and can be waited for again.`
   const why = lastFailure ? ` The last failure was: ${lastFailure.message}` : ''
   return new ErrandClientError('TIMEOUT', what + why, { taskId, cause: lastFailure })

@@ -20,7 +20,7 @@ export type WaitParts = {
  */
 export async function waitForTask({ getTask, pause, now, onFailure }: WaitParts, taskId: string): Promise<EndedTask> {
   try {
-    for (let early = 0; ; ) {
+    for (let early = 0; ;) {
       const startedAt = now()
       const task = await repeatWhileTransient({ failuresMax: Infinity, pause, onFailure }, () =>
         getTask(longPollSeconds),

@@ -18,6 +18,7 @@ const rateHeaders: Json = {
   'X-RateLimit-Reset': header('Unix time in seconds at which the oldest counted execution leaves the window'),
 }
 const requestIdHeader: Json = { 'X-Request-Id': header('Identifies the request in the logs', 'string') }
+const authenticateHeader: Json = { 'WWW-Authenticate': header('The scheme to authenticate with', 'string') }
 const retryAfterHeader: Json = { 'Retry-After': header('Seconds to wait before the next try') }
 
 /** Answers that any operation may give, beside its own. */
@@ -64,18 +65,18 @@ export function createOpenApiDocument(): Json {
 
 function completeOperation(operation: Operation): void {
   const isExecution = executions.has(operation.operationId)
-  const own = Object.fromEntries(
-    Object.entries(operation.responses)
-      .filter(([status]) => status !== '200' && status in ownStatuses(operation))
-      .map(([status, response]) => [status, response['description'] as string]),
-  )
   const { 429: rate, ...others } = sharedErrors
-  const errors: Record<string, string> = { ...others, ...(isExecution && { 429: rate! }), ...own }
+  // The generator names its error responses by status alone, so that all operations get the texts of the first.
+  const errors: Record<string, string> = { ...others, ...(isExecution && { 429: rate! }), ...ownErrors(operation) }
   const success = operation.responses['200']!
   success['headers'] = { ...requestIdHeader, ...rateHeaders }
   operation.responses = { 200: success }
   for (const [status, description] of Object.entries(errors)) {
-    operation.responses[status] = errorResponse(status, description)
+    const canWait = status === '503' || (isExecution && (status === '403' || status === '429'))
+    operation.responses[status] = errorResponse(status, description, {
+      ...(status === '401' ? authenticateHeader : rateHeaders),
+      ...(canWait && retryAfterHeader),
+    })
   }
   if (idempotent.has(operation.operationId)) {
     operation.parameters = [
@@ -91,8 +92,8 @@ function completeOperation(operation: Operation): void {
   }
 }
 
-/** The statuses that the procedure itself names; the generator adds others of its own. */
-function ownStatuses({ operationId }: Operation): Record<string, string> {
+/** The refusals that the procedure itself names, by status. */
+function ownErrors({ operationId }: Operation): Record<string, string> {
   const procedures = rootRouter._def.procedures as unknown as Record<string, { _def: { meta?: ProcedureRest } }>
   const found = Object.values(procedures).find(({ _def }) => _def.meta?.openapi?.operationId === operationId)
   return found?._def.meta?.openapi?.errorResponses ?? {}
@@ -100,12 +101,10 @@ function ownStatuses({ operationId }: Operation): Record<string, string> {
 
 type ProcedureRest = { openapi?: { operationId: string; errorResponses: Record<string, string> } }
 
-function errorResponse(status: string, description: string): Json {
-  const hasRate = status !== '401'
-  const canWait = status === '429' || status === '503' || status === '403'
+function errorResponse(status: string, description: string, headers: Json = {}): Json {
   return {
     description,
-    headers: { ...requestIdHeader, ...(hasRate && rateHeaders), ...(canWait && retryAfterHeader) },
+    headers: { ...requestIdHeader, ...headers },
     content: {
       'application/json': {
         schema: { $ref: '#/components/schemas/Error' },
@@ -168,6 +167,7 @@ function payloadOperation(): Operation {
       304: { description: 'The copy that the client has is the whole JSON.' },
       403: errorResponse('403', 'The link is wrong or has expired.'),
       404: errorResponse('404', 'The payload no longer exists.'),
+      500: errorResponse('500', sharedErrors['500']!),
     },
   }
 }

@@ -1,3 +1,5 @@
+import { readlinkSync } from 'node:fs'
+import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { must } from '../kernel/assert.ts'
 import { Catalogue } from './catalogue.ts'
@@ -10,6 +12,7 @@ import { beatMs, pulseAt, type FromThread, type ThreadData, type ToThread } from
 
 const logLinesPerRunMax = 1000
 const logCharsMax = 8000
+const agentNiceness = 10
 
 const port = must(parentPort, 'this runs as a thread')
 const { configFile, pulse, resultBytesMax } = workerData as ThreadData
@@ -56,6 +59,21 @@ function startRun(catalogue: Catalogue, { run, request }: Extract<ToThread, { ty
     running.delete(run)
     send({ type: 'ended', run, outcome })
   })
+}
+
+yieldToService()
+
+/**
+ * Gives this thread a lower priority than the one that serves, so that agents that compute take what processor time it
+ * leaves. Linux has priorities per thread; elsewhere the threads compete as equals.
+ */
+function yieldToService(): void {
+  try {
+    const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1))
+    setPriority(thread, agentNiceness)
+  } catch {
+    return
+  }
 }
 
 // What an agent leaves behind (a promise nobody awaits, a timer that throws) belongs to no run any more and must not

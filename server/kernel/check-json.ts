@@ -23,9 +23,10 @@ export function findUnfitJson(root: unknown): ErrorDetail | undefined {
     frame.next++
     const key = keys ? keys[next]! : next
     const value = (container as Record<PropertyKey, unknown>)[key]
-    const message = stack.length > depthMax + 1 ? tooDeep : unfitness(key, value)
+    const isContainer = typeof value === 'object' && value !== null
+    const message = isContainer && stack.length > depthMax ? tooDeep : unfitness(key, value)
     if (message !== undefined) return { path: pathOf(stack), message }
-    if (typeof value === 'object' && value !== null) stack.push(frameOf(value))
+    if (isContainer) stack.push(frameOf(value))
   }
   return undefined
 }

@@ -44,11 +44,7 @@ test('nine failures do not block; the tenth does, with 403, until when, and Retr
   expectBlocked(await service.createTask(await service.createKey(userId), 'test.echo'), until, '600')
   clock.advance(500)
   expectBlocked(await service.createTask(key, 'test.echo'), until, '599')
-  const rpc = await service.post(
-    '/trpc/tasks.create',
-    { json: { endpointId: 'test.echo', params: {} } },
-    { key },
-  )
+  const rpc = await service.post('/trpc/tasks.create', { json: { endpointId: 'test.echo', params: {} } }, { key })
   expect([rpc.status, rpc.body.error.json.data.errorCode]).toEqual([403, 'ACCOUNT_BLOCKED'])
   expect((await service.get('/api/tasks', key)).body.total).toBe(11)
   expect((await service.get('/api/account', key)).body.balanceUsd).toBe('0.9900')

@@ -21,8 +21,10 @@ async function statusOf(service: TestService, key: string): Promise<number> {
 }
 
 test('200 shows the new key once: it works, and no later answer contains it', async () => {
-  const service = await startService({ clock: new FakeClock() })
+  const clock = new FakeClock()
+  const service = await startService({ clock })
   const { key } = await service.createPerson()
+  clock.advance(1)
   const { body, status } = await service.post('/api/keys', { name: '  Nightly build  ' }, { key })
   expect(status).toBe(200)
   expect(body).toEqual({
@@ -30,7 +32,7 @@ test('200 shows the new key once: it works, and no later answer contains it', as
     name: 'Nightly build',
     hint: body.key.slice(-4),
     scopes: ['read', 'execute', 'manage'],
-    createdAt: '2026-01-15T12:00:00.000Z',
+    createdAt: '2026-01-15T12:00:00.001Z',
     expiresAt: null,
     revokedAt: null,
     lastUsedAt: null,
@@ -60,10 +62,7 @@ test('a key has the scopes and the life that it was created with', async () => {
   expect(await statusOf(service, created.body.key)).toBe(200)
   clock.advance(1)
   const { body, status } = await service.get('/api/account', created.body.key)
-  expect([status, body]).toEqual([
-    401,
-    { error: 'Unauthorized', message: 'The API key has expired.', statusCode: 401 },
-  ])
+  expect([status, body]).toEqual([401, { error: 'Unauthorized', message: 'The API key has expired.', statusCode: 401 }])
   await service.stop()
 })
 
@@ -316,9 +315,9 @@ test('lastUsedAt is the time of the last request, and is on the disk when the se
   const clock = new FakeClock()
   const first = await startService({ dataDir, clock })
   const { key, userId } = await first.createPerson()
-  await first.createKey(userId)
   await first.get('/api/account', key)
   clock.advance(1234)
+  await first.createKey(userId)
   await first.get('/api/nothing-of-ours', key)
   await first.get('/api/account', key)
   clock.advance(1000)

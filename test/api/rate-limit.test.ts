@@ -132,10 +132,7 @@ test('every authenticated answer has the headers, errors and reads included; no 
   ]
   for (const [status, method, path, body] of requests) {
     const answer = await service.request(method, path, { key, body })
-    expect([answer.status, rateOf(answer)], `${method} ${path}`).toEqual([
-      status,
-      limited('10', '9', noonSeconds + 60),
-    ])
+    expect([answer.status, rateOf(answer)], `${method} ${path}`).toEqual([status, limited('10', '9', noonSeconds + 60)])
   }
   const none = { limit: null, remaining: null, reset: null }
   for (const path of ['/api/account', '/trpc/account.get', '/healthz', '/openapi.json']) {

@@ -11,11 +11,9 @@ async function fill(world: StoreWorld, userId: string): Promise<string[]> {
   const ids: string[] = []
   for (let index = 0; index < 24; index++) {
     const changes = { agentId: agents[index % 3]!, cost: index }
-    const state = [Math.floor(index / 3) % 4]
-    if (state[0] === 0) ids.push(await world.pending(userId, changes))
-    if (state[0] === 1) ids.push((await world.processing(userId, changes)).id)
-    if (state[0] === 2) ids.push((await world.completed(userId, changes)).id)
-    if (state[0] === 3) ids.push((await world.failed(userId, changes)).id)
+    const status = taskStatuses[Math.floor(index / 3) % 4]!
+    if (status === 'pending') ids.push(await world.pending(userId, changes))
+    else ids.push((await world[status](userId, changes)).id)
     if (index % 2 === 1) world.clock.advance(1)
   }
   return ids

@@ -55,20 +55,35 @@ let worlds = 0
 
 export async function openWorld(engine: StoreEngine, limits: StoreLimits): Promise<StoreWorld> {
   const clock = new FakeClock()
-  return new StoreWorld(clock, await engine.open({ clock: () => clock, limits }))
+  let newest = 0
+  const opened = await engine.open({
+    limits,
+    clock: (notBefore) => {
+      newest = notBefore
+      return clock
+    },
+  })
+  return new StoreWorld({ clock, opened, notBefore: () => newest })
 }
 
 /** A store, a clock that stands still until it is moved, and the few steps that most tests begin with. */
 export class StoreWorld {
   readonly clock: FakeClock
+  readonly #notBefore: () => EpochMs
   readonly #name = `store ${++worlds}`
   #opened: OpenedStore
   #people = 0
 
-  constructor(clock: FakeClock, opened: OpenedStore) {
+  constructor({ clock, opened, notBefore }: { clock: FakeClock; opened: OpenedStore; notBefore: () => EpochMs }) {
     this.clock = clock
     this.#opened = opened
+    this.#notBefore = notBefore
     openResources.add(this.#name)
+  }
+
+  /** The newest time that the engine knew of when it was last opened. */
+  get notBefore(): EpochMs {
+    return this.#notBefore()
   }
 
   get store(): Store {

@@ -8,7 +8,7 @@ import { startService, type Answer, type Person, type TestService } from './test
 
 // Requests of exact bytes, which no HTTP library would send, and what must hold of every request that is refused.
 
-/** A connection that sends what it is told and reads answers one by one. */
+/** A connection that sends what it is told and reads answers one by one; closed at the end of a `using` block. */
 export class RawConnection {
   readonly #socket: Socket
   readonly #name: string
@@ -64,13 +64,17 @@ export class RawConnection {
     this.#socket.end()
   }
 
-  close(): void {
-    this.#socket.destroy()
-    openResources.delete(this.#name)
-  }
-
+  /** Ends the connection with a reset instead of an orderly close. */
   reset(): void {
     this.#socket.resetAndDestroy()
+  }
+
+  #change(): Promise<void> {
+    return new Promise((resolve) => (this.#onChange = resolve))
+  }
+
+  [Symbol.dispose](): void {
+    this.#socket.destroy()
     openResources.delete(this.#name)
   }
 
@@ -83,13 +87,18 @@ export class RawConnection {
         return parsed.answer
       }
       if (this.#hasEnded) return undefined
-      await new Promise<void>((resolve) => (this.#onChange = resolve))
+      await this.#change()
     }
+  }
+
+  /** Resolves when anything has been received. */
+  async begun(): Promise<void> {
+    while (this.#received.length === 0 && !this.#hasEnded) await this.#change()
   }
 
   /** Resolves when the server has ended its side. */
   async ended(): Promise<void> {
-    while (!this.#hasEnded) await new Promise<void>((resolve) => (this.#onChange = resolve))
+    while (!this.#hasEnded) await this.#change()
   }
 }
 
@@ -136,13 +145,9 @@ export async function sendRaw(
   bytes: string | Buffer,
   options?: { isHead: boolean },
 ): Promise<Answer | undefined> {
-  const connection = await RawConnection.open(url)
-  try {
-    await connection.send(bytes)
-    return await connection.readAnswer(options)
-  } finally {
-    connection.close()
-  }
+  using connection = await RawConnection.open(url)
+  await connection.send(bytes)
+  return await connection.readAnswer(options)
 }
 
 /**

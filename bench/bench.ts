@@ -1,0 +1,47 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { prepareData } from './bench-data.ts'
+import { formatTable, type Row } from './bench-table.ts'
+import { measureBlocking } from './measure-blocking.ts'
+import { measureLists } from './measure-lists.ts'
+import { measureMemory } from './measure-memory.ts'
+import { measureReads } from './measure-reads.ts'
+import { measureStart } from './measure-start.ts'
+import { measureSubmissions } from './measure-submissions.ts'
+
+// Starts the floor servers and ours, drives them from this process and prints each figure as a ratio against the floor
+// of the same run. `--quick` sends a tenth of the requests; `--only NAME` runs one group.
+
+const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, only: { type: 'string' } } })
+const userCount = values.quick ? 500 : 4000
+
+const groups = {
+  submissions: measureSubmissions,
+  reads: measureReads,
+  lists: measureLists,
+  blocking: measureBlocking,
+  start: measureStart,
+  memory: measureMemory,
+}
+
+const data = await prepareData(userCount)
+const rows: Row[] = []
+try {
+  for (const [name, measure] of Object.entries(groups)) {
+    if (values.only !== undefined && values.only !== name) continue
+    process.stderr.write(`${name}…\n`)
+    rows.push(...(await measure({ ...data, isQuick: values.quick })))
+  }
+} finally {
+  rmSync(data.template, { recursive: true, force: true })
+}
+process.stdout.write(`${formatTable(rows)}\n`)
+
+const folder = fileURLToPath(new URL('./results/', import.meta.url))
+mkdirSync(folder, { recursive: true })
+const machine = { cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, node: process.version }
+writeFileSync(`${folder}latest.json`, `${JSON.stringify({ at: new Date().toISOString(), machine, rows }, null, 2)}\n`)
+const missed = rows.filter(({ isMet }) => isMet === false)
+process.stdout.write(missed.length === 0 ? 'Every bar is met.\n' : `${missed.length} bars are missed.\n`)

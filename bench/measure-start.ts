@@ -1,0 +1,25 @@
+import { spawnSync } from 'node:child_process'
+import { startServer } from './bench-servers.ts'
+import { atMost, type Measure } from './bench-table.ts'
+import { drive, requestBytes } from './http-driver.ts'
+
+const runs = 5
+
+/** From the start of the process to its first answer, beyond what Node itself takes to start. */
+export const measureStart: Measure = async ({ template, users }) => {
+  const beyond: number[] = []
+  for (let run = 0; run < runs; run++) {
+    const bareFrom = performance.now()
+    spawnSync(process.execPath, ['-e', '0'])
+    const bareMs = performance.now() - bareFrom
+    const server = await startServer('errand', { template })
+    const from = performance.now()
+    let requests = 1
+    const request = requestBytes('GET', '/api/account', { key: users[0]!.key })
+    await drive({ url: server.url, connections: 1, next: () => (requests-- > 0 ? request : undefined) })
+    beyond.push(server.startedInMs + performance.now() - from - bareMs)
+    await server.stop()
+  }
+  const median = beyond.toSorted((a, b) => a - b)[Math.floor(runs / 2)]!
+  return [atMost({ what: 'cold start to the first answer, beyond Node itself', value: median, unit: 'ms' }, 1000)]
+}

@@ -1,0 +1,182 @@
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { defineConfig, defineEndpoint } from '../../server/agents/define-config.ts'
+import { startService } from '../support/test-service.ts'
+
+const config = defineConfig({
+  agents: [
+    {
+      kind: 'code',
+      id: 'text',
+      name: 'Text tools',
+      description: 'Works on texts.',
+      endpoints: {
+        shorten: defineEndpoint({
+          description: 'Shortens a text.',
+          priceUsd: '0.5',
+          timeoutSeconds: 12.5,
+          params: z.strictObject({
+            text: z.string().min(1).describe('What to shorten'),
+            sentences: z.number().int().min(1).max(9).default(3),
+            style: z.enum(['plain', 'warm']).optional(),
+          }),
+          run: () => ({}),
+        }),
+        count: {
+          description: 'Counts words.',
+          priceUsd: '0',
+          params: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
+          run: () => ({}),
+        },
+      },
+    },
+    { kind: 'code', id: 'empty', name: 'Empty' },
+    {
+      kind: 'code',
+      id: 'private',
+      name: 'Private',
+      visibility: ['friend@example.com'],
+      endpoints: { run: { description: 'Runs.', priceUsd: '1', params: {}, run: () => ({}) } },
+    },
+  ],
+})
+
+const text = {
+  id: 'text',
+  kind: 'code',
+  name: 'Text tools',
+  description: 'Works on texts.',
+  endpoints: [
+    {
+      id: 'text.shorten',
+      name: 'shorten',
+      description: 'Shortens a text.',
+      priceUsd: '0.5000',
+      timeoutSeconds: 12.5,
+      params: {
+        type: 'object',
+        properties: {
+          text: { type: 'string', minLength: 1, description: 'What to shorten' },
+          sentences: { type: 'integer', minimum: 1, maximum: 9, default: 3 },
+          style: { type: 'string', enum: ['plain', 'warm'] },
+        },
+        required: ['text'],
+        additionalProperties: false,
+      },
+    },
+    {
+      id: 'text.count',
+      name: 'count',
+      description: 'Counts words.',
+      priceUsd: '0.0000',
+      timeoutSeconds: 300,
+      params: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
+    },
+  ],
+}
+const empty = { id: 'empty', kind: 'code', name: 'Empty', description: '', endpoints: [] }
+const hidden = {
+  id: 'private',
+  kind: 'code',
+  name: 'Private',
+  description: '',
+  endpoints: [
+    { id: 'private.run', name: 'run', description: 'Runs.', priceUsd: '1.0000', timeoutSeconds: 300, params: {} },
+  ],
+}
+const notFound = { error: 'Not found', message: 'Agent not found', statusCode: 404 }
+
+test('the list has the agents of the configuration in its order, with endpoints, JSON Schemas and prices', async () => {
+  const service = await startService({ config })
+  const { key } = await service.createPerson()
+  const { body, status } = await service.get('/api/agents', key)
+  expect(status).toBe(200)
+  expect(body).toEqual({ agents: [text, empty], total: 2, limit: 50, offset: 0 })
+  await service.stop()
+})
+
+test('one agent reads as it does in the list', async () => {
+  const service = await startService({ config })
+  const { key } = await service.createPerson()
+  const answers = [await service.get('/api/agents/text', key), await service.get('/api/agents/empty', key)]
+  expect(answers.map(({ body, status }) => [status, body])).toEqual([
+    [200, text],
+    [200, empty],
+  ])
+  await service.stop()
+})
+
+test('an agent that is not for the caller is not listed and 404, as one that does not exist; a friend sees it', async () => {
+  const service = await startService({ config })
+  const [stranger, friend] = [await service.createPerson(), await service.createPerson({ email: 'FRIEND@example.com' })]
+  for (const id of ['private', 'nothing', 'text.shorten', 'x'.repeat(200)]) {
+    const { body, status } = await service.get(`/api/agents/${id}`, stranger.key)
+    expect([status, body]).toEqual([404, notFound])
+  }
+  expect((await service.get('/api/agents', friend.key)).body).toEqual({
+    agents: [text, empty, hidden],
+    total: 3,
+    limit: 50,
+    offset: 0,
+  })
+  const read = await service.get('/api/agents/private', friend.key)
+  expect([read.status, read.body]).toEqual([200, hidden])
+  await service.stop()
+})
+
+test('pages and totals count only what the caller sees', async () => {
+  const service = await startService({ config })
+  const { key } = await service.createPerson()
+  expect((await service.get('/api/agents?limit=1&offset=1', key)).body).toEqual({
+    agents: [empty],
+    total: 2,
+    limit: 1,
+    offset: 1,
+  })
+  expect((await service.get('/api/agents?offset=2', key)).body).toEqual({ agents: [], total: 2, limit: 50, offset: 2 })
+  await service.stop()
+})
+
+test('the price and schema that are shown are those in force', async () => {
+  const service = await startService({ config })
+  const { key } = await service.createPerson({ balanceUsd: '1.0000' })
+  const task = await service.runTask(key, 'text.shorten', { text: 'Hello.' })
+  expect(task.costUsd).toBe(text.endpoints[0]!.priceUsd)
+  const refused = await service.createTask(key, 'text.shorten', { text: 'Hello.', style: 'loud' })
+  expect([refused.status, refused.body.details[0].path]).toEqual([400, 'params.style'])
+  await service.stop()
+})
+
+test('400 for a limit, offset or path that cannot be', async () => {
+  const service = await startService({ config })
+  const { key } = await service.createPerson()
+  const wrong = { limit: '?limit=0', offset: '?offset=-1', agentId: `/${'x'.repeat(201)}` }
+  for (const [field, rest] of Object.entries({ ...wrong, 'agentId ': '/%E0%A4' })) {
+    const { body, status } = await service.get(`/api/agents${rest}`, key)
+    expect(status, rest).toBe(400)
+    expect(body).toEqual({
+      error: 'Bad request',
+      message: `${field.trim()}: ${body.details[0].message}`,
+      statusCode: 400,
+      details: [{ path: field.trim(), message: expect.stringMatching(/./) }],
+    })
+  }
+  await service.stop()
+})
+
+test('403 for a key without the scope read', async () => {
+  const service = await startService({ config })
+  const { key } = await service.createPerson({ scopes: ['execute'] })
+  for (const path of ['/api/agents', '/api/agents/text']) {
+    const { body, status } = await service.get(path, key)
+    expect([status, body]).toEqual([
+      403,
+      {
+        error: 'Forbidden',
+        message: 'This API key has no permission for this operation: it lacks the scope "read".',
+        statusCode: 403,
+      },
+    ])
+  }
+  await service.stop()
+})

@@ -1,0 +1,145 @@
+import { expect, test } from 'vitest'
+import { backoffMs, isTransient, repeatWhileTransient, retryDelayMs } from '../../client/backoff.ts'
+import { createClient, ErrandClientError, type Task } from '../../client/client.ts'
+import { waitForTask } from '../../client/wait-for-task.ts'
+import { rejection } from './rejection.ts'
+import { answer, completedTask, cut, pendingTask, refusal, result, silence, startStub } from './stub-server.ts'
+
+test('wait sits out 503, 429, a proxy page, a cut connection and an answer that comes too soon', async () => {
+  const stub = await startStub(
+    refusal('SERVICE_UNAVAILABLE', 503),
+    refusal('RATE_LIMIT_EXCEEDED', 429),
+    result(pendingTask),
+    answer(502, '<h1>Bad gateway</h1>'),
+    cut,
+    result(completedTask),
+  )
+  const client = createClient({ baseUrl: stub.url, apiKey: 'key' })
+  expect(await client.tasks.wait('task_1')).toEqual(completedTask)
+  expect(stub.requests).toHaveLength(6)
+  await stub.stop()
+})
+
+test('wait sits out a request that nobody answers', async () => {
+  const failures: ErrandClientError[] = []
+  const noAnswer = new ErrandClientError('TIMEOUT', 'The service did not answer.')
+  const reads = [() => Promise.reject(noAnswer), () => Promise.resolve(completedTask as unknown as Task)]
+  const task = await waitForTask(
+    {
+      getTask: () => reads.shift()!(),
+      pause: () => Promise.resolve(),
+      now: () => 0,
+      onFailure: (error) => void failures.push(error),
+    },
+    'task_1',
+  )
+  expect(task).toEqual(completedTask)
+  expect(failures).toEqual([noAnswer])
+})
+
+test('wait gives up at its deadline, and tells the last failure', async () => {
+  const stub = await startStub(refusal('SERVICE_UNAVAILABLE', 503, 3600))
+  const client = createClient({ baseUrl: stub.url, apiKey: 'key' })
+  const error = await rejection(client.tasks.wait('task_1', { timeoutMs: 500 }))
+  expect(error).toMatchObject({ code: 'TIMEOUT', taskId: 'task_1', cause: { code: 'SERVICE_UNAVAILABLE' } })
+  expect(error.message).toMatch(/not ended after 500 ms; .* The last failure was: Refused\.$/)
+  // The service asked for an hour, so it was not asked again.
+  expect(stub.requests).toHaveLength(1)
+  await stub.stop()
+})
+
+test('an abort ends a pause at once', async () => {
+  const stub = await startStub((response, request) => {
+    void refusal('SERVICE_UNAVAILABLE', 503, 3600)(response, request)
+    response.once('close', () => controller.abort('enough'))
+  })
+  const controller = new AbortController()
+  const client = createClient({ baseUrl: stub.url, apiKey: 'key' })
+  await expect(client.tasks.wait('task_1', { signal: controller.signal })).rejects.toBe('enough')
+  await stub.stop()
+})
+
+test('wait asks for a long poll, and pauses only between answers that came too soon', async () => {
+  let now = 0
+  const pauses: number[] = []
+  const waits: number[] = []
+  // How long each answer is held, in seconds.
+  const held = [30, 29, 0, 0, 0, 30, 1]
+  const task = await waitForTask(
+    {
+      getTask: (waitSeconds) => {
+        waits.push(waitSeconds)
+        now += held.shift()! * 1000
+        return Promise.resolve((held.length > 0 ? pendingTask : completedTask) as unknown as Task)
+      },
+      pause: (ms) => (pauses.push(ms), Promise.resolve()),
+      now: () => now,
+      onFailure: () => {},
+    },
+    'task_1',
+  )
+  expect(task.status).toBe('completed')
+  expect(waits).toEqual(Array.from({ length: 7 }, () => 30))
+  expect(pauses).toHaveLength(3)
+  for (const [index, ms] of pauses.entries()) {
+    expect(ms).toBeGreaterThanOrEqual(125 * 2 ** index)
+    expect(ms).toBeLessThanOrEqual(250 * 2 ** index)
+  }
+})
+
+test('each failure in a row is followed by a longer pause, at least the Retry-After, and a success starts anew', async () => {
+  const pauses: number[] = []
+  const fail = (retryAfterSeconds?: number) => () =>
+    Promise.reject(new ErrandClientError('RATE_LIMIT_EXCEEDED', 'x', { status: 429, retryAfterSeconds }))
+  const attempts = [fail(), fail(), fail(20), fail()]
+  const repetition = {
+    failuresMax: 10,
+    pause: (ms: number) => (pauses.push(ms), Promise.resolve()),
+    onFailure: () => {},
+  }
+  const attempt = () => attempts.shift()?.() ?? Promise.resolve('done')
+  expect(await repeatWhileTransient(repetition, attempt)).toBe('done')
+  const expected = [
+    [125, 250],
+    [250, 500],
+    [20_000, 20_250],
+    [1000, 2000],
+  ] as const
+  expect(pauses).toHaveLength(expected.length)
+  for (const [index, [least, most]] of expected.entries()) {
+    expect(pauses[index]).toBeGreaterThanOrEqual(least)
+    expect(pauses[index]).toBeLessThanOrEqual(most)
+  }
+})
+
+test('pauses are random within their upper half, and never longer than 10 s of our own', () => {
+  expect([backoffMs(1, 0), backoffMs(1, 1), backoffMs(4, 0), backoffMs(4, 1)]).toEqual([125, 250, 1000, 2000])
+  expect([backoffMs(1000, 0), backoffMs(1000, 1)]).toEqual([5000, 10_000])
+  const asked = new ErrandClientError('SERVICE_UNAVAILABLE', 'x', { status: 503, retryAfterSeconds: 5 })
+  expect([retryDelayMs(asked, 9, 0), retryDelayMs(asked, 9, 1)]).toEqual([5000, 5250])
+  const now = new ErrandClientError('SERVICE_UNAVAILABLE', 'x', { status: 503, retryAfterSeconds: 0 })
+  expect(retryDelayMs(now, 1, 0)).toBe(125)
+})
+
+test('only what passes by itself is repeated', () => {
+  const of = (status: number) => isTransient(new ErrandClientError('BAD_RESPONSE', 'x', { status }))
+  expect([429, 502, 503, 504].map(of)).toEqual([true, true, true, true])
+  expect([200, 400, 401, 403, 404, 409, 413, 500].filter(of)).toEqual([])
+  expect(isTransient(new ErrandClientError('NETWORK_ERROR', 'x'))).toBe(true)
+  expect(isTransient(new ErrandClientError('TIMEOUT', 'x'))).toBe(true)
+  expect(isTransient(new ErrandClientError('INVALID_ARGUMENT', 'x'))).toBe(false)
+  expect(isTransient(new TypeError('fetch failed'))).toBe(false)
+})
+
+test('no timer outlives a wait that was given up', async () => {
+  const stub = await startStub(silence)
+  const client = createClient({ baseUrl: stub.url, apiKey: 'key' })
+  const controller = new AbortController()
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+  const waiting = client.tasks.wait('task_1', { signal: controller.signal, timeoutMs: 3_000_000 })
+  const during = timers()
+  controller.abort('enough')
+  await expect(waiting).rejects.toBe('enough')
+  expect(timers()).toBeLessThan(during)
+  await stub.stop()
+})

@@ -1,0 +1,73 @@
+import { fileURLToPath } from 'node:url'
+import { createContext, runInContext } from 'node:vm'
+import { gzipSync } from 'node:zlib'
+import { expect, test } from 'vitest'
+import { build, type Rollup } from 'vite'
+import type * as ClientModule from '../../client/client.ts'
+import { startService } from '../support/test-service.ts'
+import { createBrowserFetch } from './browser-fetch.ts'
+
+const entry = fileURLToPath(new URL('../../client/client.ts', import.meta.url))
+
+/** The client as a bundler makes it for a page that has no modules: one script that sets a global. */
+async function bundle(): Promise<{ code: string; modules: string[] }> {
+  const built = await build({
+    configFile: false,
+    envFile: false,
+    logLevel: 'silent',
+    build: { write: false, lib: { entry, formats: ['iife'], name: 'Errand' } },
+  })
+  const outputs = (Array.isArray(built) ? built : [built]) as Rollup.RollupOutput[]
+  const chunks = outputs.flatMap(({ output }) => output).filter((item) => item.type === 'chunk')
+  expect(chunks).toHaveLength(1)
+  return { code: chunks[0]!.code, modules: Object.keys(chunks[0]!.modules) }
+}
+
+/** What any page has, and nothing of Node's. */
+function webGlobals(fetch: unknown): Record<string, unknown> {
+  const { AbortController, AbortSignal, DOMException, Headers, Request, Response, URL, URLSearchParams } = globalThis
+  const { Blob, File, FormData, TextDecoder, TextEncoder, console, crypto, performance, queueMicrotask } = globalThis
+  return {
+    ...{ AbortController, AbortSignal, DOMException, Headers, Request, Response, URL, URLSearchParams },
+    ...{ Blob, File, FormData, TextDecoder, TextEncoder, console, crypto, performance, queueMicrotask, fetch },
+    setTimeout: (work: () => void, ms: number) => Number(setTimeout(work, ms)),
+    clearTimeout: (timer: number | undefined) => clearTimeout(timer),
+  }
+}
+
+test('the bundle needs nothing of Node, holds nothing of the server, and is small', async () => {
+  const { code, modules } = await bundle()
+  expect(code).not.toMatch(/["'`]node:|\brequire\(|\bprocess\b|\bBuffer\b|\b__dirname\b|\bimport\.meta\b/)
+  expect(modules.some((path) => path.endsWith('/client/wait-for-task.ts'))).toBe(true)
+  expect(modules.filter((path) => path.includes('/server/') && !path.includes('/node_modules/'))).toEqual([])
+  expect(gzipSync(code).length).toBeLessThan(20_000)
+})
+
+test('the bundle works in a page of another origin', async () => {
+  const service = await startService({ limits: { executionsPerMinute: 2 } })
+  const { key } = await service.createPerson()
+  const { fetch, preflights } = createBrowserFetch('https://app.example.com')
+  const context = createContext(webGlobals(fetch))
+  runInContext(`${(await bundle()).code}\nglobalThis.Errand = Errand`, context)
+  const { createClient, ErrandClientError } = context['Errand'] as typeof ClientModule
+  const client = createClient({ baseUrl: service.url, apiKey: key })
+
+  const task = await client.tasks.run({ endpointId: 'test.echo', params: { from: 'a page' } })
+  expect(task).toMatchObject({ status: 'completed', response: { from: 'a page' } })
+  const [account, tasks] = await Promise.all([client.account.get(), client.tasks.list()])
+  expect(account.balanceUsd).toBe('9.9900')
+  expect(tasks.total).toBe(1)
+  expect(preflights).toEqual(
+    expect.arrayContaining(['POST authorization, content-type, idempotency-key', 'GET authorization']),
+  )
+  await client.tasks.create({ endpointId: 'test.echo', params: {} })
+  const error: unknown = await client.tasks.create({ endpointId: 'test.echo', params: {} }).catch((thrown) => thrown)
+  expect(error).toBeInstanceOf(ErrandClientError)
+  expect(error).toMatchObject({
+    code: 'RATE_LIMIT_EXCEEDED',
+    status: 429,
+    retryAfterSeconds: expect.any(Number),
+    requestId: expect.stringMatching(/^req_/),
+  })
+  await service.stop()
+})

@@ -1,0 +1,147 @@
+import { expect, test } from 'vitest'
+import { createClient } from '../../client/client.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { startService } from '../support/test-service.ts'
+import { rejection, rejections } from './rejection.ts'
+
+test('400 names the code, the wrong fields and the request', async () => {
+  const service = await startService()
+  const { key } = await service.createPerson()
+  let requestId: string | null = null
+  const client = createClient({
+    baseUrl: service.url,
+    apiKey: key,
+    fetch: async (url, init) => {
+      const response = await fetch(url, init)
+      requestId = response.headers.get('x-request-id')
+      return response
+    },
+  })
+  const error = await rejection(client.tasks.create({ endpointId: 'test.typed', params: { text: '', count: 9 } }))
+  expect(error).toMatchObject({ name: 'ErrandClientError', code: 'BAD_REQUEST', status: 400 })
+  expect(error.details.map(({ path }) => path)).toEqual(['params.text', 'params.count'])
+  expect(error.message).toBe(`params.text: ${error.details[0]!.message}`)
+  expect(error.requestId).toBe(requestId)
+  expect(error.retryAfterSeconds).toBeUndefined()
+  expect(await rejection(client.tasks.list({ limit: 101 }))).toMatchObject({
+    code: 'BAD_REQUEST',
+    status: 400,
+    details: [{ path: 'limit' }],
+  })
+  await service.stop()
+})
+
+test('401 for a key that is not one', async () => {
+  const service = await startService()
+  const client = createClient({ baseUrl: service.url, apiKey: 'wrong' })
+  const calls = [client.account.get(), client.tasks.create({ endpointId: 'test.echo', params: {} })]
+  for (const error of await rejections(calls)) {
+    expect(error).toMatchObject({
+      code: 'UNAUTHORIZED',
+      status: 401,
+      message: 'The API key is invalid.',
+      details: [],
+    })
+  }
+  await service.stop()
+})
+
+test('403 tells a balance that is too low from a permission that is missing', async () => {
+  const service = await startService()
+  const poor = await service.createPerson({ balanceUsd: '0.0050' })
+  const reader = await service.createPerson({ scopes: ['read'] })
+  const input = { endpointId: 'test.echo', params: {} }
+  const broke = await rejection(createClient({ baseUrl: service.url, apiKey: poor.key }).tasks.create(input))
+  expect(broke).toMatchObject({ code: 'INSUFFICIENT_BALANCE', status: 403 })
+  expect(broke.message).toContain('0.0050')
+  expect(broke.message).toContain('0.0100')
+  const client = createClient({ baseUrl: service.url, apiKey: reader.key })
+  expect(await rejection(client.tasks.create(input))).toMatchObject({ code: 'FORBIDDEN', status: 403 })
+  expect(await rejection(client.keys.list())).toMatchObject({ code: 'FORBIDDEN', status: 403 })
+  await service.stop()
+})
+
+test('403 of a blocked account says when to come back', async () => {
+  const service = await startService({ limits: { abuseFailures: 1, abuseBlockSeconds: 600 }, clock: new FakeClock() })
+  const { key } = await service.createPerson()
+  const client = createClient({ baseUrl: service.url, apiKey: key })
+  await client.tasks.run({ endpointId: 'test.fail', params: {} })
+  expect(await rejection(client.tasks.run({ endpointId: 'test.echo', params: {} }))).toMatchObject({
+    code: 'ACCOUNT_BLOCKED',
+    status: 403,
+    retryAfterSeconds: 600,
+  })
+  await service.stop()
+})
+
+test('404 for an endpoint, a task and an agent that do not exist', async () => {
+  const service = await startService()
+  const { key } = await service.createPerson()
+  const client = createClient({ baseUrl: service.url, apiKey: key })
+  const calls = [
+    client.tasks.create({ endpointId: 'test.nothing', params: {} }),
+    client.tasks.get({ taskId: 'task_nothing' }),
+    client.agents.get({ agentId: 'nothing' }),
+  ]
+  for (const error of await rejections(calls)) {
+    expect(error).toMatchObject({ code: 'NOT_FOUND', status: 404 })
+  }
+  expect(await rejection(client.tasks.wait('task_nothing'))).toMatchObject({
+    code: 'NOT_FOUND',
+    taskId: 'task_nothing',
+  })
+  await service.stop()
+})
+
+test('409 for an idempotency key that was used with another input; with the same input one task and one charge', async () => {
+  const service = await startService()
+  const { key } = await service.createPerson()
+  const client = createClient({ baseUrl: service.url, apiKey: key })
+  const input = { endpointId: 'test.echo', params: { n: 1 } }
+  const first = await client.tasks.create(input, { idempotencyKey: 'order-1' })
+  expect(await client.tasks.create(input, { idempotencyKey: 'order-1' })).toEqual(first)
+  const other = client.tasks.create({ ...input, params: { n: 2 } }, { idempotencyKey: 'order-1' })
+  expect(await rejection(other)).toMatchObject({ code: 'CONFLICT', status: 409 })
+  expect((await client.transactions.list({ type: 'task_charge' })).total).toBe(1)
+  await service.stop()
+})
+
+test('413 for params that are too large', async () => {
+  const service = await startService({ limits: { maxBodyBytes: 1000 } })
+  const { key } = await service.createPerson()
+  const client = createClient({ baseUrl: service.url, apiKey: key })
+  const call = client.tasks.create({ endpointId: 'test.echo', params: { text: 'x'.repeat(1000) } })
+  expect(await rejection(call)).toMatchObject({ code: 'PAYLOAD_TOO_LARGE', status: 413 })
+  await service.stop()
+})
+
+test('429 says how long to wait', async () => {
+  const service = await startService({ limits: { executionsPerMinute: 1 }, clock: new FakeClock() })
+  const { key } = await service.createPerson()
+  const client = createClient({ baseUrl: service.url, apiKey: key })
+  const input = { endpointId: 'test.echo', params: {} }
+  await client.tasks.create(input)
+  expect(await rejection(client.tasks.create(input))).toMatchObject({
+    code: 'RATE_LIMIT_EXCEEDED',
+    status: 429,
+    retryAfterSeconds: 60,
+  })
+  await service.stop()
+})
+
+test('503 while the service stops, and reading goes on', async () => {
+  const service = await startService()
+  const { key } = await service.createPerson()
+  const client = createClient({ baseUrl: service.url, apiKey: key })
+  const { taskId } = await client.tasks.create({ endpointId: 'test.wait', params: { ms: 1000 } })
+  // Only what runs already holds up the stop.
+  while ((await client.tasks.get({ taskId })).status === 'pending') continue
+  const stopping = service.stop()
+  expect(await rejection(client.tasks.create({ endpointId: 'test.echo', params: {} }))).toMatchObject({
+    code: 'SERVICE_UNAVAILABLE',
+    status: 503,
+    retryAfterSeconds: expect.any(Number),
+  })
+  expect((await client.tasks.get({ taskId })).id).toBe(taskId)
+  await stopping
+})

@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest'
+import { createClient, ErrandClientError, type ErrandClientOptions } from '../../client/client.ts'
+import { rejection, rejections } from './rejection.ts'
+
+const good = { baseUrl: 'http://127.0.0.1:1', apiKey: 'errand_sk_secret' }
+
+function refusedOptions(options: Record<string, unknown>): ErrandClientError {
+  try {
+    createClient(options as ErrandClientOptions)
+  } catch (error) {
+    if (error instanceof ErrandClientError) return error
+    throw error
+  }
+  throw new Error('the options were accepted')
+}
+
+test('INVALID_ARGUMENT names the option that cannot work', () => {
+  const baseUrls = [
+    '',
+    'errand.example.com',
+    '/errand',
+    'ftp://x',
+    'http://u:p@x',
+    'http://x/?a=1',
+    'http://x/#a',
+    7,
+    undefined,
+  ]
+  for (const baseUrl of baseUrls) {
+    expect(refusedOptions({ ...good, baseUrl }), String(baseUrl)).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      status: undefined,
+      details: [{ path: 'baseUrl' }],
+    })
+  }
+  for (const requestTimeoutMs of [0, -1, NaN, '5']) {
+    expect(refusedOptions({ ...good, requestTimeoutMs }).details).toMatchObject([{ path: 'requestTimeoutMs' }])
+  }
+  expect(refusedOptions({ ...good, fetch: 'fetch' }).details).toMatchObject([{ path: 'fetch' }])
+})
+
+test('a wrong key is refused without being quoted', () => {
+  for (const apiKey of ['', 'with space', 'line\nbreak', 'schlüssel', ' errand_sk_secret', undefined, 12345]) {
+    const { code, message } = refusedOptions({ ...good, apiKey })
+    expect(code).toBe('INVALID_ARGUMENT')
+    expect(message).toBe('apiKey: Must be an API key: visible ASCII characters without spaces')
+  }
+})
+
+test('a URL object, a path and slashes at the end are accepted', async () => {
+  for (const baseUrl of [new URL('http://x.example/a/'), 'http://x.example/a', 'http://x.example/a//']) {
+    const asked: string[] = []
+    const fetch = (url: string) => (asked.push(url), Promise.reject(new Error('offline')))
+    await rejection(createClient({ baseUrl, apiKey: 'key', fetch }).account.get())
+    expect(asked[0]).toMatch(/^http:\/\/x\.example\/a\/trpc\/account\.get\?/)
+  }
+})
+
+test('INVALID_ARGUMENT for what cannot be sent, and nothing is', async () => {
+  let requests = 0
+  const client = createClient({ ...good, fetch: () => (requests++, Promise.reject(new Error('offline'))) })
+  const circle: Record<string, unknown> = {}
+  circle['self'] = circle
+  const input = { endpointId: 'test.echo', params: {} }
+  const calls = [
+    client.tasks.create({ ...input, params: circle }),
+    client.tasks.run({ ...input, params: { n: 1n } }),
+    client.tasks.create(input, { idempotencyKey: '' }),
+    client.tasks.run(input, { idempotencyKey: 'two words' }),
+    client.tasks.create(input, { idempotencyKey: 'x'.repeat(256) }),
+    client.tasks.wait('task_1', { timeoutMs: 0 }),
+    client.tasks.run(input, { timeoutMs: NaN }),
+  ]
+  for (const error of await rejections(calls)) {
+    expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', status: undefined })
+  }
+  expect(requests).toBe(0)
+})
+
+test('neither the client nor an error shows the key', async () => {
+  const { inspect } = await import('node:util')
+  const client = createClient({ ...good, fetch: () => Promise.reject(new Error('offline')) })
+  const error = await rejection(client.account.get())
+  for (const value of [client, error]) {
+    expect(inspect(value, { depth: 10, showHidden: true })).not.toContain(good.apiKey)
+    expect(JSON.stringify(value)).not.toContain(good.apiKey)
+  }
+})

@@ -1,0 +1,117 @@
+import { expect, test } from 'vitest'
+import { createClient } from '../../client/client.ts'
+import { rejection, rejections } from './rejection.ts'
+import { answer, cut, result, silence, startStub, type StubAnswer } from './stub-server.ts'
+
+const html = { 'Content-Type': 'text/html' }
+
+const odd: [name: string, answer: StubAnswer, status: number, message: RegExp][] = [
+  ['the error page of a proxy', answer(502, '<h1>Bad gateway</h1>', html), 502, /status 502 and text\/html/],
+  ['a web page with status 200', answer(200, '<h1>Welcome</h1>', html), 200, /check baseUrl/],
+  ['an empty answer', answer(200, ''), 200, /status 200/],
+  ['no content', (response) => void response.writeHead(204).end(), 204, /no content type/],
+  ['half of the JSON', answer(200, '[{"result":{"data":{"js'), 200, /status 200/],
+  ['null', answer(200, 'null'), 200, /status 200/],
+  ['a number', answer(200, '7'), 200, /status 200/],
+  ['a result of nothing', answer(200, '{"result":{}}'), 200, /status 200/],
+  ['the JSON of another API', answer(200, '{"status":"ok"}'), 200, /status 200/],
+  ['the error of another API', answer(404, '{"error":{"code":5,"message":"Nope"}}'), 404, /status 404/],
+  [
+    'the body of a REST error',
+    answer(431, '{"error":"x","message":"Too large.","statusCode":431}'),
+    431,
+    /Too large\.$/,
+  ],
+  ['a redirect', answer(308, '', { Location: 'https://elsewhere.example.com/' }), 308, /redirect; set baseUrl/],
+]
+
+for (const [name, given, status, message] of odd) {
+  test(`BAD_RESPONSE with the status for ${name}`, async () => {
+    const stub = await startStub(given)
+    const client = createClient({ baseUrl: stub.url, apiKey: 'key' })
+    // One call in a batch, one alone.
+    for (const error of await rejections([client.account.get(), client.keys.create({ name: 'x' })])) {
+      expect(error).toMatchObject({ code: 'BAD_RESPONSE', status, details: [] })
+      expect(error.message).toMatch(message)
+    }
+    expect(stub.requests).toHaveLength(2)
+    await stub.stop()
+  })
+}
+
+test('BAD_RESPONSE carries the Retry-After and the request id of whoever answered', async () => {
+  const at = new Date(Date.now() + 90_000).toUTCString()
+  const stub = await startStub(
+    answer(503, 'busy', { 'Retry-After': '7', 'X-Request-Id': 'edge-1' }),
+    answer(503, 'busy', { 'Retry-After': at }),
+    answer(503, 'busy', { 'Retry-After': 'soon' }),
+  )
+  const client = createClient({ baseUrl: stub.url, apiKey: 'key' })
+  expect(await rejection(client.account.get())).toMatchObject({ retryAfterSeconds: 7, requestId: 'edge-1' })
+  const dated = (await rejection(client.account.get())).retryAfterSeconds
+  expect(dated).toBeGreaterThan(60)
+  expect(dated).toBeLessThanOrEqual(90)
+  expect((await rejection(client.account.get())).retryAfterSeconds).toBeUndefined()
+  await stub.stop()
+})
+
+test('BAD_RESPONSE for an answer to fewer calls than were asked; those that were answered succeed', async () => {
+  const stub = await startStub(answer(200, '[{"result":{"data":{"json":{"userId":"u"}}}}]'))
+  const client = createClient({ baseUrl: stub.url, apiKey: 'key' })
+  const [first, second] = await Promise.allSettled([client.account.get(), client.account.get()])
+  expect(first).toMatchObject({ status: 'fulfilled', value: { userId: 'u' } })
+  expect(second).toMatchObject({ status: 'rejected', reason: { code: 'BAD_RESPONSE' } })
+  expect(stub.requests).toHaveLength(1)
+  await stub.stop()
+})
+
+test('NETWORK_ERROR with the reason when nothing listens', async () => {
+  const stub = await startStub(silence)
+  await stub.stop()
+  const client = createClient({ baseUrl: stub.url, apiKey: 'key' })
+  const error = await rejection(client.account.get())
+  expect(error).toMatchObject({ code: 'NETWORK_ERROR', status: undefined, cause: expect.any(TypeError) })
+  expect(error.message).toContain('ECONNREFUSED')
+})
+
+test('NETWORK_ERROR when the connection breaks before the answer or inside it', async () => {
+  const halfThenCut: StubAnswer = (response) => {
+    response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': '1000' })
+    response.write('[{"result":', () => response.socket?.destroy())
+  }
+  const stub = await startStub(cut, halfThenCut)
+  const client = createClient({ baseUrl: stub.url, apiKey: 'key' })
+  expect(await rejection(client.account.get())).toMatchObject({ code: 'NETWORK_ERROR', status: undefined })
+  expect(await rejection(client.account.get())).toMatchObject({ code: 'NETWORK_ERROR', status: undefined })
+  await stub.stop()
+})
+
+test('NETWORK_ERROR for whatever a fetch of the caller throws', async () => {
+  const client = createClient({ baseUrl: 'http://127.0.0.1', apiKey: 'key', fetch: () => Promise.reject('offline') })
+  expect(await rejection(client.account.get())).toMatchObject({ code: 'NETWORK_ERROR', cause: 'offline' })
+})
+
+test('TIMEOUT when no answer comes, and the request is ended', async () => {
+  const stub = await startStub((response) => void response.once('close', () => ended.resolve()))
+  const ended = Promise.withResolvers<void>()
+  const client = createClient({ baseUrl: stub.url, apiKey: 'key', requestTimeoutMs: 100 })
+  const error = await rejection(client.account.get())
+  expect(error).toMatchObject({ code: 'TIMEOUT', status: undefined })
+  expect(error.message).toContain('100 ms')
+  await ended.promise
+  await stub.stop()
+})
+
+test('a code that this client does not know yet is handed on', async () => {
+  const data = { code: 'BAD_REQUEST', httpStatus: 418, errorCode: 'TEAPOT' }
+  const stub = await startStub(
+    answer(418, JSON.stringify([{ error: { json: { code: -32600, message: 'Tea only.', data } } }])),
+    answer(400, JSON.stringify([{ error: { json: { code: -32600, message: 'Another RPC.', data: {} } } }])),
+    result({ userId: 'u' }),
+  )
+  const client = createClient({ baseUrl: stub.url, apiKey: 'key' })
+  expect(await rejection(client.account.get())).toMatchObject({ code: 'TEAPOT', status: 418, message: 'Tea only.' })
+  expect(await rejection(client.account.get())).toMatchObject({ code: 'BAD_RESPONSE' })
+  expect(await client.account.get()).toEqual({ userId: 'u' })
+  await stub.stop()
+})

@@ -1,0 +1,109 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+
+// The architecture as tests: which room may know of which.
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+
+type Import = { from: string; to: string; isTypeOnly: boolean }
+
+const files = ['server', 'openapi', 'client', 'bench', 'examples', 'test', 'scripts'].flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.(?:ts|tsx|mjs)$/.test(name))
+    .map((name) => `${folder}/${name}`),
+)
+const imports = files.flatMap(importsOf)
+
+function importsOf(file: string): Import[] {
+  const source = readFileSync(join(root, file), 'utf8')
+  const statements = source.matchAll(/^(?:import|export)\s+(type\s)?(?:[^'"=;]*?\sfrom\s+)?'([^']+)'/gm)
+  const dynamic = source.matchAll(/import\('([^']+)'\)/g)
+  const required = source.matchAll(/\brequire\('([^']+)'\)/g)
+  return [
+    ...Array.from(statements, ([, type, target]) => resolveImport(file, target!, type !== undefined)),
+    ...Array.from(dynamic, ([, target]) => resolveImport(file, target!, false)),
+    ...Array.from(required, ([, target]) => resolveImport(file, target!, false)),
+  ]
+}
+
+function resolveImport(from: string, target: string, isTypeOnly: boolean): Import {
+  const to = target.startsWith('.') ? relative('.', normalize(join(dirname(from), target))) : target
+  return { from, to, isTypeOnly }
+}
+
+function describe({ from, to }: Import): string {
+  return `${from} → ${to}`
+}
+
+const slices = ['tasks', 'sessions', 'chat', 'billing', 'auth', 'agents', 'connectors', 'payloads']
+const inSlice = (file: string) => slices.some((slice) => file.startsWith(`server/${slice}/`))
+
+test('the checks below see the files and their imports', () => {
+  expect(files.length).toBeGreaterThan(80)
+  expect(imports.length).toBeGreaterThan(300)
+  expect(imports.map(describe)).toContain('server/app.ts → server/store/sqlite/sqlite-store.ts')
+  expect(imports.map(describe)).toContain('server/store/sqlite/drizzle.ts → drizzle-orm')
+})
+
+test('the kernel imports nothing of ours', () => {
+  const bad = imports.filter(({ from, to }) => from.startsWith('server/kernel/') && !to.startsWith('server/kernel/'))
+  expect(bad.filter(({ to }) => !to.startsWith('node:')).map(describe)).toEqual([])
+})
+
+test('slices know neither HTTP nor REST nor the engine of the store', () => {
+  const bad = imports.filter(
+    ({ from, to }) =>
+      inSlice(from) &&
+      /^(?:server\/http\/|openapi\/|server\/store\/(?:sqlite|postgres)|drizzle-orm|better-sqlite3)/.test(to),
+  )
+  expect(bad.map(describe)).toEqual([])
+})
+
+test('drizzle and the database drivers live under store/ only', () => {
+  const bad = imports.filter(
+    ({ from, to }) => /^(?:drizzle-orm|better-sqlite3|pg$)/.test(to) && /^(?:server|openapi|client)\//.test(from),
+  )
+  expect(bad.filter(({ from }) => !from.startsWith('server/store/')).map(describe)).toEqual([])
+})
+
+test('only the composition root, the command line and tests open a store', () => {
+  const bad = imports.filter(
+    ({ from, to }) =>
+      to.startsWith('server/store/sqlite/') && from.startsWith('server/') && !from.startsWith('server/store/'),
+  )
+  expect(bad.map(({ from }) => from).toSorted()).toEqual(['server/app.ts', 'server/cli/open-store.ts'])
+})
+
+test('only the configuration reads the environment', () => {
+  const readers = files.filter(
+    (file) =>
+      /^(?:server|openapi|client)\//.test(file) && readFileSync(join(root, file), 'utf8').includes('process.env'),
+  )
+  expect(readers).toEqual(['server/config.ts'])
+})
+
+test("the client imports the server's types only", () => {
+  const bad = imports.filter(
+    ({ from, isTypeOnly, to }) => from.startsWith('client/') && /^(?:server|openapi)\//.test(to) && !isTypeOnly,
+  )
+  expect(bad.map(describe)).toEqual([])
+  const ofNode = imports.filter(({ from, to }) => from.startsWith('client/') && to.startsWith('node:'))
+  expect(ofNode.map(describe)).toEqual([])
+})
+
+test('nothing that is served imports tests, benchmarks, examples or development tools', () => {
+  const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    devDependencies: Record<string, string>
+  }
+  const bad = imports.filter(({ from, isTypeOnly, to }) => {
+    if (!/^(?:server|client)\//.test(from) || isTypeOnly) return false
+    const name = to
+      .split('/')
+      .slice(0, to.startsWith('@') ? 2 : 1)
+      .join('/')
+    return /^(?:test|bench|examples)\//.test(to) || name in devDependencies
+  })
+  expect(bad.map(describe)).toEqual([])
+})

@@ -1,0 +1,140 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { hashToken, isToken, newToken } from '../../server/auth/api-token.ts'
+import { errorBody, errorCatalogue, ErrandError, toErrandError, type ErrorCode } from '../../server/kernel/errors.ts'
+import { isId, newId } from '../../server/kernel/ids.ts'
+import { formatUsd, parseUsd } from '../../server/kernel/money.ts'
+import { scopes, taskStatuses, transactionTypes } from '../../server/store/records.ts'
+
+// What clients compare, store and match on. A change here breaks them, so it must be made twice.
+
+const server = fileURLToPath(new URL('../../server', import.meta.url))
+
+test('the error catalogue: code, status and text', () => {
+  expect(Object.entries(errorCatalogue).map(([code, { error, status }]) => [code, status, error])).toEqual([
+    ['BAD_REQUEST', 400, 'Bad request'],
+    ['UNAUTHORIZED', 401, 'Unauthorized'],
+    ['FORBIDDEN', 403, 'Forbidden'],
+    ['ACCOUNT_BLOCKED', 403, 'Forbidden'],
+    ['INSUFFICIENT_BALANCE', 403, 'Insufficient balance'],
+    ['NOT_FOUND', 404, 'Not found'],
+    ['METHOD_NOT_ALLOWED', 405, 'Method not allowed'],
+    ['REQUEST_TIMEOUT', 408, 'Request timeout'],
+    ['CONFLICT', 409, 'Conflict'],
+    ['SESSION_EXPIRED', 410, 'Session expired'],
+    ['PAYLOAD_TOO_LARGE', 413, 'Payload too large'],
+    ['UNSUPPORTED_MEDIA_TYPE', 415, 'Unsupported media type'],
+    ['EXPECTATION_FAILED', 417, 'Expectation failed'],
+    ['RATE_LIMIT_EXCEEDED', 429, 'Rate limit exceeded'],
+    ['HEADERS_TOO_LARGE', 431, 'Request header fields too large'],
+    ['INTERNAL_ERROR', 500, 'Internal error'],
+    ['SERVICE_UNAVAILABLE', 503, 'Service unavailable'],
+  ])
+})
+
+test('an error body is error, message and statusCode, and details only where there are some', () => {
+  for (const [code, { error, status }] of Object.entries(errorCatalogue)) {
+    expect(errorBody(new ErrandError(code as ErrorCode, 'Why.'))).toEqual({
+      error,
+      message: 'Why.',
+      statusCode: status,
+    })
+  }
+  const details = [{ path: 'params.text', message: 'Is missing' }]
+  expect(errorBody(new ErrandError('BAD_REQUEST', 'Why.', { details }))).toEqual({
+    error: 'Bad request',
+    message: 'Why.',
+    statusCode: 400,
+    details,
+  })
+})
+
+test('the body of an unforeseen error says nothing of what was thrown', () => {
+  for (const thrown of [new Error('password=hunter2'), 'hunter2', null, undefined, { hunter2: 1 }]) {
+    expect(errorBody(toErrandError(thrown))).toEqual({
+      error: 'Internal error',
+      message: 'The request could not be carried out. Quote the X-Request-Id header when you report it.',
+      statusCode: 500,
+    })
+  }
+})
+
+test('task statuses, transaction types and scopes', () => {
+  expect(taskStatuses).toEqual(['pending', 'processing', 'completed', 'failed'])
+  expect(transactionTypes).toEqual(['credit', 'task_charge', 'task_refund', 'chat_charge', 'adjustment'])
+  expect(scopes).toEqual(['read', 'execute', 'manage'])
+})
+
+test('the codes of a failed task, wherever the server writes one', () => {
+  const files = readdirSync(server, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
+  expect(files.length).toBeGreaterThan(50)
+  const codes = files.flatMap(
+    (name) => readFileSync(join(server, name), 'utf8').match(/(?<=')AGENT_[A-Z_]+(?=')/g) ?? [],
+  )
+  expect([...new Set(codes)].toSorted()).toEqual([
+    'AGENT_ERROR',
+    'AGENT_INTERRUPTED',
+    'AGENT_OUTPUT_INVALID',
+    'AGENT_OUTPUT_TOO_LARGE',
+    'AGENT_TIMEOUT',
+    'AGENT_UNAVAILABLE',
+  ])
+})
+
+test('an API key is errand_sk_, 30 characters of base62 and a checksum of 6 that tells a mistyped one', () => {
+  const known = 'errand_sk_0123456789ABCDEFGHIJabcdefghij4Us3aw'
+  expect(known).toHaveLength(46)
+  expect(isToken(known)).toBe(true)
+  expect(hashToken(known)).toBe('5b46138f3cc281e2564ad99475a6fa706bdb61cd045a5ee264efee07fe4a48c6')
+  for (let at = 'errand_sk_'.length; at < known.length; at++) {
+    const other = known[at] === 'x' ? 'y' : 'x'
+    expect(isToken(known.slice(0, at) + other + known.slice(at + 1)), `character ${at}`).toBe(false)
+  }
+  for (const wrong of ['', known.slice(0, -1), `${known}0`, ` ${known}`, `${known}\n`, known.replace('sk', 'pk')]) {
+    expect(isToken(wrong)).toBe(false)
+  }
+  const made = Array.from({ length: 200 }, newToken)
+  for (const token of made) {
+    expect(token).toMatch(/^errand_sk_[0-9A-Za-z]{36}$/)
+    expect(isToken(token)).toBe(true)
+  }
+  expect(new Set(made).size).toBe(200)
+})
+
+test('an identifier is its prefix, ten characters of time and sixteen random ones, and sorts by time', () => {
+  const now = Date.UTC(2026, 0, 15, 12)
+  const id = newId('task', now)
+  expect(id).toMatch(/^task_01kf0rdqg0[0-9abcdefghjkmnpqrstvwxyz]{16}$/)
+  expect(isId('task', id)).toBe(true)
+  expect(newId('task', now + 1) > id).toBe(true)
+  for (const wrong of [
+    '',
+    'task_',
+    id.slice(0, -1),
+    `${id}0`,
+    id.toUpperCase(),
+    id.replace('task', 'key'),
+    `${id}\n`,
+  ]) {
+    expect(isId('task', wrong), wrong).toBe(false)
+  }
+})
+
+test('an amount is a decimal string with exactly four fraction digits', () => {
+  expect([0, -0, 1, 100, 12_345, -1, -125_000, 10_000_000_000].map(formatUsd)).toEqual([
+    '0.0000',
+    '0.0000',
+    '0.0001',
+    '0.0100',
+    '1.2345',
+    '-0.0001',
+    '-12.5000',
+    '1000000.0000',
+  ])
+  expect(['25', '0.01', '-1.2500', '-0'].map(parseUsd)).toEqual([250_000, 100, -12_500, 0])
+  for (const wrong of ['', '1.', '.5', '1.00001', '1e3', '+1', ' 1', '1,5', '0x1', '1'.repeat(12)]) {
+    expect(parseUsd(wrong), wrong).toBe(undefined)
+  }
+})

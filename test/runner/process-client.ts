@@ -1,0 +1,75 @@
+import { SystemClock } from '../../server/kernel/clock.ts'
+import { draftKey } from '../../server/auth/manage-keys.ts'
+import { resolveLimits } from '../../server/config.ts'
+import { scopes } from '../../server/store/records.ts'
+import { openSqliteStoreBeside } from '../../server/store/sqlite/sqlite-store.ts'
+import type { Store } from '../../server/store/store.ts'
+
+/** Work on the store of a data directory whose server is another process, or is not running. */
+export async function besideServer<Result>(dataDir: string, work: (store: Store) => Promise<Result>): Promise<Result> {
+  const store = openSqliteStoreBeside({
+    dataDir,
+    limits: resolveLimits({}, {}),
+    clock: (notBefore) => new SystemClock(notBefore),
+    onFatal: (cause) => {
+      throw cause
+    },
+  })
+  try {
+    return await work(store)
+  } finally {
+    await store.close()
+  }
+}
+
+/** A user with a key and 1,000 USD in that data directory. */
+export function openAccount(
+  dataDir: string,
+  email = 'person@example.com',
+): Promise<{ userId: string; email: string; key: string }> {
+  return besideServer(dataDir, async (store) => {
+    const created = await store.createUser({ email, passwordHash: null, isAdmin: false })
+    if (created.outcome === 'refused') throw new Error(`${email} exists`)
+    const { userId } = created
+    await store.credit({ userId, amount: 10_000_000, description: 'Test balance', idempotencyKey: null })
+    const { token, key } = draftKey({ userId, name: 'test', scopes: [...scopes], expiresAt: null })
+    await store.createKey(key)
+    return { userId, email, key: token }
+  })
+}
+
+export type ProcessAnswer = { status: number; headers: Headers; body: any }
+
+/** A user's view of a server process. */
+export class ProcessClient {
+  readonly #url: string
+  readonly #key: string
+
+  constructor(url: string, key: string) {
+    this.#url = url
+    this.#key = key
+  }
+
+  get(path: string): Promise<ProcessAnswer> {
+    return this.#send(path, {})
+  }
+
+  createTask(endpointId: string, params: unknown = {}): Promise<ProcessAnswer> {
+    return this.#send('/api/tasks', { method: 'POST', body: JSON.stringify({ endpointId, params }) })
+  }
+
+  /** Creates a task, which must be accepted, and reads it when it has ended. */
+  async runTask(endpointId: string, params: unknown = {}): Promise<any> {
+    const created = await this.createTask(endpointId, params)
+    if (created.status !== 200) throw new Error(`not accepted: ${created.status} ${JSON.stringify(created.body)}`)
+    return (await this.get(`/api/tasks/${created.body.taskId}?wait=20`)).body
+  }
+
+  async #send(path: string, request: RequestInit): Promise<ProcessAnswer> {
+    const response = await fetch(this.#url + path, {
+      ...request,
+      headers: { Authorization: `Bearer ${this.#key}`, 'Content-Type': 'application/json' },
+    })
+    return { status: response.status, headers: response.headers, body: await response.json() }
+  }
+}

@@ -1,0 +1,87 @@
+import { writeFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { ThreadHost } from '../../server/agents/thread-host.ts'
+import type { RunOutcome } from '../../server/agents/run-outcome.ts'
+import { newDataDir, startService } from '../support/test-service.ts'
+import rogueAgents from './rogue-agents.ts'
+import { expectSound, moneyOf, refundedOnce, rogueFile, signalFiles, unlimited, untilBegun } from './task-checks.ts'
+
+const limits = { ...unlimited, agentThreads: 1 }
+
+test('AGENT_TIMEOUT and a refund for an agent that ignores its signal; its thread is replaced once the others on it end', async () => {
+  const service = await startService({ config: rogueAgents, configFile: rogueFile, limits })
+  const { key } = await service.createPerson()
+  const files = signalFiles(service.dataDir)
+  const threadOf = async () => (await service.runTask(key, 'rogue.thread')).response.threadId as number
+  const first = await threadOf()
+  const { body: held } = await service.createTask(key, 'rogue.hold', files)
+  await untilBegun(files)
+  const task = await service.runTask(key, 'rogue.stubborn')
+  expect(task).toMatchObject({
+    status: 'failed',
+    response: null,
+    error: { code: 'AGENT_TIMEOUT', message: 'The agent did not finish within 1 second.', details: '' },
+  })
+  expect(await moneyOf(service, key, task.id)).toEqual(refundedOnce)
+  await expect.poll(threadOf, { timeout: 20_000, interval: 100 }).not.toBe(first)
+  // The run beside it has gone on where it was.
+  expect((await service.get(`/api/tasks/${held.taskId}`, key)).body.status).toBe('processing')
+  writeFileSync(files.release, '')
+  expect((await service.get(`/api/tasks/${held.taskId}?wait=20`, key)).body).toMatchObject({
+    status: 'completed',
+    response: { threadId: first },
+  })
+  await expectSound(service, key)
+  await service.stop()
+}, 60_000)
+
+test('an agent that rejects after its run is over, or throws in a listener or a timer, changes nothing', async () => {
+  const service = await startService({ config: rogueAgents, configFile: rogueFile, limits })
+  const { key } = await service.createPerson()
+  const files = signalFiles(service.dataDir)
+  const { body: held } = await service.createTask(key, 'rogue.hold', files)
+  await untilBegun(files)
+  const late = await service.runTask(key, 'rogue.rejectAfterAbort')
+  expect(late).toMatchObject({ status: 'failed', error: { code: 'AGENT_TIMEOUT' } })
+  for (let round = 0; round < 5; round++) {
+    expect(await service.runTask(key, 'rogue.leaveBehind')).toMatchObject({
+      status: 'completed',
+      response: { left: 'behind' },
+    })
+  }
+  expect((await service.get(`/api/tasks/${late.id}`, key)).body).toEqual(late)
+  expect(await moneyOf(service, key, late.id)).toEqual(refundedOnce)
+  writeFileSync(files.release, '')
+  expect((await service.get(`/api/tasks/${held.taskId}?wait=20`, key)).body.status).toBe('completed')
+  await expectSound(service, key)
+  await service.stop()
+})
+
+test('a healthy thread is not ended because the thread that serves was itself late', async () => {
+  const dataDir = newDataDir()
+  const host = new ThreadHost({
+    configFile: rogueFile,
+    threads: 1,
+    memoryMb: 256,
+    resultBytesMax: 1_000_000,
+    env: {},
+    onLog: () => {},
+    onWarning: () => {},
+  })
+  await host.ready()
+  const run = (endpointId: string, params: object, signal: AbortSignal) =>
+    host.runTask({ endpointId, taskId: 'task', userId: 'user', params: JSON.stringify(params) }, signal)
+  const files = signalFiles(dataDir)
+  const beside = run('rogue.hold', files, new AbortController().signal)
+  const controller = new AbortController()
+  const late = run('rogue.stubborn', {}, controller.signal)
+  await untilBegun(files)
+  const until = performance.now() + 2500
+  while (performance.now() < until) continue
+  const timeout: RunOutcome = { kind: 'failed', error: { code: 'AGENT_TIMEOUT', message: '', details: '' } }
+  controller.abort(timeout)
+  expect(await late).toEqual(timeout)
+  writeFileSync(files.release, '')
+  expect(await beside).toMatchObject({ kind: 'completed' })
+  await host.close()
+})

@@ -1,0 +1,44 @@
+import { existsSync, mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'vitest'
+import type { TestService } from '../support/test-service.ts'
+
+export const rogueFile = fileURLToPath(new URL('./rogue-agents.ts', import.meta.url))
+
+/** The limits of accounts are not what these tests are about. */
+export const unlimited = { executionsPerMinute: 0, abuseFailures: 0 } as const
+
+/** Files through which a test and a run of a rogue agent speak, in the data directory of the service. */
+export function signalFiles(dataDir: string): { begun: string; release: string } {
+  const folder = mkdtempSync(join(existsSync(dataDir) ? dataDir : tmpdir(), 'run-'))
+  return { begun: join(folder, 'begun'), release: join(folder, 'release') }
+}
+
+export async function untilBegun({ begun }: { begun: string }): Promise<void> {
+  await expect.poll(() => existsSync(begun), { timeout: 20_000, interval: 5 }).toBe(true)
+}
+
+/** The types and amounts of a task's transactions, oldest first. */
+export async function moneyOf(service: TestService, key: string, taskId: string): Promise<[string, string][]> {
+  const { body } = await service.get(`/api/transactions?taskId=${taskId}`, key)
+  return body.transactions
+    .map(({ amountUsd, type }: { amountUsd: string; type: string }) => [type, amountUsd])
+    .toReversed()
+}
+
+export const chargedOnce = [['task_charge', '-0.0100']]
+export const refundedOnce = [
+  ['task_charge', '-0.0100'],
+  ['task_refund', '0.0100'],
+]
+
+/** Proves that the money adds up, and that the service still runs tasks. */
+export async function expectSound(service: TestService, key: string, endpointId = 'rogue.echo'): Promise<void> {
+  expect(await service.runTask(key, endpointId, { still: 'here' })).toMatchObject({
+    status: 'completed',
+    response: { still: 'here' },
+  })
+  expect((await service.app.store.verifyLedger()).differences).toEqual([])
+}

@@ -1,0 +1,170 @@
+import { expect } from 'vitest'
+import { must } from '../../server/kernel/assert.ts'
+import type { KeyRecord } from '../../server/store/records.ts'
+import type { CreateKey } from '../../server/store/store.ts'
+import type { ContractTest } from './store-contract.ts'
+import type { StoreWorld } from './store-world.ts'
+
+let hashes = 0
+
+function draftKey(userId: string, changes: Partial<CreateKey> = {}): CreateKey {
+  const tokenHash = String(++hashes).padStart(64, '0')
+  return { userId, name: 'laptop', hint: 'a1b2', scopes: ['read', 'execute'], expiresAt: null, tokenHash, ...changes }
+}
+
+async function createKey(world: StoreWorld, userId: string): Promise<{ key: KeyRecord; tokenHash: string }> {
+  const draft = draftKey(userId)
+  return { key: await world.store.createKey(draft), tokenHash: draft.tokenHash }
+}
+
+export function describeKeys(contractTest: ContractTest): void {
+  contractTest('a key is found by the hash of its token, with its holder', async (world) => {
+    const userId = await world.createUser()
+    const draft = draftKey(userId, { expiresAt: world.clock.now() + 1000 })
+    const key = await world.store.createKey(draft)
+    expect(key).toEqual({
+      id: expect.stringMatching(/^key_/),
+      userId,
+      name: 'laptop',
+      hint: 'a1b2',
+      scopes: ['read', 'execute'],
+      createdAt: world.clock.now(),
+      expiresAt: draft.expiresAt,
+      revokedAt: null,
+      lastUsedAt: null,
+    })
+    const { email } = must(await world.store.getAccount(userId), 'an account')
+    const { id, scopes, expiresAt, revokedAt } = key
+    for (let finds = 0; finds < 2; finds++) {
+      const found = await world.store.findKey(draft.tokenHash)
+      expect(found).toEqual({ id, userId, scopes, expiresAt, revokedAt, email, isAdmin: false })
+    }
+    expect(await world.store.findKey('0'.repeat(64))).toBeUndefined()
+    expect(await world.store.getKey({ userId, keyId: id })).toEqual(key)
+  })
+
+  contractTest('a key that did not exist at the first find is found at the next', async (world) => {
+    const userId = await world.createUser()
+    const draft = draftKey(userId)
+    expect(await world.store.findKey(draft.tokenHash)).toBeUndefined()
+    const { id } = await world.store.createKey(draft)
+    expect(await world.store.findKey(draft.tokenHash)).toMatchObject({ id })
+  })
+
+  contractTest('every set of scopes comes back as it was given', async (world) => {
+    const userId = await world.createUser()
+    for (const scopes of [['read'], ['manage', 'read'], ['read', 'execute', 'manage'], []] as const) {
+      const draft = draftKey(userId, { scopes: [...scopes] })
+      expect((await world.store.createKey(draft)).scopes).toEqual(scopes)
+      expect((await world.store.findKey(draft.tokenHash))!.scopes).toEqual(scopes)
+    }
+  })
+
+  contractTest('two keys of one token are a fault, and the first goes on working', async (world) => {
+    const userId = await world.createUser()
+    const draft = draftKey(userId)
+    const { id } = await world.store.createKey(draft)
+    await expect(world.store.createKey(draft)).rejects.toThrow()
+    expect(await world.store.findKey(draft.tokenHash)).toMatchObject({ id })
+    expect((await world.store.listKeys({ userId, limit: 10, offset: 0 })).total).toBe(1)
+  })
+
+  contractTest('a revocation acts on the next find, and happens once', async (world) => {
+    const userId = await world.createUser()
+    const { key, tokenHash } = await createKey(world, userId)
+    const { tokenHash: otherHash } = await createKey(world, userId)
+    expect(await world.store.findKey(tokenHash)).toMatchObject({ revokedAt: null })
+    const revokedAt = world.clock.now()
+    expect(await world.store.revokeKey({ userId, keyId: key.id })).toBe(true)
+    expect(await world.store.findKey(tokenHash)).toMatchObject({ revokedAt })
+    world.clock.advance(1000)
+    expect(await world.store.revokeKey({ userId, keyId: key.id })).toBe(false)
+    expect(await world.store.getKey({ userId, keyId: key.id })).toEqual({ ...key, revokedAt })
+    expect(await world.store.findKey(otherHash)).toMatchObject({ revokedAt: null })
+  })
+
+  contractTest("another user's key is invisible and cannot be changed", async (world) => {
+    const [userId, other] = [await world.createUser(), await world.createUser()]
+    const { key, tokenHash } = await createKey(world, userId)
+    const of = { userId: other, keyId: key.id }
+    expect(await world.store.getKey(of)).toBeUndefined()
+    expect(await world.store.revokeKey(of)).toBe(false)
+    const rotation = { ...of, key: draftKey(other), oldExpiresAt: world.clock.now() }
+    expect(await world.store.rotateKey(rotation)).toBeUndefined()
+    expect(await world.store.listKeys({ userId: other, limit: 10, offset: 0 })).toEqual({ keys: [], total: 0 })
+    expect(await world.store.getKey({ userId, keyId: key.id })).toEqual(key)
+    expect(await world.store.findKey(tokenHash)).toMatchObject({ revokedAt: null, expiresAt: null })
+    expect(await world.store.findKey(rotation.key.tokenHash)).toBeUndefined()
+    expect(await world.store.revokeKey({ userId, keyId: 'key_unknown' })).toBe(false)
+  })
+
+  contractTest('a rotated key goes on until its overlap ends, beside its successor', async (world) => {
+    const userId = await world.createUser()
+    const { key, tokenHash } = await createKey(world, userId)
+    expect(await world.store.findKey(tokenHash)).toMatchObject({ expiresAt: null })
+    const oldExpiresAt = world.clock.now() + 60_000
+    const draft = draftKey(userId, { expiresAt: world.clock.now() + 900_000 })
+    const successor = await world.store.rotateKey({ userId, keyId: key.id, key: draft, oldExpiresAt })
+    expect(successor).toMatchObject({ name: key.name, scopes: key.scopes, expiresAt: draft.expiresAt, revokedAt: null })
+    expect(await world.store.findKey(tokenHash)).toMatchObject({ id: key.id, expiresAt: oldExpiresAt, revokedAt: null })
+    expect(await world.store.findKey(draft.tokenHash)).toMatchObject({ id: successor!.id })
+  })
+
+  contractTest('an overlap never lengthens the life of a key', async (world) => {
+    const userId = await world.createUser()
+    const draft = draftKey(userId, { expiresAt: world.clock.now() + 1000 })
+    const { id: keyId } = await world.store.createKey(draft)
+    const rotate = (overlapMs: number) =>
+      world.store.rotateKey({ userId, keyId, key: draftKey(userId), oldExpiresAt: world.clock.now() + overlapMs })
+    expect(await rotate(60_000)).toBeDefined()
+    expect(await world.store.findKey(draft.tokenHash)).toMatchObject({ expiresAt: draft.expiresAt })
+    expect(await rotate(10)).toBeDefined()
+    expect(await world.store.findKey(draft.tokenHash)).toMatchObject({ expiresAt: world.clock.now() + 10 })
+  })
+
+  contractTest('a revoked key cannot be rotated, and the attempt makes no key', async (world) => {
+    const userId = await world.createUser()
+    const { key } = await createKey(world, userId)
+    await world.store.revokeKey({ userId, keyId: key.id })
+    const draft = draftKey(userId)
+    const rotation = { userId, keyId: key.id, key: draft, oldExpiresAt: world.clock.now() }
+    expect(await world.store.rotateKey(rotation)).toBeUndefined()
+    expect(await world.store.findKey(draft.tokenHash)).toBeUndefined()
+    expect((await world.store.listKeys({ userId, limit: 10, offset: 0 })).total).toBe(1)
+  })
+
+  contractTest('a rotation that fails leaves the old key as it was', async (world) => {
+    const userId = await world.createUser()
+    const { key, tokenHash } = await createKey(world, userId)
+    const taken = { ...draftKey(userId), tokenHash }
+    const rotation = { userId, keyId: key.id, key: taken, oldExpiresAt: world.clock.now() }
+    await expect(world.store.rotateKey(rotation)).rejects.toThrow()
+    expect(await world.store.findKey(tokenHash)).toMatchObject({ id: key.id, expiresAt: null })
+  })
+
+  contractTest('keys are listed newest first, in pages, with their total', async (world) => {
+    const userId = await world.createUser()
+    const keys: KeyRecord[] = []
+    for (let index = 0; index < 5; index++) {
+      keys.unshift((await createKey(world, userId)).key)
+      world.clock.advance(1)
+    }
+    await createKey(world, await world.createUser())
+    expect(await world.store.listKeys({ userId, limit: 10, offset: 0 })).toEqual({ keys, total: 5 })
+    expect(await world.store.listKeys({ userId, limit: 2, offset: 3 })).toEqual({ keys: keys.slice(3), total: 5 })
+  })
+
+  contractTest('the last use of keys is recorded, and those of unknown keys are passed over', async (world) => {
+    const userId = await world.createUser()
+    const [first, second] = [await createKey(world, userId), await createKey(world, userId)]
+    const at = world.clock.now()
+    await world.store.touchKeys([])
+    await world.store.touchKeys([
+      { keyId: first.key.id, at },
+      { keyId: 'key_unknown', at },
+      { keyId: second.key.id, at: at + 5 },
+    ])
+    expect((await world.store.getKey({ userId, keyId: first.key.id }))!.lastUsedAt).toBe(at)
+    expect((await world.store.getKey({ userId, keyId: second.key.id }))!.lastUsedAt).toBe(at + 5)
+  })
+}

@@ -1,0 +1,109 @@
+import { expect } from 'vitest'
+import type { LedgerDifference } from '../../server/store/store.ts'
+import type { ContractTest } from './store-contract.ts'
+import type { StoreWorld, Tampering } from './store-world.ts'
+
+type Places = { userId: string; completedId: string; failedId: string; chargeId: string; refundId: string; creditId: string }
+type Damage = { title: string; change: (places: Places) => Tampering; finds: (places: Places) => Partial<LedgerDifference> }
+
+const damages: Damage[] = [
+  {
+    title: 'a balance that no transaction explains',
+    change: ({ userId }) => ({ what: 'balance', userId, by: 1 }),
+    finds: ({ userId }) => ({ userId, expected: '9.9900', actual: '9.9901' }),
+  },
+  {
+    title: 'a charge of another amount than the cost',
+    change: ({ chargeId }) => ({ what: 'transaction-amount', transactionId: chargeId, by: -1 }),
+    finds: ({ userId, completedId }) => ({ userId, taskId: completedId, expected: '-0.0100', actual: '-0.0101' }),
+  },
+  {
+    title: 'a refund of another amount than the cost',
+    change: ({ refundId }) => ({ what: 'transaction-amount', transactionId: refundId, by: 1 }),
+    finds: ({ userId, failedId }) => ({ userId, taskId: failedId, expected: '0.0100', actual: '0.0101' }),
+  },
+  {
+    title: 'a task without its charge',
+    change: ({ chargeId }) => ({ what: 'transaction-removed', transactionId: chargeId }),
+    finds: ({ userId, completedId }) => ({ userId, taskId: completedId, expected: '-0.0100', actual: '0.0000' }),
+  },
+  {
+    title: 'a failed task without its refund',
+    change: ({ refundId }) => ({ what: 'transaction-removed', transactionId: refundId }),
+    finds: ({ userId, failedId }) => ({ userId, taskId: failedId, expected: '0.0100', actual: '0.0000' }),
+  },
+  {
+    title: 'a credit that is in the ledger twice',
+    change: ({ creditId }) => ({ what: 'transaction-repeated', transactionId: creditId }),
+    finds: ({ userId }) => ({ userId, expected: '19.9900', actual: '9.9900' }),
+  },
+  {
+    title: 'a charge whose task is gone',
+    change: ({ completedId }) => ({ what: 'task-removed', taskId: completedId }),
+    finds: ({ userId, completedId }) => ({ userId, taskId: completedId, expected: '0.0000', actual: '-0.0100' }),
+  },
+  {
+    title: 'a total of tasks that is counted wrong',
+    change: ({ userId }) => ({ what: 'task-counter', userId, by: 1 }),
+    finds: ({ userId }) => ({ userId, expected: '1', actual: '2' }),
+  },
+  {
+    title: 'a total of transactions that is counted wrong',
+    change: ({ userId }) => ({ what: 'transaction-counter', userId, by: 1 }),
+    finds: ({ userId }) => ({ userId, actual: '2' }),
+  },
+]
+
+/** A user with a completed and a failed task of a cent each, beside another whose ledger nobody touches. */
+async function settle(world: StoreWorld): Promise<Places> {
+  await world.failed(await world.createUser())
+  const userId = await world.createUser(100_000)
+  const { id: completedId } = await world.completed(userId)
+  const { id: failedId } = await world.failed(userId)
+  const { transactions } = await world.store.listTransactions({ userId, limit: 10, offset: 0 })
+  const idOf = (type: string, taskId: string | null) =>
+    transactions.find((row) => row.type === type && row.taskId === taskId)!.id
+  return {
+    userId,
+    completedId,
+    failedId,
+    chargeId: idOf('task_charge', completedId),
+    refundId: idOf('task_refund', failedId),
+    creditId: idOf('credit', null),
+  }
+}
+
+export function describeLedger(contractTest: ContractTest): void {
+  contractTest('a whole ledger is reported with its accounts and transactions', async (world) => {
+    expect(await world.store.verifyLedger()).toEqual({ ok: true, accounts: 0, transactions: 0, differences: [] })
+    await settle(world)
+    expect(await world.store.verifyLedger()).toEqual({ ok: true, accounts: 2, transactions: 7, differences: [] })
+  })
+
+  for (const { title, change, finds } of damages) {
+    contractTest(
+      `the ledger's check finds ${title}`,
+      async (world) => {
+        const places = await settle(world)
+        await world.tamper(change(places))
+        const { ok, differences } = await world.verify()
+        expect(ok).toBe(false)
+        expect(differences).toContainEqual(expect.objectContaining(finds(places)))
+        expect(differences.every(({ userId }) => userId === places.userId)).toBe(true)
+      },
+      { tampers: true },
+    )
+  }
+
+  contractTest(
+    'a damaged ledger is reported by the store itself, beside which it goes on working',
+    async (world) => {
+      const { userId } = await settle(world)
+      await world.tamper({ what: 'balance', userId, by: 1 })
+      const [report] = await Promise.all([world.store.verifyLedger(), world.pending(userId)])
+      expect(report.ok).toBe(false)
+      expect(report.differences[0]).toMatchObject({ userId, what: expect.stringContaining('balance') })
+    },
+    { tampers: true },
+  )
+}

@@ -1,0 +1,126 @@
+import { expect } from 'vitest'
+import type { Credit } from '../../server/store/store.ts'
+import type { ContractTest } from './store-contract.ts'
+import { agentError } from './store-world.ts'
+
+const credit = (userId: string, amount: number, changes: Partial<Credit> = {}): Credit => {
+  return { userId, amount, description: 'Top-up', idempotencyKey: null, ...changes }
+}
+
+/** The most that one credit can state on the command line: 99,999,999,999.9999 USD. */
+const mostAtOnce = 999_999_999_999_999
+
+export function describeMoney(contractTest: ContractTest): void {
+  contractTest('a credit adds to the balance and writes a transaction', async (world) => {
+    const userId = await world.createUser(0)
+    const result = await world.store.credit(credit(userId, 1234))
+    expect(result).toMatchObject({ outcome: 'credited', balance: 1234 })
+    const { transactions } = await world.store.listTransactions({ userId, limit: 10, offset: 0 })
+    expect(transactions).toEqual([
+      {
+        id: result.outcome === 'credited' && result.transactionId,
+        userId,
+        type: 'credit',
+        amount: 1234,
+        balanceAfter: 1234,
+        taskId: null,
+        sessionId: null,
+        turnId: null,
+        description: 'Top-up',
+        createdAt: world.clock.now(),
+      },
+    ])
+    expect(await world.balance(userId)).toBe(1234)
+  })
+
+  contractTest('a credit of the same key and amount is replayed, for ever, and another amount refused', async (world) => {
+    const userId = await world.createUser(0)
+    const first = await world.store.credit(credit(userId, 500, { idempotencyKey: 'invoice-1' }))
+    await world.store.credit(credit(userId, 70))
+    world.clock.advance(400 * 86_400_000)
+    await world.store.purgeExpired()
+    const again = await world.store.credit(credit(userId, 500, { idempotencyKey: 'invoice-1' }))
+    expect(again).toEqual({ ...first, outcome: 'replayed' })
+    const other = await world.store.credit(credit(userId, 501, { idempotencyKey: 'invoice-1' }))
+    expect(other).toEqual({ outcome: 'refused', reason: 'idempotency-conflict' })
+    expect(await world.balance(userId)).toBe(570)
+    expect((await world.store.listTransactions({ userId, limit: 10, offset: 0 })).total).toBe(2)
+  })
+
+  contractTest('a key of a credit belongs to its user', async (world) => {
+    for (const userId of [await world.createUser(0), await world.createUser(0)]) {
+      const result = await world.store.credit(credit(userId, 500, { idempotencyKey: 'invoice-1' }))
+      expect(result).toMatchObject({ outcome: 'credited', balance: 500 })
+    }
+  })
+
+  contractTest('parallel credits of one key add once', async (world) => {
+    const userId = await world.createUser(0)
+    const same = credit(userId, 500, { idempotencyKey: 'invoice-1' })
+    const results = await Promise.all(Array.from({ length: 8 }, () => world.store.credit(same)))
+    expect(results.filter(({ outcome }) => outcome === 'credited')).toHaveLength(1)
+    expect(results.filter(({ outcome }) => outcome === 'replayed')).toHaveLength(7)
+    expect(await world.balance(userId)).toBe(500)
+  })
+
+  contractTest('an adjustment takes the balance down to nothing and not below', async (world) => {
+    const userId = await world.createUser(1000)
+    expect(await world.store.credit(credit(userId, -1001))).toEqual({ outcome: 'refused', reason: 'balance' })
+    expect(await world.balance(userId)).toBe(1000)
+    expect(await world.store.credit(credit(userId, -1000))).toMatchObject({ outcome: 'credited', balance: 0 })
+    const { transactions, total } = await world.store.listTransactions({ userId, type: 'adjustment', limit: 5, offset: 0 })
+    expect(total).toBe(1)
+    expect(transactions).toMatchObject([{ type: 'adjustment', amount: -1000, balanceAfter: 0 }])
+  })
+
+  contractTest('an adjustment never takes what is held', async (world) => {
+    const userId = await world.createUser(1000)
+    await world.tamper({ what: 'hold', userId, held: 300 })
+    expect(await world.store.credit(credit(userId, -701))).toEqual({ outcome: 'refused', reason: 'balance' })
+    expect(await world.store.credit(credit(userId, -700))).toMatchObject({ outcome: 'credited', balance: 300 })
+    expect(await world.store.getAccount(userId)).toMatchObject({ balance: 300, held: 300 })
+  })
+
+  contractTest('a credit to an unknown user is refused', async (world) => {
+    expect(await world.store.credit(credit('user_unknown', 1))).toEqual({ outcome: 'refused', reason: 'unknown-user' })
+    expect(await world.store.getAccount('user_unknown')).toBeUndefined()
+  })
+
+  contractTest('an amount that is no whole number of units is a fault that leaves nothing behind', async (world) => {
+    const userId = await world.createUser(1000)
+    const before = await world.everything(userId)
+    for (const amount of [0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+      await expect(world.store.credit(credit(userId, amount))).rejects.toThrow()
+    }
+    expect(await world.everything(userId)).toEqual(before)
+  })
+
+  contractTest('a balance never grows beyond what money can count exactly, a refund on top included', async (world) => {
+    const userId = await world.createUser(1_000_000)
+    const { id: taskId } = await world.processing(userId, { cost: 1_000_000 })
+    let sum = 0
+    for (let amount = mostAtOnce; amount >= 1; ) {
+      const result = await world.store.credit(credit(userId, amount)).catch(() => ({ outcome: 'refused' }))
+      if (result.outcome === 'credited') sum += amount
+      else amount = Math.floor(amount / 10)
+      expect(Number.isSafeInteger(sum)).toBe(true)
+    }
+    expect(sum).toBeGreaterThanOrEqual(mostAtOnce)
+    expect(await world.balance(userId)).toBe(sum)
+    expect(await world.store.failTask({ taskId, attempt: 1, error: agentError, countsAsAbuse: true })).toBe(true)
+    expect(await world.balance(userId)).toBe(sum + 1_000_000)
+    expect(Number.isSafeInteger(sum + 1_000_000)).toBe(true)
+  })
+
+  contractTest('parallel credits, adjustments and admissions leave the sum of what was answered', async (world) => {
+    const userId = await world.createUser(1000)
+    const amounts = [300, -900, 50, -400, -200, 700, -1, -5000, 20]
+    const [credits, admissions] = await Promise.all([
+      Promise.all(amounts.map((amount) => world.store.credit(credit(userId, amount)))),
+      Promise.all(amounts.map(() => world.admit(userId, { cost: 90 }))),
+    ])
+    const added = amounts.filter((_, index) => credits[index]!.outcome === 'credited')
+    const spent = admissions.filter(({ outcome }) => outcome === 'accepted').length * 90
+    expect(await world.balance(userId)).toBe(1000 + added.reduce((sum, amount) => sum + amount, 0) - spent)
+  })
+}

@@ -1,0 +1,162 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { GroupCommit } from '../../server/store/sqlite/group-commit.ts'
+import { newDataDir } from '../support/test-service.ts'
+import { createNotes, type Notes } from './notes-database.ts'
+
+// A sync that fails needs a broken disk. Here the statement that would meet it throws in its place; all else is real.
+
+let dataDir: string
+let notes: Notes
+let other: Database.Database
+let commit: GroupCommit
+/** What the next runs of a statement throw, by its SQL. */
+let faults: Map<string, unknown[]>
+let fatal: unknown[]
+
+const syncFailed = () => new Database.SqliteError('disk I/O error', 'SQLITE_IOERR_FSYNC')
+
+beforeEach(() => {
+  dataDir = newDataDir()
+  notes = createNotes(join(dataDir, 'notes.db'))
+  other = new Database(notes.db.name, { timeout: 0 })
+  faults = new Map()
+  fatal = []
+  commit = new GroupCommit(withFaults(notes.db), notes.tally, { onFatal: (cause) => fatal.push(cause) })
+})
+
+afterEach(() => {
+  notes.db.close()
+  other.close()
+  rmSync(dataDir, { recursive: true, force: true })
+})
+
+function withFaults(db: Database.Database): Database.Database {
+  const prepare = (sql: string) => {
+    const statement = db.prepare(sql)
+    const run = () => {
+      const fault = faults.get(sql)?.shift()
+      if (typeof fault === 'function') fault()
+      else if (fault !== undefined) throw fault
+      return statement.run()
+    }
+    return { run }
+  }
+  return new Proxy(db, { get: (target, name) => (name === 'prepare' ? prepare : Reflect.get(target, name, target)) })
+}
+
+const visible = () => other.prepare<[], string>('SELECT text FROM notes ORDER BY id').pluck().all()
+const probes = () => other.prepare<[], number>('SELECT value FROM probes').pluck().get()
+const unavailable = { code: 'SERVICE_UNAVAILABLE', retryAfterSeconds: 1 }
+
+test('a failed COMMIT tells nobody of success, refusals included, and the store goes on after a commit that works', async () => {
+  faults.set('COMMIT', [syncFailed()])
+  const refusal = new Error('refused')
+  const promises = [
+    commit.run(() => notes.write('a')),
+    commit.run(() => 'a replay of a'),
+    commit.run(() => {
+      throw refusal
+    }),
+  ]
+  for (const promise of promises) {
+    await expect(promise).rejects.toMatchObject({ ...unavailable, message: expect.stringContaining('Idempotency-Key') })
+  }
+  expect(visible()).toEqual([])
+  expect(probes()).toBe(1)
+  await commit.run(() => notes.write('b'))
+  expect(visible()).toEqual(['b'])
+  expect(fatal).toEqual([])
+})
+
+test('a COMMIT that failed for want of room reached no commit record, so that nothing has to overwrite it', async () => {
+  faults.set('COMMIT', [new Database.SqliteError('database or disk is full', 'SQLITE_FULL')])
+  await expect(commit.run(() => notes.write('a'))).rejects.toMatchObject(unavailable)
+  expect(visible()).toEqual([])
+  expect(probes()).toBe(0)
+  await commit.run(() => notes.write('b'))
+  expect(visible()).toEqual(['b'])
+  expect(fatal).toEqual([])
+})
+
+test('a commit that happened but was reported as failed is never told as success', async () => {
+  const commitAndFail = () => {
+    notes.db.exec('COMMIT')
+    throw syncFailed()
+  }
+  faults.set('COMMIT', [commitAndFail])
+  await expect(commit.run(() => notes.write('a'))).rejects.toMatchObject(unavailable)
+  expect(probes()).toBe(1)
+  expect(await commit.run(() => visible())).toEqual(['a'])
+  expect(fatal).toEqual([])
+})
+
+test('when nothing can be committed any more, the store stops: fatal once, and everything refused', async () => {
+  const second = syncFailed()
+  faults.set('COMMIT', [syncFailed(), second])
+  let waiting: Promise<unknown> | undefined
+  const failed = commit.run(() => {
+    waiting = commit.run(() => notes.write('waiting'))
+    waiting.catch(() => {})
+    return notes.write('a')
+  })
+  await expect(failed).rejects.toMatchObject(unavailable)
+  await expect(waiting).rejects.toMatchObject(unavailable)
+  expect(fatal).toEqual([second])
+  for (let tries = 0; tries < 3; tries++) {
+    await expect(commit.run(() => notes.write('later'))).rejects.toMatchObject({ ...unavailable, cause: second })
+  }
+  await commit.settled()
+  expect(fatal).toEqual([second])
+  expect(visible()).toEqual([])
+})
+
+test('a probe that cannot be written is as fatal as one that cannot be committed', async () => {
+  const cause = new Database.SqliteError('disk I/O error', 'SQLITE_IOERR_WRITE')
+  faults.set('COMMIT', [syncFailed()])
+  faults.set('UPDATE probes SET value = value + 1 WHERE id = 1', [cause])
+  await expect(commit.run(() => notes.write('a'))).rejects.toMatchObject(unavailable)
+  expect(fatal).toEqual([cause])
+})
+
+test('a COMMIT whose ROLLBACK fails too is fatal, and its callers are answered', async () => {
+  const cause = syncFailed()
+  faults.set('COMMIT', [syncFailed()])
+  faults.set('ROLLBACK', [cause])
+  await expect(commit.run(() => notes.write('a'))).rejects.toMatchObject(unavailable)
+  expect(fatal).toEqual([cause])
+})
+
+test('a disk error inside a command fails the whole batch', async () => {
+  const promises = [
+    commit.run(() => notes.write('a')),
+    commit.run(() => {
+      throw new Database.SqliteError('disk I/O error', 'SQLITE_IOERR_READ')
+    }),
+    commit.run(() => notes.write('b')),
+  ]
+  for (const promise of promises) await expect(promise).rejects.toMatchObject(unavailable)
+  expect(visible()).toEqual([])
+  expect(fatal).toEqual([])
+})
+
+for (const sql of ['SAVEPOINT command', 'RELEASE command']) {
+  test(`a disk error at ${sql} fails the whole batch, and the next one works`, async () => {
+    faults.set(sql, [() => {}, syncFailed()])
+    const promises = [commit.run(() => notes.write('a')), commit.run(() => notes.write('b'))]
+    for (const promise of promises) await expect(promise).rejects.toMatchObject(unavailable)
+    expect(visible()).toEqual([])
+    await commit.run(() => notes.write('c'))
+    expect(visible()).toEqual(['c'])
+    expect(fatal).toEqual([])
+  })
+}
+
+test('a BEGIN that fails for another reason than a busy writer is 503 at once', async () => {
+  faults.set('BEGIN IMMEDIATE', [new Database.SqliteError('disk I/O error', 'SQLITE_IOERR_LOCK')])
+  await expect(commit.run(() => notes.write('a'))).rejects.toMatchObject(unavailable)
+  await commit.run(() => notes.write('b'))
+  expect(visible()).toEqual(['b'])
+})

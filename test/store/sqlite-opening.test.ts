@@ -1,0 +1,182 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { Worker } from 'node:worker_threads'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { databaseFile, StoreOpenError } from '../../server/store/sqlite/database.ts'
+import { openSqliteStore, openSqliteStoreBeside } from '../../server/store/sqlite/sqlite-store.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { newDataDir } from '../support/test-service.ts'
+import type { OpenThreadData } from './open-thread.ts'
+import { throwCause, withRaw } from './sqlite-engine.ts'
+import { noLimits } from './store-world.ts'
+
+let dataDir: string
+let options: Parameters<typeof openSqliteStore>[0]
+const ann = { email: 'ann@example.com', passwordHash: null, isAdmin: false }
+
+beforeEach(() => {
+  dataDir = newDataDir()
+  const clock = new FakeClock()
+  options = { dataDir, clock: () => clock, limits: noLimits, onFatal: throwCause }
+})
+
+afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
+
+async function createUser(store: ReturnType<typeof openSqliteStore>): Promise<string> {
+  const created = await store.createUser(ann)
+  return created.outcome === 'created' ? created.userId : ''
+}
+
+test('a second server on a data directory is refused with a clear message, and the first goes on', async () => {
+  const first = openSqliteStore(options)
+  expect(() => openSqliteStore(options)).toThrow(StoreOpenError)
+  expect(() => openSqliteStore(options)).toThrow(`Another Errand server is running on the data directory ${dataDir}.`)
+  expect(await createUser(first)).toMatch(/^user_/)
+  await first.close()
+  const second = openSqliteStore(options)
+  expect(await second.findUser(ann.email)).toMatchObject({ email: ann.email })
+  await second.close()
+})
+
+test('the lock stays the server\'s while commands come and go beside it', async () => {
+  const server = openSqliteStore(options)
+  for (let commands = 0; commands < 3; commands++) await openSqliteStoreBeside(options).close()
+  expect(() => openSqliteStore(options)).toThrow(StoreOpenError)
+  await server.close()
+})
+
+test('a data directory that cannot be opened leaves no lock behind', async () => {
+  mkdirSync(dataDir, { recursive: true })
+  writeFileSync(databaseFile(dataDir), 'this is no database, and long enough to be read as one'.repeat(100))
+  expect(() => openSqliteStore(options)).toThrow(StoreOpenError)
+  expect(() => openSqliteStoreBeside(options)).toThrow(StoreOpenError)
+  rmSync(databaseFile(dataDir))
+  await openSqliteStore(options).close()
+})
+
+test('an empty data directory is initialised by a command, and the server finds what it wrote', async () => {
+  rmSync(dataDir, { recursive: true })
+  const beside = openSqliteStoreBeside(options)
+  const userId = await createUser(beside)
+  await beside.close()
+  const server = openSqliteStore(options)
+  expect(await server.findUser(ann.email)).toMatchObject({ id: userId })
+  await server.close()
+})
+
+test('what a command writes beside a running server is seen by it at once', async () => {
+  const server = openSqliteStore(options)
+  const beside = openSqliteStoreBeside(options)
+  const userId = await createUser(beside)
+  expect(await server.findUser(ann.email)).toMatchObject({ id: userId })
+  await beside.credit({ userId, amount: 500, description: '', idempotencyKey: null })
+  expect(await server.getAccount(userId)).toMatchObject({ balance: 500 })
+  await server.credit({ userId, amount: 50, description: '', idempotencyKey: null })
+  expect(await beside.getAccount(userId)).toMatchObject({ balance: 550 })
+  expect(await beside.verifyLedger()).toMatchObject({ ok: true, transactions: 2 })
+  await beside.close()
+  await server.close()
+})
+
+test('a key that a command revokes beside the server is revoked at its next find', async () => {
+  const server = openSqliteStore(options)
+  const beside = openSqliteStoreBeside(options)
+  const userId = await createUser(server)
+  const key = { userId, name: 'laptop', hint: 'a1b2', scopes: ['read' as const], expiresAt: null }
+  const { id: keyId } = await server.createKey({ ...key, tokenHash: 'one' })
+  await server.createKey({ ...key, tokenHash: 'two' })
+  for (let finds = 0; finds < 3; finds++) {
+    expect(await server.findKey('one')).toMatchObject({ revokedAt: null })
+    expect(await beside.findKey('one')).toMatchObject({ revokedAt: null })
+  }
+  expect(await beside.revokeKey({ userId, keyId })).toBe(true)
+  expect(await server.findKey('one')).toMatchObject({ revokedAt: expect.any(Number) })
+  expect(await beside.findKey('one')).toMatchObject({ revokedAt: expect.any(Number) })
+  expect(await server.findKey('two')).toMatchObject({ revokedAt: null })
+  await beside.close()
+  await server.close()
+})
+
+test('a block that a command lifts beside the server is lifted at the next admission', async () => {
+  const server = openSqliteStore({ ...options, limits: { ...noLimits, abuseFailures: 1 } })
+  const userId = await createUser(server)
+  const draft = { userId, agentId: 'text', endpointId: 'text.count', cost: 0, connectorIds: null, idempotency: null }
+  const request = { text: '{}', payloadId: null }
+  await server.admitTask({ ...draft, taskId: 'task_1', request })
+  await server.claimTask('task_1')
+  const error = { code: 'AGENT_ERROR', message: '', details: '' }
+  await server.failTask({ taskId: 'task_1', attempt: 1, error, countsAsAbuse: true })
+  expect(await server.admitTask({ ...draft, taskId: 'task_2', request })).toMatchObject({ reason: 'blocked' })
+  const beside = openSqliteStoreBeside(options)
+  expect(await beside.unblock(userId)).toBe(true)
+  await beside.close()
+  expect(await server.admitTask({ ...draft, taskId: 'task_2', request })).toMatchObject({ outcome: 'accepted' })
+  await server.close()
+})
+
+test('a database of a newer version is refused by server and command, and not touched', async () => {
+  await openSqliteStore(options).close()
+  withRaw(dataDir, (raw) => raw.exec("INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('newer', 9999999999999)"))
+  const bytes = readFileSync(databaseFile(dataDir))
+  expect(() => openSqliteStore(options)).toThrow(/newer version of Errand/)
+  expect(() => openSqliteStoreBeside(options)).toThrow(StoreOpenError)
+  expect(readFileSync(databaseFile(dataDir)).equals(bytes)).toBe(true)
+})
+
+test('a database of another history is refused', async () => {
+  await openSqliteStore(options).close()
+  withRaw(dataDir, (raw) => raw.exec("UPDATE __drizzle_migrations SET hash = 'other'"))
+  expect(() => openSqliteStore(options)).toThrow(StoreOpenError)
+  expect(() => openSqliteStoreBeside(options)).toThrow(StoreOpenError)
+})
+
+test('a refused opening keeps no connection to the database open', async () => {
+  await openSqliteStore(options).close()
+  withRaw(dataDir, (raw) => raw.exec("INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('newer', 9999999999999)"))
+  for (const open of [openSqliteStore, openSqliteStoreBeside]) {
+    expect(() => open(options)).toThrow(StoreOpenError)
+    // The last connection that closes takes the log with it.
+    withRaw(dataDir, (raw) => raw.prepare('SELECT count(*) FROM users').get())
+    expect(existsSync(`${databaseFile(dataDir)}-wal`)).toBe(false)
+  }
+})
+
+let people = 0
+
+/** Opens the store in that many threads at the same moment; each answers `created` or why it could not. */
+async function openAtOnce(how: OpenThreadData['how'][]): Promise<unknown[]> {
+  const gate = new Int32Array(new SharedArrayBuffer(8))
+  const answers = how.map((one) => {
+    const workerData: OpenThreadData = { dataDir, how: one, email: `person-${++people}@example.com`, gate }
+    const thread = new Worker(new URL('./open-thread.ts', import.meta.url), { workerData })
+    return new Promise((resolve, reject) => {
+      thread.once('message', resolve)
+      thread.once('error', reject)
+    })
+  })
+  for (let ready = 0; ready < how.length; ready = Atomics.load(gate, 0)) {
+    const { value } = Atomics.waitAsync(gate, 0, ready)
+    await value
+  }
+  Atomics.store(gate, 1, 1)
+  Atomics.notify(gate, 1)
+  return await Promise.all(answers)
+}
+
+test('commands that find an empty data directory at the same moment all work', async () => {
+  expect(await openAtOnce(['beside', 'beside', 'beside'])).toEqual(['created', 'created', 'created'])
+})
+
+test('a command that runs while the server starts neither fails nor keeps it from starting', async () => {
+  expect(await openAtOnce(['server', 'beside', 'beside'])).toEqual(['created', 'created', 'created'])
+  expect(await openAtOnce(['beside', 'server', 'beside'])).toEqual(['created', 'created', 'created'])
+})
+
+test('of servers that start at the same moment exactly one runs', async () => {
+  const answers = await openAtOnce(['server', 'server', 'server'])
+  // A server that has closed makes room for the next, so that more than one may have had its turn.
+  expect(answers).toContain('created')
+  for (const answer of answers) {
+    if (answer !== 'created') expect(answer).toContain('Another Errand server is running')
+  }
+})
+

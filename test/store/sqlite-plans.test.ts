@@ -1,0 +1,94 @@
+import Database from 'better-sqlite3'
+import { expect, test } from 'vitest'
+import { verifyLedger } from '../../server/store/sqlite/verify-ledger.ts'
+import { newDataDir } from '../support/test-service.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { openIn, withRaw } from './sqlite-engine.ts'
+import { noLimits } from './store-world.ts'
+
+type Planned = { sql: string; plan: string[] }
+
+/** The plans of the statements that the store itself prepares, noted down as it prepares them. */
+async function planStore(): Promise<Planned[]> {
+  const dataDir = newDataDir()
+  const clock = new FakeClock()
+  const options = { clock: () => clock, limits: { ...noLimits, executionsPerMinute: 10 } }
+  // A first opening creates the schema; what the second prepares is what a running server uses.
+  await openIn(dataDir, options).store.close()
+  const { prepare } = Database.prototype
+  const seen: string[] = []
+  Database.prototype.prepare = function (this: Database.Database, sql: string) {
+    seen.push(sql)
+    return prepare.call(this, sql)
+  } as typeof prepare
+  let opened
+  try {
+    opened = openIn(dataDir, options)
+  } finally {
+    Database.prototype.prepare = prepare
+  }
+  const planned = withRaw(dataDir, (raw) => seen.filter((sql) => /^\W*(select|update|delete|with)\b/i.test(sql)).map((sql) => planOf(raw, sql)))
+  await opened.close()
+  return planned
+}
+
+/** Parameters stay unbound: with values in their place SQLite could choose a partial index that it cannot use later. */
+function planOf(raw: Database.Database, sql: string): Planned {
+  const unbound = Array.from({ length: sql.split('?').length - 1 }, () => null)
+  const steps = raw.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...unbound) as { detail: string }[]
+  return { sql, plan: steps.map(({ detail }) => detail) }
+}
+
+const planned = await planStore()
+
+test('no statement of a running store walks a whole table, but for the list of users', () => {
+  expect(planned.length).toBeGreaterThan(30)
+  const walks = planned.filter(({ sql, plan }) => !sql.includes('LIMIT 1)') && plan.some((step) => /^SCAN (?!users\b)/.test(step)))
+  expect(walks.filter(({ sql }) => !/sqlite_schema|__drizzle_migrations/.test(sql))).toEqual([])
+})
+
+test('every list of tasks and transactions is read in the order of an index, without sorting', () => {
+  const lists = planned.filter(({ sql }) => /from "(tasks|transactions)".* order by .* limit \?/i.test(sql))
+  expect(lists.length).toBeGreaterThanOrEqual(8)
+  expect(lists.filter(({ plan }) => plan.some((step) => /TEMP B-TREE|^SCAN/.test(step)))).toEqual([])
+})
+
+test('the transactions of a task are found by the task, not among all of the user', () => {
+  const ofTask = planned.filter(({ sql }) => /^select .* from "transactions" .*"task_id" = \?/i.test(sql))
+  expect(ofTask).toHaveLength(1)
+  expect(ofTask[0]!.plan.join('\n')).toContain('INDEX transactions_task (task_id=?')
+})
+
+test('the rate window reads an index only, from its newest entry', () => {
+  const window = planned.filter(({ sql }) => /^select "created_at" from "tasks"/i.test(sql))
+  expect(window.map(({ plan }) => plan)).toEqual([[expect.stringContaining('COVERING INDEX tasks_user (user_id=? AND created_at>?')]])
+})
+
+test('what is queued and what is at work is read from the index of open tasks', () => {
+  const open = planned.filter(({ sql }) => /^select .* from "tasks" .*"completed_at" is null/i.test(sql))
+  expect(open).toHaveLength(2)
+  for (const { plan } of open) expect(plan.join('\n')).toMatch(/^SEARCH tasks USING INDEX tasks_open \(queued=\?/)
+})
+
+test("the ledger's check joins by indexes, so that its time grows with the rows and not with their square", async () => {
+  const dataDir = newDataDir()
+  const clock = new FakeClock()
+  const opened = openIn(dataDir, { clock: () => clock, limits: noLimits })
+  const plans = withRaw(dataDir, (raw) => {
+    const seen: string[] = []
+    const recorder = new Proxy(raw, {
+      get: (target, name) => {
+        if (name !== 'prepare') return Reflect.get(target, name, target)
+        return (sql: string) => {
+          seen.push(sql)
+          return target.prepare(sql)
+        }
+      },
+    })
+    expect(verifyLedger(recorder)).toMatchObject({ ok: true })
+    return seen.map((sql) => planOf(raw, sql))
+  })
+  await opened.close()
+  expect(plans.length).toBeGreaterThanOrEqual(8)
+  expect(plans.filter(({ plan }) => plan.some((step) => /^SCAN \S+ (LEFT|RIGHT)-JOIN/.test(step)))).toEqual([])
+})

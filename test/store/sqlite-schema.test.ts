@@ -1,0 +1,124 @@
+import { dirname } from 'node:path'
+import Database from 'better-sqlite3'
+import { beforeEach, afterEach, expect, test } from 'vitest'
+import { databaseFile, openConnection } from '../../server/store/sqlite/database.ts'
+import { newDataDir } from '../support/test-service.ts'
+import { openIn } from './sqlite-engine.ts'
+import { noLimits, StoreWorld } from './store-world.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+
+// What the database itself refuses, so that no defect of the code above it can do it.
+
+let world: StoreWorld
+let raw: Database.Database
+let userId: string
+
+beforeEach(async () => {
+  const clock = new FakeClock()
+  const dataDir = newDataDir()
+  world = new StoreWorld({ clock, opened: openIn(dataDir, { clock: () => clock, limits: noLimits }), notBefore: () => 0 })
+  raw = new Database(databaseFile(dataDir))
+  userId = await world.createUser(1000)
+})
+
+afterEach(async () => {
+  raw.close()
+  await world.close()
+})
+
+test('every connection syncs each commit to a write-ahead log and checks foreign keys', () => {
+  const connection = openConnection(dirname(raw.name), 0)
+  expect(connection.raw.pragma('synchronous', { simple: true })).toBe(2)
+  expect(connection.raw.pragma('journal_mode', { simple: true })).toBe('wal')
+  expect(connection.raw.pragma('foreign_keys', { simple: true })).toBe(1)
+  connection.raw.close()
+})
+
+test('every table is strict', () => {
+  const tables = raw
+    .prepare<[], { name: string; strict: number }>(
+      `SELECT name, strict FROM pragma_table_list WHERE schema = 'main' AND type = 'table'`,
+    )
+    .all()
+    .filter(({ name }) => !/^(sqlite_|__drizzle_)/.test(name))
+  expect(tables.length).toBeGreaterThanOrEqual(10)
+  expect(tables.filter(({ strict }) => strict !== 1)).toEqual([])
+})
+
+test('a transaction can be neither changed nor deleted', () => {
+  expect(() => raw.exec('UPDATE transactions SET amount = amount + 1')).toThrow('append-only')
+  expect(() => raw.exec("UPDATE transactions SET description = ''")).toThrow('append-only')
+  expect(() => raw.exec('DELETE FROM transactions')).toThrow('append-only')
+})
+
+test('a transaction cannot be replaced by another of the same row', () => {
+  const connection = openConnection(dirname(raw.name), 0)
+  const replace = `INSERT OR REPLACE INTO transactions (seq, id, user_id, type, amount, balance_after, description, created_at)
+                   SELECT seq, id, user_id, type, 5000, 5000, description, created_at FROM transactions`
+  try {
+    expect(() => connection.raw.exec(replace)).toThrow('append-only')
+  } finally {
+    connection.raw.close()
+  }
+})
+
+test('a finished task can be neither changed nor taken back', async () => {
+  const { id: completed } = await world.completed(userId)
+  const { id: failed } = await world.failed(userId)
+  for (const id of [completed, failed]) {
+    for (const change of ["status = 'processing', completed_at = NULL", 'cost = 0', "request = '{}'", 'user_id = user_id']) {
+      expect(() => raw.exec(`UPDATE tasks SET ${change} WHERE id = '${id}'`)).toThrow('a finished task never changes')
+    }
+  }
+})
+
+test('a second charge or refund of a task is impossible', async () => {
+  await world.failed(userId)
+  const again = raw.prepare(
+    `INSERT INTO transactions (id, user_id, type, amount, balance_after, task_id, description, created_at)
+     SELECT id || '-again', user_id, type, amount, balance_after, task_id, description, created_at
+     FROM transactions WHERE type = ?`,
+  )
+  expect(() => again.run('task_charge')).toThrow('UNIQUE constraint failed: transactions.task_id, transactions.type')
+  expect(() => again.run('task_refund')).toThrow('UNIQUE constraint failed: transactions.task_id, transactions.type')
+})
+
+test('a balance cannot go below what is held, nor what is held below nothing', () => {
+  expect(() => raw.exec('UPDATE accounts SET balance = -1')).toThrow('balance_covers_held')
+  expect(() => raw.exec('UPDATE accounts SET held = 1001')).toThrow('balance_covers_held')
+  expect(() => raw.exec('UPDATE accounts SET held = -1')).toThrow('balance_covers_held')
+  raw.exec('UPDATE accounts SET held = 1000')
+  expect(() => raw.exec('UPDATE accounts SET balance = 999')).toThrow('balance_covers_held')
+  raw.exec('UPDATE accounts SET held = 0')
+})
+
+test('money and times are integers, whatever is written', () => {
+  expect(() => raw.exec('UPDATE accounts SET balance = 1000.5')).toThrow('cannot store REAL value')
+  expect(() => raw.exec("UPDATE accounts SET balance = 'many'")).toThrow('cannot store TEXT value')
+  expect(() => raw.exec('UPDATE users SET created_at = 0.5')).toThrow('cannot store REAL value')
+})
+
+test('a task has the fields of its status and no others, and its times in order', async () => {
+  const pending = await world.pending(userId)
+  const { id: processing } = await world.processing(userId)
+  const set = (id: string, change: string) => () => raw.exec(`UPDATE tasks SET ${change} WHERE id = '${id}'`)
+  expect(set(pending, "status = 'paused'")).toThrow('status_known')
+  expect(set(pending, "status = 'processing'")).toThrow('started_with_processing')
+  expect(set(pending, 'started_at = created_at')).toThrow('started_with_processing')
+  expect(set(pending, 'cost = -1')).toThrow('cost_not_negative')
+  expect(set(processing, "status = 'completed', queued = 0, completed_at = started_at")).toThrow('response_when_completed')
+  expect(set(processing, "status = 'failed', completed_at = started_at")).toThrow('error_when_failed')
+  expect(set(processing, "status = 'completed', response = '{}'")).toThrow('completed_with_end')
+  expect(set(processing, "response = '{}'")).toThrow('response_when_completed')
+  expect(set(processing, "error_code = 'AGENT_ERROR'")).toThrow('error_when_failed')
+  expect(set(processing, 'started_at = created_at - 1')).toThrow('times_in_order')
+  const ended = "status = 'completed', response = '{}', completed_at = started_at"
+  expect(set(processing, `${ended} - 1`)).toThrow('times_in_order')
+  expect(set(processing, `${ended}, queued = 1`)).toThrow('queued_only_open')
+})
+
+test('a task, a key and an account need a user', () => {
+  raw.pragma('foreign_keys = ON')
+  expect(() => raw.exec("UPDATE accounts SET user_id = 'user_unknown'")).toThrow('FOREIGN KEY')
+  expect(() => raw.exec('DELETE FROM users')).toThrow('FOREIGN KEY')
+})

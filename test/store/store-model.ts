@@ -1,0 +1,131 @@
+import type { TaskListItem, TaskStatus, TransactionType } from '../../server/store/records.ts'
+import type { StoreLimits } from '../../server/store/store.ts'
+
+export type ModelTask = {
+  id: string
+  userId: string
+  agentId: string
+  status: TaskStatus
+  isQueued: boolean
+  attempt: number
+  cost: number
+  createdAt: number
+  completedAt: number | null
+}
+
+type ModelUser = {
+  balance: number
+  transactions: { type: TransactionType; amount: number; balanceAfter: number; taskId: string | null }[]
+  failures: number[]
+  blockedAt: number
+  blockedUntil: number
+  blockSeconds: number
+  keys: Map<string, { bodyHash: string; taskId: string; at: number }>
+}
+
+type Admission = { taskId: string; userId: string; agentId: string; cost: number; key: string | null; bodyHash: string }
+
+/**
+ * What a store must answer, in plain lists and loops that a person can check by reading: no index, no counter and no
+ * transaction. One command at a time.
+ */
+export class StoreModel {
+  readonly users = new Map<string, ModelUser>()
+  readonly tasks: ModelTask[] = []
+  readonly #limits: StoreLimits
+
+  constructor(limits: StoreLimits) {
+    this.#limits = limits
+  }
+
+  addUser(userId: string): void {
+    const none = { failures: [], blockedAt: -Infinity, blockedUntil: -Infinity, blockSeconds: 0, keys: new Map() }
+    this.users.set(userId, { balance: 0, transactions: [], ...none })
+  }
+
+  /** `accepted`, `replayed`, or the reason of the refusal. */
+  admit({ taskId, userId, agentId, cost, key, bodyHash }: Admission, now: number): string {
+    const user = this.users.get(userId)!
+    const earlier = key === null ? undefined : user.keys.get(key)
+    if (earlier && now - earlier.at < 86_400_000) {
+      return earlier.bodyHash === bodyHash ? 'replayed' : 'idempotency-conflict'
+    }
+    if (user.blockedUntil > now) return 'blocked'
+    const recent = this.tasks.filter((task) => task.userId === userId && now - task.createdAt < 60_000)
+    if (recent.length >= this.#limits.executionsPerMinute) return 'rate'
+    if (user.balance < cost) return 'balance'
+    this.#post(user, { type: 'task_charge', amount: -cost, taskId })
+    const task = { id: taskId, userId, agentId, status: 'pending' as const, isQueued: true, attempt: 0, cost }
+    this.tasks.push({ ...task, createdAt: now, completedAt: null })
+    if (key !== null) user.keys.set(key, { bodyHash, taskId, at: now })
+    return 'accepted'
+  }
+
+  claim(task: ModelTask): number | undefined {
+    if (!task.isQueued) return undefined
+    Object.assign(task, { isQueued: false, status: 'processing' })
+    return ++task.attempt
+  }
+
+  complete(task: ModelTask, attempt: number, now: number): boolean {
+    if (!this.#isAtWork(task, attempt)) return false
+    Object.assign(task, { status: 'completed', completedAt: now })
+    return true
+  }
+
+  fail(task: ModelTask, { attempt, counts, now }: { attempt: number; counts: boolean; now: number }): boolean {
+    if (!this.#isAtWork(task, attempt)) return false
+    Object.assign(task, { status: 'failed', completedAt: now })
+    const user = this.users.get(task.userId)!
+    this.#post(user, { type: 'task_refund', amount: task.cost, taskId: task.id })
+    if (counts) this.#countFailure(user, now)
+    return true
+  }
+
+  interrupt(task: ModelTask, { attempt, retries, now }: { attempt: number; retries: number; now: number }): string {
+    if (!this.#isAtWork(task, attempt)) return 'stale'
+    if (attempt > retries) return this.fail(task, { attempt, counts: false, now }) ? 'failed' : 'stale'
+    task.isQueued = true
+    return 'requeued'
+  }
+
+  credit(userId: string, amount: number): 'credited' | 'balance' {
+    const user = this.users.get(userId)!
+    if (user.balance + amount < 0) return 'balance'
+    this.#post(user, { type: amount < 0 ? 'adjustment' : 'credit', amount, taskId: null })
+    return 'credited'
+  }
+
+  unblock(userId: string, now: number): boolean {
+    const user = this.users.get(userId)!
+    const wasBlocked = user.blockedUntil > now
+    Object.assign(user, { failures: [], blockedUntil: wasBlocked ? -Infinity : user.blockedUntil })
+    return wasBlocked
+  }
+
+  listTasks(filter: { userId: string; status?: TaskStatus; agentId?: string }): TaskListItem[] {
+    return this.tasks
+      .filter((task) => Object.entries(filter).every(([name, value]) => task[name as keyof ModelTask] === value))
+      .map(({ id, agentId, status, cost, createdAt, completedAt }) => ({ id, agentId, status, cost, createdAt, completedAt }))
+      .toReversed()
+  }
+
+  #isAtWork(task: ModelTask, attempt: number): boolean {
+    return task.status === 'processing' && !task.isQueued && task.attempt === attempt
+  }
+
+  #post(user: ModelUser, row: { type: TransactionType; amount: number; taskId: string | null }): void {
+    user.balance += row.amount
+    user.transactions.unshift({ ...row, balanceAfter: user.balance })
+  }
+
+  #countFailure(user: ModelUser, now: number): void {
+    const { abuseBlockMaxSeconds, abuseBlockSeconds, abuseFailures, abuseWindowSeconds } = this.#limits
+    user.failures = [...user.failures.filter((at) => now - at < abuseWindowSeconds * 1000), now]
+    if (user.failures.length < abuseFailures) return
+    const isRepeat = now - user.blockedAt < 86_400_000
+    const seconds = isRepeat ? Math.min(user.blockSeconds * 2, abuseBlockMaxSeconds) : abuseBlockSeconds
+    const blockedUntil = Math.max(user.blockedUntil, now + seconds * 1000)
+    Object.assign(user, { failures: [], blockedAt: now, blockSeconds: seconds, blockedUntil })
+  }
+}
