@@ -49,7 +49,7 @@ function goesAlone({ context, input, type }: Operation): boolean {
   const { isAlone }: SendContext = context
   // A batch refuses an input that is too long for its URL; alone, the service says what is wrong with it.
   return (
-    
+    type === 'mutation' ||
     isAlone === true ||
     JSON.stringify(rpcEncoding.input.serialize(input)).length > inputLengthMax
   )

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
 import { backoffMs, isTransient, repeatWhileTransient, retryDelayMs } from '../../client/backoff.ts'
 import { createClient, ErrandClientError, type Task } from '../../client/client.ts'
+import { pause, withDeadline } from '../../client/deadline.ts'
 import { waitForTask } from '../../client/wait-for-task.ts'
 import { rejection } from './rejection.ts'
-import { answer, completedTask, cut, pendingTask, refusal, result, silence, startStub } from './stub-server.ts'
+import { answer, completedTask, cut, pendingTask, refusal, result, startStub } from './stub-server.ts'
 
 test('wait sits out 503, 429, a proxy page, a cut connection and an answer that comes too soon', async () => {
   const stub = await startStub(
@@ -131,15 +132,23 @@ test('only what passes by itself is repeated', () => {
   expect(isTransient(new TypeError('fetch failed'))).toBe(false)
 })
 
-test('no timer outlives a wait that was given up', async () => {
-  const stub = await startStub(silence)
-  const client = createClient({ baseUrl: stub.url, apiKey: 'key' })
-  const controller = new AbortController()
+test('no timer outlives a pause or a deadline that was given up, so the process can end', async () => {
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
-  const waiting = client.tasks.wait('task_1', { signal: controller.signal, timeoutMs: 3_000_000 })
-  const during = timers()
+  const before = timers()
+  const controller = new AbortController()
+  const { signal } = controller
+  const createTimeoutError = () => new ErrandClientError('TIMEOUT', 'x')
+  const given = { signal, timeoutMs: 3_600_000, createTimeoutError }
+  const pauses = [pause(3_600_000, signal), withDeadline(given, (own) => pause(3_600_000, own))]
+  expect(timers()).toBe(before + 3)
   controller.abort('enough')
-  await expect(waiting).rejects.toBe('enough')
-  expect(timers()).toBeLessThan(during)
-  await stub.stop()
+  const outcomes = await Promise.allSettled(pauses)
+  expect(outcomes).toEqual([
+    { status: 'rejected', reason: 'enough' },
+    { status: 'rejected', reason: 'enough' },
+  ])
+  expect(timers()).toBe(before)
+  expect(await withDeadline(given, () => Promise.resolve('not reached')).catch((reason: unknown) => reason)).toBe(
+    'enough',
+  )
 })

@@ -23,13 +23,15 @@ async function bundle(): Promise<{ code: string; modules: string[] }> {
   return { code: chunks[0]!.code, modules: Object.keys(chunks[0]!.modules) }
 }
 
-/** What any page has, and nothing of Node's. */
+/** What any page has; everything of Node's stays outside. */
+const webNames =
+  'AbortController AbortSignal Blob DOMException File FormData Headers Request Response TextDecoder TextEncoder URL URLSearchParams console crypto performance queueMicrotask'
+
 function webGlobals(fetch: unknown): Record<string, unknown> {
-  const { AbortController, AbortSignal, DOMException, Headers, Request, Response, URL, URLSearchParams } = globalThis
-  const { Blob, File, FormData, TextDecoder, TextEncoder, console, crypto, performance, queueMicrotask } = globalThis
   return {
-    ...{ AbortController, AbortSignal, DOMException, Headers, Request, Response, URL, URLSearchParams },
-    ...{ Blob, File, FormData, TextDecoder, TextEncoder, console, crypto, performance, queueMicrotask, fetch },
+    ...Object.fromEntries(webNames.split(' ').map((name) => [name, Reflect.get(globalThis, name)])),
+    fetch,
+    // A browser's timers are numbers.
     setTimeout: (work: () => void, ms: number) => Number(setTimeout(work, ms)),
     clearTimeout: (timer: number | undefined) => clearTimeout(timer),
   }
