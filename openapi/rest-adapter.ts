@@ -4,7 +4,7 @@ import type { Authenticator } from '../server/auth/authenticate.ts'
 import { rateHeaders } from '../server/billing/rate-headers.ts'
 import { readIdempotencyKey } from '../server/http/idempotency-header.ts'
 import { readJsonBody } from '../server/http/read-body.ts'
-import { respondError, respondJson } from '../server/http/respond.ts'
+import { hasBody, respondError, respondJson } from '../server/http/respond.ts'
 import type { RoutedRequest } from '../server/http/routed-request.ts'
 import { badField, ErrandError } from '../server/kernel/errors.ts'
 import type { Context, Services } from '../server/rpc/context.ts'
@@ -57,7 +57,8 @@ async function call(parts: RestAdapterParts, { context, pathInput, route, routed
   let input: Record<string, unknown>
   if (route.hasBody) {
     if (route.isIdempotent) context.idempotencyKey = readIdempotencyKey(request)
-    const { value } = await readJsonBody(request, parts.bodyBytesMax)
+    const isEmpty = route.isBodyOptional && !hasBody(request)
+    const value = isEmpty ? {} : (await readJsonBody(request, { bytesMax: parts.bodyBytesMax })).value
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       throw badField('', 'The request body must be a JSON object.')
     }

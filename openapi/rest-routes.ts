@@ -15,6 +15,8 @@ export type RestRoute = {
   type: 'query' | 'mutation'
   isIdempotent: boolean
   hasBody: boolean
+  /** Whether a request without any body stands for an empty object. */
+  isBodyOptional: boolean
   query: QueryFields
 }
 
@@ -72,6 +74,7 @@ function toRoute(procedurePath: string, procedure: AnyProcedure): RestRoute[] {
       procedurePath,
       type,
       isIdempotent: meta.isIdempotent === true,
+      isBodyOptional: meta.isBodyOptional === true,
       hasBody: method === 'POST' || method === 'PATCH',
       query: queryFields(inputs[0]),
     },

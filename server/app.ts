@@ -11,7 +11,7 @@ import { createAuthenticator } from './auth/authenticate.ts'
 import { KeyUses } from './auth/key-uses.ts'
 import { agentEnvironment, type Limits } from './config.ts'
 import { readIdempotencyKey } from './http/idempotency-header.ts'
-import { createListener } from './http/listener.ts'
+import { closeUnusedConnections, createListener } from './http/listener.ts'
 import { servePayload } from './http/payload-download.ts'
 import { readJsonBody } from './http/read-body.ts'
 import { SystemClock, type Clock } from './kernel/clock.ts'
@@ -20,7 +20,7 @@ import type { Logger } from './kernel/logger.ts'
 import { FilePayloadStore } from './payloads/payload-store.ts'
 import { SignedLinks } from './payloads/signed-links.ts'
 import type { Services } from './rpc/context.ts'
-import { createRpcHandler } from './rpc/rpc-handler.ts'
+import { createRpcHandler, rpcEnvelope } from './rpc/rpc-handler.ts'
 import { openSqliteStore } from './store/sqlite/sqlite-store.ts'
 import type { Store } from './store/store.ts'
 import { TaskEnds } from './tasks/task-ends.ts'
@@ -133,7 +133,8 @@ function createServer({
   const rpc = createRpcHandler({
     services,
     authenticate,
-    readBody: async (request) => (await readJsonBody(request, limits.maxBodyBytes)).text,
+    readBody: async (request) =>
+      (await readJsonBody(request, { bytesMax: limits.maxBodyBytes, envelope: rpcEnvelope })).text,
     readIdempotencyKey,
     onFault,
   })
@@ -177,6 +178,7 @@ function urlOf(server: Server): string {
 async function closeServer(server: Server): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve))
   server.closeIdleConnections()
+  closeUnusedConnections(server)
   // Answers under way get a moment; a client that reads no more must not keep the process alive.
   const timer = setTimeout(() => server.closeAllConnections(), 2000)
   await closed

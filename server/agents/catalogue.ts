@@ -40,7 +40,7 @@ const price = z
 const isFunction = z.custom<(run: TaskRun) => unknown>((value) => typeof value === 'function', 'is a function')
 const isSchema = z.custom<JsonSchema>((value) => typeof value === 'object' && value !== null, 'is a Zod or JSON Schema')
 
-const endpointConfig = z.object({
+const endpointConfig = z.strictObject({
   description: z.string(),
   priceUsd: price,
   params: isSchema,
@@ -49,7 +49,7 @@ const endpointConfig = z.object({
   run: isFunction,
 })
 
-const agentConfig = z.object({
+const agentConfig = z.strictObject({
   kind: z.literal('code'),
   id,
   name: z.string().min(1),
@@ -65,7 +65,7 @@ export class Catalogue {
   readonly #agents = new Map<string, Agent>()
 
   constructor(config: Pick<ErrandConfig, 'agents'>) {
-    const parsed = z.object({ agents: z.array(agentConfig) }).safeParse(config)
+    const parsed = z.strictObject({ agents: z.array(agentConfig), limits: z.unknown().optional() }).safeParse(config)
     if (!parsed.success) {
       const wrong = parsed.error.issues.map((issue) => `${issuePath('', issue.path)}: ${issue.message}`)
       throw new ConfigError(`The configuration is wrong: ${wrong.join('; ')}`)

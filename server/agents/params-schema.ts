@@ -32,11 +32,10 @@ const detailsMax = 20
 
 /** The details of a 400 body; an unknown key is named as the field that is wrong. */
 export function issueDetails(prefix: string, issues: readonly z.core.$ZodIssue[]): ErrorDetail[] {
-  return issues
-    .slice(0, detailsMax)
-    .flatMap((issue) =>
-      issue.code === 'unrecognized_keys'
-        ? issue.keys.map((key) => ({ path: issuePath(prefix, [...issue.path, key]), message: 'Unknown field' }))
-        : [{ path: issuePath(prefix, issue.path), message: issue.message }],
-    )
+  const details = issues.flatMap((issue) =>
+    issue.code === 'unrecognized_keys'
+      ? issue.keys.map((key) => ({ path: issuePath(prefix, [...issue.path, key]), message: 'Unknown field' }))
+      : [{ path: issuePath(prefix, issue.path), message: issue.message }],
+  )
+  return details.slice(0, detailsMax)
 }

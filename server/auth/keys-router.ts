@@ -75,6 +75,7 @@ export const keysRouter = router({
 
   rotate: procedure
     .meta({
+      isBodyOptional: true,
       openapi: {
         method: 'POST',
         path: '/api/keys/{keyId}/rotate',

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { isoTime, type Clock, type EpochMs } from '../kernel/clock.ts'
-import { badField, ErrandError } from '../kernel/errors.ts'
+import { ErrandError } from '../kernel/errors.ts'
 import type { KeyRecord, Scope } from '../store/records.ts'
 import type { Page, Store } from '../store/store.ts'
 import { hashToken, newToken } from './api-token.ts'
@@ -11,7 +11,7 @@ type KeyParts = { store: Store; clock: Clock }
 
 const dayMs = 86_400_000
 const rotationDays = 90
-const keysMax = 1000
+const liveKeysMax = 1000
 
 /** Creates a key with at most the caller's scopes. The token is in the answer and nowhere else. */
 export async function createKey(
@@ -22,8 +22,9 @@ export async function createKey(
   const beyond = scopes.find((scope) => !caller.scopes.includes(scope))
   if (beyond)
     throw new ErrandError('FORBIDDEN', `A key grants at most its creator's scopes; "${beyond}" is beyond them.`)
-  const { total } = await store.listKeys({ userId: caller.userId, limit: 1, offset: 0 })
-  if (total >= keysMax) throw badField('', `An account has at most ${keysMax} keys.`)
+  if ((await store.countLiveKeys(caller.userId)) >= liveKeysMax) {
+    throw new ErrandError('CONFLICT', `An account has at most ${liveKeysMax} keys that work; revoke one first.`)
+  }
   const now = clock.now()
   const expiresAt = input.expiresInDays === undefined ? null : now + input.expiresInDays * dayMs
   const { token, key } = draftKey({ userId: caller.userId, name: input.name, scopes, expiresAt })

@@ -1,7 +1,7 @@
 import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../kernel/clock.ts'
-import { ErrandError, errorBody, toErrandError } from '../kernel/errors.ts'
+import { badField, ErrandError, errorBody, toErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { serveDocs, serveDocument } from './docs-pages.ts'
@@ -25,6 +25,13 @@ const payloadPath = '/api/payloads/'
 
 const exposedHeaders = 'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id'
 
+/** Connections that have not sent a request; Node's own closing of idle ones leaves these open. */
+const unused = new WeakMap<Server, Set<Socket>>()
+
+export function closeUnusedConnections(server: Server): void {
+  for (const socket of unused.get(server) ?? []) socket.destroy()
+}
+
 /** The HTTP server: gives each request its id, sends it where its path belongs, and answers what nobody else does. */
 export function createListener(parts: ListenerParts): Server {
   const server = createServer(
@@ -36,6 +43,7 @@ export function createListener(parts: ListenerParts): Server {
       requireHostHeader: false,
     },
     (request, response) => {
+      unused.get(server)?.delete(request.socket)
       const headers = headersFor(parts, request)
       route(parts, { request, response, headers }).catch((thrown: unknown) => {
         const error = toErrandError(thrown)
@@ -46,6 +54,12 @@ export function createListener(parts: ListenerParts): Server {
       })
     },
   )
+  const sockets = new Set<Socket>()
+  unused.set(server, sockets)
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
   server.on('clientError', answerParserError)
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     const error = new ErrandError('EXPECTATION_FAILED', 'The only supported expectation is 100-continue.')
@@ -53,7 +67,7 @@ export function createListener(parts: ListenerParts): Server {
   })
   // An upgrade that nobody handles would hang: the answer is that of a plain request for an unknown path.
   server.on('upgrade', (_request, socket: Socket) => {
-    socket.end(rawAnswer(new ErrandError('BAD_REQUEST', 'Protocol upgrades are not supported.')))
+    socket.end(rawAnswer(badField('', 'Protocol upgrades are not supported.')))
   })
   return server
 }
@@ -69,7 +83,7 @@ function headersFor({ clock }: ListenerParts, request: IncomingMessage): HeaderL
 
 async function route(parts: ListenerParts, received: Omit<RoutedRequest, 'path' | 'query'>): Promise<void> {
   const target = splitTarget(received.request.url ?? '')
-  if (!target) throw new ErrandError('BAD_REQUEST', 'The request target is malformed.')
+  if (!target) throw badField('', 'The request target is malformed.')
   if (received.request.method === 'OPTIONS') return answerOptions(received)
   const { path, query } = target
   const routed = { ...received, path, query }
@@ -127,7 +141,7 @@ function answerParserError(error: Error & { code?: string }, socket: Socket): vo
       ? new ErrandError('HEADERS_TOO_LARGE', 'The request headers are too large.')
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? new ErrandError('REQUEST_TIMEOUT', 'The request did not arrive in time.')
-        : new ErrandError('BAD_REQUEST', 'The request is not valid HTTP.')
+        : badField('', 'The request is not valid HTTP.')
   socket.end(rawAnswer(known))
 }
 

@@ -40,10 +40,16 @@ function tooLarge(bytesMax: number): ErrandError {
   return new ErrandError('PAYLOAD_TOO_LARGE', `The request body is larger than the allowed ${bytesMax} bytes.`)
 }
 
+type ReadBody = {
+  bytesMax: number
+  /** What the path of a field starts with that is no part of it. */
+  envelope?: RegExp
+}
+
 /** Reads a JSON body that is fit to be stored, as its text and its value. Throws 400, 413 or 415. */
 export async function readJsonBody(
   request: IncomingMessage,
-  bytesMax: number,
+  { bytesMax, envelope }: ReadBody,
 ): Promise<{ text: string; value: unknown }> {
   assertJsonType(request)
   const bytes = await collect(request, bytesMax)
@@ -57,7 +63,7 @@ export async function readJsonBody(
     throw badField('', `The request body is not valid JSON: ${describe(error)}`)
   }
   const unfit = findUnfitJson(value)
-  if (unfit) throw badField(unfit.path, unfit.message)
+  if (unfit) throw badField(envelope ? unfit.path.replace(envelope, '') : unfit.path, unfit.message)
   return { text, value }
 }
 

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { errorBody, type ErrandError } from '../kernel/errors.ts'
 
 /** Names and values in turn, the form that Node writes without copying; every answer carries those of its request. */
@@ -22,7 +22,7 @@ export function respondJson(
     'Content-Length',
     String(bytes),
   ]
-  if (!response.req.complete && hasBody(response)) list.push('Connection', 'close')
+  if (!response.req.complete && hasBody(response.req)) list.push('Connection', 'close')
   response.writeHead(status, list)
   // Plain ASCII is the same in both encodings, and this one is written far faster.
   response.end(json, bytes === json.length ? 'latin1' : 'utf8')
@@ -41,7 +41,8 @@ function errorHeaders({ allow, retryAfterSeconds, status }: ErrandError): Header
   return list
 }
 
-function hasBody({ req }: ServerResponse): boolean {
-  const { 'content-length': length, 'transfer-encoding': encoding } = req.headers
+/** Whether a request announces a body. */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  const { 'content-length': length, 'transfer-encoding': encoding } = headers
   return encoding !== undefined || (length !== undefined && length !== '0')
 }

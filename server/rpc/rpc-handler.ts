@@ -20,6 +20,9 @@ type RpcHandlerParts = {
 
 const batchMax = 20
 
+/** What the path of an input's field starts with in the body of a call or of a batch. */
+export const rpcEnvelope = /^(?:\d+\.)?json\.?/
+
 type RpcRequest = {
   request: IncomingMessage
   response: ServerResponse
@@ -59,17 +62,18 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
         if (!(context instanceof ErrandError)) return Promise.resolve(context)
         throw new TRPCError({ code: 'BAD_REQUEST', message: context.message, cause: context })
       },
-      responseMeta: ({ errors }) => {
-        const [first] = errors
-        const error = first && errandErrorOf(first)
+      responseMeta: ({ errors, eagerGeneration }) => {
+        const known = errors.map(errandErrorOf)
+        const waits = known.flatMap(({ retryAfterSeconds }) => retryAfterSeconds ?? [])
         const seen = context instanceof ErrandError ? rate : (context.rate ?? rate)
         return {
-          ...(error && { status: error.status }),
           headers: {
             'cache-control': 'no-store',
             'x-content-type-options': 'nosniff',
+            ...(!eagerGeneration && { 'content-type': 'application/json' }),
             ...(seen && pairs(rateHeaders(seen))),
-            ...(error?.retryAfterSeconds !== undefined && { 'retry-after': String(error.retryAfterSeconds) }),
+            ...(waits.length > 0 && { 'retry-after': String(Math.max(...waits)) }),
+            ...(known.some(({ status }) => status === 401) && { 'www-authenticate': 'Bearer' }),
           },
         }
       },

@@ -1,11 +1,12 @@
 import { initTRPC, TRPCError } from '@trpc/server'
-import superjson from 'superjson'
+import { TRPC_ERROR_CODES_BY_KEY, type TRPC_ERROR_CODE_KEY } from '@trpc/server/rpc'
 import { ZodError } from 'zod'
 import { issueDetails } from '../agents/params-schema.ts'
 import { requireScope } from '../auth/caller.ts'
 import { ErrandError, errorBody, toErrandError } from '../kernel/errors.ts'
 import type { Scope } from '../store/records.ts'
 import type { Context } from './context.ts'
+import { envelope } from './envelope.ts'
 
 /** How a procedure stands in the REST interface and its OpenAPI document. */
 export type RestMeta = {
@@ -22,23 +23,38 @@ export type RestMeta = {
   errorResponses: Record<number, string>
 }
 
-export type ProcedureMeta = { openapi?: RestMeta; isIdempotent?: boolean }
+export type ProcedureMeta = { openapi?: RestMeta; isIdempotent?: boolean; isBodyOptional?: boolean }
+
+/** tRPC's own name of a status, which its clients compare; it has none for 408, 410, 417 and 431. */
+const rpcCodes: Readonly<Record<number, TRPC_ERROR_CODE_KEY>> = {
+  401: 'UNAUTHORIZED',
+  403: 'FORBIDDEN',
+  404: 'NOT_FOUND',
+  405: 'METHOD_NOT_SUPPORTED',
+  409: 'CONFLICT',
+  410: 'NOT_FOUND',
+  413: 'PAYLOAD_TOO_LARGE',
+  415: 'UNSUPPORTED_MEDIA_TYPE',
+  429: 'TOO_MANY_REQUESTS',
+  500: 'INTERNAL_SERVER_ERROR',
+  503: 'SERVICE_UNAVAILABLE',
+}
 
 const t = initTRPC
   .context<Context>()
   .meta<ProcedureMeta>()
   .create({
-    transformer: superjson,
+    transformer: envelope,
     errorFormatter: ({ shape, error }) => {
       const known = errandErrorOf(error)
       const { message, details, statusCode } = errorBody(known)
       // Built anew, so that neither a stack trace nor the text of an unforeseen error leaves the server.
       const { path } = shape.data
       return {
-        code: shape.code,
+        code: TRPC_ERROR_CODES_BY_KEY[rpcCodes[statusCode] ?? 'BAD_REQUEST'],
         message,
         data: {
-          code: shape.data.code,
+          code: rpcCodes[statusCode] ?? 'BAD_REQUEST',
           httpStatus: statusCode,
           ...(path !== undefined && { path }),
           errorCode: known.code,

@@ -125,6 +125,8 @@ export type Store = {
   createKey(input: CreateKey): Promise<KeyRecord>
   /** By the SHA-256 of the token, in hex. Never older than the last commit of any process. */
   findKey(tokenHash: string): Promise<KeyHolder | undefined>
+  /** Keys that are neither revoked nor expired. */
+  countLiveKeys(userId: string): Promise<number>
   listKeys(input: Page & { userId: string }): Promise<{ keys: KeyRecord[]; total: number }>
   getKey(input: { userId: string; keyId: string }): Promise<KeyRecord | undefined>
   /** Ends a key now, or at `at` when that is later (the overlap of a rotation); false when it is unknown or revoked. */

@@ -1,6 +1,13 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { expectRefused, expectRpcRefused, RawConnection, rawRequest, sendRaw, shareService } from '../support/raw-http.ts'
+import {
+  expectRefused,
+  expectRpcRefused,
+  RawConnection,
+  rawRequest,
+  sendRaw,
+  shareService,
+} from '../support/raw-http.ts'
 import { startService } from '../support/test-service.ts'
 
 const bytesMax = 4000
@@ -49,7 +56,9 @@ test.each([
   ['gzip', gzipSync(task)],
   ['br', brotliCompressSync(task)],
 ])('415 for a body that really is compressed by %s', async (encoding, body) => {
-  await expectRefused(guarded, { status: 415 }, () => post('POST /api/tasks', [json, `Content-Encoding: ${encoding}`], body))
+  await expectRefused(guarded, { status: 415 }, () =>
+    post('POST /api/tasks', [json, `Content-Encoding: ${encoding}`], body),
+  )
 })
 
 test.each([
@@ -61,7 +70,10 @@ test.each([
   '  application/json  ',
 ])('the content type %j is accepted', async (type) => {
   const { key } = await guarded.service.createPerson()
-  for (const [target, body] of [['POST /api/tasks', task], ['POST /trpc/tasks.create', rpcTask]] as const) {
+  for (const [target, body] of [
+    ['POST /api/tasks', task],
+    ['POST /trpc/tasks.create', rpcTask],
+  ] as const) {
     const lines = [`Authorization: Bearer ${key}`, `Content-Type: ${type}`, 'Content-Encoding: identity']
     expect((await sendRaw(guarded.service.url, rawRequest(target, lines, body)))!.status, target).toBe(200)
   }
@@ -106,7 +118,9 @@ const brokenJson: Case[] = [
 ]
 
 test.each(brokenJson)('400 for %s', async (_title, lines, body) => {
-  const answer = await expectRefused(guarded, { status: 400, field: '' }, () => post('POST /api/tasks', [json, ...lines], body))
+  const answer = await expectRefused(guarded, { status: 400, field: '' }, () =>
+    post('POST /api/tasks', [json, ...lines], body),
+  )
   expect(answer.body.message.isWellFormed(), 'quotes no half characters').toBe(true)
 })
 
@@ -141,7 +155,9 @@ const tooLarge = JSON.stringify({ endpointId: 'test.free', params: { a: 'x'.repe
 test('413 by the announced length, before the body has arrived', async () => {
   const lines = [json, `Content-Length: ${bytesMax + 1}`]
   await expectRefused(guarded, { status: 413, message: /4000 bytes/ }, () => post('POST /api/tasks', lines, ''))
-  await expectRpcRefused(guarded, { status: 413, message: /4000 bytes/ }, () => post('POST /trpc/tasks.create', lines, ''))
+  await expectRpcRefused(guarded, { status: 413, message: /4000 bytes/ }, () =>
+    post('POST /trpc/tasks.create', lines, ''),
+  )
 })
 
 test('413 for a body in chunks as soon as it is too large, before its end', async () => {
@@ -178,7 +194,12 @@ test('413 reaches a client that goes on sending a large body meanwhile', async (
     const { status } = await fetch(`${service.url}/api/tasks`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
-      body: ReadableStream.from(Array.from({ length: 20 }, () => Buffer.alloc(1_000_000, 32))),
+      body: new ReadableStream({
+        start(controller) {
+          for (let chunk = 0; chunk < 20; chunk++) controller.enqueue(Buffer.alloc(1_000_000, 32))
+          controller.close()
+        },
+      }),
       duplex: 'half',
     } as RequestInit)
     expect(status).toBe(413)

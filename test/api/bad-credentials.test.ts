@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest'
 import { newToken } from '../../server/auth/api-token.ts'
-import { expectRefused, expectRpcRefused, expectUnchanged, rawRequest, sendRaw, shareService } from '../support/raw-http.ts'
+import {
+  expectRefused,
+  expectRpcRefused,
+  expectUnchanged,
+  rawRequest,
+  sendRaw,
+  shareService,
+} from '../support/raw-http.ts'
 
 const guarded = shareService()
 const json = 'Content-Type: application/json'
@@ -92,9 +99,7 @@ test('401 for a revoked key, word for word as for one that never existed', async
   const { body: extra } = await service.post('/api/keys', { name: 'to revoke' }, { key: person.key })
   expect((await service.get('/api/account', extra.key)).status).toBe(200)
   await service.request('DELETE', `/api/keys/${extra.id}`, { key: person.key })
-  const revoked = await expectRefused(guarded, { status: 401 }, () =>
-    service.createTask(extra.key, 'test.echo'),
-  )
+  const revoked = await expectRefused(guarded, { status: 401 }, () => service.createTask(extra.key, 'test.echo'))
   expect(revoked.body).toEqual((await service.get('/api/account', newToken())).body)
 })
 

@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest'
-import { expectErrorBody, expectRefused, expectRpcRefused, expectUnchanged, rawRequest, sendRaw, shareService } from '../support/raw-http.ts'
+import {
+  expectErrorBody,
+  expectRefused,
+  expectRpcRefused,
+  expectUnchanged,
+  rawRequest,
+  sendRaw,
+  shareService,
+} from '../support/raw-http.ts'
 
 const guarded = shareService()
 const authorization = () => `Authorization: Bearer ${guarded.person.key}`

@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest'
-import { expectRefused, expectRpcRefused, expectUnchanged, rawRequest, sendRaw, shareService } from '../support/raw-http.ts'
+import {
+  expectRefused,
+  expectRpcRefused,
+  expectUnchanged,
+  rawRequest,
+  sendRaw,
+  shareService,
+} from '../support/raw-http.ts'
 
 const guarded = shareService()
 const send = (target: string) =>
@@ -123,13 +130,12 @@ test('404 for what stands beside a path parameter of the query', async () => {
   await expectRefused(guarded, { status: 404 }, () => send('GET /api/tasks/task_1?taskId=task_2'))
 })
 
-test.each([
-  '%',
-  '%zz',
-  '%ff',
-])('400 for the broken percent-encoding %j of an operation over typed RPC', async (name) => {
-  await expectRpcRefused(guarded, { status: 400 }, () => send(`GET /trpc/${name}`))
-})
+test.each(['%', '%zz', '%ff'])(
+  '400 for the broken percent-encoding %j of an operation over typed RPC',
+  async (name) => {
+    await expectRpcRefused(guarded, { status: 400 }, () => send(`GET /trpc/${name}`))
+  },
+)
 
 test.each([
   '',

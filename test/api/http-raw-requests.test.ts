@@ -106,7 +106,13 @@ test('pipelined requests are answered in their order, the refused ones among the
 
 test.each([
   ['one header of 20 KB', rawRequest('GET /healthz', [`X-Long: ${'a'.repeat(20_000)}`])],
-  ['4,000 headers', rawRequest('GET /healthz', Array.from({ length: 4000 }, (_, index) => `X-${index}: a`))],
+  [
+    '4,000 headers',
+    rawRequest(
+      'GET /healthz',
+      Array.from({ length: 4000 }, (_, index) => `X-${index}: a`),
+    ),
+  ],
   ['a key of 20 KB', rawRequest('GET /api/account', [`Authorization: Bearer ${'a'.repeat(20_000)}`])],
   ['a target of 20 KB', rawRequest(`GET /${'a'.repeat(20_000)}`, [])],
   ['a header name of 20 KB', rawRequest('GET /healthz', [`${'a'.repeat(20_000)}: b`])],

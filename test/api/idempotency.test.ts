@@ -12,6 +12,11 @@ const conflict = {
   statusCode: 409,
 }
 
+/** Opens as many connections, so that what is then sent at one moment arrives at one moment. */
+async function warmUp(service: TestService, connections: number): Promise<void> {
+  await Promise.all(Array.from({ length: connections }, () => service.get('/healthz')))
+}
+
 /** How many tasks the person has, and what is left of the balance. */
 async function stateOf(service: TestService, key: string): Promise<[number, string]> {
   const { body } = await service.get('/api/account', key)
@@ -38,6 +43,7 @@ test('the same key and body get the same answer, one task and one charge, also w
 test('twenty parallel requests with one key make one task', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
+  await warmUp(service, 20)
   const answers = await Promise.all(
     Array.from({ length: 20 }, () => service.createTask(key, 'test.echo', { a: 1 }, named('twin'))),
   )
@@ -50,6 +56,7 @@ test('twenty parallel requests with one key make one task', async () => {
 test('of parallel requests with one key and different bodies one is accepted, the others are 409', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
+  await warmUp(service, 8)
   const answers = await Promise.all(
     Array.from({ length: 8 }, (_, index) => service.createTask(key, 'test.echo', { index }, named('twin'))),
   )

@@ -243,7 +243,7 @@ test('params that JSON cannot carry are 400, though superjson can write them, an
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   const loop: Record<string, unknown> = {}
   loop['self'] = loop
-  const values: unknown[] = [10n, NaN, Infinity, new Date(0), new Date(NaN), new Map([['a', 1]]), new Set([1]), /x/]
+  const values: unknown[] = [10n, NaN, Infinity, new Date(0), new Map([['a', 1]]), new Set([1]), /x/]
   const statuses: [string, number][] = []
   for (const value of [...values, new URL('https://example.com'), loop]) {
     const input = superjson.serialize({ endpointId: 'test.echo', params: { value } })

@@ -33,7 +33,7 @@ test('a refused request and a repeated one leave no file behind', async () => {
   expect((await service.createTask(key, 'test.typed', large)).status).toBe(400)
   expect(payloadFiles(service)).toEqual([])
   const repeated = { 'Idempotency-Key': 'once' }
-  // A dear endpoint answers little, so that the only files are those of requests.
+  // This endpoint answers little, so that the only files are those of requests.
   const first = await service.createTask(key, 'test.free', large, repeated)
   const second = await service.createTask(key, 'test.free', large, repeated)
   expect(second.body).toEqual(first.body)

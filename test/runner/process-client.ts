@@ -9,7 +9,7 @@ import type { Store } from '../../server/store/store.ts'
 export async function besideServer<Result>(dataDir: string, work: (store: Store) => Promise<Result>): Promise<Result> {
   const store = openSqliteStoreBeside({
     dataDir,
-    limits: resolveLimits({}, {}),
+    limits: resolveLimits({ executionsPerMinute: 0 }, {}),
     clock: (notBefore) => new SystemClock(notBefore),
     onFatal: (cause) => {
       throw cause

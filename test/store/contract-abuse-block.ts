@@ -167,7 +167,9 @@ export function describeAbuseBlock(contractTest: ContractTest): void {
       const tasks: TaskRecord[] = []
       for (let index = 0; index < 10; index++) tasks.push(await world.processing(userId))
       await Promise.all(
-        tasks.map(({ id: taskId }) => world.store.failTask({ taskId, attempt: 1, error: agentError, countsAsAbuse: true })),
+        tasks.map(({ id: taskId }) =>
+          world.store.failTask({ taskId, attempt: 1, error: agentError, countsAsAbuse: true }),
+        ),
       )
       await expectBlockOf(world, userId, 10 * minute)
     },

@@ -59,11 +59,14 @@ export function describeAdmission(contractTest: ContractTest): void {
     expect(await world.balance(userId)).toBe(0)
   })
 
-  contractTest('a balance a ten-thousandth short is refused with both amounts, and nothing is written', async (world) => {
-    const userId = await world.createUser(99)
-    const refusal = { outcome: 'refused', reason: 'balance', balance: 99, held: 0, required: 100 }
-    await world.expectRefused(world.draft(userId, { cost: 100 }), refusal)
-  })
+  contractTest(
+    'a balance a ten-thousandth short is refused with both amounts, and nothing is written',
+    async (world) => {
+      const userId = await world.createUser(99)
+      const refusal = { outcome: 'refused', reason: 'balance', balance: 99, held: 0, required: 100 }
+      await world.expectRefused(world.draft(userId, { cost: 100 }), refusal)
+    },
+  )
 
   contractTest('what is held of the balance cannot be spent on a task', async (world) => {
     const userId = await world.createUser(1000)
@@ -122,7 +125,10 @@ export function describeAdmission(contractTest: ContractTest): void {
     await expect(world.admit(userId, { cost: -1 })).rejects.toThrow()
     await expect(world.admit('user_nobody')).rejects.toThrow()
     expect(await world.everything(userId)).toEqual(before)
-    expect(await world.store.listTasks({ userId: 'user_nobody', limit: 10, offset: 0 })).toEqual({ tasks: [], total: 0 })
+    expect(await world.store.listTasks({ userId: 'user_nobody', limit: 10, offset: 0 })).toEqual({
+      tasks: [],
+      total: 0,
+    })
   })
 
   contractTest('of parallel admissions on a balance for k, exactly k succeed', async (world) => {

@@ -109,7 +109,8 @@ export function describeIdempotency(contractTest: ContractTest): void {
     const accepted = drafts.filter((_, index) => results[index]!.outcome === 'accepted')
     expect(accepted).toHaveLength(1)
     for (const result of results) {
-      if (result.outcome !== 'accepted') expect(result).toMatchObject({ outcome: 'replayed', taskId: accepted[0]!.taskId })
+      if (result.outcome !== 'accepted')
+        expect(result).toMatchObject({ outcome: 'replayed', taskId: accepted[0]!.taskId })
     }
     expect(await world.balance(userId)).toBe(100_000 - 100)
   })

@@ -3,8 +3,19 @@ import type { LedgerDifference } from '../../server/store/store.ts'
 import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld, Tampering } from './store-world.ts'
 
-type Places = { userId: string; completedId: string; failedId: string; chargeId: string; refundId: string; creditId: string }
-type Damage = { title: string; change: (places: Places) => Tampering; finds: (places: Places) => Partial<LedgerDifference> }
+type Places = {
+  userId: string
+  completedId: string
+  failedId: string
+  chargeId: string
+  refundId: string
+  creditId: string
+}
+type Damage = {
+  title: string
+  change: (places: Places) => Tampering
+  finds: (places: Places) => Partial<LedgerDifference>
+}
 
 const damages: Damage[] = [
   {

@@ -20,18 +20,21 @@ async function fill(world: StoreWorld, userId: string): Promise<string[]> {
 }
 
 export function describeLists(contractTest: ContractTest): void {
-  contractTest('tasks are listed newest first, and those of one millisecond in reverse order of admission', async (world) => {
-    const userId = await world.createUser()
-    const ids = await fill(world, userId)
-    await fill(world, await world.createUser())
-    const { tasks, total } = await world.store.listTasks({ userId, ...all })
-    expect(tasks.map(({ id }) => id)).toEqual(ids.toReversed())
-    expect(total).toBe(24)
-    for (const item of tasks) {
-      const { agentId, status, cost, createdAt, completedAt } = await world.read(userId, item.id)
-      expect(item).toEqual({ id: item.id, agentId, status, cost, createdAt, completedAt })
-    }
-  })
+  contractTest(
+    'tasks are listed newest first, and those of one millisecond in reverse order of admission',
+    async (world) => {
+      const userId = await world.createUser()
+      const ids = await fill(world, userId)
+      await fill(world, await world.createUser())
+      const { tasks, total } = await world.store.listTasks({ userId, ...all })
+      expect(tasks.map(({ id }) => id)).toEqual(ids.toReversed())
+      expect(total).toBe(24)
+      for (const item of tasks) {
+        const { agentId, status, cost, createdAt, completedAt } = await world.read(userId, item.id)
+        expect(item).toEqual({ id: item.id, agentId, status, cost, createdAt, completedAt })
+      }
+    },
+  )
 
   contractTest('tasks are filtered by status, by agent and by both, with totals to match', async (world) => {
     const userId = await world.createUser()

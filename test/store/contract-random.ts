@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
+import { unreachable } from '../../server/kernel/assert.ts'
 import { newId } from '../../server/kernel/ids.ts'
 import { taskStatuses, transactionTypes } from '../../server/store/records.ts'
 import type { ContractTest } from './store-contract.ts'
@@ -79,8 +80,13 @@ async function step({ world, model, people }: History, input: Command): Promise<
     }
     case 'advance':
       return world.clock.advance(input.ms)
-    default:
+    case 'claim':
+    case 'complete':
+    case 'fail':
+    case 'interrupt':
       return await moveTask({ world, model, people }, input)
+    default:
+      return unreachable(input)
   }
 }
 
@@ -210,7 +216,9 @@ async function expectTrueTotals({ store }: StoreWorld, userId: string): Promise<
   const sum = transactions.reduce((balance, { amount }) => balance + amount, 0)
   expect(await store.getAccount(userId)).toMatchObject({ balance: sum })
   for (const { id, cost, status } of tasks) {
-    const ofTask = transactions.filter(({ taskId }) => taskId === id).map(({ type, amount }) => ({ type, amount: amount + 0 }))
+    const ofTask = transactions
+      .filter(({ taskId }) => taskId === id)
+      .map(({ type, amount }) => ({ type, amount: amount + 0 }))
     const refund = { type: 'task_refund', amount: cost }
     expect(ofTask).toEqual([...(status === 'failed' ? [refund] : []), { type: 'task_charge', amount: 0 - cost }])
   }

@@ -46,11 +46,34 @@ export function describeRate(contractTest: ContractTest): void {
       const userId = await world.createUser(1000)
       const first = world.clock.now()
       for (let used = 1; used <= 9; used++) await world.pending(userId)
-      for (let tries = 0; tries < 15; tries++) await world.expectRefused(world.draft(userId, { cost: 101 }), { reason: 'balance' })
+      for (let tries = 0; tries < 15; tries++)
+        await world.expectRefused(world.draft(userId, { cost: 101 }), { reason: 'balance' })
       await world.pending(userId)
       for (let tries = 0; tries < 15; tries++) await world.expectRefused(world.draft(userId), { reason: 'rate' })
       world.clock.advance(60_000)
       expect(await world.store.readRate(userId)).toEqual({ limit: 10, used: 0, oldestAt: null, now: first + 60_000 })
+    },
+    { limits },
+  )
+
+  contractTest(
+    'an admission that a fault undoes uses no slot, and neither do those beside it lose theirs',
+    async (world) => {
+      const [userId, other] = [await world.createUser(), await world.createUser()]
+      const taskId = await world.pending(userId)
+      const results = await Promise.allSettled([
+        world.admit(userId),
+        world.admit(userId, { taskId }),
+        world.admit(other),
+        world.admit(userId),
+        world.admit(userId, { taskId }),
+      ])
+      expect(results.map(({ status }) => status === 'fulfilled')).toEqual([true, false, true, true, false])
+      expect(await world.store.readRate(userId)).toMatchObject({ used: 3 })
+      expect(await world.store.readRate(other)).toMatchObject({ used: 1 })
+      await world.reopen()
+      expect(await world.store.readRate(userId)).toMatchObject({ used: 3 })
+      expect(await world.store.readRate(other)).toMatchObject({ used: 1 })
     },
     { limits },
   )
@@ -89,10 +112,7 @@ export function describeRate(contractTest: ContractTest): void {
   contractTest(
     'whenever requests arrive, one is accepted if and only if fewer than the limit were in the 60 s before it',
     async (world) => {
-      const gap = fc.oneof(
-        fc.nat({ max: 30_000 }),
-        fc.constantFrom(0, 1, 20_000, 59_999, 60_000, 60_001),
-      )
+      const gap = fc.oneof(fc.nat({ max: 30_000 }), fc.constantFrom(0, 1, 20_000, 59_999, 60_000, 60_001))
       await fc.assert(
         fc.asyncProperty(fc.array(gap, { minLength: 1, maxLength: 40 }), async (gaps) => {
           const userId = await world.createUser()

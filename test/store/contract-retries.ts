@@ -77,18 +77,21 @@ export function describeRetries(contractTest: ContractTest): void {
     expect(await queuedIds(world)).toEqual([taskId])
   })
 
-  contractTest('queued tasks come in order of admission, whoever owns them, a retried one at its old place', async (world) => {
-    const people = [await world.createUser(), await world.createUser()]
-    const ids: string[] = []
-    for (let index = 0; index < 6; index++) {
-      ids.push(await world.pending(people[index % 2]!))
-      world.clock.advance(-1)
-    }
-    await world.store.claimTask(ids[1]!)
-    await world.store.claimTask(ids[3]!)
-    await world.store.interruptTask({ taskId: ids[3]!, attempt: 1, error: interrupted, retries: 1 })
-    expect(await queuedIds(world)).toEqual([ids[0], ids[2], ids[3], ids[4], ids[5]])
-  })
+  contractTest(
+    'queued tasks come in order of admission, whoever owns them, a retried one at its old place',
+    async (world) => {
+      const people = [await world.createUser(), await world.createUser()]
+      const ids: string[] = []
+      for (let index = 0; index < 6; index++) {
+        ids.push(await world.pending(people[index % 2]!))
+        world.clock.advance(-1)
+      }
+      await world.store.claimTask(ids[1]!)
+      await world.store.claimTask(ids[3]!)
+      await world.store.interruptTask({ taskId: ids[3]!, attempt: 1, error: interrupted, retries: 1 })
+      expect(await queuedIds(world)).toEqual([ids[0], ids[2], ids[3], ids[4], ids[5]])
+    },
+  )
 
   contractTest('queued tasks are read in bounded steps after the last one seen', async (world) => {
     const userId = await world.createUser()

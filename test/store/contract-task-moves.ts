@@ -47,9 +47,16 @@ export function describeTaskMoves(contractTest: ContractTest): void {
     const userId = await world.createUser(1000)
     const task = await world.processing(userId, { cost: 333 })
     world.clock.advance(70)
-    expect(await world.store.failTask({ taskId: task.id, attempt: 1, error: agentError, countsAsAbuse: true })).toBe(true)
+    expect(await world.store.failTask({ taskId: task.id, attempt: 1, error: agentError, countsAsAbuse: true })).toBe(
+      true,
+    )
     const now = world.clock.now()
-    expect(await world.read(userId, task.id)).toEqual({ ...task, status: 'failed', error: agentError, completedAt: now })
+    expect(await world.read(userId, task.id)).toEqual({
+      ...task,
+      status: 'failed',
+      error: agentError,
+      completedAt: now,
+    })
     const { transactions } = await world.store.listTransactions({ userId, taskId: task.id, limit: 10, offset: 0 })
     expect(transactions).toMatchObject([
       { type: 'task_refund', amount: 333, balanceAfter: 1000, taskId: task.id, createdAt: now },

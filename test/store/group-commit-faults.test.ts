@@ -142,6 +142,26 @@ test('a disk error inside a command fails the whole batch', async () => {
   expect(fatal).toEqual([])
 })
 
+test('a disk error inside a command whose ROLLBACK fails too still answers every caller', async () => {
+  faults.set('ROLLBACK', [
+    () => {
+      notes.db.exec('ROLLBACK')
+      throw syncFailed()
+    },
+  ])
+  const promises = [
+    commit.run(() => notes.write('a')),
+    commit.run(() => {
+      throw new Database.SqliteError('disk I/O error', 'SQLITE_IOERR_READ')
+    }),
+  ]
+  const answers: unknown[] = []
+  for (const promise of promises) promise.catch((error: unknown) => answers.push(error))
+  for (let turns = 0; turns < 10; turns++) await new Promise((resolve) => setImmediate(resolve))
+  expect(answers).toMatchObject([unavailable, unavailable])
+  expect(visible()).toEqual([])
+})
+
 for (const sql of ['SAVEPOINT command', 'RELEASE command']) {
   test(`a disk error at ${sql} fails the whole batch, and the next one works`, async () => {
     faults.set(sql, [() => {}, syncFailed()])

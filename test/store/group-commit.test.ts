@@ -82,7 +82,12 @@ test('a command whose statement fails is undone as a whole, and whatever is thro
   })
   const good = commit.run(() => notes.write('good'))
   for (const [index, value] of thrown.entries()) {
-    expect(await promises[index]!.then(() => 'resolved', (reason: unknown) => reason)).toBe(value)
+    expect(
+      await promises[index]!.then(
+        () => 'resolved',
+        (reason: unknown) => reason,
+      ),
+    ).toBe(value)
   }
   await expect(broken).rejects.toMatchObject({ code: 'SQLITE_CONSTRAINT_PRIMARYKEY' })
   await good

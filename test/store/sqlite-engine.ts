@@ -43,42 +43,27 @@ export function withRaw<Result>(dataDir: string, use: (raw: Database.Database) =
   }
 }
 
+const ofTransaction = 'WHERE id = @transactionId'
+const ofCounter = "AND count = 1 AND part IN ('text', 'credit') AND status IN ('completed', '')"
+const tamperings: Record<Tampering['what'], string> = {
+  hold: 'UPDATE accounts SET held = @held WHERE user_id = @userId',
+  balance: 'UPDATE accounts SET balance = balance + @by WHERE user_id = @userId',
+  'transaction-amount': `UPDATE transactions SET amount = amount + @by ${ofTransaction}`,
+  'transaction-removed': `DELETE FROM transactions ${ofTransaction}`,
+  'transaction-repeated': `INSERT INTO transactions (id, user_id, type, amount, balance_after, description, created_at)
+    SELECT id || '-again', user_id, type, amount, balance_after, description, created_at
+    FROM transactions ${ofTransaction}`,
+  'task-removed': 'DELETE FROM tasks WHERE id = @taskId',
+  'task-counter': `UPDATE counters SET count = count + @by WHERE user_id = @userId AND kind = 'task' ${ofCounter}`,
+  'transaction-counter': `UPDATE counters SET count = count + @by
+    WHERE user_id = @userId AND kind = 'transaction' ${ofCounter}`,
+}
+
 function tamper(raw: Database.Database, change: Tampering): void {
   raw.pragma('foreign_keys = OFF')
   if (change.what.startsWith('transaction-')) {
     raw.exec('DROP TRIGGER IF EXISTS transactions_no_update; DROP TRIGGER IF EXISTS transactions_no_delete')
   }
-  const { changes } = update(raw, change)
+  const { changes } = raw.prepare(tamperings[change.what]).run(change)
   if (changes === 0) throw new Error(`no row was there for ${JSON.stringify(change)}`)
-}
-
-function update(raw: Database.Database, change: Tampering): Database.RunResult {
-  switch (change.what) {
-    case 'hold':
-      return raw.prepare('UPDATE accounts SET held = @held WHERE user_id = @userId').run(change)
-    case 'balance':
-      return raw.prepare('UPDATE accounts SET balance = balance + @by WHERE user_id = @userId').run(change)
-    case 'transaction-amount':
-      return raw.prepare('UPDATE transactions SET amount = amount + @by WHERE id = @transactionId').run(change)
-    case 'transaction-removed':
-      return raw.prepare('DELETE FROM transactions WHERE id = @transactionId').run(change)
-    case 'transaction-repeated':
-      return raw
-        .prepare(
-          `INSERT INTO transactions (id, user_id, type, amount, balance_after, description, created_at)
-           SELECT id || '-again', user_id, type, amount, balance_after, description, created_at
-           FROM transactions WHERE id = @transactionId`,
-        )
-        .run(change)
-    case 'task-removed':
-      return raw.prepare('DELETE FROM tasks WHERE id = @taskId').run(change)
-    case 'task-counter':
-    case 'transaction-counter':
-      return raw
-        .prepare(
-          `UPDATE counters SET count = count + @by WHERE user_id = @userId AND kind = @kind AND count = 1
-           AND part IN ('text', 'credit') AND status IN ('completed', '')`,
-        )
-        .run({ ...change, kind: change.what.slice(0, -'-counter'.length) })
-  }
 }

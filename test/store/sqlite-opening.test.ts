@@ -37,7 +37,7 @@ test('a second server on a data directory is refused with a clear message, and t
   await second.close()
 })
 
-test('the lock stays the server\'s while commands come and go beside it', async () => {
+test("the lock stays the server's while commands come and go beside it", async () => {
   const server = openSqliteStore(options)
   for (let commands = 0; commands < 3; commands++) await openSqliteStoreBeside(options).close()
   expect(() => openSqliteStore(options)).toThrow(StoreOpenError)
@@ -115,7 +115,9 @@ test('a block that a command lifts beside the server is lifted at the next admis
 
 test('a database of a newer version is refused by server and command, and not touched', async () => {
   await openSqliteStore(options).close()
-  withRaw(dataDir, (raw) => raw.exec("INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('newer', 9999999999999)"))
+  withRaw(dataDir, (raw) =>
+    raw.exec("INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('newer', 9999999999999)"),
+  )
   const bytes = readFileSync(databaseFile(dataDir))
   expect(() => openSqliteStore(options)).toThrow(/newer version of Errand/)
   expect(() => openSqliteStoreBeside(options)).toThrow(StoreOpenError)
@@ -131,7 +133,9 @@ test('a database of another history is refused', async () => {
 
 test('a refused opening keeps no connection to the database open', async () => {
   await openSqliteStore(options).close()
-  withRaw(dataDir, (raw) => raw.exec("INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('newer', 9999999999999)"))
+  withRaw(dataDir, (raw) =>
+    raw.exec("INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('newer', 9999999999999)"),
+  )
   for (const open of [openSqliteStore, openSqliteStoreBeside]) {
     expect(() => open(options)).toThrow(StoreOpenError)
     // The last connection that closes takes the log with it.
@@ -179,4 +183,3 @@ test('of servers that start at the same moment exactly one runs', async () => {
     if (answer !== 'created') expect(answer).toContain('Another Errand server is running')
   }
 })
-

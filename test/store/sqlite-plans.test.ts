@@ -1,10 +1,11 @@
-import Database from 'better-sqlite3'
+import type Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { verifyLedger } from '../../server/store/sqlite/verify-ledger.ts'
 import { newDataDir } from '../support/test-service.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { openIn, withRaw } from './sqlite-engine.ts'
 import { noLimits } from './store-world.ts'
+import { watchStatements } from './watch-statements.ts'
 
 type Planned = { sql: string; plan: string[] }
 
@@ -15,19 +16,14 @@ async function planStore(): Promise<Planned[]> {
   const options = { clock: () => clock, limits: { ...noLimits, executionsPerMinute: 10 } }
   // A first opening creates the schema; what the second prepares is what a running server uses.
   await openIn(dataDir, options).store.close()
-  const { prepare } = Database.prototype
   const seen: string[] = []
-  Database.prototype.prepare = function (this: Database.Database, sql: string) {
-    seen.push(sql)
-    return prepare.call(this, sql)
-  } as typeof prepare
-  let opened
-  try {
-    opened = openIn(dataDir, options)
-  } finally {
-    Database.prototype.prepare = prepare
-  }
-  const planned = withRaw(dataDir, (raw) => seen.filter((sql) => /^\W*(select|update|delete|with)\b/i.test(sql)).map((sql) => planOf(raw, sql)))
+  const opened = watchStatements(
+    (_, sql) => seen.push(sql),
+    () => openIn(dataDir, options),
+  )
+  const planned = withRaw(dataDir, (raw) =>
+    seen.filter((sql) => /^\W*(select|update|delete|with)\b/i.test(sql)).map((sql) => planOf(raw, sql)),
+  )
   await opened.close()
   return planned
 }
@@ -43,7 +39,9 @@ const planned = await planStore()
 
 test('no statement of a running store walks a whole table, but for the list of users', () => {
   expect(planned.length).toBeGreaterThan(30)
-  const walks = planned.filter(({ sql, plan }) => !sql.includes('LIMIT 1)') && plan.some((step) => /^SCAN (?!users\b)/.test(step)))
+  const walks = planned.filter(
+    ({ sql, plan }) => !sql.includes('LIMIT 1)') && plan.some((step) => /^SCAN (?!users\b)/.test(step)),
+  )
   expect(walks.filter(({ sql }) => !/sqlite_schema|__drizzle_migrations/.test(sql))).toEqual([])
 })
 
@@ -61,7 +59,9 @@ test('the transactions of a task are found by the task, not among all of the use
 
 test('the rate window reads an index only, from its newest entry', () => {
   const window = planned.filter(({ sql }) => /^select "created_at" from "tasks"/i.test(sql))
-  expect(window.map(({ plan }) => plan)).toEqual([[expect.stringContaining('COVERING INDEX tasks_user (user_id=? AND created_at>?')]])
+  expect(window.map(({ plan }) => plan)).toEqual([
+    [expect.stringContaining('COVERING INDEX tasks_user (user_id=? AND created_at>?')],
+  ])
 })
 
 test('what is queued and what is at work is read from the index of open tasks', () => {
@@ -76,17 +76,12 @@ test("the ledger's check joins by indexes, so that its time grows with the rows 
   const opened = openIn(dataDir, { clock: () => clock, limits: noLimits })
   const plans = withRaw(dataDir, (raw) => {
     const seen: string[] = []
-    const recorder = new Proxy(raw, {
-      get: (target, name) => {
-        if (name !== 'prepare') return Reflect.get(target, name, target)
-        return (sql: string) => {
-          seen.push(sql)
-          return target.prepare(sql)
-        }
-      },
-    })
-    expect(verifyLedger(recorder)).toMatchObject({ ok: true })
-    return seen.map((sql) => planOf(raw, sql))
+    const report = watchStatements(
+      (_, sql) => seen.push(sql),
+      () => verifyLedger(raw),
+    )
+    expect(report).toMatchObject({ ok: true })
+    return seen.filter((sql) => /^\W*(select|with)\b/i.test(sql)).map((sql) => planOf(raw, sql))
   })
   await opened.close()
   expect(plans.length).toBeGreaterThanOrEqual(8)

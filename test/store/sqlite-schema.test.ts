@@ -16,7 +16,11 @@ let userId: string
 beforeEach(async () => {
   const clock = new FakeClock()
   const dataDir = newDataDir()
-  world = new StoreWorld({ clock, opened: openIn(dataDir, { clock: () => clock, limits: noLimits }), notBefore: () => 0 })
+  world = new StoreWorld({
+    clock,
+    opened: openIn(dataDir, { clock: () => clock, limits: noLimits }),
+    notBefore: () => 0,
+  })
   raw = new Database(databaseFile(dataDir))
   userId = await world.createUser(1000)
 })
@@ -66,7 +70,12 @@ test('a finished task can be neither changed nor taken back', async () => {
   const { id: completed } = await world.completed(userId)
   const { id: failed } = await world.failed(userId)
   for (const id of [completed, failed]) {
-    for (const change of ["status = 'processing', completed_at = NULL", 'cost = 0', "request = '{}'", 'user_id = user_id']) {
+    for (const change of [
+      "status = 'processing', completed_at = NULL",
+      'cost = 0',
+      "request = '{}'",
+      'user_id = user_id',
+    ]) {
       expect(() => raw.exec(`UPDATE tasks SET ${change} WHERE id = '${id}'`)).toThrow('a finished task never changes')
     }
   }
@@ -106,7 +115,9 @@ test('a task has the fields of its status and no others, and its times in order'
   expect(set(pending, "status = 'processing'")).toThrow('started_with_processing')
   expect(set(pending, 'started_at = created_at')).toThrow('started_with_processing')
   expect(set(pending, 'cost = -1')).toThrow('cost_not_negative')
-  expect(set(processing, "status = 'completed', queued = 0, completed_at = started_at")).toThrow('response_when_completed')
+  expect(set(processing, "status = 'completed', queued = 0, completed_at = started_at")).toThrow(
+    'response_when_completed',
+  )
   expect(set(processing, "status = 'failed', completed_at = started_at")).toThrow('error_when_failed')
   expect(set(processing, "status = 'completed', response = '{}'")).toThrow('completed_with_end')
   expect(set(processing, "response = '{}'")).toThrow('response_when_completed')

@@ -16,7 +16,11 @@ import { describeTaskMoves } from './contract-task-moves.ts'
 import { noLimits, openWorld, type StoreEngine, type StoreWorld } from './store-world.ts'
 
 /** Registers one test of the contract; the body gets a new, empty store. */
-export type ContractTest = (title: string, body: (world: StoreWorld) => Promise<void>, options?: ContractOptions) => void
+export type ContractTest = (
+  title: string,
+  body: (world: StoreWorld) => Promise<void>,
+  options?: ContractOptions,
+) => void
 
 type ContractOptions = {
   /** Every limit that is not named is off. */

@@ -106,7 +106,14 @@ export class StoreModel {
   listTasks(filter: { userId: string; status?: TaskStatus; agentId?: string }): TaskListItem[] {
     return this.tasks
       .filter((task) => Object.entries(filter).every(([name, value]) => task[name as keyof ModelTask] === value))
-      .map(({ id, agentId, status, cost, createdAt, completedAt }) => ({ id, agentId, status, cost, createdAt, completedAt }))
+      .map(({ id, agentId, status, cost, createdAt, completedAt }) => ({
+        id,
+        agentId,
+        status,
+        cost,
+        createdAt,
+        completedAt,
+      }))
       .toReversed()
   }
 

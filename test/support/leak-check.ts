@@ -1,7 +1,9 @@
 import { afterEach, expect } from 'vitest'
 import { openResources } from './resources.ts'
 
-// A test that leaves a server, a store or a process behind fails.
+// A test that leaves a server, a store or a process behind fails, and only that test.
 afterEach(() => {
-  expect([...openResources], 'everything that the test started was stopped').toEqual([])
+  const left = [...openResources]
+  openResources.clear()
+  expect(left, 'everything that the test started was stopped').toEqual([])
 })

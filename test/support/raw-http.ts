@@ -127,7 +127,7 @@ function parseBody(
     return end <= bytes.length ? { text: bytes.toString('utf8', at, end), end } : undefined
   }
   const chunks: Buffer[] = []
-  for (let start = at; ; ) {
+  for (let start = at; ;) {
     const sizeEnd = bytes.indexOf('\r\n', start)
     if (sizeEnd === -1) return undefined
     const size = parseInt(bytes.toString('latin1', start, sizeEnd), 16)
@@ -156,7 +156,14 @@ export async function sendRaw(
  */
 export function rawRequest(target: string, lines: readonly string[], body: string | Buffer = ''): Buffer {
   const length = Buffer.byteLength(body)
-  const head = [`${target} HTTP/1.1`, 'Host: test', ...lines, ...(length > 0 ? [`Content-Length: ${length}`] : []), '', '']
+  const head = [
+    `${target} HTTP/1.1`,
+    'Host: test',
+    ...lines,
+    ...(length > 0 ? [`Content-Length: ${length}`] : []),
+    '',
+    '',
+  ]
   const encoding = (line: string) => (/[^\0-\xff]/.test(line) ? 'utf8' : 'latin1')
   return Buffer.concat([
     ...head.flatMap((line, index) => [Buffer.from(index === 0 ? '' : '\r\n'), Buffer.from(line, encoding(line))]),
@@ -196,7 +203,9 @@ function countRows(dataDir: string): Record<string, unknown> {
   const db = new Database(join(dataDir, 'errand.db'), { readonly: true })
   try {
     const tables = db.prepare<[], string>(`SELECT name FROM sqlite_master WHERE type = 'table'`).pluck().all()
-    return Object.fromEntries(tables.map((table) => [table, db.prepare(`SELECT count(*) FROM "${table}"`).pluck().get()]))
+    return Object.fromEntries(
+      tables.map((table) => [table, db.prepare(`SELECT count(*) FROM "${table}"`).pluck().get()]),
+    )
   } finally {
     db.close()
   }
@@ -287,6 +296,7 @@ export async function expectRpcRefused(
 
 function expectDetails(details: { path: string; message: string }[], field: string | undefined): void {
   expect(details.length).toBeGreaterThan(0)
-  for (const detail of details) expect(detail).toEqual({ path: expect.any(String), message: expect.stringMatching(/\S/) })
+  for (const detail of details)
+    expect(detail).toEqual({ path: expect.any(String), message: expect.stringMatching(/\S/) })
   if (field !== undefined) expect(details.map(({ path }) => path)).toContain(field)
 }

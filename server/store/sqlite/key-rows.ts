@@ -3,7 +3,7 @@ import type { Clock, EpochMs } from '../../kernel/clock.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { KeyHolder, KeyRecord, Scope } from '../records.ts'
 import type { CreateKey, Page } from '../store.ts'
-import { and, desc, eq, isNull, sql } from './drizzle.ts'
+import { and, desc, eq, gt, isNull, or, sql } from './drizzle.ts'
 import type { Connection } from './database.ts'
 import { apiKeys, users } from './schema.ts'
 
@@ -19,7 +19,6 @@ export class KeyRows {
   readonly #clock: Clock
   readonly #cache = new Map<string, KeyHolder>()
   #cachedVersion: unknown
-  #isCurrent = false
 
   constructor(connection: Connection, clock: Clock) {
     this.#statements = prepare(connection)
@@ -28,7 +27,11 @@ export class KeyRows {
   }
 
   find(tokenHash: string): KeyHolder | undefined {
-    if (!this.#isCurrent) this.#refresh()
+    const version = this.#dataVersion.get()
+    if (version !== this.#cachedVersion || this.#cache.size >= cachedKeysMax) {
+      this.#cache.clear()
+      this.#cachedVersion = version
+    }
     const cached = this.#cache.get(tokenHash)
     if (cached) return cached
     const row = this.#statements.find.get({ tokenHash })
@@ -36,20 +39,6 @@ export class KeyRows {
     const holder = { ...row, scopes: row.scopes.split(',') as Scope[], isAdmin: row.isAdmin === 1 }
     this.#cache.set(tokenHash, holder)
     return holder
-  }
-
-  /**
-   * Requests of one turn of the event loop were all there when it began, so one look at the version serves them all:
-   * whatever was committed before any of them was sent is seen.
-   */
-  #refresh(): void {
-    const version = this.#dataVersion.get()
-    if (version !== this.#cachedVersion || this.#cache.size >= cachedKeysMax) {
-      this.#cache.clear()
-      this.#cachedVersion = version
-    }
-    this.#isCurrent = true
-    setImmediate(() => (this.#isCurrent = false))
   }
 
   create(input: CreateKey): KeyRecord {
@@ -67,6 +56,10 @@ export class KeyRows {
   list({ userId, limit, offset }: Page & { userId: string }): { keys: KeyRecord[]; total: number } {
     const rows = this.#statements.list.all({ userId, limit, offset })
     return { keys: rows.map(keyRecord), total: this.#statements.count.get({ userId })!.total }
+  }
+
+  countLive(userId: string): number {
+    return this.#statements.countLive.get({ userId, now: this.#clock.now() })!.total
   }
 
   revoke(of: { userId: string; keyId: string }): boolean {
@@ -129,7 +122,7 @@ function prepare({ orm }: Connection) {
       .select()
       .from(apiKeys)
       .where(userId)
-      .orderBy(desc(apiKeys.createdAt), desc(apiKeys.id))
+      .orderBy(desc(apiKeys.createdAt), sql`rowid DESC`)
       .limit(sql.placeholder('limit'))
       .offset(sql.placeholder('offset'))
       .prepare(),
@@ -137,6 +130,17 @@ function prepare({ orm }: Connection) {
       .select({ total: sql<number>`count(*)` })
       .from(apiKeys)
       .where(userId)
+      .prepare(),
+    countLive: orm
+      .select({ total: sql<number>`count(*)` })
+      .from(apiKeys)
+      .where(
+        and(
+          userId,
+          isNull(apiKeys.revokedAt),
+          or(isNull(apiKeys.expiresAt), gt(apiKeys.expiresAt, sql.placeholder('now'))),
+        ),
+      )
       .prepare(),
     revoke: orm
       .update(apiKeys)

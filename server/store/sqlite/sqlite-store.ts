@@ -147,6 +147,7 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
     unblock: (userId) => commit.run(() => abuseBlock.lift(userId, clock.now())),
     createKey: (input) => commit.run(() => keys.create(input)),
     findKey: async (tokenHash) => keys.find(tokenHash),
+    countLiveKeys: async (userId) => keys.countLive(userId),
     listKeys: async (input) => keys.list(input),
     getKey: async (input) => keys.get(input),
     revokeKey: (input) => commit.run(() => keys.revoke(input)),

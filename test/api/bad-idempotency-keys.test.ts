@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import { expectRefused, expectRpcRefused, rawRequest, sendRaw, shareService } from '../support/raw-http.ts'
+
+const guarded = shareService()
+const long = (count: number) => 'x'.repeat(count)
+
+const badIdempotencyKeys: [title: string, lines: string[]][] = [
+  ['empty', ['Idempotency-Key:']],
+  ['of spaces', ['Idempotency-Key:    ']],
+  ['of 256 characters', [`Idempotency-Key: ${long(256)}`]],
+  ['with a space', ['Idempotency-Key: a b']],
+  ['with a tab', ['Idempotency-Key: a\tb']],
+  ['in UTF-8', ['Idempotency-Key: ключ']],
+  ['with a byte beyond ASCII', ['Idempotency-Key: caf\xe9']],
+  ['given twice', ['Idempotency-Key: a', 'Idempotency-Key: b']],
+  ['given twice alike', ['Idempotency-Key: a', 'Idempotency-Key: a']],
+]
+
+test.each(badIdempotencyKeys)('400 for an Idempotency-Key %s', async (_title, lines) => {
+  const { service, person } = guarded
+  const all = [`Authorization: Bearer ${person.key}`, 'Content-Type: application/json', ...lines]
+  const body = { endpointId: 'test.echo', params: {} }
+  await expectRefused(guarded, { status: 400, field: 'Idempotency-Key' }, () =>
+    sendRaw(service.url, rawRequest('POST /api/tasks', all, JSON.stringify(body))),
+  )
+  await expectRpcRefused(guarded, { status: 400, field: 'Idempotency-Key' }, () =>
+    sendRaw(service.url, rawRequest('POST /trpc/tasks.create', all, JSON.stringify({ json: body }))),
+  )
+})
+
+test('an Idempotency-Key of 255 characters of any visible ASCII is accepted', async () => {
+  const { service } = guarded
+  const { key } = await service.createPerson()
+  for (const name of [long(255), `'";--!~{}[]<>=,`]) {
+    const [first, second] = [
+      await service.createTask(key, 'test.echo', {}, { 'Idempotency-Key': name }),
+      await service.createTask(key, 'test.echo', {}, { 'Idempotency-Key': name }),
+    ]
+    expect(first.status).toBe(200)
+    expect(second.body.taskId).toBe(first.body.taskId)
+  }
+})

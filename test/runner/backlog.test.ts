@@ -1,0 +1,107 @@
+import { rmSync } from 'node:fs'
+import { z } from 'zod'
+import { expect, test } from 'vitest'
+import { defineConfig, defineEndpoint } from '../../server/agents/define-config.ts'
+import { newId } from '../../server/kernel/ids.ts'
+import type { Store } from '../../server/store/store.ts'
+import { newDataDir, startService } from '../support/test-service.ts'
+import { besideServer, openAccount } from './process-client.ts'
+import { unlimited } from './task-checks.ts'
+
+function numbered(run: (n: number) => unknown) {
+  const params = z.object({ n: z.number() })
+  const number = defineEndpoint({
+    description: 'Is numbered.',
+    priceUsd: '0.0100',
+    params,
+    run: ({ params: { n } }) => run(n),
+  })
+  return defineConfig({ agents: [{ kind: 'code', id: 'order', name: 'Order', endpoints: { number } }] })
+}
+
+/** Pending tasks with the numbers 0 to `count` - 1, in that order. */
+async function admitMany(store: Store, userId: string, count: number): Promise<string[]> {
+  const ids = Array.from({ length: count }, () => newId('task', Date.now()))
+  await Promise.all(
+    ids.map((taskId, n) =>
+      store.admitTask({
+        taskId,
+        userId,
+        agentId: 'order',
+        endpointId: 'order.number',
+        cost: 100,
+        request: { text: JSON.stringify({ n }), payloadId: null },
+        connectorIds: null,
+        idempotency: null,
+      }),
+    ),
+  )
+  return ids
+}
+
+/** What is open counts the tasks of that user that have not ended. */
+async function countOpen(store: Store, userId: string): Promise<number> {
+  const ofStatus = async (status: 'pending' | 'processing') =>
+    (await store.listTasks({ userId, status, limit: 1, offset: 0 })).total
+  return (await ofStatus('pending')) + (await ofStatus('processing'))
+}
+
+test('2,000 tasks that are pending at the start run in the order of their admission, with few of them in memory', async () => {
+  const dataDir = newDataDir()
+  const { userId } = await openAccount(dataDir)
+  await besideServer(dataDir, (store) => admitMany(store, userId, 2000))
+  const order: number[] = []
+  const waiting: number[] = []
+  let waitingCount = () => 0
+  const config = numbered((n) => {
+    order.push(n)
+    waiting.push(waitingCount())
+    return { n }
+  })
+  const taskConcurrency = 16
+  const service = await startService({ config, dataDir, limits: { ...unlimited, taskConcurrency } })
+  waitingCount = () => service.app.services.runner.waitingCount
+  const { store } = service.app
+  // New tasks come in while the backlog is worked on, and wait their turn behind it.
+  const late = await admitMany(store, userId, 50)
+  for (const taskId of late) service.app.services.runner.taskAdmitted(taskId)
+  await expect.poll(() => countOpen(store, userId), { timeout: 25_000, interval: 20 }).toBe(0)
+  expect(order).toHaveLength(2050)
+  expect(order).toEqual([...Array.from({ length: 2000 }, (_, n) => n), ...Array.from({ length: 50 }, (_, n) => n)])
+  // A few times the eight per slot that the runner reads at once.
+  expect(Math.max(...waiting)).toBeLessThanOrEqual(taskConcurrency * 8 * 3)
+  expect((await store.verifyLedger()).differences).toEqual([])
+  await service.stop()
+  rmSync(dataDir, { recursive: true })
+})
+
+test('while the store refuses to hand out tasks, a backlog is tried again at a pace, and runs once it is well again', async () => {
+  const dataDir = newDataDir()
+  const { userId } = await openAccount(dataDir)
+  const ran: number[] = []
+  const config = numbered((n) => ran.push(n))
+  const taskConcurrency = 16
+  const service = await startService({ config, dataDir, limits: { ...unlimited, taskConcurrency } })
+  const { runner, store } = service.app.services
+  const claimTask = store.claimTask
+  let refused = 0
+  let isWell = false
+  store.claimTask = async (taskId) => {
+    if (isWell) return await claimTask(taskId)
+    refused++
+    // A disk fails in a later turn of the event loop.
+    await new Promise((resolve) => setImmediate(resolve))
+    throw new Error('no space left on device')
+  }
+  for (const taskId of await admitMany(store, userId, 500)) runner.taskAdmitted(taskId)
+  setTimeout(() => (isWell = true), 2500)
+  await expect.poll(() => isWell, { timeout: 10_000 }).toBe(true)
+  expect(refused).toBeGreaterThan(0)
+  // About one round of what memory holds per second; without a pause there are tens of thousands.
+  expect(refused).toBeLessThan(1000)
+  expect(runner.waitingCount).toBeLessThanOrEqual(taskConcurrency * 8 * 3)
+  await expect.poll(() => countOpen(store, userId), { timeout: 20_000 }).toBe(0)
+  expect(ran).toHaveLength(500)
+  await service.stop()
+  rmSync(dataDir, { recursive: true })
+})

@@ -1,0 +1,104 @@
+import { rmSync } from 'node:fs'
+import Database from 'better-sqlite3'
+import { expect, test } from 'vitest'
+import { runErrand, startProcess } from '../support/test-process.ts'
+import { newDataDir } from '../support/test-service.ts'
+import { besideServer, ProcessClient } from './process-client.ts'
+import { rogueFile } from './task-checks.ts'
+
+const email = 'cli@example.com'
+
+test('users, credits and keys act at once on the running server, with the promised JSON shapes', async () => {
+  const dataDir = newDataDir()
+  const server = await startProcess({ dataDir, config: rogueFile })
+  const run = async (...args: string[]) => {
+    const output = await runErrand([...args, '--data', dataDir, '--json'])
+    expect(output).toMatch(/^\{.*\}\n$/)
+    return JSON.parse(output)
+  }
+  const user = await run('users', 'create', '--email', 'CLI@example.com', '--password', 'long enough')
+  expect(user).toEqual({ userId: expect.stringMatching(/^user_/), email })
+  const created = await run('keys', 'create', '--email', email, '--name', 'first', '--expires-days', '30')
+  expect(created).toEqual({
+    keyId: expect.stringMatching(/^key_/),
+    key: expect.stringMatching(/^errand_sk_[0-9A-Za-z]{36}$/),
+    expiresAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+  })
+  const client = new ProcessClient(server.url, created.key)
+  expect((await client.get('/api/account')).body).toMatchObject({ email, balanceUsd: '0.0000' })
+  expect((await client.createTask('rogue.echo')).status).toBe(403)
+
+  const credit = ['credit', '--email', email, '--usd', '0.02', '--reason', 'Start', '--idempotency-key', 'start']
+  const credited = await run(...credit)
+  expect(credited).toEqual({
+    userId: user.userId,
+    transactionId: expect.stringMatching(/^txn_/),
+    balanceUsd: '0.0200',
+  })
+  expect(await run(...credit)).toEqual(credited)
+  expect(await client.runTask('rogue.echo', { n: 1 })).toMatchObject({ status: 'completed', response: { n: 1 } })
+  expect(await run('credit', '--email', email, '--usd', '-0.005')).toMatchObject({ balanceUsd: '0.0050' })
+  expect((await client.get('/api/account')).body.balanceUsd).toBe('0.0050')
+  expect((await client.createTask('rogue.echo')).status).toBe(403)
+
+  const readOnly = await run('keys', 'create', '--email', email, '--name', 'reader', '--scopes', 'read')
+  expect(readOnly.expiresAt).toBeNull()
+  const reader = new ProcessClient(server.url, readOnly.key)
+  expect((await reader.get('/api/tasks')).body.total).toBe(1)
+  expect((await reader.createTask('rogue.echo')).status).toBe(403)
+  expect(await run('keys', 'revoke', '--email', email, '--key-id', created.keyId)).toMatchObject({
+    keyId: created.keyId,
+    revokedAt: expect.any(String),
+  })
+  expect((await client.get('/api/account')).status).toBe(401)
+  expect((await reader.get('/api/account')).status).toBe(200)
+  expect((await run('keys', 'list', '--email', email)).keys).toHaveLength(2)
+  expect((await run('users', 'list')).users).toEqual([
+    expect.objectContaining({ userId: user.userId, email, balanceUsd: '0.0050', heldUsd: '0.0000' }),
+  ])
+  expect(await run('ledger', 'verify')).toEqual({ ok: true, accounts: 1, transactions: 3, differences: [] })
+  expect(await server.end('SIGTERM')).toBe(0)
+  rmSync(dataDir, { recursive: true })
+}, 60_000)
+
+test('unblocking a user lets the next task in at once', async () => {
+  const dataDir = newDataDir()
+  const server = await startProcess({ dataDir, config: rogueFile, env: { ERRAND_ABUSE_FAILURES: '2' } })
+  await runErrand(['users', 'create', '--email', email, '--data', dataDir])
+  await runErrand(['credit', '--email', email, '--usd', '1', '--data', dataDir])
+  const { key } = JSON.parse(
+    await runErrand(['keys', 'create', '--email', email, '--name', 'a', '--data', dataDir, '--json']),
+  )
+  const client = new ProcessClient(server.url, key)
+  for (let n = 0; n < 2; n++) await client.runTask('rogue.throw', { what: 'error' })
+  expect((await client.createTask('rogue.echo')).status).toBe(403)
+  const unblock = () => runErrand(['users', 'unblock', '--email', email, '--data', dataDir, '--json'])
+  expect(JSON.parse(await unblock())).toEqual({ userId: expect.any(String), wasBlocked: true })
+  expect(await client.runTask('rogue.echo')).toMatchObject({ status: 'completed' })
+  expect(JSON.parse(await unblock())).toMatchObject({ wasBlocked: false })
+  await server.end('SIGTERM')
+  rmSync(dataDir, { recursive: true })
+}, 60_000)
+
+test('ledger verify exits 1 and names the difference when a balance was changed by hand', async () => {
+  const dataDir = newDataDir()
+  await runErrand(['users', 'create', '--email', email, '--data', dataDir])
+  await runErrand(['credit', '--email', email, '--usd', '5.00', '--data', dataDir])
+  expect(await runErrand(['ledger', 'verify', '--data', dataDir])).toBe(
+    '1 accounts, 1 transactions: the ledger adds up.\n',
+  )
+  const db = new Database(`${dataDir}/errand.db`)
+  db.exec('UPDATE accounts SET balance = balance + 1')
+  db.close()
+  const verified = await runErrand(['ledger', 'verify', '--data', dataDir, '--json']).catch((error: unknown) => error)
+  expect(verified).toMatchObject({ code: 1, stdout: expect.stringMatching(/^\{"ok":false,.*\}\n$/) })
+  const { differences } = JSON.parse((verified as { stdout: string }).stdout)
+  expect(differences).toContainEqual({
+    userId: expect.any(String),
+    what: 'the balance is the sum of the transactions',
+    expected: '5.0000',
+    actual: '5.0001',
+  })
+  expect((await besideServer(dataDir, (store) => store.verifyLedger())).ok).toBe(false)
+  rmSync(dataDir, { recursive: true })
+})

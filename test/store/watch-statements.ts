@@ -1,0 +1,22 @@
+import Database from 'better-sqlite3'
+
+type Prepare = (this: Database.Database, sql: string) => Database.Statement
+
+/** Tells `seen` of each statement that any connection prepares while `work` runs; they work as they always do. */
+export function watchStatements<Value>(
+  seen: (connection: Database.Database, sql: string) => void,
+  work: () => Value,
+): Value {
+  const original = Object.getOwnPropertyDescriptor(Database.prototype, 'prepare')!
+  const prepare = original.value as Prepare
+  const watched: Prepare = function (sql) {
+    seen(this, sql)
+    return prepare.call(this, sql)
+  }
+  Object.defineProperty(Database.prototype, 'prepare', { ...original, value: watched })
+  try {
+    return work()
+  } finally {
+    Object.defineProperty(Database.prototype, 'prepare', original)
+  }
+}

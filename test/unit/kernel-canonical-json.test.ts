@@ -1,0 +1,57 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { canonicalJson } from '../../server/kernel/canonical-json.ts'
+
+/** The same value with the keys of every object in another order. */
+function reorder(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(reorder)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .toReversed()
+      .map(([key, inner]) => [key, reorder(inner)]),
+  )
+}
+
+test('the order of keys does not matter, at any depth, and that of arrays does', () => {
+  expect(canonicalJson({ b: 1, a: { d: [{ y: 1, x: 2 }], c: 3 } })).toBe('{"a":{"c":3,"d":[{"x":2,"y":1}]},"b":1}')
+  expect(canonicalJson([1, 2])).not.toBe(canonicalJson([2, 1]))
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      expect(canonicalJson(reorder(value))).toBe(canonicalJson(value))
+    }),
+  )
+})
+
+test('keys that look like numbers are put in one order too', () => {
+  expect(canonicalJson(JSON.parse('{"10":1,"9":2,"a":3}'))).toBe(canonicalJson(JSON.parse('{"a":3,"9":2,"10":1}')))
+})
+
+test('the text says the same as the value, so that different values have different texts', () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.jsonValue(), (first, second) => {
+      expect(JSON.parse(canonicalJson(first))).toEqual(JSON.parse(JSON.stringify(first)))
+      const isSame = canonicalJson(first) === canonicalJson(second)
+      expect(isSame).toBe(
+        JSON.stringify(JSON.parse(canonicalJson(first))) === JSON.stringify(JSON.parse(canonicalJson(second))),
+      )
+    }),
+  )
+})
+
+test('a key named __proto__ is kept as a key', () => {
+  const value: unknown = JSON.parse('{"b":1,"__proto__":{"a":2}}')
+  expect(canonicalJson(value)).toBe('{"__proto__":{"a":2},"b":1}')
+  expect(canonicalJson(value)).not.toBe(canonicalJson({ b: 1 }))
+})
+
+test('fields that are undefined count as missing, and keys called toJSON as any other', () => {
+  expect(canonicalJson({ a: undefined, b: 1 })).toBe('{"b":1}')
+  expect(canonicalJson({ toJSON: 1, a: 2 })).toBe('{"a":2,"toJSON":1}')
+})
+
+test('text keeps its type: a number and its digits differ', () => {
+  expect(canonicalJson({ a: 1 })).not.toBe(canonicalJson({ a: '1' }))
+  expect(canonicalJson({ a: null })).not.toBe(canonicalJson({}))
+  expect(canonicalJson({ a: [] })).not.toBe(canonicalJson({ a: {} }))
+})

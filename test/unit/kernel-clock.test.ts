@@ -1,0 +1,93 @@
+import fc from 'fast-check'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { isoTime, SystemClock } from '../../server/kernel/clock.ts'
+
+// The machine's clocks are moved by hand: Date as an operator sets it, performance as time really passes.
+beforeEach(() => vi.useFakeTimers({ toFake: ['Date', 'performance'], now: start }))
+afterEach(() => vi.useRealTimers())
+
+const start = Date.UTC(2026, 0, 15, 12)
+const hour = 3_600_000
+
+/** Lets time pass, during which the system's clock is also set by so much. */
+function pass(ms: number, setBy = 0): void {
+  vi.advanceTimersByTime(ms)
+  vi.setSystemTime(Date.now() + setBy)
+}
+
+test('the clock follows the wall clock while that moves forward, however far it jumps', () => {
+  const clock = new SystemClock()
+  expect(clock.now()).toBe(start)
+  pass(5)
+  expect(clock.now()).toBe(start + 5)
+  pass(0, 25 * hour)
+  expect(clock.now()).toBe(start + 5 + 25 * hour)
+})
+
+test('when the wall clock is set back, time stands still, goes on at half speed, and meets it again', () => {
+  const clock = new SystemClock()
+  pass(1000)
+  expect(clock.now()).toBe(start + 1000)
+  pass(0, -500)
+  expect(clock.now()).toBe(start + 1000)
+  pass(400)
+  expect(clock.now()).toBe(start + 1200)
+  pass(600)
+  expect(clock.now()).toBe(start + 1500)
+  expect(Date.now()).toBe(start + 1500)
+  pass(50)
+  expect(clock.now()).toBe(start + 1550)
+})
+
+test('half speed is not lost to rounding, however often the time is asked for', () => {
+  const clock = new SystemClock()
+  clock.now()
+  pass(0, -hour)
+  for (let asked = 0; asked < 1000; asked++) {
+    pass(1)
+    clock.now()
+  }
+  expect(clock.now()).toBe(start + 500)
+})
+
+test('whatever is done to the wall clock, time never runs backwards, is never behind it, and meets it again', () => {
+  const moves = fc.array(fc.tuple(fc.nat({ max: hour }), fc.integer({ min: -25 * hour, max: 25 * hour })), {
+    maxLength: 40,
+  })
+  fc.assert(
+    fc.property(moves, (steps) => {
+      const clock = new SystemClock()
+      let last = clock.now()
+      for (const [ms, setBy] of steps) {
+        pass(ms, setBy)
+        const now = clock.now()
+        expect(now).toBeGreaterThanOrEqual(last)
+        expect(now).toBeGreaterThanOrEqual(Date.now())
+        expect(Number.isInteger(now)).toBe(true)
+        last = now
+      }
+      pass(2 * (last - Date.now()))
+      expect(clock.now()).toBe(Date.now())
+    }),
+  )
+})
+
+test('after a restart time starts no earlier than what the store holds', () => {
+  const clock = new SystemClock(start + 3000)
+  expect(clock.now()).toBe(start + 3000)
+  pass(1000)
+  expect(clock.now()).toBe(start + 3500)
+  pass(3000)
+  expect(clock.now()).toBe(start + 4000)
+})
+
+test('what the store holds is followed 48 hours ahead and no further', () => {
+  expect(new SystemClock(start + 48 * hour).now()).toBe(start + 48 * hour)
+  expect(new SystemClock(start + 48 * hour + 1).now()).toBe(start)
+  expect(new SystemClock(start - hour).now()).toBe(start)
+})
+
+test('times are written in UTC with milliseconds', () => {
+  expect(isoTime(start)).toBe('2026-01-15T12:00:00.000Z')
+  expect(isoTime(start + 7)).toBe('2026-01-15T12:00:00.007Z')
+})

@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest'
+import { assert, must, unreachable } from '../../server/kernel/assert.ts'
+import { badField, ErrandError, errorBody, errorCatalogue, toErrandError } from '../../server/kernel/errors.ts'
+
+test('the statuses and texts of the contract are these', () => {
+  expect(errorCatalogue).toMatchObject({
+    BAD_REQUEST: { status: 400 },
+    UNAUTHORIZED: { status: 401, error: 'Unauthorized' },
+    FORBIDDEN: { status: 403, error: 'Forbidden' },
+    ACCOUNT_BLOCKED: { status: 403, error: 'Forbidden' },
+    INSUFFICIENT_BALANCE: { status: 403, error: 'Insufficient balance' },
+    NOT_FOUND: { status: 404, error: 'Not found' },
+    SESSION_EXPIRED: { status: 410, error: 'Session expired' },
+    RATE_LIMIT_EXCEEDED: { status: 429, error: 'Rate limit exceeded' },
+  })
+})
+
+test('the body of an error has error, message and statusCode, and details only when there are some', () => {
+  for (const [code, { status, error }] of Object.entries(errorCatalogue)) {
+    const thrown = new ErrandError(code as keyof typeof errorCatalogue, 'Why.')
+    expect(thrown.status).toBe(status)
+    expect(errorBody(thrown)).toEqual({ error, message: 'Why.', statusCode: status })
+  }
+  const details = [{ path: 'params.text', message: 'Is missing' }]
+  expect(errorBody(new ErrandError('BAD_REQUEST', 'Why.', { details }))).toMatchObject({ details })
+})
+
+test('an error says nothing of its cause in its body, and keeps it for the log', () => {
+  const cause = new Error('the password is hunter2')
+  const thrown = new ErrandError('SERVICE_UNAVAILABLE', 'Later.', { cause, retryAfterSeconds: 3 })
+  expect(thrown).toMatchObject({ cause, retryAfterSeconds: 3, name: 'ErrandError' })
+  expect(JSON.stringify(errorBody(thrown))).not.toContain('hunter2')
+  expect('cause' in new ErrandError('NOT_FOUND', 'No.')).toBe(false)
+})
+
+test('an error of ours stays itself, and anything else that is thrown is an internal error without its text', () => {
+  const ours = new ErrandError('NOT_FOUND', 'Task not found')
+  expect(toErrandError(ours)).toBe(ours)
+  const hostile = {
+    get message(): string {
+      throw new Error('got you')
+    },
+    toString: null,
+  }
+  for (const thrown of [
+    new Error('secret'),
+    'secret',
+    null,
+    undefined,
+    42,
+    Symbol('secret'),
+    hostile,
+    Object.create(null),
+  ]) {
+    const error = toErrandError(thrown)
+    expect(errorBody(error)).toMatchObject({ error: 'Internal error', statusCode: 500 })
+    expect(error.message).not.toContain('secret')
+    if (thrown !== undefined) expect(error.cause).toBe(thrown)
+  }
+})
+
+test('a wrong field is named in the message and in the details', () => {
+  const details = [{ path: 'limit', message: 'Is too large' }]
+  expect(errorBody(badField('limit', 'Is too large'))).toMatchObject({ message: 'limit: Is too large', details })
+  expect(badField('', 'The body is empty').message).toBe('The body is empty')
+})
+
+test('what must hold and does not is thrown with its words', () => {
+  expect(() => assert(0, 'there is one')).toThrow('Assertion failed: there is one')
+  expect(() => assert('yes', 'there is one')).not.toThrow()
+  expect(() => must(null, 'the row exists')).toThrow('the row exists')
+  expect(() => must(undefined, 'the row exists')).toThrow('the row exists')
+  expect([must(0, ''), must('', ''), must(false, '')]).toEqual([0, '', false])
+  expect(() => unreachable('lost' as never)).toThrow('Unreachable: "lost"')
+})
