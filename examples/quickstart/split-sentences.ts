@@ -10,9 +10,9 @@ const beforeName = new Set(
 
 /** Abbreviations before a figure: a sentence may end there otherwise ("I said no."). */
 const beforeNumber = new Set(
-  (
-    'abs apr art aug bd ch dec eq feb fig figs jan jul jun mar no nos nov nr oct p pp sec sep sept vol vols ' + 'par'
-  ).split(' '),
+  'abs apr art aug bd ch dec eq feb fig figs jan jul jun mar no nos nov nr oct p pp sec sep sept vol vols par'.split(
+    ' ',
+  ),
 )
 
 /** Abbreviations that close a sentence as often as not; the next word decides. */

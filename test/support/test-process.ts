@@ -32,7 +32,7 @@ export async function startProcess({
   const name = `server process ${child.pid}`
   openResources.add(name)
   let log = ''
-  child.stderr!.on('data', (chunk: Buffer) => (log += chunk.toString()))
+  child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()))
   const exited = new Promise<number | null>((resolve) => {
     child.once('exit', (code) => {
       openResources.delete(name)
@@ -41,7 +41,7 @@ export async function startProcess({
   })
   const url = await new Promise<string>((resolve, reject) => {
     let output = ''
-    child.stdout!.on('data', (chunk: Buffer) => {
+    child.stdout.on('data', (chunk: Buffer) => {
       output += chunk.toString()
       if (output.includes('\n')) resolve((JSON.parse(output) as { url: string }).url)
     })

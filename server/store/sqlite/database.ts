@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
@@ -85,10 +85,6 @@ export function migrateSchema({ raw, orm }: Connection): void {
   } finally {
     raw.pragma('foreign_keys = ON')
   }
-}
-
-export function databaseExists(dataDir: string): boolean {
-  return existsSync(databaseFile(dataDir))
 }
 
 function messageOf(error: unknown): string {
