@@ -39,7 +39,21 @@ export class SystemClock implements Clock {
   }
 }
 
-/** ISO 8601 in UTC with milliseconds, the wire form of every time. */
+const minuteMs = 60_000
+let knownMinute = -1
+let knownStart = ''
+
+/**
+ * ISO 8601 in UTC with milliseconds, the wire form of every time. An answer names several times of one minute, so the
+ * text up to the minute is kept: making each from a Date took a thirtieth of the time of a read.
+ */
 export function isoTime(at: EpochMs): string {
-  return new Date(at).toISOString()
+  const minute = Math.floor(at / minuteMs)
+  if (minute !== knownMinute) {
+    knownMinute = minute
+    knownStart = new Date(minute * minuteMs).toISOString().slice(0, -7)
+  }
+  const ms = at - minute * minuteMs
+  const seconds = Math.floor(ms / 1000)
+  return `${knownStart}${seconds < 10 ? '0' : ''}${seconds}.${String(ms - seconds * 1000).padStart(3, '0')}Z`
 }

@@ -2,12 +2,17 @@ import { z } from 'zod'
 
 // Field types that every operation shares.
 
+// Of answers only, which our own functions write: the patterns are documented, and not matched again on every answer.
+
 export const usd = z
   .string()
-  .regex(/^-?\d+\.\d{4}$/)
-  .describe('Amount in USD with four fraction digits')
+  .meta({ pattern: String.raw`^-?\d+\.\d{4}$`, description: 'Amount in USD with four fraction digits' })
 
-export const isoTimestamp = z.iso.datetime({ precision: 3 }).describe('ISO 8601 UTC timestamp with milliseconds')
+export const isoTimestamp = z
+  .string()
+  .meta({ format: 'date-time', description: 'ISO 8601 UTC timestamp with milliseconds' })
+
+// Of requests.
 
 export const resourceId = z.string().min(1).max(200)
 
