@@ -11,9 +11,10 @@ import type { Context, Services } from '../server/rpc/context.ts'
 import { rootRouter } from '../server/rpc/root-router.ts'
 import { errandErrorOf } from '../server/rpc/trpc.ts'
 import { readQuery } from './query-input.ts'
-import { RestRoutes, type RestRoute } from './rest-routes.ts'
+import type { RestRoute, RestRoutes } from './rest-routes.ts'
 
 type RestAdapterParts = {
+  routes: RestRoutes
   services: Services
   authenticate: Authenticator
   bodyBytesMax: number
@@ -25,13 +26,12 @@ type RestAdapterParts = {
  * a stranger learns nothing and costs no more than the headers.
  */
 export function createRestAdapter(parts: RestAdapterParts): (routed: RoutedRequest) => Promise<void> {
-  const routes = new RestRoutes()
   return async (routed) => {
     const { headers, request, response, path } = routed
     let context: Context | undefined
     try {
       const method = request.method === 'HEAD' ? 'GET' : request.method!
-      const match = routes.match(method, path)
+      const match = parts.routes.match(method, path)
       if (!match) throw new ErrandError('NOT_FOUND', 'There is nothing at this path.')
       if ('allow' in match) {
         throw new ErrandError('METHOD_NOT_ALLOWED', `${request.method} is not allowed here.`, { allow: match.allow })
@@ -58,7 +58,7 @@ async function call(parts: RestAdapterParts, { context, pathInput, route, routed
   if (route.hasBody) {
     if (route.isIdempotent) context.idempotencyKey = readIdempotencyKey(request)
     const isEmpty = route.isBodyOptional && !hasBody(request)
-    const value = isEmpty ? {} : (await readJsonBody(request, { bytesMax: parts.bodyBytesMax })).value
+    const value = isEmpty ? {} : await readJsonBody(request, parts.bodyBytesMax)
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       throw badField('', 'The request body must be a JSON object.')
     }

@@ -39,6 +39,12 @@ export class RestRoutes {
     }
     return allowed.length > 0 ? { allow: [...allowed, 'OPTIONS'].join(', ') } : undefined
   }
+
+  /** The methods of a path, for Allow; undefined when nothing is there. */
+  methodsOf(path: string): string | undefined {
+    const match = this.match('OPTIONS', path)
+    return match && 'allow' in match ? match.allow : undefined
+  }
 }
 
 function fits(route: readonly string[], segments: readonly string[]): boolean {

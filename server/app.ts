@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net'
 import type { Server } from 'node:http'
 import { join } from 'node:path'
 import { createRestAdapter } from '../openapi/rest-adapter.ts'
+import { RestRoutes } from '../openapi/rest-routes.ts'
 import type { AgentHost, AgentLogLine } from './agents/agent-port.ts'
 import { Catalogue } from './agents/catalogue.ts'
 import type { ErrandConfig } from './agents/define-config.ts'
@@ -13,14 +14,14 @@ import { agentEnvironment, type Limits } from './config.ts'
 import { readIdempotencyKey } from './http/idempotency-header.ts'
 import { closeUnusedConnections, createListener } from './http/listener.ts'
 import { servePayload } from './http/payload-download.ts'
-import { readJsonBody } from './http/read-body.ts'
+import { readBodyText } from './http/read-body.ts'
 import { SystemClock, type Clock } from './kernel/clock.ts'
 import type { ErrandError } from './kernel/errors.ts'
 import type { Logger } from './kernel/logger.ts'
 import { FilePayloadStore } from './payloads/payload-store.ts'
 import { SignedLinks } from './payloads/signed-links.ts'
 import type { Services } from './rpc/context.ts'
-import { createRpcHandler, rpcEnvelope } from './rpc/rpc-handler.ts'
+import { createRpcHandler } from './rpc/rpc-handler.ts'
 import { openSqliteStore } from './store/sqlite/sqlite-store.ts'
 import type { Store } from './store/store.ts'
 import { TaskEnds } from './tasks/task-ends.ts'
@@ -130,19 +131,20 @@ function createServer({
   const { clock, runner, store } = services
   const authenticate = createAuthenticator({ store, clock, keyUses })
   const onFault = (error: ErrandError) => log.error({ err: error.cause ?? error }, 'a request failed')
+  const routes = new RestRoutes()
   const rpc = createRpcHandler({
     services,
     authenticate,
-    readBody: async (request) =>
-      (await readJsonBody(request, { bytesMax: limits.maxBodyBytes, envelope: rpcEnvelope })).text,
+    readBody: (request) => readBodyText(request, limits.maxBodyBytes),
     readIdempotencyKey,
     onFault,
   })
   return createListener({
-    rest: createRestAdapter({ services, authenticate, bodyBytesMax: limits.maxBodyBytes, onFault }),
+    rest: createRestAdapter({ services, routes, authenticate, bodyBytesMax: limits.maxBodyBytes, onFault }),
     rpc,
     payload: (download) => servePayload(services, download),
     isReady: () => runner.isAccepting,
+    methodsOf: (path) => routes.methodsOf(path),
     clock,
     log,
   })

@@ -18,6 +18,8 @@ function isZodSchema(schema: ParamsSchema): schema is z.ZodType {
   return typeof schema === 'object' && schema !== null && '_zod' in schema
 }
 
+const pathCharsMax = 300
+
 /** A Zod issue's path as clients write it: `params.rows[2].name`. */
 export function issuePath(prefix: string, path: readonly PropertyKey[]): string {
   let text = prefix
@@ -25,7 +27,7 @@ export function issuePath(prefix: string, path: readonly PropertyKey[]): string 
     if (typeof key === 'number') text += `[${key}]`
     else text += text === '' ? String(key) : `.${String(key)}`
   }
-  return text
+  return text.length > pathCharsMax ? `${text.slice(0, pathCharsMax).toWellFormed()}…` : text
 }
 
 const detailsMax = 20
@@ -34,7 +36,9 @@ const detailsMax = 20
 export function issueDetails(prefix: string, issues: readonly z.core.$ZodIssue[]): ErrorDetail[] {
   const details = issues.flatMap((issue) =>
     issue.code === 'unrecognized_keys'
-      ? issue.keys.map((key) => ({ path: issuePath(prefix, [...issue.path, key]), message: 'Unknown field' }))
+      ? issue.keys
+          .slice(0, detailsMax)
+          .map((key) => ({ path: issuePath(prefix, [...issue.path, key]), message: 'Unknown field' }))
       : [{ path: issuePath(prefix, issue.path), message: issue.message }],
   )
   return details.slice(0, detailsMax)

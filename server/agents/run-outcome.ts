@@ -10,6 +10,9 @@ export type RunOutcome =
 export type TaskRequest = { endpointId: string; taskId: string; userId: string; params: string }
 
 const textCharsMax = 2000
+/** A thread writes deeper JSON than the thread that serves could read and write again. */
+const nestingMax = 500
+const [quote, backslash, openBrace, closeBrace, openBracket, closeBracket] = [0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d]
 
 /** The error object of a task for whatever an agent threw. Its stack stays here: it speaks of the operator's files. */
 export function describeThrown(thrown: unknown): TaskFailure {
@@ -52,7 +55,32 @@ export function encodeResult(value: unknown, bytesMax: number): RunOutcome {
   }
   // A toJSON method may have made anything of the object.
   if (!json.startsWith('{') && !json.startsWith('"')) json = `{"result":${json}}`
-  return Buffer.byteLength(json) > bytesMax ? tooLarge(bytesMax) : { kind: 'completed', json }
+  if (Buffer.byteLength(json) > bytesMax) return tooLarge(bytesMax)
+  if (nesting(json) > nestingMax) {
+    return failed(
+      'AGENT_OUTPUT_INVALID',
+      `The agent returned a value that is nested deeper than ${nestingMax} levels.`,
+      null,
+    )
+  }
+  return { kind: 'completed', json }
+}
+
+/** How deep the containers of a JSON text go, brackets inside strings left out. */
+function nesting(json: string): number {
+  let depth = 0
+  let deepest = 0
+  let isInString = false
+  for (let at = 0; at < json.length; at++) {
+    const char = json.charCodeAt(at)
+    if (isInString) {
+      if (char === backslash) at++
+      else if (char === quote) isInString = false
+    } else if (char === quote) isInString = true
+    else if (char === openBrace || char === openBracket) deepest = Math.max(deepest, ++depth)
+    else if (char === closeBrace || char === closeBracket) depth--
+  }
+  return deepest
 }
 
 function tooLarge(bytesMax: number): RunOutcome {

@@ -14,6 +14,8 @@ type ListenerParts = {
   rpc: (routed: RoutedRequest) => Promise<void>
   payload: (routed: RoutedRequest & { payloadId: string }) => Promise<void>
   isReady: () => boolean
+  /** The methods of a path, for Allow; undefined when nothing is there. */
+  methodsOf: (path: string) => string | undefined
   clock: Clock
   log: Logger
 }
@@ -22,6 +24,7 @@ const headersTimeoutMs = 20_000
 const requestTimeoutMs = 120_000
 const keepAliveTimeoutMs = 65_000
 const payloadPath = '/api/payloads/'
+const readMethods = 'GET, HEAD, OPTIONS'
 
 const exposedHeaders = 'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id'
 
@@ -41,6 +44,8 @@ export function createListener(parts: ListenerParts): Server {
       keepAliveTimeout: keepAliveTimeoutMs,
       // Node would answer these itself, without our body.
       requireHostHeader: false,
+      // A credential or a host that is given twice is joined, and so refused: Node would take the first of them.
+      joinDuplicateHeaders: true,
     },
     (request, response) => {
       unused.get(server)?.delete(request.socket)
@@ -65,9 +70,11 @@ export function createListener(parts: ListenerParts): Server {
     const error = new ErrandError('EXPECTATION_FAILED', 'The only supported expectation is 100-continue.')
     respondError(response, error, headersFor(parts, request))
   })
-  // An upgrade that nobody handles would hang: the answer is that of a plain request for an unknown path.
-  server.on('upgrade', (_request, socket: Socket) => {
-    socket.end(rawAnswer(badField('', 'Protocol upgrades are not supported.')))
+  // Nobody listens for upgrades, so a request that offers one (some clients add `Upgrade: h2c` to all) is served plainly.
+  server.on('connect', (_request, socket: Socket) => {
+    // Node has let go of this socket: its errors and its end are ours.
+    socket.on('error', () => socket.destroy())
+    socket.end(rawAnswer(badField('', 'CONNECT is not supported.')), () => socket.destroySoon())
   })
   return server
 }
@@ -82,12 +89,20 @@ function headersFor({ clock }: ListenerParts, request: IncomingMessage): HeaderL
 }
 
 async function route(parts: ListenerParts, received: Omit<RoutedRequest, 'path' | 'query'>): Promise<void> {
-  const target = splitTarget(received.request.url ?? '')
+  const { method, headers, httpVersion, url = '' } = received.request
+  if (httpVersion === '1.1' && (headers.host === undefined || headers.host.includes(','))) {
+    throw badField('Host', 'Must be given exactly once')
+  }
+  if (method === 'OPTIONS' && url === '*') return answerOptions(received, undefined)
+  const target = splitTarget(url)
   if (!target) throw badField('', 'The request target is malformed.')
-  if (received.request.method === 'OPTIONS') return answerOptions(received)
   const { path, query } = target
+  const isPayload = path.startsWith(payloadPath) && !path.includes('/', payloadPath.length)
+  if (method === 'OPTIONS') {
+    return answerOptions(received, isPayload || isPage(path) ? readMethods : parts.methodsOf(path))
+  }
   const routed = { ...received, path, query }
-  if (path.startsWith(payloadPath) && !path.includes('/', payloadPath.length)) {
+  if (isPayload) {
     return await parts.payload({ ...routed, payloadId: path.slice(payloadPath.length) })
   }
   if (path.startsWith('/api/')) return await parts.rest(routed)
@@ -95,15 +110,18 @@ async function route(parts: ListenerParts, received: Omit<RoutedRequest, 'path' 
   return await servePage(parts, routed)
 }
 
+function isPage(path: string): boolean {
+  return /^\/(?:openapi\.json|docs(?:\/.*)?|healthz|readyz|)$/.test(path)
+}
+
 async function servePage(
   { isReady }: ListenerParts,
   { headers, path, request, response }: RoutedRequest,
 ): Promise<void> {
-  const isPage = /^\/(?:openapi\.json|docs(?:\/.*)?|healthz|readyz|)$/.test(path)
-  if (!isPage) throw new ErrandError('NOT_FOUND', 'There is nothing at this path.')
+  if (!isPage(path)) throw new ErrandError('NOT_FOUND', 'There is nothing at this path.')
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     throw new ErrandError('METHOD_NOT_ALLOWED', `${request.method} is not allowed here.`, {
-      allow: 'GET, HEAD, OPTIONS',
+      allow: readMethods,
     })
   }
   if (path === '/openapi.json') return await serveDocument(response, headers)
@@ -115,11 +133,14 @@ async function servePage(
   respondJson(response, { status: 200, json: '{"status":"ok"}', headers })
 }
 
-function answerOptions({ headers, request, response }: Omit<RoutedRequest, 'path' | 'query'>): void {
+function answerOptions(
+  { headers, request, response }: Omit<RoutedRequest, 'path' | 'query'>,
+  allow = 'GET, HEAD, POST, PATCH, DELETE, OPTIONS',
+): void {
   response.writeHead(204, [
     ...headers,
     'Allow',
-    'GET, HEAD, POST, PATCH, DELETE, OPTIONS',
+    allow,
     'Access-Control-Allow-Methods',
     'GET, HEAD, POST, PATCH, DELETE',
     'Access-Control-Allow-Headers',
@@ -136,6 +157,10 @@ function answerOptions({ headers, request, response }: Omit<RoutedRequest, 'path
 /** What Node's parser refuses before there is a request object, in the same body as everything else. */
 function answerParserError(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  // A request before the broken one is still being answered. What is written now would stand inside that answer, or in
+  // its place, and that request may have been accepted and charged.
+  const earlier = (socket as Socket & { _httpMessage?: ServerResponse })._httpMessage
+  if (earlier && (earlier.headersSent || earlier.req.complete)) return void socket.destroy()
   const known =
     error.code === 'HPE_HEADER_OVERFLOW'
       ? new ErrandError('HEADERS_TOO_LARGE', 'The request headers are too large.')

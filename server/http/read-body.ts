@@ -40,22 +40,18 @@ function tooLarge(bytesMax: number): ErrandError {
   return new ErrandError('PAYLOAD_TOO_LARGE', `The request body is larger than the allowed ${bytesMax} bytes.`)
 }
 
-type ReadBody = {
-  bytesMax: number
-  /** What the path of a field starts with that is no part of it. */
-  envelope?: RegExp
-}
-
-/** Reads a JSON body that is fit to be stored, as its text and its value. Throws 400, 413 or 415. */
-export async function readJsonBody(
-  request: IncomingMessage,
-  { bytesMax, envelope }: ReadBody,
-): Promise<{ text: string; value: unknown }> {
+/** Reads a body that says that it is JSON, as text in UTF-8; throws 400, 413 or 415. */
+export async function readBodyText(request: IncomingMessage, bytesMax: number): Promise<string> {
   assertJsonType(request)
   const bytes = await collect(request, bytesMax)
   if (bytes.length === 0) throw badField('', 'The request body is empty; send a JSON object.')
   if (!isUtf8(bytes)) throw badField('', 'The request body is not valid UTF-8.')
-  const text = bytes.toString('utf8')
+  return bytes.toString('utf8')
+}
+
+/** Reads a JSON body whose value is fit to be stored; throws 400, 413 or 415. */
+export async function readJsonBody(request: IncomingMessage, bytesMax: number): Promise<unknown> {
+  const text = await readBodyText(request, bytesMax)
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -63,12 +59,15 @@ export async function readJsonBody(
     throw badField('', `The request body is not valid JSON: ${describe(error)}`)
   }
   const unfit = findUnfitJson(value)
-  if (unfit) throw badField(envelope ? unfit.path.replace(envelope, '') : unfit.path, unfit.message)
-  return { text, value }
+  if (unfit) throw badField(unfit.path, unfit.message)
+  return value
 }
 
 /** The parser's words, without the excerpt of the body that it quotes. */
 function describe(error: unknown): string {
   const message = error instanceof Error ? error.message : ''
-  return message.replace(/, (?:\.{3})?".*$/s, '').slice(0, 200)
+  return message
+    .replace(/, (?:\.{3})?".*$/s, '')
+    .slice(0, 200)
+    .toWellFormed()
 }

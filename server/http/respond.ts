@@ -4,7 +4,10 @@ import { errorBody, type ErrandError } from '../kernel/errors.ts'
 /** Names and values in turn, the form that Node writes without copying; every answer carries those of its request. */
 export type HeaderList = string[]
 
-/** Writes a JSON answer. A body that was not read makes the connection unusable, so it is closed. */
+/**
+ * Writes a JSON answer. Node then reads on and drops what is left of the body, within the request's timeout: closing
+ * at once would reset the connection of a client that still sends, which then never sees the answer.
+ */
 export function respondJson(
   response: ServerResponse,
   { status, json, headers }: { status: number; json: string; headers: HeaderList },
@@ -22,7 +25,6 @@ export function respondJson(
     'Content-Length',
     String(bytes),
   ]
-  if (!response.req.complete && hasBody(response.req)) list.push('Connection', 'close')
   response.writeHead(status, list)
   // Plain ASCII is the same in both encodings, and this one is written far faster.
   response.end(json, bytes === json.length ? 'latin1' : 'utf8')

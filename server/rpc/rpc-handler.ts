@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { TRPCError } from '@trpc/server'
+import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc'
 import { nodeHTTPRequestHandler } from '@trpc/server/adapters/node-http'
 import type { Authenticator } from '../auth/authenticate.ts'
 import { rateHeaders } from '../billing/rate-headers.ts'
@@ -12,16 +13,13 @@ import { errandErrorOf } from './trpc.ts'
 type RpcHandlerParts = {
   services: Services
   authenticate: Authenticator
-  /** Reads the whole body, checked like a body over REST; throws an ErrandError. */
+  /** Reads the whole body as text; throws an ErrandError. What it says is checked where an input leaves its envelope. */
   readBody: (request: IncomingMessage) => Promise<string>
   readIdempotencyKey: (request: IncomingMessage) => string | null
   onFault: (error: ErrandError, request: IncomingMessage) => void
 }
 
 const batchMax = 20
-
-/** What the path of an input's field starts with in the body of a call or of a batch. */
-export const rpcEnvelope = /^(?:\d+\.)?json\.?/
 
 type RpcRequest = {
   request: IncomingMessage
@@ -48,6 +46,13 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
     } catch (thrown) {
       // Thrown again where tRPC makes its context, so that the error has the shape that a client of it reads.
       context = toErrandError(thrown)
+    }
+    if (request.method !== 'GET' && request.method !== 'POST') {
+      context = new ErrandError('METHOD_NOT_ALLOWED', 'Use another method for this operation.', { allow: 'GET, POST' })
+    }
+    // tRPC looks at the rest of the request first, answers a stream with 200 and fails on methods such as TRACE.
+    if (context instanceof ErrandError && [401, 405].includes(context.status)) {
+      return refuse(response, context, rate)
     }
     // Neither the target nor the Host header, as the client sent them, may reach a parser that throws.
     request.url = query === '' ? path : `${path}?${query}`
@@ -83,6 +88,22 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
       },
     })
   }
+}
+
+function refuse(response: ServerResponse, error: ErrandError, rate: RateState | undefined): void {
+  const { allow, code: errorCode, message, status: httpStatus } = error
+  const code = httpStatus === 401 ? 'UNAUTHORIZED' : 'METHOD_NOT_SUPPORTED'
+  const data = { code, httpStatus, errorCode }
+  response.writeHead(httpStatus, {
+    'Content-Type': 'application/json',
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    ...(httpStatus === 401 && { 'WWW-Authenticate': 'Bearer' }),
+    ...(allow !== undefined && { Allow: allow }),
+    ...(rate && pairs(rateHeaders(rate))),
+  })
+  const json = { code: TRPC_ERROR_CODES_BY_KEY[code], message, data }
+  response.end(JSON.stringify({ error: { json } }))
 }
 
 function pairs(list: readonly string[]): Record<string, string> {

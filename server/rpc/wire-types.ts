@@ -14,6 +14,14 @@ export const isoTimestamp = z
 
 // Of requests.
 
+/** Any JSON object. A record schema would visit each of perhaps a million keys, to say of each that it may be anything. */
+export const jsonObject = z
+  .custom<Record<string, unknown>>(
+    (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+    'Must be an object',
+  )
+  .meta({ override: { type: 'object', additionalProperties: {} } })
+
 export const resourceId = z.string().min(1).max(200)
 
 export const pageInput = {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isoTimestamp, pageInput, pageOutput, resourceId, usd } from '../rpc/wire-types.ts'
+import { isoTimestamp, jsonObject, pageInput, pageOutput, resourceId, usd } from '../rpc/wire-types.ts'
 import { taskStatuses } from '../store/records.ts'
 
 // The shapes of the task operations on the wire, over REST and typed RPC alike.
@@ -8,7 +8,7 @@ export const TaskStatus = z.enum(taskStatuses)
 
 export const CreateTaskInput = z.object({
   endpointId: resourceId.describe('Agent endpoint to execute, `<agentId>.<name>`'),
-  params: z.record(z.string(), z.unknown()).describe('Parameters that the endpoint requires'),
+  params: jsonObject.describe('Parameters that the endpoint requires'),
   connectorIds: z.array(resourceId).max(20).optional().describe('Connected services made available to the agent'),
 })
 
@@ -29,7 +29,7 @@ export const GetTaskInput = z.object({
     .describe('Seconds to hold the answer until the task has ended; 0 by default'),
 })
 
-const payload = z.union([z.record(z.string(), z.unknown()), z.string()])
+const payload = z.union([jsonObject, z.string()])
 const payloadUri = z.string().optional().describe('Signed URL of the whole, present only when the field is a preview')
 
 export const Task = z

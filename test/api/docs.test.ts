@@ -170,7 +170,7 @@ test('every response has an X-Request-Id of its own, whatever it is and whoever 
     'this is no HTTP\r\n\r\n',
     `GET / HTTP/1.1\r\nHost: x\r\nX: ${'y'.repeat(100_000)}\r\n\r\n`,
     'POST /api/tasks HTTP/1.1\r\nHost: x\r\nExpect: magic\r\nConnection: close\r\n\r\n',
-    'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+    'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n',
   ]
   for (const request of raw) {
     expect(await rawRequest(service, request)).toMatch(/\r\nX-Request-Id: req_[0-9a-z]{26}\r\n/i)

@@ -18,9 +18,7 @@ function admitMany(dataDir: string, userId: string): Promise<string[]> {
   return besideServer(dataDir, async (store) => {
     const request = { text: JSON.stringify({ text }), payloadId: null }
     const task = { userId, agentId: 'test', endpointId: 'test.free', cost: 0, request }
-    await Promise.all(
-      ids.map((taskId) => store.admitTask({ ...task, taskId, connectorIds: null, idempotency: null })),
-    )
+    await Promise.all(ids.map((taskId) => store.admitTask({ ...task, taskId, connectorIds: null, idempotency: null })))
     return ids
   })
 }

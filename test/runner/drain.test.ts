@@ -93,8 +93,10 @@ test('a task that is being taken up when the stop begins has its time to finish'
   const claimTask = store.claimTask
   const stopping = Promise.withResolvers<{ stopped: Promise<void> }>()
   store.claimTask = (taskId) => {
-    stopping.resolve({ stopped: service.stop() })
-    return claimTask(taskId)
+    const claimed = claimTask(taskId)
+    // In the same turn of the event loop: before the claim is committed.
+    queueMicrotask(() => stopping.resolve({ stopped: service.stop() }))
+    return claimed
   }
   const { body: created } = await service.createTask(key, 'rogue.hold', files)
   const { stopped } = await stopping.promise
@@ -124,7 +126,9 @@ test('an agent that runs inline and never ends does not hold up a stop, whenever
     return claimed
   }
   const { body: created } = await service.createTask(key, 'rogue.stubborn')
-  await (await stopping.promise).stopped
+  await (
+    await stopping.promise
+  ).stopped
   const restarted = await startService(options)
   expect((await restarted.get(`/api/tasks/${created.taskId}`, key)).body).toMatchObject({
     status: 'failed',

@@ -79,7 +79,9 @@ const returned: Record<string, () => unknown> = {
   function: () => () => 'never called',
   symbol: () => Symbol('a symbol'),
   circular: () => circular(),
-  deep: () => deep(),
+  deep: () => deep(100_000),
+  // An agent thread can still write this one; the thread that serves has less of a stack.
+  fairlyDeep: () => deep(6000),
   throwingToJson: () => ({ toJSON: () => throwNow() }),
   toJsonOfNothing: () => ({ toJSON: () => undefined }),
   toJsonOfNumber: () => ({ toJSON: () => 5 }),
@@ -90,8 +92,8 @@ const returned: Record<string, () => unknown> = {
 
 export const returnedNames = Object.keys(returned)
 
-function deep(): object {
-  let value = {}
-  for (let depth = 0; depth < 100_000; depth++) value = { value }
+function deep(levels: number): object {
+  let value: object = []
+  for (let level = 0; level < levels; level++) value = [value]
   return value
 }

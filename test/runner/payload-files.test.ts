@@ -26,6 +26,13 @@ function age(file: string, ms: number): void {
 
 test('a refused request and a repeated one leave no file behind', async () => {
   const service = await startService({ limits: { executionsPerMinute: 3 } })
+  const { payloads } = service.app.services
+  const write = payloads.write.bind(payloads)
+  let writes = 0
+  payloads.write = (json) => {
+    writes++
+    return write(json)
+  }
   const poor = await service.createPerson({ balanceUsd: '0.0000' })
   expect((await service.createTask(poor.key, 'test.echo', large)).status).toBe(403)
   const { key } = await service.createPerson()
@@ -43,6 +50,8 @@ test('a refused request and a repeated one leave no file behind', async () => {
   await service.createTask(key, 'test.free', large)
   expect((await service.createTask(key, 'test.free', large)).status).toBe(429)
   expect(payloadFiles(service)).toHaveLength(3)
+  // Not even for a moment: a user without balance could fill the disk.
+  expect(writes).toBe(3)
   await service.stop()
 })
 
@@ -71,7 +80,9 @@ test('the collection of orphans removes old files that nothing names, and spares
   for (const file of payloadFiles(service)) age(file, 2 * hourMs)
   const young = await payloads.write('{"young":true}')
   await payloads.release(young)
-  const partial = payloadFiles(service).find((file) => file.includes(orphan))!.replace(/json$/, 'partial')
+  const partial = payloadFiles(service)
+    .find((file) => file.includes(orphan))!
+    .replace(/json$/, 'partial')
   writeFileSync(partial, '{"torn')
   age(partial, 2 * hourMs)
 

@@ -38,10 +38,30 @@ export default defineConfig({
       name: 'Rogue agent',
       endpoints: {
         echo: defineEndpoint({ description: 'Behaves.', priceUsd, params: anything, run: ({ params }) => params }),
-        thread: defineEndpoint({ description: 'Names its thread.', priceUsd, params: anything, run: () => ({ threadId }) }),
-        throw: defineEndpoint({ description: 'Throws.', priceUsd, params: what, run: ({ params }) => throwValue(params.what) }),
-        return: defineEndpoint({ description: 'Returns.', priceUsd, params: what, run: ({ params }) => returnValue(params.what) }),
-        hold: defineEndpoint({ description: 'Waits for its file.', priceUsd, params: files, run: ({ params }) => untilReleased(params) }),
+        thread: defineEndpoint({
+          description: 'Names its thread.',
+          priceUsd,
+          params: anything,
+          run: () => ({ threadId }),
+        }),
+        throw: defineEndpoint({
+          description: 'Throws.',
+          priceUsd,
+          params: what,
+          run: ({ params }) => throwValue(params.what),
+        }),
+        return: defineEndpoint({
+          description: 'Returns.',
+          priceUsd,
+          params: what,
+          run: ({ params }) => returnValue(params.what),
+        }),
+        hold: defineEndpoint({
+          description: 'Waits for its file.',
+          priceUsd,
+          params: files,
+          run: ({ params }) => untilReleased(params),
+        }),
         holdRetried: defineEndpoint({
           description: 'Waits for its file, and may be run again twice.',
           priceUsd,
@@ -107,7 +127,12 @@ export default defineConfig({
           },
         }),
         exit: defineEndpoint({ description: 'Exits.', priceUsd, params: anything, run: () => process.exit(1) }),
-        exitByName: defineEndpoint({ description: 'Exits by the imported function.', priceUsd, params: anything, run: () => exit(1) }),
+        exitByName: defineEndpoint({
+          description: 'Exits by the imported function.',
+          priceUsd,
+          params: anything,
+          run: () => exit(1),
+        }),
         endThread: defineEndpoint({
           description: 'Lets an error end its thread.',
           priceUsd,
@@ -120,7 +145,12 @@ export default defineConfig({
             return new Promise(() => {})
           },
         }),
-        abort: defineEndpoint({ description: 'Aborts the process.', priceUsd, params: anything, run: () => process.abort() }),
+        abort: defineEndpoint({
+          description: 'Aborts the process.',
+          priceUsd,
+          params: anything,
+          run: () => process.abort(),
+        }),
         memory: defineEndpoint({
           description: 'Takes memory without end.',
           priceUsd,

@@ -34,36 +34,39 @@ async function startTraced(dataDir: string, trace: string) {
   }
 }
 
-test.skipIf(!canTrace)('every 200 of POST /api/tasks is written after a sync of the log that holds the task', async () => {
-  const dataDir = newDataDir()
-  const trace = join(dataDir, 'trace')
-  const { key } = await openAccount(dataDir)
-  const server = await startTraced(dataDir, trace)
-  const client = new ProcessClient(server.url, key)
-  // One run takes the only slot, so that nothing but the requests below is written.
-  const files = signalFiles(dataDir)
-  await client.createTask('rogue.hold', files)
-  await untilBegun(files)
-  for (let n = 0; n < created; n++) {
-    const params = n % 2 === 0 ? { n } : { n, text: 'x'.repeat(20_000) }
-    expect((await client.createTask('rogue.echo', params)).status).toBe(200)
-  }
-  writeFileSync(files.release, '')
-  await server.stop()
-
-  let synced = false
-  let isOpen = false
-  const answers: boolean[] = []
-  for (const line of readFileSync(trace, 'utf8').split('\n')) {
-    if (/^read\(.*"POST \/api\/tasks /.test(line)) {
-      isOpen = true
-      synced = false
-    } else if (/^(?:fsync|fdatasync)\(\d+<[^>]*\/errand\.db-wal>\)\s+= 0/.test(line)) synced = true
-    else if (isOpen && /^writev?\(.*HTTP\/1\.1 200 /.test(line)) {
-      answers.push(synced)
-      isOpen = false
+test.skipIf(!canTrace)(
+  'every 200 of POST /api/tasks is written after a sync of the log that holds the task',
+  async () => {
+    const dataDir = newDataDir()
+    const trace = join(dataDir, 'trace')
+    const { key } = await openAccount(dataDir)
+    const server = await startTraced(dataDir, trace)
+    const client = new ProcessClient(server.url, key)
+    // One run takes the only slot, so that nothing but the requests below is written.
+    const files = signalFiles(dataDir)
+    await client.createTask('rogue.hold', files)
+    await untilBegun(files)
+    for (let n = 0; n < created; n++) {
+      const params = n % 2 === 0 ? { n } : { n, text: 'x'.repeat(20_000) }
+      expect((await client.createTask('rogue.echo', params)).status).toBe(200)
     }
-  }
-  expect(answers).toEqual(Array.from({ length: created + 1 }, () => true))
-  rmSync(dataDir, { recursive: true })
-})
+    writeFileSync(files.release, '')
+    await server.stop()
+
+    let synced = false
+    let isOpen = false
+    const answers: boolean[] = []
+    for (const line of readFileSync(trace, 'utf8').split('\n')) {
+      if (/^read\(.*"POST \/api\/tasks /.test(line)) {
+        isOpen = true
+        synced = false
+      } else if (/^(?:fsync|fdatasync)\(\d+<[^>]*\/errand\.db-wal>\)\s+= 0/.test(line)) synced = true
+      else if (isOpen && /^writev?\(.*HTTP\/1\.1 200 /.test(line)) {
+        answers.push(synced)
+        isOpen = false
+      }
+    }
+    expect(answers).toEqual(Array.from({ length: created + 1 }, () => true))
+    rmSync(dataDir, { recursive: true })
+  },
+)

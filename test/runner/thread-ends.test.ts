@@ -57,7 +57,11 @@ test('a flood of the log, of standard output or of rejections from a run leaves 
   }
   expect(await client.runTask('rogue.echo', { still: 'here' })).toMatchObject({ status: 'completed' })
   expect(await server.end('SIGTERM')).toBe(0)
-  const linesOf = (text: string) => server.log().split('\n').filter((line) => line.includes(text)).length
+  const linesOf = (text: string) =>
+    server
+      .log()
+      .split('\n')
+      .filter((line) => line.includes(text)).length
   expect(linesOf('a flood of the log')).toBeGreaterThan(0)
   expect(linesOf('a flood of the log')).toBeLessThanOrEqual(1000)
   expect(linesOf('a flood of rejections')).toBeLessThanOrEqual(1000)

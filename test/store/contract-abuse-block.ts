@@ -140,6 +140,23 @@ export function describeAbuseBlock(contractTest: ContractTest): void {
   )
 
   contractTest(
+    'lifting a block also forgets the failures that came during it',
+    async (world) => {
+      const userId = await world.createUser()
+      const accepted: TaskRecord[] = []
+      for (let index = 0; index < 5; index++) accepted.push(await world.processing(userId))
+      await failTimes(world, userId, 10)
+      for (const { id: taskId } of accepted) {
+        await world.store.failTask({ taskId, attempt: 1, error: agentError, countsAsAbuse: true })
+      }
+      expect(await world.store.unblock(userId)).toBe(true)
+      await failTimes(world, userId, 9)
+      expect(await blockedUntil(world, userId)).toBeNull()
+    },
+    { limits },
+  )
+
+  contractTest(
     'tasks accepted before a block run on, and their failures count toward the next',
     async (world) => {
       const userId = await world.createUser()

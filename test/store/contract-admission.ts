@@ -125,6 +125,8 @@ export function describeAdmission(contractTest: ContractTest): void {
     await expect(world.admit(userId, { cost: -1 })).rejects.toThrow()
     await expect(world.admit('user_nobody')).rejects.toThrow()
     expect(await world.everything(userId)).toEqual(before)
+    await world.pending(userId)
+    expect(await world.everything(userId)).toMatchObject({ list: { total: 1 }, transactions: { total: 2 } })
     expect(await world.store.listTasks({ userId: 'user_nobody', limit: 10, offset: 0 })).toEqual({
       tasks: [],
       total: 0,

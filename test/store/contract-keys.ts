@@ -154,6 +154,30 @@ export function describeKeys(contractTest: ContractTest): void {
     expect(await world.store.listKeys({ userId, limit: 2, offset: 3 })).toEqual({ keys: keys.slice(3), total: 5 })
   })
 
+  contractTest('keys of one millisecond are listed in reverse order of their creation', async (world) => {
+    const userId = await world.createUser()
+    const ids: string[] = []
+    for (let index = 0; index < 8; index++) ids.unshift((await createKey(world, userId)).key.id)
+    const { keys } = await world.store.listKeys({ userId, limit: 10, offset: 0 })
+    expect(keys.map(({ id }) => id)).toEqual(ids)
+  })
+
+  contractTest('a key is live until it is revoked or expires', async (world) => {
+    const userId = await world.createUser()
+    await createKey(world, await world.createUser())
+    const { key: revoked } = await createKey(world, userId)
+    await world.store.createKey(draftKey(userId, { expiresAt: world.clock.now() + 1000 }))
+    await createKey(world, userId)
+    expect(await world.store.countLiveKeys(userId)).toBe(3)
+    await world.store.revokeKey({ userId, keyId: revoked.id })
+    expect(await world.store.countLiveKeys(userId)).toBe(2)
+    world.clock.advance(999)
+    expect(await world.store.countLiveKeys(userId)).toBe(2)
+    world.clock.advance(1)
+    expect(await world.store.countLiveKeys(userId)).toBe(1)
+    expect(await world.store.countLiveKeys('user_unknown')).toBe(0)
+  })
+
   contractTest('the last use of keys is recorded, and those of unknown keys are passed over', async (world) => {
     const userId = await world.createUser()
     const [first, second] = [await createKey(world, userId), await createKey(world, userId)]

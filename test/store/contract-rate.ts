@@ -66,14 +66,15 @@ export function describeRate(contractTest: ContractTest): void {
         world.admit(userId, { taskId }),
         world.admit(other),
         world.admit(userId),
-        world.admit(userId, { taskId }),
+        world.admit(userId, { cost: -1 }),
+        world.admit(other),
       ])
-      expect(results.map(({ status }) => status === 'fulfilled')).toEqual([true, false, true, true, false])
+      expect(results.map(({ status }) => status === 'fulfilled')).toEqual([true, false, true, true, false, true])
       expect(await world.store.readRate(userId)).toMatchObject({ used: 3 })
-      expect(await world.store.readRate(other)).toMatchObject({ used: 1 })
+      expect(await world.store.readRate(other)).toMatchObject({ used: 2 })
       await world.reopen()
       expect(await world.store.readRate(userId)).toMatchObject({ used: 3 })
-      expect(await world.store.readRate(other)).toMatchObject({ used: 1 })
+      expect(await world.store.readRate(other)).toMatchObject({ used: 2 })
     },
     { limits },
   )

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { GroupCommit } from '../../server/store/sqlite/group-commit.ts'
-import { newDataDir } from '../support/test-service.ts'
 import { createNotes, type Notes } from './notes-database.ts'
+import { newFolder } from './sqlite-engine.ts'
 
 // A sync that fails needs a broken disk. Here the statement that would meet it throws in its place; all else is real.
 
@@ -19,7 +19,7 @@ let fatal: unknown[]
 const syncFailed = () => new Database.SqliteError('disk I/O error', 'SQLITE_IOERR_FSYNC')
 
 beforeEach(() => {
-  dataDir = newDataDir()
+  dataDir = newFolder()
   notes = createNotes(join(dataDir, 'notes.db'))
   other = new Database(notes.db.name, { timeout: 0 })
   faults = new Map()

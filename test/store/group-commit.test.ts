@@ -4,8 +4,8 @@ import Database from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { ErrandError } from '../../server/kernel/errors.ts'
 import { GroupCommit, type GroupCommitOptions } from '../../server/store/sqlite/group-commit.ts'
-import { newDataDir } from '../support/test-service.ts'
 import { createNotes, type Notes } from './notes-database.ts'
+import { newFolder } from './sqlite-engine.ts'
 
 let dataDir: string
 let notes: Notes
@@ -15,7 +15,7 @@ let other: Database.Database
 const fatal: unknown[] = []
 
 beforeEach(() => {
-  dataDir = newDataDir()
+  dataDir = newFolder()
   notes = createNotes(join(dataDir, 'notes.db'))
   other = new Database(notes.db.name, { timeout: 0 })
   commit = groupCommit()

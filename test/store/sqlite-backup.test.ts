@@ -6,8 +6,7 @@ import { databaseFile } from '../../server/store/sqlite/database.ts'
 import { openSqliteStore, openSqliteStoreBeside } from '../../server/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../server/store/store.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { newDataDir } from '../support/test-service.ts'
-import { throwCause } from './sqlite-engine.ts'
+import { newFolder, throwCause } from './sqlite-engine.ts'
 import { noLimits } from './store-world.ts'
 
 let dataDir: string
@@ -16,7 +15,7 @@ let server: Store
 let userId: string
 
 beforeEach(async () => {
-  dataDir = newDataDir()
+  dataDir = newFolder()
   const clock = new FakeClock()
   options = { dataDir, clock: () => clock, limits: noLimits, onFatal: throwCause }
   server = openSqliteStore(options)
@@ -72,7 +71,7 @@ async function writeUntil(stop: Promise<unknown>): Promise<'stopped' | 'tired'> 
 
 /** The file opens as a store of its own, whose ledger adds up. */
 async function expectWhole(file: string): Promise<void> {
-  const copyDir = newDataDir()
+  const copyDir = newFolder()
   const backup = new Database(file, { readonly: true })
   expect(backup.pragma('integrity_check', { simple: true })).toBe('ok')
   writeFileSync(databaseFile(copyDir), backup.serialize())

@@ -1,15 +1,20 @@
-import { rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { databaseFile } from '../../server/store/sqlite/database.ts'
 import { openSqliteStore } from '../../server/store/sqlite/sqlite-store.ts'
 import { verifyLedger } from '../../server/store/sqlite/verify-ledger.ts'
-import { newDataDir } from '../support/test-service.ts'
 import type { OpenedStore, OpenOptions, StoreEngine, Tampering } from './store-world.ts'
+
+export function newFolder(): string {
+  return mkdtempSync(join(tmpdir(), 'errand-store-'))
+}
 
 /** SQLite on a real file in a folder of its own. */
 export const sqliteEngine: StoreEngine = {
   name: 'SQLite',
-  open: async (options) => openIn(newDataDir(), options),
+  open: async (options) => openIn(newFolder(), options),
 }
 
 export function openIn(dataDir: string, options: OpenOptions): OpenedStore {

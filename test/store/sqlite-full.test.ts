@@ -2,9 +2,8 @@ import type Database from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { must } from '../../server/kernel/assert.ts'
 import { databaseFile } from '../../server/store/sqlite/database.ts'
-import { newDataDir } from '../support/test-service.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { openIn } from './sqlite-engine.ts'
+import { newFolder, openIn } from './sqlite-engine.ts'
 import { agentError, noLimits, StoreWorld } from './store-world.ts'
 import { watchStatements } from './watch-statements.ts'
 
@@ -15,7 +14,7 @@ const large = { text: JSON.stringify('x'.repeat(200_000)), payloadId: null }
 
 beforeEach(async () => {
   const clock = new FakeClock()
-  const dataDir = newDataDir()
+  const dataDir = newFolder()
   const options = { clock: () => clock, limits: { ...noLimits, executionsPerMinute: 10 } }
   // A limit of pages is a connection's own, so the store's is caught while it prepares its statements.
   let connection: Database.Database | undefined

@@ -4,9 +4,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { databaseFile, StoreOpenError } from '../../server/store/sqlite/database.ts'
 import { openSqliteStore, openSqliteStoreBeside } from '../../server/store/sqlite/sqlite-store.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { newDataDir } from '../support/test-service.ts'
 import type { OpenThreadData } from './open-thread.ts'
-import { throwCause, withRaw } from './sqlite-engine.ts'
+import { newFolder, throwCause, withRaw } from './sqlite-engine.ts'
 import { noLimits } from './store-world.ts'
 
 let dataDir: string
@@ -14,7 +13,7 @@ let options: Parameters<typeof openSqliteStore>[0]
 const ann = { email: 'ann@example.com', passwordHash: null, isAdmin: false }
 
 beforeEach(() => {
-  dataDir = newDataDir()
+  dataDir = newFolder()
   const clock = new FakeClock()
   options = { dataDir, clock: () => clock, limits: noLimits, onFatal: throwCause }
 })

@@ -1,9 +1,8 @@
 import type Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { verifyLedger } from '../../server/store/sqlite/verify-ledger.ts'
-import { newDataDir } from '../support/test-service.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { openIn, withRaw } from './sqlite-engine.ts'
+import { newFolder, openIn, withRaw } from './sqlite-engine.ts'
 import { noLimits } from './store-world.ts'
 import { watchStatements } from './watch-statements.ts'
 
@@ -11,7 +10,7 @@ type Planned = { sql: string; plan: string[] }
 
 /** The plans of the statements that the store itself prepares, noted down as it prepares them. */
 async function planStore(): Promise<Planned[]> {
-  const dataDir = newDataDir()
+  const dataDir = newFolder()
   const clock = new FakeClock()
   const options = { clock: () => clock, limits: { ...noLimits, executionsPerMinute: 10 } }
   // A first opening creates the schema; what the second prepares is what a running server uses.
@@ -71,7 +70,7 @@ test('what is queued and what is at work is read from the index of open tasks', 
 })
 
 test("the ledger's check joins by indexes, so that its time grows with the rows and not with their square", async () => {
-  const dataDir = newDataDir()
+  const dataDir = newFolder()
   const clock = new FakeClock()
   const opened = openIn(dataDir, { clock: () => clock, limits: noLimits })
   const plans = withRaw(dataDir, (raw) => {

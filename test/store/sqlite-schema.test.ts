@@ -2,8 +2,7 @@ import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { beforeEach, afterEach, expect, test } from 'vitest'
 import { databaseFile, openConnection } from '../../server/store/sqlite/database.ts'
-import { newDataDir } from '../support/test-service.ts'
-import { openIn } from './sqlite-engine.ts'
+import { newFolder, openIn } from './sqlite-engine.ts'
 import { noLimits, StoreWorld } from './store-world.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
@@ -15,7 +14,7 @@ let userId: string
 
 beforeEach(async () => {
   const clock = new FakeClock()
-  const dataDir = newDataDir()
+  const dataDir = newFolder()
   world = new StoreWorld({
     clock,
     opened: openIn(dataDir, { clock: () => clock, limits: noLimits }),

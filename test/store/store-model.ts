@@ -68,13 +68,13 @@ export class StoreModel {
   }
 
   complete(task: ModelTask, attempt: number, now: number): boolean {
-    if (!this.#isAtWork(task, attempt)) return false
+    if (!this.isAtWork(task, attempt)) return false
     Object.assign(task, { status: 'completed', completedAt: now })
     return true
   }
 
   fail(task: ModelTask, { attempt, counts, now }: { attempt: number; counts: boolean; now: number }): boolean {
-    if (!this.#isAtWork(task, attempt)) return false
+    if (!this.isAtWork(task, attempt)) return false
     Object.assign(task, { status: 'failed', completedAt: now })
     const user = this.users.get(task.userId)!
     this.#post(user, { type: 'task_refund', amount: task.cost, taskId: task.id })
@@ -83,7 +83,7 @@ export class StoreModel {
   }
 
   interrupt(task: ModelTask, { attempt, retries, now }: { attempt: number; retries: number; now: number }): string {
-    if (!this.#isAtWork(task, attempt)) return 'stale'
+    if (!this.isAtWork(task, attempt)) return 'stale'
     if (attempt > retries) return this.fail(task, { attempt, counts: false, now }) ? 'failed' : 'stale'
     task.isQueued = true
     return 'requeued'
@@ -103,6 +103,10 @@ export class StoreModel {
     return wasBlocked
   }
 
+  isAtWork(task: ModelTask, attempt: number): boolean {
+    return task.status === 'processing' && !task.isQueued && task.attempt === attempt
+  }
+
   listTasks(filter: { userId: string; status?: TaskStatus; agentId?: string }): TaskListItem[] {
     return this.tasks
       .filter((task) => Object.entries(filter).every(([name, value]) => task[name as keyof ModelTask] === value))
@@ -115,10 +119,6 @@ export class StoreModel {
         completedAt,
       }))
       .toReversed()
-  }
-
-  #isAtWork(task: ModelTask, attempt: number): boolean {
-    return task.status === 'processing' && !task.isQueued && task.attempt === attempt
   }
 
   #post(user: ModelUser, row: { type: TransactionType; amount: number; taskId: string | null }): void {

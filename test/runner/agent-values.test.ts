@@ -70,6 +70,7 @@ test('whatever an agent returns is an object or a string in the response, or fai
   const ends: Record<string, unknown> = {}
   for (const what of returnedNames) {
     const task = await service.runTask(key, 'rogue.return', { what })
+    expect(task.id, `${what} can be read`).toBeDefined()
     ends[what] = task.error?.code ?? task.response
     expect(await moneyOf(service, key, task.id), what).toEqual(task.error ? refundedOnce : chargedOnce)
     if (!task.error) continue
@@ -99,6 +100,7 @@ test('whatever an agent returns is an object or a string in the response, or fai
     symbol: 'AGENT_OUTPUT_INVALID',
     circular: 'AGENT_OUTPUT_INVALID',
     deep: 'AGENT_OUTPUT_INVALID',
+    fairlyDeep: 'AGENT_OUTPUT_INVALID',
     throwingToJson: 'AGENT_OUTPUT_INVALID',
     toJsonOfNothing: 'AGENT_OUTPUT_INVALID',
     toJsonOfNumber: { result: 5 },

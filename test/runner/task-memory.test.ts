@@ -1,0 +1,42 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect, test } from 'vitest'
+import { newId } from '../../server/kernel/ids.ts'
+import { startService, type TestService } from '../support/test-service.ts'
+import { unlimited } from './task-checks.ts'
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
+
+const batch = 500
+
+/** Admits that many tasks, a batch at a time, and waits until they have run. */
+async function runMany({ app }: TestService, userId: string, count: number): Promise<void> {
+  const { runner, store } = app.services
+  const request = { text: '{}', payloadId: null }
+  const task = { userId, agentId: 'test', endpointId: 'test.free', cost: 0, request, connectorIds: null }
+  for (let done = 0; done < count; done += batch) {
+    const ids = Array.from({ length: batch }, () => newId('task', Date.now()))
+    await Promise.all(ids.map((taskId) => store.admitTask({ ...task, taskId, idempotency: null })))
+    for (const taskId of ids) runner.taskAdmitted(taskId)
+    await expect.poll(() => runner.waitingCount + runner.runningCount, { timeout: 20_000, interval: 2 }).toBe(0)
+  }
+}
+
+function heapBytes(): number {
+  collectGarbage()
+  collectGarbage()
+  return process.memoryUsage().heapUsed
+}
+
+test('a task that has ended leaves nothing in memory', async () => {
+  const service = await startService({ limits: unlimited })
+  const { userId } = await service.createPerson()
+  await runMany(service, userId, 2000)
+  const before = heapBytes()
+  const count = 8000
+  await runMany(service, userId, count)
+  // One kept promise of a task is about 300 bytes.
+  expect((heapBytes() - before) / count).toBeLessThan(100)
+  await service.stop()
+}, 60_000)
