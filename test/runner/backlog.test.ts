@@ -6,7 +6,7 @@ import { newId } from '../../server/kernel/ids.ts'
 import type { Store } from '../../server/store/store.ts'
 import { newDataDir, startService } from '../support/test-service.ts'
 import { besideServer, openAccount } from './process-client.ts'
-import { unlimited } from './task-checks.ts'
+import { soon, unlimited } from './task-checks.ts'
 
 function numbered(run: (n: number) => unknown) {
   const params = z.object({ n: z.number() })
@@ -95,12 +95,12 @@ test('while the store refuses to hand out tasks, a backlog is tried again at a p
   }
   for (const taskId of await admitMany(store, userId, 500)) runner.taskAdmitted(taskId)
   setTimeout(() => (isWell = true), 2500)
-  await expect.poll(() => isWell, { timeout: 10_000 }).toBe(true)
+  await expect.poll(() => isWell, soon).toBe(true)
   expect(refused).toBeGreaterThan(0)
   // About one round of what memory holds per second; without a pause there are tens of thousands.
   expect(refused).toBeLessThan(1000)
   expect(runner.waitingCount).toBeLessThanOrEqual(taskConcurrency * 8 * 3)
-  await expect.poll(() => countOpen(store, userId), { timeout: 20_000 }).toBe(0)
+  await expect.poll(() => countOpen(store, userId), soon).toBe(0)
   expect(ran).toHaveLength(500)
   await service.stop()
   rmSync(dataDir, { recursive: true })

@@ -4,6 +4,7 @@ import type { TaskRecord } from '../../server/store/records.ts'
 import { runErrand, startProcess, type ServerProcess } from '../support/test-process.ts'
 import { newDataDir } from '../support/test-service.ts'
 import { besideServer, openAccount, ProcessClient } from './process-client.ts'
+import { soon } from './task-checks.ts'
 
 const env = { ERRAND_EXECUTIONS_PER_MINUTE: '0', ERRAND_ABUSE_FAILURES: '0', ERRAND_TASK_CONCURRENCY: '16' }
 const rounds = 5
@@ -99,10 +100,10 @@ test('after kill -9 what was processing is interrupted, what may be retried runs
   const create = async (endpointId: string, params: object) =>
     (await client.createTask(endpointId, params)).body.taskId as string
   const once = await create('test.wait', { ms: 4000 })
-  const retried = await create('test.retried', { ms: 1000 })
+  const retried = await create('test.retried', { ms: 2000 })
   const pending = await create('test.echo', { n: 1 })
   const statusOf = async (taskId: string) => (await client.get(`/api/tasks/${taskId}`)).body.status
-  await expect.poll(() => Promise.all([once, retried].map(statusOf))).toEqual(['processing', 'processing'])
+  await expect.poll(() => Promise.all([once, retried].map(statusOf)), soon).toEqual(['processing', 'processing'])
   expect(await statusOf(pending)).toBe('pending')
   expect(await server.end('SIGKILL')).toBe(null)
 
@@ -113,7 +114,7 @@ test('after kill -9 what was processing is interrupted, what may be retried runs
     status: 'failed',
     error: { code: 'AGENT_INTERRUPTED', message: expect.any(String), details: '' },
   })
-  expect(await read(retried)).toMatchObject({ status: 'completed', response: { waited: 1000 } })
+  expect(await read(retried)).toMatchObject({ status: 'completed', response: { waited: 2000 } })
   expect(await read(pending)).toMatchObject({ status: 'completed', response: { n: 1 } })
   expect((await again.get('/api/account')).body.balanceUsd).toBe('999.9800')
   expect(await restarted.end('SIGTERM')).toBe(0)

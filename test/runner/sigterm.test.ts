@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { startProcess } from '../support/test-process.ts'
 import { newDataDir } from '../support/test-service.ts'
 import { besideServer, openAccount, ProcessClient } from './process-client.ts'
-import { rogueFile, signalFiles, untilBegun } from './task-checks.ts'
+import { rogueFile, signalFiles, soon, untilBegun } from './task-checks.ts'
 
 const env = { ERRAND_EXECUTIONS_PER_MINUTE: '0', ERRAND_TASK_CONCURRENCY: '1' }
 
@@ -18,7 +18,7 @@ test('SIGTERM, also when it comes twice, lets what runs finish and exits 0; what
   const { body: behind } = await client.createTask('rogue.echo', { n: 1 })
 
   const exited = server.end('SIGTERM')
-  await expect.poll(async () => (await client.createTask('rogue.echo')).status).toBe(503)
+  await expect.poll(async () => (await client.createTask('rogue.echo')).status, soon).toBe(503)
   server.child.kill('SIGTERM')
   server.child.kill('SIGTERM')
   const refused = await client.createTask('rogue.echo')

@@ -7,6 +7,9 @@ import type { TestService } from '../support/test-service.ts'
 
 export const rogueFile = fileURLToPath(new URL('./rogue-agents.ts', import.meta.url))
 
+/** For `expect.poll`: what is awaited comes quickly, or on a busy machine a little later. */
+export const soon = { timeout: 20_000, interval: 5 }
+
 /** The limits of accounts are not what these tests are about. */
 export const unlimited = { executionsPerMinute: 0, abuseFailures: 0 } as const
 
@@ -17,7 +20,7 @@ export function signalFiles(dataDir: string): { begun: string; release: string }
 }
 
 export async function untilBegun({ begun }: { begun: string }): Promise<void> {
-  await expect.poll(() => existsSync(begun), { timeout: 20_000, interval: 5 }).toBe(true)
+  await expect.poll(() => existsSync(begun), soon).toBe(true)
 }
 
 /** The types and amounts of a task's transactions, oldest first. */

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { TaskEnds } from '../../server/tasks/task-ends.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import rogueAgents from './rogue-agents.ts'
-import { signalFiles, unlimited, untilBegun } from './task-checks.ts'
+import { signalFiles, soon, unlimited, untilBegun } from './task-checks.ts'
 
 const options = { config: rogueAgents, limits: { ...unlimited, taskConcurrency: 1 } }
 
@@ -43,7 +43,7 @@ test('a wait is answered when the task ends, by success or by failure, and leave
   const answers = Promise.all(
     [held, held, behind].map(({ taskId }) => service.get(`/api/tasks/${taskId}?wait=60`, key)),
   )
-  await expect.poll(waits.open).toBe(3)
+  await expect.poll(waits.open, soon).toBe(3)
   writeFileSync(files.release, '')
   const [first, second, third] = (await answers).map(({ body }) => body)
   expect(first).toMatchObject({ status: 'completed', response: {} })
@@ -90,9 +90,9 @@ test('a client that goes away ends its wait', async () => {
     client.end()
     return client
   })
-  await expect.poll(waits.open).toBe(20)
+  await expect.poll(waits.open, soon).toBe(20)
   for (const client of clients) client.destroy()
-  await expect.poll(waits.open).toBe(0)
+  await expect.poll(waits.open, soon).toBe(0)
   expect(waits.listeners()).toBe(0)
   expect((await service.get(`/api/tasks/${held.taskId}`, key)).body.status).toBe('processing')
   writeFileSync(files.release, '')
@@ -107,7 +107,7 @@ test('a stop answers every wait at once, while the task still runs, and no later
   const { body: held } = await service.createTask(key, 'rogue.hold', files)
   await untilBegun(files)
   const answer = service.get(`/api/tasks/${held.taskId}?wait=60`, key)
-  await expect.poll(waits.open).toBe(1)
+  await expect.poll(waits.open, soon).toBe(1)
   const stopped = service.stop()
   expect((await answer).body.status).toBe('processing')
   expect((await service.get(`/api/tasks/${held.taskId}?wait=60`, key)).body.status).toBe('processing')
