@@ -6,7 +6,7 @@ import { readIdempotencyKey } from '../server/http/idempotency-header.ts'
 import { readJsonBody } from '../server/http/read-body.ts'
 import { hasBody, respondError, respondJson } from '../server/http/respond.ts'
 import type { RoutedRequest } from '../server/http/routed-request.ts'
-import { badField, ErrandError } from '../server/kernel/errors.ts'
+import { badField, ErrandError, isFault } from '../server/kernel/errors.ts'
 import type { Context, Services } from '../server/rpc/context.ts'
 import { rootRouter } from '../server/rpc/root-router.ts'
 import { errandErrorOf } from '../server/rpc/trpc.ts'
@@ -43,7 +43,7 @@ export function createRestAdapter(parts: RestAdapterParts): (routed: RoutedReque
       respondJson(response, { status: 200, json: JSON.stringify(result), headers })
     } catch (thrown) {
       const error = errandErrorOf(thrown)
-      if (error.status >= 500) parts.onFault(error, request)
+      if (isFault(error)) parts.onFault(error, request)
       if (context) headers.push(...(await rateHeadersOf(context).catch(() => [])))
       respondError(response, error, headers)
     }
@@ -58,7 +58,7 @@ async function call(parts: RestAdapterParts, { context, pathInput, route, routed
   if (route.hasBody) {
     if (route.isIdempotent) context.idempotencyKey = readIdempotencyKey(request)
     const isEmpty = route.isBodyOptional && !hasBody(request)
-    const value = isEmpty ? {} : await readJsonBody(request, parts.bodyBytesMax)
+    const value = isEmpty ? {} : await readJsonBody({ request, response, bytesMax: parts.bodyBytesMax })
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       throw badField('', 'The request body must be a JSON object.')
     }

@@ -62,8 +62,8 @@ export async function startApp(options: AppOptions): Promise<App> {
   const { dataDir, limits, log, onFatal } = options
   let clock: Clock = new SystemClock()
   const createClock = options.createClock ?? ((notBefore: number) => new SystemClock(notBefore))
-  const store = openSqliteStore({ dataDir, limits, onFatal, clock: (notBefore) => (clock = createClock(notBefore)) })
   const catalogue = new Catalogue(options.config)
+  const store = openSqliteStore({ dataDir, limits, onFatal, clock: (notBefore) => (clock = createClock(notBefore)) })
   const payloads = new FilePayloadStore(join(dataDir, 'payloads'), clock)
   let listensOn = ''
   const links = new SignedLinks({
@@ -90,30 +90,31 @@ export async function startApp(options: AppOptions): Promise<App> {
   const keyUses = new KeyUses({ store, log })
   const server = createServer({ options, services, keyUses })
   const upkeep = startUpkeep({ store, payloads, log })
+  const close = async () => {
+    upkeep.stop()
+    await closeServer(server)
+    await agents.close()
+    await keyUses.close()
+    await store.close()
+  }
   try {
     await listen(server, options)
+    listensOn = urlOf(server)
+    await runner.start()
   } catch (error) {
-    upkeep.stop()
-    await agents.close()
-    await store.close()
+    await close()
     throw error
   }
-  listensOn = urlOf(server)
-  await runner.start()
   return {
     store,
     services,
     url: listensOn,
     hasten: () => runner.interrupt(),
     stop: async () => {
-      upkeep.stop()
       const drained = runner.drain()
       ends.close()
       await drained
-      await closeServer(server)
-      await agents.close()
-      await keyUses.close()
-      await store.close()
+      await close()
     },
   }
 }
@@ -135,7 +136,7 @@ function createServer({
   const rpc = createRpcHandler({
     services,
     authenticate,
-    readBody: (request) => readBodyText(request, limits.maxBodyBytes),
+    readBody: (request, response) => readBodyText({ request, response, bytesMax: limits.maxBodyBytes }),
     readIdempotencyKey,
     onFault,
   })
@@ -178,6 +179,7 @@ function urlOf(server: Server): string {
 }
 
 async function closeServer(server: Server): Promise<void> {
+  if (!server.listening) return
   const closed = new Promise((resolve) => server.close(resolve))
   server.closeIdleConnections()
   closeUnusedConnections(server)

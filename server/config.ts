@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { ConfigError } from './agents/catalogue.ts'
+import { makeFolder } from './kernel/make-folder.ts'
+import { UsageError } from './kernel/usage-error.ts'
 import type { LimitsConfig } from './agents/define-config.ts'
 
 // The only reader of the environment.
@@ -70,13 +72,14 @@ export function resolveServe(options: ServeOptions, env: NodeJS.ProcessEnv = pro
   const host = options.host ?? env['ERRAND_HOST'] ?? '127.0.0.1'
   const portText = options.port ?? env['ERRAND_PORT'] ?? '3000'
   const port = Number(portText)
-  if (!/^\d{1,5}$/.test(portText) || port > 65_535) throw new ConfigError(`--port: "${portText}" is no port`)
+  if (!/^\d{1,5}$/.test(portText) || port > 65_535)
+    throw new UsageError(`--port or ERRAND_PORT: "${portText}" is no port`)
   const given = options.baseUrl ?? env['ERRAND_BASE_URL']
   if (given === undefined && !loopback.test(host)) {
-    throw new ConfigError('--base-url: is required when the host is not loopback, since links in answers start with it')
+    throw new UsageError('--base-url: is required when the host is not loopback, since links in answers start with it')
   }
   if (given !== undefined && !/^https?:\/\/[^/?#\s]+(?:\/[^?#\s]*)?$/.test(given)) {
-    throw new ConfigError(`--base-url: "${given}" is no http(s) URL`)
+    throw new UsageError(`--base-url or ERRAND_BASE_URL: "${given}" is no http(s) URL`)
   }
   return {
     dataDir: resolveDataDir(options.data, env),
@@ -113,7 +116,7 @@ export function resolveSecret(dataDir: string, env: NodeJS.ProcessEnv = process.
     return given
   }
   const file = join(dataDir, 'secret')
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  makeFolder(dataDir)
   try {
     writeFileSync(file, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600, flush: true })
   } catch (error) {

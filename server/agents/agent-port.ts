@@ -5,6 +5,8 @@ export type AgentLogLine = { taskId: string; message: string; fields?: Record<st
 
 /** Where agents run: in threads of their own, or for embedding in the caller's thread. */
 export type AgentHost = {
+  /** Whether a run that is started now would be taken up at once. */
+  readonly isReady: boolean
   /** Resolves when a run that is started now would be taken up at once. */
   ready(): Promise<void>
   /**

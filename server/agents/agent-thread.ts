@@ -51,9 +51,13 @@ function createLog(taskId: string) {
 }
 
 function startRun(catalogue: Catalogue, { run, request }: Extract<ToThread, { type: 'run' }>): void {
+  Atomics.store(beats, pulseAt.started, run)
+  if (run >= Atomics.load(beats, pulseAt.takenFrom) && run <= Atomics.load(beats, pulseAt.takenTo)) {
+    send({ type: 'ended', run, outcome: 'not-begun' })
+    return
+  }
   const controller = new AbortController()
   running.set(run, controller)
-  Atomics.store(beats, pulseAt.started, run)
   const log = createLog(request.taskId)
   void executeTask({ catalogue, request, signal: controller.signal, log, resultBytesMax }).then((outcome) => {
     running.delete(run)

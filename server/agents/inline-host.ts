@@ -11,8 +11,10 @@ type InlineHostOptions = { catalogue: Catalogue; resultBytesMax: number; onLog: 
  */
 export function createInlineHost({ catalogue, resultBytesMax, onLog }: InlineHostOptions): AgentHost {
   return {
+    isReady: true,
     ready: async () => {},
     runTask: (request, signal) => {
+      if (signal.aborted) return Promise.resolve(signal.reason as RunOutcome)
       const { taskId } = request
       const log = (message: string, fields?: Record<string, unknown>) =>
         onLog({ taskId, message, ...(fields && { fields }) })

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { registerHooks } from 'node:module'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { ConfigError } from './catalogue.ts'
@@ -6,6 +8,10 @@ import type { ErrandConfig } from './define-config.ts'
 /** Imports errand.config.ts (or .js, .mjs) and returns its default export; throws ConfigError when it has none. */
 export async function loadConfigFile(file: string): Promise<ErrandConfig> {
   const path = resolve(file)
+  if (!existsSync(path)) {
+    throw new ConfigError(`There is no ${path}; \`errand init\` writes a starter, --config names another file.`)
+  }
+  lendPackages()
   let module: { default?: unknown }
   try {
     module = (await import(pathToFileURL(path).href)) as { default?: unknown }
@@ -18,4 +24,23 @@ export async function loadConfigFile(file: string): Promise<ErrandConfig> {
     throw new ConfigError(`${path} has no default export with the configuration.`)
   }
   return module.default as ErrandConfig
+}
+
+/** What a configuration file may import wherever it lies: this package, and the Zod that its schemas are read with. */
+const lent = new Set(['errand', 'errand/client', 'zod'])
+let isLending = false
+
+function lendPackages(): void {
+  if (isLending) return
+  isLending = true
+  registerHooks({
+    resolve: (specifier, context, nextResolve) => {
+      try {
+        return nextResolve(specifier, context)
+      } catch (error) {
+        if (!lent.has(specifier)) throw error
+        return nextResolve(specifier, { ...context, parentURL: import.meta.url })
+      }
+    },
+  })
 }

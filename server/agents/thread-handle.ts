@@ -8,6 +8,7 @@ type OnOutcome = (outcome: RunOutcome | 'not-begun') => void
 type ThreadEvents = { onReady: () => void; onRetire: () => void; onEnd: (reason: string) => void }
 
 const answersWithinMs = 2000
+const startMsMax = 30_000
 const onTimeWithinMs = 450
 const lateLoad = 1_000_000
 
@@ -28,6 +29,7 @@ export class AgentThread {
   #outbox: ToThread[] = []
   #beatsSeen = 0
   #beatSeenAt = performance.now()
+  readonly #startedAt = performance.now()
 
   constructor(options: ThreadHostOptions, events: ThreadEvents) {
     this.#options = options
@@ -69,12 +71,35 @@ export class AgentThread {
     return this.#runs.size + (isLate ? lateLoad : 0)
   }
 
-  /** Compares the thread's beats with those seen before; called at every beat of the host. */
+  /**
+   * Compares the thread's beats with those seen before; called at every beat of the host. What a thread that does not
+   * answer has not begun goes elsewhere. One that has nothing to do and does not answer all the same (an agent left a
+   * loop behind), or that does not come to be ready, is ended: no run's time would ever be up there.
+   */
   look(): void {
     const beats = Atomics.load(this.#pulse, pulseAt.beats)
-    if (beats === this.#beatsSeen) return
-    this.#beatsSeen = beats
-    this.#beatSeenAt = performance.now()
+    if (beats !== this.#beatsSeen) {
+      this.#beatsSeen = beats
+      this.#beatSeenAt = performance.now()
+    }
+    if (this.#state === 'starting') {
+      if (performance.now() - this.#startedAt > startMsMax) void this.end('it did not load its configuration in time')
+    } else if (!this.answers) {
+      this.#takeBack()
+      if (this.#runs.size === 0) void this.end('it does not answer and has nothing to run')
+    }
+  }
+
+  #takeBack(): void {
+    if (this.#runs.size === 0) return
+    Atomics.store(this.#pulse, pulseAt.takenTo, this.#lastRun)
+    Atomics.store(this.#pulse, pulseAt.takenFrom, Atomics.load(this.#pulse, pulseAt.started) + 1)
+    const begun = Atomics.load(this.#pulse, pulseAt.started)
+    for (const [run, onOutcome] of this.#runs) {
+      if (run <= begun) continue
+      this.#runs.delete(run)
+      onOutcome('not-begun')
+    }
   }
 
   /** Hands a run over; `onOutcome` is called once, unless the run is aborted before. */
@@ -98,6 +123,10 @@ export class AgentThread {
 
   forget(run: number): void {
     this.#runs.delete(run)
+  }
+
+  hasBegun(run: number): boolean {
+    return run <= Atomics.load(this.#pulse, pulseAt.started)
   }
 
   async end(reason = 'it was stopped'): Promise<void> {

@@ -16,6 +16,8 @@ export type ThreadHostOptions = {
 
 type Waiting = { request: TaskRequest; signal: AbortSignal; resolve: (outcome: RunOutcome) => void }
 
+const notBegun: RunOutcome = { kind: 'interrupted', message: 'No agent thread came to run the task in time.' }
+
 const restartMsMin = 100
 const restartMsMax = 5000
 /** An aborted run that goes on this long costs its thread: it takes no new run and ends when its others have. */
@@ -42,8 +44,12 @@ export class ThreadHost implements AgentHost {
     this.#watch.unref()
   }
 
+  get isReady(): boolean {
+    return this.#pick() !== undefined
+  }
+
   ready(): Promise<void> {
-    if (this.#pick()) return Promise.resolve()
+    if (this.isReady) return Promise.resolve()
     return new Promise((resolve) => this.#readyWaiters.push(resolve))
   }
 
@@ -108,7 +114,8 @@ export class ThreadHost implements AgentHost {
       else resolve(outcome)
     })
     const onAbort = () => {
-      resolve(signal.reason as RunOutcome)
+      // A run whose time is up before a thread came to it did nothing wrong.
+      resolve(thread.hasBegun(number) ? (signal.reason as RunOutcome) : notBegun)
       if (!thread.answers) {
         thread.forget(number)
         void thread.end('it did not answer when the time of a run was up')
@@ -123,7 +130,7 @@ export class ThreadHost implements AgentHost {
     const at = this.#waiting.indexOf(run)
     if (at === -1) return
     this.#waiting.splice(at, 1)
-    run.resolve(run.signal.reason as RunOutcome)
+    run.resolve(notBegun)
   }
 
   #look(): void {

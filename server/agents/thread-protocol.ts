@@ -8,15 +8,18 @@ export type ToThread = { type: 'run'; run: number; request: TaskRequest } | { ty
 export type FromThread =
   | { type: 'ready' }
   | { type: 'unusable'; message: string }
-  | { type: 'ended'; run: number; outcome: RunOutcome }
+  | { type: 'ended'; run: number; outcome: RunOutcome | 'not-begun' }
   | { type: 'log'; taskId: string; message: string; fields?: Record<string, unknown> }
 
 export type ThreadData = { configFile: string; resultBytesMax: number; pulse: SharedArrayBuffer }
 
 /**
- * Shared memory, because a thread that is blocked can send nothing: how often it has come round its event loop, and
- * the number of the last run that it began.
+ * Shared memory, because a thread that is blocked can neither send nor receive: how often it has come round its event
+ * loop, the number of the last run that it began, and the numbers of the runs that the host has taken back.
+ *
+ * A thread writes `started` and then reads what was taken; the host writes what it takes and then reads `started`. So
+ * a run is begun, or it is taken back, and never both; when each sees the other, the thread leaves the run and says so.
  */
-export const pulseAt = { beats: 0, started: 1 } as const
-export const pulseBytes = 8
+export const pulseAt = { beats: 0, started: 1, takenFrom: 2, takenTo: 3 } as const
+export const pulseBytes = 16
 export const beatMs = 200

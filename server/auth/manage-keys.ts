@@ -11,7 +11,6 @@ type KeyParts = { store: Store; clock: Clock }
 
 const dayMs = 86_400_000
 const rotationDays = 90
-const liveKeysMax = 1000
 
 /** Creates a key with at most the caller's scopes. The token is in the answer and nowhere else. */
 export async function createKey(
@@ -22,9 +21,6 @@ export async function createKey(
   const beyond = scopes.find((scope) => !caller.scopes.includes(scope))
   if (beyond)
     throw new ErrandError('FORBIDDEN', `A key grants at most its creator's scopes; "${beyond}" is beyond them.`)
-  if ((await store.countLiveKeys(caller.userId)) >= liveKeysMax) {
-    throw new ErrandError('CONFLICT', `An account has at most ${liveKeysMax} keys that work; revoke one first.`)
-  }
   const now = clock.now()
   const expiresAt = input.expiresInDays === undefined ? null : now + input.expiresInDays * dayMs
   const { token, key } = draftKey({ userId: caller.userId, name: input.name, scopes, expiresAt })
@@ -61,8 +57,11 @@ export async function rotateKey(
   const old = await store.getKey({ userId, keyId })
   if (!old) throw new ErrandError('NOT_FOUND', 'API key not found')
   const now = clock.now()
-  if (old.revokedAt !== null || (old.expiresAt !== null && old.expiresAt <= now)) {
-    throw new ErrandError('CONFLICT', 'This API key has ended and cannot be rotated; create a new one.')
+  if (old.isReplaced || old.revokedAt !== null || (old.expiresAt !== null && old.expiresAt <= now)) {
+    throw new ErrandError(
+      'CONFLICT',
+      'This API key has ended or was rotated already, and cannot be rotated; create a new one.',
+    )
   }
   const beyond = old.scopes.find((scope) => !caller.scopes.includes(scope))
   if (beyond)
@@ -71,7 +70,11 @@ export async function rotateKey(
   const expiresAt = old.expiresAt === null ? null : now + (old.expiresAt - old.createdAt)
   const { token, key } = draftKey({ userId, name: old.name, scopes: old.scopes, expiresAt })
   const created = await store.rotateKey({ userId, keyId, key, oldExpiresAt: now + overlapSeconds * 1000 })
-  if (!created) throw new ErrandError('CONFLICT', 'This API key has ended and cannot be rotated; create a new one.')
+  if (!created)
+    throw new ErrandError(
+      'CONFLICT',
+      'This API key has ended or was rotated already, and cannot be rotated; create a new one.',
+    )
   return { ...toKey(created, now), key: token }
 }
 

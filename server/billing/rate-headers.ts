@@ -1,11 +1,10 @@
+import { rateWindowMs } from '../store/store.ts'
 import type { RateState } from '../store/records.ts'
-
-export const rateWindowSeconds = 60
 
 /** The X-RateLimit headers of a response, as names and values in turn; none when no limit is set. */
 export function rateHeaders({ limit, used, oldestAt, now }: RateState): string[] {
   if (limit === 0) return []
-  const resetMs = oldestAt === null ? now : oldestAt + rateWindowSeconds * 1000
+  const resetMs = oldestAt === null ? now : oldestAt + rateWindowMs
   return [
     'X-RateLimit-Limit',
     String(limit),

@@ -1,6 +1,10 @@
+import { createRequire } from 'node:module'
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { parseUsd } from '../kernel/money.ts'
 import type { ServeOptions } from '../config.ts'
+import { UsageError } from '../kernel/usage-error.ts'
+
+const { version } = createRequire(import.meta.url)('../../package.json') as { version: string }
 
 type Common = { data?: string; json?: boolean }
 
@@ -15,14 +19,26 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
       process.exitCode = error.exitCode === 0 ? 0 : 2
       return
     }
-    process.stderr.write(`errand: ${error instanceof Error ? error.message : String(error)}\n`)
-    process.exitCode = 1
+    process.stderr.write(`errand: ${describe(error)}\n`)
+    process.exitCode = error instanceof UsageError ? 2 : 1
   }
+}
+
+/** One line, in the user's terms where the system's are not. */
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const { code, path, port } = error as Error & { code?: string; path?: string; port?: number }
+  if (code === 'EADDRINUSE') return `The port ${port} is in use; choose another with --port or ERRAND_PORT.`
+  if (code === 'EACCES' && path !== undefined) return `${path} cannot be read or written by this user.`
+  if ((code === 'ENOTDIR' || code === 'EEXIST') && path !== undefined)
+    return `${path} is a file where a folder has to be.`
+  return error.message.replaceAll(/\s*\n\s*/g, ' ')
 }
 
 function createProgram(): Command {
   const program = new Command('errand')
     .description('Runs AI agents for paying users.')
+    .version(version)
     .exitOverride()
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'errand: ')) })
     .helpCommand(false)
@@ -167,7 +183,8 @@ function common(command: Command): Command {
 
 function amount(text: string): number {
   const units = parseUsd(text)
-  if (units === undefined || units === 0) throw new InvalidArgumentError('It must be USD with at most four decimals.')
+  if (units === undefined) throw new InvalidArgumentError('It must be USD with at most four decimals.')
+  if (units === 0) throw new InvalidArgumentError('It must not be zero.')
   return units
 }
 

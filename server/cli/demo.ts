@@ -52,7 +52,7 @@ async function createDemoUser(store: Store, password: string): Promise<string> {
   return created.userId
 }
 
-function welcome({ url }: App, { email: login, key, password }: Demo): string {
+function welcome({ url }: App, { email: login, key }: Demo): string {
   const text = 'Errand runs agents. Each task is charged when it is created. A task that fails is refunded in full.'
   const body = JSON.stringify({ endpointId: 'text.summarize', params: { text, sentences: 1 } })
   const header = `-H 'Authorization: Bearer ${key}'`
@@ -60,14 +60,14 @@ function welcome({ url }: App, { email: login, key, password }: Demo): string {
 Errand is running at ${url}
 
   API reference   ${url}/docs
-  Demo login      ${login} / ${password}
+  Demo user       ${login} (its password is in demo.json in the data directory)
   API key         ${key}
   Agents          ${relative(process.cwd(), quickstart) || '.'}/errand.config.ts
 
-Create a task, then read it with the taskId of the answer:
+Create a task, then read it by putting the taskId of the answer for TASK_ID:
 
   curl -s ${url}/api/tasks ${header} -H 'Content-Type: application/json' -d '${body}'
 
-  curl -s '${url}/api/tasks?limit=1' ${header}
+  curl -s '${url}/api/tasks/TASK_ID?wait=30' ${header}
 `
 }

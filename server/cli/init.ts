@@ -1,5 +1,5 @@
 import { mkdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 
 const starter = `// The agents of this service. Plain objects are enough; import { defineConfig } from 'errand' for types.
 export default {
@@ -40,11 +40,12 @@ export async function init(folder: string): Promise<void> {
   }
   process.stdout.write(
     [
-      `Wrote ${file}. Next, in that folder:`,
+      `Wrote ${file}. Next:`,
       '  errand users create --email you@example.com',
       '  errand credit --email you@example.com --usd 5.00',
       '  errand keys create --email you@example.com --name first',
-      '  errand serve',
+      `  errand serve --config ${resolve(file)}`,
+      'In a checkout, `npm run errand --` stands for `errand`.',
       '',
     ].join('\n'),
   )

@@ -3,6 +3,7 @@ import { CreateKeyInput } from '../auth/key-schema.ts'
 import type { Caller } from '../auth/caller.ts'
 import { createKey, listKeys, revokeKey } from '../auth/manage-keys.ts'
 import { SystemClock } from '../kernel/clock.ts'
+import { UsageError } from '../kernel/usage-error.ts'
 import { scopes, type UserRecord } from '../store/records.ts'
 import { findUserOrFail, print, withStore } from './open-store.ts'
 
@@ -13,12 +14,11 @@ const clock = new SystemClock()
 export async function createKeyForUser(
   options: Common & { name: string; scopes?: string; expiresDays?: number },
 ): Promise<void> {
-  const parsed = CreateKeyInput.safeParse({
-    name: options.name,
-    scopes: options.scopes?.split(',').map((scope) => scope.trim()),
-    expiresInDays: options.expiresDays,
-  })
-  if (!parsed.success) throw new Error(z.prettifyError(parsed.error).replaceAll(/\s*\n\s*/g, ' '))
+  const given = options.scopes?.split(',').map((scope) => scope.trim())
+  const unknown = given?.find((scope) => !(scopes as readonly string[]).includes(scope))
+  if (unknown !== undefined) throw new UsageError(`--scopes: "${unknown}" is none of ${scopes.join(', ')}.`)
+  const parsed = CreateKeyInput.safeParse({ name: options.name, scopes: given, expiresInDays: options.expiresDays })
+  if (!parsed.success) throw new UsageError(`--${z.prettifyError(parsed.error).replaceAll(/\s*\n\s*/g, ' ')}`)
   const created = await withStore(options, async (store) => {
     const caller = operatorFor(await findUserOrFail(store, options.email))
     return await createKey({ store, clock }, { caller, input: parsed.data })

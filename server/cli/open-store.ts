@@ -4,13 +4,17 @@ import { openSqliteStoreBeside } from '../store/sqlite/sqlite-store.ts'
 import type { Store } from '../store/store.ts'
 import type { UserRecord } from '../store/records.ts'
 
-/** Opens the store for one command, beside a running server or without one, and closes it after `work`. */
+/**
+ * Opens the store for one command, beside a running server or without one, and closes it after `work`. Only a command
+ * that may be somebody's first makes a database where there is none: elsewhere that is a mistyped folder.
+ */
 export async function withStore<Result>(
-  { data }: { data?: string },
+  { data, mayCreate = false }: { data?: string; mayCreate?: boolean },
   work: (store: Store) => Promise<Result>,
 ): Promise<Result> {
   const store = openSqliteStoreBeside({
     dataDir: resolveDataDir(data),
+    mustExist: !mayCreate,
     limits: resolveLimits(),
     clock: (notBefore) => new SystemClock(notBefore),
     onFatal: (cause) => {

@@ -30,9 +30,18 @@ export async function serve(options: Options, onListening?: (app: App) => Promis
   stopOnSignal(app, log)
   survive(log)
   log.info({ url: app.url, dataDir, configFile }, 'listening')
-  if (onListening) await onListening(app)
+  if (onListening) await orStop(app, onListening)
   else if (options.json) process.stdout.write(`${JSON.stringify({ url: app.url })}\n`)
   else process.stdout.write(`Errand listens on ${app.url}\n`)
+}
+
+async function orStop(app: App, onListening: (app: App) => Promise<void> | void): Promise<void> {
+  try {
+    await onListening(app)
+  } catch (error) {
+    await app.stop()
+    throw error
+  }
 }
 
 function createLog(): Logger {
@@ -44,7 +53,7 @@ function createLog(): Logger {
  * one that comes later asks for a quick end, which interrupts and refunds what still runs.
  */
 function stopOnSignal(app: App, log: Logger): void {
-  const sameSignalMs = 2000
+  const sameSignalMs = 500
   let stoppedAt: number | undefined
   const onSignal = (signal: NodeJS.Signals) => {
     if (stoppedAt !== undefined) {
@@ -52,9 +61,13 @@ function stopOnSignal(app: App, log: Logger): void {
       return
     }
     stoppedAt = performance.now()
-    log.info({ signal }, 'stopping: no new work is taken, what runs may finish')
+    const { runningCount } = app.services.runner
+    log.info({ signal, running: runningCount }, 'stopping: what runs may finish; interrupt again to end it now')
     app.stop().then(
-      () => process.exit(0),
+      () => {
+        log.info({}, 'stopped')
+        process.exit(0)
+      },
       (error: unknown) => {
         log.fatal({ err: error }, 'the service did not stop cleanly')
         process.exit(1)

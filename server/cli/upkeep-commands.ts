@@ -26,7 +26,11 @@ export async function backup(file: string, options: Common): Promise<void> {
   if (hasPayloads) {
     await cp(payloads, `${file}.payloads`, { recursive: true, filter: (name) => !name.endsWith('.partial') })
   }
-  print(options, { file, payloads: hasPayloads ? `${file}.payloads` : null }, `Wrote ${file}.`)
+  print(
+    options,
+    { file, payloads: hasPayloads ? `${file}.payloads` : null },
+    hasPayloads ? `Wrote ${file} and ${file}.payloads.` : `Wrote ${file}.`,
+  )
 }
 
 export async function printOpenApi(): Promise<void> {

@@ -2,6 +2,7 @@ import { hash } from '@node-rs/argon2'
 import { z } from 'zod'
 import { isoTime } from '../kernel/clock.ts'
 import { formatUsd } from '../kernel/money.ts'
+import { UsageError } from '../kernel/usage-error.ts'
 import { findUserOrFail, print, withStore } from './open-store.ts'
 
 type Common = { data?: string; json?: boolean }
@@ -12,12 +13,12 @@ export async function createUser(
   options: Common & { email: string; password?: string; admin?: boolean },
 ): Promise<void> {
   const { email, password } = options
-  if (!z.email().max(254).safeParse(email).success) throw new Error(`--email: "${email}" is no email address.`)
+  if (!z.email().max(254).safeParse(email).success) throw new UsageError(`--email: "${email}" is no email address.`)
   if (password !== undefined && password.length < passwordCharsMin) {
-    throw new Error(`--password: must have at least ${passwordCharsMin} characters.`)
+    throw new UsageError(`--password: must have at least ${passwordCharsMin} characters.`)
   }
   const passwordHash = password === undefined ? null : await hash(password)
-  const result = await withStore(options, (store) =>
+  const result = await withStore({ ...options, mayCreate: true }, (store) =>
     store.createUser({ email, passwordHash, isAdmin: options.admin === true }),
   )
   if (result.outcome === 'refused') throw new Error(`A user with the email address ${email} exists already.`)

@@ -1,7 +1,7 @@
 import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../kernel/clock.ts'
-import { badField, ErrandError, errorBody, toErrandError } from '../kernel/errors.ts'
+import { badField, ErrandError, errorBody, isFault, toErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { serveDocs, serveDocument } from './docs-pages.ts'
@@ -52,8 +52,7 @@ export function createListener(parts: ListenerParts): Server {
       const headers = headersFor(parts, request)
       route(parts, { request, response, headers }).catch((thrown: unknown) => {
         const error = toErrandError(thrown)
-        if (error.status >= 500)
-          parts.log.error({ requestId: headers[1], err: error.cause ?? error }, 'a request failed')
+        if (isFault(error)) parts.log.error({ requestId: headers[1], err: error.cause ?? error }, 'a request failed')
         if (response.headersSent) response.destroy()
         else respondError(response, error, headers)
       })

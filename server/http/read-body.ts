@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { findUnfitJson } from '../kernel/check-json.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 
@@ -16,23 +16,51 @@ function assertJsonType(request: IncomingMessage): void {
   }
 }
 
+/**
+ * Bytes of request bodies that are being read or worked on, over all connections. Small ones do not count: the limit
+ * keeps a few dozen clients with the largest allowed bodies from filling the memory.
+ */
+let bytesInFlight = 0
+const bytesInFlightMax = 64 * 1024 * 1024
+const smallBytes = 64 * 1024
+
 /** Collects the body; throws 413 as soon as it is known to be over the limit, whether announced or chunked. */
-async function collect(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
-  if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge(bytesMax)
+async function collect({ request, response, bytesMax }: ReadBody): Promise<Buffer> {
+  const announced = Number(request.headers['content-length'] ?? 0)
+  if (announced > bytesMax) throw tooLarge(bytesMax)
+  let reserved = 0
+  response.once('close', () => (bytesInFlight -= reserved))
+  const reserve = (bytes: number): boolean => {
+    if (bytes <= smallBytes || bytes <= reserved) return true
+    if (bytesInFlight + bytes - reserved > bytesInFlightMax) return false
+    bytesInFlight += bytes - reserved
+    reserved = bytes
+    return true
+  }
+  if (!reserve(announced)) throw tooManyLarge()
   return await new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let bytes = 0
+    const refuse = (error: ErrandError) => {
+      request.removeAllListeners('data')
+      // What still arrives is thrown away.
+      request.resume()
+      reject(error)
+    }
     request.on('data', (chunk: Buffer) => {
       bytes += chunk.length
-      if (bytes > bytesMax) {
-        request.removeAllListeners('data')
-        // What still arrives is thrown away; the connection is closed after the answer.
-        request.resume()
-        reject(tooLarge(bytesMax))
-      } else chunks.push(chunk)
+      if (bytes > bytesMax) refuse(tooLarge(bytesMax))
+      else if (!reserve(bytes)) refuse(tooManyLarge())
+      else chunks.push(chunk)
     })
     request.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
     request.once('error', () => reject(badField('', 'The connection was closed inside the body.')))
+  })
+}
+
+function tooManyLarge(): ErrandError {
+  return new ErrandError('SERVICE_UNAVAILABLE', 'Too many large requests are under way; try again in a moment.', {
+    retryAfterSeconds: 1,
   })
 }
 
@@ -40,18 +68,41 @@ function tooLarge(bytesMax: number): ErrandError {
   return new ErrandError('PAYLOAD_TOO_LARGE', `The request body is larger than the allowed ${bytesMax} bytes.`)
 }
 
-/** Reads a body that says that it is JSON, as text in UTF-8; throws 400, 413 or 415. */
-export async function readBodyText(request: IncomingMessage, bytesMax: number): Promise<string> {
-  assertJsonType(request)
-  const bytes = await collect(request, bytesMax)
+type ReadBody = { request: IncomingMessage; response: ServerResponse; bytesMax: number }
+
+/** Reads a body that says that it is JSON, as text in UTF-8; throws 400, 413, 415, or 503 beside many large ones. */
+export async function readBodyText(read: ReadBody): Promise<string> {
+  assertJsonType(read.request)
+  const bytes = await collect(read)
   if (bytes.length === 0) throw badField('', 'The request body is empty; send a JSON object.')
   if (!isUtf8(bytes)) throw badField('', 'The request body is not valid UTF-8.')
+  // Before the parser makes objects of them.
+  if (bytes.length > smallBytes && countValues(bytes) > jsonValuesMax) throw badField('', tooManyValues)
   return bytes.toString('utf8')
 }
 
-/** Reads a JSON body whose value is fit to be stored; throws 400, 413 or 415. */
-export async function readJsonBody(request: IncomingMessage, bytesMax: number): Promise<unknown> {
-  const text = await readBodyText(request, bytesMax)
+/** About how many values a JSON text holds: its commas and openings outside of strings. */
+function countValues(bytes: Buffer): number {
+  let values = 1
+  let isInString = false
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at]
+    if (isInString) {
+      if (byte === backslash) at++
+      else if (byte === quote) isInString = false
+    } else if (byte === quote) isInString = true
+    else if (byte === comma || byte === openBrace || byte === openBracket) values++
+  }
+  return values
+}
+
+const [quote, backslash, comma, openBrace, openBracket] = [0x22, 0x5c, 0x2c, 0x7b, 0x5b]
+const jsonValuesMax = 250_000
+const tooManyValues = `The request body holds more than ${jsonValuesMax} values; send large data as text.`
+
+/** Reads a JSON body whose value is fit to be stored; throws 400, 413, 415 or 503. */
+export async function readJsonBody(read: ReadBody): Promise<unknown> {
+  const text = await readBodyText(read)
   let value: unknown
   try {
     value = JSON.parse(text)

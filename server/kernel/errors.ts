@@ -77,6 +77,11 @@ export function toErrandError(thrown: unknown): ErrandError {
   )
 }
 
+/** Whether an error is ours to look into, and not a refusal that the service means. */
+export function isFault({ cause, code, status }: ErrandError): boolean {
+  return code === 'INTERNAL_ERROR' || (status >= 500 && cause !== undefined)
+}
+
 /** The REST body of an error. */
 export function errorBody(error: ErrandError): ErrorBody {
   const { status, error: title } = errorCatalogue[error.code]

@@ -1,6 +1,6 @@
 import { open, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { createReadStream, type ReadStream } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Clock } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { isId, newId } from '../kernel/ids.ts'
@@ -97,6 +97,7 @@ export class FilePayloadStore implements PayloadStore {
     if (this.#syncedFolders.has(folder)) return
     await mkdir(folder, { recursive: true, mode: 0o700 })
     await syncFolder(this.#root)
+    await syncFolder(dirname(this.#root))
     this.#syncedFolders.add(folder)
   }
 

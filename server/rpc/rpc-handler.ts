@@ -4,7 +4,7 @@ import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc'
 import { nodeHTTPRequestHandler } from '@trpc/server/adapters/node-http'
 import type { Authenticator } from '../auth/authenticate.ts'
 import { rateHeaders } from '../billing/rate-headers.ts'
-import { ErrandError, toErrandError } from '../kernel/errors.ts'
+import { ErrandError, isFault, toErrandError } from '../kernel/errors.ts'
 import type { RateState } from '../store/records.ts'
 import type { Context, Services } from './context.ts'
 import { rootRouter } from './root-router.ts'
@@ -14,7 +14,7 @@ type RpcHandlerParts = {
   services: Services
   authenticate: Authenticator
   /** Reads the whole body as text; throws an ErrandError. What it says is checked where an input leaves its envelope. */
-  readBody: (request: IncomingMessage) => Promise<string>
+  readBody: (request: IncomingMessage, response: ServerResponse) => Promise<string>
   readIdempotencyKey: (request: IncomingMessage) => string | null
   onFault: (error: ErrandError, request: IncomingMessage) => void
 }
@@ -42,7 +42,7 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
       const caller = await parts.authenticate(request.headers.authorization)
       rate = await services.store.readRate(caller.userId)
       context = { services, caller, idempotencyKey: parts.readIdempotencyKey(request), rate: null }
-      if (request.method === 'POST') body = await parts.readBody(request)
+      if (request.method === 'POST') body = await parts.readBody(request, response)
     } catch (thrown) {
       // Thrown again where tRPC makes its context, so that the error has the shape that a client of it reads.
       context = toErrandError(thrown)
@@ -84,7 +84,7 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
       },
       onError: ({ error }) => {
         const known = errandErrorOf(error)
-        if (known.status >= 500) parts.onFault(known, request)
+        if (isFault(known)) parts.onFault(known, request)
       },
     })
   }

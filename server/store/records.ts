@@ -70,6 +70,8 @@ export type KeyRecord = {
   expiresAt: EpochMs | null
   revokedAt: EpochMs | null
   lastUsedAt: EpochMs | null
+  /** Whether a rotation has put another key in its place. */
+  isReplaced: boolean
 }
 
 /** What a key is checked against on every request. */

@@ -28,6 +28,9 @@ export type StoreLimits = {
   abuseBlockMaxSeconds: number
 }
 
+/** Executions are counted over this long. */
+export const rateWindowMs = 60_000
+
 export type Page = { limit: number; offset: number }
 
 /** `key` identifies the request for its user; `bodyHash` tells whether a second one asks for the same. */
@@ -122,11 +125,10 @@ export type Store = {
   listUsers(): Promise<(UserRecord & AccountRecord)[]>
   /** Lifts an abuse block and forgets the failures that led to it; false when the user was not blocked. */
   unblock(userId: string): Promise<boolean>
+  /** Throws CONFLICT when the user has as many live keys as are allowed. */
   createKey(input: CreateKey): Promise<KeyRecord>
   /** By the SHA-256 of the token, in hex. Never older than the last commit of any process. */
   findKey(tokenHash: string): Promise<KeyHolder | undefined>
-  /** Keys that are neither revoked nor expired. */
-  countLiveKeys(userId: string): Promise<number>
   listKeys(input: Page & { userId: string }): Promise<{ keys: KeyRecord[]; total: number }>
   getKey(input: { userId: string; keyId: string }): Promise<KeyRecord | undefined>
   /** Ends a key now, or at `at` when that is later (the overlap of a rotation); false when it is unknown or revoked. */

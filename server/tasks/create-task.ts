@@ -9,11 +9,10 @@ import { unreachable } from '../kernel/assert.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import { formatUsd } from '../kernel/money.ts'
-import { storeJson } from '../payloads/inline-rule.ts'
+import { isLarger, storeJson } from '../payloads/inline-rule.ts'
 import type { PayloadStore } from '../payloads/payload-store.ts'
 import type { RateState } from '../store/records.ts'
-import type { AdmitTask, AdmitTaskResult, Idempotency, Store } from '../store/store.ts'
-import { rateWindowSeconds } from '../billing/rate-headers.ts'
+import { rateWindowMs, type AdmitTask, type AdmitTaskResult, type Idempotency, type Store } from '../store/store.ts'
 import type { CreateTaskInput, CreateTaskOutput } from './task-schema.ts'
 import type { TaskRunner } from './task-runner.ts'
 
@@ -75,7 +74,7 @@ export async function createTask(
     idempotency,
   }
   const json = JSON.stringify(params)
-  if (json.length * 3 > inlineBytes) {
+  if (isLarger(json, inlineBytes)) {
     // A request that will be refused must not cost the disk a file.
     const foreseen = await store.foreseeAdmission(admission)
     if (foreseen) return answer(foreseen, admission.taskId, onRate)
@@ -130,7 +129,7 @@ function refusal(result: Extract<AdmitTaskResult, { outcome: 'refused' }>): Erra
       return new ErrandError('ACCOUNT_BLOCKED', message, { retryAfterSeconds: secondsUntil(result.until, rate.now) })
     }
     case 'rate': {
-      const freeAt = (rate.oldestAt ?? rate.now) + rateWindowSeconds * 1000
+      const freeAt = (rate.oldestAt ?? rate.now) + rateWindowMs
       const message = `At most ${rate.limit} agent executions per minute are allowed.`
       return new ErrandError('RATE_LIMIT_EXCEEDED', message, { retryAfterSeconds: secondsUntil(freeAt, rate.now) })
     }

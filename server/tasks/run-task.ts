@@ -1,12 +1,11 @@
 import type { AgentHost } from '../agents/agent-port.ts'
 import type { Catalogue } from '../agents/catalogue.ts'
 import type { RunOutcome } from '../agents/run-outcome.ts'
-import { unreachable } from '../kernel/assert.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { storeJson } from '../payloads/inline-rule.ts'
 import type { PayloadStore } from '../payloads/payload-store.ts'
-import type { StoredJson, TaskFailure, TaskRecord } from '../store/records.ts'
+import type { TaskFailure, TaskRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 
 export type RunTaskParts = {
@@ -34,7 +33,20 @@ export async function runTask(
   const timeoutMs = endpoint?.timeoutMs ?? 0
   const outcome = await runAgent(parts, { task, timeoutMs, stop })
   const retries = endpoint?.retries ?? 0
-  return await untilStored(parts, { taskId: task.id, stop }, () => settle(parts, { task, outcome, retries }))
+  const untilStored = <Result>(store: () => Promise<Result>) =>
+    repeatUntilStored(parts, { taskId: task.id, stop, store })
+  if (outcome.kind !== 'completed') return await untilStored(() => settleUnfinished(parts, { task, outcome, retries }))
+  // The payload is written once: each repetition of the rest names the same one.
+  const response = await untilStored(() => storeJson(outcome.json, parts))
+  let isStored = false
+  try {
+    isStored = await untilStored(() => parts.store.completeTask({ taskId: task.id, attempt: task.attempt, response }))
+  } finally {
+    // After a failure it is not known whether the row exists, so the file is left to the collection of orphans.
+    if (response.payloadId !== null) await parts.payloads.release(response.payloadId)
+  }
+  if (!isStored && response.payloadId !== null) await parts.payloads.release(response.payloadId, true)
+  return 'ended'
 }
 
 type RunAgent = { task: TaskRecord; timeoutMs: number; stop: AbortSignal }
@@ -75,48 +87,26 @@ async function runAgent(parts: RunTaskParts, { task, timeoutMs, stop }: RunAgent
   }
 }
 
-type Settle = { task: TaskRecord; outcome: RunOutcome; retries: number }
+type Settle = { task: TaskRecord; outcome: Exclude<RunOutcome, { kind: 'completed' }>; retries: number }
 
-async function settle(parts: RunTaskParts, { task, outcome, retries }: Settle): Promise<'ended' | 'requeued'> {
-  const { store, payloads } = parts
+async function settleUnfinished(
+  { store }: RunTaskParts,
+  { task, outcome, retries }: Settle,
+): Promise<'ended' | 'requeued'> {
   const attempt = { taskId: task.id, attempt: task.attempt }
-  switch (outcome.kind) {
-    case 'completed': {
-      const response = await storeJson(outcome.json, parts)
-      const isStored = await completeOrRelease(parts, attempt, response)
-      if (response.payloadId !== null) await payloads.release(response.payloadId, !isStored)
-      return 'ended'
-    }
-    case 'failed':
-      await store.failTask({ ...attempt, error: outcome.error, countsAsAbuse: true })
-      return 'ended'
-    case 'interrupted': {
-      const error = { code: 'AGENT_INTERRUPTED', message: outcome.message, details: '' }
-      return (await store.interruptTask({ ...attempt, error, retries })) === 'requeued' ? 'requeued' : 'ended'
-    }
-    default:
-      return unreachable(outcome)
+  if (outcome.kind === 'failed') {
+    await store.failTask({ ...attempt, error: outcome.error, countsAsAbuse: true })
+    return 'ended'
   }
+  const error = { code: 'AGENT_INTERRUPTED', message: outcome.message, details: '' }
+  return (await store.interruptTask({ ...attempt, error, retries })) === 'requeued' ? 'requeued' : 'ended'
 }
 
-async function completeOrRelease(
-  { payloads, store }: RunTaskParts,
-  attempt: { taskId: string; attempt: number },
-  response: StoredJson,
-): Promise<boolean> {
-  try {
-    return await store.completeTask({ ...attempt, response })
-  } catch (error) {
-    // The next try writes a payload of its own; whether this one's row exists is not known, so it is not removed.
-    if (response.payloadId !== null) await payloads.release(response.payloadId)
-    throw error
-  }
-}
+type UntilStored<Result> = { taskId: string; stop: AbortSignal; store: () => Promise<Result> }
 
-async function untilStored<Result>(
+async function repeatUntilStored<Result>(
   { log }: RunTaskParts,
-  { taskId, stop }: { taskId: string; stop: AbortSignal },
-  store: () => Promise<Result>,
+  { taskId, stop, store }: UntilStored<Result>,
 ): Promise<Result> {
   for (let retryMs = retryMsMin; ; retryMs = Math.min(retryMs * 2, retryMsMax)) {
     try {

@@ -8,6 +8,7 @@ type TaskRunnerOptions = RunTaskParts & { ends: TaskEnds; concurrency: number; d
 
 const recoveryBatch = 500
 const refillPauseMs = 1000
+const recoveryTriesMax = 10
 
 /**
  * Takes queued tasks from the store and runs them, oldest first, `concurrency` at a time.
@@ -23,7 +24,9 @@ export class TaskRunner {
   readonly #queue: PQueue
   readonly #known = new Set<string>()
   readonly #running = new Map<string, { task: TaskRecord; deadline: number }>()
+  readonly #claims = new Set<Promise<unknown>>()
   readonly #idsMax: number
+  #isStarted = false
   readonly #stop = new AbortController()
   readonly #draining = Promise.withResolvers<void>()
   #state: 'running' | 'draining' = 'running'
@@ -58,7 +61,8 @@ export class TaskRunner {
 
   /** Ends what a crash left processing, then starts on what is queued. */
   async start(): Promise<void> {
-    await this.#recover()
+    await this.#recoverUntilDone()
+    this.#isStarted = true
     this.#hasMore = true
     await this.#refill()
   }
@@ -82,6 +86,9 @@ export class TaskRunner {
       this.#queue.clear()
       this.#known.clear()
       const { clock, drainSeconds } = this.#options
+      // What is being claimed will run, and its time counts too.
+      await Promise.allSettled(this.#claims)
+      await new Promise(setImmediate)
       const deadlines = [...this.#running.values()].map(({ deadline }) => deadline)
       const waitMs = Math.min(Math.max(0, ...deadlines) - clock.now() + 1000, drainSeconds * 1000)
       const timer = setTimeout(() => this.interrupt(), Math.max(0, waitMs))
@@ -98,7 +105,20 @@ export class TaskRunner {
 
   /** With a concurrency of 0 the service accepts tasks and leaves them queued. */
   get #takesTasks(): boolean {
-    return this.#state === 'running' && this.#options.concurrency > 0
+    return this.#isStarted && this.#state === 'running' && this.#options.concurrency > 0
+  }
+
+  /** A start beside a command that writes, or on a disk that is full for a moment, waits; it gives up after a minute. */
+  async #recoverUntilDone(): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#recover()
+      } catch (error) {
+        if (tries === recoveryTriesMax) throw error
+        this.#options.log.warn({ err: error }, 'interrupted tasks cannot be settled yet; it is tried again')
+        await new Promise((resolve) => setTimeout(resolve, refillPauseMs))
+      }
+    }
   }
 
   async #recover(): Promise<void> {
@@ -132,9 +152,12 @@ export class TaskRunner {
   async #job(taskId: string): Promise<void> {
     const { agents, ends, store } = this.#options
     try {
-      await Promise.race([agents.ready(), this.#draining.promise])
+      // A race would leave a reaction on the promise of the drain for every task that ever ran.
+      if (!agents.isReady) await Promise.race([agents.ready(), this.#draining.promise])
       if (this.#state !== 'running') return
-      const task = await store.claimTask(taskId)
+      const claim = store.claimTask(taskId)
+      this.#claims.add(claim)
+      const task = await claim.finally(() => this.#claims.delete(claim))
       if (!task) return
       const timeoutMs = this.#options.catalogue.endpoint(task.endpointId)?.timeoutMs ?? 0
       this.#running.set(taskId, { task, deadline: task.startedAt! + timeoutMs })

@@ -17,12 +17,17 @@ async function startTraced(dataDir: string, trace: string) {
   const calls = 'trace=read,write,writev,fsync,fdatasync'
   const serveArgs = [main, 'serve', '--data', dataDir, '--config', rogueFile, '--port', '0', '--json']
   const child = spawn('strace', ['-y', '-s', '80', '-e', calls, '-o', trace, process.execPath, ...serveArgs], {
-    stdio: ['ignore', 'pipe', 'ignore'],
+    stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
     env: { ...process.env, ERRAND_EXECUTIONS_PER_MINUTE: '0', ERRAND_TASK_CONCURRENCY: '1' },
   })
+  let log = ''
+  child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()))
   const exited = new Promise((resolve) => child.once('exit', resolve))
-  const line = await new Promise<string>((resolve) => child.stdout.once('data', (chunk: Buffer) => resolve(`${chunk}`)))
+  const line = await new Promise<string>((resolve, reject) => {
+    child.stdout.once('data', (chunk: Buffer) => resolve(chunk.toString()))
+    void exited.then((code) => reject(new Error(`the traced server exited with ${String(code)}: ${log}`)))
+  })
   const { url } = JSON.parse(line) as { url: string }
   return {
     url,

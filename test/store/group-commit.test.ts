@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { ErrandError } from '../../server/kernel/errors.ts'
 import { GroupCommit, type GroupCommitOptions } from '../../server/store/sqlite/group-commit.ts'
 import { createNotes, type Notes } from './notes-database.ts'
@@ -129,6 +129,21 @@ test('settled waits for what was asked before it', async () => {
   expect(order).toEqual(['answered', 'settled'])
 })
 
+/** Turns of the event loop, in which a command that waits tries again a few times. */
+async function passTurns(): Promise<void> {
+  for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setTimeout(resolve, 1))
+}
+
+async function isAnswered(promise: Promise<unknown>): Promise<boolean> {
+  let answered = false
+  promise.then(
+    () => (answered = true),
+    () => (answered = true),
+  )
+  await new Promise((resolve) => setImmediate(resolve))
+  return answered
+}
+
 const large = 'x'.repeat(200_000)
 
 /** Leaves the database so many pages to grow by, as a disk does that has almost no room left. */
@@ -198,12 +213,11 @@ test('a database without room for what a batch sums up fails the whole batch', a
 
 test('while another process writes, commands wait without blocking the event loop, and then succeed', async () => {
   other.exec('BEGIN IMMEDIATE')
-  let isAnswered = false
-  const first = commit.run(() => notes.write('first')).finally(() => (isAnswered = true))
-  for (let turns = 0; turns < 10; turns++) await new Promise((resolve) => setTimeout(resolve, 1))
+  const first = commit.run(() => notes.write('first'))
+  await passTurns()
   const second = commit.run(() => notes.write('second'))
-  for (let turns = 0; turns < 10; turns++) await new Promise((resolve) => setTimeout(resolve, 1))
-  expect(isAnswered).toBe(false)
+  await passTurns()
+  expect(await isAnswered(first)).toBe(false)
   expect(notes.db.prepare('SELECT count(*) FROM notes').pluck().get()).toBe(0)
   other.exec('COMMIT')
   await Promise.all([first, second])
@@ -223,6 +237,33 @@ test('a writer that does not end in time gives 503 to those that wait, and their
   await later
   expect(visible()).toEqual(['later'])
   expect(tallied()).toBe(1)
+})
+
+test('a wait that has ended, well or badly, takes nothing from the next one', async () => {
+  // Time stands still but for what the test lets pass, so that only the reckoning can end a wait.
+  vi.useFakeTimers({ toFake: ['performance'] })
+  try {
+    other.exec('BEGIN IMMEDIATE')
+    const first = commit.run(() => notes.write('first'))
+    await passTurns()
+    other.exec('COMMIT')
+    await first
+    vi.advanceTimersByTime(6000)
+    other.exec('BEGIN IMMEDIATE')
+    const second = commit.run(() => notes.write('second'))
+    await passTurns()
+    expect(await isAnswered(second)).toBe(false)
+    vi.advanceTimersByTime(6000)
+    expect(await outcomes([second])).toEqual(['SERVICE_UNAVAILABLE'])
+    const third = commit.run(() => notes.write('third'))
+    await passTurns()
+    expect(await isAnswered(third)).toBe(false)
+    other.exec('COMMIT')
+    await third
+    expect(visible()).toEqual(['first', 'third'])
+  } finally {
+    vi.useRealTimers()
+  }
 })
 
 test('commands on a closed database fail with 503', async () => {

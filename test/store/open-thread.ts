@@ -4,7 +4,8 @@ import { SystemClock } from '../../server/kernel/clock.ts'
 import { openSqliteStore, openSqliteStoreBeside } from '../../server/store/sqlite/sqlite-store.ts'
 import { noLimits } from './store-world.ts'
 
-// Opens the store in a thread, at the same moment as the other threads of the test, and makes one write.
+// Opens the store in a thread, at the same moment as the other threads of the test, and makes one write. A command
+// closes the store after that; a server goes on until the test ends it.
 
 export type OpenThreadData = { dataDir: string; how: 'server' | 'beside'; email: string; gate: Int32Array }
 
@@ -20,8 +21,12 @@ try {
   }
   const store = open({ dataDir, limits: noLimits, clock: (notBefore) => new SystemClock(notBefore), onFatal })
   const { outcome } = await store.createUser({ email, passwordHash: null, isAdmin: false })
-  await store.close()
+  if (how === 'beside') await store.close()
   port.postMessage(outcome)
+  if (how === 'server') {
+    await Atomics.waitAsync(gate, 1, 1).value
+    await store.close()
+  }
 } catch (error) {
   port.postMessage(error instanceof Error ? error.message : String(error))
 }

@@ -87,7 +87,15 @@ test('what the store holds is followed 48 hours ahead and no further', () => {
   expect(new SystemClock(start - hour).now()).toBe(start)
 })
 
-test('times are written in UTC with milliseconds', () => {
+test('times are written in UTC with milliseconds, as Date writes them', () => {
   expect(isoTime(start)).toBe('2026-01-15T12:00:00.000Z')
   expect(isoTime(start + 7)).toBe('2026-01-15T12:00:00.007Z')
+  const near = fc.tuple(fc.date({ noInvalidDate: true }), fc.nat({ max: 120_000 }))
+  fc.assert(
+    fc.property(near, ([date, later]) => {
+      for (const at of [date.getTime(), Math.min(date.getTime() + later, 8.64e15), date.getTime()]) {
+        expect(isoTime(at)).toBe(new Date(at).toISOString())
+      }
+    }),
+  )
 })

@@ -19,7 +19,7 @@ test('the body of an error has error, message and statusCode, and details only w
   for (const [code, { status, error }] of Object.entries(errorCatalogue)) {
     const thrown = new ErrandError(code as keyof typeof errorCatalogue, 'Why.')
     expect(thrown.status).toBe(status)
-    expect(errorBody(thrown)).toEqual({ error, message: 'Why.', statusCode: status })
+    expect(errorBody(thrown)).toStrictEqual({ error, message: 'Why.', statusCode: status })
   }
   const details = [{ path: 'params.text', message: 'Is missing' }]
   expect(errorBody(new ErrandError('BAD_REQUEST', 'Why.', { details }))).toMatchObject({ details })

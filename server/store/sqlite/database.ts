@@ -1,8 +1,8 @@
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { assert } from '../../kernel/assert.ts'
+import { makeFolder } from '../../kernel/make-folder.ts'
 import { readMigrationFiles, drizzle, type BetterSQLite3Database, migrate } from './drizzle.ts'
 
 export type Connection = { raw: Database.Database; orm: BetterSQLite3Database }
@@ -45,9 +45,9 @@ export function openConnection(dataDir: string, busyTimeoutMs: number): Connecti
  * Makes this process the owner of the data directory until `release` or its death, by an exclusive lock on a file of
  * its own; the database itself stays open to the command line's short writes.
  */
-export function lockDataDir(dataDir: string): { release: () => void } {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  const lock = new Database(join(dataDir, 'server.lock'), { timeout: 0 })
+export function lockDataDir(dataDir: string, waitMs = 0): { release: () => void } {
+  makeFolder(dataDir)
+  const lock = new Database(join(dataDir, 'server.lock'), { timeout: waitMs })
   try {
     lock.exec('BEGIN EXCLUSIVE')
   } catch (error) {

@@ -93,9 +93,7 @@ export class GroupCommit {
     } catch (error) {
       // SQLite has rolled the whole transaction back (a full disk does that inside any statement): what came before
       // is undone too, and what would come after must not commit on its own.
-      this.#batchEnd.clear()
-      if (this.#db.inTransaction) this.#statements.rollback.run()
-      return rejectAll(batch, unavailable('The database could not be written. Nothing was changed.', error))
+      return this.#batchFailed(batch, error)
     }
     try {
       this.#statements.commit.run()
@@ -124,6 +122,27 @@ export class GroupCommit {
       release.run()
       return { entry, thrown, failed: true }
     }
+  }
+
+  #batchFailed(batch: readonly Entry[], error: unknown): void {
+    this.#batchEnd.clear()
+    try {
+      if (this.#db.inTransaction) this.#statements.rollback.run()
+    } catch (rollbackError) {
+      return this.#stopForGood(batch, rollbackError)
+    }
+    rejectAll(batch, unavailable('The database could not be written. Nothing was changed.', error))
+  }
+
+  /** Nobody can say what the disk holds: nothing more is written, and the process is to end. */
+  #stopForGood(batch: readonly Entry[], cause: unknown): void {
+    this.#fatal = cause
+    const waiting = this.#queue
+    this.#queue = []
+    this.#isScheduled = false
+    const message = 'The database failed while it was written; repeat the request with the same Idempotency-Key.'
+    rejectAll([...batch, ...waiting], unavailable(message, cause))
+    this.#options.onFatal(cause)
   }
 
   #beginFailed(error: unknown): void {
@@ -156,18 +175,7 @@ export class GroupCommit {
         this.#statements.commit.run()
       }
     } catch (probeError) {
-      this.#fatal = probeError
-      const waiting = this.#queue
-      this.#queue = []
-      rejectAll(
-        [...batch, ...waiting],
-        unavailable(
-          'The database failed while it was written; repeat the request with the same Idempotency-Key.',
-          error,
-        ),
-      )
-      this.#options.onFatal(probeError)
-      return
+      return this.#stopForGood(batch, probeError)
     }
     rejectAll(
       batch,

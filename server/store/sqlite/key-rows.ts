@@ -1,13 +1,16 @@
 import type { Statement } from 'better-sqlite3'
 import type { Clock, EpochMs } from '../../kernel/clock.ts'
+import { ErrandError } from '../../kernel/errors.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { KeyHolder, KeyRecord, Scope } from '../records.ts'
 import type { CreateKey, Page } from '../store.ts'
-import { and, desc, eq, gt, isNull, or, sql } from './drizzle.ts'
+import { and, desc, eq, gt, inArray, isNull, lte, or, sql } from './drizzle.ts'
 import type { Connection } from './database.ts'
 import { apiKeys, users } from './schema.ts'
 
 const cachedKeysMax = 50_000
+const liveKeysMax = 1000
+const endedKeptMs = 90 * 86_400_000
 
 /**
  * API keys. What requests are checked against is cached while no other connection has committed (`data_version`) and
@@ -41,8 +44,12 @@ export class KeyRows {
     return holder
   }
 
+  /** Throws CONFLICT when the user has as many live keys as are allowed. */
   create(input: CreateKey): KeyRecord {
     const now = this.#clock.now()
+    if (this.#statements.countLive.get({ userId: input.userId, now })!.total >= liveKeysMax) {
+      throw new ErrandError('CONFLICT', `An account has at most ${liveKeysMax} keys that work; revoke one first.`)
+    }
     const id = newId('key', now)
     this.#statements.insert.run({ ...input, id, scopes: input.scopes.join(','), now })
     return keyRecord(this.#statements.get.get({ userId: input.userId, keyId: id })!)
@@ -58,10 +65,6 @@ export class KeyRows {
     return { keys: rows.map(keyRecord), total: this.#statements.count.get({ userId })!.total }
   }
 
-  countLive(userId: string): number {
-    return this.#statements.countLive.get({ userId, now: this.#clock.now() })!.total
-  }
-
   revoke(of: { userId: string; keyId: string }): boolean {
     this.#cache.clear()
     return this.#statements.revoke.run({ ...of, now: this.#clock.now() }).changes === 1
@@ -70,8 +73,16 @@ export class KeyRows {
   rotate(input: { userId: string; keyId: string; key: CreateKey; oldExpiresAt: EpochMs }): KeyRecord | undefined {
     this.#cache.clear()
     const { userId, keyId, oldExpiresAt } = input
-    if (this.#statements.expire.run({ userId, keyId, oldExpiresAt }).changes !== 1) return undefined
-    return this.create(input.key)
+    const created = this.create(input.key)
+    const { changes } = this.#statements.replace.run({ userId, keyId, oldExpiresAt, replacedBy: created.id })
+    if (changes === 1) return created
+    this.#statements.delete.run({ userId, keyId: created.id })
+    return undefined
+  }
+
+  /** Removes keys that ended long ago; how many. */
+  purge(rowsMax: number): number {
+    return this.#statements.purge.run({ until: this.#clock.now() - endedKeptMs, rowsMax }).changes
   }
 
   touch(uses: readonly { keyId: string; at: EpochMs }[]): void {
@@ -82,8 +93,8 @@ export class KeyRows {
 type KeyRow = typeof apiKeys.$inferSelect
 
 function keyRecord(row: KeyRow): KeyRecord {
-  const { tokenHash: _, scopes, ...key } = row
-  return { ...key, scopes: scopes.split(',') as Scope[] }
+  const { tokenHash: _hash, replacedBy, scopes, ...key } = row
+  return { ...key, scopes: scopes.split(',') as Scope[], isReplaced: replacedBy !== null }
 }
 
 function prepare({ orm }: Connection) {
@@ -148,12 +159,29 @@ function prepare({ orm }: Connection) {
       .where(and(thisKey, isNull(apiKeys.revokedAt)))
       .prepare(),
     // The overlap never lengthens the life of a key that was to end earlier.
-    expire: orm
+    replace: orm
       .update(apiKeys)
       .set({
+        replacedBy: sql`${sql.placeholder('replacedBy')}`,
         expiresAt: sql`min(coalesce(${apiKeys.expiresAt}, ${sql.placeholder('oldExpiresAt')}), ${sql.placeholder('oldExpiresAt')})`,
       })
-      .where(and(thisKey, isNull(apiKeys.revokedAt)))
+      .where(and(thisKey, isNull(apiKeys.revokedAt), isNull(apiKeys.replacedBy)))
+      .prepare(),
+    delete: orm.delete(apiKeys).where(thisKey).prepare(),
+    purge: orm
+      .delete(apiKeys)
+      .where(
+        inArray(
+          apiKeys.id,
+          orm
+            .select({ id: apiKeys.id })
+            .from(apiKeys)
+            .where(
+              or(lte(apiKeys.revokedAt, sql.placeholder('until')), lte(apiKeys.expiresAt, sql.placeholder('until'))),
+            )
+            .limit(sql.placeholder('rowsMax')),
+        ),
+      )
       .prepare(),
     touch: orm
       .update(apiKeys)

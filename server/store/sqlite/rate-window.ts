@@ -1,11 +1,10 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { RateState } from '../records.ts'
-import type { StoreLimits } from '../store.ts'
+import { rateWindowMs, type StoreLimits } from '../store.ts'
 import { and, desc, eq, gt, lte, sql } from './drizzle.ts'
 import type { Connection } from './database.ts'
 import { tasks } from './schema.ts'
 
-export const rateWindowMs = 60_000
 const knownUsersMax = 50_000
 
 /**

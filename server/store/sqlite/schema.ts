@@ -44,8 +44,10 @@ export const apiKeys = sqliteTable(
     expiresAt: integer('expires_at'),
     revokedAt: integer('revoked_at'),
     lastUsedAt: integer('last_used_at'),
+    /** The key that took this one's place; a key is rotated once. */
+    replacedBy: text('replaced_by'),
   },
-  (key) => [index('api_keys_user').on(key.userId)],
+  (key) => [index('api_keys_user').on(key.userId, key.createdAt)],
 )
 
 export const tasks = sqliteTable(

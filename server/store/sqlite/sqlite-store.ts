@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../../kernel/clock.ts'
+import { makeFolder } from '../../kernel/make-folder.ts'
 import { siblingModule } from '../../kernel/sibling-module.ts'
 import type { LedgerReport, Store, StoreLimits } from '../store.ts'
 import { AbuseBlock } from './abuse-block.ts'
@@ -23,6 +25,7 @@ import { TaskCommands } from './task-commands.ts'
 import { TaskQueries } from './task-queries.ts'
 
 const purgeRowsMax = 500
+const createWaitMs = 5000
 
 type SqliteStoreOptions = {
   dataDir: string
@@ -51,31 +54,34 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
  * Opens the store for a few short writes of the command line, beside a running server or without one. Only a server
  * migrates, but a data directory that has no database yet gets one.
  */
-export function openSqliteStoreBeside(options: SqliteStoreOptions): Store {
-  const { dataDir } = options
-  const lock = lockIfFree(dataDir)
+export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?: boolean }): Store {
+  const { dataDir, mustExist = false } = options
+  if (!existsSync(databaseFile(dataDir))) {
+    if (mustExist) throw new StoreOpenError(`There is no Errand database in ${dataDir}.`)
+    makeFolder(dataDir)
+  }
+  const connection = openConnection(dataDir, 5000)
   try {
-    const connection = openConnection(dataDir, 5000)
-    const state = schemaState(connection.raw)
-    if (state === 'empty' && lock) migrateSchema(connection)
-    else if (state !== 'current') {
-      connection.raw.close()
+    if (schemaState(connection.raw) === 'empty') createDatabase(dataDir, connection)
+    if (schemaState(connection.raw) !== 'current') {
       throw new StoreOpenError(
         'The database was written by an older version of Errand. Start `errand serve` once to migrate it.',
       )
     }
     return composeStore(connection, options, () => {})
-  } finally {
-    lock?.release()
+  } catch (error) {
+    connection.raw.close()
+    throw error
   }
 }
 
-function lockIfFree(dataDir: string): { release: () => void } | undefined {
+/** Under the lock, which a server that starts at this moment, or another command, may hold for the same purpose. */
+function createDatabase(dataDir: string, connection: Connection): void {
+  const lock = lockDataDir(dataDir, createWaitMs)
   try {
-    return lockDataDir(dataDir)
-  } catch (error) {
-    if (error instanceof StoreOpenError) return undefined
-    throw error
+    migrateSchema(connection)
+  } finally {
+    lock.release()
   }
 }
 
@@ -147,15 +153,20 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
     unblock: (userId) => commit.run(() => abuseBlock.lift(userId, clock.now())),
     createKey: (input) => commit.run(() => keys.create(input)),
     findKey: async (tokenHash) => keys.find(tokenHash),
-    countLiveKeys: async (userId) => keys.countLive(userId),
     listKeys: async (input) => keys.list(input),
     getKey: async (input) => keys.get(input),
     revokeKey: (input) => commit.run(() => keys.revoke(input)),
     rotateKey: (input) => commit.run(() => keys.rotate(input)),
     touchKeys: (uses) => commit.run(() => keys.touch(uses)),
-    purgeExpired: () => commit.run(() => idempotency.purge(clock.now(), purgeRowsMax) === purgeRowsMax),
+    purgeExpired: () =>
+      commit.run(() => {
+        const removed = [idempotency.purge(clock.now(), purgeRowsMax), keys.purge(purgeRowsMax)]
+        return removed.includes(purgeRowsMax)
+      }),
     backup: async (file) => {
-      await connection.raw.backup(file)
+      // One statement over one snapshot. The step-wise backup starts again at every commit of another process, so
+      // beside a busy server it never ended.
+      connection.raw.prepare('VACUUM INTO ?').run(file)
     },
     close: async () => {
       await commit.settled()

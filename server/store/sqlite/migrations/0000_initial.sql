@@ -27,11 +27,12 @@ CREATE TABLE `api_keys` (
 	`expires_at` integer,
 	`revoked_at` integer,
 	`last_used_at` integer,
+	`replaced_by` text,
 	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE no action
 ) STRICT;
 --> statement-breakpoint
 CREATE UNIQUE INDEX `api_keys_token_hash_unique` ON `api_keys` (`token_hash`);--> statement-breakpoint
-CREATE INDEX `api_keys_user` ON `api_keys` (`user_id`);--> statement-breakpoint
+CREATE INDEX `api_keys_user` ON `api_keys` (`user_id`,`created_at`);--> statement-breakpoint
 CREATE TABLE `counters` (
 	`user_id` text NOT NULL,
 	`kind` text NOT NULL,

@@ -1,0 +1,19 @@
+import { existsSync, mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+/**
+ * Makes a folder for its owner only, and its parents. Level by level, because Node's own recursive form never returns
+ * where the system says that a parent is missing though it is there, as below /proc.
+ */
+export function makeFolder(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code === 'EEXIST') return
+    const parent = dirname(path)
+    if (code !== 'ENOENT' || parent === path || existsSync(parent)) throw error
+    makeFolder(parent)
+    mkdirSync(path, { mode: 0o700 })
+  }
+}
