@@ -70,7 +70,7 @@ export async function credit(options: CreditOptions): Promise<void> {
     const reasons = {
       'unknown-user': `There is no user with the email address ${email}.`,
       'idempotency-conflict': '--idempotency-key: was used with another amount.',
-      balance: '--usd: would take the balance below what is held of it.',
+      balance: '--usd: would take the balance below what is held of it, or beyond 100 billion USD.',
     }
     throw new Error(reasons[result.reason])
   }

@@ -14,6 +14,7 @@ export function makeFolder(path: string): void {
     const parent = dirname(path)
     if (code !== 'ENOENT' || parent === path || existsSync(parent)) throw error
     makeFolder(parent)
-    mkdirSync(path, { mode: 0o700 })
+    // Another process may have been quicker.
+    makeFolder(path)
   }
 }

@@ -281,7 +281,7 @@ test('a rotation is 403 for scopes beyond the caller’s and 409 for a key that 
     expect(status).toBe(409)
     expect(body).toEqual({
       error: 'Conflict',
-      message: 'This API key has ended and cannot be rotated; create a new one.',
+      message: 'This API key has ended or was rotated already, and cannot be rotated; create a new one.',
       statusCode: 409,
     })
   }

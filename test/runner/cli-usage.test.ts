@@ -39,6 +39,12 @@ test('wrong usage exits 2 with one line on standard error, and touches no data d
     ['keys', 'create', '--email', 'a@example.com', '--name', 'n', '--expires-days', '0', '--data', dataDir],
     ['keys', 'revoke', '--email', 'a@example.com', '--data', dataDir],
     ['backup', '--data', dataDir],
+    ['users', 'create', '--email', 'no address', '--data', dataDir],
+    ['users', 'create', '--email', 'b@example.com', '--password', 'short', '--data', dataDir],
+    ['keys', 'create', '--email', 'a@example.com', '--name', 'n', '--scopes', 'everything', '--data', dataDir],
+    ['serve', '--data', dataDir, '--host', '0.0.0.0', '--port', '0'],
+    ['serve', '--data', dataDir, '--port', 'many'],
+    ['serve', '--data', dataDir, '--base-url', 'nowhere'],
   ])
   for (const [args, { code, stderr, stdout }] of failures) {
     expect([code, stdout], args.join(' ')).toEqual([2, ''])
@@ -55,22 +61,22 @@ test('every other error exits 1 with one line on standard error', async () => {
     writeFileSync(file, text)
     return ['serve', '--data', dataDir, '--port', '0', '--config', file]
   }
+  const missing = join(dataDir, 'missing')
   const taken = join(dataDir, 'taken.db')
   writeFileSync(taken, '')
   const failures = await failuresOf([
     ['users', 'create', '--email', 'A@example.com', '--data', dataDir],
-    ['users', 'create', '--email', 'no address', '--data', dataDir],
-    ['users', 'create', '--email', 'b@example.com', '--password', 'short', '--data', dataDir],
     ['users', 'unblock', '--email', 'nobody@example.com', '--data', dataDir],
     ['credit', '--email', 'nobody@example.com', '--usd', '1', '--data', dataDir],
     ['credit', '--email', 'a@example.com', '--usd', '-1', '--data', dataDir],
-    ['keys', 'create', '--email', 'a@example.com', '--name', 'n', '--scopes', 'everything', '--data', dataDir],
     ['keys', 'revoke', '--email', 'a@example.com', '--key-id', 'key_unknown', '--data', dataDir],
     ['backup', taken, '--data', dataDir],
     ['backup', join(dataDir, 'no', 'folder.db'), '--data', dataDir],
-    ['users', 'list', '--data', '/dev/null/no-folder'],
+    ['users', 'create', '--email', 'a@example.com', '--data', '/dev/null/no-folder'],
+    ['users', 'list', '--data', missing],
+    ['ledger', 'verify', '--data', missing],
+    ['backup', join(dataDir, 'backup.db'), '--data', missing],
     ['serve', '--data', dataDir, '--port', '0', '--config', join(dataDir, 'missing.config.ts')],
-    ['serve', '--data', dataDir, '--host', '0.0.0.0', '--port', '0'],
     config('no-syntax.config.ts', 'export default { agents: [ { kind: "code" id: "x" } ] }'),
     config('throws.config.ts', 'throw new Error("one line\\nand another")'),
     config('no-default.config.ts', 'export const agents = []'),
@@ -82,6 +88,7 @@ test('every other error exits 1 with one line on standard error', async () => {
     expect(stderr, args.join(' ')).toMatch(/^errand: [^\n]+\n$/)
     expect(stderr, args.join(' ')).not.toMatch(/^\s+at /m)
   }
+  expect(existsSync(missing)).toBe(false)
   rmSync(dataDir, { recursive: true })
 }, 60_000)
 

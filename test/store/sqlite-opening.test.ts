@@ -1,24 +1,33 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { databaseFile, StoreOpenError } from '../../server/store/sqlite/database.ts'
+import {
+  databaseFile,
+  lockDataDir,
+  migrateSchema,
+  openConnection,
+  StoreOpenError,
+} from '../../server/store/sqlite/database.ts'
 import { openSqliteStore, openSqliteStoreBeside } from '../../server/store/sqlite/sqlite-store.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import type { OpenThreadData } from './open-thread.ts'
 import { newFolder, throwCause, withRaw } from './sqlite-engine.ts'
 import { noLimits } from './store-world.ts'
 
+let folder: string
 let dataDir: string
 let options: Parameters<typeof openSqliteStore>[0]
 const ann = { email: 'ann@example.com', passwordHash: null, isAdmin: false }
 
 beforeEach(() => {
-  dataDir = newFolder()
+  folder = newFolder()
+  dataDir = folder
   const clock = new FakeClock()
   options = { dataDir, clock: () => clock, limits: noLimits, onFatal: throwCause }
 })
 
-afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 async function createUser(store: ReturnType<typeof openSqliteStore>): Promise<string> {
   const created = await store.createUser(ann)
@@ -60,6 +69,13 @@ test('an empty data directory is initialised by a command, and the server finds 
   const server = openSqliteStore(options)
   expect(await server.findUser(ann.email)).toMatchObject({ id: userId })
   await server.close()
+})
+
+test('a command that needs a database refuses a folder without one, and leaves nothing there', () => {
+  const missing = join(dataDir, 'missing')
+  expect(() => openSqliteStoreBeside({ ...options, dataDir: missing, mustExist: true })).toThrow(StoreOpenError)
+  expect(() => openSqliteStoreBeside({ ...options, mustExist: true })).toThrow(StoreOpenError)
+  expect(readdirSync(dataDir)).toEqual([])
 })
 
 test('what a command writes beside a running server is seen by it at once', async () => {
@@ -175,6 +191,25 @@ async function openAtOnce(how: OpenThreadData['how'][]): Promise<unknown[]> {
 
 test('commands that find an empty data directory at the same moment all work', async () => {
   expect(await openAtOnce(['beside', 'beside', 'beside'])).toEqual(['created', 'created', 'created'])
+})
+
+test('commands that make the same data directory at the same moment all work', async () => {
+  for (let round = 0; round < 3; round++) {
+    dataDir = join(dataDir, 'not', 'there')
+    expect(await openAtOnce(['beside', 'beside', 'beside'])).toEqual(['created', 'created', 'created'])
+  }
+})
+
+test('a command that comes while a server creates the database works as soon as it is there', async () => {
+  const lock = lockDataDir(dataDir)
+  const answers = openAtOnce(['beside', 'beside'])
+  // The commands have opened an empty database, which the server then fills, and goes on holding its lock.
+  while (!existsSync(databaseFile(dataDir))) await new Promise((resolve) => setImmediate(resolve))
+  const connection = openConnection(dataDir, 5000)
+  migrateSchema(connection)
+  expect(await answers).toEqual(['created', 'created'])
+  connection.raw.close()
+  lock.release()
 })
 
 test('a command that runs while the server starts neither fails nor keeps it from starting', async () => {

@@ -7,6 +7,9 @@ import type { Connection } from './database.ts'
 import type { Ledger } from './ledger.ts'
 import { accounts, counters, transactions, users } from './schema.ts'
 
+/** A hundred billion USD: far below what is counted exactly, so that no refund can leave that range. */
+const balanceMax = 1_000_000_000_000_000
+
 /** Users, their accounts and transactions. */
 export class AccountRows {
   readonly #statements
@@ -59,7 +62,8 @@ export class AccountRows {
       if (earlier && earlier.amount !== amount) return { outcome: 'refused', reason: 'idempotency-conflict' }
       if (earlier) return { outcome: 'replayed', transactionId: earlier.id, balance: earlier.balanceAfter }
     }
-    if (account.balance + amount < account.held) return { outcome: 'refused', reason: 'balance' }
+    const after = account.balance + amount
+    if (after < account.held || after > balanceMax) return { outcome: 'refused', reason: 'balance' }
     const type = amount < 0 ? 'adjustment' : 'credit'
     const now = this.#clock.now()
     const { id, balance } = this.#ledger.post({ userId, type, amount, description, idempotencyKey, now })
@@ -154,7 +158,14 @@ function prepare({ orm }: Connection) {
     ofTask: orm
       .select(columns)
       .from(transactions)
-      .where(and(ofUser, eq(transactions.taskId, sql.placeholder('taskId')), sql`task_id IS NOT NULL`))
+      .where(
+        // The plus keeps the planner from walking all transactions of the user.
+        and(
+          sql`+${transactions.userId} = ${userId}`,
+          eq(transactions.taskId, sql.placeholder('taskId')),
+          sql`task_id IS NOT NULL`,
+        ),
+      )
       .orderBy(desc(transactions.seq))
       .prepare(),
     counters: orm

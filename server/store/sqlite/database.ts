@@ -26,6 +26,8 @@ export function openConnection(dataDir: string, busyTimeoutMs: number): Connecti
     // better-sqlite3 is built with NORMAL in WAL mode, which loses acknowledged commits when the power fails.
     raw.pragma('synchronous = FULL')
     raw.pragma('foreign_keys = ON')
+    // Without it a REPLACE deletes rows past the triggers that keep transactions as they are.
+    raw.pragma('recursive_triggers = ON')
     raw.pragma('cache_size = -32000')
     // Every command has a savepoint, whose undo pages would go through a temporary file: a third of the time of a
     // submission.
@@ -45,9 +47,9 @@ export function openConnection(dataDir: string, busyTimeoutMs: number): Connecti
  * Makes this process the owner of the data directory until `release` or its death, by an exclusive lock on a file of
  * its own; the database itself stays open to the command line's short writes.
  */
-export function lockDataDir(dataDir: string, waitMs = 0): { release: () => void } {
+export function lockDataDir(dataDir: string): { release: () => void } {
   makeFolder(dataDir)
-  const lock = new Database(join(dataDir, 'server.lock'), { timeout: waitMs })
+  const lock = new Database(join(dataDir, 'server.lock'), { timeout: 0 })
   try {
     lock.exec('BEGIN EXCLUSIVE')
   } catch (error) {

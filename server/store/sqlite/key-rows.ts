@@ -4,12 +4,14 @@ import { ErrandError } from '../../kernel/errors.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { KeyHolder, KeyRecord, Scope } from '../records.ts'
 import type { CreateKey, Page } from '../store.ts'
-import { and, desc, eq, gt, inArray, isNull, lte, or, sql } from './drizzle.ts'
+import { and, desc, eq, isNull, lte, or, sql } from './drizzle.ts'
 import type { Connection } from './database.ts'
 import { apiKeys, users } from './schema.ts'
 
 const cachedKeysMax = 50_000
 const liveKeysMax = 1000
+/** With those that ended, which are kept for 90 days. */
+const keysMax = 10_000
 const endedKeptMs = 90 * 86_400_000
 
 /**
@@ -47,7 +49,10 @@ export class KeyRows {
   /** Throws CONFLICT when the user has as many live keys as are allowed. */
   create(input: CreateKey): KeyRecord {
     const now = this.#clock.now()
-    if (this.#statements.countLive.get({ userId: input.userId, now })!.total >= liveKeysMax) {
+    const { userId } = input
+    this.#statements.purgeEnded.run({ userId, until: now - endedKeptMs })
+    const { all, live } = this.#statements.count.get({ userId, now })!
+    if (live >= liveKeysMax || all >= keysMax) {
       throw new ErrandError('CONFLICT', `An account has at most ${liveKeysMax} keys that work; revoke one first.`)
     }
     const id = newId('key', now)
@@ -62,7 +67,7 @@ export class KeyRows {
 
   list({ userId, limit, offset }: Page & { userId: string }): { keys: KeyRecord[]; total: number } {
     const rows = this.#statements.list.all({ userId, limit, offset })
-    return { keys: rows.map(keyRecord), total: this.#statements.count.get({ userId })!.total }
+    return { keys: rows.map(keyRecord), total: this.#statements.count.get({ userId, now: this.#clock.now() })!.all }
   }
 
   revoke(of: { userId: string; keyId: string }): boolean {
@@ -78,11 +83,6 @@ export class KeyRows {
     if (changes === 1) return created
     this.#statements.delete.run({ userId, keyId: created.id })
     return undefined
-  }
-
-  /** Removes keys that ended long ago; how many. */
-  purge(rowsMax: number): number {
-    return this.#statements.purge.run({ until: this.#clock.now() - endedKeptMs, rowsMax }).changes
   }
 
   touch(uses: readonly { keyId: string; at: EpochMs }[]): void {
@@ -138,20 +138,12 @@ function prepare({ orm }: Connection) {
       .offset(sql.placeholder('offset'))
       .prepare(),
     count: orm
-      .select({ total: sql<number>`count(*)` })
+      .select({
+        all: sql<number>`count(*)`,
+        live: sql<number>`count(*) FILTER (WHERE ${isNull(apiKeys.revokedAt)} AND coalesce(${apiKeys.expiresAt} > ${sql.placeholder('now')}, true))`,
+      })
       .from(apiKeys)
       .where(userId)
-      .prepare(),
-    countLive: orm
-      .select({ total: sql<number>`count(*)` })
-      .from(apiKeys)
-      .where(
-        and(
-          userId,
-          isNull(apiKeys.revokedAt),
-          or(isNull(apiKeys.expiresAt), gt(apiKeys.expiresAt, sql.placeholder('now'))),
-        ),
-      )
       .prepare(),
     revoke: orm
       .update(apiKeys)
@@ -168,18 +160,12 @@ function prepare({ orm }: Connection) {
       .where(and(thisKey, isNull(apiKeys.revokedAt), isNull(apiKeys.replacedBy)))
       .prepare(),
     delete: orm.delete(apiKeys).where(thisKey).prepare(),
-    purge: orm
+    purgeEnded: orm
       .delete(apiKeys)
       .where(
-        inArray(
-          apiKeys.id,
-          orm
-            .select({ id: apiKeys.id })
-            .from(apiKeys)
-            .where(
-              or(lte(apiKeys.revokedAt, sql.placeholder('until')), lte(apiKeys.expiresAt, sql.placeholder('until'))),
-            )
-            .limit(sql.placeholder('rowsMax')),
+        and(
+          userId,
+          or(lte(apiKeys.revokedAt, sql.placeholder('until')), lte(apiKeys.expiresAt, sql.placeholder('until'))),
         ),
       )
       .prepare(),

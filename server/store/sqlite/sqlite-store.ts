@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../../kernel/clock.ts'
+import { must } from '../../kernel/assert.ts'
 import { makeFolder } from '../../kernel/make-folder.ts'
 import { siblingModule } from '../../kernel/sibling-module.ts'
 import type { LedgerReport, Store, StoreLimits } from '../store.ts'
@@ -26,6 +27,9 @@ import { TaskQueries } from './task-queries.ts'
 
 const purgeRowsMax = 500
 const createWaitMs = 5000
+const lockPauseMs = 20
+/** A command holds the lock for a moment, while it makes a database; another server holds it for good. */
+const serveWaitMs = 500
 
 type SqliteStoreOptions = {
   dataDir: string
@@ -38,12 +42,17 @@ type SqliteStoreOptions = {
 
 /** Opens the store as the server that owns the data directory: locks it and brings its schema up to date. */
 export function openSqliteStore(options: SqliteStoreOptions): Store {
-  const lock = lockDataDir(options.dataDir)
+  const lock = must(waitForLock(options.dataDir, { waitMs: serveWaitMs }), 'a server has the lock or fails')
   try {
     // Waiting here would block every request; group commit waits without blocking.
     const connection = openConnection(options.dataDir, 5)
-    migrateSchema(connection)
-    return composeStore(connection, options, lock.release)
+    try {
+      migrateSchema(connection)
+      return composeStore(connection, options, lock.release)
+    } catch (error) {
+      connection.raw.close()
+      throw error
+    }
   } catch (error) {
     lock.release()
     throw error
@@ -75,13 +84,31 @@ export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?
   }
 }
 
-/** Under the lock, which a server that starts at this moment, or another command, may hold for the same purpose. */
+/** Under the lock, which another process that makes the same database may hold. */
 function createDatabase(dataDir: string, connection: Connection): void {
-  const lock = lockDataDir(dataDir, createWaitMs)
+  const isDone = () => schemaState(connection.raw) !== 'empty'
+  const lock = waitForLock(dataDir, { waitMs: createWaitMs, isDone })
+  if (!lock) return
   try {
     migrateSchema(connection)
   } finally {
     lock.release()
+  }
+}
+
+type WaitForLock = { waitMs: number; isDone?: () => boolean }
+
+/** The lock, or undefined once there is nothing left to do with it; throws when it is held for longer than `waitMs`. */
+function waitForLock(dataDir: string, { waitMs, isDone }: WaitForLock): { release: () => void } | undefined {
+  for (let waitedMs = 0; ; waitedMs += lockPauseMs) {
+    try {
+      return lockDataDir(dataDir)
+    } catch (error) {
+      if (isDone?.()) return undefined
+      if (!(error instanceof StoreOpenError) || waitedMs >= waitMs) throw error
+      // Nothing is served yet by this process, so the thread may sleep.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lockPauseMs)
+    }
   }
 }
 
@@ -158,11 +185,7 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
     revokeKey: (input) => commit.run(() => keys.revoke(input)),
     rotateKey: (input) => commit.run(() => keys.rotate(input)),
     touchKeys: (uses) => commit.run(() => keys.touch(uses)),
-    purgeExpired: () =>
-      commit.run(() => {
-        const removed = [idempotency.purge(clock.now(), purgeRowsMax), keys.purge(purgeRowsMax)]
-        return removed.includes(purgeRowsMax)
-      }),
+    purgeExpired: () => commit.run(() => idempotency.purge(clock.now(), purgeRowsMax) === purgeRowsMax),
     backup: async (file) => {
       // One statement over one snapshot. The step-wise backup starts again at every commit of another process, so
       // beside a busy server it never ended.

@@ -53,23 +53,18 @@ const checks: readonly { what: string; isMoney: boolean; sql: string }[] = [
   {
     what: "the total of a user's tasks by agent and status is counted right",
     isMoney: false,
-    sql: `WITH rows(user_id, part, status, n) AS (
-            SELECT user_id, agent_id, status, count(*) FROM tasks GROUP BY 1, 2, 3)
-          SELECT coalesce(r.user_id, c.user_id) AS userId, NULL AS taskId,
-                 coalesce(r.n, 0) AS expected, coalesce(c.count, 0) AS actual
-          FROM rows r FULL JOIN (SELECT * FROM counters WHERE kind = 'task') c
-            ON c.user_id = r.user_id AND c.part = r.part AND c.status = r.status
-          WHERE expected <> actual`,
+    sql: `SELECT userId, NULL AS taskId, sum(n) AS expected, sum(c) AS actual FROM (
+            SELECT user_id AS userId, agent_id AS part, status, count(*) AS n, 0 AS c FROM tasks GROUP BY 1, 2, 3
+            UNION ALL SELECT user_id, part, status, 0, count FROM counters WHERE kind = 'task')
+          GROUP BY userId, part, status HAVING expected <> actual`,
   },
   {
     what: "the total of a user's transactions by type is counted right",
     isMoney: false,
-    sql: `WITH rows(user_id, part, n) AS (SELECT user_id, type, count(*) FROM transactions GROUP BY 1, 2)
-          SELECT coalesce(r.user_id, c.user_id) AS userId, NULL AS taskId,
-                 coalesce(r.n, 0) AS expected, coalesce(c.count, 0) AS actual
-          FROM rows r FULL JOIN (SELECT * FROM counters WHERE kind = 'transaction') c
-            ON c.user_id = r.user_id AND c.part = r.part
-          WHERE expected <> actual`,
+    sql: `SELECT userId, NULL AS taskId, sum(n) AS expected, sum(c) AS actual FROM (
+            SELECT user_id AS userId, type AS part, count(*) AS n, 0 AS c FROM transactions GROUP BY 1, 2
+            UNION ALL SELECT user_id, part, 0, count FROM counters WHERE kind = 'transaction')
+          GROUP BY userId, part HAVING expected <> actual`,
   },
 ]
 
