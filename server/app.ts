@@ -153,7 +153,7 @@ function createServer({
 
 function createAgentHost({ configFile, limits, log }: AppOptions, catalogue: Catalogue): AgentHost {
   const { agentThreads, agentThreadMemoryMb, maxResultBytes } = limits
-  const onLog = ({ fields, message, taskId }: AgentLogLine) => log.info({ taskId, ...fields }, message)
+  const onLog = ({ fields, message, taskId }: AgentLogLine) => log.info({ ...fields, taskId }, message)
   if (configFile === null) return createInlineHost({ catalogue, resultBytesMax: maxResultBytes, onLog })
   return new ThreadHost({
     configFile,
@@ -185,6 +185,8 @@ async function closeServer(server: Server): Promise<void> {
   closeUnusedConnections(server)
   // Answers under way get a moment; a client that reads no more must not keep the process alive.
   const timer = setTimeout(() => server.closeAllConnections(), 2000)
+  const idleTimer = setInterval(() => server.closeIdleConnections(), 50)
   await closed
+  clearInterval(idleTimer)
   clearTimeout(timer)
 }

@@ -52,7 +52,7 @@ function createLog(taskId: string) {
 
 function startRun(catalogue: Catalogue, { run, request }: Extract<ToThread, { type: 'run' }>): void {
   Atomics.store(beats, pulseAt.started, run)
-  if (run >= Atomics.load(beats, pulseAt.takenFrom) && run <= Atomics.load(beats, pulseAt.takenTo)) {
+  if (run <= Atomics.load(beats, pulseAt.takenTo)) {
     send({ type: 'ended', run, outcome: 'not-begun' })
     return
   }

@@ -43,6 +43,9 @@ function clip(text: string): string {
 export function encodeResult(value: unknown, bytesMax: number): RunOutcome {
   const isPlain = typeof value === 'string' || (typeof value === 'object' && value !== null && !Array.isArray(value))
   let json: string | undefined
+  if (typeof value === 'function' || typeof value === 'symbol') {
+    return failed('AGENT_OUTPUT_INVALID', `The agent returned a ${typeof value}, which JSON leaves out.`, null)
+  }
   try {
     json = JSON.stringify(isPlain ? value : { result: value ?? null })
   } catch (error) {

@@ -11,6 +11,8 @@ const answersWithinMs = 2000
 const startMsMax = 30_000
 const onTimeWithinMs = 450
 const lateLoad = 1_000_000
+const linesPerMinuteMax = 200
+const lineCharsMax = 2000
 
 /**
  * One agent thread, seen from the host:
@@ -22,10 +24,14 @@ export class AgentThread {
   readonly #worker: Worker
   readonly #pulse: Int32Array
   readonly #runs = new Map<number, OnOutcome>()
+  /** Runs whose time is up and that have not ended. */
+  readonly #overdue = new Set<number>()
   readonly #options: ThreadHostOptions
   readonly #events: ThreadEvents
   #state: 'starting' | 'open' | 'retiring' | 'ended' = 'starting'
   #lastRun = 0
+  #minuteFrom = performance.now()
+  #linesInMinute = 0
   #outbox: ToThread[] = []
   #beatsSeen = 0
   #beatSeenAt = performance.now()
@@ -46,7 +52,13 @@ export class AgentThread {
       env: options.env,
       name: 'agents',
       resourceLimits: { maxOldGenerationSizeMb: options.memoryMb },
+      stdout: true,
+      stderr: true,
     })
+    // What agents print goes to the log: the service's own output is read by programs.
+    for (const stream of [this.#worker.stdout, this.#worker.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => this.#printed(text))
+    }
     this.#worker.on('message', (messages: FromThread[]) => this.#received(messages))
     this.#worker.on('error', (error) => this.#ended(error.message))
     this.#worker.on('exit', () => this.#ended('it exited'))
@@ -62,6 +74,8 @@ export class AgentThread {
   }
 
   get answers(): boolean {
+    // The host may have been late itself, so it looks before it judges.
+    this.#noteBeats()
     return performance.now() - this.#beatSeenAt < answersWithinMs
   }
 
@@ -77,23 +91,25 @@ export class AgentThread {
    * loop behind), or that does not come to be ready, is ended: no run's time would ever be up there.
    */
   look(): void {
-    const beats = Atomics.load(this.#pulse, pulseAt.beats)
-    if (beats !== this.#beatsSeen) {
-      this.#beatsSeen = beats
-      this.#beatSeenAt = performance.now()
-    }
     if (this.#state === 'starting') {
       if (performance.now() - this.#startedAt > startMsMax) void this.end('it did not load its configuration in time')
     } else if (!this.answers) {
       this.#takeBack()
-      if (this.#runs.size === 0) void this.end('it does not answer and has nothing to run')
+      if (this.#overdue.size > 0) void this.end('it did not answer when the time of a run was up')
+      else if (this.#runs.size === 0) void this.end('it does not answer and has nothing to run')
     }
+  }
+
+  #noteBeats(): void {
+    const beats = Atomics.load(this.#pulse, pulseAt.beats)
+    if (beats === this.#beatsSeen) return
+    this.#beatsSeen = beats
+    this.#beatSeenAt = performance.now()
   }
 
   #takeBack(): void {
     if (this.#runs.size === 0) return
     Atomics.store(this.#pulse, pulseAt.takenTo, this.#lastRun)
-    Atomics.store(this.#pulse, pulseAt.takenFrom, Atomics.load(this.#pulse, pulseAt.started) + 1)
     const begun = Atomics.load(this.#pulse, pulseAt.started)
     for (const [run, onOutcome] of this.#runs) {
       if (run <= begun) continue
@@ -113,6 +129,7 @@ export class AgentThread {
   abort(run: number, overstayMs: number): void {
     if (!this.#runs.has(run)) return
     this.#runs.set(run, () => {})
+    if (this.hasBegun(run)) this.#overdue.add(run)
     this.#post({ type: 'abort', run })
     setTimeout(() => {
       if (!this.#runs.has(run)) return
@@ -153,14 +170,33 @@ export class AgentThread {
       } else if (message.type === 'unusable') {
         void this.end(message.message)
       } else if (message.type === 'log') {
-        this.#options.onLog(message)
+        // Lines of runs are limited where they arise; those of nobody's share what is left of the thread's.
+        if (message.taskId !== '' || this.#mayLog()) this.#options.onLog(message)
       } else {
         const onOutcome = this.#runs.get(message.run)
         this.#runs.delete(message.run)
+        this.#overdue.delete(message.run)
         onOutcome?.(message.outcome)
         if (this.#state === 'retiring') this.#retire()
       }
     }
+  }
+
+  #printed(text: string): void {
+    for (const line of text.split('\n', linesPerMinuteMax)) {
+      if (line === '' || !this.#mayLog()) continue
+      this.#options.onLog({ taskId: '', message: `An agent printed: ${line.slice(0, lineCharsMax)}` })
+    }
+  }
+
+  /** Whether another line of the thread fits into its minute. */
+  #mayLog(): boolean {
+    const now = performance.now()
+    if (now - this.#minuteFrom > 60_000) {
+      this.#minuteFrom = now
+      this.#linesInMinute = 0
+    }
+    return ++this.#linesInMinute <= linesPerMinuteMax
   }
 
   /** Takes no new runs, and ends once the last of the present ones has. */

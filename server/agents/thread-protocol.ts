@@ -15,11 +15,11 @@ export type ThreadData = { configFile: string; resultBytesMax: number; pulse: Sh
 
 /**
  * Shared memory, because a thread that is blocked can neither send nor receive: how often it has come round its event
- * loop, the number of the last run that it began, and the numbers of the runs that the host has taken back.
+ * loop, the number of the last run that it began, and the number up to which the host has taken back what was not begun.
  *
  * A thread writes `started` and then reads what was taken; the host writes what it takes and then reads `started`. So
  * a run is begun, or it is taken back, and never both; when each sees the other, the thread leaves the run and says so.
  */
-export const pulseAt = { beats: 0, started: 1, takenFrom: 2, takenTo: 3 } as const
-export const pulseBytes = 16
+export const pulseAt = { beats: 0, started: 1, takenTo: 2 } as const
+export const pulseBytes = 12
 export const beatMs = 200

@@ -161,6 +161,7 @@ function addUpkeep(program: Command): void {
   program
     .command('openapi')
     .description('print the OpenAPI document')
+    .option('--json', 'it is JSON in any case')
     .action(async () => {
       const { printOpenApi } = await import('./upkeep-commands.ts')
       await printOpenApi()

@@ -19,13 +19,16 @@ export async function getTask(
   let record = await store.getTask({ userId, taskId })
   if (record && record.completedAt === null && waitSeconds > 0) {
     const wait = ends.wait(taskId, { timeoutMs: waitSeconds * 1000, signal })
-    // The task may have ended between the read and the registration.
-    record = await store.getTask({ userId, taskId })
-    if (record?.completedAt === null) {
-      await wait.ended
+    try {
+      // The task may have ended between the read and the registration.
       record = await store.getTask({ userId, taskId })
+      if (record?.completedAt === null) {
+        await wait.ended
+        record = await store.getTask({ userId, taskId })
+      }
+    } finally {
+      wait.cancel()
     }
-    wait.cancel()
   }
   if (!record) throw new ErrandError('NOT_FOUND', 'Task not found')
   return toTask(record, links)

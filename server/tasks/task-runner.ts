@@ -32,6 +32,7 @@ export class TaskRunner {
   #state: 'running' | 'draining' = 'running'
   #hasMore = false
   #isRefilling = false
+  #isPausing = false
 
   constructor(options: TaskRunnerOptions) {
     this.#options = options
@@ -175,11 +176,10 @@ export class TaskRunner {
   }
 
   async #refill(): Promise<void> {
-    if (this.#isRefilling || !this.#takesTasks) return
+    if (this.#isRefilling || this.#isPausing || !this.#takesTasks) return
     this.#isRefilling = true
     try {
-      // Those already known are among the oldest queued, so that many more rows are asked for.
-      const limit = this.#idsMax + this.#known.size
+      const limit = this.#idsMax
       this.#hasMore = false
       const queued = await this.#options.store.queuedTasks({ afterSeq: 0, limit })
       if (queued.length === limit) this.#hasMore = true
@@ -194,6 +194,12 @@ export class TaskRunner {
 
   /** After a failure of the store: at once would be a busy loop. */
   #refillLater(): void {
-    setTimeout(() => void this.#refill(), refillPauseMs).unref()
+    this.#hasMore = true
+    if (this.#isPausing) return
+    this.#isPausing = true
+    setTimeout(() => {
+      this.#isPausing = false
+      void this.#refill()
+    }, refillPauseMs).unref()
   }
 }

@@ -24,7 +24,7 @@ try {
   if (how === 'beside') await store.close()
   port.postMessage(outcome)
   if (how === 'server') {
-    await Atomics.waitAsync(gate, 1, 1).value
+    Atomics.wait(gate, 1, 1)
     await store.close()
   }
 } catch (error) {

@@ -206,7 +206,7 @@ test('a command that comes while a server creates the database works as soon as 
   // The commands have opened an empty database, which the server then fills, and goes on holding its lock.
   while (!existsSync(databaseFile(dataDir))) await new Promise((resolve) => setImmediate(resolve))
   const connection = openConnection(dataDir, 5000)
-  migrateSchema(connection)
+  migrateSchema(connection, dataDir)
   expect(await answers).toEqual(['created', 'created'])
   connection.raw.close()
   lock.release()

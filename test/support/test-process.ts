@@ -31,10 +31,13 @@ export async function startProcess({
   )
   const name = `server process ${child.pid}`
   openResources.add(name)
+  const kill = () => child.kill('SIGKILL')
+  process.once('exit', kill)
   let log = ''
   child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()))
   const exited = new Promise<number | null>((resolve) => {
     child.once('exit', (code) => {
+      process.off('exit', kill)
       openResources.delete(name)
       resolve(code)
     })

@@ -7,6 +7,7 @@ import { readMigrationFiles, drizzle, type BetterSQLite3Database, migrate } from
 
 export type Connection = { raw: Database.Database; orm: BetterSQLite3Database }
 
+const migrateWaitMs = 10_000
 const migrationsFolder = fileURLToPath(new URL('./migrations', import.meta.url))
 
 export function databaseFile(dataDir: string): string {
@@ -74,8 +75,22 @@ export function schemaState(raw: Database.Database): 'empty' | 'older' | 'curren
   return applied.length === 0 ? 'empty' : applied.length < known.length ? 'older' : 'current'
 }
 
-/** Brings the schema up to date; the caller holds the lock of the data directory. */
-export function migrateSchema({ raw, orm }: Connection): void {
+/**
+ * Brings the schema up to date. Under a lock of its own, for which it waits: a server and commands that find the same
+ * empty folder each make the database, one after the other.
+ */
+export function migrateSchema(connection: Connection, dataDir: string): void {
+  if (schemaState(connection.raw) === 'current') return
+  const lock = new Database(join(dataDir, 'migrate.lock'), { timeout: migrateWaitMs })
+  try {
+    lock.exec('BEGIN EXCLUSIVE')
+    applyMigrations(connection)
+  } finally {
+    lock.close()
+  }
+}
+
+function applyMigrations({ raw, orm }: Connection): void {
   if (schemaState(raw) === 'current') return
   // A migration that recreates a table turns foreign keys off inside its own transaction, where that does nothing, so
   // the children would be lost or the migration would fail.

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../../kernel/clock.ts'
-import { must } from '../../kernel/assert.ts'
 import { makeFolder } from '../../kernel/make-folder.ts'
 import { siblingModule } from '../../kernel/sibling-module.ts'
 import type { LedgerReport, Store, StoreLimits } from '../store.ts'
@@ -26,10 +25,6 @@ import { TaskCommands } from './task-commands.ts'
 import { TaskQueries } from './task-queries.ts'
 
 const purgeRowsMax = 500
-const createWaitMs = 5000
-const lockPauseMs = 20
-/** A command holds the lock for a moment, while it makes a database; another server holds it for good. */
-const serveWaitMs = 500
 
 type SqliteStoreOptions = {
   dataDir: string
@@ -42,12 +37,12 @@ type SqliteStoreOptions = {
 
 /** Opens the store as the server that owns the data directory: locks it and brings its schema up to date. */
 export function openSqliteStore(options: SqliteStoreOptions): Store {
-  const lock = must(waitForLock(options.dataDir, { waitMs: serveWaitMs }), 'a server has the lock or fails')
+  const lock = lockDataDir(options.dataDir)
   try {
     // Waiting here would block every request; group commit waits without blocking.
     const connection = openConnection(options.dataDir, 5)
     try {
-      migrateSchema(connection)
+      migrateSchema(connection, options.dataDir)
       return composeStore(connection, options, lock.release)
     } catch (error) {
       connection.raw.close()
@@ -71,7 +66,7 @@ export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?
   }
   const connection = openConnection(dataDir, 5000)
   try {
-    if (schemaState(connection.raw) === 'empty') createDatabase(dataDir, connection)
+    if (schemaState(connection.raw) === 'empty') migrateSchema(connection, dataDir)
     if (schemaState(connection.raw) !== 'current') {
       throw new StoreOpenError(
         'The database was written by an older version of Errand. Start `errand serve` once to migrate it.',
@@ -81,34 +76,6 @@ export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?
   } catch (error) {
     connection.raw.close()
     throw error
-  }
-}
-
-/** Under the lock, which another process that makes the same database may hold. */
-function createDatabase(dataDir: string, connection: Connection): void {
-  const isDone = () => schemaState(connection.raw) !== 'empty'
-  const lock = waitForLock(dataDir, { waitMs: createWaitMs, isDone })
-  if (!lock) return
-  try {
-    migrateSchema(connection)
-  } finally {
-    lock.release()
-  }
-}
-
-type WaitForLock = { waitMs: number; isDone?: () => boolean }
-
-/** The lock, or undefined once there is nothing left to do with it; throws when it is held for longer than `waitMs`. */
-function waitForLock(dataDir: string, { waitMs, isDone }: WaitForLock): { release: () => void } | undefined {
-  for (let waitedMs = 0; ; waitedMs += lockPauseMs) {
-    try {
-      return lockDataDir(dataDir)
-    } catch (error) {
-      if (isDone?.()) return undefined
-      if (!(error instanceof StoreOpenError) || waitedMs >= waitMs) throw error
-      // Nothing is served yet by this process, so the thread may sleep.
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lockPauseMs)
-    }
   }
 }
 
