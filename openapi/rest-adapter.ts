@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { callTRPCProcedure } from '@trpc/server'
 import type { Authenticator } from '../server/auth/authenticate.ts'
 import { rateHeaders } from '../server/billing/rate-headers.ts'
 import { readIdempotencyKey } from '../server/http/idempotency-header.ts'
@@ -8,7 +7,6 @@ import { hasBody, respondError, respondJson } from '../server/http/respond.ts'
 import type { RoutedRequest } from '../server/http/routed-request.ts'
 import { badField, ErrandError, isFault } from '../server/kernel/errors.ts'
 import type { Context, Services } from '../server/rpc/context.ts'
-import { rootRouter } from '../server/rpc/root-router.ts'
 import { errandErrorOf } from '../server/rpc/trpc.ts'
 import { readQuery } from './query-input.ts'
 import type { RestRoute, RestRoutes } from './rest-routes.ts'
@@ -66,16 +64,9 @@ async function call(parts: RestAdapterParts, { context, pathInput, route, routed
   } else {
     input = query === '' ? pathInput : { ...readQuery(query, route.query), ...pathInput }
   }
-  return await callTRPCProcedure({
-    router: rootRouter,
-    path: route.procedurePath,
-    type: route.type,
-    ctx: context,
-    getRawInput: async () => input,
-    // Only a query can ask that the answer be held, and so outlive its client.
-    signal: query === '' ? undefined : disconnectSignal(response),
-    batchIndex: 0,
-  })
+  // Only a query can ask that the answer be held, and so outlive its client.
+  const signal = query === '' ? undefined : disconnectSignal(response)
+  return await route.call({ context, input, signal })
 }
 
 /** Aborts when the client goes away, so that nobody waits for a task on its behalf. */

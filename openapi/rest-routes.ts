@@ -5,14 +5,13 @@ import { assert } from '../server/kernel/assert.ts'
 import { badField } from '../server/kernel/errors.ts'
 import { rootRouter } from '../server/rpc/root-router.ts'
 import type { ProcedureMeta } from '../server/rpc/trpc.ts'
+import { directCall } from './call-procedure.ts'
 import { queryFields, type QueryFields } from './query-input.ts'
 
 export type RestRoute = {
   method: string
   segments: readonly string[]
-  /** `tasks.create` */
-  procedurePath: string
-  type: 'query' | 'mutation'
+  call: ReturnType<typeof directCall>
   isIdempotent: boolean
   hasBody: boolean
   /** Whether a request without any body stands for an empty object. */
@@ -24,9 +23,9 @@ type Match = { route: RestRoute; pathInput: Record<string, string> } | { allow: 
 
 /** The REST routes, read off the procedures' own `openapi` meta, so that no path is written twice. */
 export class RestRoutes {
-  readonly #routes: readonly RestRoute[] = Object.entries(
+  readonly #routes: readonly RestRoute[] = Object.values(
     rootRouter._def.procedures as unknown as Record<string, AnyProcedure>,
-  ).flatMap(([procedurePath, procedure]) => toRoute(procedurePath, procedure))
+  ).flatMap(toRoute)
 
   /** Undefined for an unknown path; the allowed methods when only the method is wrong. Throws 400 for a broken path. */
   match(method: string, path: string): Match {
@@ -64,7 +63,7 @@ function readPath(route: RestRoute, segments: readonly string[]): Record<string,
   return input
 }
 
-function toRoute(procedurePath: string, procedure: AnyProcedure): RestRoute[] {
+function toRoute(procedure: AnyProcedure): RestRoute[] {
   const { type, meta, inputs } = procedure._def as unknown as {
     type: string
     meta: ProcedureMeta | undefined
@@ -77,8 +76,7 @@ function toRoute(procedurePath: string, procedure: AnyProcedure): RestRoute[] {
     {
       method,
       segments: path.split('/'),
-      procedurePath,
-      type,
+      call: directCall(procedure),
       isIdempotent: meta.isIdempotent === true,
       isBodyOptional: meta.isBodyOptional === true,
       hasBody: method === 'POST' || method === 'PATCH',

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ErrorDetail } from '../kernel/errors.ts'
+import { ErrandError, type ErrorDetail } from '../kernel/errors.ts'
 import type { JsonSchema, ParamsSchema } from './define-config.ts'
 
 /** The JSON Schema that clients are shown; defaults are optional in it, as they are in a request. */
@@ -42,4 +42,12 @@ export function issueDetails(prefix: string, issues: readonly z.core.$ZodIssue[]
       : [{ path: issuePath(prefix, issue.path), message: issue.message }],
   )
   return details.slice(0, detailsMax)
+}
+
+/** The refusal of an operation's input that its schema did not take. */
+export function badInput(issues: readonly z.core.$ZodIssue[]): ErrandError {
+  const details = issueDetails('', issues)
+  const [first] = details
+  const message = first?.path ? `${first.path}: ${first.message}` : (first?.message ?? 'The request is malformed.')
+  return new ErrandError('BAD_REQUEST', message, { details })
 }

@@ -1,9 +1,9 @@
 import { initTRPC, TRPCError } from '@trpc/server'
 import { TRPC_ERROR_CODES_BY_KEY, type TRPC_ERROR_CODE_KEY } from '@trpc/server/rpc'
 import { ZodError } from 'zod'
-import { issueDetails } from '../agents/params-schema.ts'
+import { badInput } from '../agents/params-schema.ts'
 import { requireScope } from '../auth/caller.ts'
-import { ErrandError, errorBody, toErrandError } from '../kernel/errors.ts'
+import { badField, ErrandError, errorBody, toErrandError } from '../kernel/errors.ts'
 import type { Scope } from '../store/records.ts'
 import type { Context } from './context.ts'
 import { envelope } from './envelope.ts'
@@ -91,16 +91,8 @@ export function errandErrorOf(error: unknown): ErrandError {
   if (!(error instanceof TRPCError)) return toErrandError(error)
   const { cause, code } = error
   if (cause instanceof ErrandError) return cause
-  if (code === 'BAD_REQUEST') {
-    const details = cause instanceof ZodError ? issueDetails('', cause.issues) : undefined
-    const [first] = details ?? []
-    const message = first
-      ? first.path
-        ? `${first.path}: ${first.message}`
-        : first.message
-      : 'The request is malformed.'
-    return new ErrandError('BAD_REQUEST', message, { details: details ?? [{ path: '', message }] })
-  }
+  if (cause instanceof ZodError && code === 'BAD_REQUEST') return badInput(cause.issues)
+  if (code === 'BAD_REQUEST') return badField('', 'The request is malformed.')
   if (code === 'NOT_FOUND') return new ErrandError('NOT_FOUND', 'There is no such operation.')
   if (code === 'METHOD_NOT_SUPPORTED')
     return new ErrandError('METHOD_NOT_ALLOWED', 'Use another method for this operation.')

@@ -1,0 +1,35 @@
+import type { AnyProcedure } from '@trpc/server'
+import type { ZodType } from 'zod'
+import { badInput } from '../server/agents/params-schema.ts'
+import { assert } from '../server/kernel/assert.ts'
+import type { Context } from '../server/rpc/context.ts'
+
+type Call = { context: Context; input: unknown; signal: AbortSignal | undefined }
+
+/** What tRPC keeps of a procedure; the version is pinned, and the assertions below fail at the start if it changes. */
+type Definition = {
+  inputs: readonly ZodType[]
+  output: ZodType
+  middlewares: readonly unknown[]
+  resolver: (options: { ctx: Context; input: unknown; signal: AbortSignal | undefined }) => unknown
+}
+
+const stepsOfPlainProcedure = 3
+
+/**
+ * Calls a procedure as tRPC would: the input through its schema, the resolver, the output through its schema. tRPC's own
+ * chain copies its options six times a call, which was a sixth of the time of a read. Procedures with further
+ * middlewares are refused, since this would pass them by.
+ */
+export function directCall(procedure: AnyProcedure): (call: Call) => Promise<unknown> {
+  const { inputs, middlewares, output, resolver } = procedure._def as unknown as Definition
+  const [schema] = inputs
+  assert(schema && inputs.length === 1, 'a REST procedure has one input schema')
+  assert(middlewares.length === stepsOfPlainProcedure, 'a REST procedure has its input, its output and its resolver')
+  assert(typeof resolver === 'function' && typeof output?.parse === 'function', 'tRPC keeps resolver and output')
+  return async ({ context, input, signal }) => {
+    const parsed = schema.safeParse(input)
+    if (!parsed.success) throw badInput(parsed.error.issues)
+    return output.parse(await resolver({ ctx: context, input: parsed.data, signal }))
+  }
+}
