@@ -50,8 +50,8 @@ let knownStart = ''
 export function isoTime(at: EpochMs): string {
   const minute = Math.floor(at / minuteMs)
   if (minute !== knownMinute) {
-    knownMinute = minute
     knownStart = new Date(minute * minuteMs).toISOString().slice(0, -7)
+    knownMinute = minute
   }
   const ms = at - minute * minuteMs
   const seconds = Math.floor(ms / 1000)

@@ -12,9 +12,13 @@ export function makeFolder(path: string): void {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
     if (code === 'EEXIST') return
     const parent = dirname(path)
-    if (code !== 'ENOENT' || parent === path || existsSync(parent)) throw error
-    makeFolder(parent)
-    // Another process may have been quicker.
-    makeFolder(path)
+    if (code !== 'ENOENT' || parent === path) throw error
+    // Where the parent is there after all, another process was quicker, or the system lies: one more try tells.
+    if (!existsSync(parent)) makeFolder(parent)
+    try {
+      mkdirSync(path, { mode: 0o700 })
+    } catch (again) {
+      if (!(again instanceof Error && 'code' in again && again.code === 'EEXIST')) throw again
+    }
   }
 }

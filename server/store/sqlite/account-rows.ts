@@ -63,7 +63,7 @@ export class AccountRows {
       if (earlier) return { outcome: 'replayed', transactionId: earlier.id, balance: earlier.balanceAfter }
     }
     const after = account.balance + amount
-    if (after < account.held || after > balanceMax) return { outcome: 'refused', reason: 'balance' }
+    if (after < account.held || (amount > 0 && after > balanceMax)) return { outcome: 'refused', reason: 'balance' }
     const type = amount < 0 ? 'adjustment' : 'credit'
     const now = this.#clock.now()
     const { id, balance } = this.#ledger.post({ userId, type, amount, description, idempotencyKey, now })

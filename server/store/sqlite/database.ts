@@ -7,6 +7,7 @@ import { readMigrationFiles, drizzle, type BetterSQLite3Database, migrate } from
 
 export type Connection = { raw: Database.Database; orm: BetterSQLite3Database }
 
+const openWaitMs = 5000
 const migrateWaitMs = 10_000
 const migrationsFolder = fileURLToPath(new URL('./migrations', import.meta.url))
 
@@ -21,9 +22,11 @@ export class StoreOpenError extends Error {
 
 /** Opens the database with the settings that durability rests on. `busyTimeoutMs` blocks the calling thread. */
 export function openConnection(dataDir: string, busyTimeoutMs: number): Connection {
-  const raw = new Database(databaseFile(dataDir), { timeout: busyTimeoutMs })
+  const raw = new Database(databaseFile(dataDir), { timeout: openWaitMs })
   try {
-    raw.pragma('journal_mode = WAL')
+    // Two that switch a new file to WAL at the same moment are refused by SQLite at once, however long they would wait.
+    const isWal = raw.pragma('journal_mode', { simple: true }) === 'wal'
+    if (!isWal) withLock(dataDir, () => raw.pragma('journal_mode = WAL'))
     // better-sqlite3 is built with NORMAL in WAL mode, which loses acknowledged commits when the power fails.
     raw.pragma('synchronous = FULL')
     raw.pragma('foreign_keys = ON')
@@ -37,6 +40,7 @@ export function openConnection(dataDir: string, busyTimeoutMs: number): Connecti
     raw.pragma('wal_autocheckpoint = 4000')
     assert(raw.pragma('journal_mode', { simple: true }) === 'wal', 'the database is in WAL mode')
     assert(raw.pragma('synchronous', { simple: true }) === 2, 'synchronous is FULL')
+    raw.pragma(`busy_timeout = ${busyTimeoutMs}`)
   } catch (error) {
     raw.close()
     throw new StoreOpenError(`The database ${databaseFile(dataDir)} cannot be opened: ${messageOf(error)}`)
@@ -50,7 +54,7 @@ export function openConnection(dataDir: string, busyTimeoutMs: number): Connecti
  */
 export function lockDataDir(dataDir: string): { release: () => void } {
   makeFolder(dataDir)
-  const lock = new Database(join(dataDir, 'server.lock'), { timeout: 0 })
+  const lock = new Database(join(dataDir, 'server.lock'), { timeout: 500 })
   try {
     lock.exec('BEGIN EXCLUSIVE')
   } catch (error) {
@@ -81,10 +85,14 @@ export function schemaState(raw: Database.Database): 'empty' | 'older' | 'curren
  */
 export function migrateSchema(connection: Connection, dataDir: string): void {
   if (schemaState(connection.raw) === 'current') return
+  withLock(dataDir, () => applyMigrations(connection))
+}
+
+function withLock(dataDir: string, work: () => void): void {
   const lock = new Database(join(dataDir, 'migrate.lock'), { timeout: migrateWaitMs })
   try {
     lock.exec('BEGIN EXCLUSIVE')
-    applyMigrations(connection)
+    work()
   } finally {
     lock.close()
   }
