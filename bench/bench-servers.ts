@@ -29,6 +29,8 @@ export async function startServer(
   const args =
     kind === 'errand'
       ? [
+          // As npm run errand starts it.
+          '--max-semi-space-size=8',
           file('../server/main.ts'),
           'serve',
           '--data',

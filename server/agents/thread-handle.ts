@@ -13,6 +13,7 @@ const onTimeWithinMs = 450
 const lateLoad = 1_000_000
 const linesPerMinuteMax = 200
 const lineCharsMax = 2000
+const youngMb = 16
 
 /**
  * One agent thread, seen from the host:
@@ -51,7 +52,8 @@ export class AgentThread {
       workerData,
       env: options.env,
       name: 'agents',
-      resourceLimits: { maxOldGenerationSizeMb: options.memoryMb },
+      // A young generation of the default size grows to 100 MB a thread before it is looked through.
+      resourceLimits: { maxOldGenerationSizeMb: options.memoryMb, maxYoungGenerationSizeMb: youngMb },
       stdout: true,
       stderr: true,
     })
