@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { defineConfig } from '../server/agents/define-config.ts'
+import { deltaAt, parseScript, usageOf } from './chat-script.ts'
 
-/** What the benchmarks run: nothing, and an agent that blocks its thread. */
+/** What the benchmarks run: nothing, an agent that blocks its thread, and a chat that writes what it is asked for. */
 export default defineConfig({
   agents: [
     {
@@ -19,6 +21,21 @@ export default defineConfig({
             while (performance.now() < until) continue
             return {}
           },
+        },
+      },
+    },
+    {
+      kind: 'code',
+      id: 'benchchat',
+      name: 'Benchmark chat',
+      chat: {
+        pricing: { inputPer1kUsd: '0.001', outputPer1kUsd: '0.002' },
+        maxOutputTokens: 1_000_000,
+        async *reply({ message, signal }) {
+          const script = parseScript(message)
+          for (let index = 0; index < script.deltas; index++) yield { type: 'text', delta: deltaAt(index) }
+          if (script.isHeld) await sleep(60_000, undefined, { signal })
+          yield { type: 'usage', ...usageOf(script) }
         },
       },
     },

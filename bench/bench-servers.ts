@@ -17,7 +17,13 @@ export type BenchServer = {
   stop: () => Promise<void>
 }
 
-export type ServerKind = 'errand' | 'floor-group' | 'floor-single'
+export type ServerKind = 'errand' | keyof typeof floors
+
+const floors = {
+  'floor-group': (dataDir: string) => [file('./floor/floor-server.ts'), dataDir, 'group'],
+  'floor-single': (dataDir: string) => [file('./floor/floor-server.ts'), dataDir, 'single'],
+  'floor-ndjson': () => [file('./floor/ndjson-floor.ts')],
+}
 
 /** Starts a server as a process of its own on a copy of the prepared data directory. */
 export async function startServer(
@@ -30,7 +36,7 @@ export async function startServer(
     kind === 'errand'
       ? [
           // As npm run errand starts it.
-          '--max-semi-space-size=8',
+          '--max-semi-space-size=4',
           file('../server/main.ts'),
           'serve',
           '--data',
@@ -41,12 +47,15 @@ export async function startServer(
           '0',
           '--json',
         ]
-      : [file('./floor/floor-server.ts'), dataDir, kind === 'floor-group' ? 'group' : 'single']
+      : floors[kind](dataDir)
   const startedAt = performance.now()
   const child = spawn(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, ERRAND_LOG_LEVEL: 'error', ...env },
   })
+  // A benchmark that fails leaves no server behind.
+  const kill = () => child.kill('SIGKILL')
+  process.on('exit', kill)
   const url = await readUrl(child)
   const startedInMs = performance.now() - startedAt
   return {
@@ -60,8 +69,9 @@ export async function startServer(
     },
     stop: async () => {
       const exited = new Promise((resolve) => child.once('exit', resolve))
-      child.kill('SIGKILL')
+      kill()
       await exited
+      process.off('exit', kill)
       rmSync(dataDir, { recursive: true, force: true })
     },
   }

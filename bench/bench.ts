@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util'
 import { prepareData } from './bench-data.ts'
 import { formatTable, type Row } from './bench-table.ts'
 import { measureBlocking } from './measure-blocking.ts'
+import { measureChat } from './measure-chat.ts'
 import { measureLists } from './measure-lists.ts'
 import { measureMemory } from './measure-memory.ts'
 import { measureReads } from './measure-reads.ts'
@@ -21,6 +22,7 @@ const groups = {
   submissions: measureSubmissions,
   reads: measureReads,
   lists: measureLists,
+  chat: measureChat,
   blocking: measureBlocking,
   start: measureStart,
   memory: measureMemory,

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { startServer } from './bench-servers.ts'
 import { atMost, type Measure } from './bench-table.ts'
 import { drive, requestBytes } from './http-driver.ts'
+import { median } from './paired-rates.ts'
 
 const runs = 5
 
@@ -20,6 +21,6 @@ export const measureStart: Measure = async ({ template, users }) => {
     beyond.push(server.startedInMs + performance.now() - from - bareMs)
     await server.stop()
   }
-  const median = beyond.toSorted((a, b) => a - b)[Math.floor(runs / 2)]!
-  return [atMost({ what: 'cold start to the first answer, beyond Node itself', value: median, unit: 'ms' }, 1000)]
+  const value = median(beyond)
+  return [atMost({ what: 'cold start to the first answer, beyond Node itself', value, unit: 'ms' }, 1000)]
 }

@@ -9,7 +9,10 @@ import type { ErrorCode, ErrorDetail } from '../server/kernel/errors.ts'
  */
 type ClientOnlyCode = 'INVALID_ARGUMENT' | 'NETWORK_ERROR' | 'TIMEOUT' | 'BAD_RESPONSE'
 
-export type ClientErrorCode = ErrorCode | ClientOnlyCode
+/** Of a chat: the session is missing, or why a reply ended; codes of the catalogue occur there too. */
+type ChatCode = 'SESSION_NOT_FOUND' | 'AGENT_ERROR' | 'AGENT_TIMEOUT' | 'AGENT_INTERRUPTED'
+
+export type ClientErrorCode = ErrorCode | ChatCode | ClientOnlyCode
 
 type ClientErrorFields = {
   status?: number | undefined
@@ -17,6 +20,7 @@ type ClientErrorFields = {
   retryAfterSeconds?: number | undefined
   requestId?: string | undefined
   taskId?: string | undefined
+  costUsd?: string | undefined
   cause?: unknown
 }
 
@@ -34,7 +38,7 @@ type ClientErrorFields = {
 export class ErrandClientError extends Error {
   override readonly name = 'ErrandClientError'
   readonly code: ClientErrorCode
-  /** The HTTP status; undefined when there was no answer. */
+  /** The HTTP status; undefined when there was no answer, and when a chat failed after its start. */
   readonly status: number | undefined
   /** What is wrong with the request, field by field; empty for most errors. */
   readonly details: readonly ErrorDetail[]
@@ -44,6 +48,8 @@ export class ErrandClientError extends Error {
   readonly requestId: string | undefined
   /** The task that `tasks.wait` or `tasks.run` was waiting for: it was created, and goes on by itself. */
   readonly taskId: string | undefined
+  /** What was charged for a reply that ended with an error; only `chat.text` says it. */
+  readonly costUsd: string | undefined
 
   constructor(code: ClientErrorCode, message: string, fields: ClientErrorFields = {}) {
     super(message, fields.cause === undefined ? undefined : { cause: fields.cause })
@@ -53,6 +59,7 @@ export class ErrandClientError extends Error {
     this.retryAfterSeconds = fields.retryAfterSeconds
     this.requestId = fields.requestId
     this.taskId = fields.taskId
+    this.costUsd = fields.costUsd
   }
 }
 
@@ -60,9 +67,10 @@ export function invalidArgument(path: string, message: string): ErrandClientErro
   return new ErrandClientError('INVALID_ARGUMENT', `${path}: ${message}`, { details: [{ path, message }] })
 }
 
-/** The same error, naming the task that was being waited for. */
-export function withTaskId(error: unknown, taskId: string): unknown {
+/** The same error with more that is known about it; anything else as it is. */
+export function withFields(error: unknown, fields: ClientErrorFields): unknown {
   if (!(error instanceof ErrandClientError)) return error
-  const { code, message, status, details, retryAfterSeconds, requestId, cause } = error
-  return new ErrandClientError(code, message, { status, details, retryAfterSeconds, requestId, taskId, cause })
+  const { code, message, status, details, retryAfterSeconds, requestId, taskId, costUsd, cause } = error
+  const own = { status, details, retryAfterSeconds, requestId, taskId, costUsd, cause }
+  return new ErrandClientError(code, message, { ...own, ...fields })
 }

@@ -6,6 +6,9 @@ export type Outputs = inferRouterOutputs<AppRouter>
 
 export type Task = Outputs['tasks']['get']
 export type TaskListItem = Outputs['tasks']['list']['tasks'][number]
+export type Session = Outputs['sessions']['get']
+export type SessionListItem = Outputs['sessions']['list']['sessions'][number]
+export type Message = Outputs['sessions']['messages']['messages'][number]
 export type Agent = Outputs['agents']['get']
 export type Account = Outputs['account']['get']
 export type Transaction = Outputs['transactions']['list']['transactions'][number]
@@ -14,3 +17,7 @@ export type CreatedKey = Outputs['keys']['create']
 
 /** A task that will not change any more. */
 export type EndedTask = Task & { status: 'completed' | 'failed' }
+
+/** A message to a session. */
+export type ChatInput = Inputs['chat']['stream']
+export type { ChatEvent, ChatUsage } from '../server/chat/chat-schema.ts'

@@ -1,19 +1,41 @@
+import { createChatClient, type ChatClient } from './chat-client.ts'
 import type { Inputs, Outputs } from './client-types.ts'
 import { toConnection, type ErrandClientOptions } from './connection.ts'
 import { createCall, type CallOptions } from './rpc-call.ts'
+import { createSessionsClient, type SessionsClient } from './sessions-client.ts'
 import { createTasksClient, type TasksClient } from './tasks-client.ts'
 
 // The typed client of the service, for Node and browsers alike. Every method takes the input of its operation, then the
-// options of the call. Later kinds of calls, such as streams, share the connection.
+// options of the call.
 
+export type { ChatClient, ChatReply, ChatToolCall } from './chat-client.ts'
 export { ErrandClientError, type ClientErrorCode } from './client-error.ts'
-export type { Account, Agent, CreatedKey, EndedTask, Key, Task, TaskListItem, Transaction } from './client-types.ts'
+export type {
+  Account,
+  Agent,
+  ChatEvent,
+  ChatInput,
+  ChatUsage,
+  CreatedKey,
+  EndedTask,
+  Key,
+  Message,
+  Session,
+  SessionListItem,
+  Task,
+  TaskListItem,
+  Transaction,
+} from './client-types.ts'
 export type { ClientFetch, ErrandClientOptions } from './connection.ts'
+export type { ChatStream } from './read-chat.ts'
 export type { CallOptions } from './rpc-call.ts'
+export type { CreateSessionOptions, SessionsClient } from './sessions-client.ts'
 export type { CreateOptions, TasksClient, WaitOptions } from './tasks-client.ts'
 
 export type ErrandClient = {
   tasks: TasksClient
+  sessions: SessionsClient
+  chat: ChatClient
   /** Agents that the caller may run. */
   agents: {
     list: (input?: Inputs['agents']['list'], options?: CallOptions) => Promise<Outputs['agents']['list']>
@@ -49,9 +71,12 @@ export type ErrandClient = {
  * console.log(task.status, task.response)
  */
 export function createClient(options: ErrandClientOptions): ErrandClient {
-  const call = createCall(toConnection(options))
+  const connection = toConnection(options)
+  const call = createCall(connection)
   return {
     tasks: createTasksClient(call),
+    sessions: createSessionsClient(call),
+    chat: createChatClient(connection),
     agents: {
       list: (input = {}, given) => call({ ...given }, (rpc, own) => rpc.agents.list.query(input, own)),
       get: (input, given) => call({ ...given }, (rpc, own) => rpc.agents.get.query(input, own)),

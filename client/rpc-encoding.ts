@@ -15,7 +15,7 @@ export const rpcEncoding = {
 }
 
 /** Throws INVALID_ARGUMENT for what JSON cannot hold, such as a circle or a bigint. */
-function checkedJson(value: unknown): unknown {
+export function checkedJson(value: unknown): unknown {
   try {
     JSON.stringify(value)
     return value

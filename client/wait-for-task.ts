@@ -1,5 +1,5 @@
 import { backoffMs, repeatWhileTransient } from './backoff.ts'
-import { ErrandClientError, withTaskId } from './client-error.ts'
+import { ErrandClientError, withFields } from './client-error.ts'
 import type { EndedTask, Task } from './client-types.ts'
 
 /** How long the service is asked to hold an answer: less than the minute after which proxies give up on one. */
@@ -32,7 +32,7 @@ export async function waitForTask({ getTask, pause, now, onFailure }: WaitParts,
       if (early > 0) await pause(backoffMs(early))
     }
   } catch (thrown) {
-    throw withTaskId(thrown, taskId)
+    throw withFields(thrown, { taskId })
   }
 }
 

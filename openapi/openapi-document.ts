@@ -1,6 +1,7 @@
 import { generateOpenApiDocument } from 'trpc-to-openapi'
 import { errorCatalogue } from '../server/kernel/errors.ts'
 import { rootRouter } from '../server/rpc/root-router.ts'
+import { chatOperation, chatSchemas } from './chat-operation.ts'
 
 // The document is generated from the procedures, then completed with what the generator cannot know: our error bodies,
 // the headers, and the one path that is no procedure.
@@ -31,18 +32,18 @@ const sharedErrors: Record<string, string> = {
 }
 /** Only these operations count as executions. */
 const executions = new Set(['createTask'])
-const idempotent = new Set(['createTask'])
+const idempotent = new Set(['createTask', 'createSession'])
 
 export function createOpenApiDocument(): Json {
   const document = generateOpenApiDocument(rootRouter as unknown as Parameters<typeof generateOpenApiDocument>[0], {
     title: 'Errand',
     description:
-      'Runs agents on behalf of a user and bills the balance in USD. A task is charged when it is created and refunded in full when it fails.',
+      'Runs agents on behalf of a user and bills the balance in USD. A task is charged when it is created and refunded in full when it fails; a chat is charged by message, for what it used.',
     version: '1.0.0',
     openApiVersion: '3.1.0',
     baseUrl: '/',
     license: { name: 'MIT', identifier: 'MIT' },
-    tags: ['Tasks', 'Agents', 'Billing', 'API keys', 'Payloads'],
+    tags: ['Tasks', 'Sessions', 'Agents', 'Billing', 'API keys', 'Payloads'],
     securitySchemes: {
       apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, `errand_sk_…`' },
       browserSession: { type: 'apiKey', in: 'cookie', name: '__Host-errand', description: 'A browser login' },
@@ -51,10 +52,18 @@ export function createOpenApiDocument(): Json {
   for (const operations of Object.values(document.paths)) {
     for (const operation of Object.values(operations)) completeOperation(operation)
   }
+  const chat = chatOperation(chatErrors(), { headers: { ...requestIdHeader, ...rateHeaders } }) as Operation
+  chat.parameters = [idempotencyParameter('a repeated request with a key that was used is refused with 409')]
+  document.paths['/api/chat'] = { post: chat }
   document.paths['/api/payloads/{payloadId}'] = { get: payloadOperation() }
-  document.components.schemas = { ...withoutErrors(document.components.schemas), Error: errorSchema() }
+  document.components.schemas = {
+    ...withoutErrors(document.components.schemas),
+    ...chatSchemas(),
+    Error: errorSchema(),
+  }
   document['tags'] = [
     { name: 'Tasks', description: 'Asynchronous executions of agents' },
+    { name: 'Sessions', description: 'Conversations with an agent, billed by message' },
     { name: 'Agents', description: 'What can be run, and at what price' },
     { name: 'Billing', description: 'The balance and its transactions' },
     { name: 'API keys', description: 'Credentials of the account' },
@@ -79,16 +88,18 @@ function completeOperation(operation: Operation): void {
     })
   }
   if (idempotent.has(operation.operationId)) {
-    operation.parameters = [
-      ...(operation.parameters ?? []),
-      {
-        name: 'Idempotency-Key',
-        in: 'header',
-        required: false,
-        description: 'Kept for 24 hours: a repeated request with the same key and body gets the first answer.',
-        schema: { type: 'string', minLength: 1, maxLength: 255 },
-      },
-    ]
+    const effect = 'a repeated request with the same key and body gets the first answer'
+    operation.parameters = [...(operation.parameters ?? []), idempotencyParameter(effect)]
+  }
+}
+
+function idempotencyParameter(effect: string): Json {
+  return {
+    name: 'Idempotency-Key',
+    in: 'header',
+    required: false,
+    description: `Kept for 24 hours: ${effect}.`,
+    schema: { type: 'string', minLength: 1, maxLength: 255 },
   }
 }
 
@@ -137,6 +148,33 @@ function errorSchema(): Json {
       },
     },
   }
+}
+
+/** Refusals of a chat. Those of its admission are told as an `error` event too, unless only JSON is accepted. */
+function chatErrors(): Json {
+  const refusals: Record<string, string> = {
+    ...sharedErrors,
+    400: 'The body is invalid.',
+    403: 'The balance is lower than what the message needs, or permission is missing.',
+    404: 'The session was not found.',
+    409: 'The session is completed, another of its messages is being answered, or the Idempotency-Key was used.',
+    410: 'The session has expired.',
+    413: 'The body is too large.',
+    415: 'The body is not JSON.',
+  }
+  const responses: Json = {}
+  for (const [status, description] of Object.entries(refusals)) {
+    const own = {
+      ...(status === '401' ? authenticateHeader : rateHeaders),
+      ...(/429|503/.test(status) && retryAfterHeader),
+    }
+    const response = errorResponse(status, description, own) as { content: Json }
+    if (/403|404|409|410|429/.test(status)) {
+      response.content['application/x-ndjson'] = { schema: { $ref: '#/components/schemas/ChatEvent' } }
+    }
+    responses[status] = response
+  }
+  return responses
 }
 
 function payloadOperation(): Operation {

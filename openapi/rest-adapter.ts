@@ -1,6 +1,7 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Authenticator } from '../server/auth/authenticate.ts'
 import { rateHeaders } from '../server/billing/rate-headers.ts'
+import { disconnectSignal } from '../server/http/disconnect-signal.ts'
 import { readIdempotencyKey } from '../server/http/idempotency-header.ts'
 import { readJsonBody } from '../server/http/read-body.ts'
 import { hasBody, respondError, respondJson } from '../server/http/respond.ts'
@@ -35,7 +36,7 @@ export function createRestAdapter(parts: RestAdapterParts): (routed: RoutedReque
         throw new ErrandError('METHOD_NOT_ALLOWED', `${request.method} is not allowed here.`, { allow: match.allow })
       }
       const caller = await parts.authenticate(request.headers.authorization)
-      context = { services: parts.services, caller, idempotencyKey: null, rate: null }
+      context = { services: parts.services, caller, idempotencyKey: null, rate: null, stream: null }
       const result = await call(parts, { ...match, routed, context })
       headers.push(...(await rateHeadersOf(context)))
       respondJson(response, { status: 200, json: JSON.stringify(result), headers })
@@ -67,15 +68,6 @@ async function call(parts: RestAdapterParts, { context, pathInput, route, routed
   // Only a query can ask that the answer be held, and so outlive its client.
   const signal = query === '' ? undefined : disconnectSignal(response)
   return await route.call({ context, input, signal })
-}
-
-/** Aborts when the client goes away, so that nobody waits for a task on its behalf. */
-function disconnectSignal(response: ServerResponse): AbortSignal {
-  const controller = new AbortController()
-  response.once('close', () => {
-    if (!response.writableEnded) controller.abort()
-  })
-  return controller.signal
 }
 
 async function rateHeadersOf({ caller, rate, services }: Context): Promise<string[]> {

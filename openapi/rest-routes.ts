@@ -5,7 +5,7 @@ import { assert } from '../server/kernel/assert.ts'
 import { badField } from '../server/kernel/errors.ts'
 import { rootRouter } from '../server/rpc/root-router.ts'
 import type { ProcedureMeta } from '../server/rpc/trpc.ts'
-import { directCall } from './call-procedure.ts'
+import { directCall } from '../server/rpc/call-procedure.ts'
 import { queryFields, type QueryFields } from './query-input.ts'
 
 export type RestRoute = {
@@ -23,15 +23,17 @@ type Match = { route: RestRoute; pathInput: Record<string, string> } | { allow: 
 
 /** The REST routes, read off the procedures' own `openapi` meta, so that no path is written twice. */
 export class RestRoutes {
-  readonly #routes: readonly RestRoute[] = Object.values(
-    rootRouter._def.procedures as unknown as Record<string, AnyProcedure>,
-  ).flatMap(toRoute)
+  /** By the number of segments of their path. */
+  readonly #routes: ReadonlyMap<number, RestRoute[]> = Map.groupBy(
+    Object.values(rootRouter._def.procedures as unknown as Record<string, AnyProcedure>).flatMap(toRoute),
+    ({ segments }) => segments.length,
+  )
 
   /** Undefined for an unknown path; the allowed methods when only the method is wrong. Throws 400 for a broken path. */
   match(method: string, path: string): Match {
     const segments = path.split('/')
     const allowed: string[] = []
-    for (const route of this.#routes) {
+    for (const route of this.#routes.get(segments.length) ?? []) {
       if (!fits(route.segments, segments)) continue
       if (route.method === method) return { route, pathInput: readPath(route, segments) }
       allowed.push(...(route.method === 'GET' ? ['GET', 'HEAD'] : [route.method]))
@@ -47,8 +49,11 @@ export class RestRoutes {
 }
 
 function fits(route: readonly string[], segments: readonly string[]): boolean {
-  if (route.length !== segments.length) return false
-  return route.every((part, index) => (part.startsWith('{') ? segments[index] !== '' : part === segments[index]))
+  for (let index = 0; index < route.length; index++) {
+    const part = route[index]!
+    if (part.startsWith('{') ? segments[index] === '' : part !== segments[index]) return false
+  }
+  return true
 }
 
 function readPath(route: RestRoute, segments: readonly string[]): Record<string, string> {

@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import type { Server } from 'node:http'
 import { join } from 'node:path'
+import { chatMethods, chatPath, createChatAdapter } from '../openapi/chat-adapter.ts'
 import { createRestAdapter } from '../openapi/rest-adapter.ts'
 import { RestRoutes } from '../openapi/rest-routes.ts'
 import type { AgentHost, AgentLogLine } from './agents/agent-port.ts'
@@ -10,6 +11,7 @@ import { createInlineHost } from './agents/inline-host.ts'
 import { ThreadHost } from './agents/thread-host.ts'
 import { createAuthenticator } from './auth/authenticate.ts'
 import { KeyUses } from './auth/key-uses.ts'
+import { ChatTurns } from './chat/chat-turns.ts'
 import { agentEnvironment, type Limits } from './config.ts'
 import { readIdempotencyKey } from './http/idempotency-header.ts'
 import { closeUnusedConnections, createListener } from './http/listener.ts'
@@ -86,7 +88,27 @@ export async function startApp(options: AppOptions): Promise<App> {
     payloads,
     store,
   })
-  const services: Services = { catalogue, clock, ends, inlineBytes: limits.inlineBytes, links, payloads, runner, store }
+  const chats = new ChatTurns({
+    agents,
+    assertAccepting: () => runner.assertAccepting(),
+    catalogue,
+    clock,
+    drainSeconds: limits.drainSeconds,
+    log,
+    store,
+    turnTimeoutMs: limits.turnTimeoutSeconds * 1000,
+  })
+  const services: Services = {
+    catalogue,
+    chats,
+    clock,
+    ends,
+    inlineBytes: limits.inlineBytes,
+    links,
+    payloads,
+    runner,
+    store,
+  }
   const keyUses = new KeyUses({ store, log })
   const server = createServer({ options, services, keyUses })
   const upkeep = startUpkeep({ store, payloads, log })
@@ -98,6 +120,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     await store.close()
   }
   try {
+    while ((await store.closeOpenTurns()) > 0);
     await listen(server, options)
     listensOn = urlOf(server)
     await runner.start()
@@ -109,9 +132,12 @@ export async function startApp(options: AppOptions): Promise<App> {
     store,
     services,
     url: listensOn,
-    hasten: () => runner.interrupt(),
+    hasten: () => {
+      runner.interrupt()
+      chats.interrupt()
+    },
     stop: async () => {
-      const drained = runner.drain()
+      const drained = Promise.all([runner.drain(), chats.drain()])
       ends.close()
       await drained
       await close()
@@ -137,15 +163,20 @@ function createServer({
     services,
     authenticate,
     readBody: (request, response) => readBodyText({ request, response, bytesMax: limits.maxBodyBytes }),
+    stallMs: limits.writeStallSeconds * 1000,
     readIdempotencyKey,
     onFault,
   })
+  const bodyBytesMax = limits.maxBodyBytes
+  const rest = createRestAdapter({ services, routes, authenticate, bodyBytesMax, onFault })
+  const stallMs = limits.writeStallSeconds * 1000
+  const chat = createChatAdapter({ services, authenticate, bodyBytesMax, stallMs, onFault })
   return createListener({
-    rest: createRestAdapter({ services, routes, authenticate, bodyBytesMax: limits.maxBodyBytes, onFault }),
+    rest: (routed) => (routed.path === chatPath ? chat(routed) : rest(routed)),
     rpc,
     payload: (download) => servePayload(services, download),
     isReady: () => runner.isAccepting,
-    methodsOf: (path) => routes.methodsOf(path),
+    methodsOf: (path) => (path === chatPath ? chatMethods : routes.methodsOf(path)),
     clock,
     log,
   })
@@ -153,7 +184,7 @@ function createServer({
 
 function createAgentHost({ configFile, limits, log }: AppOptions, catalogue: Catalogue): AgentHost {
   const { agentThreads, agentThreadMemoryMb, maxResultBytes } = limits
-  const onLog = ({ fields, message, taskId }: AgentLogLine) => log.info({ ...fields, taskId }, message)
+  const onLog = ({ fields, message, runId }: AgentLogLine) => log.info({ ...fields, ...idField(runId) }, message)
   if (configFile === null) return createInlineHost({ catalogue, resultBytesMax: maxResultBytes, onLog })
   return new ThreadHost({
     configFile,
@@ -164,6 +195,10 @@ function createAgentHost({ configFile, limits, log }: AppOptions, catalogue: Cat
     onLog,
     onWarning: (message) => log.warn({}, message),
   })
+}
+
+function idField(runId: string): { taskId?: string; turnId?: string } {
+  return runId.startsWith('turn_') ? { turnId: runId } : { taskId: runId }
 }
 
 async function listen(server: Server, { host, port }: AppOptions): Promise<void> {

@@ -15,7 +15,7 @@ for (const setting of [
   'journal_mode = WAL',
   'synchronous = FULL',
   'foreign_keys = ON',
-  'cache_size = -32000',
+  'cache_size = -12000',
   'temp_store = MEMORY',
   'wal_autocheckpoint = 4000',
 ]) {

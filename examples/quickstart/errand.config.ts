@@ -1,7 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
 import { defineConfig, defineEndpoint } from 'errand'
 import { z } from 'zod'
+import { assistantChat } from './assistant/assistant-chat.ts'
 import { findKeywords } from './find-keywords.ts'
+import { openModelAgent } from './model-agent.ts'
 import { profileCsv } from './profile-csv.ts'
 import { summarizeText } from './summarize-text.ts'
 
@@ -101,6 +103,9 @@ const wait = defineEndpoint({
   },
 })
 
+/** Absent unless the environment names a provider. */
+const model = await openModelAgent(process.env)
+
 export default defineConfig({
   agents: [
     {
@@ -117,6 +122,16 @@ export default defineConfig({
       description: 'A close look at tables: what each column of a CSV holds, with exact figures.',
       endpoints: { profile },
     },
+    {
+      kind: 'code',
+      id: 'assistant',
+      name: 'Assistant',
+      description:
+        'Paste a table or a text into the chat and ask about it: totals, averages and counts by group, summaries, ' +
+        'keywords. Understands English keywords, computes exactly and runs on this machine, without a model.',
+      chat: assistantChat,
+    },
+    ...(model ? [model] : []),
     {
       kind: 'code',
       id: 'demo',

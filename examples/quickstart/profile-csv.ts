@@ -67,7 +67,7 @@ export async function profileCsv(csv: string, options: ProfileOptions): Promise<
 }
 
 /** Gives every column a name of its own: a nameless one its number, a repeated name a number behind it. */
-function nameColumns(
+export function nameColumns(
   header: readonly string[],
   { warnings, header: isHeader }: { warnings: string[]; header: boolean },
 ) {
@@ -75,10 +75,14 @@ function nameColumns(
     throw new Error(`The CSV has ${header.length} columns; at most ${columnsMax} are read.`)
   const taken = new Set(header)
   const seen = new Set<string>()
+  // Where the numbers go on, since a name may occur thousands of times.
+  const copies = new Map<string, number>()
   return header.map((name, at) => {
     const wanted = name.trim() === '' ? `column ${at + 1}` : name
     let unique = wanted
-    for (let copy = 2; seen.has(unique) || (unique !== name && taken.has(unique)); copy += 1) {
+    while (seen.has(unique) || (unique !== name && taken.has(unique))) {
+      const copy = (copies.get(wanted) ?? 1) + 1
+      copies.set(wanted, copy)
       unique = `${wanted} (${copy})`
     }
     seen.add(unique)

@@ -1,7 +1,8 @@
+import type { ChatBatch, ChatRequest } from './chat-messages.ts'
 import type { RunOutcome, TaskRequest } from './run-outcome.ts'
 
-/** A line that an agent logged, with the ids of its run. */
-export type AgentLogLine = { taskId: string; message: string; fields?: Record<string, unknown> }
+/** A line that an agent logged, with the id of its task or turn. */
+export type AgentLogLine = { runId: string; message: string; fields?: Record<string, unknown> }
 
 /** Where agents run: in threads of their own, or for embedding in the caller's thread. */
 export type AgentHost = {
@@ -14,5 +15,25 @@ export type AgentHost = {
    * reason at once, whether the agent heeds it or not.
    */
   runTask(request: TaskRequest, signal: AbortSignal): Promise<RunOutcome>
+  /** Lets an agent reply in a chat. */
+  runChat(request: ChatRequest, options: RunChatOptions): ChatHandle
   close(): Promise<void>
+}
+
+export type RunChatOptions = {
+  onBatch: (batch: ChatBatch) => void
+  /**
+   * Fires the agent's own signal. The outcome is then the summary of what there was, or, when that does not come
+   * within a second, the abort's reason.
+   */
+  signal: AbortSignal
+  /** The reply's own time limit: a thread that does not answer is not ended for it before. */
+  limitMs: number
+}
+
+export type ChatHandle = {
+  /** Never rejects. `completed` carries a ChatSummary. */
+  outcome: Promise<RunOutcome>
+  /** So many characters of the lines were taken; the agent goes on when enough of what it sent was. */
+  credit: (chars: number) => void
 }

@@ -3,9 +3,11 @@ import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { must } from '../kernel/assert.ts'
 import { Catalogue } from './catalogue.ts'
+import type { ChatBatch } from './chat-messages.ts'
+import { CreditWindow, executeChat } from './execute-chat.ts'
 import { executeTask } from './execute-task.ts'
 import { loadConfigFile } from './load-config-file.ts'
-import { describeThrown } from './run-outcome.ts'
+import { describeThrown, type RunOutcome } from './run-outcome.ts'
 import { beatMs, pulseAt, type FromThread, type ThreadData, type ToThread } from './thread-protocol.ts'
 
 // The entry of an agent thread: it loads the configuration itself and runs what the host sends.
@@ -18,19 +20,30 @@ const port = must(parentPort, 'this runs as a thread')
 const { configFile, pulse, resultBytesMax } = workerData as ThreadData
 const beats = new Int32Array(pulse)
 const running = new Map<number, AbortController>()
-let outbox: FromThread[] = []
+const windows = new Map<number, CreditWindow>()
+let outbox: (() => FromThread)[] = []
 
 function send(message: FromThread): void {
-  outbox.push(message)
+  sendLater(() => message)
+}
+
+/** The message is made when it is sent, so that what comes until then goes with it. */
+function sendLater(make: () => FromThread): void {
+  outbox.push(make)
   if (outbox.length > 1) return
   setImmediate(() => {
-    const messages = outbox
+    const messages = outbox.map((makeMessage) => makeMessage())
     outbox = []
-    port.postMessage(messages)
+    try {
+      port.postMessage(messages)
+    } catch (error) {
+      // Nobody would learn how the runs among them ended, so the host is to end the thread, and them with it.
+      port.postMessage([{ type: 'unusable', message: describeThrown(error).message } satisfies FromThread])
+    }
   })
 }
 
-function createLog(taskId: string) {
+function createLog(runId: string) {
   let lines = 0
   return (message: string, fields?: Record<string, unknown>) => {
     if (++lines > logLinesPerRunMax) return
@@ -43,14 +56,15 @@ function createLog(taskId: string) {
     }
     send({
       type: 'log',
-      taskId,
+      runId,
       message: String(message).slice(0, logCharsMax),
       ...(safeFields && { fields: safeFields }),
     })
   }
 }
 
-function startRun(catalogue: Catalogue, { run, request }: Extract<ToThread, { type: 'run' }>): void {
+/** Begins a run, unless the host has taken it back. */
+function begin(run: number, start: (signal: AbortSignal) => Promise<RunOutcome>): void {
   Atomics.store(beats, pulseAt.started, run)
   if (run <= Atomics.load(beats, pulseAt.takenTo)) {
     send({ type: 'ended', run, outcome: 'not-begun' })
@@ -58,11 +72,45 @@ function startRun(catalogue: Catalogue, { run, request }: Extract<ToThread, { ty
   }
   const controller = new AbortController()
   running.set(run, controller)
-  const log = createLog(request.taskId)
-  void executeTask({ catalogue, request, signal: controller.signal, log, resultBytesMax }).then((outcome) => {
+  void start(controller.signal).then((outcome) => {
     running.delete(run)
+    windows.delete(run)
     send({ type: 'ended', run, outcome })
   })
+}
+
+function receive(catalogue: Catalogue, message: ToThread): void {
+  const { run } = message
+  switch (message.type) {
+    case 'run': {
+      const { request } = message
+      const log = createLog(request.taskId)
+      return begin(run, (signal) => executeTask({ catalogue, request, signal, log, resultBytesMax }))
+    }
+    case 'chat': {
+      const { request } = message
+      const window = new CreditWindow()
+      windows.set(run, window)
+      const onDirty = (take: () => ChatBatch) => sendLater(() => ({ type: 'batch', run, batch: take() }))
+      const log = createLog(request.turnId)
+      return begin(run, (signal) =>
+        executeChat({
+          catalogue,
+          request,
+          signal,
+          log,
+          resultBytesMax,
+          window,
+          onDirty,
+          onOverstay: () => send({ type: 'overstayed' }),
+        }),
+      )
+    }
+    case 'credit':
+      return windows.get(run)?.credit(message.chars)
+    case 'abort':
+      return running.get(run)?.abort()
+  }
 }
 
 yieldToService()
@@ -83,10 +131,10 @@ function yieldToService(): void {
 // What an agent leaves behind (a promise nobody awaits, a timer that throws) belongs to no run any more and must not
 // take the runs beside it down.
 process.on('uncaughtException', (error) => {
-  send({ type: 'log', taskId: '', message: `An agent left an error uncaught: ${describeThrown(error).message}` })
+  send({ type: 'log', runId: '', message: `An agent left an error uncaught: ${describeThrown(error).message}` })
 })
 process.on('unhandledRejection', (reason) => {
-  send({ type: 'log', taskId: '', message: `An agent left a rejection unhandled: ${describeThrown(reason).message}` })
+  send({ type: 'log', runId: '', message: `An agent left a rejection unhandled: ${describeThrown(reason).message}` })
 })
 process.exit = (): never => {
   throw new Error('process.exit() is not available to agents.')
@@ -98,8 +146,7 @@ try {
   port.on('message', (messages: ToThread[]) => {
     for (const message of messages) {
       Atomics.add(beats, pulseAt.beats, 1)
-      if (message.type === 'run') startRun(catalogue, message)
-      else running.get(message.run)?.abort()
+      receive(catalogue, message)
     }
   })
   send({ type: 'ready' })

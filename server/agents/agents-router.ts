@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { writtenRates } from '../billing/chat-price.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { procedure, router, withScope } from '../rpc/trpc.ts'
@@ -16,13 +17,31 @@ const Endpoint = z
   })
   .meta({ id: 'Endpoint' })
 
+const rate = z.string().describe('USD, as a decimal of at most six digits')
+
+const AgentChat = z
+  .object({
+    pricing: z.object({
+      inputPer1kUsd: rate,
+      cachedInputPer1kUsd: rate,
+      outputPer1kUsd: rate,
+      reasoningPer1kUsd: rate,
+      toolCallUsd: rate,
+    }),
+    contextTokens: z.number().int().describe('Tokens of message and history that a reply is given at most'),
+    maxOutputTokens: z.number().int().describe('The largest `maxTokens` of a chat'),
+    reasoning: z.boolean().describe('Whether reasoning is streamed'),
+  })
+  .meta({ id: 'AgentChat' })
+
 const Agent = z
   .object({
     id: z.string(),
-    kind: z.enum(['code']),
+    kind: z.enum(['code', 'model', 'http']),
     name: z.string(),
     description: z.string(),
     endpoints: z.array(Endpoint),
+    chat: AgentChat.nullable().describe('Null for an agent that does not converse'),
   })
   .meta({ id: 'Agent' })
 type Agent = z.output<typeof Agent>
@@ -78,7 +97,7 @@ export const agentsRouter = router({
     ),
 })
 
-function toAgent({ id, kind, name, description, endpoints }: CatalogueAgent): Agent {
+function toAgent({ id, kind, name, description, endpoints, chat }: CatalogueAgent): Agent {
   return {
     id,
     kind,
@@ -92,5 +111,11 @@ function toAgent({ id, kind, name, description, endpoints }: CatalogueAgent): Ag
       timeoutSeconds: endpoint.timeoutMs / 1000,
       params: endpoint.paramsJsonSchema,
     })),
+    chat: chat && {
+      pricing: writtenRates(chat.rates),
+      contextTokens: chat.contextTokens,
+      maxOutputTokens: chat.maxOutputTokens,
+      reasoning: chat.hasReasoning,
+    },
   }
 }

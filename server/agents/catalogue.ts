@@ -1,7 +1,12 @@
 import { z } from 'zod'
+import { parseRate, type ChatRates } from '../billing/chat-price.ts'
+import { unreachable } from '../kernel/assert.ts'
 import type { ErrorDetail } from '../kernel/errors.ts'
 import { parseUsd, type Units } from '../kernel/money.ts'
-import type { CodeAgentConfig, ErrandConfig, JsonSchema, TaskRun } from './define-config.ts'
+import { agentSchema, type ParsedAgent, type ParsedPricing } from './agent-schema.ts'
+import type { AgentConfig, ChatPart, ChatRun, ErrandConfig, JsonSchema, TaskRun } from './define-config.ts'
+import { httpReply, httpRun } from './http-agent.ts'
+import { modelReply, modelRun } from './model-agent.ts'
 import { issueDetails, issuePath, toJsonSchema, toZodSchema } from './params-schema.ts'
 
 export type Endpoint = {
@@ -18,45 +23,29 @@ export type Endpoint = {
   run: (run: TaskRun) => unknown
 }
 
+export type Chat = {
+  rates: ChatRates
+  contextTokens: number
+  maxOutputTokens: number
+  hasReasoning: boolean
+  reply: (run: ChatRun) => AsyncIterable<ChatPart>
+}
+
 export type Agent = {
   id: string
-  kind: 'code'
+  kind: AgentConfig['kind']
   name: string
   description: string
   visibility: 'public' | readonly string[]
   endpoints: readonly Endpoint[]
+  /** Null for an agent that does not converse. */
+  chat: Chat | null
 }
 
 /** A configuration that cannot be served; the message names the field. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
-
-const idPattern = /^[a-z0-9][a-z0-9_-]{0,62}$/i
-const id = z.string().regex(idPattern, 'is 1 to 63 letters, digits, dashes or underscores')
-const price = z
-  .string()
-  .refine((text) => (parseUsd(text) ?? -1) >= 0, 'is a decimal of USD with at most four digits, such as "0.0100"')
-const isFunction = z.custom<(run: TaskRun) => unknown>((value) => typeof value === 'function', 'is a function')
-const isSchema = z.custom<JsonSchema>((value) => typeof value === 'object' && value !== null, 'is a Zod or JSON Schema')
-
-const endpointConfig = z.strictObject({
-  description: z.string(),
-  priceUsd: price,
-  params: isSchema,
-  timeoutSeconds: z.number().positive().max(86_400).default(300),
-  retries: z.number().int().min(0).max(10).default(0),
-  run: isFunction,
-})
-
-const agentConfig = z.strictObject({
-  kind: z.literal('code'),
-  id,
-  name: z.string().min(1),
-  description: z.string().default(''),
-  visibility: z.union([z.literal('public'), z.array(z.string())]).default('public'),
-  endpoints: z.record(id, endpointConfig).default({}),
-})
 
 /** The agents of one configuration, checked once. Threads build their own from the same file. */
 export class Catalogue {
@@ -65,7 +54,7 @@ export class Catalogue {
   readonly #agents = new Map<string, Agent>()
 
   constructor(config: Pick<ErrandConfig, 'agents'>) {
-    const parsed = z.strictObject({ agents: z.array(agentConfig), limits: z.unknown().optional() }).safeParse(config)
+    const parsed = z.strictObject({ agents: z.array(agentSchema), limits: z.unknown().optional() }).safeParse(config)
     if (!parsed.success) {
       const wrong = parsed.error.issues.map((issue) => `${issuePath('', issue.path)}: ${issue.message}`)
       throw new ConfigError(`The configuration is wrong: ${wrong.join('; ')}`)
@@ -87,7 +76,7 @@ export class Catalogue {
   }
 }
 
-function toAgent(agent: z.output<typeof agentConfig>, source: CodeAgentConfig): Agent {
+function toAgent(agent: ParsedAgent, source: AgentConfig): Agent {
   const endpoints = Object.entries(agent.endpoints).map(([name, endpoint]): Endpoint => {
     const endpointId = `${agent.id}.${name}`
     // The source object keeps what a copy would lose: a Zod schema's methods, and `this` inside `run`.
@@ -103,15 +92,65 @@ function toAgent(agent: z.output<typeof agentConfig>, source: CodeAgentConfig): 
         retries: endpoint.retries,
         paramsJsonSchema: toJsonSchema(own.params),
         params: toZodSchema(own.params),
-        run: (run) => own.run(run),
+        run: runOf(source, name),
       }
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
-      throw new ConfigError(`agents: the params schema of "${endpointId}" cannot be used: ${reason}`)
+      throw new ConfigError(`agents: the schemas of "${endpointId}" cannot be used: ${reason}`)
     }
   })
-  const { id: agentId, kind, name, description, visibility } = agent
-  return { id: agentId, kind, name, description, visibility, endpoints }
+  const { id, kind, name, description, visibility } = agent
+  return { id, kind, name, description, visibility, endpoints, chat: toChat(agent, source) }
+}
+
+function runOf(source: AgentConfig, name: string): Endpoint['run'] {
+  switch (source.kind) {
+    case 'code': {
+      const endpoint = source.endpoints![name]!
+      return (run) => endpoint.run(run)
+    }
+    case 'model':
+      return modelRun(source, name)
+    case 'http':
+      return httpRun(source, name)
+    default:
+      return unreachable(source)
+  }
+}
+
+function toChat(agent: ParsedAgent, source: AgentConfig): Chat | null {
+  const { bounds, pricing } =
+    agent.kind === 'model'
+      ? { bounds: agent, pricing: agent.pricing }
+      : { bounds: agent.chat, pricing: agent.chat?.pricing }
+  if (!bounds || !pricing) return null
+  const { contextTokens, maxOutputTokens, reasoning: hasReasoning } = bounds
+  return { rates: toRates(pricing), contextTokens, maxOutputTokens, hasReasoning, reply: replyOf(source) }
+}
+
+function replyOf(source: AgentConfig): Chat['reply'] {
+  switch (source.kind) {
+    case 'code':
+      return (run) => source.chat!.reply(run)
+    case 'model':
+      return modelReply(source)
+    case 'http':
+      return httpReply(source)
+    default:
+      return unreachable(source)
+  }
+}
+
+function toRates(pricing: ParsedPricing): ChatRates {
+  const { inputPer1kUsd, outputPer1kUsd, toolCallUsd } = pricing
+  const { cachedInputPer1kUsd = inputPer1kUsd, reasoningPer1kUsd = outputPer1kUsd } = pricing
+  return {
+    input: parseRate(inputPer1kUsd)!,
+    cachedInput: parseRate(cachedInputPer1kUsd)!,
+    output: parseRate(outputPer1kUsd)!,
+    reasoning: parseRate(reasoningPer1kUsd)!,
+    toolCall: parseRate(toolCallUsd)!,
+  }
 }
 
 /** Whether that user may see and run the agent. */

@@ -1,3 +1,4 @@
+import type { LanguageModel, ToolSet } from 'ai'
 import type { z } from 'zod'
 
 /** JSON Schema (draft 2020-12 or 7) of an object, as an alternative to a Zod schema. */
@@ -35,6 +36,67 @@ export type EndpointConfig<Schema extends ParamsSchema = ParamsSchema> = {
   run(run: TaskRun<ParamsOf<Schema>>): unknown
 }
 
+/** What a chat costs, in USD as decimals of at most six digits. */
+export type ChatPricing = {
+  readonly inputPer1kUsd: string
+  readonly outputPer1kUsd: string
+  /** For each tool call; free by default. */
+  readonly toolCallUsd?: string
+  /** For input tokens that the provider had cached; the input rate by default. */
+  readonly cachedInputPer1kUsd?: string
+  /** For reasoning tokens, which are then not charged as output; the output rate by default. */
+  readonly reasoningPer1kUsd?: string
+}
+
+/** One message of the session so far. */
+export type ChatMessage = { readonly role: 'user' | 'assistant'; readonly content: string }
+
+/** What a chat's reply is given. `signal` fires when the reply is no longer wanted: the client left, or time is up. */
+export type ChatRun = {
+  readonly message: string
+  /** Earlier messages, oldest first, in whole exchanges, as many as fit into `contextTokens`. */
+  readonly history: readonly ChatMessage[]
+  readonly params: { readonly temperature?: number; readonly maxTokens?: number }
+  readonly userId: string
+  readonly sessionId: string
+  readonly turnId: string
+  readonly signal: AbortSignal
+  readonly log: AgentLog
+}
+
+/** What a reply is made of. `usage` may come several times and adds up; without it tokens are counted from the texts. */
+export type ChatPart =
+  | { type: 'text'; delta: string }
+  /** Reaches the client only when the chat has `reasoning: true`. */
+  | { type: 'reasoning'; delta: string }
+  | { type: 'tool-call'; id: string; name: string; arguments: Record<string, unknown> }
+  /** An output that is no object becomes `{ result: output }`. */
+  | { type: 'tool-result'; id: string; output: unknown }
+  /** `completionTokens` includes `reasoningTokens`, `promptTokens` includes `cachedPromptTokens`. */
+  | {
+      type: 'usage'
+      promptTokens: number
+      completionTokens: number
+      reasoningTokens?: number
+      cachedPromptTokens?: number
+      /** Whether this is counted from the texts, because the provider reports nothing. */
+      isEstimated?: boolean
+    }
+  /** A call of a model begins, whose prompt has about so many tokens. It stands until the next `usage`. */
+  | { type: 'step'; promptTokens: number }
+
+/** How an agent converses in sessions. */
+export type ChatConfig = {
+  readonly pricing: ChatPricing
+  /** Tokens of message and history that a reply is given at most; 128,000 by default. */
+  readonly contextTokens?: number
+  /** The largest `maxTokens` that a client may ask for; 4,096 by default. */
+  readonly maxOutputTokens?: number
+  /** Whether reasoning is streamed; false by default. */
+  readonly reasoning?: boolean
+  reply(run: ChatRun): AsyncIterable<ChatPart>
+}
+
 type AgentBase = {
   readonly id: string
   readonly name: string
@@ -43,15 +105,57 @@ type AgentBase = {
   readonly visibility?: 'public' | readonly string[]
 }
 
-/** An agent whose endpoints are functions of the configuration file. */
+/** An agent whose endpoints and chat are functions of the configuration file. */
 export type CodeAgentConfig = AgentBase & {
   readonly kind: 'code'
   // Endpoints of one record differ in their params; `defineEndpoint` gives each its own types.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly endpoints?: { readonly [name: string]: EndpointConfig<any> }
+  readonly chat?: ChatConfig
 }
 
-export type AgentConfig = CodeAgentConfig
+/** One operation of a `model` agent: a prompt made of the params, and what the model makes of it. */
+export type ModelEndpointConfig<Schema extends ParamsSchema = ParamsSchema> = Omit<EndpointConfig<Schema>, 'run'> & {
+  prompt(params: ParamsOf<Schema>): string
+  /** What the model's output must fit; the response is then that object. Without it the response is `{ text }`. */
+  readonly output?: ParamsSchema
+}
+
+/** An agent that a language model of the AI SDK is. */
+export type ModelAgentConfig = AgentBase & {
+  readonly kind: 'model'
+  /** Any language model object of the AI SDK, such as `openai('gpt-5-mini')`. */
+  readonly model: Exclude<LanguageModel, string>
+  readonly instructions?: string
+  /** Tools of the AI SDK with their `execute`. */
+  readonly tools?: ToolSet
+  /** Calls of the model in one reply or task, with the tools' results between them; 8 by default. */
+  readonly maxSteps?: number
+  /** Of one call of the model, and the largest `maxTokens` of a chat; 4,096 by default. */
+  readonly maxOutputTokens?: number
+  /** Tokens of message and history that a reply is given at most; 128,000 by default. */
+  readonly contextTokens?: number
+  /** Whether reasoning is streamed; false by default. */
+  readonly reasoning?: boolean
+  /** The agent converses in sessions at this price; without it, only its endpoints can be run. */
+  readonly pricing?: ChatPricing
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly endpoints?: { readonly [name: string]: ModelEndpointConfig<any> }
+}
+
+/** An agent that runs as a service of its own, in any language; it is sent signed requests. */
+export type HttpAgentConfig = AgentBase & {
+  readonly kind: 'http'
+  /** Where requests are posted to. */
+  readonly url: string
+  /** Signs the requests as Standard Webhooks are: `whsec_` and base64 of 24 to 64 bytes. */
+  readonly secret: string
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly endpoints?: { readonly [name: string]: Omit<EndpointConfig<any>, 'run'> }
+  readonly chat?: Omit<ChatConfig, 'reply'>
+}
+
+export type AgentConfig = CodeAgentConfig | ModelAgentConfig | HttpAgentConfig
 
 /** Limits of the service; each can also be set by an environment variable, `ERRAND_` and the name in capitals. */
 export type LimitsConfig = {

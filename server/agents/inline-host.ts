@@ -1,5 +1,6 @@
 import type { AgentHost, AgentLogLine } from './agent-port.ts'
 import type { Catalogue } from './catalogue.ts'
+import { CreditWindow, executeChat } from './execute-chat.ts'
 import { executeTask } from './execute-task.ts'
 import type { RunOutcome } from './run-outcome.ts'
 
@@ -17,12 +18,33 @@ export function createInlineHost({ catalogue, resultBytesMax, onLog }: InlineHos
       if (signal.aborted) return Promise.resolve(signal.reason as RunOutcome)
       const { taskId } = request
       const log = (message: string, fields?: Record<string, unknown>) =>
-        onLog({ taskId, message, ...(fields && { fields }) })
+        onLog({ runId: taskId, message, ...(fields && { fields }) })
       const aborted = new Promise<RunOutcome>((resolve) => {
         signal.addEventListener('abort', () => resolve(signal.reason as RunOutcome), { once: true })
       })
       return Promise.race([aborted, executeTask({ catalogue, request, signal, log, resultBytesMax })])
     },
+    runChat: (request, { onBatch, signal }) => {
+      const window = new CreditWindow()
+      const log = (message: string, fields?: Record<string, unknown>) =>
+        onLog({ runId: request.turnId, message, ...(fields && { fields }) })
+      const outcome = executeChat({
+        catalogue,
+        request,
+        signal,
+        log,
+        resultBytesMax,
+        window,
+        onDirty: (take) => setImmediate(() => onBatch(take())),
+        onOverstay: () => onLog({ runId: request.turnId, message: 'An agent goes on after its chat was stopped.' }),
+      })
+      return { outcome: outcome.then(afterBatches), credit: (chars) => window.credit(chars) }
+    },
     close: async () => {},
   }
+}
+
+/** The last batch goes out at the end of the turn of the event loop, and the outcome after it. */
+function afterBatches(outcome: RunOutcome): Promise<RunOutcome> {
+  return new Promise((resolve) => setImmediate(() => resolve(outcome)))
 }

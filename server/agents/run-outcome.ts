@@ -11,7 +11,7 @@ export type TaskRequest = { endpointId: string; taskId: string; userId: string; 
 
 const textCharsMax = 2000
 /** A thread writes deeper JSON than the thread that serves could read and write again. */
-const nestingMax = 500
+export const nestingMax = 500
 const [quote, backslash, openBrace, closeBrace, openBracket, closeBracket] = [0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d]
 
 /** The error object of a task for whatever an agent threw. Its stack stays here: it speaks of the operator's files. */
@@ -70,7 +70,7 @@ export function encodeResult(value: unknown, bytesMax: number): RunOutcome {
 }
 
 /** How deep the containers of a JSON text go, brackets inside strings left out. */
-function nesting(json: string): number {
+export function nesting(json: string): number {
   let depth = 0
   let deepest = 0
   let isInString = false

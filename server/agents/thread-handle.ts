@@ -1,10 +1,14 @@
 import { Worker } from 'node:worker_threads'
 import { siblingModule } from '../kernel/sibling-module.ts'
+import type { ChatBatch, ChatRequest } from './chat-messages.ts'
 import type { RunOutcome, TaskRequest } from './run-outcome.ts'
 import type { ThreadHostOptions } from './thread-host.ts'
 import { pulseAt, pulseBytes, type FromThread, type ThreadData, type ToThread } from './thread-protocol.ts'
 
 type OnOutcome = (outcome: RunOutcome | 'not-begun') => void
+/** A run as it is handed to a thread. */
+export type RunStart = { type: 'run'; request: TaskRequest } | { type: 'chat'; request: ChatRequest }
+type RunHandlers = { onOutcome: OnOutcome; onBatch?: ((batch: ChatBatch) => void) | undefined }
 type ThreadEvents = { onReady: () => void; onRetire: () => void; onEnd: (reason: string) => void }
 
 const answersWithinMs = 2000
@@ -24,7 +28,7 @@ const youngMb = 16
 export class AgentThread {
   readonly #worker: Worker
   readonly #pulse: Int32Array
-  readonly #runs = new Map<number, OnOutcome>()
+  readonly #runs = new Map<number, RunHandlers>()
   /** Runs whose time is up and that have not ended. */
   readonly #overdue = new Set<number>()
   readonly #options: ThreadHostOptions
@@ -62,6 +66,7 @@ export class AgentThread {
       stream.setEncoding('utf8').on('data', (text: string) => this.#printed(text))
     }
     this.#worker.on('message', (messages: FromThread[]) => this.#received(messages))
+    this.#worker.on('messageerror', () => void this.end('a message of it could not be read'))
     this.#worker.on('error', (error) => this.#ended(error.message))
     this.#worker.on('exit', () => this.#ended('it exited'))
   }
@@ -113,7 +118,7 @@ export class AgentThread {
     if (this.#runs.size === 0) return
     Atomics.store(this.#pulse, pulseAt.takenTo, this.#lastRun)
     const begun = Atomics.load(this.#pulse, pulseAt.started)
-    for (const [run, onOutcome] of this.#runs) {
+    for (const [run, { onOutcome }] of this.#runs) {
       if (run <= begun) continue
       this.#runs.delete(run)
       onOutcome('not-begun')
@@ -121,16 +126,26 @@ export class AgentThread {
   }
 
   /** Hands a run over; `onOutcome` is called once, unless the run is aborted before. */
-  send(request: TaskRequest, onOutcome: OnOutcome): number {
+  send(start: RunStart, handlers: RunHandlers): number {
     const run = ++this.#lastRun
-    this.#runs.set(run, onOutcome)
-    this.#post({ type: 'run', run, request })
+    this.#runs.set(run, handlers)
+    this.#post({ ...start, run })
     return run
+  }
+
+  /** Tells a chat's run that so much of what it sent was taken. */
+  credit(run: number, chars: number): void {
+    if (this.#runs.has(run)) this.#post({ type: 'credit', run, chars })
+  }
+
+  /** Fires the agent's signal, and leaves the outcome to come. */
+  stop(run: number): void {
+    if (this.#runs.has(run)) this.#post({ type: 'abort', run })
   }
 
   abort(run: number, overstayMs: number): void {
     if (!this.#runs.has(run)) return
-    this.#runs.set(run, () => {})
+    this.#runs.set(run, { onOutcome: () => {} })
     if (this.hasBegun(run)) this.#overdue.add(run)
     this.#post({ type: 'abort', run })
     setTimeout(() => {
@@ -173,12 +188,16 @@ export class AgentThread {
         void this.end(message.message)
       } else if (message.type === 'log') {
         // Lines of runs are limited where they arise; those of nobody's share what is left of the thread's.
-        if (message.taskId !== '' || this.#mayLog()) this.#options.onLog(message)
+        if (message.runId !== '' || this.#mayLog()) this.#options.onLog(message)
+      } else if (message.type === 'batch') {
+        this.#runs.get(message.run)?.onBatch?.(message.batch)
+      } else if (message.type === 'overstayed') {
+        this.#retire()
       } else {
-        const onOutcome = this.#runs.get(message.run)
+        const handlers = this.#runs.get(message.run)
         this.#runs.delete(message.run)
         this.#overdue.delete(message.run)
-        onOutcome?.(message.outcome)
+        handlers?.onOutcome(message.outcome)
         if (this.#state === 'retiring') this.#retire()
       }
     }
@@ -187,7 +206,7 @@ export class AgentThread {
   #printed(text: string): void {
     for (const line of text.split('\n', linesPerMinuteMax)) {
       if (line === '' || !this.#mayLog()) continue
-      this.#options.onLog({ taskId: '', message: `An agent printed: ${line.slice(0, lineCharsMax)}` })
+      this.#options.onLog({ runId: '', message: `An agent printed: ${line.slice(0, lineCharsMax)}` })
     }
   }
 
@@ -218,7 +237,7 @@ export class AgentThread {
     const runs = [...this.#runs]
     this.#runs.clear()
     const isOnly = runs.filter(([run]) => run <= begun).length === 1
-    for (const [run, onOutcome] of runs) onOutcome(run > begun ? 'not-begun' : outcomeOfEnd(reason, isOnly))
+    for (const [run, { onOutcome }] of runs) onOutcome(run > begun ? 'not-begun' : outcomeOfEnd(reason, isOnly))
   }
 }
 

@@ -1,5 +1,6 @@
-import type { AgentHost, AgentLogLine } from './agent-port.ts'
-import { AgentThread } from './thread-handle.ts'
+import type { AgentHost, AgentLogLine, ChatHandle, RunChatOptions } from './agent-port.ts'
+import type { ChatBatch, ChatRequest } from './chat-messages.ts'
+import { AgentThread, type RunStart } from './thread-handle.ts'
 import type { RunOutcome, TaskRequest } from './run-outcome.ts'
 import { beatMs } from './thread-protocol.ts'
 
@@ -14,12 +15,26 @@ export type ThreadHostOptions = {
   onWarning: (message: string) => void
 }
 
-type Waiting = { request: TaskRequest; signal: AbortSignal; resolve: (outcome: RunOutcome) => void }
+type Waiting = {
+  start: RunStart
+  signal: AbortSignal
+  resolve: (outcome: RunOutcome) => void
+  onBatch?: (batch: ChatBatch) => void
+  /**
+   * Of a chat: when it is aborted, its own outcome is waited for a little, and its thread, which other runs may keep busy
+   * rightly, is not ended for it before its time is up.
+   */
+  chat?: { graceMs: number; limitMs: number }
+  /** Told where the run is, each time that it is handed to a thread. */
+  onSent?: (thread: AgentThread, run: number) => void
+}
 
 const notBegun: RunOutcome = { kind: 'interrupted', message: 'No agent thread came to run the task in time.' }
 
 const restartMsMin = 100
 const restartMsMax = 5000
+/** How long a chat that is stopped has to say what it used. */
+const chatGraceMs = 1000
 /** An aborted run that goes on this long costs its thread: it takes no new run and ends when its others have. */
 const overstayMs = 5000
 
@@ -54,7 +69,22 @@ export class ThreadHost implements AgentHost {
   }
 
   runTask(request: TaskRequest, signal: AbortSignal): Promise<RunOutcome> {
-    return new Promise((resolve) => this.#assign({ request, signal, resolve }))
+    return new Promise((resolve) => this.#assign({ start: { type: 'run', request }, signal, resolve }))
+  }
+
+  runChat(request: ChatRequest, { limitMs, onBatch, signal }: RunChatOptions): ChatHandle {
+    let credit = (_chars: number) => {}
+    const outcome = new Promise<RunOutcome>((resolve) => {
+      this.#assign({
+        start: { type: 'chat', request },
+        signal,
+        resolve,
+        onBatch,
+        chat: { graceMs: chatGraceMs, limitMs },
+        onSent: (thread, run) => (credit = (chars) => thread.credit(run, chars)),
+      })
+    })
+    return { outcome, credit: (chars) => credit(chars) }
   }
 
   async close(): Promise<void> {
@@ -107,13 +137,20 @@ export class ThreadHost implements AgentHost {
       run.signal.addEventListener('abort', () => this.#giveUpWaiting(run), { once: true })
       return
     }
-    const { request, signal, resolve } = run
-    const number = thread.send(request, (outcome) => {
-      signal.removeEventListener('abort', onAbort)
-      if (outcome === 'not-begun') this.#assign(run)
-      else resolve(outcome)
+    const { chat, onBatch, resolve, signal, start } = run
+    const sentAt = performance.now()
+    const number = thread.send(start, {
+      onBatch,
+      onOutcome: (outcome) => {
+        signal.removeEventListener('abort', onAbort)
+        clearTimeout(grace)
+        if (outcome === 'not-begun') this.#assign(run)
+        else resolve(outcome)
+      },
     })
-    const onAbort = () => {
+    run.onSent?.(thread, number)
+    let grace: NodeJS.Timeout | undefined
+    const giveUp = () => {
       // A run whose time is up before a thread came to it did nothing wrong.
       resolve(thread.hasBegun(number) ? (signal.reason as RunOutcome) : notBegun)
       if (!thread.answers) {
@@ -122,6 +159,16 @@ export class ThreadHost implements AgentHost {
       } else {
         thread.abort(number, overstayMs)
       }
+    }
+    const onAbort = () => {
+      if (!chat) return giveUp()
+      thread.stop(number)
+      grace = setTimeout(() => {
+        resolve(thread.hasBegun(number) ? (signal.reason as RunOutcome) : notBegun)
+        const leftMs = chat.limitMs - (performance.now() - sentAt)
+        grace = setTimeout(giveUp, Math.max(0, leftMs))
+        grace.unref()
+      }, chat.graceMs)
     }
     signal.addEventListener('abort', onAbort, { once: true })
   }

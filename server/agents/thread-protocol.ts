@@ -1,15 +1,24 @@
+import type { ChatBatch, ChatRequest } from './chat-messages.ts'
 import type { RunOutcome, TaskRequest } from './run-outcome.ts'
 
 // The messages between the host and an agent thread. Messages of one turn of the event loop go together in an array.
 
 /** `run` counts up by one per thread, so `started` below tells which runs the thread has begun. */
-export type ToThread = { type: 'run'; run: number; request: TaskRequest } | { type: 'abort'; run: number }
+export type ToThread =
+  | { type: 'run'; run: number; request: TaskRequest }
+  | { type: 'chat'; run: number; request: ChatRequest }
+  /** The reader of a chat has taken so much of what was sent. */
+  | { type: 'credit'; run: number; chars: number }
+  | { type: 'abort'; run: number }
 
 export type FromThread =
   | { type: 'ready' }
   | { type: 'unusable'; message: string }
+  | { type: 'batch'; run: number; batch: ChatBatch }
   | { type: 'ended'; run: number; outcome: RunOutcome | 'not-begun' }
-  | { type: 'log'; taskId: string; message: string; fields?: Record<string, unknown> }
+  /** A run that was stopped goes on all the same. */
+  | { type: 'overstayed' }
+  | { type: 'log'; runId: string; message: string; fields?: Record<string, unknown> }
 
 export type ThreadData = { configFile: string; resultBytesMax: number; pulse: SharedArrayBuffer }
 

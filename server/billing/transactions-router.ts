@@ -23,11 +23,12 @@ export const transactionsRouter = router({
     .output(ListTransactionsOutput)
     .query(
       withScope('read', async ({ ctx, input }) => {
-        const { type, taskId, limit, offset } = input
+        const { type, taskId, sessionId, limit, offset } = input
         const { transactions, total } = await ctx.services.store.listTransactions({
           userId: ctx.caller.userId,
           ...(type !== undefined && { type }),
           ...(taskId !== undefined && { taskId }),
+          ...(sessionId !== undefined && { sessionId }),
           limit,
           offset,
         })
@@ -37,7 +38,7 @@ export const transactionsRouter = router({
 })
 
 function toTransaction(record: TransactionRecord): Transaction {
-  const { taskId, sessionId, turnId } = record
+  const { breakdown, taskId, sessionId, turnId } = record
   return {
     id: record.id,
     userId: record.userId,
@@ -48,6 +49,7 @@ function toTransaction(record: TransactionRecord): Transaction {
     ...(sessionId !== null && { sessionId }),
     ...(turnId !== null && { turnId }),
     description: record.description,
+    ...(breakdown !== null && { breakdown }),
     createdAt: isoTime(record.createdAt),
   }
 }

@@ -52,9 +52,14 @@ async function createDemoUser(store: Store, password: string): Promise<string> {
   return created.userId
 }
 
-function welcome({ url }: App, { email: login, key }: Demo): string {
+const noModel =
+  'none: set OPENAI_API_KEY, ANTHROPIC_API_KEY, or ERRAND_MODEL_BASE_URL and ERRAND_MODEL_NAME (Ollama, vLLM …), and start again'
+
+function welcome({ services, url }: App, { email: login, key }: Demo): string {
   const text = 'Errand runs agents. Each task is charged when it is created. A task that fails is refunded in full.'
   const body = JSON.stringify({ endpointId: 'text.summarize', params: { text, sentences: 1 } })
+  const message = 'city,amount\nBerlin,10.50\nParis,4.25\nBerlin,2.25\n\nWhat is the total amount by city?'
+  const chat = JSON.stringify({ sessionId: 'SESSION_ID', message })
   const header = `-H 'Authorization: Bearer ${key}'`
   return `
 Errand is running at ${url}
@@ -63,11 +68,18 @@ Errand is running at ${url}
   Demo user       ${login} (its password is in demo.json in the data directory)
   API key         ${key}
   Agents          ${relative(process.cwd(), quickstart) || '.'}/errand.config.ts
+  Language model  ${services.catalogue.agent('model') ? 'the agent "model"; its endpoint is model.draft' : noModel}
 
 Create a task, then read it by putting the taskId of the answer for TASK_ID:
 
   curl -s ${url}/api/tasks ${header} -H 'Content-Type: application/json' -d '${body}'
 
   curl -s '${url}/api/tasks/TASK_ID?wait=30' ${header}
+
+Open a session, then chat in it by putting the sessionId of the answer for SESSION_ID:
+
+  curl -s ${url}/api/sessions ${header} -H 'Content-Type: application/json' -d '{"agentId":"assistant"}'
+
+  curl -sN ${url}/api/chat ${header} -H 'Content-Type: application/json' -d '${chat}'
 `
 }

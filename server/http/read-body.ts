@@ -24,12 +24,24 @@ let bytesInFlight = 0
 const bytesInFlightMax = 64 * 1024 * 1024
 const smallBytes = 64 * 1024
 
+const releases = new WeakMap<IncomingMessage, () => void>()
+
+/** Says that a body is no longer worked on, where the answer goes on for long after. */
+export function releaseBody(request: IncomingMessage): void {
+  releases.get(request)?.()
+}
+
 /** Collects the body; throws 413 as soon as it is known to be over the limit, whether announced or chunked. */
 async function collect({ request, response, bytesMax }: ReadBody): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? 0)
   if (announced > bytesMax) throw tooLarge(bytesMax)
   let reserved = 0
-  response.once('close', () => (bytesInFlight -= reserved))
+  const release = () => {
+    bytesInFlight -= reserved
+    reserved = 0
+  }
+  response.once('close', release)
+  releases.set(request, release)
   const reserve = (bytes: number): boolean => {
     if (bytes <= smallBytes || bytes <= reserved) return true
     if (bytesInFlight + bytes - reserved > bytesInFlightMax) return false

@@ -35,7 +35,7 @@ export function respondError(response: ServerResponse, error: ErrandError, heade
   respondJson(response, { status: error.status, json, headers: [...headers, ...errorHeaders(error)] })
 }
 
-function errorHeaders({ allow, retryAfterSeconds, status }: ErrandError): HeaderList {
+export function errorHeaders({ allow, retryAfterSeconds, status }: ErrandError): HeaderList {
   const list: HeaderList = []
   if (allow !== undefined) list.push('Allow', allow)
   if (retryAfterSeconds !== undefined) list.push('Retry-After', String(retryAfterSeconds))

@@ -12,6 +12,8 @@ export const errorCatalogue = {
   METHOD_NOT_ALLOWED: { status: 405, error: 'Method not allowed' },
   REQUEST_TIMEOUT: { status: 408, error: 'Request timeout' },
   CONFLICT: { status: 409, error: 'Conflict' },
+  SESSION_BUSY: { status: 409, error: 'Conflict' },
+  SESSION_COMPLETED: { status: 409, error: 'Conflict' },
   SESSION_EXPIRED: { status: 410, error: 'Session expired' },
   PAYLOAD_TOO_LARGE: { status: 413, error: 'Payload too large' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, error: 'Unsupported media type' },

@@ -2,6 +2,7 @@ import { randomFillSync } from 'node:crypto'
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const randomBytesPerId = 16
+/** Random characters, made many at a time. */
 const pool = Buffer.allocUnsafe(4096)
 let poolAt = pool.length
 
@@ -14,11 +15,12 @@ export type IdPrefix = 'task' | 'txn' | 'user' | 'key' | 'pay' | 'req' | 'ses' |
 export function newId(prefix: IdPrefix, now: number): string {
   if (poolAt + randomBytesPerId > pool.length) {
     randomFillSync(pool)
+    for (let at = 0; at < pool.length; at++) pool[at] = alphabet.charCodeAt(pool[at]! & 31)
     poolAt = 0
   }
-  let id = `${prefix}_${encodeTime(now)}`
-  for (let digit = 0; digit < randomBytesPerId; digit++) id += alphabet[pool[poolAt++]! & 31]
-  return id
+  const random = pool.toString('latin1', poolAt, poolAt + randomBytesPerId)
+  poolAt += randomBytesPerId
+  return `${prefix}_${encodeTime(now)}${random}`
 }
 
 let encodedTime = -1

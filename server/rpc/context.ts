@@ -1,5 +1,6 @@
 import type { Catalogue } from '../agents/catalogue.ts'
 import type { Caller } from '../auth/caller.ts'
+import type { ChatTurns } from '../chat/chat-turns.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { PayloadStore } from '../payloads/payload-store.ts'
 import type { SignedLinks } from '../payloads/signed-links.ts'
@@ -11,6 +12,7 @@ import type { TaskRunner } from '../tasks/task-runner.ts'
 /** What the operations work with; made once per process. */
 export type Services = {
   catalogue: Catalogue
+  chats: ChatTurns
   clock: Clock
   ends: TaskEnds
   inlineBytes: number
@@ -20,6 +22,9 @@ export type Services = {
   store: Store
 }
 
+/** The reader of a stream that takes nothing for `stallMs` is cut off. */
+export type StreamReader = { stallMs: number; cutOff: () => void }
+
 /** What one request carries into a procedure. */
 export type Context = {
   services: Services
@@ -27,4 +32,6 @@ export type Context = {
   idempotencyKey: string | null
   /** The rate window as an admission saw it; the response's headers are read anew when it stays null. */
   rate: RateState | null
+  /** How a stream that is not read ends; null when the answer cannot be a stream. */
+  stream: StreamReader | null
 }

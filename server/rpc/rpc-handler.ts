@@ -1,20 +1,25 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { TRPCError } from '@trpc/server'
-import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc'
 import { nodeHTTPRequestHandler } from '@trpc/server/adapters/node-http'
 import type { Authenticator } from '../auth/authenticate.ts'
 import { rateHeaders } from '../billing/rate-headers.ts'
+import { releaseBody } from '../http/read-body.ts'
+import { errorHeaders, respondJson } from '../http/respond.ts'
 import { ErrandError, isFault, toErrandError } from '../kernel/errors.ts'
 import type { RateState } from '../store/records.ts'
 import type { Context, Services } from './context.ts'
+import { envelope } from './envelope.ts'
 import { rootRouter } from './root-router.ts'
-import { errandErrorOf } from './trpc.ts'
+import { singleCall } from './single-call.ts'
+import { errandErrorOf, rpcError } from './trpc.ts'
 
 type RpcHandlerParts = {
   services: Services
   authenticate: Authenticator
   /** Reads the whole body as text; throws an ErrandError. What it says is checked where an input leaves its envelope. */
   readBody: (request: IncomingMessage, response: ServerResponse) => Promise<string>
+  /** After so long the reader of a stream that takes nothing is cut off. */
+  stallMs: number
   readIdempotencyKey: (request: IncomingMessage) => string | null
   onFault: (error: ErrandError, request: IncomingMessage) => void
 }
@@ -33,16 +38,19 @@ type RpcRequest = {
 /** Serves the same procedures as typed RPC under /trpc. */
 export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) => Promise<void> {
   const { services } = parts
-  return async ({ headers, request, response, path, query }) => {
-    for (let at = 0; at < headers.length; at += 2) response.setHeader(headers[at]!, headers[at + 1]!)
+  return async (routed) => {
+    const { headers, request, response, path, query } = routed
     let context: Context | ErrandError
     let rate: RateState | undefined
     let body: string | undefined
+    const takesStream = request.headers['trpc-accept'] === 'application/jsonl'
+    const stream = takesStream ? { stallMs: parts.stallMs, cutOff: () => response.destroy() } : null
     try {
       const caller = await parts.authenticate(request.headers.authorization)
       rate = await services.store.readRate(caller.userId)
-      context = { services, caller, idempotencyKey: parts.readIdempotencyKey(request), rate: null }
+      context = { services, caller, idempotencyKey: parts.readIdempotencyKey(request), rate: null, stream }
       if (request.method === 'POST') body = await parts.readBody(request, response)
+      if (takesStream) releaseBody(request)
     } catch (thrown) {
       // Thrown again where tRPC makes its context, so that the error has the shape that a client of it reads.
       context = toErrandError(thrown)
@@ -52,15 +60,27 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
     }
     // tRPC looks at the rest of the request first, answers a stream with 200 and fails on methods such as TRACE.
     if (context instanceof ErrandError && [401, 405].includes(context.status)) {
-      return refuse(response, context, rate)
+      return answer({ response, headers, outcome: context, rate })
     }
+    const operation = path.slice('/trpc/'.length)
+    const single = context instanceof ErrandError ? undefined : singleCall({ ...routed, path: operation, body })
+    if (single && !(context instanceof ErrandError)) {
+      const known = context
+      const outcome = await single(known).then(
+        (data: unknown) => ({ data }),
+        (thrown: unknown) => errandErrorOf(thrown),
+      )
+      if (outcome instanceof ErrandError && isFault(outcome)) parts.onFault(outcome, request)
+      return answer({ response, headers, operation, outcome, rate: known.rate ?? rate })
+    }
+    for (let at = 0; at < headers.length; at += 2) response.setHeader(headers[at]!, headers[at + 1]!)
     // Neither the target nor the Host header, as the client sent them, may reach a parser that throws.
     request.url = query === '' ? path : `${path}?${query}`
     request.headers.host = 'localhost'
     await nodeHTTPRequestHandler<typeof rootRouter, IncomingMessage, ServerResponse>({
       req: Object.assign(request, { body: body ?? '' }),
       res: response,
-      path: path.slice('/trpc/'.length),
+      path: operation,
       router: rootRouter,
       maxBatchSize: batchMax,
       createContext: () => {
@@ -90,20 +110,20 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
   }
 }
 
-function refuse(response: ServerResponse, error: ErrandError, rate: RateState | undefined): void {
-  const { allow, code: errorCode, message, status: httpStatus } = error
-  const code = httpStatus === 401 ? 'UNAUTHORIZED' : 'METHOD_NOT_SUPPORTED'
-  const data = { code, httpStatus, errorCode }
-  response.writeHead(httpStatus, {
-    'Content-Type': 'application/json',
-    'Cache-Control': 'no-store',
-    'X-Content-Type-Options': 'nosniff',
-    ...(httpStatus === 401 && { 'WWW-Authenticate': 'Bearer' }),
-    ...(allow !== undefined && { Allow: allow }),
-    ...(rate && pairs(rateHeaders(rate))),
-  })
-  const json = { code: TRPC_ERROR_CODES_BY_KEY[code], message, data }
-  response.end(JSON.stringify({ error: { json } }))
+type SingleAnswer = Pick<RpcRequest, 'headers' | 'response'> & {
+  operation?: string
+  outcome: { data: unknown } | ErrandError
+  rate: RateState | undefined
+}
+
+/** Answers one call, in the form of tRPC. */
+function answer({ headers, operation, outcome, rate, response }: SingleAnswer): void {
+  if (rate) headers.push(...rateHeaders(rate))
+  if (outcome instanceof ErrandError) {
+    const json = JSON.stringify({ error: envelope.serialize(rpcError(outcome, operation)) })
+    return respondJson(response, { status: outcome.status, json, headers: [...headers, ...errorHeaders(outcome)] })
+  }
+  respondJson(response, { status: 200, json: JSON.stringify({ result: outcome }), headers })
 }
 
 function pairs(list: readonly string[]): Record<string, string> {

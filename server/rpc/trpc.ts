@@ -23,7 +23,7 @@ export type RestMeta = {
   errorResponses: Record<number, string>
 }
 
-export type ProcedureMeta = { openapi?: RestMeta; isIdempotent?: boolean; isBodyOptional?: boolean }
+export type ProcedureMeta = { openapi?: RestMeta; isIdempotent?: boolean; isBodyOptional?: boolean; isStream?: boolean }
 
 /** tRPC's own name of a status, which its clients compare; it has none for 408, 410, 417 and 431. */
 const rpcCodes: Readonly<Record<number, TRPC_ERROR_CODE_KEY>> = {
@@ -40,29 +40,33 @@ const rpcCodes: Readonly<Record<number, TRPC_ERROR_CODE_KEY>> = {
   503: 'SERVICE_UNAVAILABLE',
 }
 
+/**
+ * An error as a client of typed RPC reads it. Built anew, so that neither a stack trace nor the text of an unforeseen
+ * error leaves the server.
+ */
+export function rpcError(error: ErrandError, path?: string) {
+  const { message, details, statusCode } = errorBody(error)
+  const code = rpcCodes[statusCode] ?? 'BAD_REQUEST'
+  return {
+    code: TRPC_ERROR_CODES_BY_KEY[code],
+    message,
+    data: {
+      code,
+      httpStatus: statusCode,
+      ...(path !== undefined && { path }),
+      errorCode: error.code,
+      ...(details && { details }),
+      ...(error.retryAfterSeconds !== undefined && { retryAfterSeconds: error.retryAfterSeconds }),
+    },
+  }
+}
+
 const t = initTRPC
   .context<Context>()
   .meta<ProcedureMeta>()
   .create({
     transformer: envelope,
-    errorFormatter: ({ shape, error }) => {
-      const known = errandErrorOf(error)
-      const { message, details, statusCode } = errorBody(known)
-      // Built anew, so that neither a stack trace nor the text of an unforeseen error leaves the server.
-      const { path } = shape.data
-      return {
-        code: TRPC_ERROR_CODES_BY_KEY[rpcCodes[statusCode] ?? 'BAD_REQUEST'],
-        message,
-        data: {
-          code: rpcCodes[statusCode] ?? 'BAD_REQUEST',
-          httpStatus: statusCode,
-          ...(path !== undefined && { path }),
-          errorCode: known.code,
-          ...(details && { details }),
-          ...(known.retryAfterSeconds !== undefined && { retryAfterSeconds: known.retryAfterSeconds }),
-        },
-      }
-    },
+    errorFormatter: ({ shape, error }) => rpcError(errandErrorOf(error), shape.data.path),
   })
 
 export const { router, createCallerFactory } = t

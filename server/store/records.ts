@@ -31,6 +31,66 @@ export type TaskRecord = {
 
 export type TaskListItem = Pick<TaskRecord, 'id' | 'agentId' | 'status' | 'cost' | 'createdAt' | 'completedAt'>
 
+export const sessionStatuses = ['active', 'completed', 'expired'] as const
+export type SessionStatus = (typeof sessionStatuses)[number]
+
+export type SessionRecord = {
+  id: string
+  userId: string
+  agentId: string
+  /** As it is at the moment of the read. */
+  status: SessionStatus
+  metadata: Record<string, unknown>
+  messageCount: number
+  createdAt: EpochMs
+  updatedAt: EpochMs
+}
+
+export const messageRoles = ['user', 'assistant'] as const
+
+/** A tool call of a reply; `output` is null when the reply was cut off before its result. */
+export type ToolCallRecord = {
+  id: string
+  name: string
+  arguments: Record<string, unknown>
+  output: Record<string, unknown> | null
+}
+
+export type MessageRecord = {
+  id: string
+  turnId: string
+  role: (typeof messageRoles)[number]
+  content: string
+  toolCalls: ToolCallRecord[]
+  isTruncated: boolean
+  createdAt: EpochMs
+}
+
+/** How a chat turn ended: as the agent meant, cut off with what was used charged, or without any charge. */
+export const turnOutcomes = ['finished', 'truncated', 'failed'] as const
+export type TurnOutcome = (typeof turnOutcomes)[number]
+
+/** The components of a chat's cost, as the transaction keeps them. Amounts of USD are decimal strings. */
+export type ChatBreakdown = {
+  promptTokens: number
+  /** The part of them that the provider had cached. */
+  cachedPromptTokens: number
+  completionTokens: number
+  reasoningTokens: number
+  toolCalls: number
+  rates: {
+    inputPer1kUsd: string
+    cachedInputPer1kUsd: string
+    outputPer1kUsd: string
+    reasoningPer1kUsd: string
+    toolCallUsd: string
+  }
+  /** Whether tokens were counted from the texts, because the agent reported none. */
+  isEstimated: boolean
+  /** The part of the cost that the balance could not cover. */
+  writtenOffUsd?: string
+}
+
 export const transactionTypes = ['credit', 'task_charge', 'task_refund', 'chat_charge', 'adjustment'] as const
 export type TransactionType = (typeof transactionTypes)[number]
 
@@ -44,6 +104,8 @@ export type TransactionRecord = {
   sessionId: string | null
   turnId: string | null
   description: string
+  /** Of a chat charge. */
+  breakdown: ChatBreakdown | null
   createdAt: EpochMs
 }
 

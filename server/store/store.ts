@@ -2,16 +2,22 @@ import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
 import type {
   AccountRecord,
+  ChatBreakdown,
   KeyHolder,
   KeyRecord,
+  MessageRecord,
   RateState,
+  SessionRecord,
+  SessionStatus,
   StoredJson,
   TaskFailure,
   TaskListItem,
   TaskRecord,
   TaskStatus,
+  ToolCallRecord,
   TransactionRecord,
   TransactionType,
+  TurnOutcome,
   UserRecord,
 } from './records.ts'
 
@@ -26,7 +32,11 @@ export type StoreLimits = {
   abuseWindowSeconds: number
   abuseBlockSeconds: number
   abuseBlockMaxSeconds: number
+  sessionIdleSeconds: number
 }
+
+/** Of a session's metadata, as JSON. */
+export const metadataBytesMax = 16_384
 
 /** Executions are counted over this long. */
 export const rateWindowMs = 60_000
@@ -60,8 +70,62 @@ export type AttemptRef = { taskId: string; attempt: number }
 
 export type Interruption = AttemptRef & { error: TaskFailure; retries: number }
 
+export type CreateSession = {
+  sessionId: string
+  userId: string
+  agentId: string
+  metadata: Record<string, unknown>
+  idempotency: Idempotency | null
+}
+export type CreateSessionResult =
+  | { outcome: 'created' | 'replayed'; session: SessionRecord }
+  | { outcome: 'refused'; reason: 'idempotency-conflict' }
+
+type SessionOf = { userId: string; sessionId: string }
+/** Metadata is merged key by key; null removes a key. */
+export type UpdateSession = SessionOf & { complete: boolean; activate: boolean; metadata: Record<string, unknown> }
+export type UpdateSessionResult =
+  | { outcome: 'updated'; session: SessionRecord }
+  | { outcome: 'refused'; reason: 'unknown' | 'expired' | 'completed' | 'metadata-too-large' }
+
+export type ListSessions = Page & { userId: string; status?: SessionStatus; agentId?: string }
+
+export type OpenTurn = SessionOf & {
+  turnId: string
+  /** Of the request: a key that was used is refused. */
+  idempotency: Idempotency | null
+  /** What the account must have free, and what is held of it: the whole of `hold`, or what there is. */
+  required: Units
+  hold: Units
+  /** Refused while less than this would be left free; 0 when no other turn of the user is under way. */
+  leaving: Units
+}
+export type OpenTurnResult =
+  | { outcome: 'opened'; held: Units; rate: RateState }
+  | {
+      outcome: 'refused'
+      reason: 'idempotency-conflict' | 'unknown' | 'expired' | 'completed' | 'busy' | 'rate'
+      rate: RateState
+    }
+  | { outcome: 'refused'; reason: 'balance'; balance: Units; held: Units; required: Units; rate: RateState }
+
+export type SettleTurn = {
+  turnId: string
+  outcome: TurnOutcome
+  /** What the turn used; more than the account has free is written off. */
+  cost: Units
+  breakdown: ChatBreakdown
+  /** The exchange; null leaves the session as it was. */
+  exchange: { message: TurnMessage; reply: TurnMessage & { toolCalls: ToolCallRecord[] } } | null
+}
+export type TurnMessage = { content: string; tokens: number }
+export type SettledTurn = { charged: Units; balance: Units }
+
+/** Newest messages of a session that fit, oldest first, in whole exchanges. */
+export type History = { messages: { role: MessageRecord['role']; content: string }[]; tokens: number }
+
 export type ListTasks = Page & { userId: string; status?: TaskStatus; agentId?: string }
-export type ListTransactions = Page & { userId: string; type?: TransactionType; taskId?: string }
+export type ListTransactions = Page & { userId: string; type?: TransactionType; taskId?: string; sessionId?: string }
 
 export type CreateUser = { email: string; passwordHash: string | null; isAdmin: boolean }
 export type Credit = { userId: string; amount: Units; description: string; idempotencyKey: string | null }
@@ -109,6 +173,25 @@ export type Store = {
   }): Promise<{ bodyHash: string; resourceId: string } | undefined>
   readRate(userId: string): Promise<RateState>
   hasPayload(payloadId: string): Promise<boolean>
+
+  // Sessions and chats
+  createSession(input: CreateSession): Promise<CreateSessionResult>
+  getSession(input: SessionOf): Promise<SessionRecord | undefined>
+  listSessions(input: ListSessions): Promise<{ sessions: SessionRecord[]; total: number }>
+  updateSession(input: UpdateSession): Promise<UpdateSessionResult>
+  /** Deletes the session with its messages; the turns and their charges stay. `busy` while a turn is under way. */
+  deleteSession(input: SessionOf): Promise<'deleted' | 'unknown' | 'busy'>
+  /** Oldest first; undefined for an unknown session. */
+  listMessages(input: SessionOf & Page): Promise<{ messages: MessageRecord[]; total: number } | undefined>
+  readHistory(input: { sessionId: string; tokensMax: number }): Promise<History>
+  /** Idempotency, session, rate, balance; then turn, hold and the session's one open turn, in one transaction. */
+  openTurn(input: OpenTurn): Promise<OpenTurnResult>
+  /** Holds more for an open turn, the whole of `by` or at least `least`; what is held then, or undefined if not even that is free. */
+  growHold(input: { turnId: string; by: Units; least: Units }): Promise<Units | undefined>
+  /** Releases the hold, charges and stores the exchange in one transaction; undefined when the turn is settled already. */
+  settleTurn(input: SettleTurn): Promise<SettledTurn | undefined>
+  /** What a new process finds after a crash: every open turn is closed without a charge. How many there were. */
+  closeOpenTurns(): Promise<number>
 
   // Money
   getAccount(userId: string): Promise<AccountRecord | undefined>

@@ -1,18 +1,17 @@
-import { createHash } from 'node:crypto'
 import type { z } from 'zod'
 import { checkParams, isVisibleTo, type Catalogue } from '../agents/catalogue.ts'
 import type { Caller } from '../auth/caller.ts'
 import { requireScope } from '../auth/caller.ts'
-import { canonicalJson } from '../kernel/canonical-json.ts'
+import { balanceRefusal, rateRefusal, secondsUntil } from '../billing/refusals.ts'
+import { hashJson } from '../kernel/canonical-json.ts'
 import { isoTime, type Clock } from '../kernel/clock.ts'
 import { unreachable } from '../kernel/assert.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
-import { formatUsd } from '../kernel/money.ts'
 import { isLarger, storeJson } from '../payloads/inline-rule.ts'
 import type { PayloadStore } from '../payloads/payload-store.ts'
 import type { RateState } from '../store/records.ts'
-import { rateWindowMs, type AdmitTask, type AdmitTaskResult, type Idempotency, type Store } from '../store/store.ts'
+import type { AdmitTask, AdmitTaskResult, Idempotency, Store } from '../store/store.ts'
 import type { CreateTaskInput, CreateTaskOutput } from './task-schema.ts'
 import type { TaskRunner } from './task-runner.ts'
 
@@ -44,7 +43,7 @@ export async function createTask(
   const { catalogue, clock, inlineBytes, payloads, runner, store } = parts
   runner.assertAccepting()
   const { endpointId, params, connectorIds } = input
-  const idempotency = idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: hashBody(input) }
+  const idempotency = idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: hashJson(input) }
   if (idempotency) {
     const replayed = await findReplay(store, caller.userId, idempotency)
     if (replayed !== undefined) return created(replayed)
@@ -128,16 +127,10 @@ function refusal(result: Extract<AdmitTaskResult, { outcome: 'refused' }>): Erra
       const message = `Too many failed tasks: this account cannot create tasks until ${until}.`
       return new ErrandError('ACCOUNT_BLOCKED', message, { retryAfterSeconds: secondsUntil(result.until, rate.now) })
     }
-    case 'rate': {
-      const freeAt = (rate.oldestAt ?? rate.now) + rateWindowMs
-      const message = `At most ${rate.limit} agent executions per minute are allowed.`
-      return new ErrandError('RATE_LIMIT_EXCEEDED', message, { retryAfterSeconds: secondsUntil(freeAt, rate.now) })
-    }
-    case 'balance': {
-      const held = result.held > 0 ? ` (of which ${formatUsd(result.held)} USD is held)` : ''
-      const message = `Balance ${formatUsd(result.balance)} USD${held} is lower than the required ${formatUsd(result.required)} USD.`
-      return new ErrandError('INSUFFICIENT_BALANCE', message)
-    }
+    case 'rate':
+      return rateRefusal(rate)
+    case 'balance':
+      return balanceRefusal(result)
     default:
       return unreachable(result)
   }
@@ -145,12 +138,4 @@ function refusal(result: Extract<AdmitTaskResult, { outcome: 'refused' }>): Erra
 
 function idempotencyConflict(): ErrandError {
   return new ErrandError('CONFLICT', 'This Idempotency-Key was used with another request body.')
-}
-
-function secondsUntil(at: number, now: number): number {
-  return Math.max(1, Math.ceil((at - now) / 1000))
-}
-
-function hashBody(input: unknown): string {
-  return createHash('sha256').update(canonicalJson(input)).digest('hex')
 }

@@ -30,6 +30,16 @@ const config = defineConfig({
         },
       },
     },
+    {
+      kind: 'code',
+      id: 'talk',
+      name: 'Talk',
+      chat: {
+        pricing: { inputPer1kUsd: '0.0005', outputPer1kUsd: '2', toolCallUsd: '0.01' },
+        contextTokens: 1000,
+        async *reply() {},
+      },
+    },
     { kind: 'code', id: 'empty', name: 'Empty' },
     {
       kind: 'code',
@@ -46,6 +56,7 @@ const text = {
   kind: 'code',
   name: 'Text tools',
   description: 'Works on texts.',
+  chat: null,
   endpoints: [
     {
       id: 'text.shorten',
@@ -74,12 +85,32 @@ const text = {
     },
   ],
 }
-const empty = { id: 'empty', kind: 'code', name: 'Empty', description: '', endpoints: [] }
+const talk = {
+  id: 'talk',
+  kind: 'code',
+  name: 'Talk',
+  description: '',
+  endpoints: [],
+  chat: {
+    pricing: {
+      inputPer1kUsd: '0.0005',
+      cachedInputPer1kUsd: '0.0005',
+      outputPer1kUsd: '2',
+      reasoningPer1kUsd: '2',
+      toolCallUsd: '0.01',
+    },
+    contextTokens: 1000,
+    maxOutputTokens: 4096,
+    reasoning: false,
+  },
+}
+const empty = { id: 'empty', kind: 'code', name: 'Empty', description: '', endpoints: [], chat: null }
 const hidden = {
   id: 'private',
   kind: 'code',
   name: 'Private',
   description: '',
+  chat: null,
   endpoints: [
     { id: 'private.run', name: 'run', description: 'Runs.', priceUsd: '1.0000', timeoutSeconds: 300, params: {} },
   ],
@@ -91,16 +122,18 @@ test('the list has the agents of the configuration in its order, with endpoints,
   const { key } = await service.createPerson()
   const { body, status } = await service.get('/api/agents', key)
   expect(status).toBe(200)
-  expect(body).toEqual({ agents: [text, empty], total: 2, limit: 50, offset: 0 })
+  expect(body).toEqual({ agents: [text, talk, empty], total: 3, limit: 50, offset: 0 })
   await service.stop()
 })
 
 test('one agent reads as it does in the list', async () => {
   const service = await startService({ config })
   const { key } = await service.createPerson()
-  const answers = [await service.get('/api/agents/text', key), await service.get('/api/agents/empty', key)]
+  const read = (id: string) => service.get(`/api/agents/${id}`, key)
+  const answers = [await read('text'), await read('talk'), await read('empty')]
   expect(answers.map(({ body, status }) => [status, body])).toEqual([
     [200, text],
+    [200, talk],
     [200, empty],
   ])
   await service.stop()
@@ -114,8 +147,8 @@ test('an agent that is not for the caller is not listed and 404, as one that doe
     expect([status, body]).toEqual([404, notFound])
   }
   expect((await service.get('/api/agents', friend.key)).body).toEqual({
-    agents: [text, empty, hidden],
-    total: 3,
+    agents: [text, talk, empty, hidden],
+    total: 4,
     limit: 50,
     offset: 0,
   })
@@ -127,13 +160,13 @@ test('an agent that is not for the caller is not listed and 404, as one that doe
 test('pages and totals count only what the caller sees', async () => {
   const service = await startService({ config })
   const { key } = await service.createPerson()
-  expect((await service.get('/api/agents?limit=1&offset=1', key)).body).toEqual({
+  expect((await service.get('/api/agents?limit=1&offset=2', key)).body).toEqual({
     agents: [empty],
-    total: 2,
+    total: 3,
     limit: 1,
-    offset: 1,
+    offset: 2,
   })
-  expect((await service.get('/api/agents?offset=2', key)).body).toEqual({ agents: [], total: 2, limit: 50, offset: 2 })
+  expect((await service.get('/api/agents?offset=3', key)).body).toEqual({ agents: [], total: 3, limit: 50, offset: 3 })
   await service.stop()
 })
 

@@ -264,3 +264,33 @@ test('a param that is undefined is left out, as a JSON client would', async () =
   expect((await service.get(`/api/tasks/${taskId}`, key)).body.request).toEqual({ a: 1 })
   await service.stop()
 })
+
+test('a call alone answers what tRPC answers to the same call in a batch', async () => {
+  const service = await startService({ clock: new FakeClock() })
+  const { key } = await service.createPerson({ balanceUsd: '0.0000' })
+  const queries: [string, unknown][] = [
+    ['account.get', {}],
+    ['tasks.get', { json: { taskId: 'task_none' } }],
+    ['tasks.list', { json: { limit: 1000 } }],
+    ['agents.list', { json: {} }],
+  ]
+  for (const [path, input] of queries) {
+    const alone = await query(service, key, path, input)
+    const batched = `?batch=1&input=${encodeURIComponent(JSON.stringify({ 0: input }))}`
+    const together = await service.get(`/trpc/${path}${batched}`, key)
+    expect([alone.status, [alone.body]], path).toEqual([together.status, together.body])
+  }
+  const calls: [string, unknown][] = [
+    ['tasks.create', task('test.echo')],
+    ['tasks.create', task('no.such')],
+    ['tasks.create', { json: { endpointId: 7 } }],
+    ['keys.revoke', { json: { keyId: 'key_none' } }],
+  ]
+  for (const [path, input] of calls) {
+    const alone = await call(service, key, path, input)
+    const together = await service.post(`/trpc/${path}?batch=1`, { 0: input }, { key })
+    expect(alone.status, path).toBeGreaterThanOrEqual(400)
+    expect([alone.status, [alone.body]], path).toEqual([together.status, together.body])
+  }
+  await service.stop()
+})

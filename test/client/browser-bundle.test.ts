@@ -6,6 +6,8 @@ import { build, type Rollup } from 'vite'
 import type * as ClientModule from '../../client/client.ts'
 import { startService } from '../support/test-service.ts'
 import { createBrowserFetch } from './browser-fetch.ts'
+import { delta, done, hello, startStream, toLine } from './chat-answers.ts'
+import { startStub } from './stub-server.ts'
 
 const entry = fileURLToPath(new URL('../../client/client.ts', import.meta.url))
 
@@ -37,6 +39,12 @@ function webGlobals(fetch: unknown): Record<string, unknown> {
   }
 }
 
+async function loadBundle(fetch: unknown): Promise<typeof ClientModule> {
+  const context = createContext(webGlobals(fetch))
+  runInContext(`${(await bundle()).code}\nglobalThis.Errand = Errand`, context)
+  return context['Errand'] as typeof ClientModule
+}
+
 test('the bundle needs nothing of Node, holds nothing of the server, and is small', async () => {
   const { code, modules } = await bundle()
   expect(code).not.toMatch(/["'`]node:|\brequire\(|\bprocess\b|\bBuffer\b|\b__dirname\b|\bimport\.meta\b/)
@@ -49,9 +57,7 @@ test('the bundle works in a page of another origin', async () => {
   const service = await startService({ limits: { executionsPerMinute: 2 } })
   const { key } = await service.createPerson()
   const { fetch, preflights } = createBrowserFetch('https://app.example.com')
-  const context = createContext(webGlobals(fetch))
-  runInContext(`${(await bundle()).code}\nglobalThis.Errand = Errand`, context)
-  const { createClient, ErrandClientError } = context['Errand'] as typeof ClientModule
+  const { createClient, ErrandClientError } = await loadBundle(fetch)
   const client = createClient({ baseUrl: service.url, apiKey: key })
 
   const task = await client.tasks.run({ endpointId: 'test.echo', params: { from: 'a page' } })
@@ -72,4 +78,26 @@ test('the bundle works in a page of another origin', async () => {
     requestId: expect.stringMatching(/^req_/),
   })
   await service.stop()
+})
+
+test('a chat streams in the bundle, of a body that can only be read by a reader, as in Safari', async () => {
+  const received = Promise.withResolvers<void>()
+  const stub = await startStub(async (response) => {
+    startStream(response).write(toLine(delta('Grüße 👋')))
+    await received.promise
+    response.end(toLine(done))
+  })
+  const fetchBody = async (url: string, init: RequestInit) => {
+    const response = await fetch(url, init)
+    Object.defineProperty(response.body, Symbol.asyncIterator, { value: undefined })
+    return response
+  }
+  const { createClient } = await loadBundle(fetchBody)
+  const events: unknown[] = []
+  for await (const event of createClient({ baseUrl: stub.url, apiKey: 'key' }).chat.stream(hello)) {
+    events.push(event)
+    received.resolve()
+  }
+  expect(events).toEqual([delta('Grüße 👋'), done])
+  await stub.stop()
 })

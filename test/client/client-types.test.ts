@@ -3,15 +3,22 @@ import {
   createClient,
   type Account,
   type Agent,
+  type ChatEvent,
+  type ChatReply,
+  type ChatUsage,
   type CreatedKey,
   type EndedTask,
   type ErrandClient,
   type ErrandClientError,
   type Key,
+  type Message,
+  type Session,
+  type SessionListItem,
   type Task,
   type TaskListItem,
   type Transaction,
 } from '../../client/client.ts'
+import type { ChatEvent as ServerChatEvent } from '../../server/chat/chat-schema.ts'
 import type { ErrorCode } from '../../server/kernel/errors.ts'
 import type { AppRouter } from '../../server/rpc/root-router.ts'
 
@@ -84,13 +91,54 @@ test('outputs are those of the operations', () => {
   expectTypeOf<Account['blockedUntil']>().toEqualTypeOf<string | null>()
   expectTypeOf<Transaction['amountUsd']>().toBeString()
   expectTypeOf(client.keys.create).returns.resolves.toEqualTypeOf<CreatedKey>()
+  expectTypeOf(client.sessions.get).returns.resolves.toEqualTypeOf<Session>()
+  expectTypeOf<Session['status']>().toEqualTypeOf<'active' | 'completed' | 'expired'>()
+  expectTypeOf(client.sessions.list).returns.resolves.toExtend<{ sessions: SessionListItem[]; total: number }>()
+  expectTypeOf(client.sessions.messages).returns.resolves.toExtend<{ messages: Message[]; total: number }>()
+  expectTypeOf<Message['role']>().toEqualTypeOf<'user' | 'assistant'>()
   expectTypeOf<CreatedKey>().toExtend<Key>()
   expectTypeOf<Key>().not.toHaveProperty('key')
 })
 
-test('a code is one of the catalogue or of the client', () => {
+test('events and replies of a chat are typed by the server', () => {
+  expectTypeOf(client.chat.stream).parameter(0).toEqualTypeOf<{
+    sessionId: string
+    message: string
+    params?: { temperature?: number | undefined; maxTokens?: number | undefined } | undefined
+  }>()
+  expectTypeOf(client.chat.stream).returns.toExtend<AsyncIterable<ChatEvent>>()
+  expectTypeOf<ChatEvent>().toEqualTypeOf<ServerChatEvent>()
+  expectTypeOf<Extract<ChatEvent, { type: 'done' }>['usage']>().toEqualTypeOf<ChatUsage>()
+  expectTypeOf(client.chat.text).returns.resolves.toEqualTypeOf<ChatReply>()
+  expectTypeOf<ChatReply['toolCalls'][number]>().toEqualTypeOf<{
+    id: string
+    name: string
+    arguments: Record<string, unknown>
+    output?: Record<string, unknown>
+  }>()
+  const never = async () => {
+    for await (const event of client.chat.stream({ sessionId: 'x', message: 'y' })) {
+      // @ts-expect-error Only a delta has one.
+      void event.delta
+      if (event.type === 'tool_call') expectTypeOf(event.toolCall.id).toBeString()
+    }
+    // @ts-expect-error The message is missing.
+    void client.chat.text({ sessionId: 'x' })
+  }
+  expectTypeOf(never).toBeFunction()
+})
+
+test('a code is one of the catalogue, of chats or of the client', () => {
   expectTypeOf<ErrandClientError['code']>().toEqualTypeOf<
-    ErrorCode | 'INVALID_ARGUMENT' | 'NETWORK_ERROR' | 'TIMEOUT' | 'BAD_RESPONSE'
+    | ErrorCode
+    | 'SESSION_NOT_FOUND'
+    | 'AGENT_ERROR'
+    | 'AGENT_TIMEOUT'
+    | 'AGENT_INTERRUPTED'
+    | 'INVALID_ARGUMENT'
+    | 'NETWORK_ERROR'
+    | 'TIMEOUT'
+    | 'BAD_RESPONSE'
   >()
   expectTypeOf<ErrandClientError['status']>().toEqualTypeOf<number | undefined>()
 })

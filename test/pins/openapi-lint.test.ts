@@ -6,6 +6,7 @@ import { createOpenApiDocument } from '../../openapi/openapi-document.ts'
 import { defineConfig } from '../../server/agents/define-config.ts'
 import { documentFile } from '../../server/http/docs-pages.ts'
 import { must } from '../../server/kernel/assert.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type Answer, type TestService } from '../support/test-service.ts'
 
 type Json = Record<string, any>
@@ -79,6 +80,13 @@ test('every operation documents each status that it answers', () => {
         getAgent: [...shared, 400, 404],
         getAccount: shared,
         listTransactions: [...shared, 400],
+        createSession: [...shared, ...body, 404, 409],
+        getSession: [...shared, 400, 404],
+        listSessions: [...shared, 400],
+        updateSession: [...shared, ...body, 404, 409, 410],
+        deleteSession: [...shared, 400, 404],
+        listMessages: [...shared, 400, 404],
+        chat: [...shared, ...body, 404, 409, 410, 429],
         createKey: [...shared, ...body],
         listKeys: [...shared, 400],
         revokeKey: [...shared, 400, 404],
@@ -109,8 +117,13 @@ function dereference(schema: unknown): unknown {
   return dereference(must(document['components'].schemas[name], `the schema ${name}`))
 }
 
-function validatorOf(content: Json): z.ZodType {
-  return z.fromJSONSchema(dereference(content['application/json'].schema) as Parameters<typeof z.fromJSONSchema>[0])
+function validatorOf(content: Json, type = 'application/json'): z.ZodType {
+  return z.fromJSONSchema(dereference(content[type].schema) as Parameters<typeof z.fromJSONSchema>[0])
+}
+
+function checkLines(content: Json, body: string): void {
+  const validator = validatorOf(content, 'application/x-ndjson')
+  for (const line of body.trimEnd().split('\n')) expect(validator.safeParse(JSON.parse(line)).error).toBe(undefined)
 }
 
 function operationAt(method: string, target: string): Operation {
@@ -134,6 +147,7 @@ function checkAnswer({ id, spec }: Operation, { body, headers, status }: Answer)
   }
   if (headers.has('Retry-After')) expect(promised, what).toContain('Retry-After')
   if (!documented['content']) return expect(body, what).toBe('')
+  if (headers.get('content-type') === 'application/x-ndjson') return checkLines(documented['content'], body)
   const result = validatorOf(documented['content']).safeParse(body)
   expect(result.error?.issues, what).toBe(undefined)
   if (status >= 400) expect(body.statusCode).toBe(status)
@@ -156,7 +170,18 @@ function gated() {
     return params
   }
   const endpoint = { description: 'Does what it is told.', priceUsd: '0.0100', params: {}, run }
-  const config = defineConfig({ agents: [{ kind: 'code', id: 'gate', name: 'Gate', endpoints: { run: endpoint } }] })
+  const chat = {
+    pricing: { inputPer1kUsd: '0.001', outputPer1kUsd: '0.002' },
+    async *reply({ message }: { message: string }) {
+      yield { type: 'text', delta: message } as const
+      yield { type: 'tool-call', id: '1', name: 'look', arguments: {} } as const
+      yield { type: 'tool-result', id: '1', output: 1 } as const
+      if (message === 'wait') await gate.promise
+      yield { type: 'usage', promptTokens: 1, completionTokens: 1 } as const
+    },
+  }
+  const agent = { kind: 'code', id: 'gate', name: 'Gate', endpoints: { run: endpoint }, chat } as const
+  const config = defineConfig({ agents: [agent, { kind: 'code', id: 'mute', name: 'Mute' }] })
   return { config, open: gate.resolve }
 }
 
@@ -233,6 +258,45 @@ async function checkReads(checker: Checker): Promise<void> {
   await checker.check(404, 'GET /api/agents/nothing')
 }
 
+/** Two executions, one of which goes on until the gate opens. */
+async function checkSessions(checker: Checker, clock: FakeClock): Promise<void> {
+  const named = { 'Idempotency-Key': 'session' }
+  const create = (status: number, body: unknown, headers: Record<string, string> = {}) =>
+    checker.check(status, 'POST /api/sessions', { body, headers })
+  const chat = (status: number, body: unknown, headers: Record<string, string> = {}) =>
+    checker.check(status, 'POST /api/chat', { body, headers })
+  const { sessionId: old } = (await create(200, { agentId: 'gate' })).body
+  clock.advance(24 * 3_600_000)
+  const { sessionId } = (await create(200, { agentId: 'gate', metadata: { a: 1 } }, named)).body
+  const at = `/api/sessions/${sessionId}`
+  await chat(200, { sessionId, message: 'hello' })
+  await checker.check(200, `GET ${at}/messages`)
+  await checker.check(200, `GET ${at}`)
+  await checker.check(200, 'GET /api/sessions')
+  await create(400, { agentId: 'mute' })
+  await create(404, { agentId: 'nobody' })
+  await create(409, { agentId: 'gate', metadata: {} }, named)
+  await chat(400, { sessionId, message: '' })
+  await chat(404, { sessionId: 'ses_0', message: 'hello' })
+  await chat(404, { sessionId: 'ses_0', message: 'hello' }, { Accept: 'application/json' })
+  await chat(410, { sessionId: old, message: 'hello' })
+  await checker.check(410, `PATCH /api/sessions/${old}`, { body: { metadata: {} } })
+  await checker.check(200, `PATCH ${at}`, { body: { status: 'completed' } })
+  await checker.check(409, `PATCH ${at}`, { body: { status: 'active' } })
+  await chat(409, { sessionId, message: 'hello' })
+  await checker.check(400, `PATCH ${at}`, { body: {} })
+  await checker.check(404, 'PATCH /api/sessions/ses_0', { body: { status: 'completed' } })
+  await checker.check(200, `DELETE ${at}`)
+  for (const request of [`DELETE ${at}`, `GET ${at}`, `GET ${at}/messages`]) await checker.check(404, request)
+  await checker.check(400, 'GET /api/sessions?status=x')
+  for (const method of ['GET', 'DELETE']) await checker.check(400, `${method} /api/sessions/${long}`)
+  await checker.check(400, `GET /api/sessions/${long}/messages`)
+  for (const request of ['POST /api/sessions', 'POST /api/chat', `PATCH ${at}`]) {
+    await checker.check(413, request, { body: { name: large } })
+    await checker.check(415, request, { body: '{}', headers: text })
+  }
+}
+
 async function checkKeys(checker: Checker): Promise<void> {
   const input = { name: 'one', scopes: ['read'], expiresInDays: 1 }
   const { id: ended } = (await checker.check(200, 'POST /api/keys', { body: input })).body
@@ -262,7 +326,11 @@ async function checkAccess(checker: Checker, userId: string): Promise<void> {
   for (const { method, path, spec } of operations) {
     if (spec['security'].length === 0) continue
     const request = `${method} ${path.replaceAll(/\{\w+\}/g, 'id')}`
-    const body = method === 'POST' ? { ...task(), name: 'new' } : undefined
+    const own = {
+      POST: { ...task(), name: 'new', agentId: 'gate', sessionId: 'ses_0', message: 'm' },
+      PATCH: { metadata: {} },
+    }
+    const body = own[method as keyof typeof own]
     await checker.check(401, request, { body, key: null })
     await checker.check(403, request, { body, key: method === 'GET' ? execute : read })
   }
@@ -270,10 +338,12 @@ async function checkAccess(checker: Checker, userId: string): Promise<void> {
 
 test('a running service gives each documented answer of each operation, and each fits its schema', async () => {
   const { config, open } = gated()
-  const service = await startService({ config, limits: { executionsPerMinute: 5, maxBodyBytes: 20_000 } })
+  const clock = new FakeClock()
+  const service = await startService({ clock, config, limits: { executionsPerMinute: 6, maxBodyBytes: 20_000 } })
   const { key, userId } = await service.createPerson()
   const poor = await service.createPerson({ balanceUsd: '0' })
   const checker = new Checker(service, key)
+  await checkSessions(checker, clock)
   await checkPayloads(checker, await checkTasks(checker))
   await checkReads(checker)
   await checkKeys(checker)
@@ -281,13 +351,16 @@ test('a running service gives each documented answer of each operation, and each
   const create = 'POST /api/tasks'
   for (const status of [200, 200, 429]) await checker.check(status, create, { body: task() })
   await checker.check(403, create, { body: task(), key: poor.key })
+  const { sessionId } = (await checker.check(200, 'POST /api/sessions', { body: { agentId: 'gate' } })).body
+  await checker.check(429, 'POST /api/chat', { body: { sessionId, message: 'hello' } })
   const stopped = service.stop()
   await checker.check(503, create, { body: task() })
+  await checker.check(503, 'POST /api/chat', { body: { sessionId, message: 'hello' } })
   open()
   await stopped
 
   for (const { id, spec } of operations) {
-    const cannotBeMade = id === 'createTask' ? [500] : [500, 503]
+    const cannotBeMade = ['createTask', 'chat'].includes(id) ? [500] : [500, 503]
     const documented = Object.keys(spec['responses']).map(Number)
     expect(
       [...checker.seen.get(id)!].toSorted((a, b) => a - b),

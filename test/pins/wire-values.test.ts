@@ -23,6 +23,8 @@ test('the error catalogue: code, status and text', () => {
     ['METHOD_NOT_ALLOWED', 405, 'Method not allowed'],
     ['REQUEST_TIMEOUT', 408, 'Request timeout'],
     ['CONFLICT', 409, 'Conflict'],
+    ['SESSION_BUSY', 409, 'Conflict'],
+    ['SESSION_COMPLETED', 409, 'Conflict'],
     ['SESSION_EXPIRED', 410, 'Session expired'],
     ['PAYLOAD_TOO_LARGE', 413, 'Payload too large'],
     ['UNSUPPORTED_MEDIA_TYPE', 415, 'Unsupported media type'],

@@ -19,8 +19,9 @@ test('AGENT_UNAVAILABLE and a refund when the endpoint of a pending task is gone
   await stopped
 
   const [agent] = rogueAgents.agents
-  const { thread: _, ...endpoints } = agent!.endpoints!
-  const restarted = await startService({ config: { agents: [{ ...agent!, endpoints }] }, dataDir, limits })
+  if (agent?.kind !== 'code') throw new Error('the agent is code')
+  const { thread: _, ...endpoints } = agent.endpoints!
+  const restarted = await startService({ config: { agents: [{ ...agent, endpoints }] }, dataDir, limits })
   const { body: task } = await restarted.get(`/api/tasks/${gone.taskId}?wait=20`, key)
   expect(task).toMatchObject({
     status: 'failed',

@@ -39,6 +39,7 @@ export function describeAdmission(contractTest: ContractTest): void {
       sessionId: null,
       turnId: null,
       description: expect.stringContaining('text.summarize'),
+      breakdown: null,
       createdAt: now,
     })
     expect(await world.balance(userId)).toBe(750)

@@ -27,6 +27,7 @@ export function describeMoney(contractTest: ContractTest): void {
         sessionId: null,
         turnId: null,
         description: 'Top-up',
+        breakdown: null,
         createdAt: world.clock.now(),
       },
     ])

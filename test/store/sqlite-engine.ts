@@ -69,6 +69,10 @@ function tamper(raw: Database.Database, change: Tampering): void {
   if (change.what.startsWith('transaction-')) {
     raw.exec('DROP TRIGGER IF EXISTS transactions_no_update; DROP TRIGGER IF EXISTS transactions_no_delete')
   }
+  if (change.what === 'hold') {
+    raw.exec(`INSERT INTO turns (id, user_id, session_id, agent_id, held, created_at)
+      VALUES ('turn_0', '${change.userId}', 'ses_0', 'agent', ${change.held}, 0)`)
+  }
   const { changes } = raw.prepare(tamperings[change.what]).run(change)
   if (changes === 0) throw new Error(`no row was there for ${JSON.stringify(change)}`)
 }

@@ -41,7 +41,9 @@ test('no statement of a running store walks a whole table, but for the list of u
   const walks = planned.filter(
     ({ sql, plan }) => !sql.includes('LIMIT 1)') && plan.some((step) => /^SCAN (?!users\b)/.test(step)),
   )
-  expect(walks.filter(({ sql }) => !/sqlite_schema|__drizzle_migrations/.test(sql))).toEqual([])
+  // The index of open turns holds nothing else, however many have ended.
+  const known = /sqlite_schema|__drizzle_migrations|from "turns" where settled_at IS NULL/
+  expect(walks.filter(({ sql }) => !known.test(sql))).toEqual([])
 })
 
 test('every list of tasks and transactions is read in the order of an index, without sorting', () => {

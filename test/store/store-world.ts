@@ -45,6 +45,7 @@ export const noLimits: StoreLimits = {
   abuseWindowSeconds: 600,
   abuseBlockSeconds: 600,
   abuseBlockMaxSeconds: 3600,
+  sessionIdleSeconds: 86_400,
 }
 
 export const agentError: TaskFailure = { code: 'AGENT_ERROR', message: 'The agent threw.', details: 'Error: no' }

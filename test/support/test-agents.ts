@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { defineConfig, defineEndpoint } from '../../server/agents/define-config.ts'
+import { talk } from './chat-agents.ts'
 
 const anything = z.record(z.string(), z.unknown())
 
@@ -100,6 +101,7 @@ export default defineConfig({
         }),
       },
     },
+    talk,
     {
       kind: 'code',
       id: 'hidden',

@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts'
 import { newId } from '../../kernel/ids.ts'
-import type { AccountRecord, TransactionRecord, UserRecord } from '../records.ts'
+import type { AccountRecord, ChatBreakdown, TransactionRecord, UserRecord } from '../records.ts'
 import type { CreateUser, Credit, CreditResult, ListTransactions } from '../store.ts'
 import { and, asc, desc, eq, sql, type SQL } from './drizzle.ts'
 import type { Connection } from './database.ts'
@@ -71,11 +71,19 @@ export class AccountRows {
   }
 
   listTransactions(of: ListTransactions): { transactions: TransactionRecord[]; total: number } {
-    const { userId, type, taskId, limit, offset } = of
+    const { userId, type, taskId, sessionId, limit, offset } = of
     if (taskId !== undefined) {
       // A task has at most a charge and a refund, so these are read whole.
       const all = this.#statements.ofTask.all({ userId, taskId }).filter((row) => !type || row.type === type)
-      return { transactions: all.slice(offset, offset + limit), total: all.length }
+      return { transactions: all.slice(offset, offset + limit).map(transactionRecord), total: all.length }
+    }
+    if (sessionId !== undefined) {
+      if (type !== undefined && type !== 'chat_charge') return { transactions: [], total: 0 }
+      const rows = this.#statements.ofSession.all({ userId, sessionId, limit, offset })
+      return {
+        transactions: rows.map(transactionRecord),
+        total: this.#statements.countOfSession.get({ userId, sessionId })!.total,
+      }
     }
     const query = type === undefined ? this.#statements.transactions : this.#statements.transactionsOfType
     const rows = query.all({ userId, type, limit, offset })
@@ -83,8 +91,12 @@ export class AccountRows {
     for (const counter of this.#statements.counters.all({ userId })) {
       if (type === undefined || counter.part === type) total += counter.count
     }
-    return { transactions: rows, total }
+    return { transactions: rows.map(transactionRecord), total }
   }
+}
+
+function transactionRecord<Row extends { breakdown: string | null }>(row: Row) {
+  return { ...row, breakdown: row.breakdown === null ? null : (JSON.parse(row.breakdown) as ChatBreakdown) }
 }
 
 function prepare({ orm }: Connection) {
@@ -99,9 +111,16 @@ function prepare({ orm }: Connection) {
     sessionId: transactions.sessionId,
     turnId: transactions.turnId,
     description: transactions.description,
+    breakdown: transactions.breakdown,
     createdAt: transactions.createdAt,
   }
   const ofUser = eq(transactions.userId, userId)
+  // The plus keeps the planner on the index of the session.
+  const ofSession = and(
+    sql`+${transactions.userId} = ${userId}`,
+    eq(transactions.sessionId, sql.placeholder('sessionId')),
+    sql`session_id IS NOT NULL`,
+  )
   const newest = (where: SQL | undefined) =>
     orm
       .select(columns)
@@ -167,6 +186,12 @@ function prepare({ orm }: Connection) {
         ),
       )
       .orderBy(desc(transactions.seq))
+      .prepare(),
+    ofSession: newest(ofSession),
+    countOfSession: orm
+      .select({ total: sql<number>`count(*)` })
+      .from(transactions)
+      .where(ofSession)
       .prepare(),
     counters: orm
       .select({ part: counters.part, count: counters.count })

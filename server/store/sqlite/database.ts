@@ -32,7 +32,7 @@ export function openConnection(dataDir: string, busyTimeoutMs: number): Connecti
     raw.pragma('foreign_keys = ON')
     // Without it a REPLACE deletes rows past the triggers that keep transactions as they are.
     raw.pragma('recursive_triggers = ON')
-    raw.pragma('cache_size = -32000')
+    raw.pragma('cache_size = -12000')
     // Every command has a savepoint, whose undo pages would go through a temporary file: a third of the time of a
     // submission.
     raw.pragma('temp_store = MEMORY')

@@ -2,7 +2,7 @@ import { must } from '../../kernel/assert.ts'
 import type { EpochMs } from '../../kernel/clock.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Units } from '../../kernel/money.ts'
-import type { TransactionType } from '../records.ts'
+import type { ChatBreakdown, TransactionType } from '../records.ts'
 import { eq, sql } from './drizzle.ts'
 import type { Counters } from './counters.ts'
 import type { Connection } from './database.ts'
@@ -13,7 +13,10 @@ type Posting = {
   type: TransactionType
   amount: Units
   taskId?: string
+  sessionId?: string
+  turnId?: string
   description: string
+  breakdown?: ChatBreakdown
   idempotencyKey?: string | null
   now: EpochMs
 }
@@ -33,7 +36,8 @@ export class Ledger {
   }
 
   /** The balance's CHECK throws, and so undoes the command, if the amount would take it below what is held. */
-  post({ userId, type, amount, taskId, description, idempotencyKey, now }: Posting): { id: string; balance: Units } {
+  post(posting: Posting): { id: string; balance: Units } {
+    const { amount, breakdown, description, idempotencyKey, now, sessionId, taskId, turnId, type, userId } = posting
     const { balance } = must(this.#statements.move.get({ userId, amount }), 'a transaction has an account')
     const id = newId('txn', now)
     this.#statements.insert.run({
@@ -43,7 +47,10 @@ export class Ledger {
       amount,
       balanceAfter: balance,
       taskId: taskId ?? null,
+      sessionId: sessionId ?? null,
+      turnId: turnId ?? null,
       description,
+      breakdown: breakdown === undefined ? null : JSON.stringify(breakdown),
       idempotencyKey: idempotencyKey ?? null,
       now,
     })
@@ -71,6 +78,9 @@ function prepare({ orm }: Connection) {
         amount: sql.placeholder('amount'),
         balanceAfter: sql.placeholder('balanceAfter'),
         taskId: sql.placeholder('taskId'),
+        sessionId: sql.placeholder('sessionId'),
+        turnId: sql.placeholder('turnId'),
+        breakdown: sql.placeholder('breakdown'),
         description: sql.placeholder('description'),
         idempotencyKey: sql.placeholder('idempotencyKey'),
         createdAt: sql.placeholder('now'),

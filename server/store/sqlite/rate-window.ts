@@ -3,13 +3,13 @@ import type { RateState } from '../records.ts'
 import { rateWindowMs, type StoreLimits } from '../store.ts'
 import { and, desc, eq, gt, lte, sql } from './drizzle.ts'
 import type { Connection } from './database.ts'
-import { tasks } from './schema.ts'
+import { tasks, turns } from './schema.ts'
 
 const knownUsersMax = 50_000
 
 /**
  * An exact sliding window, read from the accepted executions themselves, so that it survives restarts and needs no
- * rows of its own. At most `limit` entries of one index are read, once per user: this process is the only one that
+ * rows of its own. At most `limit` entries of two indexes are read, once per user: this process is the only one that
  * accepts executions on its database, so it can go on from there in memory. Reading them for every answer took an
  * eighth of its time.
  *
@@ -26,19 +26,21 @@ export class RateWindow {
   constructor({ orm }: Connection, { executionsPerMinute }: StoreLimits) {
     this.#limit = executionsPerMinute
     // The rows themselves: an aggregate over the limited rows runs as a co-routine, which takes twice as long.
-    this.#newest = orm
-      .select({ createdAt: tasks.createdAt })
-      .from(tasks)
-      .where(
-        and(
-          eq(tasks.userId, sql.placeholder('userId')),
-          gt(tasks.createdAt, sql.placeholder('after')),
-          lte(tasks.createdAt, sql.placeholder('now')),
-        ),
-      )
-      .orderBy(desc(tasks.createdAt))
-      .limit(sql.placeholder('limit'))
-      .prepare()
+    const inWindow = (table: typeof tasks | typeof turns) =>
+      orm
+        .select({ createdAt: table.createdAt })
+        .from(table)
+        .where(
+          and(
+            eq(table.userId, sql.placeholder('userId')),
+            gt(table.createdAt, sql.placeholder('after')),
+            lte(table.createdAt, sql.placeholder('now')),
+          ),
+        )
+        .orderBy(desc(table.createdAt))
+        .limit(sql.placeholder('limit'))
+        .prepare()
+    this.#newest = { tasks: inWindow(tasks), turns: inWindow(turns) }
   }
 
   read(userId: string, now: EpochMs): RateState {
@@ -47,7 +49,12 @@ export class RateWindow {
     const after = now - rateWindowMs
     let times = this.#known.get(userId)
     if (!times) {
-      times = (this.#newest.values({ userId, after, now, limit }) as [EpochMs][]).map(([createdAt]) => createdAt)
+      const of = { userId, after, now, limit }
+      const rows = [...this.#newest.tasks.values(of), ...this.#newest.turns.values(of)] as [EpochMs][]
+      times = rows
+        .map(([createdAt]) => createdAt)
+        .toSorted((a, b) => b - a)
+        .slice(0, limit)
       if (this.#known.size >= knownUsersMax) this.#known.clear()
       this.#known.set(userId, times)
     }

@@ -1,4 +1,4 @@
-import { taskStatuses, transactionTypes } from '../records.ts'
+import { messageRoles, taskStatuses, transactionTypes, turnOutcomes } from '../records.ts'
 import { sql, check, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from './drizzle.ts'
 
 // Money columns are units of 0.0001 USD; times are milliseconds since the epoch. The migrations add what drizzle cannot
@@ -128,10 +128,92 @@ export const transactions = sqliteTable(
     uniqueIndex('transactions_task')
       .on(transaction.taskId, transaction.type)
       .where(sql`task_id IS NOT NULL`),
+    // And so is a second charge of one chat turn.
+    uniqueIndex('transactions_turn')
+      .on(transaction.turnId)
+      .where(sql`turn_id IS NOT NULL`),
+    index('transactions_session')
+      .on(transaction.sessionId)
+      .where(sql`session_id IS NOT NULL`),
     uniqueIndex('transactions_idempotency')
       .on(transaction.userId, transaction.idempotencyKey)
       .where(sql`idempotency_key IS NOT NULL`),
     check('balance_after_not_negative', sql`${transaction.balanceAfter} >= 0`),
+  ],
+)
+
+export const sessions = sqliteTable(
+  'sessions',
+  {
+    id: text().primaryKey(),
+    userId: text('user_id')
+      .notNull()
+      .references(() => users.id),
+    agentId: text('agent_id').notNull(),
+    /** Whether the user has ended it; expiry is not stored, it follows from `activeAt`. */
+    isCompleted: integer('is_completed').notNull(),
+    /** JSON object. */
+    metadata: text().notNull(),
+    messageCount: integer('message_count').notNull(),
+    /** The turn that is under way: at most one. */
+    openTurnId: text('open_turn_id'),
+    createdAt: integer('created_at').notNull(),
+    updatedAt: integer('updated_at').notNull(),
+    /** The last chat or update. */
+    activeAt: integer('active_at').notNull(),
+  },
+  (session) => [
+    index('sessions_user').on(session.userId, session.createdAt),
+    index('sessions_user_active').on(session.userId, session.isCompleted, session.activeAt, session.agentId),
+    check('message_count_not_negative', sql`${session.messageCount} >= 0`),
+  ],
+)
+
+export const messages = sqliteTable(
+  'messages',
+  {
+    seq: integer().primaryKey(),
+    id: text().notNull().unique(),
+    sessionId: text('session_id')
+      .notNull()
+      .references(() => sessions.id),
+    turnId: text('turn_id').notNull(),
+    role: text({ enum: messageRoles }).notNull(),
+    content: text().notNull(),
+    /** JSON array of the tool calls of a reply, with their results; null when there were none. */
+    toolCalls: text('tool_calls'),
+    /** 1 for a reply that was cut off. */
+    isTruncated: integer('is_truncated').notNull(),
+    tokens: integer().notNull(),
+    createdAt: integer('created_at').notNull(),
+  },
+  (message) => [index('messages_session').on(message.sessionId)],
+)
+
+/** Accepted chat messages. A turn holds part of the balance until it is settled, once. */
+export const turns = sqliteTable(
+  'turns',
+  {
+    seq: integer().primaryKey(),
+    id: text().notNull().unique(),
+    userId: text('user_id').notNull(),
+    /** No foreign key: the turn outlives its session, for the rate window and the receipts. */
+    sessionId: text('session_id').notNull(),
+    agentId: text('agent_id').notNull(),
+    held: integer().notNull(),
+    cost: integer(),
+    outcome: text({ enum: turnOutcomes }),
+    createdAt: integer('created_at').notNull(),
+    settledAt: integer('settled_at'),
+  },
+  (turn) => [
+    index('turns_user').on(turn.userId, turn.createdAt),
+    index('turns_open')
+      .on(turn.userId)
+      .where(sql`settled_at IS NULL`),
+    check('held_while_open', sql`${turn.held} >= 0 AND (${turn.settledAt} IS NULL OR ${turn.held} = 0)`),
+    check('cost_when_settled', sql`(${turn.settledAt} IS NULL) = (${turn.cost} IS NULL)`),
+    check('outcome_when_settled', sql`(${turn.settledAt} IS NULL) = (${turn.outcome} IS NULL)`),
   ],
 )
 

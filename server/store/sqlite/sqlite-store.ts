@@ -21,8 +21,10 @@ import { IdempotencyRows } from './idempotency-rows.ts'
 import { KeyRows } from './key-rows.ts'
 import { Ledger } from './ledger.ts'
 import { RateWindow } from './rate-window.ts'
+import { SessionRows } from './session-rows.ts'
 import { TaskCommands } from './task-commands.ts'
 import { TaskQueries } from './task-queries.ts'
+import { TurnCommands } from './turn-commands.ts'
 
 const purgeRowsMax = 500
 
@@ -84,7 +86,8 @@ function newestTime({ raw }: Connection): number {
     .prepare<[], number | null>(
       `SELECT max(coalesce((SELECT created_at FROM transactions ORDER BY seq DESC LIMIT 1), 0),
                   coalesce((SELECT max(created_at, coalesce(started_at, 0), coalesce(completed_at, 0))
-                            FROM tasks ORDER BY seq DESC LIMIT 1), 0))`,
+                            FROM tasks ORDER BY seq DESC LIMIT 1), 0),
+                  coalesce((SELECT max(created_at, coalesce(settled_at, 0)) FROM turns ORDER BY seq DESC LIMIT 1), 0))`,
     )
     .pluck()
     .get()
@@ -102,6 +105,8 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
   const accounts = new AccountRows(connection, { clock, ledger })
   const keys = new KeyRows(connection, clock)
   const queries = new TaskQueries(connection)
+  const sessions = new SessionRows(connection, { clock, idempotency, limits })
+  const turns = new TurnCommands(connection, { clock, idempotency, ledger, rateWindow, sessions })
   const commands = new TaskCommands(connection, {
     clock,
     ledger,
@@ -137,6 +142,17 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
     findIdempotent: async (input) => idempotency.find(input, clock.now()),
     readRate: async (userId) => rateWindow.read(userId, clock.now()),
     hasPayload: async (payloadId) => queries.hasPayload(payloadId),
+    createSession: (input) => commit.run(() => sessions.create(input)),
+    getSession: async (input) => sessions.get(input),
+    listSessions: async (input) => sessions.list(input),
+    updateSession: (input) => commit.run(() => sessions.update(input)),
+    deleteSession: (input) => commit.run(() => sessions.delete(input)),
+    listMessages: async (input) => sessions.listMessages(input),
+    readHistory: async (input) => sessions.history(input),
+    openTurn: (input) => commit.run(() => turns.open(input)),
+    growHold: (input) => commit.run(() => turns.grow(input)),
+    settleTurn: (input) => commit.run(() => turns.settle(input)),
+    closeOpenTurns: () => commit.run(() => turns.closeOpen()),
     getAccount: async (userId) => accounts.getAccount(userId),
     listTransactions: async (input) => accounts.listTransactions(input),
     credit: (input) => commit.run(() => accounts.credit(input)),

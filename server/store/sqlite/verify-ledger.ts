@@ -51,6 +51,28 @@ const checks: readonly { what: string; isMoney: boolean; sql: string }[] = [
           WHERE t.type IN ('task_charge', 'task_refund') AND k.id IS NULL`,
   },
   {
+    what: 'a settled chat turn has one charge equal to its cost, unless it failed, and no other turn has one',
+    isMoney: true,
+    sql: `SELECT k.user_id AS userId, NULL AS taskId, -coalesce(k.cost, 0) AS expected, coalesce(t.amount, 0) AS actual
+          FROM turns k LEFT JOIN transactions t ON t.turn_id = k.id AND t.turn_id IS NOT NULL
+          WHERE coalesce(k.outcome IN ('finished', 'truncated'), 0) <> (t.id IS NOT NULL)
+             OR t.amount IS NOT NULL AND (t.amount <> -k.cost OR t.user_id <> k.user_id OR t.type <> 'chat_charge')`,
+  },
+  {
+    what: 'every chat charge belongs to a turn',
+    isMoney: true,
+    sql: `SELECT t.user_id AS userId, NULL AS taskId, 0 AS expected, t.amount AS actual
+          FROM transactions t LEFT JOIN turns k ON k.id = t.turn_id
+          WHERE t.type = 'chat_charge' AND k.id IS NULL`,
+  },
+  {
+    what: 'what an account holds is what its open turns hold',
+    isMoney: true,
+    sql: `SELECT a.user_id AS userId, NULL AS taskId, coalesce(sum(k.held), 0) AS expected, a.held AS actual
+          FROM accounts a LEFT JOIN turns k ON k.user_id = a.user_id AND k.settled_at IS NULL
+          GROUP BY a.user_id HAVING expected <> actual`,
+  },
+  {
     what: "the total of a user's tasks by agent and status is counted right",
     isMoney: false,
     sql: `SELECT userId, NULL AS taskId, sum(n) AS expected, sum(c) AS actual FROM (

@@ -1,8 +1,8 @@
 import type { AnyProcedure } from '@trpc/server'
 import type { ZodType } from 'zod'
-import { badInput } from '../server/agents/params-schema.ts'
-import { assert } from '../server/kernel/assert.ts'
-import type { Context } from '../server/rpc/context.ts'
+import { badInput } from '../agents/params-schema.ts'
+import { assert } from '../kernel/assert.ts'
+import type { Context } from './context.ts'
 
 type Call = { context: Context; input: unknown; signal: AbortSignal | undefined }
 

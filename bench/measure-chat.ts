@@ -1,0 +1,161 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { BenchUser } from './bench-data.ts'
+import { startServer, type BenchServer, type ServerKind } from './bench-servers.ts'
+import { atLeast, atMost, type Measure, type Row } from './bench-table.ts'
+import { drive, requestBytes } from './http-driver.ts'
+import { median, medianRatio, pairedRounds } from './paired-rates.ts'
+import { connectStream, type StreamConnection, type StreamEnd } from './stream-driver.ts'
+
+/** Streams at a time, and the deltas that each of them sends. */
+const loads = [
+  { streams: 1, deltas: 50_000 },
+  { streams: 50, deltas: 2000 },
+  { streams: 500, deltas: 1000 },
+]
+const openStreams = 500
+/** Opened beside those, to see by how much the memory grows. */
+const furtherStreams = 2000
+/** Until what was collected or written behind is done with. */
+const settleMs = 2000
+
+const envs: Partial<Record<ServerKind, Record<string, string>>> = {
+  errand: { ERRAND_EXECUTIONS_PER_MINUTE: '0' },
+}
+
+/** POST /api/chat: events through many streams, the wait for a first event, and the memory of an open stream. */
+export const measureChat: Measure = async ({ isQuick, template, users }) => {
+  const rows: Row[] = []
+  for (const { deltas, streams } of loads) {
+    const options = { template, users, streams, deltas: isQuick ? deltas / 5 : deltas, rounds: isQuick ? 4 : 8 }
+    const { floor, ours } = await eventRates(options)
+    const name = streams === 1 ? '1 stream' : `${streams} streams`
+    rows.push({ what: `floor: events through ${name}`, value: median(floor), unit: '/s' })
+    const ratio = medianRatio(ours, floor)
+    const row = { what: `chat events through ${name}`, value: median(ours), unit: '/s', against: 'ndjson floor', ratio }
+    rows.push(streams === openStreams ? atLeast(row, 0.6) : row)
+  }
+  const first = await firstEvents({ template, users, requests: isQuick ? 100 : 400 })
+  const added = median(first.ours.map((ms, round) => ms - first.floor[round]!))
+  rows.push({ what: 'floor: first event of a chat, idle', value: median(first.floor), unit: 'ms' })
+  rows.push(atMost({ what: 'first event of a chat, idle, beyond the floor', value: added, unit: 'ms' }, 2))
+  const ours = await memoryOfStream('errand', { template, users, servers: isQuick ? 1 : 3 })
+  const floor = await memoryOfStream('floor-ndjson', { template, users, servers: isQuick ? 1 : 3 })
+  rows.push({ what: 'floor: resident memory of an open stream', value: floor, unit: 'KB' })
+  rows.push(
+    atMost({ what: 'resident memory of an open stream, beyond the floor', value: ours - floor, unit: 'KB' }, 30),
+  )
+  return rows
+}
+
+type Chats = { template: string; users: readonly BenchUser[] }
+
+/** Events a second of every round. */
+async function eventRates(options: Chats & { streams: number; deltas: number; rounds: number }) {
+  const { deltas, rounds, streams, template, users } = options
+  const side = (kind: ServerKind) => {
+    const round = async (server: BenchServer): Promise<number> => {
+      const requests = await chatRequests(server, { kind, users, count: streams, message: `events ${deltas}` })
+      const { seconds } = await streamAll(server, requests, { events: deltas + 1 })
+      return (streams * (deltas + 1)) / seconds
+    }
+    return { kind, env: envs[kind], round }
+  }
+  return await pairedRounds({ floor: side('floor-ndjson'), ours: side('errand') }, { rounds, template })
+}
+
+/** Milliseconds until the first event, a median of every round, one request after the other on one connection. */
+async function firstEvents({ requests: count, template, users }: Chats & { requests: number }) {
+  const side = (kind: ServerKind) => {
+    const round = async (server: BenchServer): Promise<number> => {
+      const requests = await chatRequests(server, { kind, users, count, message: 'first' })
+      const connection = await connectStream(server.url)
+      const waits: number[] = []
+      for (const request of requests) waits.push((await connection.open(request).ended).firstEventMs)
+      connection.close()
+      return median(waits)
+    }
+    return { kind, env: envs[kind], round }
+  }
+  return await pairedRounds({ floor: side('floor-ndjson'), ours: side('errand') }, { rounds: 6, template })
+}
+
+/** Kilobytes that a server grows by for each of many open streams; the median of several servers. */
+async function memoryOfStream(kind: ServerKind, { servers, template, users }: Chats & { servers: number }) {
+  const grown: number[] = []
+  for (let run = 0; run < servers; run++) {
+    // The floor with the young generation that ours is started with, which else would be the larger part of it.
+    const env = kind === 'floor-ndjson' ? { NODE_OPTIONS: '--max-semi-space-size=4' } : envs[kind]
+    const server = await startServer(kind, { template, ...(env && { env }) })
+    try {
+      grown.push(await growthOfStream(server, { kind, users }))
+    } finally {
+      await server.stop()
+    }
+  }
+  return median(grown)
+}
+
+/**
+ * The slope between few and many open streams: what sessions and first streams leave free in the heap is used up by the
+ * few, and would make the next ones look as if they took nothing.
+ */
+async function growthOfStream(server: BenchServer, of: { kind: ServerKind; users: readonly BenchUser[] }) {
+  const few = await chatRequests(server, { ...of, count: openStreams, message: 'hold' })
+  const more = await chatRequests(server, { ...of, count: furtherStreams, message: 'hold' })
+  const held = await openAll(server, few)
+  await sleep(settleMs)
+  const before = server.residentMb()
+  held.push(...(await openAll(server, more)))
+  await sleep(settleMs)
+  const grownMb = server.residentMb() - before
+  for (const connection of held) connection.close()
+  return (grownMb * 1024) / furtherStreams
+}
+
+type ChatRequests = { kind: ServerKind; users: readonly BenchUser[]; count: number; message: string }
+
+/** Requests of chats that each have a new session, so that none has a history; the users take turns. */
+async function chatRequests(server: BenchServer, { count, kind, message, users }: ChatRequests): Promise<Buffer[]> {
+  const owners = Array.from({ length: count }, (_, index) => users[index % users.length]!)
+  const sessionIds: string[] = []
+  if (kind === 'errand') {
+    const body = JSON.stringify({ agentId: 'benchchat' })
+    const queue = owners.map(({ key }) => requestBytes('POST', '/api/sessions', { key, body }))
+    const onBody = (answer: string) => {
+      const { sessionId } = JSON.parse(answer) as { sessionId?: string }
+      if (sessionId === undefined) throw new Error(`no session: ${answer}`)
+      sessionIds.push(sessionId)
+    }
+    // One connection, so that the answers come in the order of the users.
+    await drive({ url: server.url, connections: 1, next: () => queue.shift(), onBody })
+  }
+  return owners.map(({ key }, index) => {
+    const sessionId = sessionIds[index] ?? 'session_of_the_floor'
+    return requestBytes('POST', '/api/chat', { key, body: JSON.stringify({ sessionId, message }) })
+  })
+}
+
+/** Sends each request on a connection of its own and reads every stream to its end. */
+async function streamAll(server: BenchServer, requests: readonly Buffer[], expected: { events: number }) {
+  const connections = await Promise.all(requests.map(async () => await connectStream(server.url)))
+  const from = performance.now()
+  const ends = await Promise.all(
+    requests.map(async (request, index): Promise<StreamEnd> => await connections[index]!.open(request).ended),
+  )
+  const seconds = (performance.now() - from) / 1000
+  for (const connection of connections) connection.close()
+  const wrong = ends.find(({ events }) => events !== expected.events)
+  if (wrong) throw new Error(`a stream had ${wrong.events} events instead of ${expected.events}`)
+  return { seconds }
+}
+
+/** Opens streams that their agents hold; settles when each has sent its first event. */
+async function openAll(server: BenchServer, requests: readonly Buffer[]): Promise<StreamConnection[]> {
+  return await Promise.all(
+    requests.map(async (request) => {
+      const connection = await connectStream(server.url)
+      await connection.open(request).begun
+      return connection
+    }),
+  )
+}

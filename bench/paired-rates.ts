@@ -1,0 +1,96 @@
+import { startServer, type BenchServer, type ServerKind } from './bench-servers.ts'
+import { drive } from './http-driver.ts'
+
+/** One side of a comparison: a server, and one round of what it is measured with. */
+type RoundSide<Result> = {
+  kind: ServerKind
+  env?: Record<string, string> | undefined
+  round: (server: BenchServer) => Promise<Result>
+}
+
+/**
+ * Drives several servers in short rounds, each round all of them in turn, there and back: what else the machine does
+ * moves by a quarter within seconds, and so hits all sides alike. The first round warms up and is left out.
+ */
+export async function pairedRounds<Name extends string, Result>(
+  sides: Record<Name, RoundSide<Result>>,
+  { rounds, template }: { template: string; rounds: number },
+): Promise<Record<Name, Result[]>> {
+  const running = await Promise.all(
+    Object.entries<RoundSide<Result>>(sides).map(async ([name, { env = {}, kind, round }]) => {
+      const server = await startServer(kind, { template, env })
+      return { name, server, round, results: [] as Result[] }
+    }),
+  )
+  try {
+    for (let round = 0; round <= rounds; round++) {
+      for (const side of round % 2 === 0 ? running : running.toReversed()) {
+        const result = await side.round(side.server)
+        if (round > 0) side.results.push(result)
+      }
+    }
+  } finally {
+    await Promise.all(running.map(({ server }) => server.stop()))
+  }
+  return Object.fromEntries(running.map(({ name, results }) => [name, results])) as Record<Name, Result[]>
+}
+
+/** A server and the requests that it is sent. */
+type Side = { kind: ServerKind; requests: readonly Buffer[]; env?: Record<string, string> }
+
+export type PairedRate = {
+  /** Medians over the rounds. */
+  perSecond: number
+  p99Ms: number
+  /** The rate against that of another side, round by round. */
+  ratioTo: (other: PairedRate) => number
+  rates: readonly number[]
+}
+
+type PairedRates = { template: string; connections: number; rounds: number; requestsPerRound: number }
+
+/** Rates of requests, in paired rounds. */
+export async function pairedRates<Name extends string>(
+  sides: Record<Name, Side>,
+  { connections, requestsPerRound, rounds, template }: PairedRates,
+): Promise<Record<Name, PairedRate>> {
+  const roundSides = Object.entries<Side>(sides).map(([name, { env, kind, requests }]) => {
+    let sent = 0
+    const round = async ({ url }: BenchServer): Promise<Round> => {
+      const end = sent + requestsPerRound
+      const next = () => (sent < end ? requests[sent++ % requests.length] : undefined)
+      const driven = await drive({ url, connections, next, staysAwake: true })
+      if (driven.statuses[200] !== driven.requests) throw new Error(`${name}: ${JSON.stringify(driven.statuses)}`)
+      return driven
+    }
+    return [name, { kind, env, round }] as const
+  })
+  const results = await pairedRounds<Name, Round>(Object.fromEntries(roundSides) as Record<Name, RoundSide<Round>>, {
+    rounds,
+    template,
+  })
+  return Object.fromEntries(
+    Object.entries<Round[]>(results).map(([name, ofSide]) => [name, toPairedRate(ofSide)]),
+  ) as Record<Name, PairedRate>
+}
+
+type Round = { perSecond: number; p99Ms: number }
+
+function toPairedRate(results: readonly Round[]): PairedRate {
+  const rates = results.map(({ perSecond }) => perSecond)
+  return {
+    perSecond: median(rates),
+    p99Ms: median(results.map(({ p99Ms }) => p99Ms)),
+    ratioTo: (other) => medianRatio(rates, other.rates),
+    rates,
+  }
+}
+
+/** Of two sides' figures, round by round. */
+export function medianRatio(values: readonly number[], others: readonly number[]): number {
+  return median(values.map((value, round) => value / others[round]!))
+}
+
+export function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+}

@@ -1,0 +1,67 @@
+import { ErrandClientError } from './client-error.ts'
+import type { Connection } from './connection.ts'
+import { withDeadline } from './deadline.ts'
+import { badResponse, networkError } from './odd-answer.ts'
+import { refusalError } from './refusal-error.ts'
+
+export type OpenChat = {
+  body: ReadableStreamDefaultReader<Uint8Array>
+  requestId: string | undefined
+}
+
+type ChatRequest = {
+  /** JSON. */
+  body: string
+  /** Ends the request, and after it the stream. */
+  signal: AbortSignal
+}
+
+/**
+ * Sends a message and resolves with its reply as soon as that starts, which is what has to happen within the time of a
+ * request. Whatever answers without a stream is thrown.
+ */
+export async function openChat(connection: Connection, { body, signal }: ChatRequest): Promise<OpenChat> {
+  const { requestTimeoutMs: timeoutMs } = connection
+  const createTimeoutError = () =>
+    new ErrandClientError('TIMEOUT', `No reply started within ${timeoutMs} ms; it may be charged all the same.`)
+  return await withDeadline({ signal, timeoutMs, createTimeoutError }, async () => {
+    const response = await send(connection, { body, signal })
+    // Too late, and of a fetch that does not mind its signal: what nobody reads would be written and charged.
+    if (signal.aborted) await response.body?.cancel(signal.reason)
+    signal.throwIfAborted()
+    if (response.status !== 200) throw refusalError(response, await readText(response))
+    if (!isStream(response) || !response.body) throw badResponse(response, undefined)
+    return { body: response.body.getReader(), requestId: response.headers.get('x-request-id') ?? undefined }
+  })
+}
+
+async function send({ baseUrl, fetch, headers }: Connection, { body, signal }: ChatRequest): Promise<Response> {
+  try {
+    return await fetch(`${baseUrl}/api/chat`, {
+      method: 'POST',
+      headers: {
+        ...headers,
+        Accept: 'application/x-ndjson',
+        'Content-Type': 'application/json',
+      },
+      body,
+      signal,
+      // A redirect that is followed would lose the key or turn the POST into a GET.
+      redirect: 'manual',
+    })
+  } catch (cause) {
+    throw networkError(cause)
+  }
+}
+
+async function readText(response: Response): Promise<string> {
+  try {
+    return await response.text()
+  } catch (cause) {
+    throw networkError(cause)
+  }
+}
+
+function isStream({ headers }: Response): boolean {
+  return /^application\/(?:x-)?ndjson\b/i.test(headers.get('content-type') ?? '')
+}

@@ -1,0 +1,108 @@
+import { ErrandClientError, withFields } from './client-error.ts'
+import type { ChatEvent, ChatInput } from './client-types.ts'
+import type { Connection } from './connection.ts'
+import { withDeadline } from './deadline.ts'
+import { NdjsonDecoder, type NdjsonEvent } from './ndjson-decoder.ts'
+import { describeCause } from './odd-answer.ts'
+import { openChat, type OpenChat } from './open-chat.ts'
+import type { CallOptions } from './rpc-call.ts'
+import { checkedJson } from './rpc-encoding.ts'
+
+/** The events of one reply, to be read once. The message is sent when the first is asked for. */
+export type ChatStream = AsyncIterableIterator<ChatEvent, void, undefined> & {
+  /** The X-Request-Id of the answer, to quote in a report; known once it has begun. */
+  readonly requestId: string | undefined
+  /** Ends the request at once, also while an event is being waited for; `break` in a loop calls it. */
+  return: () => Promise<IteratorResult<ChatEvent, void>>
+}
+
+/** How long the end of an answer may take after its last event, before its connection is given up. */
+const closeMs = 1000
+
+/** One chat from its request to its last event, which is `done` or `error`. */
+export function readChat(connection: Connection, input: ChatInput, { signal }: CallOptions = {}): ChatStream {
+  const request = new AbortController()
+  let opened: OpenChat | undefined
+  let isComplete = false
+  const onAbort = () => stop(signal?.reason)
+
+  function stop(reason: unknown): void {
+    request.abort(reason)
+    // Whether or not the fetch minds its signal: this also ends a read that is under way.
+    opened?.body.cancel(reason).catch(() => {})
+  }
+
+  async function* events(): AsyncGenerator<ChatEvent, void, undefined> {
+    signal?.throwIfAborted()
+    signal?.addEventListener('abort', onAbort, { once: true })
+    try {
+      const body = JSON.stringify(checkedJson(input))
+      opened = await openChat(connection, { body, signal: request.signal })
+      const decoder = new NdjsonDecoder()
+      for (let isEnd = false; !isEnd;) {
+        const { done, value } = await read(opened.body)
+        for (const event of done ? decoder.end() : decoder.push(value)) {
+          // What was read before the caller left is not for it any more.
+          request.signal.throwIfAborted()
+          isComplete = isTerminal(event)
+          yield event as ChatEvent
+          if (isComplete) return
+        }
+        isEnd = done
+      }
+      throw brokenOff()
+    } catch (thrown) {
+      signal?.throwIfAborted()
+      if (request.signal.aborted) return
+      throw opened ? withFields(thrown, { requestId: opened.requestId }) : thrown
+    } finally {
+      signal?.removeEventListener('abort', onAbort)
+      if (isComplete && opened) void close(opened.body, stop)
+      else stop(undefined)
+    }
+  }
+
+  const iterator = events()
+  return {
+    get requestId() {
+      return opened?.requestId
+    },
+    next: () => iterator.next(),
+    return: () => {
+      // A generator would first wait for its next event.
+      if (!isComplete) stop(undefined)
+      return iterator.return()
+    },
+    [Symbol.asyncIterator]() {
+      return this
+    },
+  }
+}
+
+async function read(body: OpenChat['body']): Promise<ReadableStreamReadResult<Uint8Array>> {
+  try {
+    return await body.read()
+  } catch (cause) {
+    throw brokenOff(cause)
+  }
+}
+
+/** Lets the connection serve other requests if the answer ends with its last event, as it should. */
+async function close(body: OpenChat['body'], stop: (reason: unknown) => void): Promise<void> {
+  const deadline = { signal: undefined, timeoutMs: closeMs, createTimeoutError: brokenOff }
+  const isEnd = await withDeadline(deadline, () => body.read()).then(
+    ({ done }) => done,
+    () => false,
+  )
+  if (!isEnd) stop(undefined)
+}
+
+function isTerminal({ type }: NdjsonEvent): boolean {
+  return type === 'done' || type === 'error'
+}
+
+function brokenOff(cause?: unknown): ErrandClientError {
+  const why = cause === undefined ? '' : ` (${describeCause(cause)})`
+  const message = `The stream broke off before its end${why}; look up in the transactions what was charged for it.`
+  return new ErrandClientError('NETWORK_ERROR', message, { cause })
+}

@@ -1,0 +1,74 @@
+import type { ErrorCode, ErrorDetail, errorCatalogue } from '../server/kernel/errors.ts'
+import { ErrandClientError, type ClientErrorCode } from './client-error.ts'
+import { badResponse, isRecord, parseJson } from './odd-answer.ts'
+import { parseRetryAfter } from './retry-after.ts'
+
+type Catalogue = typeof errorCatalogue
+type Status = Catalogue[ErrorCode]['status']
+type CodeOf<S extends Status> = { [Code in ErrorCode]: Catalogue[Code]['status'] extends S ? Code : never }[ErrorCode]
+
+/**
+ * The catalogue the other way round, for bodies that do not say the code: of several with one status the most general.
+ * The compiler holds the two together.
+ */
+const codesByStatus: { [S in Status]: CodeOf<S> } = {
+  400: 'BAD_REQUEST',
+  401: 'UNAUTHORIZED',
+  403: 'FORBIDDEN',
+  404: 'NOT_FOUND',
+  405: 'METHOD_NOT_ALLOWED',
+  408: 'REQUEST_TIMEOUT',
+  409: 'CONFLICT',
+  410: 'SESSION_EXPIRED',
+  413: 'PAYLOAD_TOO_LARGE',
+  415: 'UNSUPPORTED_MEDIA_TYPE',
+  417: 'EXPECTATION_FAILED',
+  429: 'RATE_LIMIT_EXCEEDED',
+  431: 'HEADERS_TOO_LARGE',
+  500: 'INTERNAL_ERROR',
+  503: 'SERVICE_UNAVAILABLE',
+}
+
+type Refusal = { code: ClientErrorCode; message: string }
+
+/** The error that an answer other than a stream means: one line of a stream, the body of a REST error, or neither. */
+export function refusalError(response: Response, text: string): ErrandClientError {
+  const { headers, status } = response
+  const value = parseJson(text)
+  const refusal = readStreamError(value) ?? readErrorBody(value, status)
+  if (!refusal || status < 400) return badResponse(response, value)
+  return new ErrandClientError(refusal.code, refusal.message, {
+    status,
+    details: isRecord(value) ? readDetails(value['details']) : undefined,
+    retryAfterSeconds: parseRetryAfter(headers.get('retry-after')),
+    requestId: headers.get('x-request-id') ?? undefined,
+  })
+}
+
+/** The code and the message of an `error` event; a code that this client does not know yet is handed on. */
+function readStreamError(value: unknown): Refusal | undefined {
+  if (!isRecord(value) || value['type'] !== 'error' || !isRecord(value['error'])) return undefined
+  const { code, message } = value['error']
+  if (typeof code !== 'string' || typeof message !== 'string') return undefined
+  return { code: code as ClientErrorCode, message }
+}
+
+function readErrorBody(value: unknown, status: number): Refusal | undefined {
+  if (!isRecord(value)) return undefined
+  const { error, message } = value
+  if (typeof error !== 'string' || typeof message !== 'string') return undefined
+  // The one title that says more than its status.
+  if (status === 403 && error === insufficientBalance) return { code: 'INSUFFICIENT_BALANCE', message }
+  const code = (codesByStatus as Partial<Record<number, ErrorCode>>)[status]
+  return code && { code, message }
+}
+
+const insufficientBalance: Catalogue['INSUFFICIENT_BALANCE']['error'] = 'Insufficient balance'
+
+function readDetails(details: unknown): ErrorDetail[] | undefined {
+  if (!Array.isArray(details)) return undefined
+  return details.filter(
+    (detail): detail is ErrorDetail =>
+      isRecord(detail) && typeof detail['path'] === 'string' && typeof detail['message'] === 'string',
+  )
+}

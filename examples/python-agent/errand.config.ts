@@ -1,0 +1,24 @@
+import { defineConfig } from 'errand'
+import { z } from 'zod'
+
+export default defineConfig({
+  agents: [
+    {
+      kind: 'http',
+      id: 'reader',
+      name: 'Reader',
+      description: 'Tells how easily texts read.',
+      url: process.env['AGENT_URL'] ?? 'http://127.0.0.1:8100/',
+      secret: process.env['AGENT_SECRET'] ?? '',
+      endpoints: {
+        readability: {
+          description: 'Counts words, sentences and syllables of an English text, and tells its reading ease.',
+          priceUsd: '0.0050',
+          params: z.object({ text: z.string().min(1) }),
+          timeoutSeconds: 30,
+        },
+      },
+      chat: { pricing: { inputPer1kUsd: '0.001', outputPer1kUsd: '0.002', toolCallUsd: '0.0005' } },
+    },
+  ],
+})

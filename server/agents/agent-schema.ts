@@ -1,0 +1,117 @@
+import { z } from 'zod'
+import { parseRate } from '../billing/chat-price.ts'
+import { parseUsd } from '../kernel/money.ts'
+import { parseWebhookSecret } from './webhook-secret.ts'
+import type { ChatRun, ChatPart, JsonSchema, ModelAgentConfig, TaskRun } from './define-config.ts'
+
+// What the agents of a configuration must be. Messages complete the sentence that begins with the field's name.
+
+const idPattern = /^[a-z0-9][a-z0-9_-]{0,62}$/i
+const id = z.string().regex(idPattern, 'is 1 to 63 letters, digits, dashes or underscores')
+const price = z
+  .string()
+  .refine((text) => (parseUsd(text) ?? -1) >= 0, 'is a decimal of USD with at most four digits, such as "0.0100"')
+const rate = z
+  .string()
+  .refine((text) => parseRate(text) !== undefined, 'is a decimal of USD with at most six digits, such as "0.0025"')
+const isFunction = (value: unknown) => typeof value === 'function'
+const isSchema = z.custom<JsonSchema>((value) => typeof value === 'object' && value !== null, 'is a Zod or JSON Schema')
+const tokens = z.number().int().min(1).max(10_000_000)
+
+const endpointBase = {
+  description: z.string(),
+  priceUsd: price,
+  params: isSchema,
+  timeoutSeconds: z.number().positive().max(86_400).default(300),
+  retries: z.number().int().min(0).max(10).default(0),
+}
+
+const agentBase = {
+  id,
+  name: z.string().min(1),
+  description: z.string().default(''),
+  visibility: z.union([z.literal('public'), z.array(z.string())]).default('public'),
+}
+
+const pricing = z.strictObject({
+  inputPer1kUsd: rate,
+  outputPer1kUsd: rate,
+  cachedInputPer1kUsd: rate.optional(),
+  reasoningPer1kUsd: rate.optional(),
+  toolCallUsd: rate.default('0'),
+})
+
+const chatBounds = {
+  contextTokens: tokens.default(128_000),
+  maxOutputTokens: tokens.default(4096),
+  reasoning: z.boolean().default(false),
+}
+
+const codeAgent = z.strictObject({
+  ...agentBase,
+  kind: z.literal('code'),
+  endpoints: z
+    .record(
+      id,
+      z.strictObject({
+        ...endpointBase,
+        run: z.custom<(run: TaskRun) => unknown>(isFunction, 'is a function'),
+      }),
+    )
+    .default({}),
+  chat: z
+    .strictObject({
+      ...chatBounds,
+      pricing,
+      reply: z.custom<(run: ChatRun) => AsyncIterable<ChatPart>>(isFunction, 'is a function'),
+    })
+    .optional(),
+})
+
+const modelAgent = z.strictObject({
+  ...agentBase,
+  ...chatBounds,
+  kind: z.literal('model'),
+  model: z.custom<ModelAgentConfig['model']>(isLanguageModel, 'is a language model object of the AI SDK'),
+  instructions: z.string().optional(),
+  tools: z
+    .record(
+      z.string(),
+      z.custom<object>((tool) => typeof tool === 'object' && tool !== null),
+    )
+    .optional(),
+  maxSteps: z.number().int().min(1).max(100).default(8),
+  pricing: pricing.optional(),
+  endpoints: z
+    .record(
+      id,
+      z.strictObject({
+        ...endpointBase,
+        prompt: z.custom<(params: unknown) => string>(isFunction, 'is a function'),
+        output: isSchema.optional(),
+      }),
+    )
+    .default({}),
+})
+
+const httpAgent = z.strictObject({
+  ...agentBase,
+  kind: z.literal('http'),
+  url: z.url({ protocol: /^https?$/, error: 'is an http or https URL' }),
+  secret: z
+    .string()
+    .refine(
+      (text) => parseWebhookSecret(text) !== undefined,
+      'is whsec_ and base64 of 24 to 64 bytes, as Standard Webhooks have',
+    ),
+  endpoints: z.record(id, z.strictObject(endpointBase)).default({}),
+  chat: z.strictObject({ ...chatBounds, pricing }).optional(),
+})
+
+export const agentSchema = z.discriminatedUnion('kind', [codeAgent, modelAgent, httpAgent])
+export type ParsedAgent = z.output<typeof agentSchema>
+export type ParsedPricing = z.output<typeof pricing>
+
+function isLanguageModel(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'specificationVersion' in value && 'doStream' in value
+}

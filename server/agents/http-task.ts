@@ -1,0 +1,77 @@
+import type { TaskRun } from './define-config.ts'
+import { post, type HttpAnswer } from './http-exchange.ts'
+import { AgentServiceError, megabytes } from './http-failure.ts'
+import { expectOk } from './http-refusal.ts'
+import type { HttpLimits, HttpService } from './http-service.ts'
+
+export type HttpTask = {
+  service: HttpService
+  agentId: string
+  name: string
+  run: TaskRun
+  limits: HttpLimits
+}
+
+const contentType = 'application/json'
+
+/** Has a service run a task; resolves with the value of its JSON. */
+export async function runHttpTask({ agentId, limits, name, run, service }: HttpTask): Promise<unknown> {
+  const { log, params, signal, taskId, userId } = run
+  const body = { type: 'task', endpointId: `${agentId}.${name}`, endpoint: name, taskId, userId, params }
+  const { connectMs } = limits
+  const answer = await post({ service, id: taskId, body, accept: contentType, signal, log, connectMs })
+  try {
+    await expectOk(answer, contentType, limits)
+    const json = await readBody(answer, limits.taskBytesMax)
+    if (hasMoreValues(json, limits.taskValuesMax)) {
+      throw new AgentServiceError(`The agent's service answered with more than ${limits.taskValuesMax} values.`)
+    }
+    return parse(json)
+  } finally {
+    answer.close()
+  }
+}
+
+async function readBody(answer: HttpAnswer, bytesMax: number): Promise<Buffer> {
+  const tooLarge = () => new AgentServiceError(`The agent's service answered with more than ${megabytes(bytesMax)}.`)
+  if (Number(answer.header('content-length') ?? 0) > bytesMax) throw tooLarge()
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of answer.chunks()) {
+    bytes += chunk.length
+    if (bytes > bytesMax) throw tooLarge()
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+const [quote, backslash, comma, openBrace, openBracket] = [0x22, 0x5c, 0x2c, 0x7b, 0x5b]
+
+/**
+ * Whether a text of JSON holds more values than that, counted by what stands before them. A value takes up to a hundred
+ * bytes when it is parsed, however short it is written, and a thread whose memory runs out inside JSON.parse cannot be
+ * stopped there: it takes the process with it.
+ */
+function hasMoreValues(json: Buffer, valuesMax: number): boolean {
+  if (json.length <= valuesMax) return false
+  let values = 1
+  let isInString = false
+  for (let at = 0; at < json.length; at++) {
+    const byte = json[at]
+    if (isInString) {
+      if (byte === backslash) at++
+      else if (byte === quote) isInString = false
+    } else if (byte === quote) isInString = true
+    else if (byte === comma || byte === openBrace || byte === openBracket) values++
+  }
+  return values > valuesMax
+}
+
+function parse(body: Buffer): unknown {
+  if (body.length === 0) throw new AgentServiceError("The agent's service answered with an empty body.")
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
+  } catch {
+    throw new AgentServiceError("The agent's service answered with a body that is no JSON.")
+  }
+}

@@ -1,0 +1,199 @@
+import type { FinishReason, LanguageModelUsage, ModelMessage, TextStreamPart, ToolSet } from 'ai'
+import type { z } from 'zod'
+import { roughTokens } from './chat-messages.ts'
+import type { ChatPart, ChatRun, ModelAgentConfig, TaskRun } from './define-config.ts'
+import { describeModelError } from './model-error.ts'
+import { toJsonSchema, toZodSchema } from './params-schema.ts'
+
+const maxStepsDefault = 8
+const maxOutputTokensDefault = 4096
+const callIdCharsMax = 150
+const callNameCharsMax = 200
+
+/** The AI SDK takes a tenth of a second and 20 MB to load, so only a thread that runs a model loads it. */
+const loadSdk = () => import('ai')
+
+/** Lets the model reply in a chat: text, reasoning and tool calls as they come, and the usage of each of its steps. */
+export function modelReply(agent: ModelAgentConfig): (run: ChatRun) => AsyncIterable<ChatPart> {
+  return async function* ({ history, message, params, signal }) {
+    const { isStepCount, streamText } = await loadSdk()
+    // A reply may be blank, and Anthropic takes no message of blank text.
+    const earlier = history.filter(({ content }) => content.trim() !== '')
+    const messages: ModelMessage[] = [...earlier, { role: 'user', content: message }]
+    const limit = agent.maxOutputTokens ?? maxOutputTokensDefault
+    const { fullStream } = streamText({
+      ...settingsOf(agent),
+      messages,
+      maxOutputTokens: Math.min(params.maxTokens ?? limit, limit),
+      ...(params.temperature !== undefined && { temperature: params.temperature }),
+      stopWhen: isStepCount(agent.maxSteps ?? maxStepsDefault),
+      abortSignal: signal,
+      // What goes wrong comes as a part of the stream; the default handler prints it.
+      onError: () => {},
+    })
+    const step = new StepUse(
+      roughTokens(`${agent.instructions ?? ''}${messages.map(({ content }) => content as string).join('')}`),
+    )
+    const ids = new CallIds()
+    try {
+      for await (const part of fullStream) {
+        const chatPart = toChatPart(part, { ids, step })
+        if (chatPart) yield chatPart
+      }
+    } catch (thrown) {
+      if (!signal.aborted) failWith(thrown)
+    }
+  }
+}
+
+/** A part of the SDK's stream as a part of the reply, if it is one; throws where the model failed. */
+function toChatPart(
+  part: TextStreamPart<ToolSet>,
+  { ids, step }: { ids: CallIds; step: StepUse },
+): ChatPart | undefined {
+  if (part.type === 'text-delta' || part.type === 'reasoning-delta') {
+    step.wrote(part.text)
+    return { type: part.type === 'text-delta' ? 'text' : 'reasoning', delta: part.text }
+  }
+  if (part.type === 'tool-call') {
+    step.wrote(JSON.stringify(part.input) ?? '')
+    const name = part.toolName.slice(0, callNameCharsMax)
+    return { type: 'tool-call', id: ids.open(part.toolCallId), name, arguments: toObject(part.input) }
+  }
+  if (part.type === 'tool-result') {
+    // A tool that is a generator tells its progress first.
+    if (part.preliminary) return undefined
+    step.read(JSON.stringify(part.output) ?? '')
+    return { type: 'tool-result', id: ids.of(part.toolCallId), output: part.output }
+  }
+  if (part.type === 'tool-error') {
+    return { type: 'tool-result', id: ids.of(part.toolCallId), output: { error: describeModelError(part.error) } }
+  }
+  if (part.type === 'start-step') return step.begin()
+  if (part.type === 'error') failWith(part.error)
+  if (part.type !== 'finish-step') return undefined
+  assertUsable(part.finishReason)
+  return step.end(part.usage)
+}
+
+/** Runs an endpoint: the prompt of its params, answered by the model with its tools. */
+export function modelRun(agent: ModelAgentConfig, name: string): (run: TaskRun) => Promise<unknown> {
+  const endpoint = agent.endpoints![name]!
+  const schema = endpoint.output && toZodSchema(endpoint.output)
+  return async ({ params, signal }) => {
+    const { generateText, isStepCount, Output } = await loadSdk()
+    const prompt: unknown = endpoint.prompt(params)
+    if (typeof prompt !== 'string' || prompt === '') throw new Error('The endpoint made no prompt of these params.')
+    const options = {
+      ...settingsOf(agent),
+      prompt,
+      maxOutputTokens: agent.maxOutputTokens ?? maxOutputTokensDefault,
+      stopWhen: isStepCount(agent.maxSteps ?? maxStepsDefault),
+      abortSignal: signal,
+    }
+    try {
+      if (!schema) {
+        const { finishReason, text } = await generateText(options)
+        assertUsable(finishReason)
+        if (finishReason === 'content-filter') throw new Error("The model's provider filtered the answer out.")
+        if (text === '') throw new Error('The model ended without a text.')
+        return { text }
+      }
+      const output = Output.object({ schema })
+      const { output: answer } = await generateText({ ...options, ...withSchema(agent, schema), output })
+      return answer
+    } catch (thrown) {
+      return failWith(thrown)
+    }
+  }
+}
+
+function settingsOf({ instructions, model, tools }: ModelAgentConfig) {
+  return { model, ...(instructions !== undefined && { instructions }), ...(tools !== undefined && { tools }) }
+}
+
+/** Tells a model whose provider takes no schemas in words which JSON to write. */
+function withSchema({ instructions, model }: ModelAgentConfig, schema: z.ZodType): { instructions?: string } {
+  const { supportsStructuredOutputs } = model as { supportsStructuredOutputs?: unknown }
+  if (supportsStructuredOutputs !== false) return {}
+  const ask = `Answer with nothing but a JSON object that fits this JSON Schema: ${JSON.stringify(toJsonSchema(schema))}`
+  return { instructions: instructions === undefined ? ask : `${instructions}\n\n${ask}` }
+}
+
+/** Without the cause: what the SDK keeps of a request may hold a key. */
+function failWith(thrown: unknown): never {
+  throw new Error(describeModelError(thrown))
+}
+
+function assertUsable(reason: FinishReason): void {
+  if (reason === 'error') throw new Error('The model stopped with an error.')
+  if (reason === 'interrupted') throw new Error("The answer of the model's provider broke off.")
+}
+
+/** Ids that tell the calls of a whole reply apart: some providers number the calls of each step from zero. */
+class CallIds {
+  readonly #given = new Set<string>()
+  readonly #current = new Map<string, string>()
+
+  /** The id of a new call. */
+  open(providerId: string): string {
+    // Gateways append data of their own to ids, kilobytes of it.
+    const short = providerId.slice(0, callIdCharsMax)
+    let id = short
+    for (let n = 2; this.#given.has(id); n++) id = `${short}-${n}`
+    this.#given.add(id)
+    this.#current.set(providerId, id)
+    return id
+  }
+
+  /** The id of the latest call that the provider gave this one. */
+  of(providerId: string): string {
+    return this.#current.get(providerId) ?? providerId
+  }
+}
+
+/** What a step used, as the provider reports it, or by the length of its texts where it does not. */
+class StepUse {
+  #promptTokens: number
+  #written = ''
+  #read = ''
+
+  constructor(promptTokens: number) {
+    this.#promptTokens = promptTokens
+  }
+
+  begin(): ChatPart {
+    return { type: 'step', promptTokens: this.#promptTokens }
+  }
+
+  wrote(text: string): void {
+    this.#written += text
+  }
+
+  /** What the next step is sent besides. */
+  read(text: string): void {
+    this.#read += text
+  }
+
+  end({ inputTokenDetails, inputTokens, outputTokenDetails, outputTokens }: LanguageModelUsage): ChatPart {
+    const promptTokens = inputTokens ?? this.#promptTokens
+    const completionTokens = outputTokens ?? roughTokens(this.#written)
+    // The next step is sent all that this one was sent and wrote, and what its tools answered.
+    this.#promptTokens = promptTokens + completionTokens + roughTokens(this.#read)
+    this.#written = ''
+    this.#read = ''
+    return {
+      type: 'usage',
+      promptTokens,
+      completionTokens,
+      reasoningTokens: Math.min(outputTokenDetails?.reasoningTokens ?? 0, completionTokens),
+      cachedPromptTokens: Math.min(inputTokenDetails?.cacheReadTokens ?? 0, promptTokens),
+      isEstimated: inputTokens === undefined || outputTokens === undefined,
+    }
+  }
+}
+
+function toObject(input: unknown): Record<string, unknown> {
+  const isObject = typeof input === 'object' && input !== null && !Array.isArray(input)
+  return isObject ? (input as Record<string, unknown>) : { input: input ?? null }
+}

@@ -1,0 +1,98 @@
+const textCharsMax = 500
+const causesMax = 8
+
+type Shape = {
+  name?: unknown
+  message?: unknown
+  statusCode?: unknown
+  responseBody?: unknown
+  lastError?: unknown
+  cause?: unknown
+  code?: unknown
+  value?: unknown
+}
+
+/**
+ * One sentence for every shape in which the AI SDK reports that a model failed: an error of the provider with its
+ * status, the last of several tries, a broken connection, an error in the middle of a stream, output that fits no
+ * schema. Nothing of the request is in it, and what looks like a key or an address in a provider's words is left out.
+ */
+export function describeModelError(thrown: unknown): string {
+  return sentence(describe(thrown))
+}
+
+function describe(thrown: unknown, depth = 0): string {
+  if (typeof thrown === 'string') return thrown
+  if (typeof thrown !== 'object' || thrown === null || depth > causesMax) return ''
+  const { cause, lastError, message, name, statusCode, value } = thrown as Shape
+  if (lastError !== undefined && lastError !== null) return describe(lastError, depth + 1)
+  const text = typeof message === 'string' ? message : ''
+  if (typeof statusCode === 'number' && statusCode >= 400) return describeStatus(thrown, statusCode)
+  switch (name) {
+    case 'AI_APICallError':
+      return describeConnection(thrown)
+    case 'AI_NoObjectGeneratedError':
+    case 'AI_NoOutputGeneratedError':
+      return "The model's output does not fit the schema of the endpoint."
+    // A chunk of a stream that is not as the provider's chunks are, such as an error of a server that is only similar.
+    case 'AI_TypeValidationError':
+    case 'AI_JSONParseError': {
+      const words = wordsOf(value)
+      return words ? `The model's provider failed: ${words}` : "The answer of the model's provider cannot be read."
+    }
+  }
+  if (text === '' && cause !== undefined) return describe(cause, depth + 1)
+  const isOfStream = name === 'AI_StreamProviderError' || !(thrown instanceof Error)
+  return isOfStream && text !== '' ? `The model's provider failed: ${text}` : text
+}
+
+function describeStatus({ message, responseBody }: Shape, status: number): string {
+  const words = wordsOf(responseBody) || (typeof message === 'string' ? message : '')
+  return words ? `The model's provider answered ${status}: ${words}` : `The model's provider answered ${status}.`
+}
+
+/** A call that failed without a status of an error: no connection, a broken one, or an answer of another form. */
+function describeConnection(error: Shape): string {
+  const code = codeOf(error)
+  if (typeof error.statusCode === 'number') {
+    return code === ''
+      ? "The answer of the model's provider cannot be read."
+      : "The connection to the model's provider broke in the middle of the answer."
+  }
+  return code === '' ? "The model's provider cannot be reached." : `The model's provider cannot be reached (${code}).`
+}
+
+/** The code of the network error among the causes, such as ECONNREFUSED. */
+function codeOf(error: unknown, depth = 0): string {
+  if (typeof error !== 'object' || error === null || depth > causesMax) return ''
+  const { cause, code } = error as Shape
+  return typeof code === 'string' && /^[A-Z][A-Z_]+$/.test(code) ? code : codeOf(cause, depth + 1)
+}
+
+/** What a body says went wrong, in whichever of the usual fields: `error`, `error.message`, `message` or `detail`. */
+function wordsOf(body: unknown): string {
+  let value = body
+  if (typeof body === 'string') {
+    try {
+      value = JSON.parse(body)
+    } catch {
+      return ''
+    }
+  }
+  if (typeof value !== 'object' || value === null) return ''
+  const { detail, error, message } = value as { detail?: unknown; error?: unknown; message?: unknown }
+  const inner = typeof error === 'object' && error !== null ? (error as Shape).message : error
+  return [inner, message, detail].find((text): text is string => typeof text === 'string' && text !== '') ?? ''
+}
+
+const address = /\b[a-z][a-z0-9+.-]*:\/\/\S*[^\s.,;:!?'")\]]/gi
+/** Words with a prefix that keys have, words of 20 letters and digits in a row, and words that are masked in part. */
+const keyLike =
+  /\b(?:sk|pk|rk|gsk|xai|hf|nvapi|AIza|Bearer)[-_ ][\w*.-]*\w|\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z\d]{20,}\b|[\w-]*\*{3,}[\w*-]*/g
+
+function sentence(text: string): string {
+  const line = text.replaceAll(address, '…').replaceAll(keyLike, '…').replaceAll(/\s+/g, ' ').trim()
+  if (line === '') return 'The model failed without a message.'
+  if (line.length > textCharsMax) return `${line.slice(0, textCharsMax).toWellFormed()}…`
+  return /[.!?…]$/.test(line) ? line : `${line}.`
+}

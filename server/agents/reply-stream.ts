@@ -1,0 +1,220 @@
+import { chatUse, type ChatUsed } from '../billing/chat-price.ts'
+import { isoTime } from '../kernel/clock.ts'
+import type { ChatBatch, ToolCallStep } from './chat-messages.ts'
+import type { ChatPart } from './define-config.ts'
+import { nesting, nestingMax } from './run-outcome.ts'
+
+/** What a reply may not contain; the message is for the one who wrote the agent, and for its user. */
+export class ReplyError extends Error {
+  override readonly name = 'ReplyError'
+}
+
+type ReplyStreamOptions = {
+  promptTokens: number
+  hasReasoning: boolean
+  bytesMax: number
+  /** Called when a batch begins; `take` gives it out. */
+  onDirty: () => void
+}
+
+const nameCharsMax = 200
+const bytesPerToken = 4
+const tokensMax = 1_000_000_000
+
+/** Checks the parts of one reply, writes them as the events of the stream and adds up what they use. */
+export class ReplyStream {
+  readonly #options: ReplyStreamOptions
+  readonly #openCalls = new Set<string>()
+  readonly #calls = new Set<string>()
+  #lines = ''
+  #events = 0
+  #text = ''
+  #toolCalls: ToolCallStep[] = []
+  #bytes = 0
+  /** Bytes since the last report of usage, of what the agent said and of what it thought. */
+  #unreported = { text: 0, reasoning: 0 }
+  #reported = chatUse({})
+  /** Of the prompt of a model's call that is under way. */
+  #openPromptTokens = 0
+  hasReported = false
+  /** Whether something that the agent reported is an estimate of its own. */
+  hasEstimates = false
+  /** The texts of the whole reply, for counting them. */
+  readonly texts = { text: [] as string[], reasoning: [] as string[] }
+
+  constructor(options: ReplyStreamOptions) {
+    this.#options = options
+  }
+
+  get pendingBytes(): number {
+    return this.#lines.length
+  }
+
+  get openPromptTokens(): number {
+    return this.#openPromptTokens
+  }
+
+  get pendingEvents(): number {
+    return this.#events
+  }
+
+  /** Throws a ReplyError for a part that is none. */
+  add(part: ChatPart): void {
+    if (typeof part !== 'object' || part === null) throw new ReplyError('The agent yielded something that is no part.')
+    switch (part.type) {
+      case 'text':
+        return this.#addText('text', part.delta)
+      case 'reasoning':
+        return this.#addText('reasoning', part.delta)
+      case 'tool-call':
+        return this.#addCall(part)
+      case 'tool-result':
+        return this.#addResult(part)
+      case 'usage':
+        return this.#addUsage(part)
+      case 'step':
+        this.#openPromptTokens = checkedCount('promptTokens', part.promptTokens)
+        return
+      default: {
+        const { type } = part as { type: unknown }
+        throw new ReplyError(`The agent yielded a part of the unknown type ${quote(type)}.`)
+      }
+    }
+  }
+
+  get used(): ChatUsed {
+    const { completionTokens, promptTokens, reasoningTokens } = this.#reported
+    const thought = Math.ceil(this.#unreported.reasoning / bytesPerToken)
+    const said = Math.ceil(this.#unreported.text / bytesPerToken)
+    return {
+      ...this.#reported,
+      promptTokens: promptTokens + this.#openPromptTokens || this.#options.promptTokens,
+      completionTokens: completionTokens + said + thought,
+      reasoningTokens: reasoningTokens + thought,
+      toolCalls: this.#calls.size,
+    }
+  }
+
+  /** Whether text came since the agent last reported what it used. */
+  get hasUnreported(): boolean {
+    return this.#openPromptTokens > 0 || this.#unreported.text + this.#unreported.reasoning > 0
+  }
+
+  /** What the agent itself reported. */
+  get reported(): ChatUsed {
+    return { ...this.#reported, toolCalls: this.#calls.size }
+  }
+
+  take(): ChatBatch {
+    const batch: ChatBatch = {
+      lines: this.#lines,
+      events: this.#events,
+      text: this.#text,
+      toolCalls: this.#toolCalls,
+      used: this.used,
+      reported: this.hasReported ? this.reported : null,
+    }
+    this.#lines = ''
+    this.#events = 0
+    this.#text = ''
+    this.#toolCalls = []
+    return batch
+  }
+
+  #addText(kind: 'text' | 'reasoning', delta: unknown): void {
+    if (typeof delta !== 'string') throw new ReplyError('The agent yielded a delta that is no text.')
+    if (delta === '' || (kind === 'reasoning' && !this.#options.hasReasoning)) return
+    this.#write(kind === 'text' ? 'assistant_delta' : 'reasoning_delta', `"delta":${JSON.stringify(delta)}`)
+    this.#unreported[kind] += Buffer.byteLength(delta)
+    this.texts[kind].push(delta)
+    if (kind === 'text') this.#text += delta
+  }
+
+  #addCall({ arguments: args, id, name }: Extract<ChatPart, { type: 'tool-call' }>): void {
+    if (!isName(id)) throw new ReplyError('The agent yielded a tool-call without an id.')
+    if (!isName(name)) throw new ReplyError('The agent yielded a tool-call without a name.')
+    if (this.#calls.has(id)) throw new ReplyError(`The agent yielded two tool-calls with the id ${quote(id)}.`)
+    const json = writeObject(args, `the arguments of the tool-call ${quote(id)}`)
+    this.#calls.add(id)
+    this.#openCalls.add(id)
+    const toolCall = `{"id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"arguments":${json}}`
+    this.#write('tool_call', `"toolCall":${toolCall}`)
+    this.#toolCalls.push({ type: 'call', id, name, arguments: JSON.parse(json) as Record<string, unknown> })
+  }
+
+  #addResult({ id, output }: Extract<ChatPart, { type: 'tool-result' }>): void {
+    if (!this.#openCalls.delete(id)) {
+      throw new ReplyError(`The agent yielded a tool-result without its tool-call: ${quote(id)}.`)
+    }
+    const isObject = typeof output === 'object' && output !== null && !Array.isArray(output)
+    const json = writeObject(isObject ? output : { result: output ?? null }, `the output of ${quote(id)}`)
+    this.#write('tool_result', `"toolResult":{"id":${JSON.stringify(id)},"output":${json}}`)
+    this.#toolCalls.push({ type: 'result', id, output: JSON.parse(json) as Record<string, unknown> })
+  }
+
+  #addUsage(part: Extract<ChatPart, { type: 'usage' }>): void {
+    const { cachedPromptTokens = 0, completionTokens, promptTokens, reasoningTokens = 0 } = part
+    const counts = { promptTokens, cachedPromptTokens, completionTokens, reasoningTokens }
+    for (const [name, value] of Object.entries(counts)) {
+      checkedCount(name, value)
+    }
+    if (reasoningTokens > completionTokens) {
+      throw new ReplyError('The agent reported more reasoningTokens than completionTokens.')
+    }
+    if (cachedPromptTokens > promptTokens) {
+      throw new ReplyError('The agent reported more cachedPromptTokens than promptTokens.')
+    }
+    if (
+      this.#reported.promptTokens + promptTokens > tokensMax ||
+      this.#reported.completionTokens + completionTokens > tokensMax
+    ) {
+      throw new ReplyError(`The agent reported more than ${tokensMax} tokens.`)
+    }
+    this.#reported.promptTokens += promptTokens
+    this.#reported.cachedPromptTokens += cachedPromptTokens
+    this.#reported.completionTokens += completionTokens
+    this.#reported.reasoningTokens += reasoningTokens
+    this.#unreported = { text: 0, reasoning: 0 }
+    this.#openPromptTokens = 0
+    this.hasReported = true
+    this.hasEstimates ||= part.isEstimated === true
+  }
+
+  #write(type: string, fields: string): void {
+    if (this.#lines === '') this.#options.onDirty()
+    const line = `{"type":"${type}","timestamp":"${isoTime(Date.now())}",${fields}}\n`
+    this.#bytes += line.length
+    if (this.#bytes > this.#options.bytesMax) {
+      throw new ReplyError(`The agent replied with more than the allowed ${this.#options.bytesMax} bytes.`)
+    }
+    this.#lines += line
+    this.#events++
+  }
+}
+
+function checkedCount(name: string, value: unknown): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= tokensMax) return value
+  throw new ReplyError(`The agent reported ${name} that are no count of tokens: ${quote(value)}.`)
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === 'string' && value.length > 0 && value.length <= nameCharsMax
+}
+
+function writeObject(value: unknown, what: string): string {
+  let json: string | undefined
+  try {
+    json = JSON.stringify(value)
+  } catch {
+    throw new ReplyError(`The agent yielded ${what}, which cannot be written as JSON.`)
+  }
+  if (!json?.startsWith('{')) throw new ReplyError(`The agent yielded ${what}, which is no object.`)
+  if (nesting(json) > nestingMax) {
+    throw new ReplyError(`The agent yielded ${what}, which is nested deeper than ${nestingMax} levels.`)
+  }
+  return json
+}
+
+function quote(value: unknown): string {
+  return JSON.stringify(String(value).slice(0, nameCharsMax))
+}

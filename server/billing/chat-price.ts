@@ -1,0 +1,66 @@
+import type { Units } from '../kernel/money.ts'
+
+/** Prices of a chat in millionths of a USD: of 1,000 tokens, and of a tool call. */
+export type ChatRates = { input: number; cachedInput: number; output: number; reasoning: number; toolCall: number }
+
+/** What a chat used. `completionTokens` includes `reasoningTokens`, `promptTokens` includes `cachedPromptTokens`. */
+export type ChatUsed = {
+  promptTokens: number
+  cachedPromptTokens: number
+  completionTokens: number
+  reasoningTokens: number
+  toolCalls: number
+}
+
+const rateDecimal = /^(\d{1,4})(?:\.(\d{1,6}))?$/
+const billionthsPerUnit = 100_000n
+
+/** Reads a rate such as `0.0025` (at most six digits after the point) as millionths; undefined when it is none. */
+export function parseRate(text: string): number | undefined {
+  const match = rateDecimal.exec(text)
+  return match ? Number(match[1]) * 1_000_000 + Number((match[2] ?? '').padEnd(6, '0')) : undefined
+}
+
+/** Writes a rate without needless zeros. */
+function formatRate(millionths: number): string {
+  const digits = String(millionths).padStart(7, '0')
+  return `${digits.slice(0, -6)}.${digits.slice(-6)}`.replace(/\.?0+$/, '')
+}
+
+/** The rates as the configuration and receipts name them. */
+export function writtenRates({ cachedInput, input, output, reasoning, toolCall }: ChatRates) {
+  return {
+    inputPer1kUsd: formatRate(input),
+    cachedInputPer1kUsd: formatRate(cachedInput),
+    outputPer1kUsd: formatRate(output),
+    reasoningPer1kUsd: formatRate(reasoning),
+    toolCallUsd: formatRate(toolCall),
+  }
+}
+
+/** A price per 1,000 tokens in millionths is one per token in billionths, so everything is summed exactly in those. */
+function billionths(used: ChatUsed, rates: ChatRates): bigint {
+  const { cachedPromptTokens, completionTokens, promptTokens, reasoningTokens, toolCalls } = used
+  return (
+    BigInt(promptTokens - cachedPromptTokens) * BigInt(rates.input) +
+    BigInt(cachedPromptTokens) * BigInt(rates.cachedInput) +
+    BigInt(completionTokens - reasoningTokens) * BigInt(rates.output) +
+    BigInt(reasoningTokens) * BigInt(rates.reasoning) +
+    BigInt(toolCalls) * BigInt(rates.toolCall) * 1000n
+  )
+}
+
+/** The cost: the exact sum of its components, rounded once, half up. */
+export function chatCost(used: ChatUsed, rates: ChatRates): Units {
+  return Number((billionths(used, rates) + billionthsPerUnit / 2n) / billionthsPerUnit)
+}
+
+/** At least the cost, for holding it. */
+export function chatHold(used: ChatUsed, rates: ChatRates): Units {
+  return Number((billionths(used, rates) + billionthsPerUnit - 1n) / billionthsPerUnit)
+}
+
+/** A use of nothing but what is named. */
+export function chatUse(used: Partial<ChatUsed>): ChatUsed {
+  return { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0, ...used }
+}

@@ -1,0 +1,24 @@
+import { ErrandError } from '../kernel/errors.ts'
+import { formatUsd, type Units } from '../kernel/money.ts'
+import type { RateState } from '../store/records.ts'
+import { rateWindowMs } from '../store/store.ts'
+
+export function rateRefusal(rate: RateState): ErrandError {
+  const freeAt = (rate.oldestAt ?? rate.now) + rateWindowMs
+  const message = `At most ${rate.limit} agent executions per minute are allowed.`
+  return new ErrandError('RATE_LIMIT_EXCEEDED', message, { retryAfterSeconds: secondsUntil(freeAt, rate.now) })
+}
+
+export function balanceRefusal({
+  balance,
+  held,
+  required,
+}: Record<'balance' | 'held' | 'required', Units>): ErrandError {
+  const ofWhich = held > 0 ? ` (of which ${formatUsd(held)} USD is held)` : ''
+  const message = `Balance ${formatUsd(balance)} USD${ofWhich} is lower than the required ${formatUsd(required)} USD.`
+  return new ErrandError('INSUFFICIENT_BALANCE', message)
+}
+
+export function secondsUntil(at: number, now: number): number {
+  return Math.max(1, Math.ceil((at - now) / 1000))
+}

@@ -1,0 +1,24 @@
+import { requireScope } from '../auth/caller.ts'
+import { badField } from '../kernel/errors.ts'
+import { procedure, router } from '../rpc/trpc.ts'
+import type { RateState } from '../store/records.ts'
+import { ChatInput } from './chat-schema.ts'
+import { ChatStream } from './chat-stream.ts'
+
+export const chatRouter = router({
+  /** Admission is over when the resolver returns, so a refusal is still an answer with a status of its own. */
+  stream: procedure
+    .meta({ isStream: true })
+    .input(ChatInput)
+    .mutation(async ({ ctx, input, signal }): Promise<ChatStream> => {
+      const { caller, idempotencyKey, services } = ctx
+      requireScope(caller, 'execute')
+      if (!ctx.stream) throw badField('', 'A chat is a stream; call it through httpBatchStreamLink')
+      const onRate = (rate: RateState) => (ctx.rate = rate)
+      const turn = await services.chats.start({ caller, idempotencyKey, input, onRate, signal })
+      // A client that leaves before it reads never ends the stream that it was given.
+      if (signal?.aborted) turn.stop('disconnect')
+      else signal?.addEventListener('abort', () => turn.stop('disconnect'), { once: true })
+      return new ChatStream(turn, ctx.stream)
+    }),
+})

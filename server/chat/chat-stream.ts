@@ -1,0 +1,39 @@
+import type { StreamReader } from '../rpc/context.ts'
+import type { ChatEvent } from './chat-schema.ts'
+import type { ChatTurn } from './chat-turn.ts'
+
+/** A reply as its reader sees it: the lines of its turn, or the events in them. Leaving early stops the turn. */
+export class ChatStream implements AsyncIterable<ChatEvent> {
+  readonly #turn: ChatTurn
+  readonly #reader: StreamReader
+
+  constructor(turn: ChatTurn, reader: StreamReader) {
+    this.#turn = turn
+    this.#reader = reader
+  }
+
+  /** Whole lines, several at a time; undefined after the last. */
+  nextLines(): Promise<string | undefined> {
+    return this.#turn.next()
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<ChatEvent, void, void> {
+    try {
+      for (let lines = await this.nextLines(); lines !== undefined; lines = await this.nextLines()) {
+        // Who asks for the next event has taken the one before.
+        const { cutOff, stallMs } = this.#reader
+        const timer = setTimeout(cutOff, stallMs)
+        try {
+          for (const line of lines.trimEnd().split('\n')) {
+            yield JSON.parse(line) as ChatEvent
+            timer.refresh()
+          }
+        } finally {
+          clearTimeout(timer)
+        }
+      }
+    } finally {
+      this.#turn.stop('disconnect')
+    }
+  }
+}

@@ -1,0 +1,262 @@
+import type { z } from 'zod'
+import { isVisibleTo, type Catalogue, type Chat } from '../agents/catalogue.ts'
+import { roughTokens } from '../agents/chat-messages.ts'
+import type { Caller } from '../auth/caller.ts'
+import { chatHold, chatUse, writtenRates } from '../billing/chat-price.ts'
+import { balanceRefusal, rateRefusal } from '../billing/refusals.ts'
+import { hashJson } from '../kernel/canonical-json.ts'
+import { badField, ErrandError } from '../kernel/errors.ts'
+import { newId } from '../kernel/ids.ts'
+import type { Units } from '../kernel/money.ts'
+import { sessionNotFound, sessionRefusal } from '../sessions/session-operations.ts'
+import type { RateState } from '../store/records.ts'
+import type { OpenTurn, OpenTurnResult } from '../store/store.ts'
+import type { ChatInput } from './chat-schema.ts'
+import { ChatTurn, holdStep, settleSurely, type ChatTurnParts } from './chat-turn.ts'
+import { UserTurns } from './user-turns.ts'
+
+export type ChatTurnsParts = ChatTurnParts & {
+  catalogue: Catalogue
+  drainSeconds: number
+  /** Throws when the service takes no new work. */
+  assertAccepting: () => void
+}
+
+type Start = {
+  caller: Caller
+  input: z.output<typeof ChatInput>
+  idempotencyKey: string | null
+  /** Told the state of the rate window that the admission saw. */
+  onRate: (rate: RateState) => void
+  /** Fires when the client leaves. */
+  signal: AbortSignal | undefined
+}
+
+/** How long a chat waits for others of its user to leave some of the balance free. */
+const waitMsMax = 30_000
+/** Between two looks at a session whose turn is being settled. */
+const stopPauseMs = 10
+/** How long interrupted chats may take to be settled when the service stops. */
+const settleMsMax = 10_000
+
+/** The chats of this process: admits them, and ends them when their session or the service ends. */
+export class ChatTurns {
+  readonly #parts: ChatTurnsParts
+  readonly #users = new UserTurns()
+  /** By session: claimed while its turn is being admitted, then the turn. */
+  readonly #sessions = new Map<string, ChatTurn | 'admitting'>()
+  #isInterrupted = false
+
+  constructor(parts: ChatTurnsParts) {
+    this.#parts = parts
+  }
+
+  /** Admits a message and begins the reply. Throws an ErrandError for every refusal, and then nothing was written. */
+  async start({ caller, idempotencyKey, input, onRate, signal }: Start): Promise<ChatTurn> {
+    const { catalogue, store } = this.#parts
+    this.#parts.assertAccepting()
+    const { userId } = caller
+    const { message, params = {}, sessionId } = input
+    const idempotency = idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: hashJson(input) }
+    if (idempotency && (await store.findIdempotent({ userId, operation: 'chat', key: idempotency.key }))) {
+      throw keyUsed()
+    }
+    const session = await store.getSession({ userId, sessionId })
+    if (!session) throw sessionNotFound()
+    if (session.status !== 'active') throw sessionRefusal(session.status)
+    const agent = catalogue.agent(session.agentId)
+    const chat = agent?.chat
+    if (!agent || !chat) throw new ErrandError('NOT_FOUND', `The agent ${session.agentId} is no longer available.`)
+    checkSize(chat, input)
+    if (!isVisibleTo(agent, caller.email)) {
+      throw new ErrandError('FORBIDDEN', `You have no permission to use the agent ${agent.id}.`)
+    }
+    if (this.#sessions.has(sessionId)) throw busy()
+    this.#sessions.set(sessionId, 'admitting')
+    try {
+      const turnId = newId('turn', this.#parts.clock.now())
+      const tokensMax = chat.contextTokens - roughTokens(message)
+      const history = await store.readHistory({ sessionId, tokensMax })
+      const amounts = amountsOf({
+        chat,
+        promptTokens: history.tokens + roughTokens(message),
+        maxTokens: params.maxTokens,
+      })
+      const opened = await this.#open({ sessionId, turnId, userId, idempotency }, { amounts, signal })
+      onRate(opened.rate)
+      if (opened.outcome === 'refused') throw refusal(opened)
+      if (signal?.aborted) {
+        const nothing = { ...chatUse({}), rates: writtenRates(chat.rates), isEstimated: false }
+        await settleSurely(this.#parts, { turnId, outcome: 'failed', cost: 0, breakdown: nothing, exchange: null })
+        throw clientLeft()
+      }
+      const membership = this.#users.join(userId, Math.max(0, amounts.most - opened.held))
+      const { messages, tokens: historyTokens } = history
+      const turn = new ChatTurn(this.#parts, {
+        request: {
+          agentId: agent.id,
+          userId,
+          sessionId,
+          turnId,
+          message,
+          history: messages,
+          historyTokens,
+          params: given(params),
+        },
+        rates: chat.rates,
+        held: opened.held,
+        most: amounts.most,
+        membership,
+        onSettled: () => {
+          this.#sessions.delete(sessionId)
+          membership.leave()
+        },
+      })
+      this.#sessions.set(sessionId, turn)
+      if (this.#isInterrupted) turn.stop('drain')
+      return turn
+    } catch (error) {
+      this.#sessions.delete(sessionId)
+      throw error
+    }
+  }
+
+  /** Ends the session's turn, if there is one, and resolves when it is settled. */
+  async stopSession({ sessionId }: { sessionId: string }): Promise<void> {
+    const turn = this.#sessions.get(sessionId)
+    if (turn instanceof ChatTurn) {
+      turn.stop('deleted')
+      await turn.ended()
+    }
+    await new Promise((resolve) => setTimeout(resolve, stopPauseMs))
+  }
+
+  /** Lets what runs finish within the drain time, then interrupts it. */
+  async drain(): Promise<void> {
+    const drainMs = this.#parts.drainSeconds * 1000
+    const timer = setTimeout(() => this.interrupt(), drainMs)
+    // A disk that takes nothing any more must not keep the process; the next start closes what is open.
+    const until = performance.now() + drainMs + settleMsMax
+    while (this.#sessions.size > 0 && performance.now() < until) {
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    clearTimeout(timer)
+  }
+
+  interrupt(): void {
+    this.#isInterrupted = true
+    for (const turn of this.#turns()) turn.stop('drain')
+  }
+
+  #turns(): ChatTurn[] {
+    return [...this.#sessions.values()].filter((turn) => turn instanceof ChatTurn)
+  }
+
+  /** Opens the turn, waiting for other turns of the user where those hold what it would need. */
+  async #open(
+    of: Omit<OpenTurn, 'required' | 'hold' | 'leaving'>,
+    { amounts, signal }: { amounts: Amounts; signal: AbortSignal | undefined },
+  ): Promise<OpenTurnResult> {
+    const { userId } = of
+    const { hold, most, required } = amounts
+    const attempt = () => {
+      if (signal?.aborted) throw clientLeft()
+      this.#parts.assertAccepting()
+      return this.#users.attempt(userId, {
+        mayNeed: most,
+        begin: async (others) => ({
+          others,
+          result: await this.#parts.store.openTurn({ ...of, required, hold, leaving: others }),
+        }),
+      })
+    }
+    // Where nothing else of the user was under way, what is free now is all that there will be.
+    const isFinal = ({ others, result }: { others: Units; result: OpenTurnResult }) =>
+      result.outcome !== 'refused' || result.reason !== 'balance' || result.balance < required || others === 0
+
+    if (!this.#users.hasLine(userId)) {
+      const first = await attempt()
+      if (isFinal(first)) return first.result
+    }
+    const until = performance.now() + waitMsMax
+    const place = this.#users.queue(userId)
+    try {
+      await place.mine()
+      for (;;) {
+        const next = await attempt()
+        if (isFinal(next) || performance.now() > until) return next.result
+        if (this.#users.isBusy(userId)) await this.#users.change(userId)
+      }
+    } finally {
+      place.leave()
+    }
+  }
+}
+
+type Amounts = {
+  /** The prompt and one token: with less a reply could not begin. */
+  required: Units
+  /** The prompt and a step. */
+  hold: Units
+  /** The prompt and as long a reply as is allowed. */
+  most: Units
+}
+
+function amountsOf({
+  chat,
+  maxTokens,
+  promptTokens,
+}: {
+  chat: Chat
+  promptTokens: number
+  maxTokens: number | undefined
+}): Amounts {
+  const { maxOutputTokens, rates } = chat
+  const of = (completionTokens: number) => chatHold(chatUse({ promptTokens, completionTokens }), rates)
+  const hold = of(0) + holdStep(rates)
+  return { required: of(1), hold, most: Math.max(hold, of(maxTokens ?? maxOutputTokens)) }
+}
+
+function checkSize({ contextTokens, maxOutputTokens }: Chat, { message, params }: z.output<typeof ChatInput>): void {
+  if (roughTokens(message) > contextTokens) {
+    throw badField('message', `Is longer than the ${contextTokens} tokens that this agent takes`)
+  }
+  if (params?.maxTokens !== undefined && params.maxTokens > maxOutputTokens) {
+    throw badField('params.maxTokens', `Must be at most ${maxOutputTokens}`)
+  }
+}
+
+function given({ maxTokens, temperature }: NonNullable<z.output<typeof ChatInput>['params']>) {
+  return { ...(temperature !== undefined && { temperature }), ...(maxTokens !== undefined && { maxTokens }) }
+}
+
+function refusal(result: Extract<OpenTurnResult, { outcome: 'refused' }>): ErrandError {
+  switch (result.reason) {
+    case 'rate':
+      return rateRefusal(result.rate)
+    case 'balance':
+      return balanceRefusal(result)
+    case 'busy':
+      return busy()
+    case 'idempotency-conflict':
+      return keyUsed()
+    default:
+      return sessionRefusal(result.reason)
+  }
+}
+
+function keyUsed(): ErrandError {
+  return new ErrandError(
+    'CONFLICT',
+    'This Idempotency-Key was used; look the reply up among the messages of its session.',
+  )
+}
+
+/** Nobody reads this; it ends the admission. */
+function clientLeft(): ErrandError {
+  return new ErrandError('REQUEST_TIMEOUT', 'The client left before the chat began.')
+}
+
+function busy(): ErrandError {
+  return new ErrandError('SESSION_BUSY', 'Another message of this session is being answered.')
+}

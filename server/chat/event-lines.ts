@@ -1,0 +1,44 @@
+import type { ChatUsed } from '../billing/chat-price.ts'
+import { isoTime, type EpochMs } from '../kernel/clock.ts'
+import type { ErrandError } from '../kernel/errors.ts'
+import { formatUsd, type Units } from '../kernel/money.ts'
+import type { ChatEvent } from './chat-schema.ts'
+
+// The events that the service itself writes into a stream, as lines.
+
+export function doneLine({ at, cost, used }: { used: ChatUsed; cost: Units; at: EpochMs }): string {
+  const { cachedPromptTokens, completionTokens, promptTokens, reasoningTokens, toolCalls } = used
+  const totalTokens = promptTokens + completionTokens
+  return line({
+    type: 'done',
+    timestamp: isoTime(at),
+    usage: {
+      promptTokens,
+      ...(cachedPromptTokens > 0 && { cachedPromptTokens }),
+      completionTokens,
+      totalTokens,
+      reasoningTokens,
+      toolCalls,
+    },
+    costUsd: formatUsd(cost),
+  })
+}
+
+type Failure = { code: string; message: string; at: EpochMs; cost?: Units }
+
+/** The end of a reply that did not finish; `cost` is what it was charged. */
+export function failureLine({ at, code, cost, message }: Failure): string {
+  const costUsd = cost === undefined ? {} : { costUsd: formatUsd(cost) }
+  return line({ type: 'error', timestamp: isoTime(at), error: { code, message }, ...costUsd })
+}
+
+/** The one line of a chat that was refused: its code in the stream's words, and its status for who reads only that. */
+export function refusalLine({ code, message, status }: ErrandError, at: EpochMs): string {
+  const streamCode = code === 'NOT_FOUND' || code === 'SESSION_EXPIRED' ? 'SESSION_NOT_FOUND' : code
+  const error = { code: streamCode, message }
+  return line({ type: 'error', timestamp: isoTime(at), error, message, statusCode: status })
+}
+
+function line(event: ChatEvent): string {
+  return `${JSON.stringify(event)}\n`
+}

@@ -1,0 +1,138 @@
+import type { Units } from '../kernel/money.ts'
+
+type Member = { isWaiting: boolean; hasLeft: boolean; mayNeed: Units }
+type Line = {
+  turns: Member[]
+  line: object[]
+  /** What the turns that are about to begin may need, each. */
+  trying: Units[]
+  onChange: Set<() => void>
+}
+
+/** A turn that runs, to its user's others. */
+export type Membership = {
+  /** Waits until something changed; false when the turn is the one to give up. */
+  wait: () => Promise<boolean>
+  /** How much more than it holds the turn may still need. */
+  mayNeed: (amount: Units) => void
+  leave: () => void
+}
+
+/** A balance may also be topped up from outside, which nobody tells. */
+const lookMs = 1000
+
+/**
+ * The turns of each user that run side by side on one balance. What one of them does not use comes free when it is
+ * settled, so a turn for which too little is free now waits for the others instead of failing:
+ *
+ * - A new turn waits in line, first come first served, while others run that may need what is free.
+ * - A running turn that needs a larger hold waits too. When all that run wait, the last one to have come gives up.
+ */
+export class UserTurns {
+  readonly #users = new Map<string, Line>()
+
+  /**
+   * Makes an attempt to begin a turn, which is told what the others of the user that run, or are about to, may still
+   * need: Infinity while one of them waits for it.
+   */
+  async attempt<Result>(
+    userId: string,
+    { begin, mayNeed }: { mayNeed: Units; begin: (others: Units) => Promise<Result> },
+  ): Promise<Result> {
+    const user = this.#user(userId)
+    const isAnyWaiting = user.turns.some(({ isWaiting }) => isWaiting)
+    const others = sum(user.turns.map((turn) => turn.mayNeed)) + sum(user.trying)
+    user.trying.push(mayNeed)
+    try {
+      return await begin(isAnyWaiting ? Infinity : others)
+    } finally {
+      user.trying.splice(user.trying.indexOf(mayNeed), 1)
+      this.#changed(userId)
+    }
+  }
+
+  hasLine(userId: string): boolean {
+    return (this.#users.get(userId)?.line.length ?? 0) > 0
+  }
+
+  /** Whether something of the user's is under way that may leave some of the balance free. */
+  isBusy(userId: string): boolean {
+    const user = this.#users.get(userId)
+    return user !== undefined && user.turns.length + user.trying.length > 0
+  }
+
+  /** A place in the user's line: `mine` resolves when nobody stands before it. */
+  queue(userId: string): { mine: () => Promise<void>; leave: () => void } {
+    const user = this.#user(userId)
+    const place = {}
+    user.line.push(place)
+    return {
+      mine: async () => {
+        while (user.line[0] !== place) await this.change(userId)
+      },
+      leave: () => {
+        user.line.splice(user.line.indexOf(place), 1)
+        this.#changed(userId)
+      },
+    }
+  }
+
+  join(userId: string, mayNeed: Units): Membership {
+    const user = this.#user(userId)
+    const member: Member = { isWaiting: false, hasLeft: false, mayNeed }
+    user.turns.push(member)
+    return {
+      wait: async () => {
+        member.isWaiting = true
+        if (member.hasLeft || this.#mustGiveUp(user, member)) return false
+        this.#changed(userId)
+        await this.change(userId)
+        member.isWaiting = false
+        return true
+      },
+      mayNeed: (amount) => (member.mayNeed = amount),
+      leave: () => {
+        member.hasLeft = true
+        user.turns.splice(user.turns.indexOf(member), 1)
+        this.#changed(userId)
+      },
+    }
+  }
+
+  /** Resolves at the next change of the user's turns, or after a second. */
+  change(userId: string): Promise<void> {
+    const user = this.#user(userId)
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer)
+        user.onChange.delete(done)
+        resolve()
+      }
+      const timer = setTimeout(done, lookMs)
+      user.onChange.add(done)
+    })
+  }
+
+  #mustGiveUp({ turns }: Line, member: Member): boolean {
+    return turns.at(-1) === member && turns.every(({ isWaiting }) => isWaiting)
+  }
+
+  #user(userId: string): Line {
+    let user = this.#users.get(userId)
+    if (!user) this.#users.set(userId, (user = { turns: [], line: [], trying: [], onChange: new Set() }))
+    return user
+  }
+
+  #changed(userId: string): void {
+    const user = this.#users.get(userId)
+    if (!user) return
+    for (const done of user.onChange) done()
+    if (user.turns.length + user.line.length + user.trying.length === 0) this.#users.delete(userId)
+  }
+}
+
+function sum(amounts: readonly Units[]): Units {
+  let total = 0
+  for (const amount of amounts) total += amount
+  return total
+}

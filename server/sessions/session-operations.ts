@@ -1,0 +1,158 @@
+import type { z } from 'zod'
+import { isVisibleTo, type Catalogue } from '../agents/catalogue.ts'
+import type { Caller } from '../auth/caller.ts'
+import { unreachable } from '../kernel/assert.ts'
+import { hashJson } from '../kernel/canonical-json.ts'
+import { isoTime, type Clock } from '../kernel/clock.ts'
+import { badField, ErrandError } from '../kernel/errors.ts'
+import { newId } from '../kernel/ids.ts'
+import type { MessageRecord, SessionRecord } from '../store/records.ts'
+import { metadataBytesMax, type Idempotency, type Store } from '../store/store.ts'
+import type {
+  CreateSessionInput,
+  CreateSessionOutput,
+  ListMessagesInput,
+  ListMessagesOutput,
+  Session,
+  UpdateSessionInput,
+} from './session-schema.ts'
+
+const deleteMsMax = 10_000
+
+type Parts = { store: Store; catalogue: Catalogue; clock: Clock }
+type Create = { caller: Caller; input: z.output<typeof CreateSessionInput>; idempotencyKey: string | null }
+
+/** Opens a session with an agent that the caller may use. Free of charge. */
+export async function createSession(
+  { catalogue, clock, store }: Parts,
+  { caller, idempotencyKey, input }: Create,
+): Promise<z.output<typeof CreateSessionOutput>> {
+  const { agentId, metadata = {} } = input
+  const idempotency = idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: hashJson(input) }
+  if (idempotency) {
+    const replayed = await findReplay(store, caller.userId, idempotency)
+    if (replayed) return created(replayed)
+  }
+  const agent = catalogue.agent(agentId)
+  if (!agent) throw new ErrandError('NOT_FOUND', 'Agent not found')
+  if (!isVisibleTo(agent, caller.email)) {
+    throw new ErrandError('FORBIDDEN', `You have no permission to use the agent ${agentId}.`)
+  }
+  if (!agent.chat) throw badField('agentId', 'This agent does not converse; run its endpoints as tasks')
+  if (Buffer.byteLength(JSON.stringify(metadata)) > metadataBytesMax) throw metadataTooLarge()
+  const result = await store.createSession({
+    sessionId: newId('ses', clock.now()),
+    userId: caller.userId,
+    agentId,
+    metadata,
+    idempotency,
+  })
+  if (result.outcome === 'refused') throw keyUsed()
+  return created(result.session)
+}
+
+/** The session that an earlier request with the same key made, whatever became of its agent since. */
+async function findReplay(
+  store: Store,
+  userId: string,
+  { bodyHash, key }: Idempotency,
+): Promise<SessionRecord | undefined> {
+  const earlier = await store.findIdempotent({ userId, operation: 'createSession', key })
+  if (!earlier) return undefined
+  const session = await store.getSession({ userId, sessionId: earlier.resourceId })
+  if (!session || earlier.bodyHash !== bodyHash) throw keyUsed()
+  return session
+}
+
+function created({ agentId, createdAt, id }: SessionRecord): z.output<typeof CreateSessionOutput> {
+  return { sessionId: id, agentId, status: 'active', createdAt: isoTime(createdAt) }
+}
+
+function keyUsed(): ErrandError {
+  return new ErrandError('CONFLICT', 'This Idempotency-Key was used for another session.')
+}
+
+export async function getSession(store: Store, of: { userId: string; sessionId: string }): Promise<Session> {
+  const session = await store.getSession(of)
+  if (!session) throw sessionNotFound()
+  return toSession(session)
+}
+
+export async function updateSession(
+  store: Store,
+  { input, userId }: { input: z.output<typeof UpdateSessionInput>; userId: string },
+): Promise<Session> {
+  const { metadata = {}, sessionId, status } = input
+  const result = await store.updateSession({
+    userId,
+    sessionId,
+    complete: status === 'completed',
+    activate: status === 'active',
+    metadata,
+  })
+  if (result.outcome === 'updated') return toSession(result.session)
+  throw result.reason === 'metadata-too-large' ? metadataTooLarge() : sessionRefusal(result.reason)
+}
+
+type DeleteParts = { store: Store; chats: { stopSession: (of: { sessionId: string }) => Promise<void> } }
+
+/** Deletes a session once the chat that is under way in it, if any, is stopped and settled. */
+export async function deleteSession(
+  { chats, store }: DeleteParts,
+  of: { userId: string; sessionId: string },
+): Promise<void> {
+  const until = performance.now() + deleteMsMax
+  while (performance.now() < until) {
+    const outcome = await store.deleteSession(of)
+    if (outcome === 'deleted') return
+    if (outcome === 'unknown') throw sessionNotFound()
+    await chats.stopSession(of)
+  }
+  throw new ErrandError('SERVICE_UNAVAILABLE', 'The chat in this session could not be settled yet; try again.', {
+    retryAfterSeconds: 5,
+  })
+}
+
+/** Why a session takes neither a message nor an update. */
+export function sessionRefusal(reason: 'unknown' | 'expired' | 'completed'): ErrandError {
+  switch (reason) {
+    case 'unknown':
+      return sessionNotFound()
+    case 'expired':
+      return new ErrandError('SESSION_EXPIRED', 'The session has expired; create a new one.')
+    case 'completed':
+      return new ErrandError('SESSION_COMPLETED', 'The session is completed; create a new one.')
+    default:
+      return unreachable(reason)
+  }
+}
+
+export async function listMessages(
+  store: Store,
+  { input, userId }: { input: z.output<typeof ListMessagesInput>; userId: string },
+): Promise<z.output<typeof ListMessagesOutput>> {
+  const found = await store.listMessages({ ...input, userId })
+  if (!found) throw sessionNotFound()
+  return { messages: found.messages.map(toMessage), total: found.total, limit: input.limit, offset: input.offset }
+}
+
+function toMessage({ createdAt, isTruncated, toolCalls, ...message }: MessageRecord) {
+  return {
+    ...message,
+    ...(toolCalls.length > 0 && { toolCalls }),
+    ...(isTruncated && { truncated: true }),
+    createdAt: isoTime(createdAt),
+  }
+}
+
+function toSession({ createdAt, updatedAt, ...session }: SessionRecord): Session {
+  return { ...session, createdAt: isoTime(createdAt), updatedAt: isoTime(updatedAt) }
+}
+
+export function sessionNotFound(): ErrandError {
+  return new ErrandError('NOT_FOUND', 'Session not found')
+}
+
+function metadataTooLarge(): ErrandError {
+  return badField('metadata', 'Must be at most 16 KB of JSON')
+}

@@ -1,0 +1,95 @@
+import { z } from 'zod'
+import { isoTimestamp, jsonObject, pageInput, pageOutput, resourceId } from '../rpc/wire-types.ts'
+import { messageRoles, sessionStatuses } from '../store/records.ts'
+
+// The shapes of the session operations on the wire, over REST and typed RPC alike.
+
+const SessionStatus = z.enum(sessionStatuses)
+const sessionId = resourceId.describe('The id returned when the session was created')
+const metadata = jsonObject.describe('Free-form data of the caller, at most 16 KB as JSON')
+
+export const CreateSessionInput = z.object({
+  agentId: resourceId.describe('Agent that the session converses with'),
+  metadata: metadata.optional(),
+})
+
+export const CreateSessionOutput = z.object({
+  sessionId: z.string(),
+  agentId: z.string(),
+  status: z.literal('active'),
+  createdAt: isoTimestamp,
+})
+
+export const SessionInput = z.object({ sessionId })
+
+export const Session = z
+  .object({
+    id: z.string(),
+    userId: z.string(),
+    agentId: z.string(),
+    status: SessionStatus.describe('`expired` after 24 hours without a chat or an update'),
+    metadata: jsonObject,
+    messageCount: z.number().int().describe("The user's messages and the replies"),
+    createdAt: isoTimestamp,
+    updatedAt: isoTimestamp,
+  })
+  .meta({ id: 'Session' })
+export type Session = z.output<typeof Session>
+
+export const ListSessionsInput = z.object({
+  status: SessionStatus.optional().describe('Only sessions in this state'),
+  agentId: resourceId.optional().describe('Only sessions with this agent'),
+  ...pageInput,
+})
+
+const SessionListItem = z
+  .object({
+    id: z.string(),
+    agentId: z.string(),
+    status: SessionStatus,
+    messageCount: z.number().int(),
+    createdAt: isoTimestamp,
+  })
+  .meta({ id: 'SessionListItem' })
+
+export const ListSessionsOutput = z.object({ sessions: z.array(SessionListItem), ...pageOutput })
+
+export const UpdateSessionInput = z
+  .object({
+    sessionId,
+    status: z
+      .enum(['active', 'completed'])
+      .optional()
+      .describe('`completed` ends the session for good; `active` changes nothing'),
+    metadata: metadata.optional().describe('Merged key by key; null removes a key'),
+  })
+  .refine(({ metadata: changes, status }) => changes !== undefined || status !== undefined, {
+    message: 'Give a status, metadata or both',
+  })
+
+export const DeleteSessionOutput = z.object({ message: z.string() })
+
+const Message = z
+  .object({
+    id: z.string(),
+    role: z.enum(messageRoles),
+    content: z.string(),
+    toolCalls: z
+      .array(
+        z.object({
+          id: z.string(),
+          name: z.string(),
+          arguments: jsonObject,
+          output: jsonObject.nullable().describe('Null when the reply was cut off before the result'),
+        }),
+      )
+      .optional()
+      .describe('Of a reply that called tools'),
+    truncated: z.boolean().optional().describe('True for a reply that was cut off'),
+    turnId: z.string().describe('The chat that it belongs to, as its transaction names it'),
+    createdAt: isoTimestamp,
+  })
+  .meta({ id: 'Message' })
+
+export const ListMessagesInput = z.object({ sessionId, ...pageInput })
+export const ListMessagesOutput = z.object({ messages: z.array(Message), ...pageOutput })

@@ -1,0 +1,173 @@
+import { isoTime } from '../kernel/clock.ts'
+import { procedure, router, withScope } from '../rpc/trpc.ts'
+import { createSession, deleteSession, getSession, listMessages, updateSession } from './session-operations.ts'
+import {
+  CreateSessionInput,
+  CreateSessionOutput,
+  DeleteSessionOutput,
+  ListMessagesInput,
+  ListMessagesOutput,
+  ListSessionsInput,
+  ListSessionsOutput,
+  Session,
+  SessionInput,
+  UpdateSessionInput,
+} from './session-schema.ts'
+
+const tags = ['Sessions']
+const notFound = 'The session was not found.'
+
+export const sessionsRouter = router({
+  create: procedure
+    .meta({
+      isIdempotent: true,
+      openapi: {
+        method: 'POST',
+        path: '/api/sessions',
+        operationId: 'createSession',
+        tags,
+        summary: 'Create a session',
+        description:
+          'Free of charge. With an `Idempotency-Key` a repeated request gets the session that the first one made.',
+        protect: true,
+        successDescription: 'The session was created.',
+        errorResponses: {
+          400: 'The body is invalid, or the agent does not converse.',
+          403: 'Permission is missing.',
+          404: 'The agent was not found.',
+          409: 'The Idempotency-Key was used with another body.',
+          413: 'The body is too large.',
+          415: 'The body is not JSON.',
+        },
+      },
+    })
+    .input(CreateSessionInput)
+    .output(CreateSessionOutput)
+    .mutation(
+      withScope('execute', ({ ctx, input }) => {
+        const { caller, idempotencyKey, services } = ctx
+        return createSession(services, { caller, input, idempotencyKey })
+      }),
+    ),
+
+  get: procedure
+    .meta({
+      openapi: {
+        method: 'GET',
+        path: '/api/sessions/{sessionId}',
+        operationId: 'getSession',
+        tags,
+        summary: 'Get a session',
+        protect: true,
+        successDescription: 'The session.',
+        errorResponses: { 400: 'A parameter is invalid.', 404: notFound },
+      },
+    })
+    .input(SessionInput)
+    .output(Session)
+    .query(
+      withScope('read', ({ ctx, input }) => {
+        return getSession(ctx.services.store, { userId: ctx.caller.userId, sessionId: input.sessionId })
+      }),
+    ),
+
+  list: procedure
+    .meta({
+      openapi: {
+        method: 'GET',
+        path: '/api/sessions',
+        operationId: 'listSessions',
+        tags,
+        summary: "List the caller's sessions, newest first",
+        protect: true,
+        successDescription: 'One page of sessions and the total.',
+        errorResponses: { 400: 'A parameter is invalid.' },
+      },
+    })
+    .input(ListSessionsInput)
+    .output(ListSessionsOutput)
+    .query(
+      withScope('read', async ({ ctx, input }) => {
+        const { agentId, limit, offset, status } = input
+        const { sessions, total } = await ctx.services.store.listSessions({
+          userId: ctx.caller.userId,
+          ...(status !== undefined && { status }),
+          ...(agentId !== undefined && { agentId }),
+          limit,
+          offset,
+        })
+        const items = sessions.map(({ createdAt, ...session }) => ({ ...session, createdAt: isoTime(createdAt) }))
+        return { sessions: items, total, limit, offset }
+      }),
+    ),
+
+  update: procedure
+    .meta({
+      openapi: {
+        method: 'PATCH',
+        path: '/api/sessions/{sessionId}',
+        operationId: 'updateSession',
+        tags,
+        summary: 'Complete a session, or change its metadata',
+        description: 'Counts as activity. A completed session stays completed; its metadata can still be changed.',
+        protect: true,
+        successDescription: 'The session as it is now.',
+        errorResponses: {
+          400: 'The body is invalid.',
+          403: 'Permission is missing.',
+          404: notFound,
+          409: 'The session is completed.',
+          410: 'The session has expired.',
+          413: 'The body is too large.',
+          415: 'The body is not JSON.',
+        },
+      },
+    })
+    .input(UpdateSessionInput)
+    .output(Session)
+    .mutation(
+      withScope('execute', ({ ctx, input }) => updateSession(ctx.services.store, { input, userId: ctx.caller.userId })),
+    ),
+
+  delete: procedure
+    .meta({
+      openapi: {
+        method: 'DELETE',
+        path: '/api/sessions/{sessionId}',
+        operationId: 'deleteSession',
+        tags,
+        summary: 'End and delete a session with its messages',
+        description: 'A chat that is under way is stopped and charged for what it used. Transactions stay.',
+        protect: true,
+        successDescription: 'The session was deleted.',
+        errorResponses: { 400: 'A parameter is invalid.', 403: 'Permission is missing.', 404: notFound },
+      },
+    })
+    .input(SessionInput)
+    .output(DeleteSessionOutput)
+    .mutation(
+      withScope('execute', async ({ ctx, input }) => {
+        await deleteSession(ctx.services, { userId: ctx.caller.userId, sessionId: input.sessionId })
+        return { message: 'Session deleted' }
+      }),
+    ),
+
+  messages: procedure
+    .meta({
+      openapi: {
+        method: 'GET',
+        path: '/api/sessions/{sessionId}/messages',
+        operationId: 'listMessages',
+        tags,
+        summary: 'List the messages of a session, oldest first',
+        protect: true,
+        successDescription: 'One page of messages and the total.',
+        errorResponses: { 400: 'A parameter is invalid.', 404: notFound },
+      },
+    })
+    .input(ListMessagesInput)
+    .output(ListMessagesOutput)
+    .query(
+      withScope('read', ({ ctx, input }) => listMessages(ctx.services.store, { input, userId: ctx.caller.userId })),
+    ),
+})

@@ -1,0 +1,331 @@
+import type { Statement } from 'better-sqlite3'
+import type { Clock, EpochMs } from '../../kernel/clock.ts'
+import { newId } from '../../kernel/ids.ts'
+import type { MessageRecord, SessionRecord, SessionStatus, ToolCallRecord } from '../records.ts'
+import {
+  metadataBytesMax,
+  type CreateSession,
+  type CreateSessionResult,
+  type History,
+  type ListSessions,
+  type Page,
+  type SettleTurn,
+  type StoreLimits,
+  type UpdateSession,
+  type UpdateSessionResult,
+} from '../store.ts'
+import { and, asc, desc, eq, gt, isNotNull, isNull, lte, or, sql } from './drizzle.ts'
+import type { Connection } from './database.ts'
+import type { IdempotencyRows } from './idempotency-rows.ts'
+import { messages, sessions } from './schema.ts'
+
+const historyExchangesMax = 1000
+const operation = 'createSession'
+
+type SessionRow = typeof sessions.$inferSelect
+type NewestRow = { content: string; tokens: number }
+type Of = { userId: string; sessionId: string }
+
+/** Sessions and their messages. Nothing expires a session: whether it has is decided whenever it is looked at. */
+export class SessionRows {
+  readonly #statements
+  readonly #newest: Statement<[sessionId: string], NewestRow>
+  readonly #clock: Clock
+  readonly #idempotency: IdempotencyRows
+  readonly #idleMs: number
+
+  constructor(connection: Connection, parts: { clock: Clock; idempotency: IdempotencyRows; limits: StoreLimits }) {
+    this.#statements = prepare(connection)
+    this.#newest = connection.raw.prepare<[string], NewestRow>(this.#statements.newestSql)
+    this.#clock = parts.clock
+    this.#idempotency = parts.idempotency
+    this.#idleMs = parts.limits.sessionIdleSeconds * 1000
+  }
+
+  create({ agentId, idempotency, metadata, sessionId, userId }: CreateSession): CreateSessionResult {
+    const now = this.#clock.now()
+    if (idempotency) {
+      const earlier = this.#idempotency.find({ userId, operation, key: idempotency.key }, now)
+      if (earlier && earlier.bodyHash !== idempotency.bodyHash) {
+        return { outcome: 'refused', reason: 'idempotency-conflict' }
+      }
+      // A session that was deleted since is not made anew by the request that made it.
+      const session = earlier && this.get({ userId, sessionId: earlier.resourceId })
+      if (session) return { outcome: 'replayed', session }
+      if (!earlier) this.#idempotency.insert({ userId, operation, ...idempotency, resourceId: sessionId }, now)
+      else return { outcome: 'refused', reason: 'idempotency-conflict' }
+    }
+    this.#statements.insert.run({ id: sessionId, userId, agentId, metadata: JSON.stringify(metadata), now })
+    return { outcome: 'created', session: this.get({ userId, sessionId })! }
+  }
+
+  get(of: Of): SessionRecord | undefined {
+    const row = this.find(of)
+    return row && this.#record(row)
+  }
+
+  find(of: Of): SessionRow | undefined {
+    return this.#statements.get.get(of)
+  }
+
+  /** A turn that is under way is activity. */
+  status({ activeAt, isCompleted, openTurnId }: SessionRow): SessionStatus {
+    if (isCompleted === 1) return 'completed'
+    if (openTurnId !== null) return 'active'
+    return activeAt <= this.#activeAfter() ? 'expired' : 'active'
+  }
+
+  list({ agentId, limit, offset, status, userId }: ListSessions): { sessions: SessionRecord[]; total: number } {
+    const of = { userId, agentId: agentId ?? null, activeAfter: this.#activeAfter() }
+    const { list, totals } = this.#statements
+    const kind = status ?? 'any'
+    const rows = list[kind].all({ ...of, limit, offset })
+    return { sessions: rows.map((row) => this.#record(row)), total: totals[kind].get(of)!.total }
+  }
+
+  update({ activate, complete, metadata, sessionId, userId }: UpdateSession): UpdateSessionResult {
+    const row = this.find({ userId, sessionId })
+    if (!row) return { outcome: 'refused', reason: 'unknown' }
+    const status = this.status(row)
+    if (status === 'expired') return { outcome: 'refused', reason: 'expired' }
+    if (status === 'completed' && activate) return { outcome: 'refused', reason: 'completed' }
+    const merged = JSON.stringify(mergeMetadata(JSON.parse(row.metadata) as Record<string, unknown>, metadata))
+    if (Buffer.byteLength(merged) > metadataBytesMax) return { outcome: 'refused', reason: 'metadata-too-large' }
+    const isCompleted = complete ? 1 : row.isCompleted
+    this.#statements.update.run({ sessionId, metadata: merged, isCompleted, now: this.#clock.now() })
+    return { outcome: 'updated', session: this.get({ userId, sessionId })! }
+  }
+
+  delete(of: Of): 'deleted' | 'unknown' | 'busy' {
+    const row = this.find(of)
+    if (!row) return 'unknown'
+    if (row.openTurnId !== null) return 'busy'
+    this.#statements.deleteMessages.run({ sessionId: of.sessionId })
+    this.#statements.delete.run(of)
+    return 'deleted'
+  }
+
+  listMessages(of: Of & Page): { messages: MessageRecord[]; total: number } | undefined {
+    const session = this.find(of)
+    if (!session) return undefined
+    const { limit, offset, sessionId } = of
+    const rows = this.#statements.messages.all({ sessionId, limit, offset })
+    return {
+      messages: rows.map(({ isTruncated, toolCalls, ...row }) => ({
+        ...row,
+        toolCalls: toolCalls === null ? [] : (JSON.parse(toolCalls) as ToolCallRecord[]),
+        isTruncated: isTruncated === 1,
+      })),
+      total: session.messageCount,
+    }
+  }
+
+  history({ sessionId, tokensMax }: { sessionId: string; tokensMax: number }): History {
+    const kept: History = { messages: [], tokens: 0 }
+    let reply: NewestRow | undefined
+    let exchanges = 0
+    // Row by row, so that no more of a long session is read than fits.
+    for (const row of this.#newest.iterate(sessionId)) {
+      // Exchanges are stored whole, a message and its reply, so the newest come in pairs.
+      if (!reply) {
+        reply = row
+        continue
+      }
+      const { content, tokens: replyTokens } = reply
+      reply = undefined
+      if (++exchanges > historyExchangesMax) break
+      // A reply that was cut off before its first word is nothing that an agent could go on from.
+      if (content === '') continue
+      const tokens = replyTokens + row.tokens
+      if (kept.tokens + tokens > tokensMax) break
+      kept.tokens += tokens
+      kept.messages.push({ role: 'assistant', content }, { role: 'user', content: row.content })
+    }
+    kept.messages.reverse()
+    return kept
+  }
+
+  /** Marks the turn as the one under way. */
+  open(sessionId: string, turnId: string): void {
+    this.#statements.open.run({ sessionId, turnId })
+  }
+
+  /** Ends the turn: with its exchange, or as though it had never been. */
+  close({
+    beganAt,
+    now,
+    sessionId,
+    turn,
+  }: {
+    sessionId: string
+    turn: SettleTurn
+    beganAt: EpochMs
+    now: EpochMs
+  }): void {
+    const { exchange, outcome, turnId } = turn
+    if (!exchange) return void this.#statements.close.run({ sessionId, turnId })
+    const { message, reply } = exchange
+    const of = { sessionId, turnId, now, toolCalls: null, isTruncated: 0 }
+    this.#statements.insertMessage.run({ ...of, ...message, id: newId('msg', beganAt), role: 'user', now: beganAt })
+    this.#statements.insertMessage.run({
+      ...of,
+      ...reply,
+      id: newId('msg', now),
+      role: 'assistant',
+      toolCalls: reply.toolCalls.length === 0 ? null : JSON.stringify(reply.toolCalls),
+      isTruncated: outcome === 'truncated' ? 1 : 0,
+    })
+    this.#statements.closeActive.run({ sessionId, turnId, now })
+  }
+
+  #activeAfter(): EpochMs {
+    return this.#clock.now() - this.#idleMs
+  }
+
+  #record(row: SessionRow): SessionRecord {
+    const { agentId, createdAt, id, messageCount, metadata, updatedAt, userId } = row
+    const parsed = JSON.parse(metadata) as Record<string, unknown>
+    return { id, userId, agentId, status: this.status(row), metadata: parsed, messageCount, createdAt, updatedAt }
+  }
+}
+
+/** Merges key by key; null removes a key. Built without prototypes, so that no key is special. */
+function mergeMetadata(own: Record<string, unknown>, changes: Record<string, unknown>): Record<string, unknown> {
+  const merged = new Map(Object.entries(own))
+  for (const [key, value] of Object.entries(changes)) {
+    if (value === null) merged.delete(key)
+    else merged.set(key, value)
+  }
+  return Object.fromEntries(merged)
+}
+
+function prepare({ orm }: Connection) {
+  const [sessionId, turnId, now] = [sql.placeholder('sessionId'), sql.placeholder('turnId'), sql.placeholder('now')]
+  const thisSession = and(eq(sessions.id, sessionId), eq(sessions.userId, sql.placeholder('userId')))
+  const ofSession = eq(messages.sessionId, sessionId)
+  const isOpen = and(eq(sessions.id, sessionId), eq(sessions.openTurnId, turnId))
+  const ofUser = and(
+    eq(sessions.userId, sql.placeholder('userId')),
+    sql`(${sql.placeholder('agentId')} IS NULL OR ${sessions.agentId} = ${sql.placeholder('agentId')})`,
+  )
+  const activeAfter = sql.placeholder('activeAfter')
+  const kinds = {
+    any: ofUser,
+    active: and(
+      ofUser,
+      eq(sessions.isCompleted, 0),
+      or(gt(sessions.activeAt, activeAfter), isNotNull(sessions.openTurnId)),
+    ),
+    expired: and(ofUser, eq(sessions.isCompleted, 0), lte(sessions.activeAt, activeAfter), isNull(sessions.openTurnId)),
+    completed: and(ofUser, eq(sessions.isCompleted, 1)),
+  }
+  const list = (where: (typeof kinds)['any']) =>
+    orm
+      .select()
+      .from(sessions)
+      .where(where)
+      .orderBy(desc(sessions.createdAt), sql`rowid DESC`)
+      .limit(sql.placeholder('limit'))
+      .offset(sql.placeholder('offset'))
+      .prepare()
+  const total = (where: (typeof kinds)['any']) =>
+    orm
+      .select({ total: sql<number>`count(*)` })
+      .from(sessions)
+      .where(where)
+      .prepare()
+  const messageColumns = {
+    id: messages.id,
+    turnId: messages.turnId,
+    role: messages.role,
+    content: messages.content,
+    toolCalls: messages.toolCalls,
+    isTruncated: messages.isTruncated,
+    createdAt: messages.createdAt,
+  }
+  return {
+    insert: orm
+      .insert(sessions)
+      .values({
+        id: sql.placeholder('id'),
+        userId: sql.placeholder('userId'),
+        agentId: sql.placeholder('agentId'),
+        isCompleted: 0,
+        metadata: sql.placeholder('metadata'),
+        messageCount: 0,
+        createdAt: now,
+        updatedAt: now,
+        activeAt: now,
+      })
+      .prepare(),
+    get: orm.select().from(sessions).where(thisSession).prepare(),
+    list: {
+      any: list(kinds.any),
+      active: list(kinds.active),
+      expired: list(kinds.expired),
+      completed: list(kinds.completed),
+    },
+    totals: {
+      any: total(kinds.any),
+      active: total(kinds.active),
+      expired: total(kinds.expired),
+      completed: total(kinds.completed),
+    },
+    update: orm
+      .update(sessions)
+      .set({
+        metadata: sql`${sql.placeholder('metadata')}`,
+        isCompleted: sql`${sql.placeholder('isCompleted')}`,
+        updatedAt: sql`${now}`,
+        activeAt: sql`${now}`,
+      })
+      .where(eq(sessions.id, sessionId))
+      .prepare(),
+    deleteMessages: orm.delete(messages).where(ofSession).prepare(),
+    delete: orm.delete(sessions).where(thisSession).prepare(),
+    open: orm
+      .update(sessions)
+      .set({ openTurnId: sql`${turnId}` })
+      .where(eq(sessions.id, sessionId))
+      .prepare(),
+    close: orm.update(sessions).set({ openTurnId: null }).where(isOpen).prepare(),
+    closeActive: orm
+      .update(sessions)
+      .set({
+        openTurnId: null,
+        messageCount: sql`${sessions.messageCount} + 2`,
+        updatedAt: sql`${now}`,
+        activeAt: sql`${now}`,
+      })
+      .where(isOpen)
+      .prepare(),
+    insertMessage: orm
+      .insert(messages)
+      .values({
+        id: sql.placeholder('id'),
+        sessionId,
+        turnId,
+        role: sql.placeholder('role'),
+        content: sql.placeholder('content'),
+        toolCalls: sql.placeholder('toolCalls'),
+        isTruncated: sql.placeholder('isTruncated'),
+        tokens: sql.placeholder('tokens'),
+        createdAt: now,
+      })
+      .prepare(),
+    messages: orm
+      .select(messageColumns)
+      .from(messages)
+      .where(ofSession)
+      .orderBy(asc(messages.seq))
+      .limit(sql.placeholder('limit'))
+      .offset(sql.placeholder('offset'))
+      .prepare(),
+    newestSql: orm
+      .select({ content: messages.content, tokens: messages.tokens })
+      .from(messages)
+      .where(ofSession)
+      .orderBy(desc(messages.seq))
+      .toSQL().sql,
+  }
+}

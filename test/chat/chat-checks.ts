@@ -1,0 +1,171 @@
+import { mkdtempSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'vitest'
+import { must } from '../../server/kernel/assert.ts'
+import { parseUsd } from '../../server/kernel/money.ts'
+import chatAgents, { say, type Step } from '../support/chat-agents.ts'
+import { ChatReader } from '../support/chat-reader.ts'
+import { startService, type Person, type TestService } from '../support/test-service.ts'
+
+const chatFile = fileURLToPath(new URL('../support/chat-agents.ts', import.meta.url))
+
+/** For `expect.poll`: what is awaited comes quickly, or on a busy machine a little later. */
+export const soon = { timeout: 20_000, interval: 5 }
+
+export const isoMs = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+
+type TalkOptions = Parameters<typeof startService>[0] & { isInline?: boolean }
+
+/** A service whose agents run in threads, unless they are to run inline. */
+export async function startTalk({ isInline = false, limits, ...options }: TalkOptions = {}): Promise<TestService> {
+  return await startService({
+    config: chatAgents,
+    ...(!isInline && { configFile: chatFile }),
+    limits: { executionsPerMinute: 0, ...limits },
+    ...options,
+  })
+}
+
+/** A person with a session of that agent. */
+export class Talker {
+  readonly service: TestService
+  readonly person: Person
+  readonly sessionId: string
+
+  private constructor(service: TestService, person: Person, sessionId: string) {
+    this.service = service
+    this.person = person
+    this.sessionId = sessionId
+  }
+
+  static async create(
+    service: TestService,
+    {
+      agentId = 'talk',
+      person,
+      ...of
+    }: { agentId?: string; person?: Person; balanceUsd?: string; email?: string } = {},
+  ): Promise<Talker> {
+    const who = person ?? (await service.createPerson(of))
+    const { body, status } = await service.post('/api/sessions', { agentId }, { key: who.key })
+    expect(status, JSON.stringify(body)).toBe(200)
+    return new Talker(service, who, body.sessionId)
+  }
+
+  /** Another session of the same person. */
+  another(agentId = 'talk'): Promise<Talker> {
+    return Talker.create(this.service, { agentId, person: this.person })
+  }
+
+  get key(): string {
+    return this.person.key
+  }
+
+  open(message: string, more: { params?: unknown; headers?: Record<string, string>; isPaused?: boolean } = {}) {
+    const { headers = {}, isPaused = false, params } = more
+    const body = { sessionId: this.sessionId, message, ...(params !== undefined && { params }) }
+    return ChatReader.open({ url: this.service.url, key: this.key, body, headers, isPaused })
+  }
+
+  /** Chats by steps. */
+  do(...steps: Step[]): Promise<ChatReader> {
+    return this.open(say(...steps))
+  }
+
+  /** The events of a whole chat, which must be admitted. */
+  async chat(message: string, params?: unknown): Promise<any[]> {
+    const reader = await this.open(message, { params })
+    expect(reader.status, reader.text).toBe(200)
+    return await reader.all()
+  }
+
+  async session(): Promise<any> {
+    return (await this.service.get(`/api/sessions/${this.sessionId}`, this.key)).body
+  }
+
+  async messages(): Promise<any[]> {
+    return (await this.service.get(`/api/sessions/${this.sessionId}/messages`, this.key)).body.messages
+  }
+
+  async charges(): Promise<any[]> {
+    return (await this.service.get(`/api/transactions?sessionId=${this.sessionId}`, this.key)).body.transactions
+  }
+
+  async account(): Promise<{ balanceUsd: string; heldUsd: string }> {
+    const { balanceUsd, heldUsd } = (await this.service.get('/api/account', this.key)).body
+    return { balanceUsd, heldUsd }
+  }
+
+  /** Resolves when nothing is held any more. */
+  async settled(): Promise<void> {
+    await expect.poll(async () => (await this.account()).heldUsd, soon).toBe('0.0000')
+  }
+
+  /** Everything that a chat that is refused or free of charge leaves as it was. */
+  async state(): Promise<object> {
+    const { messageCount, updatedAt } = await this.session()
+    return {
+      ...(await this.account()),
+      messageCount,
+      updatedAt,
+      messages: await this.messages(),
+      charges: await this.charges(),
+    }
+  }
+}
+
+/** The text of the deltas. */
+export function textOf(events: readonly any[], type = 'assistant_delta'): string {
+  return events
+    .filter((event) => event.type === type)
+    .map(({ delta }) => delta)
+    .join('')
+}
+
+/** Exactly one terminal event, and it is the last. */
+export function expectOneEnd(events: readonly any[], type: 'done' | 'error'): any {
+  expect(events.filter((event) => event.type === 'done' || event.type === 'error')).toEqual([events.at(-1)])
+  expect(events.at(-1)?.type, JSON.stringify(events.at(-1))).toBe(type)
+  return events.at(-1)
+}
+
+const billionthsPerUnit = 100_000n
+
+/** The price of a receipt, worked out from what it says alone: the exact sum of its components, rounded once, half up. */
+export function priceOf(receipt: any): number {
+  const { cachedPromptTokens, completionTokens, promptTokens, rates, reasoningTokens, toolCalls } = receipt
+  const millionths = (text: string) => BigInt(Math.round(Number(text) * 1_000_000))
+  const sum =
+    BigInt(promptTokens - cachedPromptTokens) * millionths(rates.inputPer1kUsd) +
+    BigInt(cachedPromptTokens) * millionths(rates.cachedInputPer1kUsd) +
+    BigInt(completionTokens - reasoningTokens) * millionths(rates.outputPer1kUsd) +
+    BigInt(reasoningTokens) * millionths(rates.reasoningPer1kUsd) +
+    BigInt(toolCalls) * millionths(rates.toolCallUsd) * 1000n
+  return Number((sum * 2n + billionthsPerUnit) / (billionthsPerUnit * 2n))
+}
+
+export const unitsOf = (usd: string): number => must(parseUsd(usd), 'a decimal')
+
+/** Names of files in a folder of their own, by which an agent in a thread speaks to the test. */
+export function filesIn(service: TestService): (name: string) => string {
+  const folder = mkdtempSync(join(service.dataDir, 'talk-'))
+  return (name) => join(folder, name)
+}
+
+export function readNumber(file: string): number {
+  try {
+    return Number(readFileSync(file, 'utf8'))
+  } catch {
+    return 0
+  }
+}
+
+/** The money adds up, nothing is held, and the session takes the next message. */
+export async function expectSound(talker: Talker): Promise<void> {
+  await talker.settled()
+  const events = await talker.chat('Still there?')
+  expect(textOf(events)).toBe('You said: Still there?')
+  expectOneEnd(events, 'done')
+  expect(await talker.service.app.store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
+}

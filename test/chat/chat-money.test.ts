@@ -1,0 +1,214 @@
+import { existsSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { say, type Step } from '../support/chat-agents.ts'
+import type { ChatReader } from '../support/chat-reader.ts'
+import type { TestService } from '../support/test-service.ts'
+import { expectOneEnd, expectSound, filesIn, priceOf, soon, startTalk, Talker, unitsOf } from './chat-checks.ts'
+
+const sessions = 200
+
+type Crowd = { service: TestService; talkers: Talker[]; ends: any[]; charged: number }
+
+/** Sends the message at one moment in 200 sessions of a user with that balance. */
+async function crowd(balanceUsd: string, steps: Step[]): Promise<Crowd> {
+  const service = await startTalk()
+  const first = await Talker.create(service, { balanceUsd })
+  const talkers = [first, ...(await Promise.all(Array.from({ length: sessions - 1 }, () => first.another())))]
+  const seen: { balance: number; held: number }[] = []
+  let isOver = false
+  const watching = (async () => {
+    while (!isOver) {
+      const { balanceUsd: balance, heldUsd } = await first.account()
+      seen.push({ balance: unitsOf(balance), held: unitsOf(heldUsd) })
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  })()
+  const readers: ChatReader[] = await Promise.all(talkers.map((talker) => talker.do(...steps)))
+  const ends = await Promise.all(readers.map((reader) => reader.end()))
+  isOver = true
+  await watching
+  expect(seen.length).toBeGreaterThan(0)
+  for (const { balance, held } of seen) {
+    expect(held).toBeGreaterThanOrEqual(0)
+    expect(held).toBeLessThanOrEqual(balance)
+  }
+  let charged = 0
+  for (const [n, talker] of talkers.entries()) {
+    const charges = await talker.charges()
+    const { costUsd = '0.0000', error, type } = ends[n]
+    if (readers[n]!.status !== 200) expect(error.code).toBe('INSUFFICIENT_BALANCE')
+    if (type === 'error') expect(error.code).toBe('INSUFFICIENT_BALANCE')
+    expect(charges.length).toBe(readers[n]!.status === 200 ? 1 : 0)
+    for (const { amountUsd } of charges) charged -= unitsOf(amountUsd)
+    expect(charges.reduce((sum, { amountUsd }) => sum - unitsOf(amountUsd), 0)).toBe(unitsOf(costUsd))
+  }
+  expect(charged).toBeLessThanOrEqual(unitsOf(balanceUsd))
+  const { balanceUsd: left, heldUsd } = await first.account()
+  expect(heldUsd).toBe('0.0000')
+  expect(unitsOf(left)).toBe(unitsOf(balanceUsd) - charged)
+  expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
+  return { service, talkers, ends, charged }
+}
+
+const finished = ({ ends }: Crowd) => ends.filter(({ type }) => type === 'done').length
+
+test('200 chats at one moment, each far cheaper than the hold: what a balance covers 20 of finishes, and no more is charged', async () => {
+  // 10 × 0.150005 + 50 × 0.6 for a thousand: 0.0315 each.
+  const steps: Step[] = [
+    { do: 'text', delta: 'A short reply.' },
+    { do: 'wait', ms: 20 },
+    { do: 'usage', promptTokens: 10, completionTokens: 50 },
+  ]
+  const result = await crowd('0.6300', steps)
+  expect(finished(result)).toBeGreaterThanOrEqual(18)
+  expect(finished(result)).toBeLessThanOrEqual(20)
+  await result.service.stop()
+}, 120_000)
+
+test('200 chats of 1,000 tokens in small deltas: what a balance covers 20 of finishes, and no more is charged', async () => {
+  const steps: Step[] = [
+    { do: 'flood', times: 250, delta: 'sixteen letters ', everyMs: 1 },
+    { do: 'usage', promptTokens: 10, completionTokens: 1000 },
+  ]
+  const result = await crowd('12.0400', steps)
+  expect(finished(result)).toBeGreaterThanOrEqual(18)
+  expect(finished(result)).toBeLessThanOrEqual(20)
+  await result.service.stop()
+}, 180_000)
+
+test('a chat that outgrows the balance ends with INSUFFICIENT_BALANCE, is charged at most the balance, and is kept as truncated', async () => {
+  const service = await startTalk()
+  const talker = await Talker.create(service, { balanceUsd: '0.5000' })
+  const reader = await talker.do({ do: 'flood', times: 100_000, delta: 'sixteen letters ', everyMs: 1 })
+  const events = await reader.all()
+  const end = expectOneEnd(events, 'error')
+  expect([reader.status, end.error.code]).toEqual([200, 'INSUFFICIENT_BALANCE'])
+  const { balanceUsd, heldUsd } = await talker.account()
+  expect(heldUsd).toBe('0.0000')
+  expect(unitsOf(balanceUsd)).toBeGreaterThanOrEqual(0)
+  // All but what the next few deltas would have cost is used: the balance bought what it can.
+  expect(unitsOf(balanceUsd)).toBeLessThan(500)
+  const [charge, ...more] = await talker.charges()
+  expect(more).toEqual([])
+  expect(charge.amountUsd).toBe(`-${end.costUsd}`)
+  expect(-unitsOf(charge.amountUsd)).toBe(priceOf(charge.breakdown))
+  const given = events.slice(0, -1).map(({ delta }) => delta)
+  expect((await talker.messages())[1]).toMatchObject({ content: given.join(''), truncated: true })
+  expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
+  await service.app.store.credit({
+    userId: talker.person.userId,
+    amount: 10_000,
+    description: 'More',
+    idempotencyKey: null,
+  })
+  await expectSound(talker)
+  await service.stop()
+})
+
+test('what an agent reports past the balance is written off: the balance ends at zero, and the receipt says by how much', async () => {
+  const service = await startTalk()
+  const talker = await Talker.create(service, { balanceUsd: '0.5000' })
+  const done = expectOneEnd(
+    await talker.chat(
+      say(
+        { do: 'text', delta: 'x' },
+        { do: 'wait', ms: 100 },
+        { do: 'usage', promptTokens: 0, completionTokens: 10_000 },
+      ),
+    ),
+    'done',
+  )
+  expect(done.costUsd).toBe('0.5000')
+  const [charge] = await talker.charges()
+  expect(charge).toMatchObject({
+    amountUsd: '-0.5000',
+    balanceAfterUsd: '0.0000',
+    breakdown: { writtenOffUsd: '5.5000' },
+  })
+  expect(await talker.account()).toEqual({ balanceUsd: '0.0000', heldUsd: '0.0000' })
+  expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
+  expect((await talker.open('Hello')).status).toBe(403)
+  await service.stop()
+})
+
+test('tasks cannot spend what a chat holds', async () => {
+  const service = await startTalk()
+  const talker = await Talker.create(service, { balanceUsd: '0.3100' })
+  const reader = await talker.do({ do: 'text', delta: 'x' }, { do: 'await-abort' })
+  await reader.until('assistant_delta')
+  const { heldUsd } = await talker.account()
+  const statuses: number[] = []
+  for (let n = 0; n < 31; n++) statuses.push((await service.createTask(talker.key, 'work.echo')).status)
+  const free = 3100 - unitsOf(heldUsd)
+  expect(statuses.filter((status) => status === 200)).toHaveLength(Math.floor(free / 100))
+  expect(new Set(statuses)).toContain(403)
+  reader.leave()
+  await talker.settled()
+  expect((await service.createTask(talker.key, 'work.echo')).status).toBe(200)
+  expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
+  await service.stop()
+})
+
+test('a report past the balance that comes together with text is charged as far as the balance goes', async () => {
+  const service = await startTalk()
+  const talker = await Talker.create(service, { balanceUsd: '0.5000' })
+  const message = say({ do: 'text', delta: 'x' }, { do: 'usage', promptTokens: 0, completionTokens: 10_000 })
+  const end = (await talker.chat(message)).at(-1)
+  expect(end.type === 'done' || end.error.code === 'INSUFFICIENT_BALANCE').toBe(true)
+  expect(end.costUsd).toBe('0.5000')
+  expect(await talker.account()).toEqual({ balanceUsd: '0.0000', heldUsd: '0.0000' })
+  await service.stop()
+})
+
+test('a turn that waits for room on the balance is charged for no text that it neither gave nor kept when its client leaves', async () => {
+  const service = await startTalk()
+  const idle = await Talker.create(service, { balanceUsd: '1.6000' })
+  const holding = await idle.do({ do: 'text', delta: 'x' }, { do: 'await-abort' })
+  await holding.until('assistant_delta')
+  const talker = await idle.another()
+  // About 3,200 tokens at once, of which the free part of the balance covers fewer.
+  const made = filesIn(service)('made')
+  const large = 'sixteen letters '.repeat(800)
+  const reader = await talker.do({ do: 'text', delta: large }, { do: 'touch', file: made }, { do: 'await-abort' })
+  expect(reader.status).toBe(200)
+  await expect.poll(() => existsSync(made), soon).toBe(true)
+  // The batch has been sent before the next chat of the thread that made it is answered.
+  expectOneEnd(await (await Talker.create(service)).chat('Hello'), 'done')
+  reader.leave()
+  await expect.poll(async () => (await talker.charges()).length, soon).toBe(1)
+  const [charge] = await talker.charges()
+  const [, stored] = await talker.messages()
+  expect(stored.content.length).toBe(charge.breakdown.completionTokens > 0 ? large.length : 0)
+  holding.leave()
+  await talker.settled()
+  expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
+  await service.stop()
+})
+
+test('a chat whose client leaves while it waits in line for the balance is not begun, and uses no slot', async () => {
+  const service = await startTalk({ limits: { executionsPerMinute: 10 } })
+  const idle = await Talker.create(service, { balanceUsd: '0.8000' })
+  const holding = await idle.do({ do: 'text', delta: 'x' }, { do: 'await-abort' })
+  await holding.until('assistant_delta')
+  const talker = await idle.another()
+  const begun = filesIn(service)('begun')
+  const leaving = new AbortController()
+  const sent = fetch(`${service.url}/api/chat`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${talker.key}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ sessionId: talker.sessionId, message: say({ do: 'touch', file: begun }) }),
+    signal: leaving.signal,
+  })
+  // The session is busy as soon as its message is being admitted.
+  await expect.poll(async () => (await talker.open('Busy?')).status, soon).toBe(409)
+  leaving.abort()
+  await expect(sent).rejects.toThrow()
+  holding.leave()
+  await talker.settled()
+  await expect.poll(async () => (await (await talker.open('Free?')).end()).type, soon).toBe('done')
+  expect(existsSync(begun)).toBe(false)
+  expect(await talker.charges()).toHaveLength(1)
+  // The chat that held, and the last one.
+  expect((await service.get('/api/account', talker.key)).headers.get('x-ratelimit-remaining')).toBe('8')
+  await service.stop()
+})

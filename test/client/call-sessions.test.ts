@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest'
+import { createClient } from '../../client/client.ts'
+import { defineConfig } from '../../server/agents/define-config.ts'
+import { startService } from '../support/test-service.ts'
+import { rejection } from './rejection.ts'
+
+const config = defineConfig({
+  agents: [
+    {
+      kind: 'code',
+      id: 'talk',
+      name: 'Talker',
+      chat: {
+        pricing: { inputPer1kUsd: '0', outputPer1kUsd: '0' },
+        async *reply({ message }) {
+          yield { type: 'text', delta: message }
+        },
+      },
+    },
+  ],
+})
+
+test('every procedure of sessions answers what REST answers', async () => {
+  const service = await startService({ config })
+  const { key, userId } = await service.createPerson()
+  const client = createClient({ baseUrl: service.url, apiKey: key })
+  const rest = async (path: string) => (await service.get(path, key)).body
+
+  const created = await client.sessions.create({ agentId: 'talk', metadata: { topic: 'x' } })
+  expect(created).toMatchObject({ sessionId: expect.any(String), agentId: 'talk', status: 'active' })
+  const { sessionId } = created
+  const session = await client.sessions.get({ sessionId })
+  expect(session).toMatchObject({ id: sessionId, userId, metadata: { topic: 'x' }, messageCount: 0 })
+  expect(session).toEqual(await rest(`/api/sessions/${sessionId}`))
+  await client.sessions.create({ agentId: 'talk' })
+  expect((await client.sessions.list()).total).toBe(2)
+  expect(await client.sessions.list()).toEqual(await rest('/api/sessions'))
+  const page = { status: 'active', agentId: 'talk', limit: 1, offset: 1 } as const
+  expect(await client.sessions.list(page)).toEqual(
+    await rest('/api/sessions?status=active&agentId=talk&limit=1&offset=1'),
+  )
+
+  await client.chat.text({ sessionId, message: 'Hello' })
+  const { messages } = await client.sessions.messages({ sessionId, limit: 1, offset: 1 })
+  expect(messages).toMatchObject([{ role: 'assistant', content: 'Hello' }])
+  expect(await client.sessions.messages({ sessionId })).toEqual(await rest(`/api/sessions/${sessionId}/messages`))
+
+  const metadata = { topic: null, done: true }
+  const updated = await client.sessions.update({ sessionId, status: 'completed', metadata })
+  expect(updated).toMatchObject({ id: sessionId, status: 'completed', metadata: { done: true } })
+  expect(await client.sessions.delete({ sessionId })).toEqual({ message: expect.any(String) })
+  expect(await rejection(client.sessions.get({ sessionId }))).toMatchObject({ code: 'NOT_FOUND', status: 404 })
+  await service.stop()
+})
+
+test('a create that is repeated with its key answers the same session, and another input is refused', async () => {
+  const service = await startService({ config })
+  const { key } = await service.createPerson()
+  const client = createClient({ baseUrl: service.url, apiKey: key })
+  const input = { agentId: 'talk', metadata: { n: 1 } }
+  const first = await client.sessions.create(input, { idempotencyKey: 'session-1' })
+  expect(await client.sessions.create(input, { idempotencyKey: 'session-1' })).toEqual(first)
+  const other = client.sessions.create({ agentId: 'talk' }, { idempotencyKey: 'session-1' })
+  expect(await rejection(other)).toMatchObject({ code: 'CONFLICT', status: 409 })
+  const unfit = client.sessions.create(input, { idempotencyKey: 'two words' })
+  expect(await rejection(unfit)).toMatchObject({ code: 'INVALID_ARGUMENT', status: undefined })
+  expect((await client.sessions.list()).total).toBe(1)
+  await service.stop()
+})

@@ -1,0 +1,58 @@
+import type { ServerResponse } from 'node:http'
+import { createClient, type ChatEvent, type ErrandClient } from '../../client/client.ts'
+import { answer, startStub, type StubAnswer, type StubServer } from './stub-server.ts'
+
+// What a stub says in place of the service's chat.
+
+const timestamp = '2026-01-01T00:00:00.000Z'
+export const usage = { promptTokens: 10, completionTokens: 5, totalTokens: 15, reasoningTokens: 0, toolCalls: 0 }
+
+export const delta = (text: string): ChatEvent => ({ type: 'assistant_delta', timestamp, delta: text })
+export const reasoning = (text: string): ChatEvent => ({ type: 'reasoning_delta', timestamp, delta: text })
+export const done: ChatEvent = { type: 'done', timestamp, usage, costUsd: '0.0123' }
+export const failed: ChatEvent = {
+  type: 'error',
+  timestamp,
+  error: { code: 'AGENT_ERROR', message: 'The agent failed.' },
+  costUsd: '0.0007',
+}
+
+export function toolCall(id: string, args: Record<string, unknown>): ChatEvent {
+  return { type: 'tool_call', timestamp, toolCall: { id, name: 'search', arguments: args } }
+}
+
+export function toolResult(id: string, output: Record<string, unknown>): ChatEvent {
+  return { type: 'tool_result', timestamp, toolResult: { id, output } }
+}
+
+export const toLine = (event: unknown) => `${JSON.stringify(event)}\n`
+
+export function startStream(response: ServerResponse, headers: Record<string, string> = {}): ServerResponse {
+  return response.writeHead(200, { 'Content-Type': 'application/x-ndjson', 'X-Request-Id': 'req_1', ...headers })
+}
+
+/** A whole stream at once. */
+export function streamOf(...events: readonly unknown[]): StubAnswer {
+  return (response) => void startStream(response).end(events.map(toLine).join(''))
+}
+
+/** A refusal as the service writes it for who reads streams. */
+export function streamRefusal(status: number, code: string, headers: Record<string, string> = {}): StubAnswer {
+  const event = { type: 'error', timestamp, error: { code, message: 'No.' }, message: 'No.', statusCode: status }
+  return answer(status, toLine(event), { 'Content-Type': 'application/x-ndjson', 'X-Request-Id': 'req_1', ...headers })
+}
+
+export const hello = { sessionId: 'sess_1', message: 'Hello' }
+
+export async function startChatStub(
+  ...answers: [StubAnswer, ...StubAnswer[]]
+): Promise<{ stub: StubServer; client: ErrandClient }> {
+  const stub = await startStub(...answers)
+  return { stub, client: createClient({ baseUrl: stub.url, apiKey: 'key' }) }
+}
+
+export async function collect(stream: AsyncIterable<ChatEvent>): Promise<ChatEvent[]> {
+  const events: ChatEvent[] = []
+  for await (const event of stream) events.push(event)
+  return events
+}

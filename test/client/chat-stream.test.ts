@@ -1,0 +1,222 @@
+import { getEventListeners } from 'node:events'
+import { expect, test } from 'vitest'
+import { createClient, type ChatEvent } from '../../client/client.ts'
+import {
+  collect,
+  delta,
+  done,
+  failed,
+  hello,
+  startChatStub,
+  startStream,
+  streamOf,
+  toLine,
+  toolCall,
+  toolResult,
+} from './chat-answers.ts'
+import { rejection } from './rejection.ts'
+import { answer, cut, silence, startStub, type StubAnswer } from './stub-server.ts'
+
+const whole = [delta('Grüß '), toolCall('1', { q: 'x' }), toolResult('1', { hits: 2 }), delta('dich 👋'), done]
+
+test('the message is posted as JSON with the key, and the events come in order, each once', async () => {
+  const { client, stub } = await startChatStub(streamOf(...whole))
+  const input = { ...hello, params: { temperature: 0.5, maxTokens: 100 } }
+  const stream = client.chat.stream(input)
+  expect(stream.requestId).toBeUndefined()
+  expect(await collect(stream)).toEqual(whole)
+  expect(stream.requestId).toBe('req_1')
+  expect(await collect(stream)).toEqual([])
+  expect(stub.requests).toHaveLength(1)
+  const { body, headers, method, url } = stub.requests[0]!
+  expect({ method, url, body: JSON.parse(body) }).toEqual({ method: 'POST', url: '/api/chat', body: input })
+  expect(headers).toMatchObject({
+    authorization: 'Bearer key',
+    accept: 'application/x-ndjson',
+    'content-type': 'application/json',
+  })
+  await stub.stop()
+})
+
+test('nothing is sent before the first event is asked for, nor ever for a stream that is left before', async () => {
+  const { client, stub } = await startChatStub(streamOf(done))
+  const left = client.chat.stream(hello)
+  expect(await left.return()).toEqual({ done: true, value: undefined })
+  expect(await left.next()).toEqual({ done: true, value: undefined })
+  expect(await collect(client.chat.stream(hello))).toEqual([done])
+  expect(stub.requests).toHaveLength(1)
+  await stub.stop()
+})
+
+test('each event is there before the next is sent, however its bytes are cut and its line ended', async () => {
+  const { client, stub } = await startChatStub(async (response) => {
+    startStream(response)
+    for (const [index, event] of whole.entries()) {
+      // The next one goes only when this one was received.
+      const bytes = Buffer.from(`\r\n${JSON.stringify(event)}${event === done ? '' : '\r\n'}`)
+      for (const byte of bytes) await write(response, Uint8Array.of(byte))
+      if (event === done) response.end()
+      await received[index]!.promise
+    }
+  })
+  const received = whole.map(() => Promise.withResolvers<void>())
+  const events: ChatEvent[] = []
+  for await (const event of client.chat.stream(hello)) received[events.push(event) - 1]!.resolve()
+  expect(events).toEqual(whole)
+  await stub.stop()
+})
+
+test('a reply may last longer than a request', async () => {
+  const stub = await startStub((response) => {
+    startStream(response).write(toLine(delta('slow')))
+    setTimeout(() => response.end(toLine(done)), 1500)
+  })
+  const client = createClient({ baseUrl: stub.url, apiKey: 'key', requestTimeoutMs: 1000 })
+  expect(await collect(client.chat.stream(hello))).toEqual([delta('slow'), done])
+  await stub.stop()
+})
+
+test('TIMEOUT when no reply starts in the time of a request, which is ended; a refusal has to be whole in it', async () => {
+  const halfRefusal: StubAnswer = (response) => void response.writeHead(404).write('{"error":')
+  for (const never of [silence, halfRefusal]) {
+    const ended = Promise.withResolvers<void>()
+    const stub = await startStub((response, request) => {
+      response.once('close', () => ended.resolve())
+      return never(response, request)
+    })
+    const client = createClient({ baseUrl: stub.url, apiKey: 'key', requestTimeoutMs: 200 })
+    const error = await rejection(collect(client.chat.stream(hello)))
+    expect(error).toMatchObject({ code: 'TIMEOUT', status: undefined })
+    expect(error.message).toContain('200 ms')
+    await ended.promise
+    expect(stub.requests).toHaveLength(1)
+    await stub.stop()
+  }
+})
+
+test('an error after the start is the last event and is not thrown', async () => {
+  const { client, stub } = await startChatStub(streamOf(delta('Well'), failed))
+  expect(await collect(client.chat.stream(hello))).toEqual([delta('Well'), failed])
+  await stub.stop()
+})
+
+test('kinds of events that this client does not know are handed on', async () => {
+  const { client, stub } = await startChatStub(streamOf({ type: 'image', url: 'x' }, done))
+  expect(await collect(client.chat.stream(hello))).toEqual([{ type: 'image', url: 'x' }, done])
+  await stub.stop()
+})
+
+test('the terminal event ends it, though the connection stays open or more is sent; that request is ended', async () => {
+  const endsBefore = async (rest: string) => {
+    const ended = Promise.withResolvers<void>()
+    const { client, stub } = await startChatStub((response) => {
+      response.once('close', () => ended.resolve())
+      startStream(response).write(toLine(delta('a')) + toLine(done) + rest)
+    })
+    expect(await collect(client.chat.stream(hello))).toEqual([delta('a'), done])
+    await ended.promise
+    await stub.stop()
+  }
+  await Promise.all(['', toLine(delta('more')), '<html>'].map(endsBefore))
+})
+
+test('the connection of a reply that ended serves the next message, though the caller left at its last event', async () => {
+  const ports: (number | undefined)[] = []
+  let leave = () => {}
+  const { client, stub } = await startChatStub(async (response, { url }) => {
+    if (url !== '/api/chat') return void response.end('{}')
+    ports.push(response.socket?.remotePort)
+    const left = new Promise<void>((resolve) => (leave = resolve))
+    startStream(response).write(toLine(delta('a')) + toLine(done))
+    await left
+    response.end()
+  })
+  for (let count = 0; count < 5; count++) {
+    for await (const event of client.chat.stream(hello)) if (event.type === 'done') break
+    leave()
+    // In the time of these, the end of the answer is read; they need a second connection at most.
+    for (let other = 0; other < 5; other++) await rejection(client.account.get())
+  }
+  expect(ports).toHaveLength(5)
+  expect(new Set(ports).size).toBeLessThan(5)
+  await stub.stop()
+})
+
+const half = `${toLine(delta('a'))}{"type":"do`
+const broken: [name: string, text: string, end: StubAnswer][] = [
+  ['it ends without a terminal event', toLine(delta('a')), (response) => void response.end()],
+  ['it ends inside a line', half, (response) => void response.end()],
+  ['its connection is cut', toLine(delta('a')), cut],
+  ['its connection is cut inside a line', half, cut],
+]
+
+for (const [name, text, end] of broken) {
+  test(`NETWORK_ERROR that says to look up what was charged when ${name}`, async () => {
+    const received = Promise.withResolvers<void>()
+    const { client, stub } = await startChatStub(async (response, request) => {
+      startStream(response).write(text)
+      await received.promise
+      await end(response, request)
+    })
+    const stream = client.chat.stream(hello)
+    expect(await stream.next()).toEqual({ done: false, value: delta('a') })
+    received.resolve()
+    const error = await rejection(stream.next())
+    expect(error).toMatchObject({ code: 'NETWORK_ERROR', status: undefined, requestId: 'req_1' })
+    expect(error.message).toMatch(
+      /^The stream broke off before its end.*; look up in the transactions what was charged/,
+    )
+    expect(await stream.next()).toEqual({ done: true, value: undefined })
+    expect(stub.requests).toHaveLength(1)
+    await stub.stop()
+  })
+}
+
+test('NETWORK_ERROR for an empty stream', async () => {
+  const { client, stub } = await startChatStub(streamOf())
+  expect(await rejection(collect(client.chat.stream(hello)))).toMatchObject({ code: 'NETWORK_ERROR' })
+  await stub.stop()
+})
+
+test('NETWORK_ERROR when nothing listens or the connection is cut before an answer, without a second attempt', async () => {
+  const { client, stub } = await startChatStub(cut)
+  expect(await rejection(collect(client.chat.stream(hello)))).toMatchObject({ code: 'NETWORK_ERROR' })
+  expect(stub.requests).toHaveLength(1)
+  await stub.stop()
+  const error = await rejection(collect(client.chat.stream(hello)))
+  expect(error).toMatchObject({ code: 'NETWORK_ERROR', requestId: undefined })
+  expect(error.message).toContain('ECONNREFUSED')
+})
+
+test('BAD_RESPONSE for a line that is no event, after the events before it, and the request is ended', async () => {
+  const ended = Promise.withResolvers<void>()
+  const { client, stub } = await startChatStub((response) => {
+    response.once('close', () => ended.resolve())
+    startStream(response).write(`${toLine(delta('a'))}upstream error\n${toLine(done)}`)
+  })
+  const stream = client.chat.stream(hello)
+  expect(await stream.next()).toEqual({ done: false, value: delta('a') })
+  expect(await rejection(stream.next())).toMatchObject({ code: 'BAD_RESPONSE', requestId: 'req_1' })
+  await ended.promise
+  await stub.stop()
+})
+
+test('a signal that is used for many chats collects no listeners, however they end', async () => {
+  const { client, stub } = await startChatStub(
+    streamOf(done),
+    streamOf(delta('a')),
+    answer(502, 'x'),
+    streamOf(delta('a'), done),
+  )
+  const { signal } = new AbortController()
+  await collect(client.chat.stream(hello, { signal }))
+  await rejection(collect(client.chat.stream(hello, { signal })))
+  await rejection(collect(client.chat.stream(hello, { signal })))
+  for await (const event of client.chat.stream(hello, { signal })) if (event.type !== 'done') break
+  expect(getEventListeners(signal, 'abort')).toEqual([])
+  await stub.stop()
+})
+
+function write(response: Parameters<StubAnswer>[0], bytes: Uint8Array): Promise<unknown> {
+  return new Promise((resolve) => response.write(bytes, resolve))
+}

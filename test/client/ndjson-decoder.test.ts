@@ -1,0 +1,155 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { ErrandClientError } from '../../client/client.ts'
+import { NdjsonDecoder } from '../../client/ndjson-decoder.ts'
+
+const bytesOf = (text: string) => new TextEncoder().encode(text)
+
+/** What comes out of the chunks: the events, and then the code of what was thrown, if anything was. */
+function decode(chunks: Iterable<Uint8Array>, lineBytesMax?: number): unknown[] {
+  const decoder = new NdjsonDecoder(lineBytesMax)
+  const found: unknown[] = []
+  try {
+    for (const chunk of chunks) collect(decoder.push(chunk), found)
+    collect(decoder.end(), found)
+  } catch (thrown) {
+    if (!(thrown instanceof ErrandClientError)) throw thrown
+    found.push(thrown.code)
+  }
+  return found
+}
+
+/** One by one, so that the events before a throw count. */
+function collect(events: Iterable<unknown>, found: unknown[]): void {
+  for (const event of events) found.push(event)
+}
+
+function cutAt(bytes: Uint8Array, positions: readonly number[]): Uint8Array[] {
+  const edges = [0, ...positions.toSorted((a, b) => a - b), bytes.length]
+  return edges.slice(1).map((end, index) => bytes.slice(edges[index], end))
+}
+
+const tricky = [
+  { type: 'assistant_delta', timestamp: '2026-01-01T00:00:00.000Z', delta: 'Grüße, 世界 👩‍👩‍👧 \u2028 \\ " \r\n' },
+  { type: 'tool_call', toolCall: { id: '1', name: 'x', arguments: { 'a\nb': ['\ud83d', {}, null, 1e-7] } } },
+  { type: 'ä', empty: '' },
+  { type: 'done', costUsd: '0.0001' },
+]
+const [first, second, third, last] = tricky.map((event) => JSON.stringify(event)) as [string, string, string, string]
+const transcript = bytesOf(`\n${first}\r\n\r\n \t\n${second}\n${third}\r\n\n${last}`)
+
+test('events come out the same wherever two cuts fall, inside characters, escapes and line ends too', () => {
+  expect(decode([transcript])).toEqual(tricky)
+  for (let one = 0; one <= transcript.length; one++) {
+    for (const two of [one, one + 1, one + 2, transcript.length - 1]) {
+      const chunks = cutAt(transcript, [one, Math.min(two, transcript.length)])
+      expect(decode(chunks), `cut at ${one} and ${two}`).toEqual(tricky)
+    }
+  }
+})
+
+test('events come out the same from single bytes and from empty chunks', () => {
+  expect(decode(Array.from(transcript, (byte) => Uint8Array.of(byte)))).toEqual(tricky)
+  expect(decode(Array.from(transcript, (byte) => [new Uint8Array(0), Uint8Array.of(byte)]).flat())).toEqual(tricky)
+})
+
+test('any bytes give the same in any chunks: the events before what is bad, and then its error', () => {
+  const line = fc.oneof(
+    { weight: 4, arbitrary: fc.record({ type: fc.string({ unit: 'binary' }), value: fc.jsonValue() }).map(toLine) },
+    { weight: 2, arbitrary: fc.constantFrom('', '\r', '  \t', ' {"type":"x"} ').map(bytesOf) },
+    { weight: 1, arbitrary: fc.oneof(fc.uint8Array({ maxLength: 8 }), fc.json().map(bytesOf)) },
+  )
+  const stream = fc.record({ lines: fc.array(line, { maxLength: 6 }), isClosed: fc.boolean() })
+  fc.assert(
+    fc.property(
+      stream,
+      fc.array(fc.nat(), { maxLength: 12 }),
+      fc.integer({ min: 10, max: 200 }),
+      (given, cuts, max) => {
+        const bytes = join(given.lines, given.isClosed)
+        const positions = cuts.map((cut) => cut % (bytes.length + 1))
+        expect(decode(cutAt(bytes, positions), max)).toEqual(decode([bytes], max))
+      },
+    ),
+    { numRuns: 500 },
+  )
+})
+
+test('what JSON writes comes back, in any chunks', () => {
+  const event = fc.record({ type: fc.string(), value: fc.jsonValue() })
+  fc.assert(
+    fc.property(fc.array(event, { maxLength: 5 }), fc.array(fc.nat(), { maxLength: 8 }), (events, cuts) => {
+      const bytes = join(events.map(toLine), true)
+      const positions = cuts.map((cut) => cut % (bytes.length + 1))
+      expect(decode(cutAt(bytes, positions))).toEqual(JSON.parse(JSON.stringify(events)))
+    }),
+  )
+})
+
+const bad: [name: string, line: Uint8Array][] = [
+  ['a text', bytesOf('hello')],
+  ['half an object', bytesOf('{"type":"done"')],
+  ['two objects', bytesOf('{"type":"a"}{"type":"b"}')],
+  ['a number', bytesOf('7')],
+  ['null', bytesOf('null')],
+  ['an array', bytesOf('[{"type":"a"}]')],
+  ['an object without a type', bytesOf('{"delta":"x"}')],
+  ['an object whose type is no text', bytesOf('{"type":1}')],
+  ['a no-break space', bytesOf('\u00a0')],
+  ['a page', bytesOf('<html></html>')],
+  ['bytes that are no UTF-8', Uint8Array.of(...bytesOf('{"type":"'), 0xff, ...bytesOf('"}'))],
+  ['a character that is cut short', Uint8Array.of(...bytesOf('{"type":"'), 0xe2, 0x82, ...bytesOf('"}'))],
+]
+
+for (const [name, line] of bad) {
+  test(`BAD_RESPONSE for ${name}, after the events before it, and nothing of it in the message`, () => {
+    const bytes = join([bytesOf('{"type":"before"}'), line, bytesOf('{"type":"after"}')], true)
+    expect(decode([bytes])).toEqual([{ type: 'before' }, 'BAD_RESPONSE'])
+    const decoder = new NdjsonDecoder()
+    expect(() => [...decoder.push(join([line], true))]).toThrow(
+      "The stream held a line that is no event; it is not, or not only, the service's.",
+    )
+  })
+}
+
+test('a last line needs no line feed; of one that is cut short nothing comes out', () => {
+  expect(decode([bytesOf('{"type":"a"}\n{"type":"b"}')])).toEqual([{ type: 'a' }, { type: 'b' }])
+  expect(decode([bytesOf('{"type":"a"}\n{"type":"b"}\r')])).toEqual([{ type: 'a' }, { type: 'b' }])
+  for (const rest of ['', ' ', '\r', '{', '{"type":"b"', '{"type":"b', 'tru']) {
+    expect(decode([bytesOf(`{"type":"a"}\n${rest}`)]), rest).toEqual([{ type: 'a' }])
+  }
+  expect(decode([Uint8Array.of(...bytesOf('{"type":"a"}\n{"type":"'), 0xe2, 0x82)])).toEqual([{ type: 'a' }])
+  expect(decode([bytesOf('{"type":"a"}\n7')])).toEqual([{ type: 'a' }, 'BAD_RESPONSE'])
+})
+
+test('BAD_RESPONSE for a line beyond the bound as soon as it is, and not for one of exactly that length', () => {
+  const line = '{"type":"exactly so"}'
+  expect(decode([bytesOf(`${line}\n${line}`)], line.length)).toEqual([{ type: 'exactly so' }, { type: 'exactly so' }])
+  expect(decode([bytesOf(`${line}\n${line} \n`)], line.length)).toEqual([{ type: 'exactly so' }, 'BAD_RESPONSE'])
+  const decoder = new NdjsonDecoder(10)
+  const push = (text: string) => [...decoder.push(bytesOf(text))]
+  expect(push('          ')).toEqual([])
+  expect(() => push(' ')).toThrow('a line of more than 10 bytes')
+})
+
+test('the bound is 64 MiB, and lines of many megabytes in small chunks are read', () => {
+  const delta = 'x'.repeat(8_000_000)
+  const bytes = bytesOf(`${JSON.stringify({ type: 'a', delta })}\n`)
+  const chunks = Array.from({ length: Math.ceil(bytes.length / 1000) }, (_, index) =>
+    bytes.subarray(index * 1000, (index + 1) * 1000),
+  )
+  expect(decode(chunks)).toEqual([{ type: 'a', delta }])
+  const decoder = new NdjsonDecoder()
+  const mebibyte = new Uint8Array(1024 * 1024).fill(0x20)
+  for (let count = 0; count < 64; count++) expect([...decoder.push(mebibyte)]).toEqual([])
+  expect(() => [...decoder.push(Uint8Array.of(0x20))]).toThrow('67108864 bytes')
+})
+
+function toLine(event: unknown): Uint8Array {
+  return bytesOf(JSON.stringify(event))
+}
+
+function join(lines: readonly Uint8Array[], isClosed: boolean): Uint8Array {
+  const parts = lines.flatMap((line, index) => (isClosed || index < lines.length - 1 ? [line, bytesOf('\n')] : [line]))
+  return new Uint8Array(parts.flatMap((part) => [...part]))
+}

@@ -1,0 +1,116 @@
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
+import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import type { ChatPart, ChatRun, HttpAgentConfig, TaskRun } from '../../server/agents/define-config.ts'
+import { openResources } from '../support/resources.ts'
+
+export type ServiceRequest = { headers: IncomingMessage['headers']; url: string; text: string; body: any }
+export type ServiceAnswer = (response: ServerResponse, request: ServiceRequest) => void | Promise<void>
+
+export type AgentService = {
+  url: string
+  /** What was asked, as soon as it had come whole. */
+  requests: ServiceRequest[]
+  /** Every connection that was made; those that are gone are destroyed. */
+  connections: Socket[]
+  stop: () => Promise<void>
+}
+
+type ServiceOptions = { port?: number; tls?: { key: string; cert: string } }
+
+/** A service of an agent that answers each request in that way. */
+export async function startAgentService(answer: ServiceAnswer, options: ServiceOptions = {}): Promise<AgentService> {
+  const requests: ServiceRequest[] = []
+  const respond = async (incoming: IncomingMessage, response: ServerResponse) => {
+    const { headers, url = '' } = incoming
+    const body = await text(incoming)
+    const request = { headers, url, text: body, body: JSON.parse(body) as unknown }
+    requests.push(request)
+    await answer(response, request)
+  }
+  // A client that leaves is no error.
+  const listener: RequestListener = (incoming, response) =>
+    void respond(incoming, response).catch(() => response.destroy())
+  const server = options.tls ? createSecureServer(options.tls, listener) : createServer(listener)
+  return await listen(server, { requests, ...options })
+}
+
+/** A service that speaks no HTTP of its own: each connection is given to the test. */
+export function startTcpService(onConnection: (socket: Socket) => void): Promise<AgentService> {
+  return listen(createTcpServer(onConnection), { requests: [] })
+}
+
+type Listen = ServiceOptions & { requests: ServiceRequest[] }
+
+async function listen(server: Server, { port = 0, requests, tls }: Listen): Promise<AgentService> {
+  const connections: Socket[] = []
+  server.on('connection', (socket: Socket) => {
+    connections.push(socket)
+    socket.on('error', () => {})
+  })
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  const url = `${tls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const name = `agent service on ${url}`
+  openResources.add(name)
+  return {
+    url,
+    requests,
+    connections,
+    stop: async () => {
+      const closed = new Promise((resolve) => server.close(resolve))
+      for (const socket of connections) socket.destroy()
+      await closed
+      openResources.delete(name)
+    },
+  }
+}
+
+export function answerWith(status: number, body: string | Buffer, headers: Record<string, string> = {}): ServiceAnswer {
+  return (response) => void response.writeHead(status, { 'Content-Type': 'application/json', ...headers }).end(body)
+}
+
+/** Each piece is a chunk of its own on the wire. */
+export function replyWith(...pieces: (string | Buffer)[]): ServiceAnswer {
+  return async (response) => {
+    response.writeHead(200, { 'Content-Type': 'application/x-ndjson' })
+    for (const piece of pieces) await new Promise((resolve) => response.write(piece, resolve))
+    response.end()
+  }
+}
+
+export const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
+
+export function agentAt(url: string): HttpAgentConfig {
+  return { kind: 'http', id: 'remote', name: 'Remote', url, secret }
+}
+
+export function taskRun(run: Partial<TaskRun> = {}): TaskRun {
+  const signal = new AbortController().signal
+  return { params: { text: 'Ahoi ☃' }, userId: 'user_1', taskId: 'task_1', signal, log() {}, ...run }
+}
+
+export function chatRun(run: Partial<ChatRun> = {}): ChatRun {
+  return {
+    message: 'Hello?',
+    history: [],
+    params: {},
+    userId: 'user_1',
+    sessionId: 'session_1',
+    turnId: 'turn_1',
+    signal: new AbortController().signal,
+    log() {},
+    ...run,
+  }
+}
+
+/** The parts until the reply ended, and why it ended if it failed. */
+export async function readReply(reply: AsyncIterable<ChatPart>): Promise<{ parts: ChatPart[]; failure: string }> {
+  const parts: ChatPart[] = []
+  try {
+    for await (const part of reply) parts.push(part)
+    return { parts, failure: '' }
+  } catch (error) {
+    return { parts, failure: (error as Error).message }
+  }
+}

@@ -1,0 +1,24 @@
+import { defineConfig } from '../../server/agents/define-config.ts'
+
+/** The address of the service that the test started, which is known only then. */
+export const remoteUrlVariable = 'TEST_REMOTE_AGENT_URL'
+
+const endpoint = { priceUsd: '0.0100', params: { type: 'object' } }
+
+/** An agent whose service a test is; a configuration file for threads. */
+export default defineConfig({
+  agents: [
+    {
+      kind: 'http',
+      id: 'remote',
+      name: 'Remote',
+      url: process.env[remoteUrlVariable] ?? 'http://127.0.0.1:1/',
+      secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+      endpoints: {
+        run: { description: 'Is run by the service.', ...endpoint },
+        brief: { description: 'Has a second for it.', timeoutSeconds: 1, ...endpoint },
+      },
+      chat: { pricing: { inputPer1kUsd: '0.1', outputPer1kUsd: '0.2', toolCallUsd: '0.05' } },
+    },
+  ],
+})

@@ -1,0 +1,307 @@
+import { expect } from 'vitest'
+import { chatUse } from '../../server/billing/chat-price.ts'
+import { must } from '../../server/kernel/assert.ts'
+import { newId } from '../../server/kernel/ids.ts'
+import { sessionStatuses, type SessionRecord } from '../../server/store/records.ts'
+import type { CreateSession, OpenTurn, SettleTurn } from '../../server/store/store.ts'
+import type { ContractTest } from './store-contract.ts'
+import type { StoreWorld } from './store-world.ts'
+
+const dayMs = 86_400_000
+const all = { limit: 1000, offset: 0 }
+
+export function draftSession(world: StoreWorld, userId: string, changes: Partial<CreateSession> = {}): CreateSession {
+  const sessionId = newId('ses', world.clock.now())
+  return { sessionId, userId, agentId: 'text', metadata: {}, idempotency: null, ...changes }
+}
+
+async function opened(world: StoreWorld, userId: string, changes: Partial<CreateSession> = {}): Promise<SessionRecord> {
+  const created = await world.store.createSession(draftSession(world, userId, changes))
+  if (created.outcome !== 'created') throw new Error(`not created: ${created.outcome}`)
+  return created.session
+}
+
+function draftTurn(world: StoreWorld, { id, userId }: SessionRecord): OpenTurn {
+  return {
+    turnId: newId('turn', world.clock.now()),
+    userId,
+    sessionId: id,
+    required: 1,
+    hold: 50,
+    leaving: 0,
+    idempotency: null,
+  }
+}
+
+const nothing = { complete: false, activate: false, metadata: {} }
+const rates = {
+  inputPer1kUsd: '0',
+  cachedInputPer1kUsd: '0',
+  outputPer1kUsd: '0',
+  reasoningPer1kUsd: '0',
+  toolCallUsd: '0',
+}
+const breakdown = { ...chatUse({ promptTokens: 1, completionTokens: 1 }), rates, isEstimated: false }
+
+function finished(turnId: string, text: string): SettleTurn {
+  const [message, reply] = [text, `re: ${text}`].map((content) => ({ content, tokens: 1 }))
+  return {
+    turnId,
+    outcome: 'finished',
+    cost: 20,
+    breakdown,
+    exchange: { message: message!, reply: { ...reply!, toolCalls: [] } },
+  }
+}
+
+/** A whole turn of the session, which must be admitted. */
+export async function converse(world: StoreWorld, session: SessionRecord, text: string): Promise<void> {
+  const turn = draftTurn(world, session)
+  expect(await world.store.openTurn(turn)).toMatchObject({ outcome: 'opened' })
+  expect(await world.store.settleTurn(finished(turn.turnId, text))).toMatchObject({ charged: 20 })
+}
+
+function read(world: StoreWorld, { id: sessionId, userId }: SessionRecord): Promise<SessionRecord | undefined> {
+  return world.store.getSession({ userId, sessionId })
+}
+
+function update(world: StoreWorld, { id: sessionId, userId }: SessionRecord, changes: Partial<typeof nothing>) {
+  return world.store.updateSession({ ...nothing, ...changes, userId, sessionId })
+}
+
+/** What every engine of the store does with sessions. */
+export function describeSessions(contractTest: ContractTest): void {
+  describeLives(contractTest)
+  describeMetadata(contractTest)
+  describeSessionLists(contractTest)
+  describeSessionKeys(contractTest)
+}
+
+function describeLives(contractTest: ContractTest): void {
+  contractTest('a session reads as it was created, by its user only', async (world) => {
+    const [userId, other] = [await world.createUser(), await world.createUser()]
+    const now = world.clock.now()
+    const session = await opened(world, userId, { metadata: { a: [1] } })
+    expect(session).toEqual({
+      id: expect.any(String),
+      userId,
+      agentId: 'text',
+      status: 'active',
+      metadata: { a: [1] },
+      messageCount: 0,
+      createdAt: now,
+      updatedAt: now,
+    })
+    expect(await read(world, session)).toEqual(session)
+    const theirs = { ...session, userId: other }
+    expect(await read(world, theirs)).toBeUndefined()
+    expect(await update(world, theirs, { complete: true })).toEqual({ outcome: 'refused', reason: 'unknown' })
+    expect(await world.store.deleteSession({ userId: other, sessionId: session.id })).toBe('unknown')
+    expect(await world.store.listMessages({ userId: other, sessionId: session.id, ...all })).toBeUndefined()
+    expect(await read(world, session)).toEqual(session)
+  })
+
+  contractTest('a session expires when it was idle for as long as the limit says, and stays so', async (world) => {
+    const session = await opened(world, await world.createUser())
+    world.clock.advance(dayMs - 1)
+    expect((await read(world, session))?.status).toBe('active')
+    world.clock.advance(1)
+    expect((await read(world, session))?.status).toBe('expired')
+    for (const changes of [{}, { complete: true }, { activate: true }, { metadata: { a: 1 } }]) {
+      expect(await update(world, session, changes)).toEqual({ outcome: 'refused', reason: 'expired' })
+    }
+    const refused = await world.store.openTurn(draftTurn(world, session))
+    expect(refused).toMatchObject({ outcome: 'refused', reason: 'expired' })
+    expect(await read(world, session)).toEqual({ ...session, status: 'expired' })
+  })
+
+  contractTest('a session whose turn is under way is active, however long the turn takes', async (world) => {
+    const session = await opened(world, await world.createUser())
+    world.clock.advance(dayMs - 1)
+    const turn = draftTurn(world, session)
+    expect(await world.store.openTurn(turn)).toMatchObject({ outcome: 'opened' })
+    world.clock.advance(60_000)
+    const during = (await read(world, session))?.status
+    const list = await world.store.listSessions({ userId: session.userId, status: 'active', ...all })
+    expect(await world.store.settleTurn(finished(turn.turnId, 'late'))).toBeDefined()
+    expect((await read(world, session))?.status).toBe('active')
+    expect([during, list.total]).toEqual(['active', 1])
+  })
+
+  contractTest('an update and a settled exchange are activity, a turn that failed is none', async (world) => {
+    const userId = await world.createUser()
+    const [updated, chatted, failed] = [
+      await opened(world, userId),
+      await opened(world, userId),
+      await opened(world, userId),
+    ]
+    world.clock.advance(dayMs - 1)
+    const now = world.clock.now()
+    expect(await update(world, updated, {})).toMatchObject({ outcome: 'updated', session: { updatedAt: now } })
+    await converse(world, chatted, 'hello')
+    const turn = draftTurn(world, failed)
+    await world.store.openTurn(turn)
+    const settled = { ...finished(turn.turnId, ''), outcome: 'failed', cost: 0, exchange: null } as const
+    expect(await world.store.settleTurn(settled)).toMatchObject({ charged: 0 })
+    world.clock.advance(1)
+    expect(await read(world, updated)).toEqual({ ...updated, updatedAt: now })
+    expect(await read(world, chatted)).toEqual({ ...chatted, messageCount: 2, updatedAt: now })
+    expect(await read(world, failed)).toEqual({ ...failed, status: 'expired' })
+  })
+
+  contractTest('completed is said any number of times, outlasts the idle time and is not left', async (world) => {
+    const session = await opened(world, await world.createUser())
+    for (let again = 0; again < 2; again++) {
+      const result = await update(world, session, { complete: true })
+      expect(result).toMatchObject({ outcome: 'updated', session: { status: 'completed' } })
+      world.clock.advance(dayMs)
+    }
+    expect(await update(world, session, { activate: true, metadata: { a: 1 } })).toEqual({
+      outcome: 'refused',
+      reason: 'completed',
+    })
+    expect(await read(world, session)).toMatchObject({ status: 'completed', metadata: {} })
+    const refused = await world.store.openTurn(draftTurn(world, session))
+    expect(refused).toMatchObject({ outcome: 'refused', reason: 'completed' })
+  })
+
+  contractTest('what happened to sessions is still so after the store was opened anew', async (world) => {
+    const userId = await world.createUser()
+    const [kept, done, gone] = [
+      await opened(world, userId, { metadata: { a: 1 } }),
+      await opened(world, userId),
+      await opened(world, userId),
+    ]
+    await converse(world, kept, 'hello')
+    await update(world, done, { complete: true, metadata: { b: 2 } })
+    await world.store.deleteSession({ userId, sessionId: gone.id })
+    const before = await world.store.listSessions({ userId, ...all })
+    const messages = await world.store.listMessages({ userId, sessionId: kept.id, ...all })
+    await world.reopen()
+    expect(await world.store.listSessions({ userId, ...all })).toEqual(before)
+    expect(await world.store.listMessages({ userId, sessionId: kept.id, ...all })).toEqual(messages)
+    expect(await read(world, gone)).toBeUndefined()
+  })
+
+  contractTest(
+    'a session is deleted with its messages, once and not during a turn; the charge stays',
+    async (world) => {
+      const session = await opened(world, await world.createUser(1000))
+      const { id: sessionId, userId } = session
+      await converse(world, session, 'hello')
+      const turn = draftTurn(world, session)
+      await world.store.openTurn(turn)
+      expect(await world.store.deleteSession({ userId, sessionId })).toBe('busy')
+      expect(await world.store.listMessages({ userId, sessionId, ...all })).toMatchObject({ total: 2 })
+      await world.store.settleTurn(finished(turn.turnId, 'again'))
+      const charges = await world.store.listTransactions({ userId, sessionId, ...all })
+      expect(charges.total).toBe(2)
+
+      expect(await world.store.deleteSession({ userId, sessionId })).toBe('deleted')
+      expect(await world.store.deleteSession({ userId, sessionId })).toBe('unknown')
+      expect(await read(world, session)).toBeUndefined()
+      expect(await world.store.listMessages({ userId, sessionId, ...all })).toBeUndefined()
+      expect(await world.store.readHistory({ sessionId, tokensMax: 1000 })).toEqual({ messages: [], tokens: 0 })
+      expect(await world.store.listTransactions({ userId, sessionId, ...all })).toEqual(charges)
+      expect(await world.balance(userId)).toBe(960)
+    },
+  )
+}
+
+function describeMetadata(contractTest: ContractTest): void {
+  contractTest('metadata is merged key by key, and no key is special', async (world) => {
+    const own = JSON.parse('{"__proto__":{"x":1},"constructor":1,"keep":[null],"drop":1}')
+    const session = await opened(world, await world.createUser(), { metadata: own })
+    expect(JSON.stringify((await read(world, session))?.metadata)).toBe(JSON.stringify(own))
+    const changes = JSON.parse('{"__proto__":{"y":2},"constructor":null,"toString":3,"drop":null,"none":null}')
+    const result = await update(world, session, { metadata: changes })
+    const merged = '{"__proto__":{"y":2},"keep":[null],"toString":3}'
+    expect(result.outcome === 'updated' && JSON.stringify(result.session.metadata)).toBe(merged)
+    expect(JSON.stringify((await read(world, session))?.metadata)).toBe(merged)
+    const removal = JSON.parse('{"__proto__":null,"toString":null}')
+    await update(world, session, { metadata: removal })
+    expect(JSON.stringify((await read(world, session))?.metadata)).toBe('{"keep":[null]}')
+    expect(({} as Record<string, unknown>)['y']).toBeUndefined()
+  })
+
+  contractTest('merged metadata of 16,384 bytes is kept, and a byte more changes nothing', async (world) => {
+    const session = await opened(world, await world.createUser(), { metadata: { a: 'x'.repeat(16_000) } })
+    world.clock.advance(1)
+    const fill = 'y'.repeat(16_384 - 16_000 - '{"a":"","b":""}'.length)
+    for (const b of [`${fill}y`, `${fill.slice(1)}é`]) {
+      const result = await update(world, session, { complete: true, metadata: { b } })
+      expect(result).toEqual({ outcome: 'refused', reason: 'metadata-too-large' })
+      expect(await read(world, session)).toEqual(session)
+    }
+    expect(await update(world, session, { metadata: { b: fill } })).toMatchObject({ outcome: 'updated' })
+  })
+
+  contractTest('updates that are sent at one moment lose no key', async (world) => {
+    const session = await opened(world, await world.createUser())
+    const keys = Array.from({ length: 50 }, (_, index) => `key${index}`)
+    await Promise.all(keys.map((key) => update(world, session, { metadata: { [key]: 1 } })))
+    expect(Object.keys(must(await read(world, session), 'the session').metadata)).toEqual(keys)
+  })
+}
+
+function describeSessionLists(contractTest: ContractTest): void {
+  contractTest(
+    'sessions are listed newest first, and those of one millisecond in reverse order of creation',
+    async (world) => {
+      const userId = await world.createUser()
+      const ids: string[] = []
+      for (let index = 0; index < 24; index++) {
+        ids.push((await opened(world, userId)).id)
+        if (index % 6 === 5) world.clock.advance(1)
+      }
+      const { sessions, total } = await world.store.listSessions({ userId, ...all })
+      expect([sessions.map(({ id }) => id), total]).toEqual([ids.toReversed(), 24])
+    },
+  )
+
+  contractTest('every filter finds what the sessions themselves say, in pages and with totals', async (world) => {
+    const [userId, other] = [await world.createUser(), await world.createUser()]
+    const agents = ['text', 'image', 'sound']
+    for (let index = 0; index < 30; index++) {
+      const session = await opened(world, userId, { agentId: agents[index % 3]! })
+      await opened(world, other, { agentId: agents[index % 3]! })
+      if (index % 5 === 0) await update(world, session, { complete: true })
+      world.clock.advance(3_600_000)
+    }
+    const whole = await world.store.listSessions({ userId, ...all })
+    expect(new Set(whole.sessions.map(({ status }) => status))).toEqual(new Set(sessionStatuses))
+    for (const session of whole.sessions) expect(await read(world, session)).toEqual(session)
+    for (const status of [undefined, ...sessionStatuses]) {
+      for (const agentId of [undefined, ...agents, 'unknown']) {
+        const filter = { userId, ...(status && { status }), ...(agentId && { agentId }) }
+        const expected = whole.sessions.filter(
+          (session) => (!status || session.status === status) && (!agentId || session.agentId === agentId),
+        )
+        const found = await world.store.listSessions({ ...filter, ...all })
+        expect(found).toEqual({ sessions: expected, total: expected.length })
+        const page = await world.store.listSessions({ ...filter, limit: 3, offset: 2 })
+        expect(page).toEqual({ sessions: expected.slice(2, 5), total: expected.length })
+      }
+    }
+  })
+}
+
+function describeSessionKeys(contractTest: ContractTest): void {
+  contractTest('a key and body make one session, also at one moment; another body is refused', async (world) => {
+    const userId = await world.createUser()
+    const create = (bodyHash: string, key = 'k') =>
+      world.store.createSession(draftSession(world, userId, { idempotency: { key, bodyHash } }))
+    const results = await Promise.all([create('a'), create('a'), create('b'), create('a')])
+    expect(results.map(({ outcome }) => outcome)).toEqual(['created', 'replayed', 'refused', 'replayed'])
+    const ids = results.map((result) => ('session' in result ? result.session.id : null))
+    expect([ids[1], ids[3]]).toEqual([ids[0], ids[0]])
+    expect((await create('b', 'other')).outcome).toBe('created')
+    expect((await world.store.listSessions({ userId, ...all })).total).toBe(2)
+
+    const sessionId = must(ids[0], 'was created')
+    await world.store.deleteSession({ userId, sessionId })
+    expect(await create('a')).toEqual({ outcome: 'refused', reason: 'idempotency-conflict' })
+    world.clock.advance(dayMs)
+    expect((await create('b')).outcome).toBe('created')
+  })
+}

@@ -1,0 +1,189 @@
+import { appendFileSync, existsSync, writeFileSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { defineConfig, type ChatPart, type ChatRun, type CodeAgentConfig } from '../../server/agents/define-config.ts'
+
+/** One thing that a reply of `talk` does. Files are how a test and an agent in a thread speak to each other. */
+export type Step =
+  | { do: 'text' | 'reasoning'; delta: string; times?: number }
+  | { do: 'call'; id: string; name?: string; arguments?: unknown }
+  | { do: 'result'; id: string; output?: unknown }
+  | {
+      do: 'usage'
+      promptTokens: number
+      completionTokens: number
+      reasoningTokens?: number
+      cachedPromptTokens?: number
+    }
+  /** Yields just this, whatever it is. */
+  | { do: 'raw'; part: unknown }
+  /** What the reply was given, as JSON in one delta. */
+  | { do: 'tell'; what: 'history' | 'params' | 'message' }
+  /** Waits for that long, and throws when the signal fires. */
+  | { do: 'wait'; ms: number }
+  /** Waits for that long, whatever the signal says. */
+  | { do: 'sleep'; ms: number }
+  /** Waits until the file exists, whatever the signal says. */
+  | { do: 'await-file'; file: string }
+  | { do: 'touch'; file: string }
+  /** Adds a line to the file when the signal fires. */
+  | { do: 'note-abort'; file: string }
+  /** Waits for the signal. */
+  | { do: 'await-abort' }
+  | { do: 'throw'; message: string }
+  | { do: 'throw-value'; value: unknown }
+  | { do: 'block'; ms: number }
+  | { do: 'exit' }
+  /** That many deltas as fast as they are taken, or with a pause of `everyMs` after each; the file is told how far it came. */
+  | { do: 'flood'; times: number; delta: string; everyMs?: number; file?: string }
+  /** An output that is nested that deep. */
+  | { do: 'nested'; id: string; levels: number }
+  | { do: 'late-throw'; ms: number }
+
+export const say = (...steps: Step[]): string => JSON.stringify(steps)
+
+/** Carries out the steps of a message that is JSON; repeats any other. */
+async function* reply(run: ChatRun): AsyncGenerator<ChatPart> {
+  if (!run.message.startsWith('[{')) {
+    yield { type: 'text', delta: `You said: ${run.message}` }
+    return
+  }
+  for (const step of JSON.parse(run.message) as Step[]) yield* carryOut(step, run)
+}
+
+async function* carryOut(step: Step, run: ChatRun): AsyncGenerator<ChatPart> {
+  const { signal } = run
+  switch (step.do) {
+    case 'text':
+    case 'reasoning':
+      for (let n = 0; n < (step.times ?? 1); n++) yield { type: step.do, delta: step.delta }
+      return
+    case 'call': {
+      const args = 'arguments' in step ? step.arguments : {}
+      yield { type: 'tool-call', id: step.id, name: step.name ?? 'look', arguments: args as Record<string, unknown> }
+      return
+    }
+    case 'result':
+      yield { type: 'tool-result', id: step.id, output: step.output }
+      return
+    case 'usage': {
+      const { do: _, ...usage } = step
+      yield { type: 'usage', ...usage }
+      return
+    }
+    case 'raw':
+      yield step.part as ChatPart
+      return
+    case 'tell':
+      yield { type: 'text', delta: JSON.stringify(run[step.what]) }
+      return
+    case 'flood':
+      yield* flood(step)
+      return
+    case 'nested': {
+      let output: object = {}
+      for (let level = 1; level < step.levels; level++) output = { in: output }
+      yield { type: 'tool-result', id: step.id, output }
+      return
+    }
+    default:
+      return await act(step, signal)
+  }
+}
+
+/** The steps that yield nothing. */
+async function act(step: Step, signal: AbortSignal): Promise<void> {
+  switch (step.do) {
+    case 'wait':
+      await delay(step.ms, undefined, { signal })
+      return
+    case 'sleep':
+      await delay(step.ms)
+      return
+    case 'await-file':
+      while (!existsSync(step.file)) await delay(5)
+      return
+    case 'touch':
+      return writeFileSync(step.file, '')
+    case 'note-abort':
+      return signal.addEventListener('abort', () => appendFileSync(step.file, `${Date.now()}\n`))
+    case 'await-abort':
+      if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      return
+    case 'throw':
+      throw new Error(step.message)
+    case 'throw-value':
+      throw step.value
+    case 'block': {
+      const until = performance.now() + step.ms
+      while (performance.now() < until) continue
+      return
+    }
+    case 'exit':
+      return process.exit(3)
+    case 'late-throw':
+      setTimeout(() => {
+        throw new Error('Thrown by a timer')
+      }, step.ms)
+      return
+    default:
+      throw new Error(`There is no step ${JSON.stringify(step)}`)
+  }
+}
+
+const notedEvery = 100
+
+async function* flood({ delta, everyMs, file, times }: Step & { do: 'flood' }): AsyncGenerator<ChatPart> {
+  for (let n = 1; n <= times; n++) {
+    yield { type: 'text', delta }
+    if (file !== undefined && (n % notedEvery === 0 || n === times)) writeFileSync(file, String(n))
+    if (everyMs !== undefined) await delay(everyMs)
+  }
+}
+
+/** Rates with so many digits that costs have to be rounded. */
+export const talkPricing = {
+  inputPer1kUsd: '0.150005',
+  cachedInputPer1kUsd: '0.05',
+  outputPer1kUsd: '0.6',
+  reasoningPer1kUsd: '0.900001',
+  toolCallUsd: '0.001255',
+} as const
+
+export const talk: CodeAgentConfig = {
+  kind: 'code',
+  id: 'talk',
+  name: 'Talker',
+  chat: { pricing: talkPricing, reasoning: true, maxOutputTokens: 1000, reply },
+}
+
+function variant(id: string, chat: Partial<NonNullable<CodeAgentConfig['chat']>>): CodeAgentConfig {
+  return { kind: 'code', id, name: id, chat: { ...talk.chat!, ...chat } }
+}
+
+/** Agents of chats alone, for threads and in memory; each does what its message tells it. */
+export default defineConfig({
+  agents: [
+    talk,
+    variant('quiet', { reasoning: false }),
+    variant('forgetful', { contextTokens: 100 }),
+    variant('free', { pricing: { inputPer1kUsd: '0', outputPer1kUsd: '0' } }),
+    variant('nothing', { reply: () => 'no iterable' as never }),
+    { ...variant('secret', {}), visibility: ['friend@example.com'] },
+    {
+      kind: 'code',
+      id: 'work',
+      name: 'Worker',
+      endpoints: {
+        echo: { description: 'Returns its params.', priceUsd: '0.0100', params: {}, run: ({ params }) => params },
+        fail: {
+          description: 'Throws.',
+          priceUsd: '0.0100',
+          params: {},
+          run: () => {
+            throw new Error('It failed.')
+          },
+        },
+      },
+    },
+  ],
+})

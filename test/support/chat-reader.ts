@@ -1,0 +1,131 @@
+import { request, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
+/** An event as it was read, and when. */
+export type ReadEvent = { event: any; at: number }
+
+type OpenChat = {
+  url: string
+  key?: string | null
+  /** Sent as it is when it is a text. */
+  body: unknown
+  headers?: Record<string, string>
+  path?: string
+  /** Whether to leave the body of the answer unread. */
+  isPaused?: boolean
+}
+
+/** A chat on a connection of its own, read line by line; it can stop reading, and it can leave. */
+export class ChatReader {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly events: ReadEvent[] = []
+  /** The text of the whole answer. */
+  text = ''
+  readonly #response: IncomingMessage
+  #line = ''
+  #hasEnded = false
+  #isWhole = false
+  #onChange = new Set<() => void>()
+
+  private constructor(response: IncomingMessage, isPaused: boolean) {
+    this.#response = response
+    this.status = response.statusCode!
+    this.headers = response.headers
+    response.setEncoding('utf8')
+    if (!isPaused) this.resume()
+    response.on('end', () => this.#ended(response.complete))
+    response.on('close', () => this.#ended(response.complete))
+    response.on('error', () => this.#ended(false))
+  }
+
+  /** Sends the request and resolves with the head of its answer. */
+  static open({ body, headers, isPaused = false, key, path = '/api/chat', url }: OpenChat): Promise<ChatReader> {
+    const text = typeof body === 'string' ? body : JSON.stringify(body)
+    return new Promise((resolve, reject) => {
+      const sent = request(
+        url + path,
+        {
+          method: 'POST',
+          agent: false,
+          headers: {
+            ...(key && { Authorization: `Bearer ${key}` }),
+            'Content-Type': 'application/json',
+            'Content-Length': Buffer.byteLength(text),
+            ...headers,
+          },
+        },
+        (response) => resolve(new ChatReader(response, isPaused)),
+      )
+      sent.on('error', reject)
+      sent.end(text)
+    })
+  }
+
+  #take(chunk: string): void {
+    this.text += chunk
+    const lines = (this.#line + chunk).split('\n')
+    this.#line = lines.pop()!
+    const isJson = this.headers['content-type']?.startsWith('application/x-ndjson')
+    if (isJson) for (const line of lines) this.events.push({ event: JSON.parse(line), at: Date.now() })
+    this.#changed()
+  }
+
+  #ended(isWhole: boolean): void {
+    if (!this.#hasEnded) this.#isWhole = isWhole
+    this.#hasEnded = true
+    this.#changed()
+  }
+
+  #changed(): void {
+    for (const done of this.#onChange) done()
+    this.#onChange.clear()
+  }
+
+  #change(): Promise<void> {
+    return new Promise((resolve) => this.#onChange.add(resolve))
+  }
+
+  /** Stops reading: what is on its way fills the buffers, and then the server's. */
+  pause(): void {
+    this.#response.pause()
+  }
+
+  resume(): void {
+    if (this.#response.listenerCount('data') === 0) this.#response.on('data', (chunk: string) => this.#take(chunk))
+    this.#response.resume()
+  }
+
+  /** Closes the connection. */
+  leave(): void {
+    this.#response.destroy()
+  }
+
+  /** Resolves with the first event of the kind; throws when the stream ends without one. */
+  async until(type: string): Promise<any> {
+    for (;;) {
+      const found = this.events.find(({ event }) => event.type === type)
+      if (found) return found.event
+      if (this.#hasEnded) throw new Error(`the stream ended without ${type}: ${this.text.slice(-500)}`)
+      await this.#change()
+    }
+  }
+
+  /** Resolves with all events when the answer has ended. */
+  async all(): Promise<any[]> {
+    while (!this.#hasEnded) await this.#change()
+    await nextTurn()
+    return this.events.map(({ event }) => event)
+  }
+
+  /** The last event, when the answer has ended. */
+  async end(): Promise<any> {
+    return (await this.all()).at(-1)
+  }
+
+  /** Whether the connection was closed in the middle of the answer; resolves when it has ended. */
+  async wasCutOff(): Promise<boolean> {
+    await this.all()
+    return !this.#isWhole || this.#line !== ''
+  }
+}

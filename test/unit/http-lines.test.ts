@@ -1,0 +1,75 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { readLines } from '../../server/agents/http-lines.ts'
+
+const bytesMax = 1024 * 1024
+
+async function* each(chunks: readonly (string | Buffer)[]): AsyncGenerator<Buffer> {
+  for (const chunk of chunks) yield Buffer.from(chunk as string)
+}
+
+async function collect(chunks: AsyncIterable<Buffer>): Promise<string[]> {
+  const lines: string[] = []
+  for await (const line of readLines(chunks, bytesMax)) lines.push(line)
+  return lines
+}
+
+const linesOf = (chunks: readonly (string | Buffer)[]) => collect(each(chunks))
+
+test('lines end with LF or CRLF, blank ones count for nothing, and the last needs no end', async () => {
+  expect(await linesOf(['a\nb\r\n\n \r\n\r\nc'])).toEqual(['a', 'b', 'c'])
+  expect(await linesOf(['a\n'])).toEqual(['a'])
+  expect(await linesOf(['', '\n', ''])).toEqual([])
+  expect(await linesOf([])).toEqual([])
+})
+
+test('any text comes out the same however its bytes are cut into chunks', async () => {
+  const line = fc.string({ unit: 'binary' }).map((text) => text.replaceAll(/\s|\ufeff/gu, '_'))
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(line),
+      fc.constantFrom('\n', '\r\n'),
+      fc.infiniteStream(fc.nat(5)),
+      async (lines, end, cuts) => {
+        const bytes = Buffer.from(lines.map((text) => text + end).join(''))
+        const chunks: Buffer[] = []
+        for (let at = 0; at < bytes.length;) {
+          const size = cuts.next().value as number
+          chunks.push(bytes.subarray(at, at + size))
+          at += size
+        }
+        expect(await linesOf(chunks)).toEqual(lines.map((text) => text.toWellFormed()).filter((text) => text !== ''))
+      },
+    ),
+  )
+})
+
+test('a line may have as many bytes as allowed and not one more, in one chunk or in many, ended or not', async () => {
+  const full = 'x'.repeat(bytesMax)
+  expect(await linesOf([`${full}\n${full}`])).toEqual([full, full])
+  expect(await linesOf([full.slice(1), 'x', '\n', full])).toEqual([full, full])
+  for (const chunks of [[`${full}x`], [full, 'x'], [`a\n${full}x\n`], ['x', full, '\n']]) {
+    await expect(linesOf(chunks)).rejects.toThrow("The agent's service sent a line of more than 1 MB.")
+  }
+})
+
+test('an endless line is given up when it is too long, without reading on', async () => {
+  let read = 0
+  async function* endless(): AsyncGenerator<Buffer> {
+    for (;;) {
+      read++
+      yield Buffer.alloc(65_536, 'x')
+    }
+  }
+  await expect(collect(endless())).rejects.toThrow('more than 1 MB')
+  expect(read).toBe(bytesMax / 65_536 + 1)
+})
+
+test('bytes that are no UTF-8 are told, not replaced', async () => {
+  for (const bytes of [[0xff], [0xc3, 0x28], [0xed, 0xa0, 0x80], [0xf0, 0x9f, 0x98]]) {
+    await expect(linesOf([Buffer.from(bytes), '\n'])).rejects.toThrow(
+      "The agent's service sent a line that is not UTF-8.",
+    )
+    await expect(linesOf([Buffer.from(bytes)])).rejects.toThrow('not UTF-8')
+  }
+})
