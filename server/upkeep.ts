@@ -10,8 +10,11 @@ const orphanAgeMs = 60 * 60_000
 export function startUpkeep({ store, payloads, log }: { store: Store; payloads: PayloadStore; log: Logger }): {
   stop: () => void
 } {
+  let isStopped = false
   const run = (what: string, work: () => Promise<unknown>) => {
-    work().catch((error: unknown) => log.warn({ err: error }, `${what} failed; it is tried again`))
+    work().catch((error: unknown) => {
+      if (!isStopped) log.warn({ err: error }, `${what} failed; it is tried again`)
+    })
   }
   const purge = async () => {
     while (await store.purgeExpired()) continue
@@ -30,5 +33,10 @@ export function startUpkeep({ store, payloads, log }: { store: Store; payloads: 
     setInterval(() => run('the collection of orphaned payloads', collect), collectMs),
   ]
   for (const timer of timers) timer.unref()
-  return { stop: () => timers.forEach((timer) => clearInterval(timer)) }
+  return {
+    stop: () => {
+      isStopped = true
+      timers.forEach((timer) => clearInterval(timer))
+    },
+  }
 }

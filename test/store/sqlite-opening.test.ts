@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import {
@@ -34,6 +35,19 @@ async function createUser(store: ReturnType<typeof openSqliteStore>): Promise<st
   return created.outcome === 'created' ? created.userId : ''
 }
 
+/** What this process, its threads included, holds open there; nothing where the system has no /proc. */
+function openFilesOf(dataFolder: string): string[] {
+  if (!existsSync('/proc/self/fd')) return []
+  const names = readdirSync('/proc/self/fd').map((fd) => {
+    try {
+      return readlinkSync(join('/proc/self/fd', fd))
+    } catch {
+      return ''
+    }
+  })
+  return names.filter((name) => name.startsWith(dataFolder))
+}
+
 test('a second server on a data directory is refused with a clear message, and the first goes on', async () => {
   const first = openSqliteStore(options)
   expect(() => openSqliteStore(options)).toThrow(StoreOpenError)
@@ -43,6 +57,24 @@ test('a second server on a data directory is refused with a clear message, and t
   const second = openSqliteStore(options)
   expect(await second.findUser(ann.email)).toMatchObject({ email: ann.email })
   await second.close()
+})
+
+test('a check of the ledger that runs while the store is closed is ended, and opens nothing afterwards', async () => {
+  for (const startedMs of [0, 20, 40, 60]) {
+    const store = openSqliteStore(options)
+    await createUser(store)
+    let running = 0
+    for (let checks = 0; checks < 4; checks++) {
+      running += 1
+      void store.verifyLedger().then(
+        () => (running -= 1),
+        () => (running -= 1),
+      )
+    }
+    await delay(startedMs)
+    await store.close()
+    expect({ running, open: openFilesOf(dataDir) }).toEqual({ running: 0, open: [] })
+  }
 })
 
 test("the lock stays the server's while commands come and go beside it", async () => {

@@ -1,9 +1,7 @@
 import { existsSync } from 'node:fs'
-import { Worker } from 'node:worker_threads'
 import type { Clock } from '../../kernel/clock.ts'
 import { makeFolder } from '../../kernel/make-folder.ts'
-import { siblingModule } from '../../kernel/sibling-module.ts'
-import type { LedgerReport, Store, StoreLimits } from '../store.ts'
+import type { Store, StoreLimits } from '../store.ts'
 import { AbuseBlock } from './abuse-block.ts'
 import { AccountRows } from './account-rows.ts'
 import { Counters } from './counters.ts'
@@ -19,6 +17,7 @@ import {
 import { GroupCommit } from './group-commit.ts'
 import { IdempotencyRows } from './idempotency-rows.ts'
 import { KeyRows } from './key-rows.ts'
+import { LedgerCheck } from './ledger-check.ts'
 import { Ledger } from './ledger.ts'
 import { RateWindow } from './rate-window.ts'
 import { SessionRows } from './session-rows.ts'
@@ -127,6 +126,7 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
       rateWindow.clear()
     },
   }
+  const ledgerCheck = new LedgerCheck(databaseFile(options.dataDir))
   const commit = new GroupCommit(connection.raw, batchEnd, { onFatal: options.onFatal })
   return {
     admitTask: (input) => commit.run(() => commands.admit(input)),
@@ -156,7 +156,7 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
     getAccount: async (userId) => accounts.getAccount(userId),
     listTransactions: async (input) => accounts.listTransactions(input),
     credit: (input) => commit.run(() => accounts.credit(input)),
-    verifyLedger: () => verifyInThread(options.dataDir),
+    verifyLedger: () => ledgerCheck.run(),
     createUser: (input) => commit.run(() => accounts.createUser(input)),
     findUser: async (email) => accounts.findUser(email),
     listUsers: async () => accounts.listUsers(),
@@ -175,20 +175,10 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
       connection.raw.prepare('VACUUM INTO ?').run(file)
     },
     close: async () => {
+      await ledgerCheck.close()
       await commit.settled()
       connection.raw.close()
       onClose()
     },
   }
-}
-
-/** The whole ledger is read, so that happens in a thread of its own, on a connection of its own. */
-async function verifyInThread(dataDir: string): Promise<LedgerReport> {
-  const worker = new Worker(siblingModule(import.meta.url, 'verify-thread'), {
-    workerData: { file: databaseFile(dataDir) },
-  })
-  return await new Promise<LedgerReport>((resolve, reject) => {
-    worker.once('message', resolve)
-    worker.once('error', reject)
-  })
 }
