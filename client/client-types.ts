@@ -14,6 +14,8 @@ export type Account = Outputs['account']['get']
 export type Transaction = Outputs['transactions']['list']['transactions'][number]
 export type Key = Outputs['keys']['list']['keys'][number]
 export type CreatedKey = Outputs['keys']['create']
+export type Connector = Outputs['connectors']['get']
+export type ConnectorTool = Outputs['connectors']['tools']['tools'][number]
 
 /** A task that will not change any more. */
 export type EndedTask = Task & { status: 'completed' | 'failed' }

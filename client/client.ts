@@ -1,6 +1,7 @@
 import { createChatClient, type ChatClient } from './chat-client.ts'
 import type { Inputs, Outputs } from './client-types.ts'
 import { toConnection, type ErrandClientOptions } from './connection.ts'
+import { createConnectorsClient, type ConnectorsClient } from './connectors-client.ts'
 import { createCall, type CallOptions } from './rpc-call.ts'
 import { createSessionsClient, type SessionsClient } from './sessions-client.ts'
 import { createTasksClient, type TasksClient } from './tasks-client.ts'
@@ -16,6 +17,8 @@ export type {
   ChatEvent,
   ChatInput,
   ChatUsage,
+  Connector,
+  ConnectorTool,
   CreatedKey,
   EndedTask,
   Key,
@@ -26,6 +29,7 @@ export type {
   TaskListItem,
   Transaction,
 } from './client-types.ts'
+export type { ConnectorsClient } from './connectors-client.ts'
 export type { ClientFetch, ErrandClientOptions } from './connection.ts'
 export type { ChatStream } from './read-chat.ts'
 export type { CallOptions } from './rpc-call.ts'
@@ -36,6 +40,7 @@ export type ErrandClient = {
   tasks: TasksClient
   sessions: SessionsClient
   chat: ChatClient
+  connectors: ConnectorsClient
   /** Agents that the caller may run. */
   agents: {
     list: (input?: Inputs['agents']['list'], options?: CallOptions) => Promise<Outputs['agents']['list']>
@@ -77,6 +82,7 @@ export function createClient(options: ErrandClientOptions): ErrandClient {
     tasks: createTasksClient(call),
     sessions: createSessionsClient(call),
     chat: createChatClient(connection),
+    connectors: createConnectorsClient(call),
     agents: {
       list: (input = {}, given) => call({ ...given }, (rpc, own) => rpc.agents.list.query(input, own)),
       get: (input, given) => call({ ...given }, (rpc, own) => rpc.agents.get.query(input, own)),

@@ -13,6 +13,9 @@ import { createAuthenticator } from './auth/authenticate.ts'
 import { KeyUses } from './auth/key-uses.ts'
 import { ChatTurns } from './chat/chat-turns.ts'
 import { agentEnvironment, type Limits } from './config.ts'
+import { ConnectorAccess } from './connectors/connector-access.ts'
+import { ConnectorChecks } from './connectors/connector-checks.ts'
+import { SecretVault, type Secrets } from './connectors/secret-vault.ts'
 import { readIdempotencyKey } from './http/idempotency-header.ts'
 import { closeUnusedConnections, createListener } from './http/listener.ts'
 import { servePayload } from './http/payload-download.ts'
@@ -39,7 +42,12 @@ export type AppOptions = {
   port: number
   /** Where clients reach the service; null for the address that it listens on. */
   baseUrl: string | null
-  secret: string
+  /** Asked again when a secret is not known: a command may have put a new one in its place. */
+  secrets: () => Secrets
+  /** Hosts that users' connectors may reach though their addresses are private. */
+  connectorPrivateHosts: readonly string[]
+  /** Where the commands of the operator's MCP servers are looked up. */
+  commandPath: string
   limits: Limits
   log: Logger
   /** Called once when the store can no longer tell what the disk holds; the process must end. */
@@ -69,14 +77,18 @@ export async function startApp(options: AppOptions): Promise<App> {
   const payloads = new FilePayloadStore(join(dataDir, 'payloads'), clock)
   let listensOn = ''
   const links = new SignedLinks({
-    secret: options.secret,
+    secret: options.secrets().current,
     baseUrl: () => options.baseUrl ?? listensOn,
     clock,
     lifeSeconds: limits.signedUrlSeconds,
   })
   const ends = new TaskEnds()
   const agents = createAgentHost(options, catalogue)
+  const vault = new SecretVault(options.secrets)
+  const { commandPath, connectorPrivateHosts: privateHosts } = options
+  const access = new ConnectorAccess({ store, catalogue, vault, privateHosts, commandPath })
   const runner = new TaskRunner({
+    access,
     agents,
     catalogue,
     clock,
@@ -89,6 +101,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     store,
   })
   const chats = new ChatTurns({
+    access,
     agents,
     assertAccepting: () => runner.assertAccepting(),
     catalogue,
@@ -102,6 +115,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     catalogue,
     chats,
     clock,
+    connectors: { access, catalogue, checks: new ConnectorChecks({ access, agents, store }), clock, store, vault },
     ends,
     inlineBytes: limits.inlineBytes,
     links,

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { ConfigError } from './agents/catalogue.ts'
+import type { Secrets } from './connectors/secret-vault.ts'
 import { makeFolder } from './kernel/make-folder.ts'
 import { UsageError } from './kernel/usage-error.ts'
 import type { LimitsConfig } from './agents/define-config.ts'
@@ -102,20 +103,50 @@ export function resolveLogLevel(env: NodeJS.ProcessEnv = process.env): string {
   return level
 }
 
-/** What agents see of the environment: all of it but the service's own secret. */
+/** What agents see of the environment: all of it but the service's own secrets. */
 export function agentEnvironment(env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
-  const { ERRAND_SECRET: _, ...rest } = env
+  const { ERRAND_SECRET: _current, ERRAND_SECRET_PREVIOUS: _previous, ...rest } = env
   return rest
 }
 
-/** ERRAND_SECRET, or a secret of its own that the data directory keeps, readable by its owner only. */
-export function resolveSecret(dataDir: string, env: NodeJS.ProcessEnv = process.env): string {
-  const given = env['ERRAND_SECRET']
-  if (given !== undefined) {
-    if (given.length < 16) throw new ConfigError('ERRAND_SECRET: must have at least 16 characters')
-    return given
+const secretCharsMin = 16
+
+/**
+ * ERRAND_SECRET, with ERRAND_SECRET_PREVIOUS while a change of it is under way; or secrets of its own that the data
+ * directory keeps, readable by their owner only: a line each, the current one first.
+ */
+export function resolveSecrets(dataDir: string, env: NodeJS.ProcessEnv = process.env): Secrets {
+  const { ERRAND_SECRET: given, ERRAND_SECRET_PREVIOUS: previous } = env
+  if (given === undefined) return readSecretFile(dataDir)
+  for (const [name, secret] of Object.entries({ ERRAND_SECRET: given, ERRAND_SECRET_PREVIOUS: previous })) {
+    if (secret !== undefined && secret.length < secretCharsMin) {
+      throw new ConfigError(`${name}: must have at least ${secretCharsMin} characters`)
+    }
   }
-  const file = join(dataDir, 'secret')
+  // What the directory kept before the variable was set has encrypted what is there.
+  const kept = existsSync(secretFile(dataDir)) ? Object.values(readSecretFile(dataDir)).flat() : []
+  return { current: given, previous: [...(previous === undefined ? [] : [previous]), ...kept] }
+}
+
+/** Puts a new secret in the place of the one that the data directory keeps, which stays behind it. */
+export function replaceSecret(dataDir: string, env: NodeJS.ProcessEnv = process.env): Secrets {
+  if (env['ERRAND_SECRET'] !== undefined) return resolveSecrets(dataDir, env)
+  const { current } = readSecretFile(dataDir)
+  const secrets = { current: randomBytes(32).toString('base64url'), previous: [current] }
+  const file = secretFile(dataDir)
+  const draft = `${file}.${process.pid}.partial`
+  // Renamed into place whole: a crash must leave one or the other.
+  writeFileSync(draft, `${secrets.current}\n${current}\n`, { mode: 0o600, flush: true })
+  renameSync(draft, file)
+  return secrets
+}
+
+function secretFile(dataDir: string): string {
+  return join(dataDir, 'secret')
+}
+
+function readSecretFile(dataDir: string): Secrets {
+  const file = secretFile(dataDir)
   makeFolder(dataDir)
   try {
     writeFileSync(file, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600, flush: true })
@@ -123,7 +154,20 @@ export function resolveSecret(dataDir: string, env: NodeJS.ProcessEnv = process.
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
   }
   chmodSync(file, 0o600)
-  const secret = readFileSync(file, 'utf8').trim()
-  if (secret.length < 16) throw new ConfigError(`${file}: is damaged; it must hold at least 16 characters`)
-  return secret
+  const [current = '', ...previous] = readFileSync(file, 'utf8').trim().split(/\s+/)
+  if ([current, ...previous].some((secret) => secret.length < secretCharsMin)) {
+    throw new ConfigError(`${file}: is damaged; it must hold at least ${secretCharsMin} characters`)
+  }
+  return { current, previous }
+}
+
+/** Where commands are looked up. */
+export function resolveCommandPath(env: NodeJS.ProcessEnv = process.env): string {
+  return env['PATH'] ?? ''
+}
+
+/** `connectors.privateHosts` of the configuration, and ERRAND_CONNECTOR_PRIVATE_HOSTS, separated by commas. */
+export function resolvePrivateHosts(fromFile: readonly string[] = [], env: NodeJS.ProcessEnv = process.env): string[] {
+  const fromEnvironment = (env['ERRAND_CONNECTOR_PRIVATE_HOSTS'] ?? '').split(',')
+  return [...fromFile, ...fromEnvironment.map((host) => host.trim()).filter((host) => host !== '')]
 }

@@ -103,6 +103,25 @@ const wait = defineEndpoint({
   },
 })
 
+const connectedTools = defineEndpoint({
+  description: 'Lists the tools of the connected services that the task names as connectorIds, with their arguments.',
+  priceUsd: '0.0010',
+  timeoutSeconds: 60,
+  params: z.object({}),
+  run: ({ connectors }) => ({ tools: connectors.tools }),
+})
+
+const callTool = defineEndpoint({
+  description: 'Calls a tool of the connected services that the task names as connectorIds.',
+  priceUsd: '0.0050',
+  timeoutSeconds: 120,
+  params: z.object({
+    tool: z.string().min(1).describe('Name of the tool, as services.tools lists it.'),
+    arguments: z.record(z.string(), z.unknown()).default({}).describe('The arguments that the tool takes.'),
+  }),
+  run: ({ connectors, params }) => connectors.call(params.tool, params.arguments),
+})
+
 /** Absent unless the environment names a provider. */
 const model = await openModelAgent(process.env)
 
@@ -130,6 +149,13 @@ export default defineConfig({
         'Paste a table or a text into the chat and ask about it: totals, averages and counts by group, summaries, ' +
         'keywords. Understands English keywords, computes exactly and runs on this machine, without a model.',
       chat: assistantChat,
+    },
+    {
+      kind: 'code',
+      id: 'services',
+      name: 'Connected services',
+      description: 'Lists and calls the tools of services that you have connected.',
+      endpoints: { tools: connectedTools, call: callTool },
     },
     ...(model ? [model] : []),
     {

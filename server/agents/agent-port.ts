@@ -1,3 +1,4 @@
+import type { ConnectorSpec } from '../connectors/connector-spec.ts'
 import type { ChatBatch, ChatRequest } from './chat-messages.ts'
 import type { RunOutcome, TaskRequest } from './run-outcome.ts'
 
@@ -17,6 +18,8 @@ export type AgentHost = {
   runTask(request: TaskRequest, signal: AbortSignal): Promise<RunOutcome>
   /** Lets an agent reply in a chat. */
   runChat(request: ChatRequest, options: RunChatOptions): ChatHandle
+  /** Asks a connector's server for its tools. Never rejects. `completed` carries ConnectorTools. */
+  probe(spec: ConnectorSpec, signal: AbortSignal): Promise<RunOutcome>
   close(): Promise<void>
 }
 

@@ -108,9 +108,34 @@ const httpAgent = z.strictObject({
   chat: z.strictObject({ ...chatBounds, pricing }).optional(),
 })
 
-export const agentSchema = z.discriminatedUnion('kind', [codeAgent, modelAgent, httpAgent])
+const agentSchema = z.discriminatedUnion('kind', [codeAgent, modelAgent, httpAgent])
 export type ParsedAgent = z.output<typeof agentSchema>
 export type ParsedPricing = z.output<typeof pricing>
+
+const stdioServer = z.strictObject({
+  name: z.string().min(1),
+  description: z.string().default(''),
+  command: z.string().min(1),
+  args: z.array(z.string()).default([]),
+  env: z.record(z.string(), z.string()).default({}),
+  cwd: z.string().optional(),
+  tokenEnv: z
+    .string()
+    .regex(/^[A-Z_][A-Z0-9_]*$/i, 'is the name of an environment variable')
+    .optional(),
+})
+export type StdioServer = z.output<typeof stdioServer>
+
+const connectorsSchema = z.strictObject({
+  servers: z.record(id, stdioServer).default({}),
+  privateHosts: z.array(z.string().min(1)).default([]),
+})
+
+export const configSchema = z.strictObject({
+  agents: z.array(agentSchema),
+  connectors: connectorsSchema.default({ servers: {}, privateHosts: [] }),
+  limits: z.unknown().optional(),
+})
 
 function isLanguageModel(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'specificationVersion' in value && 'doStream' in value

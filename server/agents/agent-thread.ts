@@ -1,6 +1,8 @@
 import { readlinkSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
+import type { Child } from '../connectors/child-groups.ts'
+import { probeConnector } from '../connectors/probe-connector.ts'
 import { must } from '../kernel/assert.ts'
 import { Catalogue } from './catalogue.ts'
 import type { ChatBatch } from './chat-messages.ts'
@@ -63,6 +65,10 @@ function createLog(runId: string) {
   }
 }
 
+function onChild(child: Child): void {
+  send({ type: 'child', child })
+}
+
 /** Begins a run, unless the host has taken it back. */
 function begin(run: number, start: (signal: AbortSignal) => Promise<RunOutcome>): void {
   Atomics.store(beats, pulseAt.started, run)
@@ -85,7 +91,7 @@ function receive(catalogue: Catalogue, message: ToThread): void {
     case 'run': {
       const { request } = message
       const log = createLog(request.taskId)
-      return begin(run, (signal) => executeTask({ catalogue, request, signal, log, resultBytesMax }))
+      return begin(run, (signal) => executeTask({ catalogue, request, signal, log, onChild, resultBytesMax }))
     }
     case 'chat': {
       const { request } = message
@@ -100,12 +106,15 @@ function receive(catalogue: Catalogue, message: ToThread): void {
           signal,
           log,
           resultBytesMax,
+          onChild,
           window,
           onDirty,
           onOverstay: () => send({ type: 'overstayed' }),
         }),
       )
     }
+    case 'probe':
+      return begin(run, (signal) => probeConnector(message.request, { signal, onChild }))
     case 'credit':
       return windows.get(run)?.credit(message.chars)
     case 'abort':

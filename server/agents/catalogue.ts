@@ -1,12 +1,13 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { parseRate, type ChatRates } from '../billing/chat-price.ts'
 import { unreachable } from '../kernel/assert.ts'
 import type { ErrorDetail } from '../kernel/errors.ts'
 import { parseUsd, type Units } from '../kernel/money.ts'
-import { agentSchema, type ParsedAgent, type ParsedPricing } from './agent-schema.ts'
+import { configSchema, type ParsedAgent, type ParsedPricing, type StdioServer } from './agent-schema.ts'
 import type { AgentConfig, ChatPart, ChatRun, ErrandConfig, JsonSchema, TaskRun } from './define-config.ts'
 import { httpReply, httpRun } from './http-agent.ts'
 import { modelReply, modelRun } from './model-agent.ts'
+import type { RunOf } from '../connectors/run-connectors.ts'
 import { issueDetails, issuePath, toJsonSchema, toZodSchema } from './params-schema.ts'
 
 export type Endpoint = {
@@ -20,7 +21,7 @@ export type Endpoint = {
   retries: number
   paramsJsonSchema: JsonSchema
   params: z.ZodType
-  run: (run: TaskRun) => unknown
+  run: (run: RunOf<TaskRun>) => unknown
 }
 
 export type Chat = {
@@ -28,7 +29,9 @@ export type Chat = {
   contextTokens: number
   maxOutputTokens: number
   hasReasoning: boolean
-  reply: (run: ChatRun) => AsyncIterable<ChatPart>
+  /** Whether the reply itself yields the calls of connectors' tools, as a model's does. */
+  yieldsConnectorCalls: boolean
+  reply: (run: RunOf<ChatRun>) => AsyncIterable<ChatPart>
 }
 
 export type Agent = {
@@ -38,6 +41,8 @@ export type Agent = {
   description: string
   visibility: 'public' | readonly string[]
   endpoints: readonly Endpoint[]
+  /** Names of its own tools. */
+  toolNames: readonly string[]
   /** Null for an agent that does not converse. */
   chat: Chat | null
 }
@@ -50,15 +55,18 @@ export class ConfigError extends Error {
 /** The agents of one configuration, checked once. Threads build their own from the same file. */
 export class Catalogue {
   readonly agents: readonly Agent[]
+  /** MCP servers that users may connect, by their ids. */
+  readonly connectorServers: ReadonlyMap<string, StdioServer>
   readonly #endpoints = new Map<string, Endpoint>()
   readonly #agents = new Map<string, Agent>()
 
-  constructor(config: Pick<ErrandConfig, 'agents'>) {
-    const parsed = z.strictObject({ agents: z.array(agentSchema), limits: z.unknown().optional() }).safeParse(config)
+  constructor(config: Pick<ErrandConfig, 'agents' | 'connectors'>) {
+    const parsed = configSchema.safeParse(config)
     if (!parsed.success) {
       const wrong = parsed.error.issues.map((issue) => `${issuePath('', issue.path)}: ${issue.message}`)
       throw new ConfigError(`The configuration is wrong: ${wrong.join('; ')}`)
     }
+    this.connectorServers = new Map(Object.entries(parsed.data.connectors.servers))
     this.agents = parsed.data.agents.map((agent, index) => toAgent(agent, config.agents[index]!))
     for (const agent of this.agents) {
       if (this.#agents.has(agent.id)) throw new ConfigError(`agents: two agents have the id "${agent.id}"`)
@@ -100,7 +108,8 @@ function toAgent(agent: ParsedAgent, source: AgentConfig): Agent {
     }
   })
   const { id, kind, name, description, visibility } = agent
-  return { id, kind, name, description, visibility, endpoints, chat: toChat(agent, source) }
+  const toolNames = source.kind === 'model' ? Object.keys(source.tools ?? {}) : []
+  return { id, kind, name, description, visibility, endpoints, toolNames, chat: toChat(agent, source) }
 }
 
 function runOf(source: AgentConfig, name: string): Endpoint['run'] {
@@ -125,7 +134,14 @@ function toChat(agent: ParsedAgent, source: AgentConfig): Chat | null {
       : { bounds: agent.chat, pricing: agent.chat?.pricing }
   if (!bounds || !pricing) return null
   const { contextTokens, maxOutputTokens, reasoning: hasReasoning } = bounds
-  return { rates: toRates(pricing), contextTokens, maxOutputTokens, hasReasoning, reply: replyOf(source) }
+  return {
+    rates: toRates(pricing),
+    contextTokens,
+    maxOutputTokens,
+    hasReasoning,
+    yieldsConnectorCalls: agent.kind === 'model',
+    reply: replyOf(source),
+  }
 }
 
 function replyOf(source: AgentConfig): Chat['reply'] {

@@ -1,4 +1,5 @@
 import type { ChatUsed } from '../billing/chat-price.ts'
+import type { ConnectorSpec } from '../connectors/connector-spec.ts'
 import type { ChatMessage } from './define-config.ts'
 
 // What the service and an agent thread say to each other about a chat.
@@ -14,6 +15,7 @@ export type ChatRequest = {
   /** Tokens of the history, as they were counted when it was stored. */
   historyTokens: number
   params: { temperature?: number; maxTokens?: number }
+  connectors: readonly ConnectorSpec[]
 }
 
 export type ToolCallStep =

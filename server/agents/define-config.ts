@@ -13,9 +13,42 @@ export type ParamsOf<Schema> = Schema extends z.ZodType ? z.output<Schema> : Rec
 /** Writes a line to the service's log, with the run's ids attached. */
 export type AgentLog = (message: string, fields?: Record<string, unknown>) => void
 
+/** What a tool of a connector answered, as the Model Context Protocol has it. */
+export type ToolAnswer = {
+  readonly content: readonly { readonly type: string; readonly [key: string]: unknown }[]
+  readonly structuredContent?: unknown
+  /** The tool itself failed, and `content` says how. */
+  readonly isError: boolean
+  /** The texts of `content`, joined by line breaks. */
+  readonly text: string
+}
+
+/** A tool of a service that the user connected. */
+export type ConnectorTool = {
+  /** Unique among the tools of the run: the server's own name, after the connector's where it would be ambiguous. */
+  readonly name: string
+  readonly connectorId: string
+  /** As the user called the connector. */
+  readonly connectorName: string
+  readonly description: string
+  /** JSON Schema of the arguments. */
+  readonly inputSchema: JsonSchema
+}
+
+/** The services that the user made available to a run. Empty when there are none. */
+export type Connectors = {
+  readonly tools: readonly ConnectorTool[]
+  /**
+   * Calls a tool by its `name`. Rejects when the server gives no answer. In a chat the call and its answer become
+   * events of the stream, and the call is charged; an agent does not yield them itself.
+   */
+  call(name: string, args?: Record<string, unknown>): Promise<ToolAnswer>
+}
+
 /** What a task's run is given. `signal` fires at the endpoint's timeout and when the service stops the run. */
 export type TaskRun<Params = Record<string, unknown>> = {
   readonly params: Params
+  readonly connectors: Connectors
   readonly userId: string
   readonly taskId: string
   readonly signal: AbortSignal
@@ -57,6 +90,7 @@ export type ChatRun = {
   /** Earlier messages, oldest first, in whole exchanges, as many as fit into `contextTokens`. */
   readonly history: readonly ChatMessage[]
   readonly params: { readonly temperature?: number; readonly maxTokens?: number }
+  readonly connectors: Connectors
   readonly userId: string
   readonly sessionId: string
   readonly turnId: string
@@ -177,9 +211,34 @@ export type LimitsConfig = {
   readonly agentThreadMemoryMb?: number
 }
 
+/** An MCP server that the operator offers to users. It is started for each use, without a shell. */
+export type StdioServerConfig = {
+  readonly name: string
+  readonly description?: string
+  /** A file, or a name that is looked up in PATH. */
+  readonly command: string
+  readonly args?: readonly string[]
+  /** All that the server sees of an environment besides PATH. */
+  readonly env?: { readonly [name: string]: string }
+  readonly cwd?: string
+  /** The variable that the user's own token is passed in; without it users give none. */
+  readonly tokenEnv?: string
+}
+
+/** What users may connect. */
+export type ConnectorsConfig = {
+  readonly servers?: { readonly [id: string]: StdioServerConfig }
+  /**
+   * `host` or `host:port` that users' connectors may reach though their addresses are private, over http too. Without
+   * it connectors reach public addresses over https only.
+   */
+  readonly privateHosts?: readonly string[]
+}
+
 /** What errand.config.ts exports as its default. */
 export type ErrandConfig = {
   readonly agents: readonly AgentConfig[]
+  readonly connectors?: ConnectorsConfig
   readonly limits?: LimitsConfig
 }
 

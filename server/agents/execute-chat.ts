@@ -1,8 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Catalogue } from './catalogue.ts'
+import type { OnChild } from '../connectors/child-groups.ts'
+import { openRunConnectors, type RunConnectors } from '../connectors/run-connectors.ts'
+import type { Catalogue, Chat } from './catalogue.ts'
 import { roughTokens, type ChatBatch, type ChatRequest, type ChatSummary } from './chat-messages.ts'
 import { canCountTokens, countTokens } from './count-tokens.ts'
 import type { AgentLog, ChatPart } from './define-config.ts'
+import { ContextOverflowError } from './model-error.ts'
 import { ReplyError, ReplyStream } from './reply-stream.ts'
 import { describeThrown, type RunOutcome } from './run-outcome.ts'
 
@@ -49,6 +52,7 @@ type ExecuteChat = {
   signal: AbortSignal
   log: AgentLog
   resultBytesMax: number
+  onChild: OnChild
   window: CreditWindow
   /** Takes the next batch when it is ready to send it. */
   onDirty: (take: () => ChatBatch) => void
@@ -62,7 +66,8 @@ type ExecuteChat = {
  */
 export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
   const { catalogue, log, request, resultBytesMax, signal, window } = chat
-  const config = catalogue.agent(request.agentId)?.chat
+  const agent = catalogue.agent(request.agentId)
+  const config = agent?.chat
   if (!config) {
     const message = `The agent ${request.agentId} has no chat in the configuration.`
     return { kind: 'failed', error: { code: 'AGENT_ERROR', message, details: '' } }
@@ -91,14 +96,60 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
       { once: true },
     )
   })
+  let connectors: RunConnectors | undefined
   try {
-    const parts = config.reply({ message, history, params, userId, sessionId, turnId, signal, log })
+    connectors = await openRunConnectors(request.connectors, {
+      reservedNames: agent.toolNames,
+      signal,
+      onChild: chat.onChild,
+    })
+    const parts = config.reply({
+      message,
+      history,
+      params,
+      connectors: reportedBy(config, { connectors, stream }),
+      userId,
+      sessionId,
+      turnId,
+      signal,
+      log,
+    })
     const pumped = pump({ parts, stream, signal, window })
     await Promise.race([pumped, stopped])
     if (signal.aborted) watchOverstay(pumped, chat.onOverstay)
     return { kind: 'completed', json: JSON.stringify(await summarize({ request, stream, signal })) }
   } catch (thrown) {
-    return { kind: 'failed', error: describeReplyError(thrown) }
+    if (signal.aborted && !connectors) return { kind: 'interrupted', message: 'The chat was stopped.' }
+    const error = describeReplyError(thrown)
+    if (!(thrown instanceof ContextOverflowError) || !stream.hasReported) return { kind: 'failed', error }
+    return { kind: 'failed', error, owed: { used: stream.reported, isEstimated: stream.hasEstimates } }
+  } finally {
+    // Nobody waits for servers to end.
+    void connectors?.close()
+  }
+}
+
+/** Connectors whose calls become parts of the reply, unless the reply yields them itself: each call is charged. */
+function reportedBy(
+  { yieldsConnectorCalls }: Chat,
+  { connectors, stream }: { connectors: RunConnectors; stream: ReplyStream },
+): RunConnectors {
+  if (yieldsConnectorCalls || connectors.tools.length === 0) return connectors
+  const names = new Set(connectors.tools.map(({ name }) => name))
+  let calls = 0
+  return {
+    tools: connectors.tools,
+    failed: connectors.failed,
+    close: () => connectors.close(),
+    call: async (name, args = {}) => {
+      if (!names.has(name)) return await connectors.call(name, args)
+      const id = `connector-call-${++calls}`
+      stream.add({ type: 'tool-call', id, name, arguments: args })
+      const answer = await connectors.call(name, args)
+      const { text: _text, ...output } = answer
+      stream.add({ type: 'tool-result', id, output })
+      return answer
+    },
   }
 }
 

@@ -1,3 +1,5 @@
+import type { OnChild } from '../connectors/child-groups.ts'
+import { openRunConnectors, type RunConnectors } from '../connectors/run-connectors.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { AgentLog } from './define-config.ts'
 import { describeThrown, encodeResult, type RunOutcome, type TaskRequest } from './run-outcome.ts'
@@ -8,6 +10,7 @@ type ExecuteTask = {
   signal: AbortSignal
   log: AgentLog
   resultBytesMax: number
+  onChild: OnChild
 }
 
 /** Runs an endpoint in this thread. Never throws; whatever the agent does becomes an outcome. */
@@ -16,6 +19,7 @@ export async function executeTask({
   request,
   signal,
   log,
+  onChild,
   resultBytesMax,
 }: ExecuteTask): Promise<RunOutcome> {
   const { endpointId, taskId, userId } = request
@@ -24,10 +28,16 @@ export async function executeTask({
     const message = `The endpoint ${endpointId} is not in the configuration.`
     return { kind: 'failed', error: { code: 'AGENT_UNAVAILABLE', message, details: '' } }
   }
+  let connectors: RunConnectors | undefined
   try {
     const params = (await endpoint.params.parseAsync(JSON.parse(request.params))) as Record<string, unknown>
-    return encodeResult(await endpoint.run({ params, userId, taskId, signal, log }), resultBytesMax)
+    const reservedNames = catalogue.agent(endpoint.agentId)?.toolNames ?? []
+    connectors = await openRunConnectors(request.connectors, { reservedNames, signal, onChild })
+    return encodeResult(await endpoint.run({ params, connectors, userId, taskId, signal, log }), resultBytesMax)
   } catch (thrown) {
     return { kind: 'failed', error: describeThrown(thrown) }
+  } finally {
+    // Nobody waits for servers to end.
+    void connectors?.close()
   }
 }

@@ -1,3 +1,5 @@
+import { ChildGroups } from '../connectors/child-groups.ts'
+import { probeConnector } from '../connectors/probe-connector.ts'
 import type { AgentHost, AgentLogLine } from './agent-port.ts'
 import type { Catalogue } from './catalogue.ts'
 import { CreditWindow, executeChat } from './execute-chat.ts'
@@ -11,6 +13,8 @@ type InlineHostOptions = { catalogue: Catalogue; resultBytesMax: number; onLog: 
  * that blocks blocks everything, and one that exits ends the process: a server uses agent threads.
  */
 export function createInlineHost({ catalogue, resultBytesMax, onLog }: InlineHostOptions): AgentHost {
+  const children = new ChildGroups()
+  const onChild = children.note.bind(children)
   return {
     isReady: true,
     ready: async () => {},
@@ -22,7 +26,7 @@ export function createInlineHost({ catalogue, resultBytesMax, onLog }: InlineHos
       const aborted = new Promise<RunOutcome>((resolve) => {
         signal.addEventListener('abort', () => resolve(signal.reason as RunOutcome), { once: true })
       })
-      return Promise.race([aborted, executeTask({ catalogue, request, signal, log, resultBytesMax })])
+      return Promise.race([aborted, executeTask({ catalogue, request, signal, log, onChild, resultBytesMax })])
     },
     runChat: (request, { onBatch, signal }) => {
       const window = new CreditWindow()
@@ -34,13 +38,15 @@ export function createInlineHost({ catalogue, resultBytesMax, onLog }: InlineHos
         signal,
         log,
         resultBytesMax,
+        onChild,
         window,
         onDirty: (take) => setImmediate(() => onBatch(take())),
         onOverstay: () => onLog({ runId: request.turnId, message: 'An agent goes on after its chat was stopped.' }),
       })
       return { outcome: outcome.then(afterBatches), credit: (chars) => window.credit(chars) }
     },
-    close: async () => {},
+    probe: (spec, signal) => probeConnector(spec, { signal, onChild }),
+    close: async () => children.killAll(),
   }
 }
 

@@ -1,8 +1,10 @@
 import type { FinishReason, LanguageModelUsage, ModelMessage, TextStreamPart, ToolSet } from 'ai'
 import type { z } from 'zod'
+import type { RunConnectors, RunOf } from '../connectors/run-connectors.ts'
 import { roughTokens } from './chat-messages.ts'
 import type { ChatPart, ChatRun, ModelAgentConfig, TaskRun } from './define-config.ts'
-import { describeModelError } from './model-error.ts'
+import { connectorTools } from './connector-tools.ts'
+import { ContextOverflowError, describeModelError, isContextOverflow } from './model-error.ts'
 import { toJsonSchema, toZodSchema } from './params-schema.ts'
 
 const maxStepsDefault = 8
@@ -14,8 +16,8 @@ const callNameCharsMax = 200
 const loadSdk = () => import('ai')
 
 /** Lets the model reply in a chat: text, reasoning and tool calls as they come, and the usage of each of its steps. */
-export function modelReply(agent: ModelAgentConfig): (run: ChatRun) => AsyncIterable<ChatPart> {
-  return async function* ({ history, message, params, signal }) {
+export function modelReply(agent: ModelAgentConfig): (run: RunOf<ChatRun>) => AsyncIterable<ChatPart> {
+  return async function* ({ connectors, history, message, params, signal }) {
     const { isStepCount, streamText } = await loadSdk()
     // A reply may be blank, and Anthropic takes no message of blank text.
     const earlier = history.filter(({ content }) => content.trim() !== '')
@@ -23,17 +25,18 @@ export function modelReply(agent: ModelAgentConfig): (run: ChatRun) => AsyncIter
     const limit = agent.maxOutputTokens ?? maxOutputTokensDefault
     const { fullStream } = streamText({
       ...settingsOf(agent),
+      ...(await toolsOf(agent, connectors)),
       messages,
       maxOutputTokens: Math.min(params.maxTokens ?? limit, limit),
       ...(params.temperature !== undefined && { temperature: params.temperature }),
       stopWhen: isStepCount(agent.maxSteps ?? maxStepsDefault),
-      abortSignal: signal,
+      abortSignal: stopOf(connectors, signal),
       // What goes wrong comes as a part of the stream; the default handler prints it.
       onError: () => {},
     })
-    const step = new StepUse(
-      roughTokens(`${agent.instructions ?? ''}${messages.map(({ content }) => content as string).join('')}`),
-    )
+    const definitions = connectors.tools.length === 0 ? '' : JSON.stringify(connectors.tools)
+    const said = messages.map(({ content }) => content as string).join('')
+    const step = new StepUse(roughTokens(`${agent.instructions ?? ''}${definitions}${said}`))
     const ids = new CallIds()
     try {
       for await (const part of fullStream) {
@@ -41,8 +44,9 @@ export function modelReply(agent: ModelAgentConfig): (run: ChatRun) => AsyncIter
         if (chatPart) yield chatPart
       }
     } catch (thrown) {
-      if (!signal.aborted) failWith(thrown)
+      if (!signal.aborted && !connectors.failed.aborted) failWith(thrown)
     }
+    if (!signal.aborted) connectors.failed.throwIfAborted()
   }
 }
 
@@ -77,19 +81,20 @@ function toChatPart(
 }
 
 /** Runs an endpoint: the prompt of its params, answered by the model with its tools. */
-export function modelRun(agent: ModelAgentConfig, name: string): (run: TaskRun) => Promise<unknown> {
+export function modelRun(agent: ModelAgentConfig, name: string): (run: RunOf<TaskRun>) => Promise<unknown> {
   const endpoint = agent.endpoints![name]!
   const schema = endpoint.output && toZodSchema(endpoint.output)
-  return async ({ params, signal }) => {
+  return async ({ connectors, params, signal }) => {
     const { generateText, isStepCount, Output } = await loadSdk()
     const prompt: unknown = endpoint.prompt(params)
     if (typeof prompt !== 'string' || prompt === '') throw new Error('The endpoint made no prompt of these params.')
     const options = {
       ...settingsOf(agent),
+      ...(await toolsOf(agent, connectors)),
       prompt,
       maxOutputTokens: agent.maxOutputTokens ?? maxOutputTokensDefault,
       stopWhen: isStepCount(agent.maxSteps ?? maxStepsDefault),
-      abortSignal: signal,
+      abortSignal: stopOf(connectors, signal),
     }
     try {
       if (!schema) {
@@ -103,13 +108,25 @@ export function modelRun(agent: ModelAgentConfig, name: string): (run: TaskRun) 
       const { output: answer } = await generateText({ ...options, ...withSchema(agent, schema), output })
       return answer
     } catch (thrown) {
+      if (!signal.aborted) connectors.failed.throwIfAborted()
       return failWith(thrown)
     }
   }
 }
 
-function settingsOf({ instructions, model, tools }: ModelAgentConfig) {
-  return { model, ...(instructions !== undefined && { instructions }), ...(tools !== undefined && { tools }) }
+function settingsOf({ instructions, model }: ModelAgentConfig) {
+  return { model, ...(instructions !== undefined && { instructions }) }
+}
+
+/** The agent's own tools, and those that the user connected, whose names differ from them. */
+async function toolsOf({ tools }: ModelAgentConfig, connectors: RunConnectors): Promise<{ tools?: ToolSet }> {
+  const all = { ...tools, ...(await connectorTools(connectors)) }
+  return Object.keys(all).length === 0 ? {} : { tools: all }
+}
+
+/** Stops the model also when a connector fails, since it would go on without what the tool was to answer. */
+function stopOf(connectors: RunConnectors, signal: AbortSignal): AbortSignal {
+  return connectors.tools.length === 0 ? signal : AbortSignal.any([signal, connectors.failed])
 }
 
 /** Tells a model whose provider takes no schemas in words which JSON to write. */
@@ -122,7 +139,8 @@ function withSchema({ instructions, model }: ModelAgentConfig, schema: z.ZodType
 
 /** Without the cause: what the SDK keeps of a request may hold a key. */
 function failWith(thrown: unknown): never {
-  throw new Error(describeModelError(thrown))
+  const message = describeModelError(thrown)
+  throw isContextOverflow(thrown) ? new ContextOverflowError(message) : new Error(message)
 }
 
 function assertUsable(reason: FinishReason): void {

@@ -21,6 +21,25 @@ export function describeModelError(thrown: unknown): string {
   return sentence(describe(thrown))
 }
 
+/** The request was too long for the model: what steps before it used was used for what the user asked. */
+export class ContextOverflowError extends Error {
+  override readonly name = 'ContextOverflowError'
+}
+
+/** As OpenAI, Anthropic, Google, vLLM, llama.cpp and those who imitate them say it. */
+const overflow =
+  /context[_ ](?:length|window|size)|maximum context|(?:prompt|input|request) is too long|too many (?:input )?tokens|token count.{0,40}exceeds|string_above_max_length/i
+
+/** Whether a provider refused a request because it holds more tokens than its model takes. */
+export function isContextOverflow(thrown: unknown, depth = 0): boolean {
+  if (typeof thrown !== 'object' || thrown === null || depth > causesMax) return false
+  const { cause, code, lastError, message, responseBody, statusCode } = thrown as Shape
+  if (lastError !== undefined && lastError !== null) return isContextOverflow(lastError, depth + 1)
+  if (typeof statusCode === 'number' && ![400, 413, 422].includes(statusCode)) return false
+  if ([code, message, responseBody].some((text) => typeof text === 'string' && overflow.test(text))) return true
+  return isContextOverflow(cause, depth + 1)
+}
+
 function describe(thrown: unknown, depth = 0): string {
   if (typeof thrown === 'string') return thrown
   if (typeof thrown !== 'object' || thrown === null || depth > causesMax) return ''

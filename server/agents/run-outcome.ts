@@ -1,13 +1,22 @@
+import type { ChatUsed } from '../billing/chat-price.ts'
+import type { ConnectorSpec } from '../connectors/connector-spec.ts'
 import type { TaskFailure } from '../store/records.ts'
 
 /** How a run ended. `interrupted` is no fault of the agent's: the run may be repeated, and does not count as a failure. */
 export type RunOutcome =
   | { kind: 'completed'; json: string }
-  | { kind: 'failed'; error: TaskFailure }
+  /** `owed` is what a chat is charged although it failed, because its request was the cause. */
+  | { kind: 'failed'; error: TaskFailure; owed?: { used: ChatUsed; isEstimated: boolean } }
   | { kind: 'interrupted'; message: string }
 
 /** What an agent is told of the task that it runs; `params` is the submitted JSON text. */
-export type TaskRequest = { endpointId: string; taskId: string; userId: string; params: string }
+export type TaskRequest = {
+  endpointId: string
+  taskId: string
+  userId: string
+  params: string
+  connectors: readonly ConnectorSpec[]
+}
 
 const textCharsMax = 2000
 /** A thread writes deeper JSON than the thread that serves could read and write again. */

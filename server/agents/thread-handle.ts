@@ -1,5 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { siblingModule } from '../kernel/sibling-module.ts'
+import { ChildGroups } from '../connectors/child-groups.ts'
+import type { ConnectorSpec } from '../connectors/connector-spec.ts'
 import type { ChatBatch, ChatRequest } from './chat-messages.ts'
 import type { RunOutcome, TaskRequest } from './run-outcome.ts'
 import type { ThreadHostOptions } from './thread-host.ts'
@@ -7,7 +9,10 @@ import { pulseAt, pulseBytes, type FromThread, type ThreadData, type ToThread } 
 
 type OnOutcome = (outcome: RunOutcome | 'not-begun') => void
 /** A run as it is handed to a thread. */
-export type RunStart = { type: 'run'; request: TaskRequest } | { type: 'chat'; request: ChatRequest }
+export type RunStart =
+  | { type: 'run'; request: TaskRequest }
+  | { type: 'chat'; request: ChatRequest }
+  | { type: 'probe'; request: ConnectorSpec }
 type RunHandlers = { onOutcome: OnOutcome; onBatch?: ((batch: ChatBatch) => void) | undefined }
 type ThreadEvents = { onReady: () => void; onRetire: () => void; onEnd: (reason: string) => void }
 
@@ -33,6 +38,7 @@ export class AgentThread {
   readonly #overdue = new Set<number>()
   readonly #options: ThreadHostOptions
   readonly #events: ThreadEvents
+  readonly #children = new ChildGroups()
   #state: 'starting' | 'open' | 'retiring' | 'ended' = 'starting'
   #lastRun = 0
   #minuteFrom = performance.now()
@@ -191,6 +197,8 @@ export class AgentThread {
         if (message.runId !== '' || this.#mayLog()) this.#options.onLog(message)
       } else if (message.type === 'batch') {
         this.#runs.get(message.run)?.onBatch?.(message.batch)
+      } else if (message.type === 'child') {
+        this.#children.note(message.child)
       } else if (message.type === 'overstayed') {
         this.#retire()
       } else {
@@ -233,6 +241,7 @@ export class AgentThread {
     if (this.#state === 'ended') return
     this.#state = 'ended'
     this.#events.onEnd(reason)
+    this.#children.killAll()
     const begun = Atomics.load(this.#pulse, pulseAt.started)
     const runs = [...this.#runs]
     this.#runs.clear()

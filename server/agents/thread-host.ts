@@ -1,4 +1,5 @@
 import type { AgentHost, AgentLogLine, ChatHandle, RunChatOptions } from './agent-port.ts'
+import type { ConnectorSpec } from '../connectors/connector-spec.ts'
 import type { ChatBatch, ChatRequest } from './chat-messages.ts'
 import { AgentThread, type RunStart } from './thread-handle.ts'
 import type { RunOutcome, TaskRequest } from './run-outcome.ts'
@@ -85,6 +86,10 @@ export class ThreadHost implements AgentHost {
       })
     })
     return { outcome, credit: (chars) => credit(chars) }
+  }
+
+  probe(request: ConnectorSpec, signal: AbortSignal): Promise<RunOutcome> {
+    return new Promise((resolve) => this.#assign({ start: { type: 'probe', request }, signal, resolve }))
   }
 
   async close(): Promise<void> {

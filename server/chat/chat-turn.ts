@@ -35,6 +35,9 @@ type Begin = {
   onSettled: () => void
 }
 
+/** How a turn ended, and what that costs. */
+type Judgement = { summary: ChatSummary; turnOutcome: TurnOutcome; cost: Units }
+
 const stepTokens = 500
 const settlePauseMs = 200
 const settleTriesAnswered = 25
@@ -179,8 +182,9 @@ export class ChatTurn {
     // What the agent had made before it was stopped was used, whether it was read or not; past the balance it was not.
     if (this.#cause !== 'balance') this.#accept(this.#inbox.splice(0))
     else this.#use(this.#inbox.at(-1)?.reported)
-    const { summary, turnOutcome } = this.#judge(outcome)
-    const settled = await this.#settle(turnOutcome, summary)
+    const judgement = this.#judge(outcome)
+    const { summary, turnOutcome } = judgement
+    const settled = await this.#settle(judgement)
     const at = this.#parts.clock.now()
     if (!settled) return failureLine({ code: 'INTERNAL_ERROR', message: 'The chat could not be settled yet.', at })
     const costUsd = settled.charged
@@ -188,20 +192,23 @@ export class ChatTurn {
     return failureLine({ ...describeEnd(this.#cause, outcome), cost: costUsd, at })
   }
 
-  /** What an end of this kind costs. */
-  #judge(outcome: RunOutcome): { summary: ChatSummary; turnOutcome: TurnOutcome } {
+  /** What an end of this kind is charged. */
+  #judge(outcome: RunOutcome): Judgement {
     const cause = this.#cause
     const reported = outcome.kind === 'completed' ? (JSON.parse(outcome.json) as ChatSummary) : undefined
-    if (outcome.kind === 'failed' || cause === 'drain' || cause === 'fault') {
-      return { summary: this.#rough(), turnOutcome: 'failed' }
+    const summary = reported ?? this.#rough()
+    const free: Judgement = { summary, turnOutcome: 'failed', cost: 0 }
+    const chargedAs = (turnOutcome: TurnOutcome, charged: ChatSummary): Judgement => {
+      return { summary: charged, turnOutcome, cost: chatCost(charged.used, this.#begin.rates) }
     }
-    if (cause === undefined) {
-      return { summary: reported ?? this.#rough(), turnOutcome: reported ? 'finished' : 'failed' }
+    if (cause === 'drain' || cause === 'fault') return free
+    if (outcome.kind === 'failed') {
+      return cause === undefined && outcome.owed ? chargedAs('failed', { ...summary, ...outcome.owed }) : free
     }
-    if (cause === 'balance') return { summary: this.#rough(), turnOutcome: 'truncated' }
+    if (cause === undefined) return reported ? chargedAs('finished', reported) : free
+    if (cause === 'balance') return chargedAs('truncated', this.#rough())
     // An agent that was stopped before it was begun used nothing.
-    if (!reported && !this.#used) return { summary: this.#rough(), turnOutcome: 'failed' }
-    return { summary: reported ?? this.#rough(), turnOutcome: 'truncated' }
+    return reported || this.#used ? chargedAs('truncated', summary) : free
   }
 
   /** By the length of the texts, where the agent's thread does not say. */
@@ -216,13 +223,13 @@ export class ChatTurn {
    * Settles, and tries again while the store cannot: the hold must not stay. The reader is told after some seconds that
    * it has not happened yet.
    */
-  async #settle(outcome: TurnOutcome, summary: ChatSummary): Promise<SettledTurn | undefined> {
+  async #settle({ cost, summary, turnOutcome: outcome }: Judgement): Promise<SettledTurn | undefined> {
     const { rates, request } = this.#begin
     const { isEstimated, messageTokens, replyTokens, used } = summary
     const input: SettleTurn = {
       turnId: request.turnId,
       outcome,
-      cost: outcome === 'failed' ? 0 : chatCost(used, rates),
+      cost,
       breakdown: { ...used, rates: writtenRates(rates), isEstimated },
       exchange:
         outcome === 'failed'

@@ -3,11 +3,13 @@ import { isVisibleTo, type Catalogue, type Chat } from '../agents/catalogue.ts'
 import { roughTokens } from '../agents/chat-messages.ts'
 import type { Caller } from '../auth/caller.ts'
 import { chatHold, chatUse, writtenRates } from '../billing/chat-price.ts'
+import type { ConnectorAccess } from '../connectors/connector-access.ts'
 import { balanceRefusal, rateRefusal } from '../billing/refusals.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Units } from '../kernel/money.ts'
+import { connectorIdsOf } from '../sessions/session-connectors.ts'
 import { sessionNotFound, sessionRefusal } from '../sessions/session-operations.ts'
 import type { RateState } from '../store/records.ts'
 import type { OpenTurn, OpenTurnResult } from '../store/store.ts'
@@ -16,6 +18,7 @@ import { ChatTurn, holdStep, settleSurely, type ChatTurnParts } from './chat-tur
 import { UserTurns } from './user-turns.ts'
 
 export type ChatTurnsParts = ChatTurnParts & {
+  access: ConnectorAccess
   catalogue: Catalogue
   drainSeconds: number
   /** Throws when the service takes no new work. */
@@ -53,7 +56,7 @@ export class ChatTurns {
 
   /** Admits a message and begins the reply. Throws an ErrandError for every refusal, and then nothing was written. */
   async start({ caller, idempotencyKey, input, onRate, signal }: Start): Promise<ChatTurn> {
-    const { catalogue, store } = this.#parts
+    const { access, catalogue, store } = this.#parts
     this.#parts.assertAccepting()
     const { userId } = caller
     const { message, params = {}, sessionId } = input
@@ -71,12 +74,15 @@ export class ChatTurns {
     if (!isVisibleTo(agent, caller.email)) {
       throw new ErrandError('FORBIDDEN', `You have no permission to use the agent ${agent.id}.`)
     }
+    const connectorIds = connectorIdsOf(session.metadata)
+    await access.assertOwned(connectorIds, { agent, path: 'sessionId', userId })
     if (this.#sessions.has(sessionId)) throw busy()
     this.#sessions.set(sessionId, 'admitting')
     try {
       const turnId = newId('turn', this.#parts.clock.now())
       const tokensMax = chat.contextTokens - roughTokens(message)
       const history = await store.readHistory({ sessionId, tokensMax })
+      const connectors = await access.specsOf(userId, connectorIds)
       const amounts = amountsOf({
         chat,
         promptTokens: history.tokens + roughTokens(message),
@@ -102,6 +108,7 @@ export class ChatTurns {
           history: messages,
           historyTokens,
           params: given(params),
+          connectors,
         },
         rates: chat.rates,
         held: opened.held,

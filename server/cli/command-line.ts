@@ -151,6 +151,12 @@ function addUpkeep(program: Command): void {
       const { verifyLedgerCommand } = await import('./upkeep-commands.ts')
       await verifyLedgerCommand(options)
     })
+  common(program.command('secret').description("the service's secret").command('rotate'))
+    .description('encrypt the secrets of connectors anew, under a new secret or under ERRAND_SECRET')
+    .action(async (options: Common) => {
+      const { rotateSecret } = await import('./secret-commands.ts')
+      await rotateSecret(options)
+    })
   common(program.command('backup'))
     .description('copy the database to FILE and the payloads to FILE.payloads, also while a server runs')
     .argument('<file>')

@@ -1,7 +1,15 @@
 import pino, { type Logger } from 'pino'
 import { loadConfigFile } from '../agents/load-config-file.ts'
 import { startApp, type App } from '../app.ts'
-import { resolveLimits, resolveLogLevel, resolveSecret, resolveServe, type ServeOptions } from '../config.ts'
+import {
+  resolveCommandPath,
+  resolveLimits,
+  resolveLogLevel,
+  resolvePrivateHosts,
+  resolveSecrets,
+  resolveServe,
+  type ServeOptions,
+} from '../config.ts'
 
 type Options = ServeOptions & { json?: boolean }
 
@@ -18,7 +26,9 @@ export async function serve(options: Options, onListening?: (app: App) => Promis
     host,
     port,
     baseUrl,
-    secret: resolveSecret(dataDir),
+    secrets: () => resolveSecrets(dataDir),
+    commandPath: resolveCommandPath(),
+    connectorPrivateHosts: resolvePrivateHosts(config.connectors?.privateHosts),
     limits: resolveLimits(config.limits),
     log,
     onFatal: (cause) => {

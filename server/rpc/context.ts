@@ -1,6 +1,7 @@
 import type { Catalogue } from '../agents/catalogue.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { ChatTurns } from '../chat/chat-turns.ts'
+import type { ConnectorParts } from '../connectors/manage-connectors.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { PayloadStore } from '../payloads/payload-store.ts'
 import type { SignedLinks } from '../payloads/signed-links.ts'
@@ -14,6 +15,7 @@ export type Services = {
   catalogue: Catalogue
   chats: ChatTurns
   clock: Clock
+  connectors: ConnectorParts
   ends: TaskEnds
   inlineBytes: number
   links: SignedLinks

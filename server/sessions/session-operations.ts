@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { isVisibleTo, type Catalogue } from '../agents/catalogue.ts'
 import type { Caller } from '../auth/caller.ts'
+import type { ConnectorAccess } from '../connectors/connector-access.ts'
 import { unreachable } from '../kernel/assert.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
 import { isoTime, type Clock } from '../kernel/clock.ts'
@@ -8,6 +9,7 @@ import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import type { MessageRecord, SessionRecord } from '../store/records.ts'
 import { metadataBytesMax, type Idempotency, type Store } from '../store/store.ts'
+import { connectorIdsKey, connectorIdsOf } from './session-connectors.ts'
 import type {
   CreateSessionInput,
   CreateSessionOutput,
@@ -19,15 +21,16 @@ import type {
 
 const deleteMsMax = 10_000
 
-type Parts = { store: Store; catalogue: Catalogue; clock: Clock }
+type Parts = { store: Store; catalogue: Catalogue; clock: Clock; connectors: { access: ConnectorAccess } }
 type Create = { caller: Caller; input: z.output<typeof CreateSessionInput>; idempotencyKey: string | null }
 
 /** Opens a session with an agent that the caller may use. Free of charge. */
 export async function createSession(
-  { catalogue, clock, store }: Parts,
+  { catalogue, clock, connectors, store }: Parts,
   { caller, idempotencyKey, input }: Create,
 ): Promise<z.output<typeof CreateSessionOutput>> {
-  const { agentId, metadata = {} } = input
+  const { agentId } = input
+  const metadata = withConnectors(input)
   const idempotency = idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: hashJson(input) }
   if (idempotency) {
     const replayed = await findReplay(store, caller.userId, idempotency)
@@ -39,6 +42,12 @@ export async function createSession(
     throw new ErrandError('FORBIDDEN', `You have no permission to use the agent ${agentId}.`)
   }
   if (!agent.chat) throw badField('agentId', 'This agent does not converse; run its endpoints as tasks')
+  const of = {
+    agent,
+    path: input.connectorIds ? connectorIdsKey : `metadata.${connectorIdsKey}`,
+    userId: caller.userId,
+  }
+  await connectors.access.assertOwned(connectorIdsOf(metadata), of)
   if (Buffer.byteLength(JSON.stringify(metadata)) > metadataBytesMax) throw metadataTooLarge()
   const result = await store.createSession({
     sessionId: newId('ses', clock.now()),
@@ -49,6 +58,13 @@ export async function createSession(
   })
   if (result.outcome === 'refused') throw keyUsed()
   return created(result.session)
+}
+
+/** The connectors of a session are part of its metadata, wherever its creator names them. */
+function withConnectors({ connectorIds, metadata = {} }: z.output<typeof CreateSessionInput>): Record<string, unknown> {
+  if (!connectorIds) return metadata
+  if (Object.hasOwn(metadata, connectorIdsKey)) throw badField(connectorIdsKey, 'Is given in the metadata too')
+  return { ...metadata, [connectorIdsKey]: connectorIds }
 }
 
 /** The session that an earlier request with the same key made, whatever became of its agent since. */
@@ -79,10 +95,17 @@ export async function getSession(store: Store, of: { userId: string; sessionId: 
 }
 
 export async function updateSession(
-  store: Store,
+  { catalogue, connectors, store }: Omit<Parts, 'clock'>,
   { input, userId }: { input: z.output<typeof UpdateSessionInput>; userId: string },
 ): Promise<Session> {
   const { metadata = {}, sessionId, status } = input
+  const connectorIds = connectorIdsOf(metadata)
+  if (connectorIds.length > 0) {
+    const session = await store.getSession({ userId, sessionId })
+    if (!session) throw sessionNotFound()
+    const agent = catalogue.agent(session.agentId) ?? { id: session.agentId, kind: 'code' }
+    await connectors.access.assertOwned(connectorIds, { agent, path: `metadata.${connectorIdsKey}`, userId })
+  }
   const result = await store.updateSession({
     userId,
     sessionId,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isoTimestamp, jsonObject, pageInput, pageOutput, resourceId } from '../rpc/wire-types.ts'
+import { ConnectorIds } from './session-connectors.ts'
 import { messageRoles, sessionStatuses } from '../store/records.ts'
 
 // The shapes of the session operations on the wire, over REST and typed RPC alike.
@@ -11,6 +12,7 @@ const metadata = jsonObject.describe('Free-form data of the caller, at most 16 K
 export const CreateSessionInput = z.object({
   agentId: resourceId.describe('Agent that the session converses with'),
   metadata: metadata.optional(),
+  connectorIds: ConnectorIds.optional(),
 })
 
 export const CreateSessionOutput = z.object({

@@ -34,7 +34,7 @@ export const sessionsRouter = router({
         errorResponses: {
           400: 'The body is invalid, or the agent does not converse.',
           403: 'Permission is missing.',
-          404: 'The agent was not found.',
+          404: 'The agent or a connector was not found.',
           409: 'The Idempotency-Key was used with another body.',
           413: 'The body is too large.',
           415: 'The body is not JSON.',
@@ -115,7 +115,7 @@ export const sessionsRouter = router({
         errorResponses: {
           400: 'The body is invalid.',
           403: 'Permission is missing.',
-          404: notFound,
+          404: 'The session or a connector was not found.',
           409: 'The session is completed.',
           410: 'The session has expired.',
           413: 'The body is too large.',
@@ -126,7 +126,7 @@ export const sessionsRouter = router({
     .input(UpdateSessionInput)
     .output(Session)
     .mutation(
-      withScope('execute', ({ ctx, input }) => updateSession(ctx.services.store, { input, userId: ctx.caller.userId })),
+      withScope('execute', ({ ctx, input }) => updateSession(ctx.services, { input, userId: ctx.caller.userId })),
     ),
 
   delete: procedure

@@ -147,3 +147,30 @@ export type KeyHolder = Pick<KeyRecord, 'id' | 'userId' | 'scopes' | 'expiresAt'
  * `limit` 0 nothing is counted.
  */
 export type RateState = { limit: number; used: number; oldestAt: EpochMs | null; now: EpochMs }
+
+export const connectorAuthTypes = ['none', 'bearer', 'headers'] as const
+export type ConnectorAuthType = (typeof connectorAuthTypes)[number]
+
+export const connectorStatuses = ['untested', 'ok', 'failed'] as const
+export type ConnectorStatus = (typeof connectorStatuses)[number]
+
+/** A user's connection to an MCP server: at `url`, or one that the operator defined under the id `server`. */
+export type ConnectorRecord = {
+  id: string
+  userId: string
+  name: string
+  url: string | null
+  server: string | null
+  authType: ConnectorAuthType
+  /** The secrets, encrypted; null without any. */
+  sealed: string | null
+  /** The tools that agents may call; null for all of them. */
+  allowedTools: string[] | null
+  /** As the last check found it. */
+  status: ConnectorStatus
+  /** Why the last check failed. */
+  statusMessage: string | null
+  checkedAt: EpochMs | null
+  createdAt: EpochMs
+  updatedAt: EpochMs
+}

@@ -3,6 +3,8 @@ import type { Units } from '../kernel/money.ts'
 import type {
   AccountRecord,
   ChatBreakdown,
+  ConnectorRecord,
+  ConnectorStatus,
   KeyHolder,
   KeyRecord,
   MessageRecord,
@@ -144,6 +146,34 @@ export type LedgerDifference = {
 }
 export type LedgerReport = { ok: boolean; accounts: number; transactions: number; differences: LedgerDifference[] }
 
+export type ConnectorOf = { userId: string; connectorId: string }
+
+export type CreateConnector = ConnectorOf &
+  Pick<ConnectorRecord, 'name' | 'url' | 'server' | 'authType' | 'sealed' | 'allowedTools'>
+
+export type CreateConnectorResult =
+  | { outcome: 'created'; connector: ConnectorRecord }
+  | { outcome: 'refused'; reason: 'name-taken' | 'too-many' }
+
+/** What is left out stays. New secrets or another address make the connector untested. */
+export type UpdateConnector = ConnectorOf & {
+  changes: Partial<Pick<ConnectorRecord, 'name' | 'url' | 'authType' | 'sealed' | 'allowedTools'>>
+}
+
+export type UpdateConnectorResult =
+  | { outcome: 'updated'; connector: ConnectorRecord }
+  | { outcome: 'refused'; reason: 'unknown' | 'name-taken' }
+
+export type ConnectorCheck = ConnectorOf & {
+  /** Of the connector as it was checked. */
+  updatedAt: EpochMs
+  status: ConnectorStatus
+  statusMessage: string | null
+}
+
+/** Connectors that an account may have. */
+export const connectorsMax = 100
+
 export type Store = {
   // Tasks
   /** Idempotency, block, rate, balance; then charge, ledger row, task row and idempotency row, all in one transaction. */
@@ -225,6 +255,19 @@ export type Store = {
   }): Promise<KeyRecord | undefined>
   /** Records when keys were last used; losing a batch loses nothing but that. */
   touchKeys(uses: readonly { keyId: string; at: EpochMs }[]): Promise<void>
+
+  // Connectors
+  createConnector(input: CreateConnector): Promise<CreateConnectorResult>
+  getConnector(input: ConnectorOf): Promise<ConnectorRecord | undefined>
+  listConnectors(input: Page & { userId: string }): Promise<{ connectors: ConnectorRecord[]; total: number }>
+  updateConnector(input: UpdateConnector): Promise<UpdateConnectorResult>
+  deleteConnector(input: ConnectorOf): Promise<boolean>
+  /** Keeps what a check found, unless the connector was changed since. */
+  noteConnectorCheck(input: ConnectorCheck): Promise<void>
+  /** Connectors of all users that hold secrets, in order of their ids, after `afterId`. */
+  sealedConnectors(input: { afterId: string; limit: number }): Promise<ConnectorRecord[]>
+  /** Puts the same secrets under another key; false when they were changed meanwhile. */
+  resealConnector(input: { connectorId: string; from: string; to: string }): Promise<boolean>
 
   // Upkeep
   /** Deletes what has passed its time, a bounded number of rows; true when there may be more. */

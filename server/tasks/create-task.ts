@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import { checkParams, isVisibleTo, type Catalogue } from '../agents/catalogue.ts'
 import type { Caller } from '../auth/caller.ts'
 import { requireScope } from '../auth/caller.ts'
+import type { ConnectorAccess } from '../connectors/connector-access.ts'
 import { balanceRefusal, rateRefusal, secondsUntil } from '../billing/refusals.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
 import { isoTime, type Clock } from '../kernel/clock.ts'
@@ -16,6 +17,7 @@ import type { CreateTaskInput, CreateTaskOutput } from './task-schema.ts'
 import type { TaskRunner } from './task-runner.ts'
 
 export type CreateTaskParts = {
+  connectors: { access: ConnectorAccess }
   catalogue: Catalogue
   store: Store
   payloads: PayloadStore
@@ -40,7 +42,7 @@ export async function createTask(
   parts: CreateTaskParts,
   { caller, input, idempotencyKey, onRate }: CreateTaskRequest,
 ): Promise<z.output<typeof CreateTaskOutput>> {
-  const { catalogue, clock, inlineBytes, payloads, runner, store } = parts
+  const { catalogue, clock, connectors, inlineBytes, payloads, runner, store } = parts
   runner.assertAccepting()
   const { endpointId, params, connectorIds } = input
   const idempotency = idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: hashJson(input) }
@@ -56,11 +58,13 @@ export async function createTask(
     throw new ErrandError('BAD_REQUEST', `${first!.path}: ${first!.message}`, { details })
   }
   requireScope(caller, 'execute')
-  if (!isVisibleTo(catalogue.agent(endpoint.agentId)!, caller.email)) {
+  const agent = catalogue.agent(endpoint.agentId)!
+  if (!isVisibleTo(agent, caller.email)) {
     throw new ErrandError('FORBIDDEN', `You have no permission to run the agent ${endpoint.agentId}.`)
   }
-  const unknownConnector = connectorIds?.[0]
-  if (unknownConnector !== undefined) throw new ErrandError('NOT_FOUND', `Connector not found: ${unknownConnector}`)
+  if (connectorIds) {
+    await connectors.access.assertOwned(connectorIds, { agent, path: 'connectorIds', userId: caller.userId })
+  }
 
   const now = clock.now()
   const admission: Omit<AdmitTask, 'request'> = {

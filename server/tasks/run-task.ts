@@ -1,6 +1,8 @@
 import type { AgentHost } from '../agents/agent-port.ts'
 import type { Catalogue } from '../agents/catalogue.ts'
 import type { RunOutcome } from '../agents/run-outcome.ts'
+import type { ConnectorAccess } from '../connectors/connector-access.ts'
+import type { ConnectorSpec } from '../connectors/connector-spec.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { storeJson } from '../payloads/inline-rule.ts'
@@ -9,6 +11,7 @@ import type { TaskFailure, TaskRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 
 export type RunTaskParts = {
+  access: ConnectorAccess
   agents: AgentHost
   catalogue: Catalogue
   clock: Clock
@@ -52,16 +55,18 @@ export async function runTask(
 type RunAgent = { task: TaskRecord; timeoutMs: number; stop: AbortSignal }
 
 async function runAgent(parts: RunTaskParts, { task, timeoutMs, stop }: RunAgent): Promise<RunOutcome> {
-  const { agents, catalogue, clock, log, payloads } = parts
-  const { endpointId, id: taskId, userId, request } = task
+  const { access, agents, catalogue, clock, log, payloads } = parts
+  const { connectorIds, endpointId, id: taskId, userId, request } = task
   if (!catalogue.endpoint(endpointId)) {
     const message = `The endpoint ${endpointId} is no longer offered.`
     return { kind: 'failed', error: { code: 'AGENT_UNAVAILABLE', message, details: '' } }
   }
   let params: string
+  let connectors: ConnectorSpec[]
   try {
     params = request.payloadId === null ? request.text : await payloads.read(request.payloadId)
     if (request.payloadId !== null) JSON.parse(params)
+    connectors = connectorIds === null ? [] : await access.specsOf(userId, connectorIds)
   } catch (error) {
     log.error({ taskId, err: error }, 'the stored request of a task cannot be read')
     return { kind: 'interrupted', message: 'The stored request could not be read.' }
@@ -80,7 +85,7 @@ async function runAgent(parts: RunTaskParts, { task, timeoutMs, stop }: RunAgent
   if (stop.aborted) onStop()
   stop.addEventListener('abort', onStop, { once: true })
   try {
-    return await agents.runTask({ endpointId, taskId, userId, params }, controller.signal)
+    return await agents.runTask({ endpointId, taskId, userId, params, connectors }, controller.signal)
   } finally {
     clearTimeout(timer)
     stop.removeEventListener('abort', onStop)

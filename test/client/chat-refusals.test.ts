@@ -8,6 +8,7 @@ import { answer, type StubAnswer } from './stub-server.ts'
 const refusals: [status: number, code: string][] = [
   [403, 'INSUFFICIENT_BALANCE'],
   [404, 'SESSION_NOT_FOUND'],
+  [404, 'CONNECTOR_NOT_FOUND'],
   [409, 'SESSION_BUSY'],
   [409, 'SESSION_COMPLETED'],
   [410, 'SESSION_EXPIRED'],
@@ -38,6 +39,7 @@ for (const [status, code] of refusals) {
 /** What a body that names no code can say: of several codes with one status and text, the one for all of them. */
 function codeFromBody(code: ErrorCode): ErrorCode {
   if (code === 'ACCOUNT_BLOCKED') return 'FORBIDDEN'
+  if (code === 'CONNECTOR_NOT_FOUND') return 'NOT_FOUND'
   return code === 'SESSION_BUSY' || code === 'SESSION_COMPLETED' ? 'CONFLICT' : code
 }
 

@@ -1,18 +1,12 @@
-import { readFileSync } from 'node:fs'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { expect, test } from 'vitest'
-import { z } from 'zod'
 import { createOpenApiDocument } from '../../openapi/openapi-document.ts'
 import { defineConfig } from '../../server/agents/define-config.ts'
 import { documentFile } from '../../server/http/docs-pages.ts'
-import { must } from '../../server/kernel/assert.ts'
+import { closedUrl, startStubMcpServer } from '../api/stub-mcp-server.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { startService, type Answer, type TestService } from '../support/test-service.ts'
-
-type Json = Record<string, any>
-
-const source = readFileSync(documentFile, 'utf8')
-const document = JSON.parse(source) as Json
+import { startService } from '../support/test-service.ts'
+import { Checker, document, operationAt, operations, source, validatorOf, type Json } from './documented-answers.ts'
 
 /** Recommended rules that are off, each with its reason. */
 const rulesOff: Record<string, string> = {}
@@ -23,17 +17,6 @@ async function lint(text: string): Promise<string[]> {
   const problems = await lintFromString({ source: text, absoluteRef: documentFile, config })
   return problems.map(({ location, message, ruleId }) => `${ruleId} at ${location[0]?.pointer}: ${message}`)
 }
-
-type Operation = { method: string; path: string; id: string; spec: Json }
-
-const operations: Operation[] = Object.entries<Json>(document['paths']).flatMap(([path, methods]) =>
-  Object.entries<Json>(methods).map(([method, spec]) => ({
-    method: method.toUpperCase(),
-    path,
-    id: spec['operationId'],
-    spec,
-  })),
-)
 
 test('the committed document is what the procedures say', () => {
   expect(document).toEqual(JSON.parse(JSON.stringify(createOpenApiDocument())))
@@ -87,6 +70,14 @@ test('every operation documents each status that it answers', () => {
         deleteSession: [...shared, 400, 404],
         listMessages: [...shared, 400, 404],
         chat: [...shared, ...body, 404, 409, 410, 429],
+        createConnector: [...shared, ...body, 409],
+        listConnectors: [...shared, 400],
+        getConnector: [...shared, 400, 404],
+        updateConnector: [...shared, ...body, 404, 409],
+        deleteConnector: [...shared, 400, 404],
+        testConnector: [...shared, ...body, 404, 409],
+        listConnectorTools: [...shared, 400, 404, 409, 424],
+        listConnectorServers: [...shared, 400],
         createKey: [...shared, ...body],
         listKeys: [...shared, 400],
         revokeKey: [...shared, 400, 404],
@@ -103,55 +94,9 @@ test('each refusal is described in the words of its own operation', () => {
   expect(words('createTask', 404)).toBe('The agent endpoint or a connector was not found.')
   expect(words('getTask', 404)).toBe('The task was not found.')
   expect(words('rotateKey', 409)).toBe('The key has ended.')
+  expect(words('listConnectorTools', 424)).toBe('The server cannot be used.')
   expect(words('listKeys', 400)).toBe('A parameter is invalid.')
 })
-
-/** The schema with every reference replaced by what it names; the document has no cycles. */
-function dereference(schema: unknown): unknown {
-  if (typeof schema !== 'object' || schema === null) return schema
-  if (Array.isArray(schema)) return schema.map(dereference)
-  const { $ref: ref, ...rest } = schema as Json
-  if (ref === undefined)
-    return Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, dereference(value)]))
-  const name = must(/^#\/components\/schemas\/(\w+)$/.exec(ref as string)?.[1], 'a reference to a schema')
-  return dereference(must(document['components'].schemas[name], `the schema ${name}`))
-}
-
-function validatorOf(content: Json, type = 'application/json'): z.ZodType {
-  return z.fromJSONSchema(dereference(content[type].schema) as Parameters<typeof z.fromJSONSchema>[0])
-}
-
-function checkLines(content: Json, body: string): void {
-  const validator = validatorOf(content, 'application/x-ndjson')
-  for (const line of body.trimEnd().split('\n')) expect(validator.safeParse(JSON.parse(line)).error).toBe(undefined)
-}
-
-function operationAt(method: string, target: string): Operation {
-  const path = target.split('?')[0]!
-  const fits = (template: string) => new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path)
-  return must(
-    operations.find((operation) => operation.method === method && fits(operation.path)),
-    `${method} ${path} is documented`,
-  )
-}
-
-const knownHeaders = ['X-Request-Id', 'X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']
-
-/** Throws unless the answer is one that the document promises for that operation. */
-function checkAnswer({ id, spec }: Operation, { body, headers, status }: Answer): void {
-  const what = `${id} ${status}`
-  const documented = must<Json>(spec['responses'][status], `${what} is documented`)
-  const promised = Object.keys(documented['headers'] ?? {})
-  for (const name of status === 304 ? [] : [...knownHeaders, 'WWW-Authenticate']) {
-    expect(headers.has(name), `${what} ${name}`).toBe(promised.includes(name))
-  }
-  if (headers.has('Retry-After')) expect(promised, what).toContain('Retry-After')
-  if (!documented['content']) return expect(body, what).toBe('')
-  if (headers.get('content-type') === 'application/x-ndjson') return checkLines(documented['content'], body)
-  const result = validatorOf(documented['content']).safeParse(body)
-  expect(result.error?.issues, what).toBe(undefined)
-  if (status >= 400) expect(body.statusCode).toBe(status)
-}
 
 test('the validation by schema sees a missing field, an unknown one and a wrong form', () => {
   const validator = validatorOf(operationAt('GET', '/api/account').spec['responses'][200].content)
@@ -183,32 +128,6 @@ function gated() {
   const agent = { kind: 'code', id: 'gate', name: 'Gate', endpoints: { run: endpoint }, chat } as const
   const config = defineConfig({ agents: [agent, { kind: 'code', id: 'mute', name: 'Mute' }] })
   return { config, open: gate.resolve }
-}
-
-type Options = { key?: string | null; body?: unknown; headers?: Record<string, string> }
-
-/** Sends requests, checks each answer against the document, and notes which answers of which operation were seen. */
-class Checker {
-  readonly seen = new Map<string, Set<number>>()
-  readonly service: TestService
-  readonly key: string
-
-  constructor(service: TestService, key: string) {
-    this.service = service
-    this.key = key
-  }
-
-  async check(status: number, request: string, options: Options = {}): Promise<Answer> {
-    const [method, path] = request.split(' ') as [string, string]
-    const operation = operationAt(method, path)
-    const answer = await this.service.request(method, path, { key: this.key, ...options })
-    expect(answer.status, `${request}: ${JSON.stringify(answer.body)}`).toBe(status)
-    checkAnswer(operation, answer)
-    const input = operation.spec['requestBody']
-    if (input && status === 200) expect(validatorOf(input.content).safeParse(options.body).error).toBe(undefined)
-    this.seen.set(operation.id, (this.seen.get(operation.id) ?? new Set()).add(status))
-    return answer
-  }
 }
 
 const task = (params: Json = {}) => ({ endpointId: 'gate.run', params })
@@ -317,29 +236,75 @@ async function checkKeys(checker: Checker): Promise<void> {
   }
 }
 
+/** The connectors of one user, four of which are being checked by a server that never answers. */
+async function checkConnectors(checker: Checker): Promise<void> {
+  const create = (status: number, body: unknown) => checker.check(status, 'POST /api/connectors', { body })
+  const server = await startStubMcpServer({ tools: [{ name: 'look', inputSchema: { type: 'object' } }] })
+  const silent = await startStubMcpServer({ isSilent: true })
+  const auth = { type: 'bearer', token: 'a-token-of-the-user' }
+  const { id } = (await create(200, { name: 'good', url: server.url, auth })).body
+  const { id: bad } = (await create(200, { name: 'bad', url: await closedUrl(), allowedTools: ['look'] })).body
+  const { id: slow } = (await create(200, { name: 'slow', url: silent.url })).body
+  await create(400, { name: 'neither' })
+  await create(409, { name: 'good', url: server.url })
+  const at = `/api/connectors/${id}`
+  await checker.check(200, `POST ${at}/test`, { body: {} })
+  await checker.check(200, `POST /api/connectors/${bad}/test`, { body: {} })
+  await checker.check(200, `GET ${at}/tools`)
+  await checker.check(424, `GET /api/connectors/${bad}/tools`)
+  const held = Array.from({ length: 4 }, () => checker.check(424, `GET /api/connectors/${slow}/tools`))
+  await expect.poll(() => silent.seen.length).toBe(4)
+  await checker.check(409, `POST ${at}/test`, { body: {} })
+  await checker.check(409, `GET ${at}/tools`)
+  await silent.stop()
+  await Promise.all(held)
+  for (const request of [`GET ${at}`, 'GET /api/connectors', 'GET /api/connector-servers']) {
+    await checker.check(200, request)
+  }
+  await checker.check(200, `PATCH ${at}`, { body: { allowedTools: null } })
+  await checker.check(400, `PATCH ${at}`, { body: {} })
+  await checker.check(409, `PATCH ${at}`, { body: { name: 'bad' } })
+  await checker.check(200, `DELETE ${at}`)
+  await server.stop()
+  for (const request of [`GET ${at}`, `DELETE ${at}`, `GET ${at}/tools`]) await checker.check(404, request)
+  await checker.check(404, `PATCH ${at}`, { body: { name: 'gone' } })
+  await checker.check(404, `POST ${at}/test`, { body: {} })
+  for (const path of ['connectors', 'connector-servers']) await checker.check(400, `GET /api/${path}?limit=x`)
+  for (const method of ['GET', 'DELETE']) await checker.check(400, `${method} /api/connectors/${long}`)
+  await checker.check(400, `GET /api/connectors/${long}/tools`)
+  await checker.check(400, `POST /api/connectors/${long}/test`, { body: {} })
+  for (const request of ['POST /api/connectors', `PATCH ${at}`, `POST ${at}/test`]) {
+    await checker.check(413, request, { body: { name: large } })
+    await checker.check(415, request, { body: '{}', headers: text })
+  }
+}
+
 /** What every operation has in common: 401 for a stranger and 403 for a key without the scope. */
 async function checkAccess(checker: Checker, userId: string): Promise<void> {
   const [execute, read] = [
     await checker.service.createKey(userId, ['execute']),
     await checker.service.createKey(userId, ['read']),
   ]
-  for (const { method, path, spec } of operations) {
+  for (const { id, method, path, spec } of operations) {
     if (spec['security'].length === 0) continue
     const request = `${method} ${path.replaceAll(/\{\w+\}/g, 'id')}`
     const own = {
-      POST: { ...task(), name: 'new', agentId: 'gate', sessionId: 'ses_0', message: 'm' },
-      PATCH: { metadata: {} },
+      POST: { ...task(), name: 'new', agentId: 'gate', sessionId: 'ses_0', message: 'm', url: 'https://example.com' },
+      PATCH: { metadata: {}, name: 'new' },
     }
     const body = own[method as keyof typeof own]
     await checker.check(401, request, { body, key: null })
-    await checker.check(403, request, { body, key: method === 'GET' ? execute : read })
+    // Asking a server for its tools uses the user's secrets.
+    const isRead = method === 'GET' && id !== 'listConnectorTools'
+    await checker.check(403, request, { body, key: isRead ? execute : read })
   }
 }
 
 test('a running service gives each documented answer of each operation, and each fits its schema', async () => {
   const { config, open } = gated()
   const clock = new FakeClock()
-  const service = await startService({ clock, config, limits: { executionsPerMinute: 6, maxBodyBytes: 20_000 } })
+  const limits = { executionsPerMinute: 6, maxBodyBytes: 20_000 }
+  const service = await startService({ clock, config, limits, privateHosts: ['127.0.0.1'] })
   const { key, userId } = await service.createPerson()
   const poor = await service.createPerson({ balanceUsd: '0' })
   const checker = new Checker(service, key)
@@ -347,6 +312,7 @@ test('a running service gives each documented answer of each operation, and each
   await checkPayloads(checker, await checkTasks(checker))
   await checkReads(checker)
   await checkKeys(checker)
+  await checkConnectors(checker)
   await checkAccess(checker, userId)
   const create = 'POST /api/tasks'
   for (const status of [200, 200, 429]) await checker.check(status, create, { body: task() })

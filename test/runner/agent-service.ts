@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import { createServer as createSecureServer } from 'node:https'
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { noConnectors, type RunOf } from '../../server/connectors/run-connectors.ts'
 import type { ChatPart, ChatRun, HttpAgentConfig, TaskRun } from '../../server/agents/define-config.ts'
 import { openResources } from '../support/resources.ts'
 
@@ -85,16 +86,25 @@ export function agentAt(url: string): HttpAgentConfig {
   return { kind: 'http', id: 'remote', name: 'Remote', url, secret }
 }
 
-export function taskRun(run: Partial<TaskRun> = {}): TaskRun {
+export function taskRun(run: Partial<RunOf<TaskRun>> = {}): RunOf<TaskRun> {
   const signal = new AbortController().signal
-  return { params: { text: 'Ahoi ☃' }, userId: 'user_1', taskId: 'task_1', signal, log() {}, ...run }
+  return {
+    params: { text: 'Ahoi ☃' },
+    connectors: noConnectors,
+    userId: 'user_1',
+    taskId: 'task_1',
+    signal,
+    log() {},
+    ...run,
+  }
 }
 
-export function chatRun(run: Partial<ChatRun> = {}): ChatRun {
+export function chatRun(run: Partial<RunOf<ChatRun>> = {}): RunOf<ChatRun> {
   return {
     message: 'Hello?',
     history: [],
     params: {},
+    connectors: noConnectors,
     userId: 'user_1',
     sessionId: 'session_1',
     turnId: 'turn_1',

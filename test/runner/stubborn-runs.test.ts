@@ -70,7 +70,7 @@ test('a healthy thread is not ended because the thread that serves was itself la
   })
   await host.ready()
   const run = (endpointId: string, params: object, signal: AbortSignal) =>
-    host.runTask({ endpointId, taskId: 'task', userId: 'user', params: JSON.stringify(params) }, signal)
+    host.runTask({ endpointId, taskId: 'task', userId: 'user', params: JSON.stringify(params), connectors: [] }, signal)
   const files = signalFiles(dataDir)
   const beside = run('rogue.hold', files, new AbortController().signal)
   const controller = new AbortController()

@@ -5,7 +5,8 @@ import { must } from '../../server/kernel/assert.ts'
 import { startApp, type App } from '../../server/app.ts'
 import type { ErrandConfig } from '../../server/agents/define-config.ts'
 import { draftKey } from '../../server/auth/manage-keys.ts'
-import { resolveLimits, type Limits } from '../../server/config.ts'
+import { resolveCommandPath, resolveLimits, type Limits } from '../../server/config.ts'
+import type { Secrets } from '../../server/connectors/secret-vault.ts'
 import type { Clock } from '../../server/kernel/clock.ts'
 import { parseUsd } from '../../server/kernel/money.ts'
 import { scopes, type Scope } from '../../server/store/records.ts'
@@ -22,6 +23,9 @@ type TestServiceOptions = {
   /** Runs agents in threads that load this file; inline when left out. */
   configFile?: string
   limits?: Partial<Limits>
+  /** Hosts that connectors may reach though their addresses are private. */
+  privateHosts?: readonly string[]
+  secrets?: () => Secrets
   clock?: Clock
   /** Keeps the folder for a restart; a new one that is removed at the end when left out. */
   dataDir?: string
@@ -40,7 +44,9 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     host: '127.0.0.1',
     port: 0,
     baseUrl: null,
-    secret: 'a secret of the tests only',
+    secrets: options.secrets ?? (() => ({ current: 'a secret of the tests only', previous: [] })),
+    commandPath: resolveCommandPath(),
+    connectorPrivateHosts: options.privateHosts ?? [],
     limits: { ...resolveLimits({}, {}), agentThreads: 2, ...options.limits },
     log: silent,
     onFatal: (cause) => {

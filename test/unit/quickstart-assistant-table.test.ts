@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { noConnectors } from '../../server/connectors/run-connectors.ts'
 import { assistantChat } from '../../examples/quickstart/assistant/assistant-chat.ts'
 import type { ChatMessage, ChatPart } from '../../server/agents/define-config.ts'
 
@@ -16,7 +17,7 @@ async function ask({ before = [], message }: { before?: readonly string[]; messa
     { role: 'assistant', content: 'Noted.' },
   ])
   const signal = new AbortController().signal
-  const ids = { userId: 'user', sessionId: 'session', turnId: 'turn' }
+  const ids = { connectors: noConnectors, userId: 'user', sessionId: 'session', turnId: 'turn' }
   const parts: ChatPart[] = []
   for await (const part of assistantChat.reply({ message, history, params: {}, ...ids, signal, log: () => {} })) {
     parts.push(part)
@@ -303,7 +304,7 @@ test('a table of 5 MB is answered exactly', async () => {
 test('a signal that fires ends the reply with its reason', async () => {
   const stop = new AbortController()
   const reason = new Error('The client left.')
-  const ids = { userId: 'user', sessionId: 'session', turnId: 'turn' }
+  const ids = { connectors: noConnectors, userId: 'user', sessionId: 'session', turnId: 'turn' }
   const run = { message: weather, history: [], params: {}, ...ids, signal: stop.signal, log: () => {} }
   const read = async () => {
     for await (const part of assistantChat.reply(run)) if (part.type === 'tool-call') stop.abort(reason)

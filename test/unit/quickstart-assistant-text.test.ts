@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { noConnectors } from '../../server/connectors/run-connectors.ts'
 import { assistantChat } from '../../examples/quickstart/assistant/assistant-chat.ts'
 import type { ChatMessage } from '../../server/agents/define-config.ts'
 
@@ -10,7 +11,7 @@ const table = 'name,amount\nA,1\nB,2'
 
 async function ask({ before = [], message }: { before?: readonly string[]; message: string }) {
   const history = before.map((content): ChatMessage => ({ role: 'user', content }))
-  const ids = { userId: 'user', sessionId: 'session', turnId: 'turn' }
+  const ids = { connectors: noConnectors, userId: 'user', sessionId: 'session', turnId: 'turn' }
   const signal = new AbortController().signal
   const calls: Record<string, unknown>[] = []
   const outputs: unknown[] = []

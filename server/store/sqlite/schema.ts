@@ -1,4 +1,11 @@
-import { messageRoles, taskStatuses, transactionTypes, turnOutcomes } from '../records.ts'
+import {
+  connectorAuthTypes,
+  connectorStatuses,
+  messageRoles,
+  taskStatuses,
+  transactionTypes,
+  turnOutcomes,
+} from '../records.ts'
 import { sql, check, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from './drizzle.ts'
 
 // Money columns are units of 0.0001 USD; times are milliseconds since the epoch. The migrations add what drizzle cannot
@@ -268,6 +275,37 @@ export const abuseFailures = sqliteTable(
     failedAt: integer('failed_at').notNull(),
   },
   (failure) => [index('abuse_failures_user').on(failure.userId, failure.failedAt)],
+)
+
+/** Users' connections to MCP servers. */
+export const connectors = sqliteTable(
+  'connectors',
+  {
+    id: text().primaryKey(),
+    userId: text('user_id')
+      .notNull()
+      .references(() => users.id),
+    name: text().notNull(),
+    url: text(),
+    /** Id of a server that the operator defines. */
+    server: text(),
+    authType: text('auth_type', { enum: connectorAuthTypes }).notNull(),
+    /** Encrypted outside the store, which never sees a secret. */
+    sealed: text(),
+    /** JSON array of names; null allows all tools. */
+    allowedTools: text('allowed_tools'),
+    status: text({ enum: connectorStatuses }).notNull(),
+    statusMessage: text('status_message'),
+    checkedAt: integer('checked_at'),
+    createdAt: integer('created_at').notNull(),
+    updatedAt: integer('updated_at').notNull(),
+  },
+  (connector) => [
+    uniqueIndex('connectors_user_name').on(connector.userId, connector.name),
+    index('connectors_user').on(connector.userId, connector.createdAt),
+    check('one_target', sql`(${connector.url} IS NULL) <> (${connector.server} IS NULL)`),
+    check('secrets_with_auth', sql`(${connector.authType} = 'none') = (${connector.sealed} IS NULL)`),
+  ],
 )
 
 /** One row that a write can change when the store must know whether it can still commit. */

@@ -4,6 +4,7 @@ import { makeFolder } from '../../kernel/make-folder.ts'
 import type { Store, StoreLimits } from '../store.ts'
 import { AbuseBlock } from './abuse-block.ts'
 import { AccountRows } from './account-rows.ts'
+import { ConnectorRows } from './connector-rows.ts'
 import { Counters } from './counters.ts'
 import {
   databaseFile,
@@ -103,6 +104,7 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
   const idempotency = new IdempotencyRows(connection)
   const accounts = new AccountRows(connection, { clock, ledger })
   const keys = new KeyRows(connection, clock)
+  const connectors = new ConnectorRows(connection, clock)
   const queries = new TaskQueries(connection)
   const sessions = new SessionRows(connection, { clock, idempotency, limits })
   const turns = new TurnCommands(connection, { clock, idempotency, ledger, rateWindow, sessions })
@@ -168,6 +170,14 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
     revokeKey: (input) => commit.run(() => keys.revoke(input)),
     rotateKey: (input) => commit.run(() => keys.rotate(input)),
     touchKeys: (uses) => commit.run(() => keys.touch(uses)),
+    createConnector: (input) => commit.run(() => connectors.create(input)),
+    getConnector: async (input) => connectors.get(input),
+    listConnectors: async (input) => connectors.list(input),
+    updateConnector: (input) => commit.run(() => connectors.update(input)),
+    deleteConnector: (input) => commit.run(() => connectors.delete(input)),
+    noteConnectorCheck: (input) => commit.run(() => connectors.noteCheck(input)),
+    sealedConnectors: async (input) => connectors.sealed(input),
+    resealConnector: (input) => commit.run(() => connectors.reseal(input)),
     purgeExpired: () => commit.run(() => idempotency.purge(clock.now(), purgeRowsMax) === purgeRowsMax),
     backup: async (file) => {
       // One statement over one snapshot. The step-wise backup starts again at every commit of another process, so

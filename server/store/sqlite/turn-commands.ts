@@ -88,9 +88,9 @@ export class TurnCommands {
     const charged = Math.min(cost, account.balance - account.held)
     const writtenOff = Math.min(cost - charged, Number.MAX_SAFE_INTEGER)
     let { balance } = account
-    if (outcome !== 'failed') {
+    if (outcome !== 'failed' || charged > 0) {
       const receipt = { ...breakdown, ...(writtenOff > 0 && { writtenOffUsd: formatUsd(writtenOff) }) }
-      const description = `Chat with ${turn.agentId}${outcome === 'truncated' ? ', cut off' : ''}`
+      const description = `Chat with ${turn.agentId}${endings[outcome]}`
       const posting = { userId, type: 'chat_charge', amount: -charged, sessionId, turnId, description, now } as const
       balance = ledger.post({ ...posting, breakdown: receipt }).balance
     }
@@ -107,6 +107,9 @@ export class TurnCommands {
     return open.length
   }
 }
+
+/** What a charge's description says of how the turn ended. */
+const endings = { finished: '', truncated: ', cut off', failed: ', failed' } as const
 
 const nothingUsed: SettleTurn['breakdown'] = {
   promptTokens: 0,

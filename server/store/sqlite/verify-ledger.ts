@@ -51,11 +51,11 @@ const checks: readonly { what: string; isMoney: boolean; sql: string }[] = [
           WHERE t.type IN ('task_charge', 'task_refund') AND k.id IS NULL`,
   },
   {
-    what: 'a settled chat turn has one charge equal to its cost, unless it failed, and no other turn has one',
+    what: 'a settled chat turn has one charge equal to its cost, unless it failed for nothing, and no other turn has one',
     isMoney: true,
     sql: `SELECT k.user_id AS userId, NULL AS taskId, -coalesce(k.cost, 0) AS expected, coalesce(t.amount, 0) AS actual
           FROM turns k LEFT JOIN transactions t ON t.turn_id = k.id AND t.turn_id IS NOT NULL
-          WHERE coalesce(k.outcome IN ('finished', 'truncated'), 0) <> (t.id IS NOT NULL)
+          WHERE coalesce(k.outcome IN ('finished', 'truncated') OR k.cost > 0, 0) <> (t.id IS NOT NULL)
              OR t.amount IS NOT NULL AND (t.amount <> -k.cost OR t.user_id <> k.user_id OR t.type <> 'chat_charge')`,
   },
   {

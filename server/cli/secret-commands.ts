@@ -1,0 +1,53 @@
+import { replaceSecret, resolveDataDir } from '../config.ts'
+import { SealedSecretsError, SecretVault } from '../connectors/secret-vault.ts'
+import type { Store } from '../store/store.ts'
+import { print, withStore } from './open-store.ts'
+
+type Common = { data?: string; json?: boolean }
+type Counts = { reencrypted: number; unchanged: number; unreadable: string[] }
+
+const pageRows = 200
+
+/**
+ * Puts everything that is encrypted under a new secret. The one that the data directory keeps is replaced first, and
+ * stays behind the new one, so that a crash at any moment leaves every row readable, as does a server that runs.
+ */
+export async function rotateSecret(options: Common): Promise<void> {
+  const counts = await withStore(options, async (store) => {
+    const secrets = replaceSecret(resolveDataDir(options.data))
+    return await reencrypt(store, new SecretVault(() => secrets))
+  })
+  const { reencrypted, unchanged, unreadable } = counts
+  const lines = [
+    `${reencrypted} connectors were encrypted anew, ${unchanged} were under the current secret already.`,
+    ...unreadable.map((id) => `${id} is under a secret that is not known; its user has to enter its secrets again.`),
+  ]
+  print(options, counts, lines.join('\n'))
+  if (unreadable.length > 0) process.exitCode = 1
+}
+
+async function reencrypt(store: Store, vault: SecretVault): Promise<Counts> {
+  const counts: Counts = { reencrypted: 0, unchanged: 0, unreadable: [] }
+  let afterId = ''
+  for (;;) {
+    const connectors = await store.sealedConnectors({ afterId, limit: pageRows })
+    for (const { id: connectorId, sealed, userId } of connectors) {
+      afterId = connectorId
+      if (sealed === null) continue
+      if (vault.isCurrent(sealed)) {
+        counts.unchanged += 1
+        continue
+      }
+      try {
+        const owner = { userId, connectorId }
+        const to = vault.seal(vault.open(sealed, owner), owner)
+        // One that its user changed meanwhile is under the new secret already: a server reads it whenever it encrypts.
+        if (await store.resealConnector({ connectorId, from: sealed, to })) counts.reencrypted += 1
+      } catch (error) {
+        if (!(error instanceof SealedSecretsError)) throw error
+        counts.unreadable.push(connectorId)
+      }
+    }
+    if (connectors.length < pageRows) return counts
+  }
+}

@@ -1,0 +1,104 @@
+import type { Agent, Catalogue } from '../agents/catalogue.ts'
+import { badField, ErrandError } from '../kernel/errors.ts'
+import type { ConnectorRecord } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
+import type { ConnectorSpec, HttpTarget, StdioTarget, UnusableTarget } from './connector-spec.ts'
+import { SealedSecretsError, type SecretVault } from './secret-vault.ts'
+
+type Parts = {
+  store: Store
+  catalogue: Catalogue
+  vault: SecretVault
+  privateHosts: readonly string[]
+  /** Where the commands of the operator's servers are looked up. */
+  commandPath: string
+}
+
+/** Of the operator's variables, those that no answer of a server may repeat to a user. */
+const secretName = /key|token|secret|passw|credential/i
+
+/** Whose connectors are whose, and what a run needs to use them. */
+export class ConnectorAccess {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  get privateHosts(): readonly string[] {
+    return this.#parts.privateHosts
+  }
+
+  /** Throws where these are not the user's connectors, or where the agent takes none. `path` names the field. */
+  async assertOwned(
+    connectorIds: readonly string[],
+    { agent, path, userId }: { agent: Pick<Agent, 'id' | 'kind'>; path: string; userId: string },
+  ): Promise<void> {
+    for (const connectorId of connectorIds) {
+      if (!(await this.#parts.store.getConnector({ userId, connectorId }))) {
+        throw new ErrandError('CONNECTOR_NOT_FOUND', `Connector not found: ${connectorId}`)
+      }
+    }
+    if (connectorIds.length > 0 && agent.kind === 'http') {
+      throw badField(path, `The agent ${agent.id} takes no connectors`)
+    }
+  }
+
+  /** What a run is given. Never throws for a connector that cannot be used any more: its run fails, and says why. */
+  async specsOf(userId: string, connectorIds: readonly string[]): Promise<ConnectorSpec[]> {
+    return await Promise.all(
+      [...new Set(connectorIds)].map(async (connectorId) => {
+        const record = await this.#parts.store.getConnector({ userId, connectorId })
+        if (record) return this.specOf(record)
+        const target: UnusableTarget = { kind: 'unusable', reason: 'It was deleted.' }
+        return { connectorId, name: connectorId, allowedTools: null, target, secrets: [] }
+      }),
+    )
+  }
+
+  specOf(record: ConnectorRecord): ConnectorSpec {
+    const { allowedTools, id: connectorId, name } = record
+    const own = this.#open(record)
+    const values = Object.values(own ?? {})
+    const target = own ? this.#target(record, own) : unusable('Its secrets cannot be read any more; enter them again.')
+    const operators = target.kind === 'stdio' ? Object.entries(target.env) : []
+    const secrets = [
+      ...values,
+      // A server may repeat what comes after the name of the scheme alone.
+      ...values.flatMap((value) => value.split(' ').slice(1)),
+      ...operators.filter(([variable]) => secretName.test(variable)).map(([, value]) => value),
+    ]
+    return { connectorId, name, allowedTools, target, secrets }
+  }
+
+  #open({ id: connectorId, sealed, userId }: ConnectorRecord): Record<string, string> | undefined {
+    if (sealed === null) return {}
+    try {
+      return this.#parts.vault.open(sealed, { userId, connectorId })
+    } catch (error) {
+      if (error instanceof SealedSecretsError) return undefined
+      throw error
+    }
+  }
+
+  #target(
+    { authType, server: serverId, url }: ConnectorRecord,
+    secrets: Record<string, string>,
+  ): HttpTarget | StdioTarget | UnusableTarget {
+    const { token } = secrets
+    if (url !== null) {
+      const headers = authType === 'bearer' ? { Authorization: `Bearer ${token}` } : secrets
+      return { kind: 'http', url, headers, privateHosts: this.#parts.privateHosts }
+    }
+    const server = this.#parts.catalogue.connectorServers.get(serverId ?? '')
+    if (!server) return unusable('The operator no longer offers its server.')
+    const { args, command, cwd = null, tokenEnv } = server
+    const env = { PATH: this.#parts.commandPath, ...server.env }
+    if (tokenEnv !== undefined && token !== undefined) Object.assign(env, { [tokenEnv]: token })
+    return { kind: 'stdio', command, args, env, cwd }
+  }
+}
+
+function unusable(reason: string): UnusableTarget {
+  return { kind: 'unusable', reason }
+}

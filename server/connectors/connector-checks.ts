@@ -1,0 +1,62 @@
+import type { AgentHost } from '../agents/agent-port.ts'
+import type { RunOutcome } from '../agents/run-outcome.ts'
+import { ErrandError } from '../kernel/errors.ts'
+import type { ConnectorRecord } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
+import type { ConnectorAccess } from './connector-access.ts'
+import type { McpTool } from './mcp-connection.ts'
+import type { ConnectorTools } from './probe-connector.ts'
+
+type Parts = { access: ConnectorAccess; agents: AgentHost; store: Store }
+
+export type CheckResult = { tools: McpTool[]; failure: null } | { tools: null; failure: string }
+
+const checkMs = 20_000
+/** Checks of one user at a time: each is a connection to a server of the user's choice. */
+const checksMax = 4
+
+/** Connects to users' connectors, outside of any run, to see whether they work and what they offer. */
+export class ConnectorChecks {
+  readonly #parts: Parts
+  readonly #underWay = new Map<string, number>()
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** Keeps what it finds as the connector's status. Throws CONFLICT when too many of the user's are under way. */
+  async check(record: ConnectorRecord): Promise<CheckResult> {
+    const { id: connectorId, updatedAt, userId } = record
+    const underWay = this.#underWay.get(userId) ?? 0
+    if (underWay >= checksMax) {
+      throw new ErrandError('CONFLICT', `${checksMax} connectors are being checked already; wait for one of them.`)
+    }
+    this.#underWay.set(userId, underWay + 1)
+    try {
+      const result = await this.#probe(record)
+      const status = result.failure === null ? 'ok' : 'failed'
+      await this.#parts.store.noteConnectorCheck({
+        connectorId,
+        userId,
+        updatedAt,
+        status,
+        statusMessage: result.failure,
+      })
+      return result
+    } finally {
+      const left = this.#underWay.get(userId)! - 1
+      if (left > 0) this.#underWay.set(userId, left)
+      else this.#underWay.delete(userId)
+    }
+  }
+
+  async #probe(record: ConnectorRecord): Promise<CheckResult> {
+    const controller = new AbortController()
+    const late: RunOutcome = { kind: 'interrupted', message: `The check took longer than ${checkMs / 1000} seconds.` }
+    const timer = setTimeout(() => controller.abort(late), checkMs)
+    const outcome = await this.#parts.agents.probe(this.#parts.access.specOf(record), controller.signal)
+    clearTimeout(timer)
+    if (outcome.kind === 'completed') return { ...(JSON.parse(outcome.json) as ConnectorTools), failure: null }
+    return { tools: null, failure: outcome.kind === 'failed' ? outcome.error.message : outcome.message }
+  }
+}

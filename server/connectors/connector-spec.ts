@@ -1,0 +1,36 @@
+/** An MCP server of the user's own on the network. `headers` hold the secrets. */
+export type HttpTarget = {
+  kind: 'http'
+  url: string
+  headers: Readonly<Record<string, string>>
+  /** `host` or `host:port` that the operator allows though their addresses are private. */
+  privateHosts: readonly string[]
+}
+
+/** An MCP server that the operator defined, started for each run. `env` is all that it sees, PATH included. */
+export type StdioTarget = {
+  kind: 'stdio'
+  command: string
+  args: readonly string[]
+  env: Readonly<Record<string, string>>
+  cwd: string | null
+}
+
+/** A connector that was accepted and cannot be used any more: it was deleted, or its secrets cannot be read. */
+export type UnusableTarget = { kind: 'unusable'; reason: string }
+
+/** A connector as a run is given it: where to connect, as whom, and what may be called. Never logged. */
+export type ConnectorSpec = {
+  connectorId: string
+  name: string
+  /** The tools that the user allows; null for all of them. */
+  allowedTools: readonly string[] | null
+  target: HttpTarget | StdioTarget | UnusableTarget
+  /** What no message may repeat. */
+  secrets: readonly string[]
+}
+
+/** Why a connector cannot be used, in a sentence for its user. */
+export class ConnectorError extends Error {
+  override readonly name = 'ConnectorError'
+}

@@ -1,0 +1,213 @@
+import { procedure, router, withScope } from '../rpc/trpc.ts'
+import {
+  Connector,
+  ConnectorInput,
+  CreateConnectorInput,
+  DeleteConnectorOutput,
+  ListConnectorsInput,
+  ListConnectorsOutput,
+  ListServersOutput,
+  ListToolsOutput,
+  UpdateConnectorInput,
+} from './connector-schema.ts'
+import {
+  createConnector,
+  deleteConnector,
+  getConnector,
+  listConnectors,
+  listServers,
+  listTools,
+  testConnector,
+  updateConnector,
+} from './manage-connectors.ts'
+
+const tags = ['Connectors']
+const badParameter = 'A parameter is invalid.'
+const notFound = 'The connector was not found.'
+const busy = 'Too many connectors of the caller are being checked.'
+const bodyResponses = {
+  400: 'The body is invalid.',
+  403: 'Permission is missing.',
+  413: 'The body is too large.',
+  415: 'The body is not JSON.',
+}
+
+export const connectorsRouter = router({
+  create: procedure
+    .meta({
+      openapi: {
+        method: 'POST',
+        path: '/api/connectors',
+        operationId: 'createConnector',
+        tags,
+        summary: 'Connect an MCP server',
+        description:
+          'Its tools can then be made available to agents: a task names `connectorIds`, and so does a session. Nothing is connected to before the connector is tested or used.',
+        protect: true,
+        successDescription: 'The new connector.',
+        errorResponses: { ...bodyResponses, 409: 'The name is taken, or there are too many connectors.' },
+      },
+    })
+    .input(CreateConnectorInput)
+    .output(Connector)
+    .mutation(
+      withScope('manage', ({ ctx, input }) =>
+        createConnector(ctx.services.connectors, { input, userId: ctx.caller.userId }),
+      ),
+    ),
+
+  list: procedure
+    .meta({
+      openapi: {
+        method: 'GET',
+        path: '/api/connectors',
+        operationId: 'listConnectors',
+        tags,
+        summary: "List the caller's connectors, newest first",
+        protect: true,
+        successDescription: 'One page of connectors and the total.',
+        errorResponses: { 400: badParameter },
+      },
+    })
+    .input(ListConnectorsInput)
+    .output(ListConnectorsOutput)
+    .query(
+      withScope('read', ({ ctx, input }) =>
+        listConnectors(ctx.services.connectors, { ...input, userId: ctx.caller.userId }),
+      ),
+    ),
+
+  get: procedure
+    .meta({
+      openapi: {
+        method: 'GET',
+        path: '/api/connectors/{connectorId}',
+        operationId: 'getConnector',
+        tags,
+        summary: 'Get a connector',
+        protect: true,
+        successDescription: 'The connector, without its secrets.',
+        errorResponses: { 400: badParameter, 404: notFound },
+      },
+    })
+    .input(ConnectorInput)
+    .output(Connector)
+    .query(
+      withScope('read', ({ ctx, input }) =>
+        getConnector(ctx.services.connectors, { ...input, userId: ctx.caller.userId }),
+      ),
+    ),
+
+  update: procedure
+    .meta({
+      openapi: {
+        method: 'PATCH',
+        path: '/api/connectors/{connectorId}',
+        operationId: 'updateConnector',
+        tags,
+        summary: 'Change a connector, or restrict its tools',
+        protect: true,
+        successDescription: 'The connector as it is now.',
+        errorResponses: { ...bodyResponses, 404: notFound, 409: 'The name is taken.' },
+      },
+    })
+    .input(UpdateConnectorInput)
+    .output(Connector)
+    .mutation(
+      withScope('manage', ({ ctx, input }) =>
+        updateConnector(ctx.services.connectors, { input, userId: ctx.caller.userId }),
+      ),
+    ),
+
+  delete: procedure
+    .meta({
+      openapi: {
+        method: 'DELETE',
+        path: '/api/connectors/{connectorId}',
+        operationId: 'deleteConnector',
+        tags,
+        summary: 'Delete a connector with its secrets',
+        description: 'Tasks that wait and name it fail, and are refunded; chats of sessions that name it are refused.',
+        protect: true,
+        successDescription: 'The connector was deleted.',
+        errorResponses: { 400: badParameter, 403: 'Permission is missing.', 404: notFound },
+      },
+    })
+    .input(ConnectorInput)
+    .output(DeleteConnectorOutput)
+    .mutation(
+      withScope('manage', async ({ ctx, input }) => {
+        await deleteConnector(ctx.services.connectors, { ...input, userId: ctx.caller.userId })
+        return { message: 'Connector deleted' }
+      }),
+    ),
+
+  test: procedure
+    .meta({
+      isBodyOptional: true,
+      openapi: {
+        method: 'POST',
+        path: '/api/connectors/{connectorId}/test',
+        operationId: 'testConnector',
+        tags,
+        summary: 'Test a connector',
+        description:
+          'Connects to the server and asks for its tools. A server that cannot be used is `failed`, and `statusMessage` says why.',
+        protect: true,
+        successDescription: 'The connector with its new status.',
+        errorResponses: { ...bodyResponses, 404: notFound, 409: busy },
+      },
+    })
+    .input(ConnectorInput)
+    .output(Connector)
+    .mutation(
+      withScope('execute', ({ ctx, input }) =>
+        testConnector(ctx.services.connectors, { ...input, userId: ctx.caller.userId }),
+      ),
+    ),
+
+  tools: procedure
+    .meta({
+      openapi: {
+        method: 'GET',
+        path: '/api/connectors/{connectorId}/tools',
+        operationId: 'listConnectorTools',
+        tags,
+        summary: "List the tools that a connector's server offers now",
+        protect: true,
+        successDescription: 'The tools, at most 500.',
+        errorResponses: {
+          400: badParameter,
+          403: 'Permission is missing.',
+          404: notFound,
+          409: busy,
+          424: 'The server cannot be used.',
+        },
+      },
+    })
+    .input(ConnectorInput)
+    .output(ListToolsOutput)
+    .query(
+      withScope('execute', ({ ctx, input }) =>
+        listTools(ctx.services.connectors, { ...input, userId: ctx.caller.userId }),
+      ),
+    ),
+
+  servers: procedure
+    .meta({
+      openapi: {
+        method: 'GET',
+        path: '/api/connector-servers',
+        operationId: 'listConnectorServers',
+        tags,
+        summary: 'List the MCP servers that the operator offers',
+        description: 'A connector to one of them names its id as `server`.',
+        protect: true,
+        successDescription: 'One page of servers and the total.',
+        errorResponses: { 400: badParameter },
+      },
+    })
+    .input(ListConnectorsInput)
+    .output(ListServersOutput)
+    .query(withScope('read', ({ ctx, input }) => listServers(ctx.services.connectors, input))),
+})

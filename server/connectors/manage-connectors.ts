@@ -1,0 +1,202 @@
+import { isIP } from 'node:net'
+import type { z } from 'zod'
+import type { Catalogue } from '../agents/catalogue.ts'
+import { isoTime, type Clock, type EpochMs } from '../kernel/clock.ts'
+import { badField, ErrandError } from '../kernel/errors.ts'
+import { newId } from '../kernel/ids.ts'
+import type { ConnectorRecord } from '../store/records.ts'
+import { connectorsMax, type ConnectorOf, type Page, type Store, type UpdateConnector } from '../store/store.ts'
+import type { ConnectorAccess } from './connector-access.ts'
+import type { ConnectorChecks } from './connector-checks.ts'
+import type {
+  Connector,
+  ConnectorAuth,
+  CreateConnectorInput,
+  ListConnectorsOutput,
+  ListServersOutput,
+  ListToolsOutput,
+  UpdateConnectorInput,
+} from './connector-schema.ts'
+import { isPrivateHost, isPublicAddress } from './private-address.ts'
+import type { SecretVault } from './secret-vault.ts'
+
+export type ConnectorParts = {
+  access: ConnectorAccess
+  catalogue: Catalogue
+  checks: ConnectorChecks
+  clock: Clock
+  store: Store
+  vault: SecretVault
+}
+
+/** Headers that the protocol or the connection itself sets. */
+const ownHeaders =
+  /^(?:host|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|content-.*|accept|accept-.*|expect|mcp-.*|user-agent)$/i
+
+/** Keeps a connector, its secrets encrypted. Nothing is connected to yet. */
+export async function createConnector(
+  { access, catalogue, clock, store, vault }: ConnectorParts,
+  { input, userId }: { input: z.output<typeof CreateConnectorInput>; userId: string },
+): Promise<Connector> {
+  const { allowedTools, auth, name, server, url } = input
+  checkAuth(auth, { catalogue, server })
+  const connectorId = newId('con', clock.now())
+  const result = await store.createConnector({
+    userId,
+    connectorId,
+    name,
+    url: url === undefined ? null : checkUrl(url, access.privateHosts),
+    server: server ?? null,
+    ...sealed(vault, { auth, userId, connectorId }),
+    allowedTools,
+  })
+  if (result.outcome === 'created') return toConnector(result.connector)
+  if (result.reason === 'name-taken') throw nameTaken(name)
+  throw new ErrandError('CONFLICT', `An account has at most ${connectorsMax} connectors; delete one first.`)
+}
+
+export async function getConnector({ store }: ConnectorParts, of: ConnectorOf): Promise<Connector> {
+  return toConnector(await find(store, of))
+}
+
+export async function listConnectors(
+  { store }: ConnectorParts,
+  { limit, offset, userId }: Page & { userId: string },
+): Promise<z.output<typeof ListConnectorsOutput>> {
+  const { connectors, total } = await store.listConnectors({ userId, limit, offset })
+  return { connectors: connectors.map(toConnector), total, limit, offset }
+}
+
+export async function updateConnector(
+  { access, catalogue, store, vault }: ConnectorParts,
+  { input, userId }: { input: z.output<typeof UpdateConnectorInput>; userId: string },
+): Promise<Connector> {
+  const { allowedTools, auth, connectorId, name, url } = input
+  const old = await find(store, { userId, connectorId })
+  const changes: UpdateConnector['changes'] = {
+    ...(name !== undefined && { name }),
+    ...(allowedTools !== undefined && { allowedTools }),
+  }
+  if (url !== undefined) {
+    if (old.url === null) throw badField('url', 'This connector runs a server of the operator, which has no address')
+    changes.url = checkUrl(url, access.privateHosts)
+    // Else whoever may change a connector could have its secrets sent anywhere.
+    if (!auth && old.sealed !== null && new URL(changes.url).origin !== new URL(old.url).origin) {
+      throw badField('auth', 'Give the secrets anew when the address is at another host')
+    }
+  }
+  if (auth) {
+    checkAuth(auth, { catalogue, server: old.server ?? undefined })
+    Object.assign(changes, sealed(vault, { auth, userId, connectorId }))
+  }
+  const result = await store.updateConnector({ userId, connectorId, changes })
+  if (result.outcome === 'updated') return toConnector(result.connector)
+  throw result.reason === 'unknown' ? notFound() : nameTaken(name ?? old.name)
+}
+
+/** Runs that are under way keep the connection that they have; later ones that name it are refused or fail. */
+export async function deleteConnector({ store }: ConnectorParts, of: ConnectorOf): Promise<void> {
+  if (!(await store.deleteConnector(of))) throw notFound()
+}
+
+/** Connects, and keeps how that went. A server that cannot be used is an answer here, not an error. */
+export async function testConnector({ checks, store }: ConnectorParts, of: ConnectorOf): Promise<Connector> {
+  await checks.check(await find(store, of))
+  return toConnector(await find(store, of))
+}
+
+/** Asks the server for its tools. Throws CONNECTOR_FAILED when it cannot be used. */
+export async function listTools({ checks, store }: ConnectorParts, of: ConnectorOf): Promise<ListToolsOutput> {
+  const connector = await find(store, of)
+  const { failure, tools } = await checks.check(connector)
+  if (failure !== null) throw new ErrandError('CONNECTOR_FAILED', failure)
+  const { allowedTools } = connector
+  return {
+    tools: tools.map((tool) => ({ ...tool, isAllowed: allowedTools?.includes(tool.name) ?? true })),
+    total: tools.length,
+  }
+}
+
+export function listServers(
+  { catalogue }: ConnectorParts,
+  { limit, offset }: Page,
+): z.output<typeof ListServersOutput> {
+  const servers = [...catalogue.connectorServers].map(([id, { description, name, tokenEnv }]) => {
+    return { id, name, description, takesToken: tokenEnv !== undefined }
+  })
+  return { servers: servers.slice(offset, offset + limit), total: servers.length, limit, offset }
+}
+
+async function find(store: Store, of: ConnectorOf): Promise<ConnectorRecord> {
+  const connector = await store.getConnector(of)
+  if (!connector) throw notFound()
+  return connector
+}
+
+type AuthOf = { catalogue: Catalogue; server: string | undefined }
+
+function checkAuth(auth: ConnectorAuth, { catalogue, server: serverId }: AuthOf): void {
+  if (serverId === undefined) {
+    const own = auth.type === 'headers' && Object.keys(auth.headers).find((header) => ownHeaders.test(header))
+    if (own) throw badField(`auth.headers.${own}`, 'Is set by the connection itself')
+    return
+  }
+  const server = catalogue.connectorServers.get(serverId)
+  if (!server) throw badField('server', 'The operator offers no such server')
+  if (auth.type === 'headers') throw badField('auth.type', 'Is none or bearer for a server of the operator')
+  if (auth.type === 'bearer' && server.tokenEnv === undefined) {
+    throw badField('auth.type', 'Must be none: this server takes no token')
+  }
+}
+
+/**
+ * The address as it is stored. A private one is refused here where it shows; where a name leads, and where a redirect
+ * does, is looked at when the connection is made, which is the check that counts.
+ */
+function checkUrl(text: string, privateHosts: readonly string[]): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url || !/^https?:$/.test(url.protocol)) throw badField('url', 'Must be an https address')
+  if (url.username !== '' || url.password !== '') throw badField('url', 'Must not hold credentials; give them as auth')
+  url.hash = ''
+  if (isPrivateHost(url, privateHosts)) return url.href
+  if (url.protocol !== 'https:') throw badField('url', 'Must be an https address')
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  if (isIP(host) !== 0 && !isPublicAddress(host)) throw badField('url', 'Must be a public address')
+  return url.href
+}
+
+type Sealing = { auth: ConnectorAuth; userId: string; connectorId: string }
+
+function sealed(vault: SecretVault, { auth, ...owner }: Sealing): Pick<ConnectorRecord, 'authType' | 'sealed'> {
+  if (auth.type === 'none') return { authType: 'none', sealed: null }
+  const secrets = auth.type === 'bearer' ? { token: auth.token } : auth.headers
+  return { authType: auth.type, sealed: vault.seal(secrets, owner) }
+}
+
+function toConnector(connector: ConnectorRecord): Connector {
+  const { allowedTools, authType, checkedAt, createdAt, id, name, server, status, statusMessage, updatedAt, url } =
+    connector
+  const time = (at: EpochMs | null) => (at === null ? null : isoTime(at))
+  return {
+    id,
+    name,
+    type: 'mcp',
+    url,
+    server,
+    auth: { type: authType },
+    allowedTools,
+    status,
+    statusMessage,
+    checkedAt: time(checkedAt),
+    createdAt: isoTime(createdAt),
+    updatedAt: isoTime(updatedAt),
+  }
+}
+
+function notFound(): ErrandError {
+  return new ErrandError('NOT_FOUND', 'Connector not found')
+}
+
+function nameTaken(name: string): ErrandError {
+  return new ErrandError('CONFLICT', `There is a connector with the name "${name}" already.`)
+}

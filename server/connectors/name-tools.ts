@@ -1,0 +1,28 @@
+/** Providers of language models refuse longer names, and other characters than these. */
+const nameCharsMax = 64
+const otherChars = /[^a-zA-Z0-9_-]/g
+
+type Tool = { connectorName: string; toolName: string }
+
+/**
+ * A name for each tool of a run, different from all others and from the reserved ones. Its own name where that is
+ * enough, so that what a model calls is what the server's documents speak of; else with the connector's before it.
+ */
+export function nameTools(tools: readonly Tool[], reserved: readonly string[]): string[] {
+  const own = tools.map(({ toolName }) => clean(toolName))
+  const counts = new Map<string, number>()
+  for (const name of [...own, ...reserved]) counts.set(name, (counts.get(name) ?? 0) + 1)
+  const taken = new Set([...reserved, ...own.filter((name) => counts.get(name) === 1)])
+  return own.map((name, at) => {
+    if (counts.get(name) === 1) return name
+    const long = clean(`${tools[at]!.connectorName}_${name}`)
+    let free = long
+    for (let n = 2; taken.has(free); n++) free = `${long.slice(0, nameCharsMax - String(n).length - 1)}-${n}`
+    taken.add(free)
+    return free
+  })
+}
+
+function clean(name: string): string {
+  return name.replaceAll(otherChars, '_').slice(0, nameCharsMax) || '_'
+}

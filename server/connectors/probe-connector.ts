@@ -1,0 +1,28 @@
+import type { RunOutcome } from '../agents/run-outcome.ts'
+import { ConnectorError, type ConnectorSpec } from './connector-spec.ts'
+import type { OnChild } from './child-groups.ts'
+import type { McpTool } from './mcp-connection.ts'
+
+/** What a check of a connector finds. */
+export type ConnectorTools = { tools: McpTool[] }
+
+/** Asks a connector's server for its tools. Never throws; `failed` says in a sentence why it cannot be used. */
+export async function probeConnector(
+  spec: ConnectorSpec,
+  options: { signal: AbortSignal; onChild: OnChild },
+): Promise<RunOutcome> {
+  try {
+    const { McpConnection } = await import('./mcp-connection.ts')
+    const connection = await McpConnection.open(spec, options)
+    try {
+      const found: ConnectorTools = { tools: await connection.listTools() }
+      return { kind: 'completed', json: JSON.stringify(found) }
+    } finally {
+      void connection.close()
+    }
+  } catch (thrown) {
+    const isOurs = thrown instanceof ConnectorError
+    const message = isOurs ? thrown.message : `Connector "${spec.name}": The check failed.`
+    return { kind: 'failed', error: { code: 'AGENT_ERROR', message, details: '' } }
+  }
+}

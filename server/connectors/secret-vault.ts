@@ -1,0 +1,92 @@
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
+import { assert } from '../kernel/assert.ts'
+
+/** What the service's secrets are: the one that encrypts, and earlier ones that what is stored may still be under. */
+export type Secrets = { current: string; previous: readonly string[] }
+
+/** Whose secrets these are. Part of what is authenticated, so that nobody's can be put in another's place. */
+export type SecretOwner = { userId: string; connectorId: string }
+
+/** Secrets that cannot be decrypted: their key is gone, or they were changed. */
+export class SealedSecretsError extends Error {
+  override readonly name = 'SealedSecretsError'
+}
+
+const algorithm = 'aes-256-gcm'
+const version = 'v1'
+const ivBytes = 12
+const tagBytes = 16
+const keyIdChars = 11
+
+type Key = { id: string; key: Buffer }
+
+/**
+ * Encrypts users' secrets with AES-256-GCM, under a key derived from the service's secret (HKDF-SHA256, RFC 5869), as
+ * `v1.{key id}.{base64url of nonce, ciphertext and tag}`. The nonce is random: at 96 bits it may repeat after some
+ * billions of secrets under one key, which no installation comes near.
+ */
+export class SecretVault {
+  readonly #read: () => Secrets
+  #keys: { current: Key; all: Map<string, Key> } | undefined
+
+  /** `read` is asked again whenever something is sealed, and for a key that is not known. */
+  constructor(read: () => Secrets) {
+    this.#read = read
+  }
+
+  seal(secrets: Readonly<Record<string, string>>, owner: SecretOwner): string {
+    const { id, key } = this.#load().current
+    const iv = randomBytes(ivBytes)
+    const cipher = createCipheriv(algorithm, key, iv).setAAD(describe(owner))
+    const body = Buffer.concat([
+      iv,
+      cipher.update(JSON.stringify(secrets), 'utf8'),
+      cipher.final(),
+      cipher.getAuthTag(),
+    ])
+    return `${version}.${id}.${body.toString('base64url')}`
+  }
+
+  /** Throws SealedSecretsError. */
+  open(sealed: string, owner: SecretOwner): Record<string, string> {
+    const [form, id = '', body = ''] = sealed.split('.')
+    const key = form === version ? this.#find(id) : undefined
+    if (!key) throw new SealedSecretsError('The key of these secrets is not known.')
+    const bytes = Buffer.from(body, 'base64url')
+    try {
+      const decipher = createDecipheriv(algorithm, key.key, bytes.subarray(0, ivBytes)).setAAD(describe(owner))
+      decipher.setAuthTag(bytes.subarray(-tagBytes))
+      const text = Buffer.concat([decipher.update(bytes.subarray(ivBytes, -tagBytes)), decipher.final()])
+      return JSON.parse(text.toString('utf8')) as Record<string, string>
+    } catch (error) {
+      throw new SealedSecretsError('These secrets were changed.', { cause: error })
+    }
+  }
+
+  /** Whether the secrets are under the key that encrypts now. */
+  isCurrent(sealed: string): boolean {
+    return sealed.split('.')[1] === this.#load().current.id
+  }
+
+  #find(id: string): Key | undefined {
+    return this.#keys?.all.get(id) ?? this.#load().all.get(id)
+  }
+
+  #load(): { current: Key; all: Map<string, Key> } {
+    const { current, previous } = this.#read()
+    const keys = [current, ...previous].map((secret) => deriveKey(secret))
+    this.#keys = { current: keys[0]!, all: new Map(keys.map((key) => [key.id, key])) }
+    return this.#keys
+  }
+}
+
+function deriveKey(secret: string): Key {
+  assert(secret.length >= 16, 'a secret has at least 16 characters')
+  const key = Buffer.from(hkdfSync('sha256', secret, '', 'errand: secrets of connectors', 32))
+  const id = createHash('sha256').update(key).digest('base64url').slice(0, keyIdChars)
+  return { id, key }
+}
+
+function describe({ connectorId, userId }: SecretOwner): Buffer {
+  return Buffer.from(`${userId}/${connectorId}`)
+}

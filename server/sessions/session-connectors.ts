@@ -1,0 +1,20 @@
+import { z } from 'zod'
+import { badField } from '../kernel/errors.ts'
+import { resourceId } from '../rpc/wire-types.ts'
+
+/** The key of a session's metadata that names the connectors of its chats. */
+export const connectorIdsKey = 'connectorIds'
+
+export const ConnectorIds = z
+  .array(resourceId)
+  .max(20)
+  .describe('Connected services that the agent may use; kept in the metadata, where an update can change them')
+
+/** The connectors that metadata names, none when it names none. Throws 400 for a value that is no list of ids. */
+export function connectorIdsOf(metadata: Readonly<Record<string, unknown>>): string[] {
+  const value = Object.hasOwn(metadata, connectorIdsKey) ? metadata[connectorIdsKey] : null
+  if (value === null) return []
+  const parsed = ConnectorIds.safeParse(value)
+  if (!parsed.success) throw badField(`metadata.${connectorIdsKey}`, 'Must be a list of at most 20 ids of connectors')
+  return parsed.data
+}

@@ -1,0 +1,378 @@
+import http from 'node:http'
+import https from 'node:https'
+import { createServer, getDefaultAutoSelectFamily, setDefaultAutoSelectFamily, type LookupFunction } from 'node:net'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { afterEach, expect, test } from 'vitest'
+import { ConnectorError } from '../../server/connectors/connector-spec.ts'
+import type { GuardedFetch } from '../../server/connectors/guarded-fetch.ts'
+import {
+  answering,
+  gone,
+  hasOpenssl,
+  makeCertificate,
+  openGuard,
+  openGuardFor,
+  post,
+  startServer,
+  startTcpServer,
+  stopAll,
+  type Answer,
+} from './guarded-server.ts'
+
+afterEach(stopAll)
+
+const isPrivate = 'The address of this connector is private, which the operator does not allow.'
+const noHttps = 'The address of this connector has to begin with https://.'
+const echo: Answer = (response, { body }) => response.setHeader('Content-Type', 'application/json').end(body)
+
+/** In IPv6's unicast space, but given to nobody, so no packet arrives anywhere. */
+const unrouted = '2d00::1'
+const noConnection =
+  /^(No secure connection to the connector could be made|The connector took no connection within 0.1 seconds)\.$/
+
+async function refusalOf(guard: GuardedFetch, url: string | URL | Request, init?: RequestInit): Promise<string> {
+  const error: unknown = await guard.fetch(url, init).then(
+    () => 'no refusal',
+    (error: unknown) => error,
+  )
+  expect(error).toBeInstanceOf(ConnectorError)
+  expect(error).not.toHaveProperty('cause')
+  return (error as ConnectorError).message
+}
+
+test('a request goes out as it was given, and its answer is a Response', async () => {
+  const server = await startServer((response) =>
+    response.writeHead(201, { 'Content-Type': 'application/json', 'Mcp-Session-Id': 's1' }).end('{"ok":"☃"}'),
+  )
+  const guard = openGuardFor([server])
+  const response = await guard.fetch(`${server.origin}/mcp?v=1`, post('{"a":"Grüße"}', { Authorization: 'Bearer t' }))
+  expect(response).toBeInstanceOf(Response)
+  expect(response).toMatchObject({ status: 201, ok: true, statusText: 'Created' })
+  expect(response.headers.get('mcp-session-id')).toBe('s1')
+  expect(await response.json()).toEqual({ ok: '☃' })
+  expect(server.requests).toEqual([
+    {
+      method: 'POST',
+      url: '/mcp?v=1',
+      body: '{"a":"Grüße"}',
+      headers: {
+        host: new URL(server.origin).host,
+        accept: '*/*',
+        'accept-encoding': 'identity',
+        authorization: 'Bearer t',
+        connection: 'keep-alive',
+        'content-length': '15',
+        'content-type': 'application/json',
+        'user-agent': 'errand',
+      },
+    },
+  ])
+})
+
+test('a URL, a Request and a body of bytes are taken as fetch takes them', async () => {
+  const server = await startServer(echo)
+  const guard = openGuardFor([server])
+  await guard.fetch(new URL('/url', server.origin), { method: 'DELETE' })
+  await guard.fetch(new Request(`${server.origin}/request`, post('one', { 'X-Own': '1' })))
+  await guard.fetch(`${server.origin}/bytes`, { method: 'POST', body: new TextEncoder().encode('two') })
+  expect(server.requests.map(({ body, method, url }) => `${method} ${url} ${body}`)).toEqual([
+    'DELETE /url ',
+    'POST /request one',
+    'POST /bytes two',
+  ])
+  expect(server.requests[1]!.headers['x-own']).toBe('1')
+})
+
+test('headers that frame a message are not the caller’s to set', async () => {
+  const server = await startServer(echo)
+  const headers = { Host: 'elsewhere.example', 'Transfer-Encoding': 'chunked', 'Content-Length': '1', Expect: 'x' }
+  await openGuardFor([server]).fetch(server.origin, post('{}', { ...headers, 'Accept-Encoding': 'gzip' }))
+  const [{ body, headers: seen }] = server.requests as [(typeof server.requests)[0]]
+  expect(body).toBe('{}')
+  expect(seen).toMatchObject({
+    host: new URL(server.origin).host,
+    'content-length': '2',
+    'accept-encoding': 'identity',
+  })
+  expect(seen).not.toHaveProperty('transfer-encoding')
+  expect(seen).not.toHaveProperty('expect')
+})
+
+test.each(['a\nb', 'a\u0001b', '☃'])(
+  'a header value that HTTP cannot hold is refused without repeating it',
+  async (value) => {
+    const server = await startServer(echo)
+    const init = post('{}', { Authorization: `secret${value}` })
+    expect(await refusalOf(openGuardFor([server]), server.origin, init)).toBe(
+      'A header of this connector has a name or a value that HTTP does not allow.',
+    )
+    expect(server.connections).toEqual([])
+  },
+)
+
+test.each([
+  '127.0.0.1',
+  '127.0.0.1.',
+  '127.1',
+  '0x7f.1',
+  '0x7f000001',
+  '2130706433',
+  '0177.0.0.1',
+  '017700000001',
+  '0',
+  '[::1]',
+  '[::]',
+  '[0:0:0:0:0:0:0:1]',
+  '[::ffff:127.0.0.1]',
+  '[::ffff:7f00:1]',
+  '[::127.0.0.1]',
+  '[64:ff9b::127.0.0.1]',
+  '10.0.0.1',
+  '169.254.169.254',
+  '[fe80::1]',
+  '１２７.0.0.1',
+])('the private address %s is refused in any spelling, over http and https', async (host) => {
+  const server = await startServer(echo)
+  const lookup = answering('127.0.0.1')
+  const guard = openGuard({ lookup })
+  for (const protocol of ['http', 'https']) {
+    expect(await refusalOf(guard, `${protocol}://${host}:${server.port}/`, post())).toBe(isPrivate)
+  }
+  expect(lookup.names).toEqual([])
+  expect(server.connections).toEqual([])
+})
+
+test.each([
+  ['localhost', undefined],
+  ['localhost.', answering('127.0.0.1')],
+  ['LOCALHOST', undefined],
+  ['mcp.example', answering('127.0.0.1')],
+  ['mcp.example.', answering('127.0.0.1')],
+  ['mcp.example', answering('10.0.0.1', '127.0.0.1', '::1', 'fe80::1%eth0')],
+  ['mcp.example', answering('::ffff:127.0.0.1')],
+  ['mcp.example', answering('127.0.0.1', '::ffff:7f00:1')],
+] as [string, LookupFunction | undefined][])(
+  'a name that has private addresses only is refused and not connected: %s',
+  async (host, lookup) => {
+    const server = await startServer(echo)
+    const guard = openGuard(lookup ? { lookup } : {})
+    expect(await refusalOf(guard, `https://${host}:${server.port}/`, post())).toBe(isPrivate)
+    expect(server.connections).toEqual([])
+  },
+)
+
+test('of a name with public and private addresses the private ones are never tried', async () => {
+  const server = await startServer(echo)
+  for (const addresses of [
+    ['127.0.0.1', unrouted],
+    [unrouted, '127.0.0.1'],
+  ]) {
+    const guard = openGuard({ lookup: answering(...addresses), connectMs: 100 })
+    expect(await refusalOf(guard, `https://mcp.example:${server.port}/`, post())).toMatch(noConnection)
+  }
+  expect(server.connections).toEqual([])
+})
+
+test('the private addresses are left out for a connection that wants a single address too', async () => {
+  const server = await startServer(echo)
+  const before = getDefaultAutoSelectFamily()
+  setDefaultAutoSelectFamily(false)
+  try {
+    const guard = openGuard({ lookup: answering('127.0.0.1', unrouted), connectMs: 100 })
+    expect(await refusalOf(guard, `https://mcp.example:${server.port}/`, post())).toMatch(noConnection)
+  } finally {
+    setDefaultAutoSelectFamily(before)
+  }
+  expect(server.connections).toEqual([])
+})
+
+test('a look-up that gives one address, not a list, is checked the same', async () => {
+  const server = await startServer(echo)
+  const lookup: LookupFunction = (_name, _options, callback) => callback(null, '127.0.0.1', 4)
+  expect(await refusalOf(openGuard({ lookup }), `https://mcp.example:${server.port}/`)).toBe(isPrivate)
+  expect(server.connections).toEqual([])
+})
+
+test('a name is looked up once a connection, so that a second answer cannot differ from the one that was checked', async () => {
+  const server = await startServer(echo)
+  const names: string[] = []
+  const lookup: LookupFunction = (name, options, callback) => {
+    names.push(name)
+    answering(names.length === 1 ? unrouted : '127.0.0.1')(name, options, callback)
+  }
+  const guard = openGuard({ lookup, connectMs: 100 })
+  await refusalOf(guard, `https://mcp.example:${server.port}/`)
+  expect(names).toEqual(['mcp.example'])
+  expect(await refusalOf(guard, `https://mcp.example:${server.port}/`)).toBe(isPrivate)
+  expect(server.connections).toEqual([])
+})
+
+test('an address that changes after its check is seen on the connection, and gets not a byte', async () => {
+  const received: Buffer[] = []
+  const server = await startTcpServer((socket) => socket.on('data', (chunk) => received.push(chunk)))
+  let reads = 0
+  const changing = {
+    family: 4,
+    get address() {
+      return reads++ === 0 ? '93.184.216.34' : '127.0.0.1'
+    },
+  }
+  const lookup: LookupFunction = (_name, _options, callback) => callback(null, [changing])
+  expect(await refusalOf(openGuard({ lookup }), `https://mcp.example:${server.port}/`, post())).toBe(isPrivate)
+  expect(reads).toBeGreaterThan(1)
+  for (const socket of server.connections) await gone(socket)
+  expect(received).toEqual([])
+})
+
+test('a host that the operator names may be private, at its port only', async () => {
+  const [allowed, other] = [await startServer(echo), await startServer(echo)]
+  const lookup = answering('127.0.0.1')
+  const guard = openGuard({ lookup, privateHosts: [`MCP.internal:${allowed.port}`, `127.0.0.1:${allowed.port}`] })
+  for (const host of ['mcp.internal', '127.0.0.1', '127.1']) {
+    expect((await guard.fetch(`http://${host}:${allowed.port}/`, post())).status).toBe(200)
+    expect(await refusalOf(guard, `https://${host}:${other.port}/`, post())).toBe(isPrivate)
+  }
+  expect(allowed.requests).toHaveLength(3)
+  expect(other.connections).toEqual([])
+})
+
+function hasIpv6(): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen(0, '::1', () => server.close(() => resolve(true)))
+  })
+}
+
+const ipv6 = await hasIpv6()
+
+test.skipIf(!ipv6)('an IPv6 host is allowed with brackets or without', async () => {
+  const server = await startServer(echo, { host: '::1' })
+  for (const host of ['::1', '[::1]', `[::1]:${server.port}`]) {
+    const response = await openGuard({ privateHosts: [host] }).fetch(server.origin, post('"text"'))
+    expect(await response.text()).toBe('"text"')
+  }
+  expect(server.requests[0]!.headers.host).toBe(`[::1]:${server.port}`)
+  expect(await refusalOf(openGuard(), server.origin)).toBe(isPrivate)
+})
+
+test.each([
+  ['http://mcp.example/', noHttps],
+  ['http://8.8.8.8/', noHttps],
+  ['ftp://mcp.example/', noHttps],
+  ['file:///etc/passwd', noHttps],
+  ['data:text/plain,hello', noHttps],
+  ['unix:/var/run/docker.sock', noHttps],
+  ['https://user@mcp.example/', 'The address of this connector must not hold a user name or a password.'],
+  ['https://:secret@mcp.example/', 'The address of this connector must not hold a user name or a password.'],
+  ['mcp.example', 'The address of this connector is no URL.'],
+  ['/mcp', 'The address of this connector is no URL.'],
+  ['https://[fe80::1%25eth0]/', 'The address of this connector is no URL.'],
+])('%s is refused before any look-up', async (url, message) => {
+  const lookup = answering(unrouted)
+  expect(await refusalOf(openGuard({ lookup }), url)).toBe(message)
+  expect(lookup.names).toEqual([])
+})
+
+test('credentials in the address are refused of an allowed host too', async () => {
+  const server = await startServer(echo)
+  const url = server.origin.replace('//', '//user:secret@')
+  expect(await refusalOf(openGuardFor([server]), url)).toMatch('must not hold a user name or a password')
+})
+
+test('a name that does not exist, or has no address, is called not found', async () => {
+  const failing = (code: string): LookupFunction => {
+    return (_name, _options, callback) => callback(Object.assign(new Error('getaddrinfo'), { code }), [])
+  }
+  for (const code of ['ENOTFOUND', 'EAI_AGAIN', 'ENODATA']) {
+    const guard = openGuard({ lookup: failing(code) })
+    expect(await refusalOf(guard, 'https://nowhere.example/')).toBe('The host nowhere.example was not found.')
+  }
+})
+
+test('a refused connection is named without its address', async () => {
+  const server = await startServer(echo)
+  const guard = openGuard({ lookup: answering('127.0.0.1'), privateHosts: ['mcp.internal'] })
+  await stopAll()
+  const again = openGuard({ lookup: answering('127.0.0.1'), privateHosts: ['mcp.internal'] })
+  expect(await refusalOf(again, `http://mcp.internal:${server.port}/`)).toBe('The connector refused the connection.')
+  expect(await refusalOf(guard, `http://mcp.internal:${server.port}/`)).toBe(
+    'The connection to this connector was closed.',
+  )
+})
+
+test('the time for a connection covers the look-up and the greeting of TLS', async () => {
+  const silent = await startTcpServer(() => {})
+  const late = 'The connector took no connection within 0.05 seconds.'
+  const guard = openGuardFor([silent], { connectMs: 50 })
+  expect(await refusalOf(guard, silent.origin.replace('http', 'https'))).toBe(late)
+  await gone(silent.connections[0]!)
+  expect(await refusalOf(openGuard({ lookup: () => {}, connectMs: 50 }), 'https://mcp.example/')).toBe(late)
+})
+
+const openssl = hasOpenssl()
+const noOpenssl = openssl ? '' : ' (skipped: openssl is not installed)'
+
+test.skipIf(!openssl)(
+  `a certificate that is not trusted, or of another name, gets no request${noOpenssl}`,
+  async () => {
+    const tls = makeCertificate('DNS:elsewhere.example')
+    const server = await startServer(echo, { tls })
+    const before = getCACertificates('default')
+    const refusals: string[] = []
+    for (const trusted of [before, [...before, tls.cert]]) {
+      setDefaultCACertificates(trusted)
+      try {
+        refusals.push(await refusalOf(openGuardFor([server]), server.origin, post()))
+      } finally {
+        setDefaultCACertificates(before)
+      }
+    }
+    const message = 'The connector has no certificate that is trusted for 127.0.0.1.'
+    expect(refusals).toEqual([message, message])
+    expect(server.requests).toEqual([])
+  },
+)
+
+test.skipIf(!openssl)(`the environment cannot turn the check of certificates off${noOpenssl}`, async () => {
+  const server = await startServer(echo, { tls: makeCertificate('IP:127.0.0.1') })
+  process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
+  try {
+    expect(await refusalOf(openGuardFor([server]), server.origin, post())).toMatch('no certificate that is trusted')
+  } finally {
+    delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
+  }
+})
+
+test.skipIf(!openssl)(`a trusted certificate is asked over one connection of TLS${noOpenssl}`, async () => {
+  const tls = makeCertificate('DNS:mcp.internal,IP:127.0.0.1')
+  const server = await startServer(echo, { tls })
+  const before = getCACertificates('default')
+  setDefaultCACertificates([tls.cert])
+  try {
+    const guard = openGuard({ lookup: answering('127.0.0.1'), privateHosts: ['mcp.internal', '127.0.0.1'] })
+    for (const body of ['1', '2']) {
+      // The dot of an absolute name is no part of a certificate's.
+      for (const host of ['mcp.internal', '127.0.0.1']) {
+        expect(await (await guard.fetch(`https://${host}:${server.port}/`, post(body))).text()).toBe(body)
+      }
+    }
+  } finally {
+    setDefaultCACertificates(before)
+  }
+  expect(server.connections).toHaveLength(2)
+})
+
+test('neither the proxy of the environment nor Node’s own agent is used', async () => {
+  const [proxy, server] = [await startServer(echo), await startServer(echo)]
+  const before = [http.globalAgent, https.globalAgent] as const
+  const proxyEnv = { HTTP_PROXY: proxy.origin, HTTPS_PROXY: proxy.origin }
+  http.globalAgent = new http.Agent({ proxyEnv })
+  https.globalAgent = new https.Agent({ proxyEnv })
+  try {
+    expect((await openGuardFor([server]).fetch(server.origin, post())).status).toBe(200)
+  } finally {
+    ;[http.globalAgent, https.globalAgent] = before
+  }
+  expect(proxy.connections).toEqual([])
+})

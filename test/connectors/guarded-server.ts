@@ -1,0 +1,145 @@
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
+import {
+  createServer as createTcpServer,
+  type AddressInfo,
+  type LookupFunction,
+  type Server,
+  type Socket,
+} from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import {
+  createGuardedFetch,
+  type GuardedFetch,
+  type GuardedFetchOptions,
+} from '../../server/connectors/guarded-fetch.ts'
+import { openResources } from '../support/resources.ts'
+
+type SeenRequest = { method: string; url: string; headers: IncomingHttpHeaders; body: string }
+export type Answer = (response: ServerResponse, request: SeenRequest) => unknown
+
+export type TestServer = {
+  /** Without a path. */
+  origin: string
+  port: number
+  requests: SeenRequest[]
+  /** Every connection that was made; those that are gone are destroyed. */
+  connections: Socket[]
+}
+
+type ServerOptions = { host?: string; tls?: Certificate }
+
+const stops: (() => unknown)[] = []
+
+export async function stopAll(): Promise<void> {
+  for (const stop of stops.splice(0).toReversed()) await stop()
+}
+
+export function startServer(answer: Answer, options: ServerOptions = {}): Promise<TestServer> {
+  const requests: SeenRequest[] = []
+  const listener = async (incoming: IncomingMessage, response: ServerResponse) => {
+    // A client that leaves is no error.
+    const body = await text(incoming).catch(() => '')
+    const { headers, method = '', url = '' } = incoming
+    const request = { method, url, headers, body }
+    requests.push(request)
+    await answer(response, request)
+  }
+  const onRequest = (incoming: IncomingMessage, response: ServerResponse) => void listener(incoming, response)
+  const server = options.tls ? createSecureServer(options.tls, onRequest) : createServer(onRequest)
+  return listen(server, { ...options, requests })
+}
+
+/** A server that speaks no HTTP of its own: each connection is given to the test. */
+export function startTcpServer(onConnection: (socket: Socket) => void): Promise<TestServer> {
+  return listen(createTcpServer(onConnection), { requests: [] })
+}
+
+type Listen = ServerOptions & { requests: SeenRequest[] }
+
+async function listen(server: Server, { host = '127.0.0.1', requests, tls }: Listen): Promise<TestServer> {
+  const connections: Socket[] = []
+  server.on('connection', (socket: Socket) => {
+    connections.push(socket)
+    socket.on('error', () => {})
+  })
+  server.listen(0, host)
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const origin = `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
+  const name = `server on ${origin}`
+  openResources.add(name)
+  stops.push(async () => {
+    const closed = new Promise((resolve) => server.close(resolve))
+    for (const socket of connections) socket.destroy()
+    await closed
+    openResources.delete(name)
+  })
+  return { origin, port, requests, connections }
+}
+
+export const megabyte = 1024 * 1024
+
+/** A guard that allows nothing private unless told, and is closed with the test. */
+export function openGuard(options: Partial<GuardedFetchOptions> = {}): GuardedFetch {
+  const guard = createGuardedFetch({ privateHosts: [], bytesMax: megabyte, connectMs: 10_000, ...options })
+  stops.push(() => guard.close())
+  return guard
+}
+
+/** A guard that allows those servers, each with its port only. */
+export function openGuardFor(servers: TestServer[], options: Partial<GuardedFetchOptions> = {}): GuardedFetch {
+  return openGuard({ privateHosts: servers.map(({ origin }) => new URL(origin).host), ...options })
+}
+
+/** A look-up that answers with those addresses, and counts. */
+export function answering(...addresses: string[]): LookupFunction & { names: string[] } {
+  const names: string[] = []
+  const lookup: LookupFunction = (name, { all }, callback) => {
+    names.push(name)
+    const found = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
+    if (all) callback(null, found)
+    else callback(null, found[0]!.address, found[0]!.family)
+  }
+  return Object.assign(lookup, { names })
+}
+
+export const post = (body = '{}', headers: Record<string, string> = {}): RequestInit => ({
+  method: 'POST',
+  headers: { 'content-type': 'application/json', ...headers },
+  body,
+})
+
+/** Resolves once the server sees that the connection is gone. */
+export function gone(socket: Socket): Promise<unknown> {
+  if (socket.destroyed) return Promise.resolve()
+  return new Promise((resolve) => socket.once('close', resolve).resume())
+}
+
+export type Certificate = { key: string; cert: string }
+
+export function hasOpenssl(): boolean {
+  try {
+    execFileSync('openssl', ['version'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** A certificate that nobody has signed but itself, for that name. */
+export function makeCertificate(name: string): Certificate {
+  const folder = mkdtempSync(join(tmpdir(), 'errand-cert-'))
+  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
+  const kind = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
+  const names = ['-subj', '/CN=connector', '-addext', `subjectAltName=${name}`]
+  execFileSync('openssl', [...kind, ...names, '-keyout', key, '-out', cert], { stdio: 'ignore' })
+  const made = { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') }
+  rmSync(folder, { recursive: true })
+  return made
+}

@@ -1,0 +1,98 @@
+import { readFileSync } from 'node:fs'
+import { expect } from 'vitest'
+import { z } from 'zod'
+import { documentFile } from '../../server/http/docs-pages.ts'
+import { must } from '../../server/kernel/assert.ts'
+import type { Answer, TestService } from '../support/test-service.ts'
+
+export type Json = Record<string, any>
+
+export const source = readFileSync(documentFile, 'utf8')
+export const document = JSON.parse(source) as Json
+
+export type Operation = { method: string; path: string; id: string; spec: Json }
+
+export const operations: Operation[] = Object.entries<Json>(document['paths']).flatMap(([path, methods]) =>
+  Object.entries<Json>(methods).map(([method, spec]) => ({
+    method: method.toUpperCase(),
+    path,
+    id: spec['operationId'],
+    spec,
+  })),
+)
+
+/** The schema with every reference replaced by what it names; the document has no cycles. */
+function dereference(schema: unknown): unknown {
+  if (typeof schema !== 'object' || schema === null) return schema
+  if (Array.isArray(schema)) return schema.map(dereference)
+  const { $ref: ref, ...rest } = schema as Json
+  if (ref === undefined)
+    return Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, dereference(value)]))
+  const name = must(/^#\/components\/schemas\/(\w+)$/.exec(ref as string)?.[1], 'a reference to a schema')
+  return dereference(must(document['components'].schemas[name], `the schema ${name}`))
+}
+
+export function validatorOf(content: Json, type = 'application/json'): z.ZodType {
+  const schema = JSON.stringify(dereference(content[type].schema))
+  // Patterns of JSON Schema are Unicode ones, which zod does not make of them.
+  const plain = schema.replaceAll(/\\\\u\{([\da-f]{2})\}/g, '\\\\x$1')
+  return z.fromJSONSchema(JSON.parse(plain) as Parameters<typeof z.fromJSONSchema>[0])
+}
+
+function checkLines(content: Json, body: string): void {
+  const validator = validatorOf(content, 'application/x-ndjson')
+  for (const line of body.trimEnd().split('\n')) expect(validator.safeParse(JSON.parse(line)).error).toBe(undefined)
+}
+
+export function operationAt(method: string, target: string): Operation {
+  const path = target.split('?')[0]!
+  const fits = (template: string) => new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path)
+  return must(
+    operations.find((operation) => operation.method === method && fits(operation.path)),
+    `${method} ${path} is documented`,
+  )
+}
+
+const knownHeaders = ['X-Request-Id', 'X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']
+
+/** Throws unless the answer is one that the document promises for that operation. */
+function checkAnswer({ id, spec }: Operation, { body, headers, status }: Answer): void {
+  const what = `${id} ${status}`
+  const documented = must<Json>(spec['responses'][status], `${what} is documented`)
+  const promised = Object.keys(documented['headers'] ?? {})
+  for (const name of status === 304 ? [] : [...knownHeaders, 'WWW-Authenticate']) {
+    expect(headers.has(name), `${what} ${name}`).toBe(promised.includes(name))
+  }
+  if (headers.has('Retry-After')) expect(promised, what).toContain('Retry-After')
+  if (!documented['content']) return expect(body, what).toBe('')
+  if (headers.get('content-type') === 'application/x-ndjson') return checkLines(documented['content'], body)
+  const result = validatorOf(documented['content']).safeParse(body)
+  expect(result.error?.issues, what).toBe(undefined)
+  if (status >= 400) expect(body.statusCode).toBe(status)
+}
+
+type Options = { key?: string | null; body?: unknown; headers?: Record<string, string> }
+
+/** Sends requests, checks each answer against the document, and notes which answers of which operation were seen. */
+export class Checker {
+  readonly seen = new Map<string, Set<number>>()
+  readonly service: TestService
+  readonly key: string
+
+  constructor(service: TestService, key: string) {
+    this.service = service
+    this.key = key
+  }
+
+  async check(status: number, request: string, options: Options = {}): Promise<Answer> {
+    const [method, path] = request.split(' ') as [string, string]
+    const operation = operationAt(method, path)
+    const answer = await this.service.request(method, path, { key: this.key, ...options })
+    expect(answer.status, `${request}: ${JSON.stringify(answer.body)}`).toBe(status)
+    checkAnswer(operation, answer)
+    const input = operation.spec['requestBody']
+    if (input && status === 200) expect(validatorOf(input.content).safeParse(options.body).error).toBe(undefined)
+    this.seen.set(operation.id, (this.seen.get(operation.id) ?? new Set()).add(status))
+    return answer
+  }
+}
