@@ -8,6 +8,7 @@ import { measureBlocking } from './measure-blocking.ts'
 import { measureChat } from './measure-chat.ts'
 import { measureLists } from './measure-lists.ts'
 import { measureMemory } from './measure-memory.ts'
+import { measureModels } from './measure-models.ts'
 import { measureReads } from './measure-reads.ts'
 import { measureStart } from './measure-start.ts'
 import { measureSubmissions } from './measure-submissions.ts'
@@ -23,6 +24,7 @@ const groups = {
   reads: measureReads,
   lists: measureLists,
   chat: measureChat,
+  models: measureModels,
   blocking: measureBlocking,
   start: measureStart,
   memory: measureMemory,

@@ -98,11 +98,9 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
   })
   let connectors: RunConnectors | undefined
   try {
-    connectors = await openRunConnectors(request.connectors, {
-      reservedNames: agent.toolNames,
-      signal,
-      onChild: chat.onChild,
-    })
+    const { onChild } = chat
+    const opening = openRunConnectors(request.connectors, { reservedNames: agent.toolNames, signal, onChild })
+    connectors = opening instanceof Promise ? await opening : opening
     const parts = config.reply({
       message,
       history,

@@ -32,12 +32,19 @@ export const noConnectors: RunConnectors = {
   close: async () => {},
 }
 
-/** Connects to all of a run's connectors. Throws a ConnectorError when one cannot be used, and then none is open. */
-export async function openRunConnectors(
+/**
+ * Connects to all of a run's connectors. Throws a ConnectorError when one cannot be used, and then none is open.
+ * Without connectors the answer is there at once: a run that waits only begins when those behind it have, and when it
+ * then blocks its thread, they cannot be taken back.
+ */
+export function openRunConnectors(
   specs: readonly ConnectorSpec[],
   options: OpenConnectors,
-): Promise<RunConnectors> {
-  if (specs.length === 0) return noConnectors
+): RunConnectors | Promise<RunConnectors> {
+  return specs.length === 0 ? noConnectors : openAll(specs, options)
+}
+
+async function openAll(specs: readonly ConnectorSpec[], options: OpenConnectors): Promise<RunConnectors> {
   // The protocol's client takes a while to load, and most runs have no use for it.
   const { openConnectors } = await import('./open-connectors.ts')
   return await openConnectors(specs, options)
