@@ -161,7 +161,7 @@ test.for(depths.flatMap((levels) => [false, true].map((isInline) => ({ isInline,
 )
 
 test('a reply that never ends is AGENT_TIMEOUT after turnTimeoutSeconds: its use is charged, its text is kept as truncated', async () => {
-  const service = await startTalk({ limits: { turnTimeoutSeconds: 1 } })
+  const service = await startTalk({ limits: { turnTimeoutSeconds: 4 } })
   const talker = await Talker.create(service)
   const message = say(usage, text, { do: 'wait', ms: 600_000 })
   const events = await talker.chat(message)
@@ -180,7 +180,7 @@ test('a reply that never ends is AGENT_TIMEOUT after turnTimeoutSeconds: its use
 })
 
 test('a reply that ignores its signal is ended all the same, whatever it yields afterwards', async () => {
-  const service = await startTalk({ limits: { turnTimeoutSeconds: 1 } })
+  const service = await startTalk({ limits: { turnTimeoutSeconds: 4 } })
   const talker = await Talker.create(service)
   const events = await talker.chat(
     say(text, { do: 'await-abort' }, { do: 'sleep', ms: 50 }, { do: 'text', delta: 'Too late.' }, usage),
@@ -207,7 +207,7 @@ test('a reply that blocks its thread is AGENT_TIMEOUT, and chats of other thread
 })
 
 test('a reply that blocks its thread for ever in the middle is charged for what it had sent, once', async () => {
-  const service = await startTalk({ limits: { turnTimeoutSeconds: 2, agentThreads: 1 } })
+  const service = await startTalk({ limits: { turnTimeoutSeconds: 4, agentThreads: 1 } })
   const talker = await Talker.create(service)
   const events = await talker.chat(say(text, { do: 'sleep', ms: 50 }, { do: 'block', ms: 600_000 }))
   const end = expectOneEnd(events, 'error')

@@ -75,7 +75,7 @@ test.for(modes)(
 )
 
 test('a provider that never answers is AGENT_TIMEOUT after turnTimeoutSeconds, and its request is aborted', async () => {
-  const world = await startModels({ limits: { turnTimeoutSeconds: 1 } })
+  const world = await startModels({ limits: { turnTimeoutSeconds: 3 } })
   const talker = await Talker.create(world.service, { agentId: 'model' })
   world.provider.play(hang)
   const events = await talker.chat('Hello?')
