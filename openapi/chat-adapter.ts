@@ -29,6 +29,7 @@ const createCaller = createCallerFactory(rootRouter)
 /** Refusals of an admission, which are told as an event of the stream too. */
 const streamed = new Set<ErrorCode>([
   'NOT_FOUND',
+  'CONNECTOR_NOT_FOUND',
   'SESSION_EXPIRED',
   'SESSION_BUSY',
   'SESSION_COMPLETED',

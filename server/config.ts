@@ -128,15 +128,31 @@ export function resolveSecrets(dataDir: string, env: NodeJS.ProcessEnv = process
   return { current: given, previous: [...(previous === undefined ? [] : [previous]), ...kept] }
 }
 
-/** Puts a new secret in the place of the one that the data directory keeps, which stays behind it. */
+/** Puts a new secret before those that the data directory keeps, unless ERRAND_SECRET gives it. */
 export function replaceSecret(dataDir: string, env: NodeJS.ProcessEnv = process.env): Secrets {
   if (env['ERRAND_SECRET'] !== undefined) return resolveSecrets(dataDir, env)
-  const { current } = readSecretFile(dataDir)
-  const secrets = { current: randomBytes(32).toString('base64url'), previous: [current] }
+  const { current, previous } = readSecretFile(dataDir)
+  return writeSecretFile(dataDir, {
+    current: randomBytes(32).toString('base64url'),
+    previous: [current, ...previous],
+  })
+}
+
+/**
+ * Drops the secrets that nothing is under any more. The one before the current stays until the next time: a server may
+ * be writing what it has just encrypted.
+ */
+export function dropOldSecrets(dataDir: string, env: NodeJS.ProcessEnv = process.env): void {
+  if (env['ERRAND_SECRET'] !== undefined) return
+  const { current, previous } = readSecretFile(dataDir)
+  if (previous.length > 1) writeSecretFile(dataDir, { current, previous: previous.slice(0, 1) })
+}
+
+function writeSecretFile(dataDir: string, secrets: Secrets): Secrets {
   const file = secretFile(dataDir)
   const draft = `${file}.${process.pid}.partial`
   // Renamed into place whole: a crash must leave one or the other.
-  writeFileSync(draft, `${secrets.current}\n${current}\n`, { mode: 0o600, flush: true })
+  writeFileSync(draft, [secrets.current, ...secrets.previous, ''].join('\n'), { mode: 0o600, flush: true })
   renameSync(draft, file)
   return secrets
 }
@@ -154,7 +170,9 @@ function readSecretFile(dataDir: string): Secrets {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
   }
   chmodSync(file, 0o600)
-  const [current = '', ...previous] = readFileSync(file, 'utf8').trim().split(/\s+/)
+  const [current = '', ...previous] = readFileSync(file, 'utf8')
+    .trim()
+    .split(/[\r\n]+/)
   if ([current, ...previous].some((secret) => secret.length < secretCharsMin)) {
     throw new ConfigError(`${file}: is damaged; it must hold at least ${secretCharsMin} characters`)
   }

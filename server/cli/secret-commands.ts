@@ -1,4 +1,4 @@
-import { replaceSecret, resolveDataDir } from '../config.ts'
+import { dropOldSecrets, replaceSecret, resolveDataDir } from '../config.ts'
 import { SealedSecretsError, SecretVault } from '../connectors/secret-vault.ts'
 import type { Store } from '../store/store.ts'
 import { print, withStore } from './open-store.ts'
@@ -18,6 +18,7 @@ export async function rotateSecret(options: Common): Promise<void> {
     return await reencrypt(store, new SecretVault(() => secrets))
   })
   const { reencrypted, unchanged, unreadable } = counts
+  if (unreadable.length === 0) dropOldSecrets(resolveDataDir(options.data))
   const lines = [
     `${reencrypted} connectors were encrypted anew, ${unchanged} were under the current secret already.`,
     ...unreadable.map((id) => `${id} is under a secret that is not known; its user has to enter its secrets again.`),

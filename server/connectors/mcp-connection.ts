@@ -66,7 +66,7 @@ export class McpConnection {
   }
 
   #transport(onChild: OnChild): MCPClientConfig['transport'] {
-    const { secrets, target } = this.spec
+    const { target } = this.spec
     switch (target.kind) {
       case 'unusable':
         throw new ConnectorError(target.reason)

@@ -16,6 +16,7 @@ const algorithm = 'aes-256-gcm'
 const version = 'v1'
 const ivBytes = 12
 const tagBytes = 16
+const options = { authTagLength: tagBytes }
 const keyIdChars = 11
 
 type Key = { id: string; key: Buffer }
@@ -37,7 +38,7 @@ export class SecretVault {
   seal(secrets: Readonly<Record<string, string>>, owner: SecretOwner): string {
     const { id, key } = this.#load().current
     const iv = randomBytes(ivBytes)
-    const cipher = createCipheriv(algorithm, key, iv).setAAD(describe(owner))
+    const cipher = createCipheriv(algorithm, key, iv, options).setAAD(describe(owner))
     const body = Buffer.concat([
       iv,
       cipher.update(JSON.stringify(secrets), 'utf8'),
@@ -54,7 +55,7 @@ export class SecretVault {
     if (!key) throw new SealedSecretsError('The key of these secrets is not known.')
     const bytes = Buffer.from(body, 'base64url')
     try {
-      const decipher = createDecipheriv(algorithm, key.key, bytes.subarray(0, ivBytes)).setAAD(describe(owner))
+      const decipher = createDecipheriv(algorithm, key.key, bytes.subarray(0, ivBytes), options).setAAD(describe(owner))
       decipher.setAuthTag(bytes.subarray(-tagBytes))
       const text = Buffer.concat([decipher.update(bytes.subarray(ivBytes, -tagBytes)), decipher.final()])
       return JSON.parse(text.toString('utf8')) as Record<string, string>

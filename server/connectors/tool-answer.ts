@@ -32,14 +32,19 @@ export function answerError(message: string, secrets: readonly string[]): ToolAn
   return { content: [{ type: 'text', text }], isError: true, text }
 }
 
-/** A value of JSON with nothing in it that contains a secret. */
+/** A value of JSON in whose strings and keys no secret is left. */
 export function withoutSecrets<Value>(value: Value, secrets: readonly string[]): Value {
-  const json = JSON.stringify(value)
-  let clean = json
-  for (const secret of secrets) {
-    if (secret.length >= secretCharsMin) clean = clean.replaceAll(JSON.stringify(secret).slice(1, -1), '…')
+  // The longest first: a shorter one may be its beginning.
+  const known = secrets.filter((secret) => secret.length >= secretCharsMin).toSorted((a, b) => b.length - a.length)
+  if (known.length === 0) return value
+  const cleanText = (text: string) => known.reduce((rest, secret) => rest.replaceAll(secret, '…'), text)
+  const clean = (part: unknown): unknown => {
+    if (typeof part === 'string') return cleanText(part)
+    if (Array.isArray(part)) return part.map(clean)
+    if (typeof part !== 'object' || part === null) return part
+    return Object.fromEntries(Object.entries(part).map(([key, item]) => [cleanText(key), clean(item)]))
   }
-  return clean === json ? value : (JSON.parse(clean) as Value)
+  return clean(value) as Value
 }
 
 function textOf(content: Content): string {

@@ -33,10 +33,7 @@ function dereference(schema: unknown): unknown {
 }
 
 export function validatorOf(content: Json, type = 'application/json'): z.ZodType {
-  const schema = JSON.stringify(dereference(content[type].schema))
-  // Patterns of JSON Schema are Unicode ones, which zod does not make of them.
-  const plain = schema.replaceAll(/\\\\u\{([\da-f]{2})\}/g, '\\\\x$1')
-  return z.fromJSONSchema(JSON.parse(plain) as Parameters<typeof z.fromJSONSchema>[0])
+  return z.fromJSONSchema(dereference(content[type].schema) as Parameters<typeof z.fromJSONSchema>[0])
 }
 
 function checkLines(content: Json, body: string): void {

@@ -1,0 +1,16 @@
+import { defineConfig } from '../server/agents/define-config.ts'
+import { benchModel, outputTokensMax } from './bench-model.ts'
+
+/** The configuration that the benchmark of models serves: one agent that is a model. */
+export default defineConfig({
+  agents: [
+    {
+      kind: 'model',
+      id: 'benchmodel',
+      name: 'Benchmark model',
+      model: benchModel(),
+      maxOutputTokens: outputTokensMax,
+      pricing: { inputPer1kUsd: '0.001', outputPer1kUsd: '0.002' },
+    },
+  ],
+})

@@ -1,0 +1,194 @@
+import { expect, test } from 'vitest'
+import { startService, type TestService } from '../support/test-service.ts'
+import { ConnectorCalls, connectorConfig } from './connector-calls.ts'
+import { vias } from './session-calls.ts'
+import { closedUrl, startStubMcpServer } from './stub-mcp-server.ts'
+
+// What becomes of a connector when it is tested and asked for its tools.
+
+const token = 'hunter2-of-the-user'
+const bearer = { type: 'bearer', token }
+const schema = { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] }
+const tools = [
+  { name: 'look', title: 'Look', description: 'Looks.', inputSchema: schema },
+  { name: 'touch', inputSchema: { type: 'object' } },
+]
+
+function start(): Promise<TestService> {
+  return startService({ config: connectorConfig, privateHosts: ['127.0.0.1'] })
+}
+
+test.each(vias)('a connector whose server answers is ok, and its tools are listed, over %s', async (via) => {
+  const [service, server] = [await start(), await startStubMcpServer({ tools })]
+  const { key } = await service.createPerson()
+  const calls = new ConnectorCalls(service, key, via)
+  const connector = await calls.add({ url: server.url, auth: bearer })
+  const { body: tested } = await calls.test(connector.id)
+  expect(tested).toEqual({ ...connector, status: 'ok', checkedAt: expect.stringMatching(/Z$/) })
+  expect((await calls.get(connector.id)).body).toEqual(tested)
+  for (const headers of server.seen) expect(headers.authorization).toBe(`Bearer ${token}`)
+
+  const listed = [
+    { ...tools[0], isAllowed: true },
+    { name: 'touch', description: '', inputSchema: { type: 'object', properties: {} }, isAllowed: true },
+  ]
+  expect((await calls.tools(connector.id)).body).toEqual({ tools: listed, total: 2 })
+  await calls.update(connector.id, { allowedTools: ['touch', 'gone'] })
+  const { body: restricted } = await calls.tools(connector.id)
+  expect(restricted.tools.map(({ isAllowed }: any) => isAllowed)).toEqual([false, true])
+  await service.stop()
+  await server.stop()
+})
+
+test("the user's own headers reach the server, and another user's do not", async () => {
+  const [service, server] = [await start(), await startStubMcpServer({ tools })]
+  for (const [name, given] of [
+    ['one', { 'X-Api-Key': 'of one', Authorization: 'Basic b25lOm9uZQ==' }],
+    ['two', { 'X-Api-Key': 'of two' }],
+  ] as const) {
+    const { key } = await service.createPerson()
+    const calls = new ConnectorCalls(service, key)
+    const { id } = await calls.add({ name, url: server.url, auth: { type: 'headers', headers: given } })
+    server.seen.length = 0
+    expect((await calls.test(id)).body.status).toBe('ok')
+    expect(server.seen.length).toBeGreaterThan(1)
+    for (const headers of server.seen) {
+      expect(headers['x-api-key']).toBe(given['X-Api-Key'])
+      expect(headers.authorization).toBe(name === 'one' ? given.Authorization : undefined)
+    }
+  }
+  await service.stop()
+  await server.stop()
+})
+
+const failing: [name: string, refuse: (token: string) => [status: number, type: string, body: string], RegExp][] = [
+  ['refuses the credentials', () => [401, 'text/plain', 'no'], /refused the credentials \(HTTP 401\)/],
+  ['is none of that protocol', () => [404, 'text/html', '<h1>No</h1>'], /no MCP server at this address \(HTTP 404\)/],
+  ['fails and repeats the secret', (said) => [500, 'text/plain', said], /answered HTTP 500/],
+  ['answers a page with the secret', (said) => [200, 'text/html', said], /\S/],
+  ['answers with what is no JSON', (said) => [200, 'application/json', `{"${said}`], /\S/],
+  [
+    'answers an error with the secret',
+    (said) => [200, 'application/json', JSON.stringify({ jsonrpc: '2.0', id: 0, error: { code: 1, message: said } })],
+    /\S/,
+  ],
+]
+
+test.each(failing)('a connector whose server %s is failed, in a sentence without the secret', async (...given) => {
+  const [, refuse, message] = given
+  const [service, server] = [
+    await start(),
+    await startStubMcpServer({
+      refuse: ({ headers: { authorization = '' } }, response) => {
+        const [status, type, body] = refuse(authorization)
+        response.writeHead(status, { 'Content-Type': type }).end(body)
+      },
+    }),
+  ]
+  const { key } = await service.createPerson()
+  const calls = new ConnectorCalls(service, key)
+  const { id } = await calls.add({ url: server.url, auth: bearer })
+  const { body: tested, status } = await calls.test(id)
+  expect(status).toBe(200)
+  expect(tested).toMatchObject({ status: 'failed', statusMessage: expect.stringMatching(message) })
+  expect(tested.statusMessage).toMatch(/^Connector "Docs": [A-Z][^\n]*\.$/)
+  const asked = await calls.tools(id)
+  expect(asked.body).toEqual({ error: 'Failed dependency', message: tested.statusMessage, statusCode: 424 })
+  for (const body of [tested, asked.body, (await calls.list()).body]) {
+    expect(JSON.stringify(body)).not.toMatch(/hunter2/)
+  }
+  await service.stop()
+  await server.stop()
+})
+
+test('a connector to where nothing listens is failed, and ok once it leads to a server', async () => {
+  const [service, server] = [await start(), await startStubMcpServer({ tools })]
+  const { key } = await service.createPerson()
+  const calls = new ConnectorCalls(service, key)
+  const { id } = await calls.add({ url: await closedUrl() })
+  const { body: failed } = await calls.test(id)
+  expect(failed).toMatchObject({ status: 'failed', statusMessage: expect.stringMatching(/refused the connection\.$/) })
+  expect((await calls.update(id, { name: 'Renamed' })).body).toMatchObject({ status: 'failed' })
+  const untested = { status: 'untested', statusMessage: null, checkedAt: null }
+  expect((await calls.update(id, { url: server.url })).body).toMatchObject(untested)
+  expect((await calls.tools(id)).body.total).toBe(2)
+  expect((await calls.get(id)).body).toMatchObject({ status: 'ok', statusMessage: null })
+  expect((await calls.update(id, { auth: bearer })).body).toMatchObject(untested)
+  await service.stop()
+  await server.stop()
+})
+
+test('a name that leads to a private address is accepted, and failed when it is tested', async () => {
+  const service = await startService({ config: connectorConfig })
+  const server = await startStubMcpServer({ tools })
+  const { key } = await service.createPerson()
+  const calls = new ConnectorCalls(service, key)
+  const { id } = await calls.add({ url: `https://localhost:${new URL(server.url).port}/mcp`, auth: bearer })
+  expect((await calls.test(id)).body).toMatchObject({
+    status: 'failed',
+    statusMessage: expect.stringMatching(/is private, which the operator does not allow\.$/),
+  })
+  expect(server.seen).toEqual([])
+  await service.stop()
+  await server.stop()
+})
+
+test('of one user four connectors are checked at a time, the fifth is 409, and another user waits for nobody', async () => {
+  const service = await start()
+  const [silent, server] = [await startStubMcpServer({ isSilent: true }), await startStubMcpServer({ tools })]
+  const [person, other] = [await service.createPerson(), await service.createPerson()]
+  const [calls, theirs] = [person, other].map(({ key }) => new ConnectorCalls(service, key)) as [
+    ConnectorCalls,
+    ConnectorCalls,
+  ]
+  const slow = await calls.add({ name: 'slow', url: silent.url })
+  const good = await calls.add({ name: 'good', url: server.url })
+  const held = [calls.test(slow.id), calls.tools(slow.id), calls.test(slow.id), calls.tools(slow.id)]
+  await expect.poll(() => silent.seen.length).toBe(4)
+  for (const refused of [await calls.test(good.id), await calls.tools(good.id)]) {
+    expect(refused.body).toMatchObject({ error: 'Conflict', statusCode: 409, message: expect.stringMatching(/^4 /) })
+  }
+  expect((await calls.get(good.id)).body).toEqual(good)
+  const { id } = await theirs.add({ url: server.url })
+  expect((await theirs.test(id)).body.status).toBe('ok')
+
+  await silent.stop()
+  const ended = await Promise.all(held)
+  expect(ended.map(({ status }) => status)).toEqual([200, 424, 200, 424])
+  expect(ended[0]!.body).toMatchObject({
+    status: 'failed',
+    statusMessage: expect.stringMatching(/^Connector "slow": /),
+  })
+  const four = await Promise.all(Array.from({ length: 4 }, () => calls.test(good.id)))
+  expect(four.map(({ body }) => body.status)).toEqual(['ok', 'ok', 'ok', 'ok'])
+  await service.stop()
+  await server.stop()
+})
+
+test('a test of what was changed meanwhile says nothing of the connector as it is now', async () => {
+  const service = await start()
+  const silent = await startStubMcpServer({ isSilent: true })
+  const { key } = await service.createPerson()
+  const calls = new ConnectorCalls(service, key)
+  const { id } = await calls.add({ url: silent.url })
+  const testing = calls.test(id)
+  await expect.poll(() => silent.seen.length).toBe(1)
+  await calls.update(id, { url: 'http://127.0.0.1:1/' })
+  await silent.stop()
+  expect((await testing).body).toMatchObject({ status: 'untested', statusMessage: null })
+  await service.stop()
+})
+
+test('a test of a connector that is deleted meanwhile is 404', async () => {
+  const service = await start()
+  const silent = await startStubMcpServer({ isSilent: true })
+  const { key } = await service.createPerson()
+  const calls = new ConnectorCalls(service, key)
+  const { id } = await calls.add({ url: silent.url })
+  const testing = calls.test(id)
+  await expect.poll(() => silent.seen.length).toBe(1)
+  await calls.delete(id)
+  await silent.stop()
+  expect((await testing).status).toBe(404)
+  await service.stop()
+})
