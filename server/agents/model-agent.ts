@@ -4,7 +4,9 @@ import type { RunConnectors, RunOf } from '../connectors/run-connectors.ts'
 import { roughTokens } from './chat-messages.ts'
 import type { ChatPart, ChatRun, ModelAgentConfig, TaskRun } from './define-config.ts'
 import { connectorTools } from './connector-tools.ts'
+import { DeltaShortcut } from './delta-shortcut.ts'
 import { ContextOverflowError, describeModelError, isContextOverflow } from './model-error.ts'
+import { PartQueue } from './part-queue.ts'
 import { toJsonSchema, toZodSchema } from './params-schema.ts'
 
 const maxStepsDefault = 8
@@ -18,33 +20,48 @@ const loadSdk = () => import('ai')
 /** Lets the model reply in a chat: text, reasoning and tool calls as they come, and the usage of each of its steps. */
 export function modelReply(agent: ModelAgentConfig): (run: RunOf<ChatRun>) => AsyncIterable<ChatPart> {
   return async function* ({ connectors, history, message, params, signal }) {
-    const { isStepCount, streamText } = await loadSdk()
+    const { isStepCount, streamText, wrapLanguageModel } = await loadSdk()
     // A reply may be blank, and Anthropic takes no message of blank text.
     const earlier = history.filter(({ content }) => content.trim() !== '')
     const messages: ModelMessage[] = [...earlier, { role: 'user', content: message }]
     const limit = agent.maxOutputTokens ?? maxOutputTokensDefault
+    const definitions = connectors.tools.length === 0 ? '' : JSON.stringify(connectors.tools)
+    const said = messages.map(({ content }) => content as string).join('')
+    const step = new StepUse(roughTokens(`${agent.instructions ?? ''}${definitions}${said}`))
+    const parts = new PartQueue<ChatPart>()
+    const shortcut = new DeltaShortcut(parts, (text) => step.wrote(text))
+    const left = new AbortController()
     const { fullStream } = streamText({
       ...settingsOf(agent),
+      model: wrapLanguageModel({ model: agent.model, middleware: shortcut.middleware }),
       ...(await toolsOf(agent, connectors)),
       messages,
       maxOutputTokens: Math.min(params.maxTokens ?? limit, limit),
       ...(params.temperature !== undefined && { temperature: params.temperature }),
       stopWhen: isStepCount(agent.maxSteps ?? maxStepsDefault),
-      abortSignal: stopOf(connectors, signal),
+      abortSignal: AbortSignal.any([stopOf(connectors, signal), left.signal]),
       // What goes wrong comes as a part of the stream; the default handler prints it.
       onError: () => {},
     })
-    const definitions = connectors.tools.length === 0 ? '' : JSON.stringify(connectors.tools)
-    const said = messages.map(({ content }) => content as string).join('')
-    const step = new StepUse(roughTokens(`${agent.instructions ?? ''}${definitions}${said}`))
     const ids = new CallIds()
-    try {
+    const follow = async () => {
       for await (const part of fullStream) {
-        const chatPart = toChatPart(part, { ids, step })
-        if (chatPart) yield chatPart
+        const chatPart = toChatPart(part, { ids, shortcut, step })
+        if (chatPart) parts.push(chatPart)
+        if (parts.isFull) await parts.room()
       }
+    }
+    follow().then(
+      () => parts.end(),
+      (thrown: unknown) => parts.end({ thrown }),
+    )
+    try {
+      yield* parts
     } catch (thrown) {
       if (!signal.aborted && !connectors.failed.aborted) failWith(thrown)
+    } finally {
+      shortcut.end()
+      left.abort()
     }
     if (!signal.aborted) connectors.failed.throwIfAborted()
   }
@@ -53,11 +70,13 @@ export function modelReply(agent: ModelAgentConfig): (run: RunOf<ChatRun>) => As
 /** A part of the SDK's stream as a part of the reply, if it is one; throws where the model failed. */
 function toChatPart(
   part: TextStreamPart<ToolSet>,
-  { ids, step }: { ids: CallIds; step: StepUse },
+  { ids, shortcut, step }: { ids: CallIds; shortcut: DeltaShortcut; step: StepUse },
 ): ChatPart | undefined {
   if (part.type === 'text-delta' || part.type === 'reasoning-delta') {
-    step.wrote(part.text)
-    return { type: part.type === 'text-delta' ? 'text' : 'reasoning', delta: part.text }
+    const delta = shortcut.untold(part.type, part.text)
+    if (delta === '') return undefined
+    step.wrote(delta)
+    return { type: part.type === 'text-delta' ? 'text' : 'reasoning', delta }
   }
   if (part.type === 'tool-call') {
     step.wrote(JSON.stringify(part.input) ?? '')
@@ -73,7 +92,10 @@ function toChatPart(
   if (part.type === 'tool-error') {
     return { type: 'tool-result', id: ids.of(part.toolCallId), output: { error: describeModelError(part.error) } }
   }
-  if (part.type === 'start-step') return step.begin()
+  if (part.type === 'start-step') {
+    shortcut.began()
+    return step.begin()
+  }
   if (part.type === 'error') failWith(part.error)
   if (part.type !== 'finish-step') return undefined
   assertUsable(part.finishReason)

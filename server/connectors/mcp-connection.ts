@@ -10,12 +10,18 @@ import { answerError, toToolAnswer, withoutSecrets } from './tool-answer.ts'
 /** A tool as its server describes it. */
 export type McpTool = { name: string; title?: string; description: string; inputSchema: JsonSchema }
 
-type OpenOptions = { signal: AbortSignal; onChild: OnChild }
+type OpenOptions = {
+  signal: AbortSignal
+  onChild: OnChild
+  /** How long each step of the opening may take, and a call. */
+  openMs?: number
+  callMs?: number
+}
 
-const openMs = 15_000
+const openMsDefault = 15_000
 const connectMs = 10_000
 /** As long as the protocol's own SDK waits. */
-const callMs = 60_000
+const callMsDefault = 60_000
 /** The answer to a call whose stream has ended may still come over the stream that the server opened itself. */
 const lateMs = 1000
 const closeMs = 3000
@@ -34,18 +40,23 @@ const streamEnd = new AsyncLocalStorage<(error?: unknown) => void>()
 export class McpConnection {
   readonly spec: ConnectorSpec
   readonly #signal: AbortSignal
+  readonly #openMs: number
+  readonly #callMs: number
   #client: MCPClient | undefined
   #http: GuardedFetch | undefined
   #stdio: StdioTransport | undefined
 
-  private constructor(spec: ConnectorSpec, signal: AbortSignal) {
+  private constructor(spec: ConnectorSpec, { callMs = callMsDefault, openMs = openMsDefault, signal }: OpenOptions) {
     this.spec = spec
     this.#signal = signal
+    this.#openMs = openMs
+    this.#callMs = callMs
   }
 
   /** Throws ConnectorError; what it had begun is ended then. */
-  static async open(spec: ConnectorSpec, { onChild, signal }: OpenOptions): Promise<McpConnection> {
-    const connection = new McpConnection(spec, signal)
+  static async open(spec: ConnectorSpec, options: OpenOptions): Promise<McpConnection> {
+    const { onChild, signal } = options
+    const connection = new McpConnection(spec, options)
     try {
       // Loaded with the first connector that is used.
       const { createMCPClient } = await import('@ai-sdk/mcp')
@@ -54,14 +65,14 @@ export class McpConnection {
         clientName: 'errand',
         // Servers over stdio exist that end at a question before the greeting, and others that leave it unanswered.
         protocolVersionDiscovery: spec.target.kind !== 'stdio',
-        initializationOptions: { timeout: openMs, signal },
+        initializationOptions: { timeout: connection.#openMs, signal },
         // What went wrong is told by the request that it went wrong in.
         onUncaughtError: () => {},
       })
       return connection
     } catch (thrown) {
       await connection.close()
-      throw connection.#describe(thrown, openMs)
+      throw connection.#describe(thrown, connection.#openMs)
     }
   }
 
@@ -73,7 +84,8 @@ export class McpConnection {
       case 'http': {
         const { headers, privateHosts, url } = target
         const guarded = (this.#http = createGuardedFetch({ privateHosts, bytesMax, connectMs }))
-        const fetch: typeof globalThis.fetch = async (input, init) => watchEnd(await guarded.fetch(input, init), init)
+        const fetch: typeof globalThis.fetch = async (input, init) =>
+          watchEnd(withoutRefusal(await guarded.fetch(input, init)), init)
         return { type: 'http', url, headers, fetch }
       }
       default:
@@ -93,7 +105,13 @@ export class McpConnection {
     let cursor: string | undefined
     for (let page = 0; page < pagesMax && found.length < toolsMax; page++) {
       const params = cursor === undefined ? {} : { cursor }
-      const listed = await this.#answered(openMs, (options) => client.listTools({ params, options }))
+      const listed = await this.#answered(this.#openMs, (options) => client.listTools({ params, options })).catch(
+        (thrown: unknown) => {
+          if (thrown instanceof ConnectorError) throw thrown
+          // In our words: the server's may be long, and hold secrets.
+          throw this.#describe(new ConnectorError('The server answered with an error when asked for its tools.'), 0)
+        },
+      )
       found.push(...listed.tools.map(toTool))
       cursor = listed.nextCursor
       if (cursor === undefined) break
@@ -104,11 +122,14 @@ export class McpConnection {
   /** Throws ConnectorError when the server gives no answer. */
   async call(name: string, args: Record<string, unknown>): Promise<ToolAnswer> {
     const client = this.#client
-    if (!client) throw this.#describe(new ConnectorError('It is closed.'), callMs)
+    if (!client) throw this.#describe(new ConnectorError('It is closed.'), this.#callMs)
     const { secrets } = this.spec
     try {
       const call = { name, arguments: args }
-      return toToolAnswer(await this.#answered(callMs, (options) => client.callTool({ ...call, options })), secrets)
+      return toToolAnswer(
+        await this.#answered(this.#callMs, (options) => client.callTool({ ...call, options })),
+        secrets,
+      )
     } catch (thrown) {
       if (thrown instanceof ConnectorError) throw thrown
       return answerError(String((thrown as Error).message), secrets)
@@ -190,6 +211,17 @@ function describeFailure(thrown: unknown, limitMs: number): string {
   if (/connection closed/i.test(message)) return 'The server closed the connection.'
   if (/abort/i.test(message)) return 'The run was stopped.'
   return 'The server does not speak the Model Context Protocol as it should.'
+}
+
+/**
+ * An answer whose status says that there is none, without the error of the protocol that its body may hold: the library
+ * would take that for the server's answer to the call.
+ */
+function withoutRefusal(response: Response): Response {
+  const { body, headers, status, statusText } = response
+  if (status < 500 && ![401, 403, 404].includes(status)) return response
+  void body?.cancel()
+  return new Response(null, { headers, status, statusText })
 }
 
 /** The same answer, whose end the call hears of that waits for it. Other answers are whole when they are there. */

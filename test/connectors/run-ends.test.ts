@@ -1,0 +1,222 @@
+import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { expectOneEnd, filesIn } from '../chat/chat-checks.ts'
+import { expectSentence } from '../models/model-checks.ts'
+import { moneyOf, refundedOnce, soon } from '../runner/task-checks.ts'
+import { newDataDir } from '../support/test-service.ts'
+import {
+  completeTask,
+  connect,
+  createTask,
+  endOf,
+  expectSound,
+  expectTaskFailed,
+  serverPids,
+  startWorld,
+  talkWith,
+  untilServers,
+  type World,
+} from './run-checks.ts'
+import { startEverything } from './run-http-server.ts'
+
+// Runs that end, or whose servers end, while a tool is at work.
+
+const long = [{ name: 'trigger-long-running-operation', args: { duration: 60, steps: 1 } }]
+const agents = ['code', 'model']
+const places = [{ inThreads: false }, { inThreads: true }]
+
+const readWords = (file: string) => (existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [])
+
+test.for(places)(
+  'a server that is killed in a call fails its own run, in threads: $inThreads',
+  async ({ inThreads }) => {
+    const world = await startWorld({ inThreads })
+    for (const agentId of agents) {
+      const person = await world.service.createPerson()
+      const connectorIds = [await connect(world, person, { name: 'Killed', server: 'everything' })]
+      const talker = await talkWith(world, { agentId, connectorIds, person })
+      const before = await talker.state()
+      const reader = await talker.open(JSON.stringify(long))
+      await reader.until('tool_call')
+      const [pid] = await untilServers(1)
+
+      const another = await world.service.createPerson()
+      const besideIds = [await connect(world, another, { server: 'everything' })]
+      const other = await talkWith(world, { agentId, connectorIds: besideIds, person: another })
+      const beside = await other.open(JSON.stringify([{ ...long[0], args: { duration: 0.5, steps: 1 } }]))
+      await beside.until('tool_call')
+      process.kill(pid!, 'SIGKILL')
+
+      const end = expectOneEnd(await reader.all(), 'error')
+      expect(end).toMatchObject({ costUsd: '0.0000', error: { code: 'AGENT_ERROR' } })
+      expect(end.error.message).toMatch(/^Connector "Killed": .* was ended by SIGKILL before it answered\.$/)
+      expectSentence(end.error.message)
+      expect(await talker.state()).toEqual(before)
+      expectOneEnd(await beside.all(), 'done')
+      await expectSound(world)
+    }
+    await world.stop()
+  },
+)
+
+test('a server over HTTP that is killed in a call fails the runs that wait for it', async () => {
+  const http = await startEverything()
+  const world = await startWorld({ privateHosts: [http.host] })
+  const person = await world.service.createPerson()
+  const connectorIds = [await connect(world, person, { name: 'Killed', url: http.url })]
+  const talkers = await Promise.all(agents.map((agentId) => talkWith(world, { agentId, connectorIds, person })))
+  const readers = await Promise.all(talkers.map((talker) => talker.open(JSON.stringify(long))))
+  const file = filesIn(world.service)('words')
+  const params = { calls: long, file }
+  const taskId = await createTask(world, person, { endpointId: 'code.call', params, connectorIds })
+  await Promise.all(readers.map((reader) => reader.until('tool_call')))
+  await expect.poll(() => readWords(file), soon).toEqual(['begun'])
+  await http.stop()
+  const message = /^Connector "Killed": The connector closed the connection .*answer.*\.$/
+  await expectTaskFailed(world, person, { taskId, message })
+  for (const reader of readers) {
+    const error = { code: 'AGENT_ERROR', message: expect.stringMatching(message) }
+    expect(expectOneEnd(await reader.all(), 'error')).toMatchObject({ costUsd: '0.0000', error })
+  }
+  await expectSound(world)
+  await world.stop()
+})
+
+test.for(places)(
+  'a chat whose client leaves in a call is charged once, in threads: $inThreads',
+  async ({ inThreads }) => {
+    const world = await startWorld({ inThreads })
+    const leaving = agents.map(async (agentId) => {
+      const person = await world.service.createPerson()
+      const connectorIds = [await connect(world, person, { server: 'everything' })]
+      const talker = await talkWith(world, { agentId, connectorIds, person })
+      const reader = await talker.open(JSON.stringify(long))
+      await reader.until('tool_call')
+      reader.leave()
+      await talker.settled()
+      expect((await talker.charges()).map(({ breakdown }) => breakdown.toolCalls)).toEqual([1])
+    })
+    await Promise.all(leaving)
+    await expectSound(world)
+    await world.stop()
+  },
+)
+
+test.for(places)(
+  'a chat whose client leaves while a server starts costs nothing, in threads: $inThreads',
+  async (place) => {
+    const world = await startWorld(place)
+    const person = await world.service.createPerson()
+    const connectorIds = [await connect(world, person, { server: 'no-answer' })]
+    const talker = await talkWith(world, { agentId: 'model', connectorIds, person })
+    const before = await talker.state()
+    const reader = await talker.open('[]')
+    await untilServers(1)
+    reader.leave()
+    await talker.settled()
+    expect(await talker.state()).toEqual(before)
+    await expectSound(world)
+    await world.stop()
+  },
+)
+
+test.for(places)('a task whose time is up while a tool is at work, in threads: $inThreads', async ({ inThreads }) => {
+  const world = await startWorld({ inThreads })
+  const person = await world.service.createPerson()
+  const wellIds = [await connect(world, person, { server: 'everything' })]
+  const silentIds = [await connect(world, person, { server: 'no-answer' })]
+  const tasks = [
+    { endpointId: 'code.brief', params: { calls: long }, connectorIds: wellIds },
+    { endpointId: 'model.brief', params: { calls: long }, connectorIds: wellIds },
+    { endpointId: 'code.brief', params: {}, connectorIds: silentIds },
+  ].map(async (task) => {
+    const taskId = await createTask(world, person, task)
+    expect(await endOf(world, person, taskId)).toMatchObject({ status: 'failed', error: { code: 'AGENT_TIMEOUT' } })
+    expect(await moneyOf(world.service, person.key, taskId)).toEqual(refundedOnce)
+  })
+  await Promise.all(tasks)
+  await expectSound(world)
+  await world.stop()
+})
+
+test('a thread that is blocked is ended, and with it the servers of its runs and what those have started', async () => {
+  const world = await startWorld({ inThreads: true, limits: { agentThreads: 2 } })
+  const person = await world.service.createPerson()
+  const connectorIds = [await connect(world, person, { server: 'serve' })]
+  const file = filesIn(world.service)('words')
+  const params = { calls: [{ name: 'spawn' }], file, blockMs: 20_000 }
+  const taskId = await createTask(world, person, { endpointId: 'code.block', params, connectorIds })
+  await expect.poll(() => readWords(file), soon).toEqual(['begun', 'blocked'])
+  expect(serverPids()).toHaveLength(2)
+  const sum = { endpointId: 'code.call', params: { calls: [{ name: 'fail' }] }, connectorIds }
+  await completeTask(world, person, sum)
+  expect(await endOf(world, person, taskId)).toMatchObject({ status: 'failed', error: { code: 'AGENT_TIMEOUT' } })
+  expect(await moneyOf(world.service, person.key, taskId)).toEqual(refundedOnce)
+  await expectSound(world)
+  await world.stop()
+})
+
+test.for([false, true])('a service that stops leaves no server behind, in threads: %s', async (inThreads) => {
+  const dataDir = newDataDir()
+  const first = await startWorld({ inThreads, dataDir, limits: { drainSeconds: 0 } })
+  const person = await first.service.createPerson()
+  const connectorIds = [await connect(first, person, { server: 'serve' })]
+  const file = filesIn(first.service)('words')
+  const params = { calls: [{ name: 'spawn' }, { name: 'hang' }], file }
+  const taskId = await createTask(first, person, { endpointId: 'code.call', params, connectorIds })
+  const talker = await talkWith(first, { agentId: 'code', connectorIds, person })
+  const reader = await talker.open(JSON.stringify(params.calls))
+  await reader.until('tool_result')
+  await untilServers(4)
+  await first.stop()
+  const error = { code: 'AGENT_INTERRUPTED' }
+  expect(expectOneEnd(await reader.all(), 'error')).toMatchObject({ costUsd: '0.0000', error })
+
+  const second = await startWorld({ inThreads, dataDir })
+  expect(await endOf(second, person, taskId)).toMatchObject({ status: 'failed', error })
+  expect(await moneyOf(second.service, person.key, taskId)).toEqual(refundedOnce)
+  await expectSound(second)
+  await second.stop()
+  rmSync(dataDir, { recursive: true })
+})
+
+/** With one task at a time: a first one that hangs, and one that waits behind it and names that connector. */
+async function queue(world: World, auth: object = { type: 'none' }) {
+  const person = await world.service.createPerson()
+  const server = await connect(world, person, { server: 'serve' })
+  const waitedFor = await connect(world, person, { name: 'Waited for', server: 'keyed', auth })
+  const hang = { calls: [{ name: 'hang' }] }
+  await createTask(world, person, { endpointId: 'code.brief', params: hang, connectorIds: [server] })
+  const taskId = await createTask(world, person, { endpointId: 'code.call', params: {}, connectorIds: [waitedFor] })
+  return { person, taskId, waitedFor }
+}
+
+test('a task whose connector is deleted before it runs fails and is refunded', async () => {
+  const world = await startWorld({ limits: { taskConcurrency: 1 } })
+  const { person, taskId, waitedFor } = await queue(world)
+  const { status } = await world.service.request('DELETE', `/api/connectors/${waitedFor}`, { key: person.key })
+  expect(status).toBe(200)
+  await expectTaskFailed(world, person, { taskId, message: /^Connector "con_\w+": It was deleted\.$/ })
+  await expectSound(world)
+  await world.stop()
+})
+
+test('runs whose secrets cannot be decrypted any more fail and say so', async () => {
+  const dataDir = newDataDir()
+  const first = await startWorld({ dataDir, limits: { taskConcurrency: 1, drainSeconds: 0 } })
+  const { person, taskId, waitedFor } = await queue(first, { type: 'bearer', token: 'users-token-8a7b6c5d' })
+  await first.stop()
+
+  const second = await startWorld({
+    dataDir,
+    secrets: () => ({ current: 'another secret of the tests', previous: [] }),
+  })
+  const message = /^Connector "Waited for": Its secrets cannot be read any more; enter them again\.$/
+  await expectTaskFailed(second, person, { taskId, message })
+  const talker = await talkWith(second, { agentId: 'code', connectorIds: [waitedFor], person })
+  const end = expectOneEnd(await talker.chat('[]'), 'error')
+  expect(end).toMatchObject({ costUsd: '0.0000', error: { message: expect.stringMatching(message) } })
+  await expectSound(second)
+  await second.stop()
+  rmSync(dataDir, { recursive: true })
+})
