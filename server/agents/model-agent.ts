@@ -19,52 +19,56 @@ const loadSdk = () => import('ai')
 
 /** Lets the model reply in a chat: text, reasoning and tool calls as they come, and the usage of each of its steps. */
 export function modelReply(agent: ModelAgentConfig): (run: RunOf<ChatRun>) => AsyncIterable<ChatPart> {
-  return async function* ({ connectors, history, message, params, signal }) {
-    const { isStepCount, streamText, wrapLanguageModel } = await loadSdk()
-    // A reply may be blank, and Anthropic takes no message of blank text.
-    const earlier = history.filter(({ content }) => content.trim() !== '')
-    const messages: ModelMessage[] = [...earlier, { role: 'user', content: message }]
-    const limit = agent.maxOutputTokens ?? maxOutputTokensDefault
-    const definitions = connectors.tools.length === 0 ? '' : JSON.stringify(connectors.tools)
-    const said = messages.map(({ content }) => content as string).join('')
-    const step = new StepUse(roughTokens(`${agent.instructions ?? ''}${definitions}${said}`))
-    const parts = new PartQueue<ChatPart>()
-    const shortcut = new DeltaShortcut(parts, (text) => step.wrote(text))
+  return (run) => {
     const left = new AbortController()
-    const { fullStream } = streamText({
-      ...settingsOf(agent),
-      model: wrapLanguageModel({ model: agent.model, middleware: shortcut.middleware }),
-      ...(await toolsOf(agent, connectors)),
-      messages,
-      maxOutputTokens: Math.min(params.maxTokens ?? limit, limit),
-      ...(params.temperature !== undefined && { temperature: params.temperature }),
-      stopWhen: isStepCount(agent.maxSteps ?? maxStepsDefault),
-      abortSignal: AbortSignal.any([stopOf(connectors, signal), left.signal]),
-      // What goes wrong comes as a part of the stream; the default handler prints it.
-      onError: () => {},
-    })
-    const ids = new CallIds()
-    const follow = async () => {
-      for await (const part of fullStream) {
-        const chatPart = toChatPart(part, { ids, shortcut, step })
-        if (chatPart) parts.push(chatPart)
-        if (parts.isFull) await parts.room()
-      }
-    }
-    follow().then(
+    const parts = new PartQueue<ChatPart>(() => left.abort())
+    follow(agent, run, { parts, left: left.signal }).then(
       () => parts.end(),
       (thrown: unknown) => parts.end({ thrown }),
     )
-    try {
-      yield* parts
-    } catch (thrown) {
-      if (!signal.aborted && !connectors.failed.aborted) failWith(thrown)
-    } finally {
-      shortcut.end()
-      left.abort()
-    }
-    if (!signal.aborted) connectors.failed.throwIfAborted()
+    return parts
   }
+}
+
+type Reader = { parts: PartQueue<ChatPart>; left: AbortSignal }
+
+/** Puts the reply among the parts until it ends, is stopped or nobody reads it any more. */
+async function follow(agent: ModelAgentConfig, run: RunOf<ChatRun>, { left, parts }: Reader): Promise<void> {
+  const { connectors, history, message, params, signal } = run
+  const { isStepCount, streamText, wrapLanguageModel } = await loadSdk()
+  // A reply may be blank, and Anthropic takes no message of blank text.
+  const earlier = history.filter(({ content }) => content.trim() !== '')
+  const messages: ModelMessage[] = [...earlier, { role: 'user', content: message }]
+  const limit = agent.maxOutputTokens ?? maxOutputTokensDefault
+  const definitions = connectors.tools.length === 0 ? '' : JSON.stringify(connectors.tools)
+  const said = messages.map(({ content }) => content as string).join('')
+  const step = new StepUse(roughTokens(`${agent.instructions ?? ''}${definitions}${said}`))
+  const shortcut = new DeltaShortcut(parts, (text) => step.wrote(text))
+  const { fullStream } = streamText({
+    ...settingsOf(agent),
+    model: wrapLanguageModel({ model: agent.model, middleware: shortcut.middleware }),
+    ...(await toolsOf(agent, connectors)),
+    messages,
+    maxOutputTokens: Math.min(params.maxTokens ?? limit, limit),
+    ...(params.temperature !== undefined && { temperature: params.temperature }),
+    stopWhen: isStepCount(agent.maxSteps ?? maxStepsDefault),
+    abortSignal: AbortSignal.any([stopOf(connectors, signal), left]),
+    // What goes wrong comes as a part of the stream; the default handler prints it.
+    onError: () => {},
+  })
+  const ids = new CallIds()
+  try {
+    for await (const part of fullStream) {
+      const chatPart = toChatPart(part, { ids, shortcut, step })
+      if (chatPart) parts.push(chatPart)
+      if (parts.isFull) await parts.room()
+    }
+  } catch (thrown) {
+    if (!signal.aborted && !connectors.failed.aborted) failWith(thrown)
+  } finally {
+    shortcut.end()
+  }
+  if (!signal.aborted) connectors.failed.throwIfAborted()
 }
 
 /** A part of the SDK's stream as a part of the reply, if it is one; throws where the model failed. */

@@ -1,23 +1,41 @@
 const partsMax = 64
 
-/** Parts between those who make them and the one who reads them, in order. */
-export class PartQueue<Part> {
+type Next<Part> = IteratorResult<Part, undefined>
+type Waiting<Part> = { resolve: (next: Next<Part>) => void; reject: (thrown: unknown) => void }
+
+/**
+ * Parts between those who make them and the one who reads them, in order. Written by hand, as a generator that hands on
+ * what another yields costs each part several promises more.
+ */
+export class PartQueue<Part> implements AsyncIterableIterator<Part, undefined> {
+  readonly #onLeave: () => void
   #parts: Part[] = []
   #at = 0
   #isLeft = false
   #end: { thrown: unknown } | 'finished' | undefined
-  #wake: (() => void) | undefined
+  #waiting: Waiting<Part> | undefined
   #onRoom: (() => void) | undefined
 
+  /** `onLeave` is called when the reader goes before the end. */
+  constructor(onLeave: () => void) {
+    this.#onLeave = onLeave
+  }
+
   push(part: Part): void {
-    this.#parts.push(part)
-    this.#wake?.()
+    const waiting = this.#waiting
+    this.#waiting = undefined
+    if (waiting) waiting.resolve({ done: false, value: part })
+    else this.#parts.push(part)
   }
 
   /** Nothing more comes; what is there is still read, and then the failure thrown, if there is one. */
   end(failure?: { thrown: unknown }): void {
     this.#end ??= failure ?? 'finished'
-    this.#wake?.()
+    const waiting = this.#waiting
+    this.#waiting = undefined
+    if (!waiting) return
+    if (this.#end === 'finished') waiting.resolve({ done: true, value: undefined })
+    else waiting.reject(this.#end.thrown)
   }
 
   /** Whether whoever makes parts should wait for `room`. */
@@ -29,24 +47,30 @@ export class PartQueue<Part> {
     return new Promise((resolve) => (this.#onRoom = resolve))
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Part> {
-    try {
-      for (;;) {
-        while (this.#at < this.#parts.length) yield this.#parts[this.#at++]!
-        if (this.#end === 'finished') return
-        if (this.#end) throw this.#end.thrown
-        this.#clear()
-        await new Promise<void>((resolve) => (this.#wake = resolve))
-      }
-    } finally {
-      // Nobody reads any more: whoever waits goes on, into nothing.
-      this.#isLeft = true
-      this.#clear()
-    }
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  /** One reader asks for one part at a time. */
+  next(): Promise<Next<Part>> {
+    if (this.#at < this.#parts.length) return Promise.resolve({ done: false, value: this.#parts[this.#at++]! })
+    this.#clear()
+    if (this.#end === 'finished' || this.#isLeft) return Promise.resolve({ done: true, value: undefined })
+    // oxlint-disable-next-line prefer-promise-reject-errors -- It is thrown as it was.
+    if (this.#end) return Promise.reject(this.#end.thrown)
+    return new Promise((resolve, reject) => (this.#waiting = { resolve, reject }))
+  }
+
+  /** Nobody reads any more: whoever waits for room goes on, into nothing. */
+  return(): Promise<Next<Part>> {
+    this.#isLeft = true
+    this.#clear()
+    this.#onLeave()
+    return Promise.resolve({ done: true, value: undefined })
   }
 
   #clear(): void {
-    this.#parts = []
+    if (this.#at > 0) this.#parts = []
     this.#at = 0
     this.#onRoom?.()
     this.#onRoom = undefined

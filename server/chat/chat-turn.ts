@@ -38,6 +38,8 @@ type Begin = {
 /** How a turn ended, and what that costs. */
 type Judgement = { summary: ChatSummary; turnOutcome: TurnOutcome; cost: Units }
 
+/** An agent may be ahead by several times as much, and each message to its thread costs more than the text. */
+const creditChars = 16_384
 const stepTokens = 500
 const settlePauseMs = 200
 const settleTriesAnswered = 25
@@ -68,6 +70,8 @@ export class ChatTurn {
   #hasGivenEnd = false
   #held: Units
   #untaken = 0
+  /** What was taken and the agent does not know of yet. */
+  #taken = 0
   #text = ''
   #toolSteps: ToolCallStep[] = []
   #used: ChatUsed | undefined
@@ -93,9 +97,11 @@ export class ChatTurn {
 
   /** The next lines of the stream, whole events each; undefined after the terminal one. Asking again takes the last ones as read. */
   async next(): Promise<string | undefined> {
-    if (this.#untaken > 0) {
-      this.#handle.credit(this.#untaken)
-      this.#untaken = 0
+    this.#taken += this.#untaken
+    this.#untaken = 0
+    if (this.#taken >= creditChars) {
+      this.#handle.credit(this.#taken)
+      this.#taken = 0
     }
     while (this.#cause === undefined && !this.#ending) {
       const count = this.#inbox.length
