@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Authenticator } from '../server/auth/authenticate.ts'
 import { rateHeaders } from '../server/billing/rate-headers.ts'
+import type { ChatStream } from '../server/chat/chat-stream.ts'
 import { refusalLine } from '../server/chat/event-lines.ts'
 import { disconnectSignal } from '../server/http/disconnect-signal.ts'
 import { readIdempotencyKey } from '../server/http/idempotency-header.ts'
@@ -11,7 +12,8 @@ import { writeLines } from '../server/http/write-lines.ts'
 import { badField, ErrandError, isFault, type ErrorCode } from '../server/kernel/errors.ts'
 import type { Context, Services } from '../server/rpc/context.ts'
 import { rootRouter } from '../server/rpc/root-router.ts'
-import { createCallerFactory, errandErrorOf } from '../server/rpc/trpc.ts'
+import { directCall } from '../server/rpc/call-procedure.ts'
+import { errandErrorOf } from '../server/rpc/trpc.ts'
 
 type ChatAdapterParts = {
   services: Services
@@ -24,7 +26,7 @@ type ChatAdapterParts = {
 export const chatPath = '/api/chat'
 export const chatMethods = 'POST, OPTIONS'
 
-const createCaller = createCallerFactory(rootRouter)
+const callChat = directCall(rootRouter.chat.stream)
 
 /** Refusals of an admission, which are told as an event of the stream too. */
 const streamed = new Set<ErrorCode>([
@@ -59,7 +61,7 @@ export function createChatAdapter(parts: ChatAdapterParts): (routed: RoutedReque
         throw badField('', 'The request body must be a JSON object.')
       }
       const signal = disconnectSignal(response)
-      const stream = await createCaller(context, { signal }).chat.stream(input as never)
+      const stream = (await callChat({ context, input, signal })) as ChatStream
       releaseBody(request)
       headers.push(...rateHeaders(context.rate!))
       await writeLines(response, { headers, next: () => stream.nextLines(), stallMs: parts.stallMs })

@@ -9,12 +9,11 @@ type Call = { context: Context; input: unknown; signal: AbortSignal | undefined 
 /** What tRPC keeps of a procedure; the version is pinned, and the assertions below fail at the start if it changes. */
 type Definition = {
   inputs: readonly ZodType[]
-  output: ZodType
+  /** None where the answer is a stream. */
+  output: ZodType | undefined
   middlewares: readonly unknown[]
   resolver: (options: { ctx: Context; input: unknown; signal: AbortSignal | undefined }) => unknown
 }
-
-const stepsOfPlainProcedure = 3
 
 /**
  * Calls a procedure as tRPC would: the input through its schema, the resolver, the output through its schema. tRPC's own
@@ -24,12 +23,14 @@ const stepsOfPlainProcedure = 3
 export function directCall(procedure: AnyProcedure): (call: Call) => Promise<unknown> {
   const { inputs, middlewares, output, resolver } = procedure._def as unknown as Definition
   const [schema] = inputs
-  assert(schema && inputs.length === 1, 'a REST procedure has one input schema')
-  assert(middlewares.length === stepsOfPlainProcedure, 'a REST procedure has its input, its output and its resolver')
-  assert(typeof resolver === 'function' && typeof output?.parse === 'function', 'tRPC keeps resolver and output')
+  assert(schema && inputs.length === 1, 'a procedure has one input schema')
+  assert(middlewares.length === (output ? 3 : 2), 'a procedure has its input, its output and its resolver')
+  assert(typeof resolver === 'function', 'tRPC keeps the resolver')
+  assert(!output || typeof output.parse === 'function', 'tRPC keeps the output')
   return async ({ context, input, signal }) => {
     const parsed = schema.safeParse(input)
     if (!parsed.success) throw badInput(parsed.error.issues)
-    return output.parse(await resolver({ ctx: context, input: parsed.data, signal }))
+    const answer = await resolver({ ctx: context, input: parsed.data, signal })
+    return output ? output.parse(answer) : answer
   }
 }

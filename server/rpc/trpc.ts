@@ -69,7 +69,7 @@ const t = initTRPC
     errorFormatter: ({ shape, error }) => rpcError(errandErrorOf(error), shape.data.path),
   })
 
-export const { router, createCallerFactory } = t
+export const { router } = t
 
 /** A procedure for callers that are authenticated; its resolver checks what else they need. */
 export const procedure = t.procedure
