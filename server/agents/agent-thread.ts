@@ -87,7 +87,8 @@ function createLog(runId: string) {
 }
 
 function onChild(child: Child): void {
-  send({ type: 'child', child })
+  // At once: the run may block the thread next.
+  port.postMessage([{ type: 'child', child } satisfies FromThread])
 }
 
 /** Begins a run, unless the host has taken it back. */

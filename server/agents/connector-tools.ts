@@ -27,6 +27,13 @@ function toModelOutput({ content, isError, structuredContent }: Omit<ToolAnswer,
     const value = content.map(({ text }) => String(text)).join('\n')
     return { type: isError ? ('error-text' as const) : ('text' as const), value }
   }
-  const value = JSON.parse(JSON.stringify(content.length > 0 ? content : structuredContent)) as JSONValue
+  const json = content.length > 0 ? JSON.stringify(content, withoutBytes) : JSON.stringify(structuredContent)
+  const value = JSON.parse(json) as JSONValue
   return { type: isError ? ('error-json' as const) : ('json' as const), value }
+}
+
+/** A picture as base64 would be read, and charged, as a hundred thousand tokens of text. */
+function withoutBytes(key: string, value: unknown): unknown {
+  const isBytes = (key === 'data' || key === 'blob') && typeof value === 'string'
+  return isBytes ? `(${value.length} characters of base64)` : value
 }

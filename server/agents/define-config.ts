@@ -25,7 +25,10 @@ export type ToolAnswer = {
 
 /** A tool of a service that the user connected. */
 export type ConnectorTool = {
-  /** Unique among the tools of the run: the server's own name, after the connector's where it would be ambiguous. */
+  /**
+   * Unique among the tools of the run: the server's own name, with `_` for characters that models' providers refuse, after
+   * the connector's where it would be ambiguous.
+   */
   readonly name: string
   readonly connectorId: string
   /** As the user called the connector. */

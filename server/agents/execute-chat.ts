@@ -101,6 +101,8 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     const { onChild } = chat
     const opening = openRunConnectors(request.connectors, { reservedNames: agent.toolNames, signal, onChild })
     connectors = opening instanceof Promise ? await opening : opening
+    // Nothing was begun, so nothing was used.
+    if (signal.aborted) return { kind: 'interrupted', message: 'The chat was stopped.' }
     const parts = config.reply({
       message,
       history,

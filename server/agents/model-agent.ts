@@ -165,6 +165,8 @@ function withSchema({ instructions, model }: ModelAgentConfig, schema: z.ZodType
 
 /** Without the cause: what the SDK keeps of a request may hold a key. */
 function failWith(thrown: unknown): never {
+  // What failed among the parts of the stream comes here again.
+  if (thrown instanceof ContextOverflowError) throw thrown
   const message = describeModelError(thrown)
   throw isContextOverflow(thrown) ? new ContextOverflowError(message) : new Error(message)
 }

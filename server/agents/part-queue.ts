@@ -14,7 +14,7 @@ export class PartQueue<Part> implements AsyncIterableIterator<Part, undefined> {
   #isLeft = false
   #end: { thrown: unknown } | 'finished' | undefined
   #waiting: Waiting<Part> | undefined
-  #onRoom: (() => void) | undefined
+  #onRoom: (() => void)[] = []
 
   /** `onLeave` is called when the reader goes before the end. */
   constructor(onLeave: () => void) {
@@ -44,7 +44,7 @@ export class PartQueue<Part> implements AsyncIterableIterator<Part, undefined> {
   }
 
   room(): Promise<void> {
-    return new Promise((resolve) => (this.#onRoom = resolve))
+    return new Promise((resolve) => this.#onRoom.push(resolve))
   }
 
   [Symbol.asyncIterator](): this {
@@ -72,7 +72,6 @@ export class PartQueue<Part> implements AsyncIterableIterator<Part, undefined> {
   #clear(): void {
     if (this.#at > 0) this.#parts = []
     this.#at = 0
-    this.#onRoom?.()
-    this.#onRoom = undefined
+    for (const goOn of this.#onRoom.splice(0)) goOn()
   }
 }

@@ -80,7 +80,11 @@ export class AgentThread {
     this.#worker.on('message', (messages: FromThread[]) => this.#received(messages))
     this.#worker.on('messageerror', () => void this.end('a message of it could not be read'))
     this.#worker.on('error', (error) => this.#ended(error.message))
-    this.#worker.on('exit', () => this.#ended('it exited'))
+    this.#worker.on('exit', () => {
+      this.#ended('it exited')
+      // What the thread sent before it ended may have come after.
+      this.#children.killAll()
+    })
   }
 
   /** Whether the thread takes new runs. */

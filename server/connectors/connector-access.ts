@@ -15,7 +15,7 @@ type Parts = {
 }
 
 /** Of the operator's variables, those that no answer of a server may repeat to a user. */
-const secretName = /key|token|secret|passw|credential/i
+const secretName = /key|token|secret|pass|credential|auth(?!or)|cookie|dsn|database_url|(?:^|_)(?:pat|pwd)$/i
 
 /** Whose connectors are whose, and what a run needs to use them. */
 export class ConnectorAccess {

@@ -51,10 +51,11 @@ export class ConnectorChecks {
   }
 
   async #probe(record: ConnectorRecord): Promise<CheckResult> {
+    const spec = this.#parts.access.specOf(record)
     const controller = new AbortController()
     const late: RunOutcome = { kind: 'interrupted', message: `The check took longer than ${checkMs / 1000} seconds.` }
     const timer = setTimeout(() => controller.abort(late), checkMs)
-    const outcome = await this.#parts.agents.probe(this.#parts.access.specOf(record), controller.signal)
+    const outcome = await this.#parts.agents.probe(spec, controller.signal)
     clearTimeout(timer)
     if (outcome.kind === 'completed') return { ...(JSON.parse(outcome.json) as ConnectorTools), failure: null }
     return { tools: null, failure: outcome.kind === 'failed' ? outcome.error.message : outcome.message }

@@ -108,7 +108,11 @@ export const connectorsRouter = router({
         summary: 'Change a connector, or restrict its tools',
         protect: true,
         successDescription: 'The connector as it is now.',
-        errorResponses: { ...bodyResponses, 404: notFound, 409: 'The name is taken.' },
+        errorResponses: {
+          ...bodyResponses,
+          404: notFound,
+          409: 'The name is taken, or the connector was changed meanwhile.',
+        },
       },
     })
     .input(UpdateConnectorInput)

@@ -89,8 +89,10 @@ export async function updateConnector(
     checkAuth(auth, { catalogue, server: old.server ?? undefined })
     Object.assign(changes, sealed(vault, { auth, userId, connectorId }))
   }
-  const result = await store.updateConnector({ userId, connectorId, changes })
+  // What was looked at above is what is changed: else new secrets could be paired with an address that came meanwhile.
+  const result = await store.updateConnector({ userId, connectorId, changes, ifUpdatedAt: old.updatedAt })
   if (result.outcome === 'updated') return toConnector(result.connector)
+  if (result.reason === 'changed') throw new ErrandError('CONFLICT', 'The connector was changed meanwhile; try again.')
   throw result.reason === 'unknown' ? notFound() : nameTaken(name ?? old.name)
 }
 

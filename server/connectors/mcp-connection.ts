@@ -28,6 +28,7 @@ const closeMs = 3000
 const bytesMax = 10 * 1024 * 1024
 const pagesMax = 20
 const toolsMax = 500
+const toolsCharsMax = 1024 * 1024
 const descriptionCharsMax = 4000
 
 /** Of the call that an HTTP request belongs to: told when the stream that was to bring its answer has ended. */
@@ -102,6 +103,7 @@ export class McpConnection {
     const client = this.#client
     if (!client?.initializeResult.capabilities.tools) return []
     const found: McpTool[] = []
+    let chars = 0
     let cursor: string | undefined
     for (let page = 0; page < pagesMax && found.length < toolsMax; page++) {
       const params = cursor === undefined ? {} : { cursor }
@@ -113,6 +115,11 @@ export class McpConnection {
         },
       )
       found.push(...listed.tools.map(toTool))
+      // They are given to a model with every step, and many runs hold theirs at once.
+      chars += JSON.stringify(listed.tools).length
+      if (chars > toolsCharsMax) {
+        throw this.#describe(new ConnectorError(`It describes its tools in more than ${toolsCharsMax} characters.`), 0)
+      }
       cursor = listed.nextCursor
       if (cursor === undefined) break
     }

@@ -28,7 +28,8 @@ export async function openConnectors(
   )
   const connections = opened.filter((one) => one !== undefined)
   if (failure === undefined) return new OpenedConnectors(connections, reservedNames)
-  await Promise.all(connections.map(({ connection }) => connection.close()))
+  // Nobody waits for servers to end.
+  for (const { connection } of connections) void connection.close()
   throw failure
 }
 
@@ -39,7 +40,7 @@ async function openOne(spec: ConnectorSpec, options: { signal: AbortSignal; onCh
     const tools = await connection.listTools()
     return { connection, tools: tools.filter(({ name }) => allowedTools?.includes(name) ?? true) }
   } catch (error) {
-    await connection.close()
+    void connection.close()
     throw error
   }
 }

@@ -157,12 +157,14 @@ export type CreateConnectorResult =
 
 /** What is left out stays. New secrets or another address make the connector untested. */
 export type UpdateConnector = ConnectorOf & {
+  /** Refused when the connector was changed since. */
+  ifUpdatedAt?: EpochMs
   changes: Partial<Pick<ConnectorRecord, 'name' | 'url' | 'authType' | 'sealed' | 'allowedTools'>>
 }
 
 export type UpdateConnectorResult =
   | { outcome: 'updated'; connector: ConnectorRecord }
-  | { outcome: 'refused'; reason: 'unknown' | 'name-taken' }
+  | { outcome: 'refused'; reason: 'unknown' | 'name-taken' | 'changed' }
 
 export type ConnectorCheck = ConnectorOf & {
   /** Of the connector as it was checked. */

@@ -192,3 +192,19 @@ test('a test of a connector that is deleted meanwhile is 404', async () => {
   expect((await testing).status).toBe(404)
   await service.stop()
 })
+
+test('a connector whose server describes its tools in more than a megabyte is failed', async () => {
+  const described = { type: 'object', properties: { a: { description: 'x'.repeat(1_100_000) } } }
+  const server = await startStubMcpServer({ tools: [{ name: 'much', inputSchema: described }] })
+  const service = await start()
+  const { key } = await service.createPerson()
+  const calls = new ConnectorCalls(service, key)
+  const { id } = await calls.add({ url: server.url })
+  const { body } = await calls.test(id)
+  expect(body).toMatchObject({
+    status: 'failed',
+    statusMessage: expect.stringMatching(/describes its tools in more than/),
+  })
+  await service.stop()
+  await server.stop()
+})

@@ -10,6 +10,10 @@ const look = { text: ['I look. '], calls: [{ id: 'a', name: 'weather', args: '{"
 
 test.for([
   ['refused', overflow],
+  [
+    'refused, and said by its code alone',
+    refuse(400, 'Please reduce the length of the messages.', { type: 'context_length_exceeded' }),
+  ],
   ['told in the stream', replyThen({ text: ['No'] }, sendLast({ error: { message: tooLong, code: 400 } }))],
 ] as const)(
   'a chat that grows too long for its model is charged the steps before, and leaves the session as it was: %s',
@@ -19,7 +23,10 @@ test.for([
     const { key } = talker.person
     world.provider.play(reply(look), script)
     const end = expectOneEnd(await talker.chat('Hello'), 'error')
-    expect(end.error).toMatchObject({ code: 'AGENT_ERROR', message: expect.stringContaining('maximum context length') })
+    expect(end.error).toMatchObject({
+      code: 'AGENT_ERROR',
+      message: expect.stringMatching(/maximum context length|reduce the length/),
+    })
     expectSentence(end.error.message)
     const { transactions } = (await world.service.get('/api/transactions?type=chat_charge', key)).body
     expect(transactions).toHaveLength(1)

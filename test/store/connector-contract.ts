@@ -137,6 +137,17 @@ function describeLives(contractTest: ContractTest): void {
       expect(await read(world, connector)).toEqual(expected)
     }
   })
+
+  contractTest('an update of a connector as it was before another one changes nothing', async (world) => {
+    const userId = await world.createUser()
+    const connector = await created(world, userId)
+    const of = { userId, connectorId: connector.id }
+    const first = { ...of, changes: { name: 'first' }, ifUpdatedAt: connector.updatedAt }
+    expect(await world.store.updateConnector(first)).toMatchObject({ outcome: 'updated' })
+    const second = { ...of, changes: { name: 'second' }, ifUpdatedAt: connector.updatedAt }
+    expect(await world.store.updateConnector(second)).toEqual({ outcome: 'refused', reason: 'changed' })
+    expect(await world.store.getConnector(of)).toMatchObject({ name: 'first' })
+  })
 }
 
 function describeNames(contractTest: ContractTest): void {

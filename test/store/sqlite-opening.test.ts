@@ -60,7 +60,7 @@ test('a second server on a data directory is refused with a clear message, and t
 })
 
 test('a check of the ledger that runs while the store is closed is ended, and opens nothing afterwards', async () => {
-  for (const startedMs of [0, 20, 40, 60]) {
+  for (const startedMs of [0, 10, 20, 30, 40, 50, 60, 80]) {
     const store = openSqliteStore(options)
     await createUser(store)
     let running = 0

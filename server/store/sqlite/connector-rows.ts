@@ -46,9 +46,10 @@ export class ConnectorRows {
     return { connectors: rows.map(toRecord), total: this.#statements.count.get({ userId })!.total }
   }
 
-  update({ changes, connectorId, userId }: UpdateConnector): UpdateConnectorResult {
+  update({ changes, connectorId, ifUpdatedAt, userId }: UpdateConnector): UpdateConnectorResult {
     const row = this.#statements.get.get({ userId, connectorId })
     if (!row) return { outcome: 'refused', reason: 'unknown' }
+    if (ifUpdatedAt !== undefined && ifUpdatedAt !== row.updatedAt) return { outcome: 'refused', reason: 'changed' }
     const { allowedTools, ...columns } = changes
     const changed = {
       ...row,
