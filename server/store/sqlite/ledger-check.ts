@@ -17,7 +17,7 @@ export class LedgerCheck {
 
   /** Rejects when the database cannot be read, or when the store is closed first. */
   async run(): Promise<LedgerReport> {
-    const workerData: VerifyThreadData = { file: this.#file, stop: this.#stop.buffer as SharedArrayBuffer }
+    const workerData: VerifyThreadData = { file: this.#file, stop: this.#stop.buffer }
     const worker = new Worker(siblingModule(import.meta.url, 'verify-thread'), { workerData })
     const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
     this.#running.add(ended)
