@@ -127,7 +127,7 @@ test('a chat that was being admitted when the service stopped is refused or inte
 }, 60_000)
 
 test('a thread that is ended because one chat blocks it interrupts those beside it, and all their sessions go on', async () => {
-  const service = await startTalk({ limits: { agentThreads: 1, turnTimeoutSeconds: 3 } })
+  const service = await startTalk({ limits: { agentThreads: 1, turnTimeoutSeconds: 6 } })
   const [talker, beside] = [await Talker.create(service), await Talker.create(service)]
   const besides = await beside.do({ do: 'text', delta: 'x' }, { do: 'wait', ms: 600_000 })
   await besides.until('assistant_delta')

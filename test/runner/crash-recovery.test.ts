@@ -30,6 +30,10 @@ async function load(server: ServerProcess, key: string, killAfter: number): Prom
   const accepted: Created[] = []
   let sent = 0
   let exited: Promise<number | null> | undefined
+  const killAtWork = async () => {
+    while ((await client.get('/api/tasks?status=processing&limit=1')).body.total === 0) continue
+    return await server.end('SIGKILL')
+  }
   const createUntilGone = async () => {
     for (;;) {
       const [endpointId, params] = work(sent++)
@@ -37,8 +41,8 @@ async function load(server: ServerProcess, key: string, killAfter: number): Prom
       if (!answer) return
       expect(answer.status).toBe(200)
       accepted.push({ taskId: answer.body.taskId, endpointId })
-      // In the middle of the load: the other clients have requests under way.
-      if (accepted.length === killAfter) exited = server.end('SIGKILL')
+      // In the middle of the load: the other clients have requests under way, and agents are at work.
+      if (accepted.length === killAfter) exited = killAtWork()
     }
   }
   await Promise.all(Array.from({ length: clients }, createUntilGone))
