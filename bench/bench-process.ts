@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 
 export type BenchProcess = {
   url: string
+  residentMb: () => number
   /** User and system seconds of all threads so far. */
   cpuSeconds: () => number
   stop: () => Promise<void>
@@ -20,6 +21,7 @@ export async function startProcess(args: readonly string[], env: Record<string, 
   const url = await readUrl(child)
   return {
     url,
+    residentMb: () => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1024,
     cpuSeconds: () => {
       const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
       return (Number(fields[11]) + Number(fields[12])) / 100

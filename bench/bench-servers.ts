@@ -1,20 +1,15 @@
-import { spawn, type ChildProcess } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { startProcess, type BenchProcess } from './bench-process.ts'
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
-export type BenchServer = {
-  url: string
+export type BenchServer = BenchProcess & {
   dataDir: string
   /** Milliseconds from the start of the process until it listened. */
   startedInMs: number
-  residentMb: () => number
-  /** User and system seconds of all threads so far. */
-  cpuSeconds: () => number
-  stop: () => Promise<void>
 }
 
 export type ServerKind = 'errand' | keyof typeof floors
@@ -49,41 +44,14 @@ export async function startServer(
         ]
       : floors[kind](dataDir)
   const startedAt = performance.now()
-  const child = spawn(process.execPath, args, {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, ERRAND_LOG_LEVEL: 'error', ...env },
-  })
-  // A benchmark that fails leaves no server behind.
-  const kill = () => child.kill('SIGKILL')
-  process.on('exit', kill)
-  const url = await readUrl(child)
-  const startedInMs = performance.now() - startedAt
+  const server = await startProcess(args, env)
   return {
-    url,
+    ...server,
     dataDir,
-    startedInMs,
-    residentMb: () => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1024,
-    cpuSeconds: () => {
-      const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
-      return (Number(fields[11]) + Number(fields[12])) / 100
-    },
+    startedInMs: performance.now() - startedAt,
     stop: async () => {
-      const exited = new Promise((resolve) => child.once('exit', resolve))
-      kill()
-      await exited
-      process.off('exit', kill)
+      await server.stop()
       rmSync(dataDir, { recursive: true, force: true })
     },
   }
-}
-
-async function readUrl(child: ChildProcess): Promise<string> {
-  return await new Promise((resolve, reject) => {
-    let output = ''
-    child.stdout!.on('data', (chunk: Buffer) => {
-      output += chunk.toString()
-      if (output.includes('\n')) resolve((JSON.parse(output) as { url: string }).url)
-    })
-    child.once('exit', (code) => reject(new Error(`the server exited with ${code}`)))
-  })
 }

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { startEverything } from '../connectors/run-http-server.ts'
 import { ChatReader } from '../support/chat-reader.ts'
 import { ModelProvider, reply } from '../support/model-provider.ts'
 import { runErrand, startProcess, type ServerProcess } from '../support/test-process.ts'
@@ -17,6 +18,7 @@ const none = {
   OPENAI_MODEL: '',
   ANTHROPIC_API_KEY: '',
   ANTHROPIC_MODEL: '',
+  ERRAND_CONNECTOR_PRIVATE_HOSTS: '',
 }
 
 async function createKey(dataDir: string): Promise<string> {
@@ -88,6 +90,52 @@ test('ERRAND_MODEL_BASE_URL and ERRAND_MODEL_NAME give the quickstart an agent o
   expect(events[3].toolResult.output).toMatchObject({ totals: { sentences: 2 } })
   expect(events.at(-1).usage).toMatchObject({ promptTokens: 300, completionTokens: 60, toolCalls: 2 })
   await stop()
+  await provider.stop()
+}, 60_000)
+
+test("a task and a chat of the quickstart's model use a tool of a server that the user connected, charged exactly", async () => {
+  const provider = await ModelProvider.start()
+  const mcp = await startEverything()
+  const { call, key, server, stop } = await startQuickstart({
+    ERRAND_MODEL_BASE_URL: `${provider.url}/v1`,
+    ERRAND_MODEL_NAME: 'tiny-1',
+    ERRAND_CONNECTOR_PRIVATE_HOSTS: mcp.host,
+  })
+  const { id } = await call('/api/connectors', { name: 'Everything', url: mcp.url })
+  expect(await call(`/api/connectors/${id}/test`, {})).toMatchObject({ status: 'ok' })
+  const connectorIds = [id]
+  const sum = reply({ calls: [{ id: 'a', name: 'get-sum', args: '{"a":2,"b":40}' }] })
+
+  provider.play(sum, reply({ text: ['It is 42.'] }))
+  const { taskId } = await call('/api/tasks', {
+    endpointId: 'model.draft',
+    params: { brief: 'The sum.' },
+    connectorIds,
+  })
+  const task = await call(`/api/tasks/${taskId}?wait=20`)
+  expect(task).toMatchObject({ status: 'completed', response: { text: 'It is 42.' }, costUsd: '0.0200' })
+  const told = provider.requests.at(-1)!.body.messages.at(-1)
+  expect(told).toMatchObject({ role: 'tool', content: 'The sum of 2 and 40 is 42.' })
+
+  provider.play(sum, reply({ text: ['It is 42.'] }))
+  const { sessionId } = await call('/api/sessions', { agentId: 'model', connectorIds })
+  const events = await (await ChatReader.open({ url: server.url, key, body: { sessionId, message: 'Sum?' } })).all()
+  expect(events.map(({ type }) => type)).toEqual(['tool_call', 'tool_result', 'assistant_delta', 'done'])
+  // 200 prompt tokens at 0.001 and 40 completion tokens at 0.004 a thousand, and a call at 0.001: 0.00136.
+  expect(events.at(-1)).toMatchObject({ usage: { toolCalls: 1 }, costUsd: '0.0014' })
+
+  const listed = { endpointId: 'services.call', params: { tool: 'get-sum', arguments: { a: 1, b: 1 } }, connectorIds }
+  const direct = await call(`/api/tasks/${(await call('/api/tasks', listed)).taskId}?wait=20`)
+  expect(direct).toMatchObject({
+    status: 'completed',
+    response: { text: 'The sum of 1 and 1 is 2.' },
+    costUsd: '0.0050',
+  })
+  const { transactions } = await call('/api/transactions')
+  const amounts = transactions.map(({ amountUsd }: any) => amountUsd)
+  expect(amounts).toEqual(['-0.0050', '-0.0014', '-0.0200', '5.0000'])
+  await stop()
+  await mcp.stop()
   await provider.stop()
 }, 60_000)
 
