@@ -165,31 +165,32 @@ test('of one user four connectors are checked at a time, the fifth is 409, and a
   await server.stop()
 })
 
-test('a test of what was changed meanwhile says nothing of the connector as it is now', async () => {
-  const service = await start()
-  const silent = await startStubMcpServer({ isSilent: true })
+/** A test of a connector that is under way until `release`, as its server does not answer. */
+async function beginTest() {
+  const [service, silent] = [await start(), await startStubMcpServer({ isSilent: true })]
   const { key } = await service.createPerson()
   const calls = new ConnectorCalls(service, key)
   const { id } = await calls.add({ url: silent.url })
   const testing = calls.test(id)
   await expect.poll(() => silent.seen.length).toBe(1)
+  const release = async () => {
+    await silent.stop()
+    return await testing
+  }
+  return { calls, id, release, service }
+}
+
+test('a test of what was changed meanwhile says nothing of the connector as it is now', async () => {
+  const { calls, id, release, service } = await beginTest()
   await calls.update(id, { url: 'http://127.0.0.1:1/' })
-  await silent.stop()
-  expect((await testing).body).toMatchObject({ status: 'untested', statusMessage: null })
+  expect((await release()).body).toMatchObject({ status: 'untested', statusMessage: null })
   await service.stop()
 })
 
 test('a test of a connector that is deleted meanwhile is 404', async () => {
-  const service = await start()
-  const silent = await startStubMcpServer({ isSilent: true })
-  const { key } = await service.createPerson()
-  const calls = new ConnectorCalls(service, key)
-  const { id } = await calls.add({ url: silent.url })
-  const testing = calls.test(id)
-  await expect.poll(() => silent.seen.length).toBe(1)
+  const { calls, id, release, service } = await beginTest()
   await calls.delete(id)
-  await silent.stop()
-  expect((await testing).status).toBe(404)
+  expect((await release()).status).toBe(404)
   await service.stop()
 })
 

@@ -19,7 +19,7 @@ async function divert(parts: object[]) {
   })
   const doStream = async () => ({ stream: model })
   const { stream } = await shortcut.middleware.wrapStream!({ doStream } as never)
-  return { queue, shortcut, reader: (stream as ReadableStream<any>).getReader() }
+  return { queue, shortcut, reader: (stream as ReadableStream).getReader() }
 }
 
 test("text waits for its step in the SDK's stream, is told at once, and reaches the SDK joined", async () => {
