@@ -3,8 +3,11 @@ import { invalidArgument } from './client-error.ts'
 export type ErrandClientOptions = {
   /** Where the service is, for example `https://errand.example.com`; a path in front of its own is kept. */
   baseUrl: string | URL
-  /** An API key of the account; every call is made in its name. */
-  apiKey: string
+  /**
+   * An API key of the account; every call is made in its name. Null only in a page of the service itself, where the
+   * browser sends the cookie of its login.
+   */
+  apiKey: string | null
   /** Instead of the global fetch. */
   fetch?: ClientFetch | undefined
   /** How long one request may take, beyond the wait that it asks for; 60,000 when left out. */
@@ -17,7 +20,7 @@ export type ClientFetch = (url: string, init: RequestInit) => Promise<Response>
 export type Connection = {
   /** Without a slash at the end. */
   baseUrl: string
-  headers: { Authorization: string }
+  headers: { Authorization?: string }
   fetch: ClientFetch
   requestTimeoutMs: number
 }
@@ -28,14 +31,14 @@ const defaultRequestTimeoutMs = 60_000
 export function toConnection(options: ErrandClientOptions): Connection {
   const { baseUrl, apiKey, fetch, requestTimeoutMs = defaultRequestTimeoutMs } = options
   // The text never quotes the key, not even a wrong one: errors end up in logs.
-  if (typeof apiKey !== 'string' || !/^[\x21-\x7e]+$/.test(apiKey)) {
+  if (apiKey !== null && (typeof apiKey !== 'string' || !/^[\x21-\x7e]+$/.test(apiKey))) {
     throw invalidArgument('apiKey', 'Must be an API key: visible ASCII characters without spaces')
   }
   if (fetch !== undefined && typeof fetch !== 'function') throw invalidArgument('fetch', 'Must be a function')
   checkTimeout('requestTimeoutMs', requestTimeoutMs)
   return {
     baseUrl: checkBaseUrl(baseUrl),
-    headers: { Authorization: `Bearer ${apiKey}` },
+    headers: apiKey === null ? {} : { Authorization: `Bearer ${apiKey}` },
     // Looked up at each call, and called as a plain function: a browser's fetch refuses any other `this`.
     fetch: fetch ?? ((url, init) => globalThis.fetch(url, init)),
     requestTimeoutMs,

@@ -58,13 +58,19 @@ function readErrorBody(value: unknown, status: number): Refusal | undefined {
   if (!isRecord(value)) return undefined
   const { error, message } = value
   if (typeof error !== 'string' || typeof message !== 'string') return undefined
-  // The one title that says more than its status.
-  if (status === 403 && error === insufficientBalance) return { code: 'INSUFFICIENT_BALANCE', message }
+  const titled = titledCodes.find((entry) => entry.status === status && entry.error === error)
+  if (titled) return { code: titled.code, message }
   const code = (codesByStatus as Partial<Record<number, ErrorCode>>)[status]
   return code && { code, message }
 }
 
-const insufficientBalance: Catalogue['INSUFFICIENT_BALANCE']['error'] = 'Insufficient balance'
+/** The titles that say more than their status. */
+const titledCodes = [
+  { code: 'INSUFFICIENT_BALANCE', status: 403, error: 'Insufficient balance' },
+  { code: 'LOGIN_THROTTLED', status: 429, error: 'Too many login attempts' },
+] as const satisfies readonly TitledCode[]
+
+type TitledCode = { [Code in ErrorCode]: { code: Code } & Catalogue[Code] }[ErrorCode]
 
 function readDetails(details: unknown): ErrorDetail[] | undefined {
   if (!Array.isArray(details)) return undefined

@@ -10,7 +10,7 @@ import { errorHeaders, respondError } from '../server/http/respond.ts'
 import type { RoutedRequest } from '../server/http/routed-request.ts'
 import { writeLines } from '../server/http/write-lines.ts'
 import { badField, ErrandError, isFault, type ErrorCode } from '../server/kernel/errors.ts'
-import type { Context, Services } from '../server/rpc/context.ts'
+import type { CallerContext, Services } from '../server/rpc/context.ts'
 import { rootRouter } from '../server/rpc/root-router.ts'
 import { directCall } from '../server/rpc/call-procedure.ts'
 import { errandErrorOf } from '../server/rpc/trpc.ts'
@@ -43,15 +43,17 @@ const streamed = new Set<ErrorCode>([
 export function createChatAdapter(parts: ChatAdapterParts): (routed: RoutedRequest) => Promise<void> {
   const { services } = parts
   return async ({ headers, request, response }) => {
-    let context: Context | undefined
+    let context: CallerContext | undefined
     try {
       if (request.method !== 'POST') {
         throw new ErrandError('METHOD_NOT_ALLOWED', `${request.method} is not allowed here.`, { allow: chatMethods })
       }
-      const caller = await parts.authenticate(request.headers.authorization)
+      const caller = await parts.authenticate(request)
       context = {
         services,
         caller,
+        request,
+        setCookies: [],
         idempotencyKey: readIdempotencyKey(request),
         rate: null,
         stream: { stallMs: parts.stallMs, cutOff: () => response.destroy() },

@@ -1,5 +1,5 @@
 import { generateOpenApiDocument } from 'trpc-to-openapi'
-import { errorCatalogue } from '../server/kernel/errors.ts'
+import { errorCatalogue, type ErrorCode } from '../server/kernel/errors.ts'
 import { rootRouter } from '../server/rpc/root-router.ts'
 import { chatOperation, chatSchemas } from './chat-operation.ts'
 
@@ -9,6 +9,8 @@ import { chatOperation, chatSchemas } from './chat-operation.ts'
 type Json = Record<string, unknown>
 type Operation = Json & {
   operationId: string
+  tags: string[]
+  security?: Json[]
   parameters?: Json[]
   responses: Record<string, Json>
 }
@@ -21,6 +23,7 @@ const rateHeaders: Json = {
 const requestIdHeader: Json = { 'X-Request-Id': header('Identifies the request in the logs', 'string') }
 const authenticateHeader: Json = { 'WWW-Authenticate': header('The scheme to authenticate with', 'string') }
 const retryAfterHeader: Json = { 'Retry-After': header('Seconds to wait before the next try') }
+const cookieHeader: Json = { 'Set-Cookie': header('The cookie of the browser login', 'string') }
 
 /** Answers that any operation may give, beside its own. */
 const sharedErrors: Record<string, string> = {
@@ -32,7 +35,31 @@ const sharedErrors: Record<string, string> = {
 }
 /** Only these operations count as executions. */
 const executions = new Set(['createTask'])
-const idempotent = new Set(['createTask', 'createSession'])
+const keptFor24Hours = 'Kept for 24 hours: a repeated request with the same key and body gets the first answer.'
+const idempotent: Record<string, string> = {
+  createTask: keptFor24Hours,
+  createSession: keptFor24Hours,
+  creditUser: 'Kept with the transaction: a repeated request with the same key and amount credits nothing more.',
+}
+/** These are for browser logins alone, as all that admins do is. */
+const forBrowsers = new Set(['logOut', 'changePassword'])
+const forAdmins = new Set(['Invitations', 'Users', 'System'])
+const settingCookie = new Set(['logIn', 'logOut', 'acceptInvitation', 'endLogins'])
+const countingLogins = new Set(['logIn', 'changePassword'])
+
+const tags = [
+  { name: 'Tasks', description: 'Asynchronous executions of agents' },
+  { name: 'Sessions', description: 'Conversations with an agent, billed by message' },
+  { name: 'Agents', description: 'What can be run, and at what price' },
+  { name: 'Connectors', description: "The user's connected services, whose tools agents may call" },
+  { name: 'Billing', description: 'The balance and its transactions' },
+  { name: 'API keys', description: 'Credentials of the account' },
+  { name: 'Browser login', description: 'The logins of people, beside the keys of programs' },
+  { name: 'Invitations', description: 'Links that make an account or set a password, once' },
+  { name: 'Users', description: 'What admins see and change of accounts' },
+  { name: 'System', description: 'What admins see of the running service' },
+  { name: 'Payloads', description: 'Requests and responses that are too large to be inline' },
+]
 
 export function createOpenApiDocument(): Json {
   const document = generateOpenApiDocument(rootRouter as unknown as Parameters<typeof generateOpenApiDocument>[0], {
@@ -43,7 +70,7 @@ export function createOpenApiDocument(): Json {
     openApiVersion: '3.1.0',
     baseUrl: '/',
     license: { name: 'MIT', identifier: 'MIT' },
-    tags: ['Tasks', 'Sessions', 'Agents', 'Billing', 'API keys', 'Payloads'],
+    tags: tags.map(({ name }) => name),
     securitySchemes: {
       apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, `errand_sk_…`' },
       browserSession: { type: 'apiKey', in: 'cookie', name: '__Host-errand', description: 'A browser login' },
@@ -53,7 +80,9 @@ export function createOpenApiDocument(): Json {
     for (const operation of Object.values(operations)) completeOperation(operation)
   }
   const chat = chatOperation(chatErrors(), { headers: { ...requestIdHeader, ...rateHeaders } }) as Operation
-  chat.parameters = [idempotencyParameter('a repeated request with a key that was used is refused with 409')]
+  chat.parameters = [
+    idempotencyParameter('Kept for 24 hours: a repeated request with a key that was used is refused with 409.'),
+  ]
   document.paths['/api/chat'] = { post: chat }
   document.paths['/api/payloads/{payloadId}'] = { get: payloadOperation() }
   document.components.schemas = {
@@ -61,44 +90,55 @@ export function createOpenApiDocument(): Json {
     ...chatSchemas(),
     Error: errorSchema(),
   }
-  document['tags'] = [
-    { name: 'Tasks', description: 'Asynchronous executions of agents' },
-    { name: 'Sessions', description: 'Conversations with an agent, billed by message' },
-    { name: 'Agents', description: 'What can be run, and at what price' },
-    { name: 'Billing', description: 'The balance and its transactions' },
-    { name: 'API keys', description: 'Credentials of the account' },
-    { name: 'Payloads', description: 'Requests and responses that are too large to be inline' },
-  ]
+  document['tags'] = tags
   return document
 }
 
 function completeOperation(operation: Operation): void {
-  const isExecution = executions.has(operation.operationId)
-  const { 429: rate, ...others } = sharedErrors
-  // The generator names its error responses by status alone, so that all operations get the texts of the first.
-  const errors: Record<string, string> = { ...others, ...(isExecution && { 429: rate! }), ...ownErrors(operation) }
+  const { operationId } = operation
+  const isPublic = operation.security === undefined
+  const isExecution = executions.has(operationId)
+  const isForBrowsers = forBrowsers.has(operationId) || operation.tags.some((tag) => forAdmins.has(tag))
+  if (isPublic) operation.security = []
+  else if (isForBrowsers) operation.security = [{ browserSession: [] }]
+  // Only a caller has a rate.
+  const ofCaller = isPublic ? {} : rateHeaders
   const success = operation.responses['200']!
-  success['headers'] = { ...requestIdHeader, ...rateHeaders }
+  success['headers'] = { ...requestIdHeader, ...ofCaller, ...(settingCookie.has(operationId) && cookieHeader) }
   operation.responses = { 200: success }
-  for (const [status, description] of Object.entries(errors)) {
-    const canWait = status === '503' || (isExecution && (status === '403' || status === '429'))
-    operation.responses[status] = errorResponse(status, description, {
-      ...(status === '401' ? authenticateHeader : rateHeaders),
+  for (const [status, description] of Object.entries(errorsOf(operation, { isExecution, isPublic }))) {
+    const canWait = status === '503' || status === '429' || (isExecution && status === '403')
+    const headers = {
+      ...(status === '401' ? authenticateHeader : ofCaller),
       ...(canWait && retryAfterHeader),
-    })
+    }
+    const code = status === '429' && countingLogins.has(operationId) ? 'LOGIN_THROTTLED' : undefined
+    operation.responses[status] = errorResponse(status, { description, headers, code })
   }
-  if (idempotent.has(operation.operationId)) {
-    const effect = 'a repeated request with the same key and body gets the first answer'
-    operation.parameters = [...(operation.parameters ?? []), idempotencyParameter(effect)]
+  const effect = idempotent[operationId]
+  if (effect !== undefined) operation.parameters = [...(operation.parameters ?? []), idempotencyParameter(effect)]
+}
+
+/** The generator names its error responses by status alone, so that all operations get the texts of the first. */
+function errorsOf(
+  operation: Operation,
+  { isExecution, isPublic }: { isExecution: boolean; isPublic: boolean },
+): Record<string, string> {
+  const { 401: stranger, 403: forbidden, 429: rate, ...faults } = sharedErrors
+  return {
+    ...faults,
+    ...(!isPublic && { 401: stranger!, 403: forbidden! }),
+    ...(isExecution && { 429: rate! }),
+    ...ownErrors(operation),
   }
 }
 
-function idempotencyParameter(effect: string): Json {
+function idempotencyParameter(description: string): Json {
   return {
     name: 'Idempotency-Key',
     in: 'header',
     required: false,
-    description: `Kept for 24 hours: ${effect}.`,
+    description,
     schema: { type: 'string', minLength: 1, maxLength: 255 },
   }
 }
@@ -112,18 +152,20 @@ function ownErrors({ operationId }: Operation): Record<string, string> {
 
 type ProcedureRest = { openapi?: { operationId: string; errorResponses: Record<string, string> } }
 
-function errorResponse(status: string, description: string, headers: Json = {}): Json {
+type Refusal = { description: string; headers?: Json; code?: ErrorCode | undefined }
+
+/** The body's text is that of `code`, or of the first code with that status. */
+function errorResponse(status: string, { code, description, headers = {} }: Refusal): Json {
+  const entry = code
+    ? errorCatalogue[code]
+    : Object.values(errorCatalogue).find((known) => String(known.status) === status)!
   return {
     description,
     headers: { ...requestIdHeader, ...headers },
     content: {
       'application/json': {
         schema: { $ref: '#/components/schemas/Error' },
-        example: {
-          error: Object.values(errorCatalogue).find((entry) => String(entry.status) === status)!.error,
-          message: description,
-          statusCode: Number(status),
-        },
+        example: { error: entry.error, message: description, statusCode: Number(status) },
       },
     },
   }
@@ -168,7 +210,7 @@ function chatErrors(): Json {
       ...(status === '401' ? authenticateHeader : rateHeaders),
       ...(/429|503/.test(status) && retryAfterHeader),
     }
-    const response = errorResponse(status, description, own) as { content: Json }
+    const response = errorResponse(status, { description, headers: own }) as { content: Json }
     if (/403|404|409|410|429/.test(status)) {
       response.content['application/x-ndjson'] = { schema: { $ref: '#/components/schemas/ChatEvent' } }
     }
@@ -203,9 +245,9 @@ function payloadOperation(): Operation {
         content: { 'application/json': { schema: {} } },
       },
       304: { description: 'The copy that the client has is the whole JSON.' },
-      403: errorResponse('403', 'The link is wrong or has expired.'),
-      404: errorResponse('404', 'The payload no longer exists.'),
-      500: errorResponse('500', sharedErrors['500']!),
+      403: errorResponse('403', { description: 'The link is wrong or has expired.' }),
+      404: errorResponse('404', { description: 'The payload no longer exists.' }),
+      500: errorResponse('500', { description: sharedErrors['500']! }),
     },
   }
 }

@@ -35,10 +35,12 @@ export function createRestAdapter(parts: RestAdapterParts): (routed: RoutedReque
       if ('allow' in match) {
         throw new ErrandError('METHOD_NOT_ALLOWED', `${request.method} is not allowed here.`, { allow: match.allow })
       }
-      const caller = await parts.authenticate(request.headers.authorization)
-      context = { services: parts.services, caller, idempotencyKey: null, rate: null, stream: null }
+      const caller = match.route.isPublic ? null : await parts.authenticate(request)
+      const { services } = parts
+      context = { services, caller, request, setCookies: [], idempotencyKey: null, rate: null, stream: null }
       const result = await call(parts, { ...match, routed, context })
       headers.push(...(await rateHeadersOf(context)))
+      for (const cookie of context.setCookies) headers.push('Set-Cookie', cookie)
       respondJson(response, { status: 200, json: JSON.stringify(result), headers })
     } catch (thrown) {
       const error = errandErrorOf(thrown)
@@ -71,5 +73,6 @@ async function call(parts: RestAdapterParts, { context, pathInput, route, routed
 }
 
 async function rateHeadersOf({ caller, rate, services }: Context): Promise<string[]> {
+  if (!caller) return []
   return rateHeaders(rate ?? (await services.store.readRate(caller.userId)))
 }

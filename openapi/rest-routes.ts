@@ -13,6 +13,7 @@ export type RestRoute = {
   segments: readonly string[]
   call: ReturnType<typeof directCall>
   isIdempotent: boolean
+  isPublic: boolean
   hasBody: boolean
   /** Whether a request without any body stands for an empty object. */
   isBodyOptional: boolean
@@ -83,6 +84,7 @@ function toRoute(procedure: AnyProcedure): RestRoute[] {
       segments: path.split('/'),
       call: directCall(procedure),
       isIdempotent: meta.isIdempotent === true,
+      isPublic: meta.isPublic === true,
       isBodyOptional: meta.isBodyOptional === true,
       hasBody: method === 'POST' || method === 'PATCH',
       query: queryFields(inputs[0]),

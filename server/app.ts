@@ -9,13 +9,19 @@ import { Catalogue } from './agents/catalogue.ts'
 import type { ErrandConfig } from './agents/define-config.ts'
 import { createInlineHost } from './agents/inline-host.ts'
 import { ThreadHost } from './agents/thread-host.ts'
+import { LoopDelay, type SystemParts } from './admin/system-state.ts'
 import { createAuthenticator } from './auth/authenticate.ts'
-import { KeyUses } from './auth/key-uses.ts'
+import { LastUses } from './auth/last-uses.ts'
+import { loginCookieName, ServiceCookie } from './auth/login-cookie.ts'
+import { createOidcLogin } from './auth/oidc-login.ts'
+import { OwnOrigins } from './auth/own-origin.ts'
+import { SpendDays } from './billing/spend-days.ts'
 import { ChatTurns } from './chat/chat-turns.ts'
 import { agentEnvironment, type Limits } from './config.ts'
 import { ConnectorAccess } from './connectors/connector-access.ts'
 import { ConnectorChecks } from './connectors/connector-checks.ts'
 import { SecretVault, type Secrets } from './connectors/secret-vault.ts'
+import { openConsoleFiles } from './http/console-files.ts'
 import { readIdempotencyKey } from './http/idempotency-header.ts'
 import { closeUnusedConnections, createListener } from './http/listener.ts'
 import { servePayload } from './http/payload-download.ts'
@@ -23,12 +29,13 @@ import { readBodyText } from './http/read-body.ts'
 import { SystemClock, type Clock } from './kernel/clock.ts'
 import type { ErrandError } from './kernel/errors.ts'
 import type { Logger } from './kernel/logger.ts'
+import { packageVersion } from './kernel/package-version.ts'
 import { FilePayloadStore } from './payloads/payload-store.ts'
 import { SignedLinks } from './payloads/signed-links.ts'
 import type { Services } from './rpc/context.ts'
 import { createRpcHandler } from './rpc/rpc-handler.ts'
 import { openSqliteStore } from './store/sqlite/sqlite-store.ts'
-import type { Store } from './store/store.ts'
+import type { Store, LedgerReport } from './store/store.ts'
 import { TaskEnds } from './tasks/task-ends.ts'
 import { TaskRunner } from './tasks/task-runner.ts'
 import { startUpkeep } from './upkeep.ts'
@@ -50,6 +57,8 @@ export type AppOptions = {
   commandPath: string
   limits: Limits
   log: Logger
+  /** Where the built console is; the package's own when left out. */
+  consoleFolder?: string
   /** Called once when the store can no longer tell what the disk holds; the process must end. */
   onFatal: (cause: unknown) => void
   /** For tests; `notBefore` is the newest time that the store holds. */
@@ -111,6 +120,16 @@ export async function startApp(options: AppOptions): Promise<App> {
     store,
     turnTimeoutMs: limits.turnTimeoutSeconds * 1000,
   })
+  const origins = new OwnOrigins(() => options.baseUrl ?? listensOn)
+  const system: SystemParts = {
+    log,
+    version: packageVersion,
+    startedAt: clock.now(),
+    loopDelay: new LoopDelay(),
+    agentThreads: () => agents.threads(),
+    isAccepting: () => runner.isAccepting,
+    ledger: null,
+  }
   const services: Services = {
     catalogue,
     chats,
@@ -119,18 +138,33 @@ export async function startApp(options: AppOptions): Promise<App> {
     ends,
     inlineBytes: limits.inlineBytes,
     links,
+    logins: { cookie: new ServiceCookie(loginCookieName, origins), origins, providers: catalogue.loginProviders },
     payloads,
     runner,
+    spendDays: new SpendDays(store),
     store,
+    system,
   }
-  const keyUses = new KeyUses({ store, log })
-  const server = createServer({ options, services, keyUses })
-  const upkeep = startUpkeep({ store, payloads, log })
+  const keyUses = new LastUses({
+    what: 'keys',
+    write: (uses) => store.touchKeys(uses.map(({ at, id }) => ({ keyId: id, at }))),
+    log,
+  })
+  const loginUses = new LastUses({
+    what: 'logins',
+    write: (uses) => store.touchLogins(uses.map(({ at, id }) => ({ loginId: id, at }))),
+    log,
+  })
+  const server = createServer({ options, services, keyUses, loginUses, vault })
+  const onLedgerReport = (report: LedgerReport) => (system.ledger = { report, checkedAt: clock.now() })
+  const upkeep = startUpkeep({ store, payloads, log, onLedgerReport })
   const close = async () => {
     upkeep.stop()
     await closeServer(server)
     await agents.close()
+    system.loopDelay.close()
     await keyUses.close()
+    await loginUses.close()
     await store.close()
   }
   try {
@@ -159,18 +193,19 @@ export async function startApp(options: AppOptions): Promise<App> {
   }
 }
 
-function createServer({
-  options,
-  services,
-  keyUses,
-}: {
+type ServerParts = {
   options: AppOptions
   services: Services
-  keyUses: KeyUses
-}): Server {
+  keyUses: LastUses
+  loginUses: LastUses
+  vault: SecretVault
+}
+
+function createServer({ options, services, keyUses, loginUses, vault }: ServerParts): Server {
   const { limits, log } = options
-  const { clock, runner, store } = services
-  const authenticate = createAuthenticator({ store, clock, keyUses })
+  const { clock, logins, runner, store } = services
+  const { cookie, origins } = logins
+  const authenticate = createAuthenticator({ store, clock, keyUses, loginUses, cookie, origins })
   const onFault = (error: ErrandError) => log.error({ err: error.cause ?? error }, 'a request failed')
   const routes = new RestRoutes()
   const rpc = createRpcHandler({
@@ -189,6 +224,8 @@ function createServer({
     rest: (routed) => (routed.path === chatPath ? chat(routed) : rest(routed)),
     rpc,
     payload: (download) => servePayload(services, download),
+    console: openConsoleFiles(options.consoleFolder),
+    oidc: createOidcLogin({ store, clock, log, logins, vault }),
     isReady: () => runner.isAccepting,
     methodsOf: (path) => (path === chatPath ? chatMethods : routes.methodsOf(path)),
     clock,

@@ -6,7 +6,7 @@ import { ConfigError } from './agents/catalogue.ts'
 import type { Secrets } from './connectors/secret-vault.ts'
 import { makeFolder } from './kernel/make-folder.ts'
 import { UsageError } from './kernel/usage-error.ts'
-import type { LimitsConfig } from './agents/define-config.ts'
+import type { LimitsConfig, LoginConfig } from './agents/define-config.ts'
 
 // The only reader of the environment.
 
@@ -105,8 +105,34 @@ export function resolveLogLevel(env: NodeJS.ProcessEnv = process.env): string {
 
 /** What agents see of the environment: all of it but the service's own secrets. */
 export function agentEnvironment(env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
-  const { ERRAND_SECRET: _current, ERRAND_SECRET_PREVIOUS: _previous, ...rest } = env
+  const {
+    ERRAND_OIDC_CLIENT_SECRET: _client,
+    ERRAND_SECRET: _current,
+    ERRAND_SECRET_PREVIOUS: _previous,
+    ...rest
+  } = env
   return rest
+}
+
+/** The providers of the configuration file, and one more that ERRAND_OIDC_ISSUER and its companions name. */
+export function resolveLogin(fromFile: LoginConfig = {}, env: NodeJS.ProcessEnv = process.env): LoginConfig {
+  const { ERRAND_OIDC_ISSUER: issuer, ERRAND_OIDC_CLIENT_ID: clientId, ERRAND_OIDC_CLIENT_SECRET: clientSecret } = env
+  if (issuer === undefined || issuer === '') return fromFile
+  if (clientId === undefined || clientId === '')
+    throw new ConfigError('ERRAND_OIDC_CLIENT_ID: is required with ERRAND_OIDC_ISSUER')
+  if (!URL.canParse(issuer)) throw new ConfigError('ERRAND_OIDC_ISSUER: is an https URL')
+  const { ERRAND_OIDC_CREATE_ACCOUNTS: creates = 'false', ERRAND_OIDC_EMAIL_DOMAINS: domains } = env
+  if (creates !== 'true' && creates !== 'false') throw new ConfigError('ERRAND_OIDC_CREATE_ACCOUNTS: is true or false')
+  const provider = {
+    id: 'sso',
+    name: env['ERRAND_OIDC_NAME'] ?? new URL(issuer).hostname,
+    issuer,
+    clientId,
+    ...(clientSecret !== undefined && clientSecret !== '' && { clientSecret }),
+    createAccounts: creates === 'true',
+    ...(domains !== undefined && domains !== '' && { emailDomains: domains.split(',').map((domain) => domain.trim()) }),
+  }
+  return { providers: [...(fromFile.providers ?? []), provider] }
 }
 
 const secretCharsMin = 16

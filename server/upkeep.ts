@@ -1,15 +1,20 @@
 import type { Logger } from './kernel/logger.ts'
 import type { PayloadStore } from './payloads/payload-store.ts'
-import type { Store } from './store/store.ts'
+import type { Store, LedgerReport } from './store/store.ts'
 
 const purgeMs = 60_000
 const collectMs = 15 * 60_000
 const orphanAgeMs = 60 * 60_000
 
+type UpkeepParts = {
+  store: Store
+  payloads: PayloadStore
+  log: Logger
+  onLedgerReport: (report: LedgerReport) => void
+}
+
 /** What runs beside the requests: the check of the ledger at the start, and the removal of what has passed its time. */
-export function startUpkeep({ store, payloads, log }: { store: Store; payloads: PayloadStore; log: Logger }): {
-  stop: () => void
-} {
+export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepParts): { stop: () => void } {
   let isStopped = false
   const run = (what: string, work: () => Promise<unknown>) => {
     work().catch((error: unknown) => {
@@ -25,6 +30,7 @@ export function startUpkeep({ store, payloads, log }: { store: Store; payloads: 
   }
   const verify = async () => {
     const report = await store.verifyLedger()
+    onLedgerReport(report)
     if (!report.ok) log.error({ differences: report.differences }, 'the ledger does not add up')
   }
   run('the check of the ledger', verify)

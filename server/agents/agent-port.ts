@@ -5,6 +5,9 @@ import type { RunOutcome, TaskRequest } from './run-outcome.ts'
 /** A line that an agent logged, with the id of its task or turn. */
 export type AgentLogLine = { runId: string; message: string; fields?: Record<string, unknown> }
 
+/** A thread that agents run in, as the operator sees it. */
+export type AgentThreadState = { id: number; running: number; isResponding: boolean }
+
 /** Where agents run: in threads of their own, or for embedding in the caller's thread. */
 export type AgentHost = {
   /** Whether a run that is started now would be taken up at once. */
@@ -20,6 +23,8 @@ export type AgentHost = {
   runChat(request: ChatRequest, options: RunChatOptions): ChatHandle
   /** Asks a connector's server for its tools. Never rejects. `completed` carries ConnectorTools. */
   probe(spec: ConnectorSpec, signal: AbortSignal): Promise<RunOutcome>
+  /** None when agents run in the caller's thread. */
+  threads(): AgentThreadState[]
   close(): Promise<void>
 }
 

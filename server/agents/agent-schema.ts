@@ -131,9 +131,30 @@ const connectorsSchema = z.strictObject({
   privateHosts: z.array(z.string().min(1)).default([]),
 })
 
+const loginProvider = z.strictObject({
+  id,
+  name: z.string().min(1),
+  issuer: z.url().refine(isSafeIssuer, 'is an https URL; http is for a provider on this machine only'),
+  clientId: z.string().min(1),
+  clientSecret: z.string().min(1).optional(),
+  scopes: z.array(z.string().min(1)).default(['openid', 'email', 'profile']),
+  createAccounts: z.boolean().default(false),
+  emailDomains: z.array(z.string().min(1).toLowerCase()).optional(),
+})
+export type LoginProvider = z.output<typeof loginProvider>
+
+function isSafeIssuer(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { hostname, protocol } = new URL(text)
+  return protocol === 'https:' || (protocol === 'http:' && /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(hostname))
+}
+
+export const loginSchema = z.strictObject({ providers: z.array(loginProvider).default([]) })
+
 export const configSchema = z.strictObject({
   agents: z.array(agentSchema),
   connectors: connectorsSchema.default({ servers: {}, privateHosts: [] }),
+  login: loginSchema.default({ providers: [] }),
   limits: z.unknown().optional(),
 })
 

@@ -3,7 +3,13 @@ import { parseRate, type ChatRates } from '../billing/chat-price.ts'
 import { unreachable } from '../kernel/assert.ts'
 import type { ErrorDetail } from '../kernel/errors.ts'
 import { parseUsd, type Units } from '../kernel/money.ts'
-import { configSchema, type ParsedAgent, type ParsedPricing, type StdioServer } from './agent-schema.ts'
+import {
+  configSchema,
+  type LoginProvider,
+  type ParsedAgent,
+  type ParsedPricing,
+  type StdioServer,
+} from './agent-schema.ts'
 import type { AgentConfig, ChatPart, ChatRun, ErrandConfig, JsonSchema, TaskRun } from './define-config.ts'
 import { httpReply, httpRun } from './http-agent.ts'
 import { modelReply, modelRun } from './model-agent.ts'
@@ -57,16 +63,22 @@ export class Catalogue {
   readonly agents: readonly Agent[]
   /** MCP servers that users may connect, by their ids. */
   readonly connectorServers: ReadonlyMap<string, StdioServer>
+  /** OpenID Connect providers that people may log in through. */
+  readonly loginProviders: readonly LoginProvider[]
   readonly #endpoints = new Map<string, Endpoint>()
   readonly #agents = new Map<string, Agent>()
 
-  constructor(config: Pick<ErrandConfig, 'agents' | 'connectors'>) {
+  constructor(config: Pick<ErrandConfig, 'agents' | 'connectors' | 'login'>) {
     const parsed = configSchema.safeParse(config)
     if (!parsed.success) {
       const wrong = parsed.error.issues.map((issue) => `${issuePath('', issue.path)}: ${issue.message}`)
       throw new ConfigError(`The configuration is wrong: ${wrong.join('; ')}`)
     }
     this.connectorServers = new Map(Object.entries(parsed.data.connectors.servers))
+    this.loginProviders = parsed.data.login.providers
+    const providerIds = this.loginProviders.map((provider) => provider.id)
+    const twice = providerIds.find((id, index) => providerIds.indexOf(id) !== index)
+    if (twice !== undefined) throw new ConfigError(`login.providers: two providers have the id "${twice}"`)
     this.agents = parsed.data.agents.map((agent, index) => toAgent(agent, config.agents[index]!))
     for (const agent of this.agents) {
       if (this.#agents.has(agent.id)) throw new ConfigError(`agents: two agents have the id "${agent.id}"`)

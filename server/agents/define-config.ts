@@ -238,10 +238,33 @@ export type ConnectorsConfig = {
   readonly privateHosts?: readonly string[]
 }
 
+/** A provider of OpenID Connect that people log in to the console through. */
+export type LoginProviderConfig = {
+  /** Part of the addresses `/login/oidc/ID` and `/login/oidc/ID/callback`; the latter is the redirect URI to register. */
+  readonly id: string
+  /** On the button of the login page. */
+  readonly name: string
+  /** Its discovery document is at `ISSUER/.well-known/openid-configuration`. */
+  readonly issuer: string
+  readonly clientId: string
+  /** Left out for a public client, which PKCE protects alone. */
+  readonly clientSecret?: string
+  /** `openid`, `email` and `profile` by default. */
+  readonly scopes?: readonly string[]
+  /** Whether a person without an account gets one at the first login; false by default. */
+  readonly createAccounts?: boolean
+  /** Only verified addresses of these domains may log in. */
+  readonly emailDomains?: readonly string[]
+}
+
+/** How people log in to the console, beside email address and password. */
+export type LoginConfig = { readonly providers?: readonly LoginProviderConfig[] }
+
 /** What errand.config.ts exports as its default. */
 export type ErrandConfig = {
   readonly agents: readonly AgentConfig[]
   readonly connectors?: ConnectorsConfig
+  readonly login?: LoginConfig
   readonly limits?: LimitsConfig
 }
 

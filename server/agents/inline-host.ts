@@ -46,6 +46,7 @@ export function createInlineHost({ catalogue, resultBytesMax, onLog }: InlineHos
       return { outcome: outcome.then(afterBatches), credit: (chars) => window.credit(chars) }
     },
     probe: (spec, signal) => probeConnector(spec, { signal, onChild }),
+    threads: () => [],
     close: async () => children.killAll(),
   }
 }

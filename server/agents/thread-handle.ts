@@ -30,6 +30,8 @@ const lineCharsMax = 2000
  */
 const semiSpaceMb = 16
 
+let lastThreadId = 0
+
 /**
  * One agent thread, seen from the host:
  *
@@ -37,6 +39,7 @@ const semiSpaceMb = 16
  *                        └──error, exit, end()──▶
  */
 export class AgentThread {
+  readonly id = ++lastThreadId
   readonly #worker: Worker
   readonly #pulse: Int32Array
   readonly #runs = new Map<number, RunHandlers>()
@@ -100,6 +103,10 @@ export class AgentThread {
     // The host may have been late itself, so it looks before it judges.
     this.#noteBeats()
     return performance.now() - this.#beatSeenAt < answersWithinMs
+  }
+
+  get running(): number {
+    return this.#runs.size
   }
 
   /** For choosing a thread: its runs, and far more when it is late by a beat or two, so that one on time is taken. */

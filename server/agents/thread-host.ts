@@ -1,4 +1,4 @@
-import type { AgentHost, AgentLogLine, ChatHandle, RunChatOptions } from './agent-port.ts'
+import type { AgentHost, AgentThreadState, AgentLogLine, ChatHandle, RunChatOptions } from './agent-port.ts'
 import type { ConnectorSpec } from '../connectors/connector-spec.ts'
 import type { ChatBatch, ChatRequest } from './chat-messages.ts'
 import { AgentThread, type RunStart } from './thread-handle.ts'
@@ -90,6 +90,10 @@ export class ThreadHost implements AgentHost {
 
   probe(request: ConnectorSpec, signal: AbortSignal): Promise<RunOutcome> {
     return new Promise((resolve) => this.#assign({ start: { type: 'probe', request }, signal, resolve }))
+  }
+
+  threads(): AgentThreadState[] {
+    return this.#threads.map((thread) => ({ id: thread.id, running: thread.running, isResponding: thread.answers }))
   }
 
   async close(): Promise<void> {

@@ -1,32 +1,76 @@
+import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
+import { scopes } from '../store/records.ts'
+import { loginIdleMs } from '../store/people.ts'
 import type { Store } from '../store/store.ts'
 import { hashToken, isToken } from './api-token.ts'
 import type { Caller } from './caller.ts'
-import type { KeyUses } from './key-uses.ts'
+import type { LastUses } from './last-uses.ts'
+import type { ServiceCookie } from './login-cookie.ts'
+import { hashSecretToken } from './login-token.ts'
+import type { OwnOrigins } from './own-origin.ts'
 
-export type Authenticator = (authorization: string | undefined) => Promise<Caller>
+export type Authenticator = (request: IncomingMessage) => Promise<Caller>
 
-type AuthenticatorParts = { store: Store; clock: Clock; keyUses: KeyUses }
+type AuthenticatorParts = {
+  store: Store
+  clock: Clock
+  keyUses: LastUses
+  loginUses: LastUses
+  cookie: ServiceCookie
+  origins: OwnOrigins
+}
 
-/** Finds the caller of a request by its Authorization header; throws 401, with the reason, when there is none. */
-export function createAuthenticator({ store, clock, keyUses }: AuthenticatorParts): Authenticator {
-  return async (authorization) => {
-    if (authorization === undefined) {
+/**
+ * Finds the caller of a request by its Authorization header, or without one by the cookie of a browser login; throws 401,
+ * with the reason, when there is none. A header that is present decides, even beside a good cookie.
+ */
+export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
+  return async (request) => {
+    const { authorization } = request.headers
+    if (authorization !== undefined) return await byKey(parts, authorization)
+    const token = parts.cookie.read(request)
+    if (token === undefined) {
       throw unauthorized('Authentication is required: send the header Authorization: Bearer <API_KEY>.')
     }
-    const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
-    if (token === undefined) throw unauthorized('The Authorization header must be: Bearer <API_KEY>.')
-    // One text for all of these: it tells a stranger nothing about which keys exist.
-    if (!isToken(token)) throw unauthorized('The API key is invalid.')
-    const key = await store.findKey(hashToken(token))
-    if (!key || key.revokedAt !== null) throw unauthorized('The API key is invalid.')
-    const now = clock.now()
-    if (key.expiresAt !== null && key.expiresAt <= now) throw unauthorized('The API key has expired.')
-    keyUses.used(key.id, now)
-    const { userId, email, isAdmin, scopes } = key
-    return { userId, email, isAdmin, scopes, keyId: key.id }
+    const caller = await byLogin(parts, token)
+    // A cookie comes along with whatever makes the browser send a request; what changes something must come from our pages.
+    if (request.method !== 'GET' && request.method !== 'HEAD') parts.origins.assert(request)
+    return caller
   }
+}
+
+async function byKey({ clock, keyUses, store }: AuthenticatorParts, authorization: string): Promise<Caller> {
+  const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
+  if (token === undefined) throw unauthorized('The Authorization header must be: Bearer <API_KEY>.')
+  // One text for all of these: it tells a stranger nothing about which keys exist.
+  if (!isToken(token)) throw unauthorized('The API key is invalid.')
+  const key = await store.findKey(hashToken(token))
+  if (!key || key.revokedAt !== null) throw unauthorized('The API key is invalid.')
+  const now = clock.now()
+  if (key.expiresAt !== null && key.expiresAt <= now) throw unauthorized('The API key has expired.')
+  assertNotSuspended(key)
+  keyUses.used(key.id, now)
+  const { userId, email, isAdmin } = key
+  return { userId, email, isAdmin, scopes: key.scopes, keyId: key.id, loginId: null }
+}
+
+async function byLogin({ clock, loginUses, store }: AuthenticatorParts, token: string): Promise<Caller> {
+  const tokenHash = hashSecretToken(token)
+  const login = tokenHash === undefined ? undefined : await store.findLogin(tokenHash)
+  const now = clock.now()
+  if (!login || login.expiresAt <= now || login.lastUsedAt + loginIdleMs <= now) {
+    throw unauthorized('The browser login has ended; log in again.')
+  }
+  assertNotSuspended(login)
+  loginUses.used(login.id, now)
+  const { userId, email, isAdmin } = login
+  return { userId, email, isAdmin, scopes, keyId: null, loginId: login.id }
+}
+
+function assertNotSuspended({ suspendedAt }: { suspendedAt: number | null }): void {
+  if (suspendedAt !== null) throw new ErrandError('FORBIDDEN', 'This account is suspended.')
 }
 
 function unauthorized(message: string): ErrandError {

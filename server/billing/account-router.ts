@@ -1,9 +1,12 @@
 import { z } from 'zod'
+import { changePassword } from '../auth/log-in.ts'
+import { ChangePasswordInput, Confirmation } from '../auth/login-schema.ts'
 import { must } from '../kernel/assert.ts'
 import { isoTime } from '../kernel/clock.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { procedure, router, withScope } from '../rpc/trpc.ts'
-import { Account } from './billing-schema.ts'
+import { Account, Usage, UsageInput } from './billing-schema.ts'
+import { remainingOf, resetAt } from './rate-headers.ts'
 
 export const accountRouter = router({
   get: procedure
@@ -24,8 +27,9 @@ export const accountRouter = router({
     .query(
       withScope('read', async ({ ctx }): Promise<Account> => {
         const { clock, store } = ctx.services
-        const account = must(await store.getAccount(ctx.caller.userId), 'an authenticated user has an account')
-        const { userId, email, balance, held, blockedUntil } = account
+        const account = must(await store.getUser(ctx.caller.userId), 'an authenticated user has an account')
+        const { userId, email, balance, held, blockedUntil, createdAt, isAdmin, passwordHash } = account
+        const rate = await store.readRate(userId)
         const isBlocked = blockedUntil !== null && blockedUntil > clock.now()
         return {
           userId,
@@ -33,7 +37,75 @@ export const accountRouter = router({
           balanceUsd: formatUsd(balance),
           heldUsd: formatUsd(held),
           blockedUntil: isBlocked ? isoTime(blockedUntil) : null,
+          isAdmin,
+          hasPassword: passwordHash !== null,
+          createdAt: isoTime(createdAt),
+          rateLimit: {
+            limit: rate.limit,
+            remaining: remainingOf(rate),
+            resetAt: rate.oldestAt === null ? null : isoTime(resetAt(rate)),
+          },
         }
       }),
+    ),
+
+  usage: procedure
+    .meta({
+      openapi: {
+        method: 'GET',
+        path: '/api/usage',
+        operationId: 'getUsage',
+        tags: ['Billing'],
+        summary: 'Get what the account spent, day by day',
+        protect: true,
+        successDescription: 'One entry for each day of UTC.',
+        errorResponses: { 400: 'A parameter is invalid.' },
+      },
+    })
+    .input(UsageInput)
+    .output(Usage)
+    .query(
+      withScope('read', async ({ ctx, input }) => {
+        const { clock, spendDays } = ctx.services
+        const days = await spendDays.read(ctx.caller.userId, { days: input.days, now: clock.now() })
+        return {
+          days: days.map(({ charged, day, executions, failures, refunded }) => ({
+            date: isoTime(day * 86_400_000).slice(0, 10),
+            spentUsd: formatUsd(charged),
+            refundedUsd: formatUsd(refunded),
+            executions,
+            failures,
+          })),
+        }
+      }),
+    ),
+
+  changePassword: procedure
+    .meta({
+      openapi: {
+        method: 'POST',
+        path: '/api/account/password',
+        operationId: 'changePassword',
+        tags: ['Browser login'],
+        summary: 'Change the password of the account',
+        description: 'Needs a browser login, which stays; all others of the account end. API keys go on working.',
+        protect: true,
+        successDescription: 'The password is changed.',
+        errorResponses: {
+          400: 'The body is invalid, or the current password is wrong.',
+          403: 'The caller has no browser login.',
+          409: 'The account has no password.',
+          413: 'The body is too large.',
+          415: 'The body is not JSON.',
+          429: 'The password was wrong too often.',
+        },
+      },
+    })
+    .input(ChangePasswordInput)
+    .output(Confirmation)
+    .mutation(
+      withScope('manage', ({ ctx, input }) =>
+        changePassword(ctx.services, { browser: ctx, caller: ctx.caller, input }),
+      ),
     ),
 })

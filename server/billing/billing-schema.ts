@@ -9,9 +9,41 @@ export const Account = z
     balanceUsd: usd,
     heldUsd: usd.describe('The part of the balance that running chats hold'),
     blockedUntil: isoTimestamp.nullable().describe('When an abuse block ends; null when there is none'),
+    isAdmin: z.boolean(),
+    hasPassword: z.boolean().describe('False for an account that only single sign-on or API keys open'),
+    createdAt: isoTimestamp,
+    rateLimit: z
+      .object({
+        limit: z.number().int().describe('Executions in any 60 seconds; 0 when there is no limit'),
+        remaining: z.number().int(),
+        resetAt: isoTimestamp
+          .nullable()
+          .describe('When the oldest counted execution leaves the window; null when none is counted'),
+      })
+      .describe('As the X-RateLimit headers have it'),
   })
   .meta({ id: 'Account' })
 export type Account = z.output<typeof Account>
+
+export const UsageInput = z.object({
+  days: z.number().int().min(1).max(90).default(30).describe('How many days, the current one included'),
+})
+
+export const Usage = z
+  .object({
+    days: z
+      .array(
+        z.object({
+          date: z.string().meta({ format: 'date', description: 'A day of UTC' }),
+          spentUsd: usd.describe('Charges of tasks and chats'),
+          refundedUsd: usd.describe('Refunds of failed tasks'),
+          executions: z.number().int().describe('Tasks and chats that were charged'),
+          failures: z.number().int().describe('Tasks that were refunded'),
+        }),
+      )
+      .describe('Oldest first, one for each day'),
+  })
+  .meta({ id: 'Usage' })
 
 export const TransactionType = z.enum(transactionTypes)
 
@@ -57,6 +89,7 @@ export const ListTransactionsInput = z.object({
   type: TransactionType.optional().describe('Only transactions of this type'),
   taskId: resourceId.optional().describe('Only the charge and refund of this task'),
   sessionId: resourceId.optional().describe('Only the charges of chats in this session'),
+  turnId: resourceId.optional().describe('Only the charge of this chat'),
   ...pageInput,
 })
 export const ListTransactionsOutput = z.object({ transactions: z.array(Transaction), ...pageOutput })

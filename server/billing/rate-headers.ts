@@ -1,16 +1,26 @@
+import type { EpochMs } from '../kernel/clock.ts'
 import { rateWindowMs } from '../store/store.ts'
 import type { RateState } from '../store/records.ts'
 
+/** Executions that the window still takes. */
+export function remainingOf({ limit, used }: RateState): number {
+  return Math.max(0, limit - used)
+}
+
+/** When the oldest counted execution leaves the window; now when none is counted. */
+export function resetAt({ now, oldestAt }: RateState): EpochMs {
+  return oldestAt === null ? now : oldestAt + rateWindowMs
+}
+
 /** The X-RateLimit headers of a response, as names and values in turn; none when no limit is set. */
-export function rateHeaders({ limit, used, oldestAt, now }: RateState): string[] {
-  if (limit === 0) return []
-  const resetMs = oldestAt === null ? now : oldestAt + rateWindowMs
+export function rateHeaders(rate: RateState): string[] {
+  if (rate.limit === 0) return []
   return [
     'X-RateLimit-Limit',
-    String(limit),
+    String(rate.limit),
     'X-RateLimit-Remaining',
-    String(Math.max(0, limit - used)),
+    String(remainingOf(rate)),
     'X-RateLimit-Reset',
-    String(Math.ceil(resetMs / 1000)),
+    String(Math.ceil(resetAt(rate) / 1000)),
   ]
 }

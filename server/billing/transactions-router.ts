@@ -1,8 +1,6 @@
-import { isoTime } from '../kernel/clock.ts'
-import { formatUsd } from '../kernel/money.ts'
 import { procedure, router, withScope } from '../rpc/trpc.ts'
-import type { TransactionRecord } from '../store/records.ts'
-import { ListTransactionsInput, ListTransactionsOutput, type Transaction } from './billing-schema.ts'
+import { ListTransactionsInput, ListTransactionsOutput } from './billing-schema.ts'
+import { listTransactions } from './list-transactions.ts'
 
 export const transactionsRouter = router({
   list: procedure
@@ -22,34 +20,17 @@ export const transactionsRouter = router({
     .input(ListTransactionsInput)
     .output(ListTransactionsOutput)
     .query(
-      withScope('read', async ({ ctx, input }) => {
-        const { type, taskId, sessionId, limit, offset } = input
-        const { transactions, total } = await ctx.services.store.listTransactions({
+      withScope('read', ({ ctx, input }) => {
+        const { limit, offset, sessionId, taskId, turnId, type } = input
+        return listTransactions(ctx.services.store, {
           userId: ctx.caller.userId,
           ...(type !== undefined && { type }),
           ...(taskId !== undefined && { taskId }),
           ...(sessionId !== undefined && { sessionId }),
+          ...(turnId !== undefined && { turnId }),
           limit,
           offset,
         })
-        return { transactions: transactions.map(toTransaction), total, limit, offset }
       }),
     ),
 })
-
-function toTransaction(record: TransactionRecord): Transaction {
-  const { breakdown, taskId, sessionId, turnId } = record
-  return {
-    id: record.id,
-    userId: record.userId,
-    type: record.type,
-    amountUsd: formatUsd(record.amount),
-    balanceAfterUsd: formatUsd(record.balanceAfter),
-    ...(taskId !== null && { taskId }),
-    ...(sessionId !== null && { sessionId }),
-    ...(turnId !== null && { turnId }),
-    description: record.description,
-    ...(breakdown !== null && { breakdown }),
-    createdAt: isoTime(record.createdAt),
-  }
-}

@@ -1,6 +1,6 @@
 import { requireScope } from '../auth/caller.ts'
 import { badField } from '../kernel/errors.ts'
-import { procedure, router } from '../rpc/trpc.ts'
+import { callerOf, procedure, router } from '../rpc/trpc.ts'
 import type { RateState } from '../store/records.ts'
 import { ChatInput } from './chat-schema.ts'
 import { ChatStream } from './chat-stream.ts'
@@ -11,7 +11,8 @@ export const chatRouter = router({
     .meta({ isStream: true })
     .input(ChatInput)
     .mutation(async ({ ctx, input, signal }): Promise<ChatStream> => {
-      const { caller, idempotencyKey, services } = ctx
+      const { idempotencyKey, services } = ctx
+      const caller = callerOf(ctx)
       requireScope(caller, 'execute')
       if (!ctx.stream) throw badField('', 'A chat is a stream; call it through httpBatchStreamLink')
       const onRate = (rate: RateState) => (ctx.rate = rate)

@@ -8,7 +8,7 @@ import { ErrandError } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/logger.ts'
 import type { Units } from '../kernel/money.ts'
 import type { ToolCallRecord, TurnOutcome } from '../store/records.ts'
-import type { SettledTurn, SettleTurn, Store } from '../store/store.ts'
+import type { Store, SettledTurn, SettleTurn } from '../store/store.ts'
 import { doneLine, failureLine } from './event-lines.ts'
 import type { Membership } from './user-turns.ts'
 

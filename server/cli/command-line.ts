@@ -1,10 +1,8 @@
-import { createRequire } from 'node:module'
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { parseUsd } from '../kernel/money.ts'
 import type { ServeOptions } from '../config.ts'
+import { packageVersion } from '../kernel/package-version.ts'
 import { UsageError } from '../kernel/usage-error.ts'
-
-const { version } = createRequire(import.meta.url)('../../package.json') as { version: string }
 
 type Common = { data?: string; json?: boolean }
 
@@ -38,7 +36,7 @@ function describe(error: unknown): string {
 function createProgram(): Command {
   const program = new Command('errand')
     .description('Runs AI agents for paying users.')
-    .version(version)
+    .version(packageVersion)
     .exitOverride()
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'errand: ')) })
     .helpCommand(false)
@@ -86,6 +84,14 @@ function addUsers(program: Command): void {
     .action(async (options: Common & { email: string; password?: string; admin?: boolean }) => {
       const { createUser } = await import('./user-commands.ts')
       await createUser(options)
+    })
+  common(users.command('set-password'))
+    .description("set a user's password, which ends all browser logins of the account")
+    .requiredOption('--email <email>')
+    .requiredOption('--password <password>', 'at least 10 characters')
+    .action(async (options: Common & { email: string; password: string }) => {
+      const { setPassword } = await import('./user-commands.ts')
+      await setPassword(options)
     })
   common(users.command('list'))
     .description('list users with their balances')

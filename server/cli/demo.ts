@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { hash } from '@node-rs/argon2'
 import type { App } from '../app.ts'
 import { draftKey } from '../auth/manage-keys.ts'
+import { hashPassword } from '../auth/passwords.ts'
 import { resolveDataDir, type ServeOptions } from '../config.ts'
 import { unitsPerUsd } from '../kernel/money.ts'
 import { scopes } from '../store/records.ts'
@@ -47,7 +47,7 @@ async function openDemo(store: Store, file: string): Promise<Demo> {
 }
 
 async function createDemoUser(store: Store, password: string): Promise<string> {
-  const created = await store.createUser({ email, passwordHash: await hash(password), isAdmin: true })
+  const created = await store.createUser({ email, passwordHash: await hashPassword(password), isAdmin: true })
   if (created.outcome === 'refused') throw new Error('The demo user could not be created.')
   return created.userId
 }
@@ -55,7 +55,7 @@ async function createDemoUser(store: Store, password: string): Promise<string> {
 const noModel =
   'none: set OPENAI_API_KEY, ANTHROPIC_API_KEY, or ERRAND_MODEL_BASE_URL and ERRAND_MODEL_NAME (Ollama, vLLM …), and start again'
 
-function welcome({ services, url }: App, { email: login, key }: Demo): string {
+function welcome({ services, url }: App, { email: login, key, password }: Demo): string {
   const text = 'Errand runs agents. Each task is charged when it is created. A task that fails is refunded in full.'
   const body = JSON.stringify({ endpointId: 'text.summarize', params: { text, sentences: 1 } })
   const message = 'city,amount\nBerlin,10.50\nParis,4.25\nBerlin,2.25\n\nWhat is the total amount by city?'
@@ -64,9 +64,10 @@ function welcome({ services, url }: App, { email: login, key }: Demo): string {
   return `
 Errand is running at ${url}
 
-  API reference   ${url}/docs
-  Demo user       ${login} (its password is in demo.json in the data directory)
+  Console         ${url}
+  Log in as       ${login} with the password ${password}
   API key         ${key}
+  API reference   ${url}/docs
   Agents          ${relative(process.cwd(), quickstart) || '.'}/errand.config.ts
   Language model  ${services.catalogue.agent('model') ? 'the agent "model"; its endpoint is model.draft' : noModel}
 

@@ -4,6 +4,7 @@ import { startApp, type App } from '../app.ts'
 import {
   resolveCommandPath,
   resolveLimits,
+  resolveLogin,
   resolveLogLevel,
   resolvePrivateHosts,
   resolveSecrets,
@@ -18,7 +19,8 @@ export async function serve(options: Options, onListening?: (app: App) => Promis
   const settings = resolveServe(options)
   const { baseUrl, configFile, dataDir, host, port } = settings
   const log = createLog()
-  const config = await loadConfigFile(configFile)
+  const loaded = await loadConfigFile(configFile)
+  const config = { ...loaded, login: resolveLogin(loaded.login) }
   const app = await startApp({
     config,
     configFile,

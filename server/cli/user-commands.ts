@@ -1,23 +1,20 @@
-import { hash } from '@node-rs/argon2'
-import { z } from 'zod'
+import { Email } from '../auth/login-schema.ts'
+import { assertNotObvious, hashPassword, NewPassword, passwordCharsMin } from '../auth/passwords.ts'
 import { isoTime } from '../kernel/clock.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { UsageError } from '../kernel/usage-error.ts'
+import type { UserAccount } from '../store/people.ts'
+import type { Store } from '../store/store.ts'
 import { findUserOrFail, print, withStore } from './open-store.ts'
 
 type Common = { data?: string; json?: boolean }
-
-const passwordCharsMin = 10
 
 export async function createUser(
   options: Common & { email: string; password?: string; admin?: boolean },
 ): Promise<void> {
   const { email, password } = options
-  if (!z.email().max(254).safeParse(email).success) throw new UsageError(`--email: "${email}" is no email address.`)
-  if (password !== undefined && password.length < passwordCharsMin) {
-    throw new UsageError(`--password: must have at least ${passwordCharsMin} characters.`)
-  }
-  const passwordHash = password === undefined ? null : await hash(password)
+  if (!Email.safeParse(email).success) throw new UsageError(`--email: "${email}" is no email address.`)
+  const passwordHash = password === undefined ? null : await hashChecked({ email, password })
   const result = await withStore({ ...options, mayCreate: true }, (store) =>
     store.createUser({ email, passwordHash, isAdmin: options.admin === true }),
   )
@@ -25,8 +22,36 @@ export async function createUser(
   print(options, { userId: result.userId, email: email.toLowerCase() }, `Created ${email} (${result.userId}).`)
 }
 
+/** Sets a user's password, which ends all browser logins of the account. */
+export async function setPassword(options: Common & { email: string; password: string }): Promise<void> {
+  const { email, password } = options
+  const passwordHash = await hashChecked({ email, password })
+  const userId = await withStore(options, async (store) => {
+    const { id } = await findUserOrFail(store, email)
+    const user = await store.getUser(id)
+    const from = user?.passwordHash ?? null
+    if (!(await store.setPassword({ userId: id, passwordHash, from, keepLoginId: null }))) {
+      throw new Error('The password was changed by somebody else at this moment; look before you try again.')
+    }
+    return id
+  })
+  print(options, { userId }, `The password of ${email} is set, and all browser logins of the account have ended.`)
+}
+
+async function hashChecked({ email, password }: { email: string; password: string }): Promise<string> {
+  if (!NewPassword.safeParse(password).success) {
+    throw new UsageError(`--password: must have at least ${passwordCharsMin} characters.`)
+  }
+  try {
+    assertNotObvious('--password', { email, password })
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error))
+  }
+  return await hashPassword(password)
+}
+
 export async function listUsers(options: Common): Promise<void> {
-  const users = await withStore(options, (store) => store.listUsers())
+  const users = await withStore(options, readUsers)
   const shown = users.map((user) => ({
     userId: user.id,
     email: user.email,
@@ -34,10 +59,20 @@ export async function listUsers(options: Common): Promise<void> {
     balanceUsd: formatUsd(user.balance),
     heldUsd: formatUsd(user.held),
     blockedUntil: user.blockedUntil === null ? null : isoTime(user.blockedUntil),
+    isSuspended: user.suspendedAt !== null,
     createdAt: isoTime(user.createdAt),
   }))
   const lines = shown.map((user) => `${user.userId}  ${user.email}  ${user.balanceUsd} USD`)
   print(options, { users: shown }, lines.join('\n') || 'There are no users yet.')
+}
+
+async function readUsers(store: Store): Promise<UserAccount[]> {
+  const read: UserAccount[] = []
+  for (;;) {
+    const { users, total } = await store.listUsers({ limit: 1000, offset: read.length })
+    read.push(...users)
+    if (read.length >= total || users.length === 0) return read
+  }
 }
 
 export async function unblockUser(options: Common & { email: string }): Promise<void> {

@@ -5,7 +5,7 @@ import { isoTime, type Clock, type EpochMs } from '../kernel/clock.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import type { ConnectorRecord } from '../store/records.ts'
-import { connectorsMax, type ConnectorOf, type Page, type Store, type UpdateConnector } from '../store/store.ts'
+import { connectorsMax, type Store, type ConnectorOf, type Page, type UpdateConnector } from '../store/store.ts'
 import type { ConnectorAccess } from './connector-access.ts'
 import type { ConnectorChecks } from './connector-checks.ts'
 import type {

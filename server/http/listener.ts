@@ -4,6 +4,8 @@ import type { Clock } from '../kernel/clock.ts'
 import { badField, ErrandError, errorBody, isFault, toErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Logger } from '../kernel/logger.ts'
+import { isOidcPath } from '../auth/oidc-login.ts'
+import type { ConsoleFiles } from './console-files.ts'
 import { serveDocs, serveDocument } from './docs-pages.ts'
 import { splitTarget } from './request-url.ts'
 import { respondError, respondJson, type HeaderList } from './respond.ts'
@@ -13,6 +15,9 @@ type ListenerParts = {
   rest: (routed: RoutedRequest) => Promise<void>
   rpc: (routed: RoutedRequest) => Promise<void>
   payload: (routed: RoutedRequest & { payloadId: string }) => Promise<void>
+  console: ConsoleFiles
+  /** Both addresses of a single sign-on. */
+  oidc: (routed: RoutedRequest) => Promise<void>
   isReady: () => boolean
   /** The methods of a path, for Allow; undefined when nothing is there. */
   methodsOf: (path: string) => string | undefined
@@ -98,7 +103,8 @@ async function route(parts: ListenerParts, received: Omit<RoutedRequest, 'path' 
   const { path, query } = target
   const isPayload = path.startsWith(payloadPath) && !path.includes('/', payloadPath.length)
   if (method === 'OPTIONS') {
-    return answerOptions(received, isPayload || isPage(path) ? readMethods : parts.methodsOf(path))
+    const isRead = isPayload || isPage(path) || parts.console.serves(path)
+    return answerOptions(received, isRead ? readMethods : parts.methodsOf(path))
   }
   const routed = { ...received, path, query }
   if (isPayload) {
@@ -106,11 +112,13 @@ async function route(parts: ListenerParts, received: Omit<RoutedRequest, 'path' 
   }
   if (path.startsWith('/api/')) return await parts.rest(routed)
   if (path.startsWith('/trpc/')) return await parts.rpc(routed)
+  if (isOidcPath(path)) return await parts.oidc(routed)
+  if (parts.console.serves(path)) return await parts.console.serve(routed)
   return await servePage(parts, routed)
 }
 
 function isPage(path: string): boolean {
-  return /^\/(?:openapi\.json|docs(?:\/.*)?|healthz|readyz|)$/.test(path)
+  return /^\/(?:openapi\.json|docs(?:\/.*)?|healthz|readyz)$/.test(path)
 }
 
 async function servePage(
@@ -125,7 +133,6 @@ async function servePage(
   }
   if (path === '/openapi.json') return await serveDocument(response, headers)
   if (path.startsWith('/docs')) return await serveDocs(response, { path, headers })
-  if (path === '/') return void response.writeHead(302, [...headers, 'Location', '/docs']).end()
   if (path === '/readyz' && !isReady()) {
     throw new ErrandError('SERVICE_UNAVAILABLE', 'The service is stopping.', { retryAfterSeconds: 5 })
   }

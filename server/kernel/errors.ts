@@ -21,6 +21,7 @@ export const errorCatalogue = {
   EXPECTATION_FAILED: { status: 417, error: 'Expectation failed' },
   CONNECTOR_FAILED: { status: 424, error: 'Failed dependency' },
   RATE_LIMIT_EXCEEDED: { status: 429, error: 'Rate limit exceeded' },
+  LOGIN_THROTTLED: { status: 429, error: 'Too many login attempts' },
   HEADERS_TOO_LARGE: { status: 431, error: 'Request header fields too large' },
   INTERNAL_ERROR: { status: 500, error: 'Internal error' },
   SERVICE_UNAVAILABLE: { status: 503, error: 'Service unavailable' },

@@ -6,7 +6,20 @@ const randomBytesPerId = 16
 const pool = Buffer.allocUnsafe(4096)
 let poolAt = pool.length
 
-export type IdPrefix = 'task' | 'txn' | 'user' | 'key' | 'pay' | 'req' | 'ses' | 'msg' | 'turn' | 'run' | 'con'
+export type IdPrefix =
+  | 'task'
+  | 'txn'
+  | 'user'
+  | 'key'
+  | 'pay'
+  | 'req'
+  | 'ses'
+  | 'msg'
+  | 'turn'
+  | 'run'
+  | 'con'
+  | 'login'
+  | 'inv'
 
 /**
  * A new identifier: `task_` and 26 characters, of which ten encode the time and sixteen are 80 random bits. Nobody can

@@ -1,5 +1,8 @@
+import type { IncomingMessage } from 'node:http'
 import type { Catalogue } from '../agents/catalogue.ts'
 import type { Caller } from '../auth/caller.ts'
+import type { LoginParts } from '../auth/log-in.ts'
+import type { SpendDays } from '../billing/spend-days.ts'
 import type { ChatTurns } from '../chat/chat-turns.ts'
 import type { ConnectorParts } from '../connectors/manage-connectors.ts'
 import type { Clock } from '../kernel/clock.ts'
@@ -8,6 +11,7 @@ import type { SignedLinks } from '../payloads/signed-links.ts'
 import type { RateState } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import type { TaskEnds } from '../tasks/task-ends.ts'
+import type { SystemParts } from '../admin/system-state.ts'
 import type { TaskRunner } from '../tasks/task-runner.ts'
 
 /** What the operations work with; made once per process. */
@@ -19,9 +23,12 @@ export type Services = {
   ends: TaskEnds
   inlineBytes: number
   links: SignedLinks
+  logins: LoginParts
   payloads: PayloadStore
   runner: TaskRunner
+  spendDays: SpendDays
   store: Store
+  system: SystemParts
 }
 
 /** The reader of a stream that takes nothing for `stallMs` is cut off. */
@@ -30,10 +37,17 @@ export type StreamReader = { stallMs: number; cutOff: () => void }
 /** What one request carries into a procedure. */
 export type Context = {
   services: Services
-  caller: Caller
+  /** Null only in an operation that is public. */
+  caller: Caller | null
+  request: IncomingMessage
+  /** Values of Set-Cookie for the answer. */
+  setCookies: string[]
   idempotencyKey: string | null
   /** The rate window as an admission saw it; the response's headers are read anew when it stays null. */
   rate: RateState | null
   /** How a stream that is not read ends; null when the answer cannot be a stream. */
   stream: StreamReader | null
 }
+
+/** Of an operation that needs authentication. */
+export type CallerContext = Context & { caller: Caller }

@@ -1,5 +1,10 @@
+import { systemRouter } from '../admin/system-router.ts'
+import { usersRouter } from '../admin/users-router.ts'
 import { agentsRouter } from '../agents/agents-router.ts'
+import { invitationsRouter } from '../auth/invitations-router.ts'
 import { keysRouter } from '../auth/keys-router.ts'
+import { loginRouter } from '../auth/login-router.ts'
+import { loginsRouter } from '../auth/logins-router.ts'
 import { accountRouter } from '../billing/account-router.ts'
 import { transactionsRouter } from '../billing/transactions-router.ts'
 import { chatRouter } from '../chat/chat-router.ts'
@@ -17,6 +22,11 @@ export const rootRouter = router({
   account: accountRouter,
   transactions: transactionsRouter,
   keys: keysRouter,
+  login: loginRouter,
+  logins: loginsRouter,
+  invitations: invitationsRouter,
+  users: usersRouter,
+  system: systemRouter,
 })
 
 /** The type that the typed client is built on. */

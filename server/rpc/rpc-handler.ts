@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { TRPCError } from '@trpc/server'
+import { TRPCError, type AnyProcedure } from '@trpc/server'
 import { nodeHTTPRequestHandler } from '@trpc/server/adapters/node-http'
 import type { Authenticator } from '../auth/authenticate.ts'
 import { rateHeaders } from '../billing/rate-headers.ts'
@@ -11,7 +11,7 @@ import type { Context, Services } from './context.ts'
 import { envelope } from './envelope.ts'
 import { rootRouter } from './root-router.ts'
 import { singleCall } from './single-call.ts'
-import { errandErrorOf, rpcError } from './trpc.ts'
+import { errandErrorOf, rpcError, type ProcedureMeta } from './trpc.ts'
 
 type RpcHandlerParts = {
   services: Services
@@ -25,6 +25,13 @@ type RpcHandlerParts = {
 }
 
 const batchMax = 20
+
+/** What is called without authentication, alone: no batch has such a name. */
+const publicOperations = new Set(
+  Object.entries(rootRouter._def.procedures as unknown as Record<string, AnyProcedure>).flatMap(([path, procedure]) =>
+    (procedure._def as { meta?: ProcedureMeta }).meta?.isPublic ? [path] : [],
+  ),
+)
 
 type RpcRequest = {
   request: IncomingMessage
@@ -40,15 +47,17 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
   const { services } = parts
   return async (routed) => {
     const { headers, request, response, path, query } = routed
+    const operation = path.slice('/trpc/'.length)
     let context: Context | ErrandError
     let rate: RateState | undefined
     let body: string | undefined
     const takesStream = request.headers['trpc-accept'] === 'application/jsonl'
     const stream = takesStream ? { stallMs: parts.stallMs, cutOff: () => response.destroy() } : null
     try {
-      const caller = await parts.authenticate(request.headers.authorization)
-      rate = await services.store.readRate(caller.userId)
-      context = { services, caller, idempotencyKey: parts.readIdempotencyKey(request), rate: null, stream }
+      const caller = publicOperations.has(operation) ? null : await parts.authenticate(request)
+      if (caller) rate = await services.store.readRate(caller.userId)
+      const idempotencyKey = parts.readIdempotencyKey(request)
+      context = { services, caller, request, setCookies: [], idempotencyKey, rate: null, stream }
       if (request.method === 'POST') body = await parts.readBody(request, response)
       if (takesStream) releaseBody(request)
     } catch (thrown) {
@@ -62,7 +71,6 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
     if (context instanceof ErrandError && [401, 405].includes(context.status)) {
       return answer({ response, headers, outcome: context, rate })
     }
-    const operation = path.slice('/trpc/'.length)
     const single = context instanceof ErrandError ? undefined : singleCall({ ...routed, path: operation, body })
     if (single && !(context instanceof ErrandError)) {
       const known = context
@@ -71,6 +79,7 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
         (thrown: unknown) => errandErrorOf(thrown),
       )
       if (outcome instanceof ErrandError && isFault(outcome)) parts.onFault(outcome, request)
+      for (const cookie of known.setCookies) headers.push('Set-Cookie', cookie)
       return answer({ response, headers, operation, outcome, rate: known.rate ?? rate })
     }
     for (let at = 0; at < headers.length; at += 2) response.setHeader(headers[at]!, headers[at + 1]!)
@@ -97,6 +106,8 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
             'x-content-type-options': 'nosniff',
             ...(!eagerGeneration && { 'content-type': 'application/json' }),
             ...(seen && pairs(rateHeaders(seen))),
+            ...(!(context instanceof ErrandError) &&
+              context.setCookies.length > 0 && { 'set-cookie': context.setCookies }),
             ...(waits.length > 0 && { 'retry-after': String(Math.max(...waits)) }),
             ...(known.some(({ status }) => status === 401) && { 'www-authenticate': 'Bearer' }),
           },

@@ -2,10 +2,11 @@ import { initTRPC, TRPCError } from '@trpc/server'
 import { TRPC_ERROR_CODES_BY_KEY, type TRPC_ERROR_CODE_KEY } from '@trpc/server/rpc'
 import { ZodError } from 'zod'
 import { badInput } from '../agents/params-schema.ts'
-import { requireScope } from '../auth/caller.ts'
+import type { Caller } from '../auth/caller.ts'
+import { requireAdmin, requireScope } from '../auth/caller.ts'
 import { badField, ErrandError, errorBody, toErrandError } from '../kernel/errors.ts'
 import type { Scope } from '../store/records.ts'
-import type { Context } from './context.ts'
+import type { CallerContext, Context } from './context.ts'
 import { envelope } from './envelope.ts'
 
 /** How a procedure stands in the REST interface and its OpenAPI document. */
@@ -17,13 +18,21 @@ export type RestMeta = {
   tags: string[]
   summary: string
   description?: string
-  protect: true
+  /** False for an operation that needs no authentication. */
+  protect: boolean
   successDescription: string
   /** Every status but 200 that the operation answers, beside those that all operations share. */
   errorResponses: Record<number, string>
 }
 
-export type ProcedureMeta = { openapi?: RestMeta; isIdempotent?: boolean; isBodyOptional?: boolean; isStream?: boolean }
+export type ProcedureMeta = {
+  openapi?: RestMeta
+  isIdempotent?: boolean
+  isBodyOptional?: boolean
+  isStream?: boolean
+  /** Needs no authentication, and is called alone, never in a batch. */
+  isPublic?: boolean
+}
 
 /** tRPC's own name of a status, which its clients compare; it has none for 408, 410, 417 and 431. */
 const rpcCodes: Readonly<Record<number, TRPC_ERROR_CODE_KEY>> = {
@@ -71,10 +80,11 @@ const t = initTRPC
 
 export const { router } = t
 
-/** A procedure for callers that are authenticated; its resolver checks what else they need. */
+/** A procedure; its resolver says by `withScope` or `withAdmin` whom it is for. */
 export const procedure = t.procedure
 
-type Resolver<Options extends { ctx: Context }, Output> = (options: Options) => Output
+type Resolver<Options, Output> = (options: Options) => Output
+type WithCaller<Options> = Omit<Options, 'ctx'> & { ctx: CallerContext }
 
 /**
  * A resolver whose caller must hold that scope. A middleware would say the same; each costs every call a copy of its
@@ -82,12 +92,28 @@ type Resolver<Options extends { ctx: Context }, Output> = (options: Options) => 
  */
 export function withScope<Options extends { ctx: Context }, Output>(
   scope: Scope,
-  resolve: Resolver<Options, Output>,
+  resolve: Resolver<WithCaller<Options>, Output>,
 ): Resolver<Options, Output> {
   return (options) => {
-    requireScope(options.ctx.caller, scope)
-    return resolve(options)
+    requireScope(callerOf(options.ctx), scope)
+    return resolve(options as unknown as WithCaller<Options>)
   }
+}
+
+/** A resolver whose caller must be an admin who has logged in with a browser. */
+export function withAdmin<Options extends { ctx: Context }, Output>(
+  resolve: Resolver<WithCaller<Options>, Output>,
+): Resolver<Options, Output> {
+  return (options) => {
+    requireAdmin(callerOf(options.ctx))
+    return resolve(options as unknown as WithCaller<Options>)
+  }
+}
+
+/** Throws 401 without a caller, which no operation that is not public gets as far as. */
+export function callerOf({ caller }: Context): Caller {
+  if (caller) return caller
+  throw new ErrandError('UNAUTHORIZED', 'Authentication is required.')
 }
 
 /** The error of ours behind what tRPC threw: a refusal, or the details of input that its schema refused. */

@@ -8,7 +8,7 @@ import { isoTime, type Clock } from '../kernel/clock.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import type { MessageRecord, SessionRecord } from '../store/records.ts'
-import { metadataBytesMax, type Idempotency, type Store } from '../store/store.ts'
+import { type Store, metadataBytesMax, type Idempotency } from '../store/store.ts'
 import { connectorIdsKey, connectorIdsOf } from './session-connectors.ts'
 import type {
   CreateSessionInput,

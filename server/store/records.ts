@@ -117,7 +117,52 @@ export type AccountRecord = {
   blockedUntil: EpochMs | null
 }
 
-export type UserRecord = { id: string; email: string; isAdmin: boolean; createdAt: EpochMs }
+export type UserRecord = {
+  id: string
+  email: string
+  isAdmin: boolean
+  createdAt: EpochMs
+  suspendedAt: EpochMs | null
+}
+
+export const loginMethods = ['password', 'oidc', 'invitation'] as const
+export type LoginMethod = (typeof loginMethods)[number]
+
+/** A browser login. */
+export type LoginRecord = {
+  id: string
+  userId: string
+  method: LoginMethod
+  /** Id of the OpenID Connect provider. */
+  provider: string | null
+  userAgent: string | null
+  createdAt: EpochMs
+  lastUsedAt: EpochMs
+  expiresAt: EpochMs
+}
+
+/** What a login's cookie is checked against on every request. */
+export type LoginHolder = Pick<LoginRecord, 'id' | 'userId' | 'lastUsedAt' | 'expiresAt'> & {
+  email: string
+  isAdmin: boolean
+  suspendedAt: EpochMs | null
+}
+
+export const invitationKinds = ['invitation', 'password'] as const
+export type InvitationKind = (typeof invitationKinds)[number]
+
+/** A link that makes an account, or with `password` one that sets a user's password. */
+export type InvitationRecord = {
+  id: string
+  kind: InvitationKind
+  email: string
+  isAdmin: boolean
+  /** What the new account is credited with. */
+  credit: Units
+  createdAt: EpochMs
+  expiresAt: EpochMs
+  acceptedAt: EpochMs | null
+}
 
 export const scopes = ['read', 'execute', 'manage'] as const
 export type Scope = (typeof scopes)[number]
@@ -140,6 +185,7 @@ export type KeyRecord = {
 export type KeyHolder = Pick<KeyRecord, 'id' | 'userId' | 'scopes' | 'expiresAt' | 'revokedAt'> & {
   email: string
   isAdmin: boolean
+  suspendedAt: EpochMs | null
 }
 
 /**

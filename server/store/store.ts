@@ -5,8 +5,11 @@ import type {
   ChatBreakdown,
   ConnectorRecord,
   ConnectorStatus,
+  InvitationRecord,
   KeyHolder,
   KeyRecord,
+  LoginHolder,
+  LoginRecord,
   MessageRecord,
   RateState,
   SessionRecord,
@@ -22,6 +25,22 @@ import type {
   TurnOutcome,
   UserRecord,
 } from './records.ts'
+import type {
+  AcceptInvitationResult,
+  AdmitLogin,
+  AdmitLoginResult,
+  CreateInvitation,
+  CreateInvitationResult,
+  CreateLogin,
+  CreateUser,
+  ListUsers,
+  OpenIdentity,
+  OpenIdentityResult,
+  SetPassword,
+  UpdateUser,
+  UpdateUserResult,
+  UserAccount,
+} from './people.ts'
 
 // The store port. Each method is one atomic business command or one read. A command's promise resolves only when its
 // outcome is durable, refusals included; expected refusals are values, only faults throw (SERVICE_UNAVAILABLE when the
@@ -127,13 +146,37 @@ export type SettledTurn = { charged: Units; balance: Units }
 export type History = { messages: { role: MessageRecord['role']; content: string }[]; tokens: number }
 
 export type ListTasks = Page & { userId: string; status?: TaskStatus; agentId?: string }
-export type ListTransactions = Page & { userId: string; type?: TransactionType; taskId?: string; sessionId?: string }
+export type ListTransactions = Page & {
+  userId: string
+  type?: TransactionType
+  taskId?: string
+  sessionId?: string
+  turnId?: string
+}
 
-export type CreateUser = { email: string; passwordHash: string | null; isAdmin: boolean }
+/** Sums of a user's transactions of one day; `day` counts whole days of UTC since the epoch. */
+export type SpendDay = { day: number; charged: Units; refunded: Units; executions: number; failures: number }
+
+/** Transactions have a rising `seq`. A page is what lies between two of them, newest first, `limit` rows at most. */
+export type ReadSpend = { userId: string; afterSeq: number; beforeSeq: number; limit: number }
+/** `oldestSeq` and `newestSeq` of the rows that were read; null when there was none. */
+export type SpendPage = { days: SpendDay[]; rows: number; oldestSeq: number | null; newestSeq: number | null }
+
 export type Credit = { userId: string; amount: Units; description: string; idempotencyKey: string | null }
 export type CreditResult =
   | { outcome: 'credited' | 'replayed'; transactionId: string; balance: Units }
   | { outcome: 'refused'; reason: 'unknown-user' | 'idempotency-conflict' | 'balance' }
+
+/** What is under way, for the operator. */
+export type StoreState = {
+  pendingTasks: number
+  processingTasks: number
+  openTurns: number
+  users: number
+  suspendedUsers: number
+  databaseBytes: number
+  walBytes: number
+}
 
 export type CreateKey = Pick<KeyRecord, 'userId' | 'name' | 'hint' | 'scopes' | 'expiresAt'> & { tokenHash: string }
 
@@ -230,6 +273,7 @@ export type Store = {
   listTransactions(input: ListTransactions): Promise<{ transactions: TransactionRecord[]; total: number }>
   /** Adds to a balance, or with a negative amount takes from it (`adjustment`), never below what is held. */
   credit(input: Credit): Promise<CreditResult>
+  readSpend(input: ReadSpend): Promise<SpendPage>
   verifyLedger(): Promise<LedgerReport>
 
   // People and keys
@@ -237,7 +281,16 @@ export type Store = {
     input: CreateUser,
   ): Promise<{ outcome: 'created'; userId: string } | { outcome: 'refused'; reason: 'email-taken' }>
   findUser(email: string): Promise<UserRecord | undefined>
-  listUsers(): Promise<(UserRecord & AccountRecord)[]>
+  getUser(userId: string): Promise<(UserAccount & { passwordHash: string | null }) | undefined>
+  /** In order of their creation. */
+  listUsers(input: ListUsers): Promise<{ users: UserAccount[]; total: number }>
+  /**
+   * Suspends a user, ends the suspension, or makes an admin of a user or none. One admin always stays. The logins of
+   * who is suspended end, and so do the open links that an admin made who is none any more.
+   */
+  updateUser(input: UpdateUser): Promise<UpdateUserResult>
+  /** Sets a user's password and ends the other logins; false when it was changed meanwhile. */
+  setPassword(input: SetPassword): Promise<boolean>
   /** Lifts an abuse block and forgets the failures that led to it; false when the user was not blocked. */
   unblock(userId: string): Promise<boolean>
   /** Throws CONFLICT when the user has as many live keys as are allowed. */
@@ -258,6 +311,31 @@ export type Store = {
   /** Records when keys were last used; losing a batch loses nothing but that. */
   touchKeys(uses: readonly { keyId: string; at: EpochMs }[]): Promise<void>
 
+  // Browser logins
+  /** Counts a try; refused while there were too many. */
+  admitLogin(input: AdmitLogin): Promise<AdmitLoginResult>
+  /** Undefined when the user is suspended or the password was changed meanwhile. */
+  createLogin(input: CreateLogin): Promise<LoginRecord | undefined>
+  /** By the SHA-256 of the token, in hex. Never older than the last commit of any process. */
+  findLogin(tokenHash: string): Promise<LoginHolder | undefined>
+  /** The latest first; those that have ended are left out. */
+  listLogins(input: Page & { userId: string }): Promise<{ logins: LoginRecord[]; total: number }>
+  endLogin(input: { userId: string; loginId: string }): Promise<boolean>
+  /** Ends all logins of a user; how many there were. */
+  endLogins(userId: string): Promise<number>
+  /** Records when logins were last used; losing a batch loses nothing but that. */
+  touchLogins(uses: readonly { loginId: string; at: EpochMs }[]): Promise<void>
+  /** Finds the user of an identity: by issuer and subject, or else by a verified email address, which links it. */
+  openIdentity(input: OpenIdentity): Promise<OpenIdentityResult>
+  createInvitation(input: CreateInvitation): Promise<CreateInvitationResult>
+  /** Undefined when it is unknown, used or past its time. */
+  findInvitation(tokenHash: string): Promise<InvitationRecord | undefined>
+  /** Newest first. */
+  listInvitations(input: Page): Promise<{ invitations: InvitationRecord[]; total: number }>
+  revokeInvitation(invitationId: string): Promise<boolean>
+  /** Once: makes the account with its credit, or sets the password and ends the user's logins. */
+  acceptInvitation(input: { tokenHash: string; passwordHash: string }): Promise<AcceptInvitationResult>
+
   // Connectors
   createConnector(input: CreateConnector): Promise<CreateConnectorResult>
   getConnector(input: ConnectorOf): Promise<ConnectorRecord | undefined>
@@ -272,6 +350,7 @@ export type Store = {
   resealConnector(input: { connectorId: string; from: string; to: string }): Promise<boolean>
 
   // Upkeep
+  readState(): Promise<StoreState>
   /** Deletes what has passed its time, a bounded number of rows; true when there may be more. */
   purgeExpired(): Promise<boolean>
   /** A consistent copy of the database in a new file, while writes go on. */

@@ -12,7 +12,7 @@ import { newId } from '../kernel/ids.ts'
 import { isLarger, storeJson } from '../payloads/inline-rule.ts'
 import type { PayloadStore } from '../payloads/payload-store.ts'
 import type { RateState } from '../store/records.ts'
-import type { AdmitTask, AdmitTaskResult, Idempotency, Store } from '../store/store.ts'
+import type { Store, AdmitTask, AdmitTaskResult, Idempotency } from '../store/store.ts'
 import type { CreateTaskInput, CreateTaskOutput } from './task-schema.ts'
 import type { TaskRunner } from './task-runner.ts'
 

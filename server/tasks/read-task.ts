@@ -4,7 +4,7 @@ import { ErrandError } from '../kernel/errors.ts'
 import { formatUsd } from '../kernel/money.ts'
 import type { SignedLinks } from '../payloads/signed-links.ts'
 import type { StoredJson, TaskRecord } from '../store/records.ts'
-import type { ListTasks, Store } from '../store/store.ts'
+import type { Store, ListTasks } from '../store/store.ts'
 import type { TaskEnds } from './task-ends.ts'
 import type { ListTasksOutput, Task } from './task-schema.ts'
 

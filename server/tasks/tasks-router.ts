@@ -1,4 +1,4 @@
-import { procedure, router, withScope } from '../rpc/trpc.ts'
+import { callerOf, procedure, router, withScope } from '../rpc/trpc.ts'
 import { createTask } from './create-task.ts'
 import { getTask, listTasks } from './read-task.ts'
 import {
@@ -39,8 +39,8 @@ export const tasksRouter = router({
     .input(CreateTaskInput)
     .output(CreateTaskOutput)
     .mutation(({ ctx, input }) => {
-      const { caller, idempotencyKey, services } = ctx
-      return createTask(services, { caller, input, idempotencyKey, onRate: (rate) => (ctx.rate = rate) })
+      const { idempotencyKey, services } = ctx
+      return createTask(services, { caller: callerOf(ctx), input, idempotencyKey, onRate: (rate) => (ctx.rate = rate) })
     }),
 
   get: procedure

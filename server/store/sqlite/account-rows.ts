@@ -1,8 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts'
-import { newId } from '../../kernel/ids.ts'
-import type { AccountRecord, ChatBreakdown, TransactionRecord, UserRecord } from '../records.ts'
-import type { CreateUser, Credit, CreditResult, ListTransactions } from '../store.ts'
-import { and, asc, desc, eq, sql, type SQL } from './drizzle.ts'
+import type { AccountRecord, ChatBreakdown, TransactionRecord } from '../records.ts'
+import type { Credit, CreditResult, ListTransactions } from '../store.ts'
+import { and, desc, eq, sql, type SQL } from './drizzle.ts'
 import type { Connection } from './database.ts'
 import type { Ledger } from './ledger.ts'
 import { accounts, counters, transactions, users } from './schema.ts'
@@ -10,7 +9,7 @@ import { accounts, counters, transactions, users } from './schema.ts'
 /** A hundred billion USD: far below what is counted exactly, so that no refund can leave that range. */
 const balanceMax = 1_000_000_000_000_000
 
-/** Users, their accounts and transactions. */
+/** Accounts and their transactions. */
 export class AccountRows {
   readonly #statements
   readonly #clock: Clock
@@ -20,34 +19,6 @@ export class AccountRows {
     this.#statements = prepare(connection)
     this.#clock = parts.clock
     this.#ledger = parts.ledger
-  }
-
-  createUser({
-    email,
-    passwordHash,
-    isAdmin,
-  }: CreateUser): { outcome: 'created'; userId: string } | { outcome: 'refused'; reason: 'email-taken' } {
-    if (this.findUser(email)) return { outcome: 'refused', reason: 'email-taken' }
-    const now = this.#clock.now()
-    const userId = newId('user', now)
-    this.#statements.insertUser.run({
-      id: userId,
-      email: email.toLowerCase(),
-      passwordHash,
-      isAdmin: isAdmin ? 1 : 0,
-      now,
-    })
-    this.#statements.insertAccount.run({ userId })
-    return { outcome: 'created', userId }
-  }
-
-  findUser(email: string): UserRecord | undefined {
-    const row = this.#statements.userByEmail.get({ email: email.toLowerCase() })
-    return row && { ...row, isAdmin: row.isAdmin === 1 }
-  }
-
-  listUsers(): (UserRecord & AccountRecord)[] {
-    return this.#statements.users.all().map((row) => ({ ...row, userId: row.id, isAdmin: row.isAdmin === 1 }))
   }
 
   getAccount(userId: string): AccountRecord | undefined {
@@ -71,10 +42,19 @@ export class AccountRows {
   }
 
   listTransactions(of: ListTransactions): { transactions: TransactionRecord[]; total: number } {
-    const { userId, type, taskId, sessionId, limit, offset } = of
-    if (taskId !== undefined) {
-      // A task has at most a charge and a refund, so these are read whole.
-      const all = this.#statements.ofTask.all({ userId, taskId }).filter((row) => !type || row.type === type)
+    const { userId, type, taskId, sessionId, turnId, limit, offset } = of
+    if (taskId !== undefined || turnId !== undefined) {
+      // A task has at most a charge and a refund, a turn at most a charge, so these are read whole.
+      const found =
+        taskId === undefined
+          ? this.#statements.ofTurn.all({ userId, turnId })
+          : this.#statements.ofTask.all({ userId, taskId })
+      const all = found.filter(
+        (row) =>
+          (type === undefined || row.type === type) &&
+          (sessionId === undefined || row.sessionId === sessionId) &&
+          (turnId === undefined || row.turnId === turnId),
+      )
       return { transactions: all.slice(offset, offset + limit).map(transactionRecord), total: all.length }
     }
     if (sessionId !== undefined) {
@@ -137,30 +117,7 @@ function prepare({ orm }: Connection) {
     held: accounts.held,
     blockedUntil: accounts.blockedUntil,
   }
-  const user = { id: users.id, email: users.email, isAdmin: users.isAdmin, createdAt: users.createdAt }
   return {
-    insertUser: orm
-      .insert(users)
-      .values({
-        id: sql.placeholder('id'),
-        email: sql.placeholder('email'),
-        passwordHash: sql.placeholder('passwordHash'),
-        isAdmin: sql.placeholder('isAdmin'),
-        createdAt: sql.placeholder('now'),
-      })
-      .prepare(),
-    insertAccount: orm.insert(accounts).values({ userId, balance: 0, held: 0 }).prepare(),
-    userByEmail: orm
-      .select(user)
-      .from(users)
-      .where(eq(users.email, sql.placeholder('email')))
-      .prepare(),
-    users: orm
-      .select({ ...user, ...account })
-      .from(users)
-      .innerJoin(accounts, eq(accounts.userId, users.id))
-      .orderBy(asc(users.createdAt), asc(users.id))
-      .prepare(),
     account: orm
       .select(account)
       .from(accounts)
@@ -186,6 +143,17 @@ function prepare({ orm }: Connection) {
         ),
       )
       .orderBy(desc(transactions.seq))
+      .prepare(),
+    ofTurn: orm
+      .select(columns)
+      .from(transactions)
+      .where(
+        and(
+          sql`+${transactions.userId} = ${userId}`,
+          eq(transactions.turnId, sql.placeholder('turnId')),
+          sql`turn_id IS NOT NULL`,
+        ),
+      )
       .prepare(),
     ofSession: newest(ofSession),
     countOfSession: orm

@@ -1,4 +1,3 @@
-import type { Statement } from 'better-sqlite3'
 import type { Clock, EpochMs } from '../../kernel/clock.ts'
 import { ErrandError } from '../../kernel/errors.ts'
 import { newId } from '../../kernel/ids.ts'
@@ -6,44 +5,38 @@ import type { KeyHolder, KeyRecord, Scope } from '../records.ts'
 import type { CreateKey, Page } from '../store.ts'
 import { and, desc, eq, isNull, lte, or, sql } from './drizzle.ts'
 import type { Connection } from './database.ts'
+import { HolderCache } from './holder-cache.ts'
 import { apiKeys, users } from './schema.ts'
 
-const cachedKeysMax = 50_000
 const liveKeysMax = 1000
 /** With those that ended, which are kept for 90 days. */
 const keysMax = 10_000
 const endedKeptMs = 90 * 86_400_000
 
-/**
- * API keys. What requests are checked against is cached while no other connection has committed (`data_version`) and
- * none of our own commands has changed a key, so a revocation acts on the next request wherever it was made.
- */
+/** API keys. */
 export class KeyRows {
   readonly #statements
-  readonly #dataVersion: Statement
   readonly #clock: Clock
-  readonly #cache = new Map<string, KeyHolder>()
-  #cachedVersion: unknown
+  readonly #holders: HolderCache<KeyHolder>
 
   constructor(connection: Connection, clock: Clock) {
     this.#statements = prepare(connection)
-    this.#dataVersion = connection.raw.prepare('PRAGMA data_version').pluck()
     this.#clock = clock
+    this.#holders = new HolderCache(connection, (tokenHash) => this.#read(tokenHash))
   }
 
   find(tokenHash: string): KeyHolder | undefined {
-    const version = this.#dataVersion.get()
-    if (version !== this.#cachedVersion || this.#cache.size >= cachedKeysMax) {
-      this.#cache.clear()
-      this.#cachedVersion = version
-    }
-    const cached = this.#cache.get(tokenHash)
-    if (cached) return cached
+    return this.#holders.find(tokenHash)
+  }
+
+  #read(tokenHash: string): KeyHolder | undefined {
     const row = this.#statements.find.get({ tokenHash })
-    if (!row) return undefined
-    const holder = { ...row, scopes: row.scopes.split(',') as Scope[], isAdmin: row.isAdmin === 1 }
-    this.#cache.set(tokenHash, holder)
-    return holder
+    return row && { ...row, scopes: row.scopes.split(',') as Scope[], isAdmin: row.isAdmin === 1 }
+  }
+
+  /** A user changed. */
+  forget(): void {
+    this.#holders.clear()
   }
 
   /** Throws CONFLICT when the user has as many live keys as are allowed. */
@@ -71,12 +64,12 @@ export class KeyRows {
   }
 
   revoke(of: { userId: string; keyId: string }): boolean {
-    this.#cache.clear()
+    this.#holders.clear()
     return this.#statements.revoke.run({ ...of, now: this.#clock.now() }).changes === 1
   }
 
   rotate(input: { userId: string; keyId: string; key: CreateKey; oldExpiresAt: EpochMs }): KeyRecord | undefined {
-    this.#cache.clear()
+    this.#holders.clear()
     const { userId, keyId, oldExpiresAt } = input
     const created = this.create(input.key)
     const { changes } = this.#statements.replace.run({ userId, keyId, oldExpiresAt, replacedBy: created.id })
@@ -110,6 +103,7 @@ function prepare({ orm }: Connection) {
         revokedAt: apiKeys.revokedAt,
         email: users.email,
         isAdmin: users.isAdmin,
+        suspendedAt: users.suspendedAt,
       })
       .from(apiKeys)
       .innerJoin(users, eq(users.id, apiKeys.userId))

@@ -18,6 +18,8 @@ export const users = sqliteTable('users', {
   passwordHash: text('password_hash'),
   isAdmin: integer('is_admin').notNull(),
   createdAt: integer('created_at').notNull(),
+  /** While it is set, nothing can be done in the user's name. */
+  suspendedAt: integer('suspended_at'),
 })
 
 export const accounts = sqliteTable(

@@ -17,14 +17,21 @@ import {
 } from './database.ts'
 import { GroupCommit } from './group-commit.ts'
 import { IdempotencyRows } from './idempotency-rows.ts'
+import { InvitationRows } from './invitation-rows.ts'
 import { KeyRows } from './key-rows.ts'
 import { LedgerCheck } from './ledger-check.ts'
 import { Ledger } from './ledger.ts'
+import { LoginCommands } from './login-commands.ts'
+import { LoginRows } from './login-rows.ts'
+import { LoginThrottle } from './login-throttle.ts'
 import { RateWindow } from './rate-window.ts'
 import { SessionRows } from './session-rows.ts'
+import { SpendQuery } from './spend-query.ts'
+import { StateQuery } from './state-query.ts'
 import { TaskCommands } from './task-commands.ts'
 import { TaskQueries } from './task-queries.ts'
 import { TurnCommands } from './turn-commands.ts'
+import { UserRows } from './user-rows.ts'
 
 const purgeRowsMax = 500
 
@@ -103,7 +110,14 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
   const abuseBlock = new AbuseBlock(connection, limits)
   const idempotency = new IdempotencyRows(connection)
   const accounts = new AccountRows(connection, { clock, ledger })
+  const users = new UserRows(connection, clock)
   const keys = new KeyRows(connection, clock)
+  const logins = new LoginRows(connection, clock)
+  const throttle = new LoginThrottle(connection, clock)
+  const invitations = new InvitationRows(connection, clock)
+  const people = new LoginCommands(connection, { clock, invitations, keys, ledger, logins, throttle, users })
+  const spend = new SpendQuery(connection)
+  const state = new StateQuery(connection, { users, file: databaseFile(options.dataDir) })
   const connectors = new ConnectorRows(connection, clock)
   const queries = new TaskQueries(connection)
   const sessions = new SessionRows(connection, { clock, idempotency, limits })
@@ -159,9 +173,13 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
     listTransactions: async (input) => accounts.listTransactions(input),
     credit: (input) => commit.run(() => accounts.credit(input)),
     verifyLedger: () => ledgerCheck.run(),
-    createUser: (input) => commit.run(() => accounts.createUser(input)),
-    findUser: async (email) => accounts.findUser(email),
-    listUsers: async () => accounts.listUsers(),
+    readSpend: async (input) => spend.read(input),
+    createUser: (input) => commit.run(() => users.create(input)),
+    findUser: async (email) => users.find(email),
+    getUser: async (userId) => users.get(userId),
+    listUsers: async (input) => users.list(input),
+    updateUser: (input) => commit.run(() => people.updateUser(input)),
+    setPassword: (input) => commit.run(() => people.setPassword(input)),
     unblock: (userId) => commit.run(() => abuseBlock.lift(userId, clock.now())),
     createKey: (input) => commit.run(() => keys.create(input)),
     findKey: async (tokenHash) => keys.find(tokenHash),
@@ -170,6 +188,19 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
     revokeKey: (input) => commit.run(() => keys.revoke(input)),
     rotateKey: (input) => commit.run(() => keys.rotate(input)),
     touchKeys: (uses) => commit.run(() => keys.touch(uses)),
+    admitLogin: (input) => commit.run(() => people.admit(input)),
+    createLogin: (input) => commit.run(() => people.login(input)),
+    findLogin: async (tokenHash) => logins.find(tokenHash),
+    listLogins: async (input) => logins.list(input),
+    endLogin: (input) => commit.run(() => logins.end(input)),
+    endLogins: (userId) => commit.run(() => logins.endAll(userId, null)),
+    touchLogins: (uses) => commit.run(() => logins.touch(uses)),
+    openIdentity: (input) => commit.run(() => people.openIdentity(input)),
+    createInvitation: (input) => commit.run(() => people.invite(input)),
+    findInvitation: async (tokenHash) => invitations.find(tokenHash),
+    listInvitations: async (input) => invitations.list(input),
+    revokeInvitation: (invitationId) => commit.run(() => invitations.revoke(invitationId)),
+    acceptInvitation: (input) => commit.run(() => people.acceptInvitation(input)),
     createConnector: (input) => commit.run(() => connectors.create(input)),
     getConnector: async (input) => connectors.get(input),
     listConnectors: async (input) => connectors.list(input),
@@ -178,7 +209,17 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
     noteConnectorCheck: (input) => commit.run(() => connectors.noteCheck(input)),
     sealedConnectors: async (input) => connectors.sealed(input),
     resealConnector: (input) => commit.run(() => connectors.reseal(input)),
-    purgeExpired: () => commit.run(() => idempotency.purge(clock.now(), purgeRowsMax) === purgeRowsMax),
+    readState: async () => state.read(),
+    purgeExpired: () =>
+      commit.run(() => {
+        const purged = [
+          idempotency.purge(clock.now(), purgeRowsMax),
+          logins.purge(purgeRowsMax),
+          throttle.purge(purgeRowsMax),
+          invitations.purge(purgeRowsMax),
+        ]
+        return purged.includes(purgeRowsMax)
+      }),
     backup: async (file) => {
       // One statement over one snapshot. The step-wise backup starts again at every commit of another process, so
       // beside a busy server it never ended.

@@ -1,0 +1,103 @@
+import type { z } from 'zod'
+import type { Caller } from '../auth/caller.ts'
+import { isoTime, type Clock } from '../kernel/clock.ts'
+import { badField, ErrandError } from '../kernel/errors.ts'
+import type { Logger } from '../kernel/logger.ts'
+import { formatUsd, parseUsd } from '../kernel/money.ts'
+import type { UserAccount } from '../store/people.ts'
+import type { Store } from '../store/store.ts'
+import type {
+  CreditedUser,
+  CreditUserInput,
+  ListUsersInput,
+  ListUsersOutput,
+  UpdateUserInput,
+  User,
+} from './user-schema.ts'
+
+type Parts = { store: Store; clock: Clock; system: { log: Logger } }
+
+export async function listUsers(
+  { clock, store }: Parts,
+  { limit, offset, search }: z.output<typeof ListUsersInput>,
+): Promise<z.output<typeof ListUsersOutput>> {
+  const { total, users } = await store.listUsers({ limit, offset, ...(search !== undefined && { search }) })
+  return { users: users.map((user) => toUser(user, clock)), total, limit, offset }
+}
+
+export async function getUser({ clock, store }: Parts, userId: string): Promise<User> {
+  const user = await store.getUser(userId)
+  if (!user) throw unknown()
+  return toUser(user, clock)
+}
+
+type Change<Input> = { caller: Caller; input: Input }
+
+export async function updateUser(
+  parts: Parts,
+  { caller, input }: Change<z.output<typeof UpdateUserInput>>,
+): Promise<User> {
+  const { userId, isAdmin, isSuspended } = input
+  const result = await parts.store.updateUser({
+    userId,
+    ...(isAdmin !== undefined && { isAdmin }),
+    ...(isSuspended !== undefined && { isSuspended }),
+  })
+  if (result.outcome === 'refused') {
+    if (result.reason === 'unknown') throw unknown()
+    throw new ErrandError('CONFLICT', 'This is the last admin who can act; make another user an admin first.')
+  }
+  parts.system.log.info({ adminId: caller.userId, userId, isAdmin, isSuspended }, 'an admin changed a user')
+  return await getUser(parts, userId)
+}
+
+/** Lifts an abuse block; nothing happens to a user who is not blocked. */
+export async function unblockUser(parts: Parts, { caller, input }: Change<{ userId: string }>): Promise<User> {
+  const { userId } = input
+  await getUser(parts, userId)
+  await parts.store.unblock(userId)
+  parts.system.log.info({ adminId: caller.userId, userId }, 'an admin lifted a block')
+  return await getUser(parts, userId)
+}
+
+/** Adds to a user's balance, or takes from it, never below what running chats hold. */
+export async function creditUser(
+  { store, system }: Parts,
+  { caller, idempotencyKey, input }: Change<z.output<typeof CreditUserInput>> & { idempotencyKey: string | null },
+): Promise<z.output<typeof CreditedUser>> {
+  const { amountUsd, reason, userId } = input
+  const amount = parseUsd(amountUsd)
+  if (amount === undefined || amount === 0) throw badField('amountUsd', 'Must be an amount other than zero')
+  const result = await store.credit({ userId, amount, description: reason, idempotencyKey })
+  if (result.outcome === 'refused') {
+    if (result.reason === 'unknown-user') throw unknown()
+    if (result.reason === 'idempotency-conflict') {
+      throw new ErrandError('CONFLICT', 'The Idempotency-Key was used for this user with another amount.')
+    }
+    throw badField('amountUsd', 'Would take the balance below what is held of it, or beyond 100 billion USD')
+  }
+  const { balance, transactionId } = result
+  system.log.info(
+    { adminId: caller.userId, userId, transactionId, amountUsd: formatUsd(amount) },
+    'an admin credited a user',
+  )
+  return { transactionId, balanceUsd: formatUsd(balance) }
+}
+
+function toUser(user: UserAccount, clock: Clock): User {
+  const { balance, blockedUntil, createdAt, email, held, id, isAdmin, suspendedAt } = user
+  return {
+    id,
+    email,
+    isAdmin,
+    isSuspended: suspendedAt !== null,
+    balanceUsd: formatUsd(balance),
+    heldUsd: formatUsd(held),
+    blockedUntil: blockedUntil !== null && blockedUntil > clock.now() ? isoTime(blockedUntil) : null,
+    createdAt: isoTime(createdAt),
+  }
+}
+
+function unknown(): ErrandError {
+  return new ErrandError('NOT_FOUND', 'User not found')
+}

@@ -1,0 +1,51 @@
+import { z } from 'zod'
+import { isoTimestamp, usd } from '../rpc/wire-types.ts'
+
+const count = z.number().int()
+const bytes = z.number().int()
+const rate = z.string().describe('USD')
+
+/** What an admin sees of the running service. */
+export const System = z
+  .object({
+    version: z.string(),
+    nodeVersion: z.string(),
+    startedAt: isoTimestamp,
+    uptimeSeconds: z.number(),
+    accepting: z.boolean().describe('False while the service is stopping'),
+    tasks: z.object({ pending: count, processing: count }),
+    openTurns: count.describe('Chat messages that are being answered'),
+    agentThreads: z
+      .array(z.object({ id: count, running: count, isResponding: z.boolean() }))
+      .describe('Empty when agents run in the thread that serves'),
+    memory: z.object({ residentBytes: bytes, heapUsedBytes: bytes }),
+    eventLoopDelayMs: z
+      .object({ p50: z.number(), p99: z.number() })
+      .describe('Of the thread that serves, in the last minutes'),
+    database: z.object({ bytes, walBytes: bytes }),
+    ledger: z
+      .object({ ok: z.boolean(), checkedAt: isoTimestamp, differences: count })
+      .nullable()
+      .describe('As the last check found it; null until the first has ended'),
+    users: z.object({ total: count, suspended: count }),
+    agents: z.array(
+      z.object({
+        id: z.string(),
+        name: z.string(),
+        kind: z.enum(['code', 'model', 'http']),
+        visibility: z.union([z.literal('public'), z.array(z.string())]),
+        endpoints: z.array(z.object({ id: z.string(), priceUsd: usd })),
+        chatPricing: z
+          .object({
+            inputPer1kUsd: rate,
+            cachedInputPer1kUsd: rate,
+            outputPer1kUsd: rate,
+            reasoningPer1kUsd: rate,
+            toolCallUsd: rate,
+          })
+          .nullable(),
+      }),
+    ),
+  })
+  .meta({ id: 'System' })
+export type System = z.output<typeof System>

@@ -1,0 +1,85 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { AgentThreadState } from '../agents/agent-port.ts'
+import type { Catalogue } from '../agents/catalogue.ts'
+import { writtenRates } from '../billing/chat-price.ts'
+import { isoTime, type Clock, type EpochMs } from '../kernel/clock.ts'
+import type { Logger } from '../kernel/logger.ts'
+import { formatUsd } from '../kernel/money.ts'
+import type { Store, LedgerReport } from '../store/store.ts'
+import type { System } from './system-schema.ts'
+
+export type SystemParts = {
+  log: Logger
+  version: string
+  startedAt: EpochMs
+  loopDelay: LoopDelay
+  agentThreads: () => AgentThreadState[]
+  isAccepting: () => boolean
+  /** As the last check found it. */
+  ledger: { report: LedgerReport; checkedAt: EpochMs } | null
+}
+
+const sampleMs = 20
+const renewMs = 300_000
+const nanosecondsPerMs = 1e6
+
+/** How late timers of the serving thread fire: what every request waits for beside its own work. */
+export class LoopDelay {
+  readonly #histogram = monitorEventLoopDelay({ resolution: sampleMs })
+  readonly #timer: NodeJS.Timeout
+
+  constructor() {
+    this.#histogram.enable()
+    // Percentiles of a whole day would hide what happens now.
+    this.#timer = setInterval(() => this.#histogram.reset(), renewMs)
+    this.#timer.unref()
+  }
+
+  read(): { p50: number; p99: number } {
+    const late = (percentile: number) => {
+      const ms = this.#histogram.percentile(percentile) / nanosecondsPerMs - sampleMs
+      return Math.max(0, Math.round(ms * 10) / 10)
+    }
+    return this.#histogram.count === 0 ? { p50: 0, p99: 0 } : { p50: late(50), p99: late(99) }
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    this.#histogram.disable()
+  }
+}
+
+type Parts = { catalogue: Catalogue; clock: Clock; store: Store; system: SystemParts }
+
+export async function readSystem({ catalogue, clock, store, system }: Parts): Promise<System> {
+  const state = await store.readState()
+  const { heapUsed, rss } = process.memoryUsage()
+  const { ledger } = system
+  return {
+    version: system.version,
+    nodeVersion: process.versions.node,
+    startedAt: isoTime(system.startedAt),
+    uptimeSeconds: Math.floor((clock.now() - system.startedAt) / 1000),
+    accepting: system.isAccepting(),
+    tasks: { pending: state.pendingTasks, processing: state.processingTasks },
+    openTurns: state.openTurns,
+    agentThreads: system.agentThreads(),
+    memory: { residentBytes: rss, heapUsedBytes: heapUsed },
+    eventLoopDelayMs: system.loopDelay.read(),
+    database: { bytes: state.databaseBytes, walBytes: state.walBytes },
+    ledger: ledger && {
+      ok: ledger.report.ok,
+      checkedAt: isoTime(ledger.checkedAt),
+      differences: ledger.report.differences.length,
+    },
+    users: { total: state.users, suspended: state.suspendedUsers },
+    agents: catalogue.agents.map(({ chat, endpoints, id, kind, name, visibility }) => ({
+      id,
+      name,
+      kind,
+      visibility: visibility === 'public' ? visibility : [...visibility],
+      endpoints: endpoints.map((endpoint) => ({ id: endpoint.id, priceUsd: formatUsd(endpoint.price) })),
+      chatPricing: chat && writtenRates(chat.rates),
+    })),
+  }
+}

@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import { isoTimestamp, pageInput, pageOutput, resourceId, usd } from '../rpc/wire-types.ts'
+
+// The shapes of what admins see of users.
+
+export const User = z
+  .object({
+    id: z.string(),
+    email: z.string(),
+    isAdmin: z.boolean(),
+    isSuspended: z.boolean(),
+    balanceUsd: usd,
+    heldUsd: usd,
+    blockedUntil: isoTimestamp.nullable().describe('When an abuse block ends; null when there is none'),
+    createdAt: isoTimestamp,
+  })
+  .meta({ id: 'User' })
+export type User = z.output<typeof User>
+
+const userId = resourceId
+
+export const ListUsersInput = z.object({
+  search: z.string().max(254).optional().describe('Only users whose email address contains it'),
+  ...pageInput,
+})
+export const ListUsersOutput = z.object({ users: z.array(User), ...pageOutput })
+
+export const UserInput = z.object({ userId })
+
+export const UpdateUserInput = z
+  .object({
+    userId,
+    isSuspended: z.boolean().optional().describe('A suspended user can do nothing, and all browser logins end'),
+    isAdmin: z.boolean().optional(),
+  })
+  .refine(({ isAdmin, isSuspended }) => isAdmin !== undefined || isSuspended !== undefined, {
+    message: 'Give isSuspended, isAdmin or both',
+  })
+
+export const CreditUserInput = z.object({
+  userId,
+  amountUsd: z
+    .string()
+    .regex(/^-?\d{1,11}(?:\.\d{1,4})?$/, 'Must be a decimal of USD with at most four digits')
+    .describe('A negative amount is an adjustment: it takes from the balance'),
+  reason: z.string().trim().min(1).max(500).describe('Stands in the transaction, which the user sees'),
+})
+
+export const CreditedUser = z
+  .object({ transactionId: z.string(), balanceUsd: usd.describe('After it') })
+  .meta({ id: 'CreditedUser' })
+
+export const ListUserTransactionsInput = z.object({ userId, ...pageInput })

@@ -1,0 +1,43 @@
+import type { EpochMs } from '../kernel/clock.ts'
+import type { Logger } from '../kernel/logger.ts'
+
+const flushMs = 10_000
+
+type LastUsesParts = {
+  /** Of what, for the log. */
+  what: string
+  write: (uses: { id: string; at: EpochMs }[]) => Promise<void>
+  log: Logger
+}
+
+/** Remembers when credentials were last used and writes that in batches: a write per request would double the work. */
+export class LastUses {
+  readonly #parts: LastUsesParts
+  readonly #timer: NodeJS.Timeout
+  #uses = new Map<string, EpochMs>()
+
+  constructor(parts: LastUsesParts) {
+    this.#parts = parts
+    this.#timer = setInterval(() => void this.flush(), flushMs)
+    this.#timer.unref()
+  }
+
+  used(id: string, at: EpochMs): void {
+    this.#uses.set(id, at)
+  }
+
+  async flush(): Promise<void> {
+    if (this.#uses.size === 0) return
+    const uses = [...this.#uses].map(([id, at]) => ({ id, at }))
+    this.#uses = new Map()
+    const { log, what, write } = this.#parts
+    await write(uses).catch((error: unknown) =>
+      log.warn({ err: error }, `the last use of ${what} could not be recorded`),
+    )
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.flush()
+  }
+}

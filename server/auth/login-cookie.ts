@@ -1,0 +1,41 @@
+import type { IncomingMessage } from 'node:http'
+import type { OwnOrigins } from './own-origin.ts'
+
+/**
+ * The cookies of the service. Under https their names begin with `__Host-`, so that a browser takes them only from this
+ * host, over https and for the whole host; http on this machine has the plain names.
+ */
+export class ServiceCookie {
+  readonly #name: string
+  readonly #origins: OwnOrigins
+
+  constructor(name: string, origins: OwnOrigins) {
+    this.#name = name
+    this.#origins = origins
+  }
+
+  get name(): string {
+    return this.#origins.isSecure ? `__Host-${this.#name}` : this.#name
+  }
+
+  /** Undefined without one; empty when it is given twice, which no browser does. */
+  read({ headers }: IncomingMessage): string | undefined {
+    if (headers.cookie === undefined) return undefined
+    const start = `${this.name}=`
+    const found = headers.cookie.split(/; ?/).filter((pair) => pair.startsWith(start))
+    if (found.length === 0) return undefined
+    return found.length === 1 ? found[0]!.slice(start.length) : ''
+  }
+
+  /** The value of Set-Cookie. HttpOnly keeps it from scripts, Lax from requests that other sites make. */
+  write(value: string, maxAgeSeconds: number): string {
+    const secure = this.#origins.isSecure ? '; Secure' : ''
+    return `${this.name}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${maxAgeSeconds}${secure}`
+  }
+
+  remove(): string {
+    return this.write('', 0)
+  }
+}
+
+export const loginCookieName = 'errand'

@@ -1,0 +1,85 @@
+import type { EpochMs } from '../kernel/clock.ts'
+import type { Store, SpendDay } from '../store/store.ts'
+
+const dayMs = 86_400_000
+/** Some milliseconds of reading, between which other requests get their turn. */
+const pageRows = 4000
+const usersMax = 1000
+
+/** What was read of a user's transactions: the days from `fromDay` on, up to the transaction `newestSeq`. */
+type Known = { fromDay: number; newestSeq: number; days: Map<number, SpendDay> }
+
+/**
+ * What an account spent, day by day. Transactions are never changed, so what was summed once stays: a later read adds
+ * only those that came since.
+ */
+export class SpendDays {
+  readonly #store: Store
+  readonly #known = new Map<string, Known>()
+  readonly #reading = new Map<string, Promise<unknown>>()
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  /** The last `days` days of UTC, the one of `now` included, oldest first; a day without transactions has zeros. */
+  async read(userId: string, { days, now }: { days: number; now: EpochMs }): Promise<SpendDay[]> {
+    // One after the other, so that no transaction is added twice.
+    const before = this.#reading.get(userId) ?? Promise.resolve()
+    const reading = before.catch(() => {}).then(() => this.#update(userId, Math.floor(now / dayMs) - days + 1))
+    this.#reading.set(userId, reading)
+    try {
+      const known = await reading
+      const today = Math.floor(now / dayMs)
+      return Array.from({ length: days }, (_, index) => {
+        const day = today - days + 1 + index
+        return known.days.get(day) ?? emptyDay(day)
+      })
+    } finally {
+      if (this.#reading.get(userId) === reading) this.#reading.delete(userId)
+    }
+  }
+
+  async #update(userId: string, fromDay: number): Promise<Known> {
+    const earlier = this.#known.get(userId)
+    // An earlier day than those that are known begins anew, which the console does once.
+    const base = earlier && earlier.fromDay <= fromDay ? earlier : { fromDay, newestSeq: 0, days: new Map() }
+    const added = await this.#readSince(userId, base)
+    const known: Known = { fromDay: base.fromDay, newestSeq: added.newestSeq, days: new Map(base.days) }
+    for (const day of added.days) known.days.set(day.day, sum(known.days.get(day.day), day))
+    for (const day of known.days.keys()) if (day < known.fromDay) known.days.delete(day)
+    this.#known.delete(userId)
+    this.#known.set(userId, known)
+    if (this.#known.size > usersMax) this.#known.delete(this.#known.keys().next().value!)
+    return known
+  }
+
+  async #readSince(userId: string, { fromDay, newestSeq: afterSeq }: Omit<Known, 'days'>) {
+    const days: SpendDay[] = []
+    let newestSeq = afterSeq
+    let beforeSeq = Number.MAX_SAFE_INTEGER
+    for (;;) {
+      const page = await this.#store.readSpend({ userId, afterSeq, beforeSeq, limit: pageRows })
+      days.push(...page.days)
+      newestSeq = Math.max(newestSeq, page.newestSeq ?? 0)
+      if (page.rows < pageRows || page.days.some(({ day }) => day < fromDay)) return { days, newestSeq }
+      beforeSeq = page.oldestSeq!
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+}
+
+function sum(known: SpendDay | undefined, added: SpendDay): SpendDay {
+  if (!known) return added
+  return {
+    day: added.day,
+    charged: known.charged + added.charged,
+    refunded: known.refunded + added.refunded,
+    executions: known.executions + added.executions,
+    failures: known.failures + added.failures,
+  }
+}
+
+function emptyDay(day: number): SpendDay {
+  return { day, charged: 0, refunded: 0, executions: 0, failures: 0 }
+}

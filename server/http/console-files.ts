@@ -1,0 +1,188 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { extname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { ErrandError } from '../kernel/errors.ts'
+import { acceptedEncoding, type ContentEncoding } from './accept-encoding.ts'
+import type { HeaderList } from './respond.ts'
+import type { RoutedRequest } from './routed-request.ts'
+
+// The built web console: its page, the same for each of its paths, and the files that the page loads.
+
+export type ConsoleFiles = {
+  /** Whether a path belongs to the console; any other path keeps its own answer. */
+  serves: (path: string) => boolean
+  serve: (routed: RoutedRequest) => Promise<void>
+}
+
+type Variant = { body: Buffer; etag: string }
+type Asset = { type: string; plain: Variant; encoded: Partial<Record<ContentEncoding, Variant>> }
+/** The page around its nonces, and every other file by its path. */
+type Built = { page: string[]; assets: ReadonlyMap<string, Asset> }
+
+const builtFolder = fileURLToPath(new URL('../../console/dist', import.meta.url))
+
+// Must know every route of console/app/page-routes.tsx; a test compares them.
+const pagePattern =
+  /^\/(?:login|invitation|(?:agents|tasks|chat)(?:\/[^/]+)?|billing(?:\/receipt)?|settings(?:\/(?:keys|connectors|password|logins))?|admin(?:\/(?:users(?:\/[^/]+)?|invitations|agents|system))?)?$/
+const assetPrefix = '/assets/'
+const iconPath = '/favicon.svg'
+/** Stands in the built page where each answer has its own nonce. */
+const noncePlaceholder = '__CSP_NONCE__'
+const readMethods = 'GET, HEAD, OPTIONS'
+
+const types: Record<string, string> = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml; charset=utf-8',
+  '.png': 'image/png',
+  '.woff2': 'font/woff2',
+}
+
+const closedFeatures = [
+  'accelerometer',
+  'camera',
+  'display-capture',
+  'geolocation',
+  'gyroscope',
+  'magnetometer',
+  'microphone',
+  'midi',
+  'payment',
+  'publickey-credentials-get',
+  'serial',
+  'usb',
+  'xr-spatial-tracking',
+]
+
+/** Reads the files at the first request, once; a folder that is not there yet is looked for again. */
+export function openConsoleFiles(folder: string = builtFolder): ConsoleFiles {
+  let reading: Promise<Built | undefined> | undefined
+  async function load(): Promise<Built | undefined> {
+    reading ??= readBuilt(folder)
+    const built = await reading
+    if (!built) reading = undefined
+    return built
+  }
+  return {
+    serves: (path) => pagePattern.test(path) || path.startsWith(assetPrefix) || path === iconPath,
+    async serve(routed) {
+      const built = await load()
+      const isPage = pagePattern.test(routed.path)
+      const asset = built?.assets.get(routed.path)
+      if (!isPage && built && !asset) throw new ErrandError('NOT_FOUND', 'There is nothing at this path.')
+      const { method } = routed.request
+      if (method !== 'GET' && method !== 'HEAD') {
+        throw new ErrandError('METHOD_NOT_ALLOWED', `${method} is not allowed here.`, { allow: readMethods })
+      }
+      if (!built) return sendMissing(routed)
+      if (asset) sendAsset(routed, asset)
+      else sendPage(routed, built.page)
+    },
+  }
+}
+
+async function readBuilt(folder: string): Promise<Built | undefined> {
+  const html = await readFile(join(folder, 'index.html'), 'utf8').catch(() => undefined)
+  if (html === undefined) return undefined
+  const assets = new Map<string, Asset>()
+  for (const name of await readdir(join(folder, 'assets'))) {
+    const asset = await readAsset(join(folder, 'assets', name))
+    if (asset) assets.set(assetPrefix + name, asset)
+  }
+  const icon = await readAsset(join(folder, iconPath.slice(1)))
+  if (icon) assets.set(iconPath, icon)
+  return { page: html.split(noncePlaceholder), assets }
+}
+
+async function readAsset(file: string): Promise<Asset | undefined> {
+  const type = types[extname(file)]
+  if (type === undefined) return undefined
+  const plain = await readFile(file).catch(() => undefined)
+  if (!plain) return undefined
+  const hash = createHash('sha256').update(plain).digest('base64url').slice(0, 22)
+  const encoded: Asset['encoded'] = {}
+  for (const [encoding, ending] of [['br', '.br'] as const, ['gzip', '.gz'] as const]) {
+    const body = await readFile(file + ending).catch(() => undefined)
+    if (body) encoded[encoding] = { body, etag: `"${hash}-${encoding}"` }
+  }
+  return { type, plain: { body: plain, etag: `"${hash}"` }, encoded }
+}
+
+function sendAsset({ headers, path, request, response }: RoutedRequest, { type, plain, encoded }: Asset): void {
+  const available = Object.keys(encoded) as ContentEncoding[]
+  const encoding = acceptedEncoding(request.headers['accept-encoding'], available)
+  const { body, etag } = (encoding && encoded[encoding]) ?? plain
+  // The names under assets/ hold a hash of the content; the icon's does not.
+  const isHashed = path.startsWith(assetPrefix)
+  const list = toList(headers, {
+    'Cache-Control': isHashed ? 'public, max-age=31536000, immutable' : 'public, max-age=3600',
+    ETag: etag,
+    Vary: 'Accept-Encoding',
+    'X-Content-Type-Options': 'nosniff',
+    'Cross-Origin-Resource-Policy': 'same-origin',
+  })
+  if (isKnown(request.headers['if-none-match'], etag)) return void response.writeHead(304, list).end()
+  const own = { 'Content-Type': type, 'Content-Length': String(body.length) }
+  response.writeHead(200, toList(list, encoding ? { ...own, 'Content-Encoding': encoding } : own))
+  response.end(request.method === 'HEAD' ? undefined : body)
+}
+
+function isKnown(given: string | undefined, etag: string): boolean {
+  if (given === undefined) return false
+  return given.split(',').some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === etag)
+}
+
+function sendPage(routed: RoutedRequest, page: readonly string[]): void {
+  const nonce = randomBytes(16).toString('base64')
+  sendText(routed, {
+    status: 200,
+    text: page.join(nonce),
+    headers: { 'Content-Type': 'text/html; charset=utf-8', ...pageHeaders(nonce) },
+  })
+}
+
+function pageHeaders(nonce: string): Record<string, string> {
+  const policy = [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    "img-src 'self' data: blob:",
+    "connect-src 'self'",
+    "font-src 'self'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ]
+  return {
+    'Content-Security-Policy': policy.join('; '),
+    'X-Frame-Options': 'DENY',
+    'Referrer-Policy': 'same-origin',
+    'Permissions-Policy': closedFeatures.map((feature) => `${feature}=()`).join(', '),
+    'Cross-Origin-Opener-Policy': 'same-origin',
+    'Cross-Origin-Resource-Policy': 'same-origin',
+  }
+}
+
+function sendMissing(routed: RoutedRequest): void {
+  const text =
+    'The web console is not built. Run `npm start`, or `npx vite build --config console/vite.config.ts`, in the folder of Errand; the API works without it.\n'
+  sendText(routed, { status: 503, text, headers: { 'Content-Type': 'text/plain; charset=utf-8' } })
+}
+
+type TextAnswer = { status: number; text: string; headers: Record<string, string> }
+
+function sendText({ headers, request, response }: RoutedRequest, { status, text, headers: own }: TextAnswer): void {
+  const list = toList(headers, {
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    ...own,
+    'Content-Length': String(Buffer.byteLength(text)),
+  })
+  response.writeHead(status, list)
+  response.end(request.method === 'HEAD' ? undefined : text)
+}
+
+function toList(headers: HeaderList, own: Record<string, string>): HeaderList {
+  return [...headers, ...Object.entries(own).flat()]
+}

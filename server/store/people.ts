@@ -1,0 +1,73 @@
+import type { EpochMs } from '../kernel/clock.ts'
+import type { AccountRecord, InvitationKind, InvitationRecord, LoginMethod, UserRecord } from './records.ts'
+import type { Page } from './store.ts'
+
+// What the store port takes and gives for users, their browser logins and invitations.
+
+/** Logins end this long after they began, and when they were not used for that long. */
+export const loginLifeMs = 30 * 86_400_000
+export const loginIdleMs = 7 * 86_400_000
+
+export type CreateUser = { email: string; passwordHash: string | null; isAdmin: boolean }
+
+/** `search` finds a part of the email address. */
+export type ListUsers = Page & { search?: string }
+export type UserAccount = UserRecord & AccountRecord
+export type UpdateUser = { userId: string; isSuspended?: boolean; isAdmin?: boolean }
+export type UpdateUserResult = { outcome: 'updated' } | { outcome: 'refused'; reason: 'unknown' | 'last-admin' }
+
+export type SetPassword = {
+  userId: string
+  passwordHash: string
+  /** The hash that it takes the place of; refused when that was changed meanwhile. */
+  from: string | null
+  /** The one login that stays. */
+  keepLoginId: string | null
+}
+
+/** A try to log in with a password, counted before the password is looked at, so that parallel tries count too. */
+export type AdmitLogin = {
+  email: string
+  /** The client's address, as far as it tells clients apart. */
+  client: string | null
+}
+export type LoginCandidate = Pick<UserRecord, 'id' | 'email' | 'suspendedAt'> & { passwordHash: string | null }
+export type AdmitLoginResult =
+  | { outcome: 'admitted'; user: LoginCandidate | undefined }
+  | { outcome: 'refused'; until: EpochMs }
+
+export type CreateLogin = {
+  userId: string
+  tokenHash: string
+  method: LoginMethod
+  provider: string | null
+  userAgent: string | null
+  /** The tries of this address are forgotten. */
+  forget: AdmitLogin | null
+  /** Refused when the user's password is another one by now. */
+  ifPasswordHash?: string
+}
+
+/** A person as an OpenID Connect provider vouches for. `email` is null unless the provider verified it. */
+export type OpenIdentity = {
+  issuer: string
+  subject: string
+  email: string | null
+  /** Whether a person without an account gets one. */
+  mayCreate: boolean
+}
+export type OpenIdentityResult =
+  | { outcome: 'known' | 'linked' | 'created'; userId: string }
+  | { outcome: 'refused'; reason: 'unverified' | 'no-account' | 'linked-otherwise' | 'suspended' }
+
+export type CreateInvitation = Pick<InvitationRecord, 'kind' | 'email' | 'isAdmin' | 'credit' | 'expiresAt'> & {
+  tokenHash: string
+  userId: string | null
+  createdBy: string
+}
+export type CreateInvitationResult =
+  | { outcome: 'created'; invitation: InvitationRecord }
+  | { outcome: 'refused'; reason: 'email-taken' }
+export type AcceptInvitationResult =
+  | { outcome: 'accepted'; userId: string; kind: InvitationKind }
+  | { outcome: 'refused'; reason: 'unknown' | 'email-taken' | 'suspended' }

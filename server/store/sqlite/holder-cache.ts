@@ -1,0 +1,38 @@
+import type { Statement } from 'better-sqlite3'
+import type { Connection } from './database.ts'
+
+const cachedMax = 50_000
+
+/**
+ * What credentials are checked against on every request, by the hash of their token. It holds while no other connection
+ * has committed (`data_version`) and none of our own commands has changed a credential or its user (`clear`), so a
+ * revocation acts on the next request wherever it was made.
+ */
+export class HolderCache<Holder> {
+  readonly #dataVersion: Statement
+  readonly #read: (tokenHash: string) => Holder | undefined
+  readonly #cached = new Map<string, Holder>()
+  #version: unknown
+
+  constructor({ raw }: Connection, read: (tokenHash: string) => Holder | undefined) {
+    this.#dataVersion = raw.prepare('PRAGMA data_version').pluck()
+    this.#read = read
+  }
+
+  find(tokenHash: string): Holder | undefined {
+    const version = this.#dataVersion.get()
+    if (version !== this.#version || this.#cached.size >= cachedMax) {
+      this.#cached.clear()
+      this.#version = version
+    }
+    const cached = this.#cached.get(tokenHash)
+    if (cached) return cached
+    const holder = this.#read(tokenHash)
+    if (holder) this.#cached.set(tokenHash, holder)
+    return holder
+  }
+
+  clear(): void {
+    this.#cached.clear()
+  }
+}

@@ -1,0 +1,90 @@
+import type { Clock, EpochMs } from '../../kernel/clock.ts'
+import type { AdmitLogin } from '../people.ts'
+import { and, desc, eq, gt, inArray, lte, sql } from './drizzle.ts'
+import type { Connection } from './database.ts'
+import { loginAttempts } from './login-tables.ts'
+
+const windowMs = 15 * 60_000
+
+/**
+ * Tries within the window, for one address from one client, for one address from anywhere, and from one client for any
+ * address. The first bounds guessing without letting a stranger lock a user out; the others bound guessing by many
+ * clients, and of one password for many users.
+ */
+const triesMax = { pair: 10, email: 50, client: 100 }
+
+/** Counts tries to log in with a password, those that go on at the same time included. */
+export class LoginThrottle {
+  readonly #statements
+  readonly #clock: Clock
+
+  constructor(connection: Connection, clock: Clock) {
+    this.#statements = prepare(connection)
+    this.#clock = clock
+  }
+
+  /** Counts a try; when it is one too many, counts nothing and says until when. */
+  admit({ client, email }: AdmitLogin): EpochMs | undefined {
+    const now = this.#clock.now()
+    const of = { email: email.toLowerCase(), client: client ?? '', after: now - windowMs }
+    const { byClient, byEmail, byPair } = this.#statements
+    const until = Math.max(
+      full(byPair.all({ ...of, limit: triesMax.pair }), triesMax.pair),
+      full(byEmail.all({ ...of, limit: triesMax.email }), triesMax.email),
+      client === null ? 0 : full(byClient.all({ ...of, limit: triesMax.client }), triesMax.client),
+    )
+    if (until > now) return until
+    this.#statements.insert.run({ ...of, now })
+    return undefined
+  }
+
+  /** The password was right: the tries of this address from this client count no more. */
+  forget({ client, email }: AdmitLogin): void {
+    this.#statements.forget.run({ email: email.toLowerCase(), client: client ?? '' })
+  }
+
+  purge(rowsMax: number): number {
+    return this.#statements.purge.run({ until: this.#clock.now() - windowMs, rowsMax }).changes
+  }
+}
+
+/** When the oldest of as many tries as are allowed leaves the window; 0 while there are fewer. */
+function full(newest: readonly { at: EpochMs }[], limit: number): EpochMs {
+  return newest.length < limit ? 0 : newest.at(-1)!.at + windowMs
+}
+
+function prepare({ orm }: Connection) {
+  const ofEmail = eq(loginAttempts.email, sql.placeholder('email'))
+  const ofClient = eq(loginAttempts.client, sql.placeholder('client'))
+  const newest = (...where: ReturnType<typeof eq>[]) =>
+    orm
+      .select({ at: loginAttempts.at })
+      .from(loginAttempts)
+      .where(and(...where, gt(loginAttempts.at, sql.placeholder('after'))))
+      .orderBy(desc(loginAttempts.at))
+      .limit(sql.placeholder('limit'))
+      .prepare()
+  return {
+    byPair: newest(ofEmail, ofClient),
+    byEmail: newest(ofEmail),
+    byClient: newest(ofClient),
+    insert: orm
+      .insert(loginAttempts)
+      .values({ email: sql.placeholder('email'), client: sql.placeholder('client'), at: sql.placeholder('now') })
+      .prepare(),
+    forget: orm.delete(loginAttempts).where(and(ofEmail, ofClient)).prepare(),
+    purge: orm
+      .delete(loginAttempts)
+      .where(
+        inArray(
+          loginAttempts.seq,
+          orm
+            .select({ seq: loginAttempts.seq })
+            .from(loginAttempts)
+            .where(lte(loginAttempts.at, sql.placeholder('until')))
+            .limit(sql.placeholder('rowsMax')),
+        ),
+      )
+      .prepare(),
+  }
+}
