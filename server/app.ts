@@ -11,6 +11,7 @@ import { createInlineHost } from './agents/inline-host.ts'
 import { ThreadHost } from './agents/thread-host.ts'
 import { LoopDelay, type SystemParts } from './admin/system-state.ts'
 import { createAuthenticator } from './auth/authenticate.ts'
+import { ClientAddresses } from './auth/client-address.ts'
 import { LastUses } from './auth/last-uses.ts'
 import { loginCookieName, ServiceCookie } from './auth/login-cookie.ts'
 import { createOidcLogin } from './auth/oidc-login.ts'
@@ -53,6 +54,8 @@ export type AppOptions = {
   secrets: () => Secrets
   /** Hosts that users' connectors may reach though their addresses are private. */
   connectorPrivateHosts: readonly string[]
+  /** Proxies whose X-Forwarded-For is believed. */
+  trustedProxies: readonly string[]
   /** Where the commands of the operator's MCP servers are looked up. */
   commandPath: string
   limits: Limits
@@ -138,7 +141,12 @@ export async function startApp(options: AppOptions): Promise<App> {
     ends,
     inlineBytes: limits.inlineBytes,
     links,
-    logins: { cookie: new ServiceCookie(loginCookieName, origins), origins, providers: catalogue.loginProviders },
+    logins: {
+      clients: new ClientAddresses(options.trustedProxies),
+      cookie: new ServiceCookie(loginCookieName, origins),
+      origins,
+      providers: catalogue.loginProviders,
+    },
     payloads,
     runner,
     spendDays: new SpendDays(store),

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { ConfigError } from './agents/catalogue.ts'
@@ -112,6 +113,21 @@ export function agentEnvironment(env: NodeJS.ProcessEnv = process.env): NodeJS.P
     ...rest
   } = env
   return rest
+}
+
+/** Addresses or networks of proxies whose X-Forwarded-For is believed. */
+export function resolveTrustedProxies(env: NodeJS.ProcessEnv = process.env): string[] {
+  const entries = (env['ERRAND_TRUSTED_PROXIES'] ?? '').split(',').map((entry) => entry.trim())
+  const given = entries.filter((entry) => entry !== '')
+  for (const entry of given) {
+    const [address = '', prefix, ...more] = entry.split('/')
+    const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1
+    const isPrefix = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits)
+    if (bits === -1 || !isPrefix || more.length > 0) {
+      throw new ConfigError(`ERRAND_TRUSTED_PROXIES: "${entry}" is no address and no network`)
+    }
+  }
+  return given
 }
 
 /** The providers of the configuration file, and one more that ERRAND_OIDC_ISSUER and its companions name. */

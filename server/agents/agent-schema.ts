@@ -137,7 +137,10 @@ const loginProvider = z.strictObject({
   issuer: z.url().refine(isSafeIssuer, 'is an https URL; http is for a provider on this machine only'),
   clientId: z.string().min(1),
   clientSecret: z.string().min(1).optional(),
-  scopes: z.array(z.string().min(1)).default(['openid', 'email', 'profile']),
+  scopes: z
+    .array(z.string().min(1))
+    .refine((scopes) => scopes.includes('openid'), 'must contain openid')
+    .default(['openid', 'email', 'profile']),
   createAccounts: z.boolean().default(false),
   emailDomains: z.array(z.string().min(1).toLowerCase()).optional(),
 })

@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http'
-import { isIPv6 } from 'node:net'
 import type { z } from 'zod'
 import type { LoginProvider } from '../agents/agent-schema.ts'
 import { secondsUntil } from '../billing/refusals.ts'
@@ -9,6 +8,7 @@ import type { LoginRecord } from '../store/records.ts'
 import { loginLifeMs, type CreateLogin } from '../store/people.ts'
 import type { Store, Page } from '../store/store.ts'
 import type { Caller } from './caller.ts'
+import type { ClientAddresses } from './client-address.ts'
 import type { ServiceCookie } from './login-cookie.ts'
 import type { ChangePasswordInput, ListLoginsOutput, LoggedIn, LoginInput } from './login-schema.ts'
 import { hashSecretToken, newSecretToken } from './login-token.ts'
@@ -16,7 +16,12 @@ import type { OwnOrigins } from './own-origin.ts'
 import { assertNotObvious, hashPassword, isPassword } from './passwords.ts'
 
 /** What logging in works with, beside the store. */
-export type LoginParts = { cookie: ServiceCookie; origins: OwnOrigins; providers: readonly LoginProvider[] }
+export type LoginParts = {
+  clients: ClientAddresses
+  cookie: ServiceCookie
+  origins: OwnOrigins
+  providers: readonly LoginProvider[]
+}
 
 type Parts = { store: Store; clock: Clock; logins: LoginParts }
 /** The request of a browser, and where its answer's cookies go. */
@@ -24,12 +29,18 @@ export type Browser = { request: IncomingMessage; setCookies: string[] }
 
 const userAgentCharsMax = 300
 
-/** Throws 403 where a login may not begin: on another site's page, or where its cookie would travel in the clear. */
+/**
+ * Throws 403 where a login may not begin: on another site's page, or where its cookie would travel in the clear; and 400
+ * where its cookie could not be set.
+ */
 export function assertLoginAllowed({ logins: { origins } }: Pick<Parts, 'logins'>, request: IncomingMessage): void {
   if (!origins.mayLogIn) {
     throw new ErrandError('FORBIDDEN', 'Logging in needs https: the base URL of the service is http.')
   }
   origins.assert(request)
+  if (request.headers['trpc-accept'] === 'application/jsonl') {
+    throw badField('trpc-accept', 'Must be left out to log in: the head of a streamed answer goes before its cookie')
+  }
 }
 
 /** Logs in by email address and password. Each try is counted before the password is looked at. */
@@ -37,9 +48,9 @@ export async function logIn(
   parts: Parts,
   { browser, input }: { browser: Browser; input: z.output<typeof LoginInput> },
 ): Promise<LoggedIn> {
-  const { clock, store } = parts
+  const { clock, logins, store } = parts
   assertLoginAllowed(parts, browser.request)
-  const attempt = { email: input.email, client: clientOf(browser.request) }
+  const attempt = { email: input.email, client: logins.clients.of(browser.request) }
   const admitted = await store.admitLogin(attempt)
   if (admitted.outcome === 'refused') {
     const retryAfterSeconds = secondsUntil(admitted.until, clock.now())
@@ -113,13 +124,13 @@ export async function listLogins(
 
 /** Sets another password and ends the account's other logins. The tries count as those to log in do. */
 export async function changePassword(
-  { clock, store }: Parts,
+  { clock, logins, store }: Parts,
   { browser, caller, input }: { browser: Browser; caller: Caller; input: z.output<typeof ChangePasswordInput> },
 ) {
   const { email, loginId, userId } = caller
   if (loginId === null) throw new ErrandError('FORBIDDEN', 'Changing the password needs a browser login.')
   assertNotObvious('newPassword', { email, password: input.newPassword })
-  const attempt = { email, client: clientOf(browser.request) }
+  const attempt = { email, client: logins.clients.of(browser.request) }
   const admitted = await store.admitLogin(attempt)
   if (admitted.outcome === 'refused') {
     const retryAfterSeconds = secondsUntil(admitted.until, clock.now())
@@ -137,20 +148,4 @@ export async function changePassword(
     throw new ErrandError('CONFLICT', 'The password was changed meanwhile.')
   }
   return { message: 'The password is changed. All other logins of this account have ended.' }
-}
-
-/**
- * Tells clients apart for the throttle: an IPv4 address, or the network of an IPv6 one. Null for a connection from this
- * machine: that is a proxy, behind which is everybody.
- */
-function clientOf({ socket: { remoteAddress } }: IncomingMessage): string | null {
-  if (remoteAddress === undefined) return null
-  const address = remoteAddress.replace(/^::ffff:(?=\d+\.)/, '')
-  if (address === '::1' || address.startsWith('127.')) return null
-  if (!isIPv6(address)) return address
-  const [start = '', end] = address.split('%')[0]!.split('::')
-  const groups = start === '' ? [] : start.split(':')
-  const rest = end === undefined || end === '' ? [] : end.split(':')
-  const zeros = end === undefined ? [] : Array.from({ length: 8 - groups.length - rest.length }, () => '0')
-  return [...groups, ...zeros, ...rest].slice(0, 4).join(':')
 }

@@ -55,7 +55,7 @@ export class OidcClient {
     })
     if (!tokens) return null
     const claims = tokens.claims()
-    if (!claims) throw new Error('The provider gave no ID token.')
+    if (!claims?.sub) throw new Error('The ID token of the provider names no subject.')
     const { iss: issuer, sub: subject } = claims
     // Many providers keep the ID token small and tell the address only here.
     const hasUserInfo = configuration.serverMetadata().userinfo_endpoint !== undefined

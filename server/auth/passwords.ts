@@ -26,12 +26,12 @@ const queue = new PQueue({ concurrency: atOnce })
 
 /** Argon2id with 19 MiB and two passes (OWASP's recommendation). Throws 503 when too many wait for theirs. */
 export async function hashPassword(password: string): Promise<string> {
-  return await inTurn(() => hash(password))
+  return await inTurn(() => hash(normal(password)))
 }
 
 /** Whether it is the password of that hash; null stands for a user who has none, or for nobody. */
 export async function isPassword(password: string, passwordHash: string | null): Promise<boolean> {
-  const fits = await inTurn(() => verify(passwordHash ?? nobodysHash, password))
+  const fits = await inTurn(() => verify(passwordHash ?? nobodysHash, normal(password)))
   return fits && passwordHash !== null
 }
 
@@ -41,6 +41,11 @@ export function assertNotObvious(path: string, { email, password }: { email: str
   const rest = password.toLowerCase().replaceAll(email.toLowerCase(), '').replaceAll(name.toLowerCase(), '')
   if (new Set(rest).size >= 4) return
   throw badField(path, 'Must not be the email address, nor repeat a few characters')
+}
+
+/** Keyboards and systems write the same letter in several ways. */
+function normal(password: string): string {
+  return password.normalize('NFKC')
 }
 
 async function inTurn<T>(work: () => Promise<T>): Promise<T> {

@@ -9,6 +9,7 @@ import {
   resolvePrivateHosts,
   resolveSecrets,
   resolveServe,
+  resolveTrustedProxies,
   type ServeOptions,
 } from '../config.ts'
 
@@ -30,6 +31,7 @@ export async function serve(options: Options, onListening?: (app: App) => Promis
     baseUrl,
     secrets: () => resolveSecrets(dataDir),
     commandPath: resolveCommandPath(),
+    trustedProxies: resolveTrustedProxies(),
     connectorPrivateHosts: resolvePrivateHosts(config.connectors?.privateHosts),
     limits: resolveLimits(config.limits),
     log,

@@ -8,6 +8,7 @@ import { startService, type Answer } from '../support/test-service.ts'
 const required = 'Authentication is required: send the header Authorization: Bearer <API_KEY>.'
 const malformed = 'The Authorization header must be: Bearer <API_KEY>.'
 const invalid = 'The API key is invalid.'
+const ended = 'The browser login has ended; log in again.'
 
 function expectRefused({ body, headers, status }: Answer, message: string): void {
   expect(status).toBe(401)
@@ -70,7 +71,7 @@ test('a key in the query, a cookie or the body is no authentication', async () =
   const service = await startService()
   const { key } = await service.createPerson()
   expectRefused(await service.get(`/api/account?key=${key}&authorization=Bearer+${key}`), required)
-  expectRefused(await service.request('GET', '/api/account', { headers: { Cookie: `errand=${key}` } }), required)
+  expectRefused(await service.request('GET', '/api/account', { headers: { Cookie: `errand=${key}` } }), ended)
   expectRefused(await service.post('/api/tasks', { endpointId: 'test.echo', params: {}, key }), required)
   await service.stop()
 })

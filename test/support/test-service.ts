@@ -5,9 +5,11 @@ import { must } from '../../server/kernel/assert.ts'
 import { startApp, type App } from '../../server/app.ts'
 import type { ErrandConfig } from '../../server/agents/define-config.ts'
 import { draftKey } from '../../server/auth/manage-keys.ts'
+import { hashPassword } from '../../server/auth/passwords.ts'
 import { resolveCommandPath, resolveLimits, type Limits } from '../../server/config.ts'
 import type { Secrets } from '../../server/connectors/secret-vault.ts'
 import type { Clock } from '../../server/kernel/clock.ts'
+import type { Logger } from '../../server/kernel/logger.ts'
 import { parseUsd } from '../../server/kernel/money.ts'
 import { scopes, type Scope } from '../../server/store/records.ts'
 import testAgents from './test-agents.ts'
@@ -15,6 +17,8 @@ import { openResources } from './resources.ts'
 
 export type Answer = { status: number; headers: Headers; body: any }
 export type Person = { userId: string; email: string; key: string }
+
+type NewPerson = { balanceUsd?: string; email?: string; scopes?: Scope[]; password?: string; isAdmin?: boolean }
 
 type RequestOptions = { key?: string | null; body?: unknown; headers?: Record<string, string> }
 
@@ -26,7 +30,13 @@ type TestServiceOptions = {
   /** Hosts that connectors may reach though their addresses are private. */
   privateHosts?: readonly string[]
   secrets?: () => Secrets
+  trustedProxies?: readonly string[]
   clock?: Clock
+  /** Where browsers reach it; the address that it listens on when left out. */
+  baseUrl?: string
+  log?: Logger
+  /** The built console; that of the checkout when left out. */
+  consoleFolder?: string
   /** Keeps the folder for a restart; a new one that is removed at the end when left out. */
   dataDir?: string
 }
@@ -43,16 +53,18 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     dataDir,
     host: '127.0.0.1',
     port: 0,
-    baseUrl: null,
+    baseUrl: options.baseUrl ?? null,
     secrets: options.secrets ?? (() => ({ current: 'a secret of the tests only', previous: [] })),
     commandPath: resolveCommandPath(),
+    trustedProxies: options.trustedProxies ?? [],
     connectorPrivateHosts: options.privateHosts ?? [],
     limits: { ...resolveLimits({}, {}), agentThreads: 2, ...options.limits },
-    log: silent,
+    log: options.log ?? silent,
     onFatal: (cause) => {
       throw cause
     },
     ...(clock && { createClock: () => clock }),
+    ...(options.consoleFolder !== undefined && { consoleFolder: options.consoleFolder }),
   })
   return new TestService(app, dataDir, options.dataDir === undefined)
 }
@@ -92,9 +104,12 @@ export class TestService {
     balanceUsd = '10.0000',
     email = `person-${++people}@example.com`,
     scopes: own = [...scopes],
-  }: { balanceUsd?: string; email?: string; scopes?: Scope[] } = {}): Promise<Person> {
+    password,
+    isAdmin = false,
+  }: NewPerson = {}): Promise<Person> {
     const { store } = this.app
-    const created = await store.createUser({ email, passwordHash: null, isAdmin: false })
+    const passwordHash = password === undefined ? null : await hashPassword(password)
+    const created = await store.createUser({ email, passwordHash, isAdmin })
     if (created.outcome === 'refused') throw new Error(`${email} exists`)
     const { userId } = created
     const amount = must(parseUsd(balanceUsd), 'a decimal')

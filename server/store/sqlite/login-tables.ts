@@ -48,13 +48,13 @@ export const loginAttempts = sqliteTable(
   'login_attempts',
   {
     seq: integer().primaryKey(),
-    /** Of the address as it was typed, in lower case, whether or not there is such a user. */
-    email: text().notNull(),
+    /** SHA-256 of what was typed, in lower case: people type their password into the wrong field. */
+    emailHash: text('email_hash').notNull(),
     client: text().notNull(),
     at: integer().notNull(),
   },
   (attempt) => [
-    index('login_attempts_email').on(attempt.email, attempt.at),
+    index('login_attempts_email').on(attempt.emailHash, attempt.at),
     index('login_attempts_client').on(attempt.client, attempt.at),
     index('login_attempts_at').on(attempt.at),
   ],

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { Clock, EpochMs } from '../../kernel/clock.ts'
 import type { AdmitLogin } from '../people.ts'
 import { and, desc, eq, gt, inArray, lte, sql } from './drizzle.ts'
@@ -8,8 +9,8 @@ const windowMs = 15 * 60_000
 
 /**
  * Tries within the window, for one address from one client, for one address from anywhere, and from one client for any
- * address. The first bounds guessing without letting a stranger lock a user out; the others bound guessing by many
- * clients, and of one password for many users.
+ * address. The first bounds guessing and leaves a user's other clients alone; the others bound guessing by many clients,
+ * and of one password for many users. Clients that cannot be told apart count as one in the first, and not in the last.
  */
 const triesMax = { pair: 10, email: 50, client: 100 }
 
@@ -26,7 +27,7 @@ export class LoginThrottle {
   /** Counts a try; when it is one too many, counts nothing and says until when. */
   admit({ client, email }: AdmitLogin): EpochMs | undefined {
     const now = this.#clock.now()
-    const of = { email: email.toLowerCase(), client: client ?? '', after: now - windowMs }
+    const of = { emailHash: hashEmail(email), client: client ?? '', after: now - windowMs }
     const { byClient, byEmail, byPair } = this.#statements
     const until = Math.max(
       full(byPair.all({ ...of, limit: triesMax.pair }), triesMax.pair),
@@ -40,7 +41,7 @@ export class LoginThrottle {
 
   /** The password was right: the tries of this address from this client count no more. */
   forget({ client, email }: AdmitLogin): void {
-    this.#statements.forget.run({ email: email.toLowerCase(), client: client ?? '' })
+    this.#statements.forget.run({ emailHash: hashEmail(email), client: client ?? '' })
   }
 
   purge(rowsMax: number): number {
@@ -53,8 +54,12 @@ function full(newest: readonly { at: EpochMs }[], limit: number): EpochMs {
   return newest.length < limit ? 0 : newest.at(-1)!.at + windowMs
 }
 
+function hashEmail(email: string): string {
+  return hash('sha256', email.toLowerCase(), 'hex')
+}
+
 function prepare({ orm }: Connection) {
-  const ofEmail = eq(loginAttempts.email, sql.placeholder('email'))
+  const ofEmail = eq(loginAttempts.emailHash, sql.placeholder('emailHash'))
   const ofClient = eq(loginAttempts.client, sql.placeholder('client'))
   const newest = (...where: ReturnType<typeof eq>[]) =>
     orm
@@ -70,7 +75,11 @@ function prepare({ orm }: Connection) {
     byClient: newest(ofClient),
     insert: orm
       .insert(loginAttempts)
-      .values({ email: sql.placeholder('email'), client: sql.placeholder('client'), at: sql.placeholder('now') })
+      .values({
+        emailHash: sql.placeholder('emailHash'),
+        client: sql.placeholder('client'),
+        at: sql.placeholder('now'),
+      })
       .prepare(),
     forget: orm.delete(loginAttempts).where(and(ofEmail, ofClient)).prepare(),
     purge: orm

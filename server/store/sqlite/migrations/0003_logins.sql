@@ -28,12 +28,12 @@ CREATE UNIQUE INDEX `invitations_token_hash_unique` ON `invitations` (`token_has
 CREATE INDEX `invitations_created` ON `invitations` (`created_at`);--> statement-breakpoint
 CREATE TABLE `login_attempts` (
 	`seq` integer PRIMARY KEY NOT NULL,
-	`email` text NOT NULL,
+	`email_hash` text NOT NULL,
 	`client` text NOT NULL,
 	`at` integer NOT NULL
 ) STRICT;
 --> statement-breakpoint
-CREATE INDEX `login_attempts_email` ON `login_attempts` (`email`,`at`);--> statement-breakpoint
+CREATE INDEX `login_attempts_email` ON `login_attempts` (`email_hash`,`at`);--> statement-breakpoint
 CREATE INDEX `login_attempts_client` ON `login_attempts` (`client`,`at`);--> statement-breakpoint
 CREATE INDEX `login_attempts_at` ON `login_attempts` (`at`);--> statement-breakpoint
 CREATE TABLE `logins` (

@@ -1,0 +1,74 @@
+import type { IncomingMessage } from 'node:http'
+import { expect, test } from 'vitest'
+import { ClientAddresses } from '../../server/auth/client-address.ts'
+import { logIn } from '../../server/auth/log-in.ts'
+import { resolveTrustedProxies } from '../../server/config.ts'
+import { toErrandError } from '../../server/kernel/errors.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { startService, type TestService } from '../support/test-service.ts'
+
+/** The status of a try to log in from that address, which no test can send from. */
+async function statusFrom({ app, url }: TestService, { address, email }: { address: string; email: string }) {
+  const request = { headers: { origin: url }, socket: { remoteAddress: address } } as unknown as IncomingMessage
+  const input = { email, password: 'wrong horse battery' }
+  return await logIn(app.services, { browser: { request, setCookies: [] }, input }).then(
+    () => 200,
+    (error: unknown) => toErrandError(error).status,
+  )
+}
+
+test('the throttle tells clients apart by their IPv4 address, or by the network of their IPv6 address', async () => {
+  const service = await startService({ clock: new FakeClock() })
+  const table: [string, number, string[]][] = [
+    ['8.8.8.1', 429, ['8.8.8.1', '::ffff:8.8.8.1']],
+    ['8.8.8.1', 401, ['8.8.8.2', '2a00::1', '127.0.0.1']],
+    ['2a00::1', 429, ['2a00::2', '2a00:0:0:0:ffff::9', '2a00::1:2:3:4']],
+    ['2a00:1:2:3:4:5:6:7', 429, ['2a00:1:2:3::', '2a00:1:2:3:ffff:ffff:ffff:ffff']],
+    ['2a00:1:2:3:4:5:6:7', 401, ['2a00:1:2:4:4:5:6:7', '2a00:1::2:3', '2a00::1']],
+    // Whoever comes from a private network or this machine may be a proxy, and counts as one with all the others.
+    ['127.0.0.1', 429, ['::1', '::ffff:127.0.0.1', '10.0.0.9', '192.168.1.1', 'fe80::1%eth0', 'fd00::1']],
+  ]
+  for (const [index, [first, status, others]] of table.entries()) {
+    const email = `user-${index}@example.com`
+    const tries = await Promise.all(Array.from({ length: 11 }, () => statusFrom(service, { address: first, email })))
+    expect(tries.toSorted(), first).toEqual([...Array(10).fill(401), 429])
+    for (const address of others) {
+      expect(await statusFrom(service, { address, email }), `${address} after ${first}`).toBe(status)
+    }
+  }
+  await service.stop()
+})
+
+test('X-Forwarded-For says who the client is as far as the proxies that the operator names have written it', () => {
+  const of = (trusted: string[], { from, forwarded }: { from: string; forwarded?: string | string[] }) =>
+    new ClientAddresses(trusted).of({
+      headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded },
+      socket: { remoteAddress: from },
+    } as unknown as IncomingMessage)
+  const proxies = ['10.0.0.0/8', '127.0.0.1', 'fd00::/8']
+  const local = { from: '127.0.0.1' }
+  // Nobody is believed who was not named.
+  expect(of([], { ...local, forwarded: '8.8.8.8' })).toBe(null)
+  expect(of(proxies, { from: '8.8.4.4', forwarded: '8.8.8.8' })).toBe('8.8.4.4')
+  expect(of(proxies, { from: '192.168.1.1', forwarded: '8.8.8.8' })).toBe(null)
+  // The client itself can write the beginning of the header, never its end.
+  expect(of(proxies, { ...local, forwarded: '8.8.8.8' })).toBe('8.8.8.8')
+  expect(of(proxies, { from: '::ffff:127.0.0.1', forwarded: '1.1.1.1, 8.8.8.8' })).toBe('8.8.8.8')
+  expect(of(proxies, { from: 'fd00::1', forwarded: '1.1.1.1, 8.8.8.8, 10.1.2.3' })).toBe('8.8.8.8')
+  expect(of(proxies, { ...local, forwarded: ['1.1.1.1', '8.8.8.8'] })).toBe('8.8.8.8')
+  expect(of(proxies, { ...local, forwarded: '2a00:1:2:3:4:5:6:7' })).toBe('2a00:1:2:3')
+  // What says nothing of use leaves the client unknown.
+  expect(of(proxies, local)).toBe(null)
+  for (const forwarded of ['', ',', 'unknown', '10.0.0.1', '8.8.8.8:1234', '8.8.8.8, x', '<script>', '1e3']) {
+    expect(of(proxies, { ...local, forwarded }), forwarded).toBe(null)
+  }
+})
+
+test('a proxy that is no address is refused at the start by its name', () => {
+  const read = (text: string) => resolveTrustedProxies({ ERRAND_TRUSTED_PROXIES: text })
+  expect(read('')).toEqual([])
+  expect(read(' 127.0.0.1, 10.0.0.0/8 ,fd00::/8,')).toEqual(['127.0.0.1', '10.0.0.0/8', 'fd00::/8'])
+  for (const text of ['proxy', '10.0.0.0/33', '10.0.0.0/x', '10.0.0.0/8/8', 'fd00::/129', '10.0.0.1/-1', '10.0.0.1/']) {
+    expect(() => read(text), text).toThrow(`ERRAND_TRUSTED_PROXIES: "${text}" is no address and no network`)
+  }
+})

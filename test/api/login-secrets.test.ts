@@ -1,0 +1,74 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { must } from '../../server/kernel/assert.ts'
+import { startService, type Answer } from '../support/test-service.ts'
+import { Browser, password } from './browser-login.ts'
+
+const next = 'another horse battery'
+
+test('neither tokens nor passwords nor their hashes are in any answer or log, and the first two not on the disk', async () => {
+  const logged: string[] = []
+  const note = (fields: object, message: string) => {
+    logged.push(
+      `${message} ${JSON.stringify(fields, (_, value) => (value instanceof Error ? `${value.stack}` : value))}`,
+    )
+  }
+  const service = await startService({ log: { debug: note, info: note, warn: note, error: note } })
+  const { email, userId } = await service.createPerson({ password, isAdmin: true })
+  const other = await service.createPerson({ password })
+  const tokens: string[] = []
+  const answers: Answer[] = []
+  for (const credentials of [
+    { email, password },
+    { email: other.email, password },
+    { email, password },
+  ]) {
+    const one = new Browser(service)
+    answers.push(await one.logIn(credentials))
+    tokens.push(one.token)
+  }
+  const browser = new Browser(service)
+  answers.push(await browser.logInOverRpc({ email, password }))
+  tokens.push(browser.token)
+  for (const [method, path, body] of [
+    ['GET', '/api/account'],
+    ['GET', '/trpc/account.get'],
+    ['GET', '/api/logins'],
+    ['GET', '/api/users'],
+    ['GET', `/api/users/${userId}`],
+    ['GET', `/api/users/${other.userId}`],
+    ['PATCH', `/api/users/${other.userId}`, { isAdmin: true }],
+    ['GET', '/api/system'],
+    ['GET', '/api/invitations'],
+    ['POST', '/api/account/password', { currentPassword: 'wrong horse battery', newPassword: next }],
+    ['POST', '/api/account/password', { currentPassword: password, newPassword: email }],
+    ['POST', '/api/account/password', { currentPassword: password, newPassword: next }],
+    ['POST', '/api/login', { email, password: 'wrong horse battery' }],
+    ['POST', '/api/login', { email: 'nobody@example.com', password }],
+    ['POST', '/api/login', { email, password: { of: password } }],
+    ['POST', '/trpc/login.create', { json: { email, password: [next] } }],
+  ] as [string, string, unknown?][]) {
+    answers.push(await browser.request(method, path, { body }))
+  }
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(14)
+  const { passwordHash } = must(await service.app.store.getUser(userId), 'the user')
+  const hash = must(passwordHash, 'a password')
+
+  const onDisk = readdirSync(service.dataDir)
+    .filter((name) => name.startsWith('errand.db'))
+    .map((name) => readFileSync(join(service.dataDir, name), 'latin1'))
+    .join('\n')
+  // The search would find what is there.
+  expect([onDisk.includes(hash), onDisk.includes(email)]).toEqual([true, true])
+  for (const secret of [...tokens, password, next, 'wrong horse battery']) {
+    expect(onDisk.includes(secret), secret).toBe(false)
+    expect(onDisk.includes(Buffer.from(secret).toString('base64')), secret).toBe(false)
+  }
+  const told = JSON.stringify(answers.map(({ body }) => body)) + logged.join('\n')
+  for (const secret of [...tokens, password, next, 'wrong horse battery', hash, '$argon2']) {
+    expect(told.includes(secret), secret).toBe(false)
+  }
+  await service.stop()
+  expect(logged.join('\n')).not.toMatch(/argon2|horse battery/)
+})
