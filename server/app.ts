@@ -163,7 +163,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     write: (uses) => store.touchLogins(uses.map(({ at, id }) => ({ loginId: id, at }))),
     log,
   })
-  const server = createServer({ options, services, keyUses, loginUses, vault })
+  const server = createServer({ options, services, keyUses, loginUses })
   const onLedgerReport = (report: LedgerReport) => (system.ledger = { report, checkedAt: clock.now() })
   const upkeep = startUpkeep({ store, payloads, log, onLedgerReport })
   const close = async () => {
@@ -206,13 +206,13 @@ type ServerParts = {
   services: Services
   keyUses: LastUses
   loginUses: LastUses
-  vault: SecretVault
 }
 
-function createServer({ options, services, keyUses, loginUses, vault }: ServerParts): Server {
+function createServer({ options, services, keyUses, loginUses }: ServerParts): Server {
   const { limits, log } = options
   const { clock, logins, runner, store } = services
   const { cookie, origins } = logins
+  const flows = new SecretVault(options.secrets, 'errand: single sign-on')
   const authenticate = createAuthenticator({ store, clock, keyUses, loginUses, cookie, origins })
   const onFault = (error: ErrandError) => log.error({ err: error.cause ?? error }, 'a request failed')
   const routes = new RestRoutes()
@@ -233,7 +233,7 @@ function createServer({ options, services, keyUses, loginUses, vault }: ServerPa
     rpc,
     payload: (download) => servePayload(services, download),
     console: openConsoleFiles(options.consoleFolder),
-    oidc: createOidcLogin({ store, clock, log, logins, vault }),
+    oidc: createOidcLogin({ store, clock, log, logins, vault: flows }),
     isReady: () => runner.isAccepting,
     methodsOf: (path) => (path === chatPath ? chatMethods : routes.methodsOf(path)),
     clock,

@@ -18,6 +18,7 @@ const ivBytes = 12
 const tagBytes = 16
 const options = { authTagLength: tagBytes }
 const keyIdChars = 11
+const connectorsPurpose = 'errand: secrets of connectors'
 
 type Key = { id: string; key: Buffer }
 
@@ -28,11 +29,16 @@ type Key = { id: string; key: Buffer }
  */
 export class SecretVault {
   readonly #read: () => Secrets
+  readonly #purpose: string
   #keys: { current: Key; all: Map<string, Key> } | undefined
 
-  /** `read` is asked again whenever something is sealed, and for a key that is not known. */
-  constructor(read: () => Secrets) {
+  /**
+   * `read` is asked again whenever something is sealed, and for a key that is not known. Each purpose has keys of its own,
+   * so that what strangers can have sealed tells nothing of users' secrets.
+   */
+  constructor(read: () => Secrets, purpose = connectorsPurpose) {
     this.#read = read
+    this.#purpose = purpose
   }
 
   seal(secrets: Readonly<Record<string, string>>, owner: SecretOwner): string {
@@ -75,15 +81,15 @@ export class SecretVault {
 
   #load(): { current: Key; all: Map<string, Key> } {
     const { current, previous } = this.#read()
-    const keys = [current, ...previous].map((secret) => deriveKey(secret))
+    const keys = [current, ...previous].map((secret) => deriveKey(secret, this.#purpose))
     this.#keys = { current: keys[0]!, all: new Map(keys.map((key) => [key.id, key])) }
     return this.#keys
   }
 }
 
-function deriveKey(secret: string): Key {
+function deriveKey(secret: string, purpose: string): Key {
   assert(secret.length >= 16, 'a secret has at least 16 characters')
-  const key = Buffer.from(hkdfSync('sha256', secret, '', 'errand: secrets of connectors', 32))
+  const key = Buffer.from(hkdfSync('sha256', secret, '', purpose, 32))
   const id = createHash('sha256').update(key).digest('base64url').slice(0, keyIdChars)
   return { id, key }
 }

@@ -104,6 +104,7 @@ async function route(parts: ListenerParts, received: Omit<RoutedRequest, 'path' 
   const isPayload = path.startsWith(payloadPath) && !path.includes('/', payloadPath.length)
   if (method === 'OPTIONS') {
     const isRead = isPayload || isPage(path) || parts.console.serves(path)
+    if (isOidcPath(path)) return answerOptions(received, 'GET, OPTIONS')
     return answerOptions(received, isRead ? readMethods : parts.methodsOf(path))
   }
   const routed = { ...received, path, query }

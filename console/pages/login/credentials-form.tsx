@@ -1,0 +1,81 @@
+import { Alert, Button, Stack, TextInput } from '@mantine/core'
+import { useEffect, useRef, useState, type FormEvent } from 'react'
+import { waitText } from '../../parts/error-text.ts'
+import { fieldErrors } from '../../parts/field-errors.ts'
+import { PasswordField } from '../../parts/password-field.tsx'
+import { useWait } from './use-wait.ts'
+
+export type Credentials = { email: string; password: string }
+type CredentialsFormProps = {
+  submitLabel: string
+  /** A new password is offered by the password manager; the current one is filled in. */
+  isNewPassword: boolean
+  /** Fixed by an invitation. */
+  email?: string
+  error: unknown
+  isPending: boolean
+  onSubmit: (credentials: Credentials) => void
+}
+
+/** Email and password, with the errors of the service beside the fields that they are about. */
+export function CredentialsForm(props: CredentialsFormProps) {
+  const { submitLabel, isNewPassword, email: fixedEmail, error, isPending, onSubmit } = props
+  const [email, setEmail] = useState(fixedEmail ?? '')
+  const [password, setPassword] = useState('')
+  const [missing, setMissing] = useState<readonly string[]>([])
+  const form = useRef<HTMLFormElement>(null)
+  const wait = useWait(error)
+  const { fields, rest } = fieldErrors(error, ['email', 'password'])
+  const errorOf = (name: string) => (missing.includes(name) ? `Enter your ${name}` : fields[name])
+
+  // The first field that is wrong takes the focus, also when the service found it.
+  useEffect(() => {
+    form.current?.querySelector<HTMLInputElement>('input[aria-invalid="true"]')?.focus()
+  }, [error, missing])
+
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    const empty = Object.entries({ email, password }).flatMap(([name, value]) => (value.trim() === '' ? [name] : []))
+    setMissing(empty)
+    if (empty.length === 0 && wait === 0) onSubmit({ email: email.trim(), password })
+  }
+
+  return (
+    <form ref={form} method="post" onSubmit={submit} noValidate>
+      <Stack gap="md">
+        {rest && (
+          <Alert color="red" role="alert" p="sm">
+            {rest}
+          </Alert>
+        )}
+        <TextInput
+          label="Email"
+          name="email"
+          type="email"
+          autoComplete="username"
+          autoCapitalize="none"
+          spellCheck={false}
+          required
+          withAsterisk={false}
+          readOnly={fixedEmail !== undefined}
+          value={email}
+          onChange={(event) => setEmail(event.currentTarget.value)}
+          error={errorOf('email')}
+        />
+        <PasswordField
+          label="Password"
+          name="password"
+          autoComplete={isNewPassword ? 'new-password' : 'current-password'}
+          required
+          withAsterisk={false}
+          value={password}
+          onChange={(event) => setPassword(event.currentTarget.value)}
+          error={errorOf('password')}
+        />
+        <Button type="submit" fullWidth loading={isPending} disabled={wait > 0}>
+          {wait > 0 ? `Try again in ${waitText(wait)}` : submitLabel}
+        </Button>
+      </Stack>
+    </form>
+  )
+}

@@ -1,0 +1,57 @@
+import { Alert, Button, Divider, Stack, Text } from '@mantine/core'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { useSearch } from 'wouter'
+import { client } from '../../app/api-client.ts'
+import { CredentialsForm, type Credentials } from './credentials-form.tsx'
+import { enterConsole, returnPath } from './enter-console.ts'
+import { loginErrorOf } from './login-error.ts'
+import { LoginFrame } from './login-frame.tsx'
+
+/** Login with a password, or at one of the providers. */
+export function LoginPage() {
+  const search = useSearch()
+  const options = useQuery({
+    queryKey: ['login-options'],
+    queryFn: ({ signal }) => client.login.options({ signal }),
+    staleTime: Infinity,
+  })
+  const login = useMutation({
+    mutationFn: (input: Credentials) => client.login.create(input),
+    onSuccess: () => enterConsole(returnPath()),
+  })
+  const providers = options.data?.providers ?? []
+  // What a provider said is old news once a password was tried.
+  const comesBackWith = login.isIdle ? loginErrorOf(search) : undefined
+  return (
+    <LoginFrame title="Log in to Errand" lead="Run agents and see what each one costs.">
+      <Stack gap="md">
+        {comesBackWith && (
+          <Alert color="red" role="alert" p="sm">
+            {comesBackWith}
+          </Alert>
+        )}
+        <CredentialsForm
+          submitLabel="Log in"
+          isNewPassword={false}
+          error={login.error}
+          isPending={login.isPending}
+          onSubmit={(credentials) => login.mutate(credentials)}
+        />
+        {providers.length > 0 && <Divider label="or" labelPosition="center" />}
+        {providers.map(({ id, name, url }) => (
+          <Button key={id} component="a" href={withReturn(url)} variant="default" fullWidth>
+            Continue with {name}
+          </Button>
+        ))}
+        <Text ta="center" size="sm" c="dimmed">
+          New accounts need an invitation from the operator.
+        </Text>
+      </Stack>
+    </LoginFrame>
+  )
+}
+
+function withReturn(url: string): string {
+  const path = returnPath()
+  return path === '/' ? url : `${url}?returnTo=${encodeURIComponent(path)}`
+}

@@ -1,0 +1,192 @@
+import { expect, test } from 'vitest'
+import Database from 'better-sqlite3'
+import { join } from 'node:path'
+import { TestBrowser } from './oidc-browser.ts'
+import { comeBack, expectRefusal, signOn, signOnAs, startSignOn, whoIs, type SignOn } from './sign-on.ts'
+
+const verified = (email: string) => ({ email, email_verified: true })
+
+function identitiesOf({ service }: SignOn): { issuer: string; subject: string; userId: string }[] {
+  const database = new Database(join(service.dataDir, 'errand.db'), { readonly: true })
+  const rows = database.prepare('SELECT issuer, subject, user_id AS userId FROM identities').all()
+  database.close()
+  return rows as { issuer: string; subject: string; userId: string }[]
+}
+
+async function countUsers({ service }: SignOn): Promise<number> {
+  return (await service.app.store.listUsers({ limit: 1, offset: 0 })).total
+}
+
+test('the first login links the account of the verified address; later ones go by issuer and subject alone', async () => {
+  const on = await startSignOn()
+  const { provider, service } = on
+  const ada = await service.createPerson({ email: 'ada@example.com' })
+  const ben = await service.createPerson({ email: 'ben@example.com' })
+  provider.people.set('subject-ada', verified('Ada@Example.com'))
+  expect(await signOnAs(on, 'subject-ada')).toMatchObject({ userId: ada.userId })
+  const identity = { issuer: provider.issuer, subject: 'subject-ada', userId: ada.userId }
+  expect(identitiesOf(on)).toEqual([identity])
+  const later = [
+    verified('ada@elsewhere.example'),
+    verified(ben.email),
+    { email: ben.email, email_verified: false },
+    { email_verified: true },
+    {},
+  ]
+  for (const claims of later) {
+    provider.people.set('subject-ada', claims)
+    expect(await signOnAs(on, 'subject-ada')).toMatchObject({ userId: ada.userId, email: 'ada@example.com' })
+  }
+  expect(identitiesOf(on)).toEqual([identity])
+  await on.stop()
+})
+
+test('an address that the provider has not verified, or gives none of, links and makes nothing', async () => {
+  const on = await startSignOn({ login: { createAccounts: true } })
+  const { provider, service } = on
+  await service.createPerson({ email: 'kim@example.com' })
+  const claims = [
+    { email: 'kim@example.com', email_verified: false },
+    { email: 'kim@example.com' },
+    { email: 'kim@example.com', email_verified: 'true' },
+    { email: 'kim@example.com', email_verified: 1 },
+    { email_verified: true },
+    {},
+  ]
+  for (const [index, claim] of claims.entries()) {
+    provider.people.set(`subject-${index}`, claim)
+    await expectRefusal(on, `subject-${index}`, 'email-unverified')
+  }
+  expect(identitiesOf(on)).toEqual([])
+  expect(await countUsers(on)).toBe(1)
+  await on.stop()
+})
+
+test('what only resembles an address, or turns into another one in lower case, links and makes nothing', async () => {
+  const on = await startSignOn({ login: { createAccounts: true } })
+  const { provider, service } = on
+  await service.createPerson({ email: 'kim@example.com' })
+  // The first begins with the Kelvin sign, whose lower case is a plain k.
+  const addresses = [
+    '\u212Aim@example.com',
+    ' kim@example.com',
+    'kim@example.com\n',
+    'kim',
+    '',
+    `${'k'.repeat(300)}@a.example`,
+  ]
+  for (const [index, address] of addresses.entries()) {
+    provider.people.set(`subject-${index}`, verified(address))
+    await expectRefusal(on, `subject-${index}`, 'email-unverified')
+  }
+  expect(identitiesOf(on)).toEqual([])
+  expect(await countUsers(on)).toBe(1)
+  await on.stop()
+})
+
+test('a person without an account is refused when sign-up is closed, as it is by default', async () => {
+  const on = await startSignOn()
+  on.provider.people.set('subject-eve', verified('eve@example.com'))
+  await expectRefusal(on, 'subject-eve', 'sign-up-closed')
+  expect(await countUsers(on)).toBe(0)
+  expect(identitiesOf(on)).toEqual([])
+  await on.stop()
+})
+
+test('where accounts are made, a new person gets one with nothing in it, and finds it again', async () => {
+  const on = await startSignOn({ login: { createAccounts: true } })
+  on.provider.people.set('subject-eve', verified('Eve@Example.com'))
+  const made = await signOnAs(on, 'subject-eve')
+  expect(made).toMatchObject({
+    email: 'eve@example.com',
+    balanceUsd: '0.0000',
+    heldUsd: '0.0000',
+    isAdmin: false,
+    hasPassword: false,
+  })
+  on.provider.people.set('subject-eve', verified('eve@elsewhere.example'))
+  expect(await signOnAs(on, 'subject-eve')).toMatchObject({ userId: made.userId, email: 'eve@example.com' })
+  expect(await countUsers(on)).toBe(1)
+  await on.stop()
+})
+
+test('two first logins at once make one account and one identity', async () => {
+  const on = await startSignOn({ login: { createAccounts: true } })
+  on.provider.people.set('subject-eve', verified('eve@example.com'))
+  const browsers = [1, 2, 3, 4].map(() => new TestBrowser({ person: 'subject-eve' }))
+  const answers = await Promise.all(browsers.map(async (browser) => await comeBack(on, browser)))
+  await Promise.all(browsers.map(async (browser, index) => await browser.step(answers[index]!)))
+  const people = await Promise.all(browsers.map(async (browser) => await whoIs(on, browser)))
+  expect(new Set(people.map((person) => person.userId)).size).toBe(1)
+  expect(await countUsers(on)).toBe(1)
+  expect(identitiesOf(on)).toHaveLength(1)
+  await on.stop()
+})
+
+test('a subject means nothing without its issuer', async () => {
+  const on = await startSignOn({ login: { createAccounts: true } })
+  on.provider.people.set('subject-1', verified('ada@example.com'))
+  on.other.people.set('subject-1', verified('eve@example.com'))
+  const ada = await signOnAs(on, 'subject-1')
+  const eve = await signOnAs(on, 'subject-1', 'other')
+  expect(eve.userId).not.toBe(ada.userId)
+  expect(eve.email).toBe('eve@example.com')
+  // One person may have an identity at each provider.
+  on.other.people.set('subject-2', verified('ada@example.com'))
+  expect(await signOnAs(on, 'subject-2', 'other')).toMatchObject({ userId: ada.userId })
+  expect(identitiesOf(on)).toHaveLength(3)
+  await on.stop()
+})
+
+test('whom the provider gives the address of somebody else to does not get the account of that person', async () => {
+  const on = await startSignOn({ login: { createAccounts: true } })
+  const { provider } = on
+  provider.people.set('subject-before', verified('ada@example.com'))
+  const ada = await signOnAs(on, 'subject-before')
+  provider.people.set('subject-after', verified('ada@example.com'))
+  await expectRefusal(on, 'subject-after', 'email-taken')
+  expect(await signOnAs(on, 'subject-before')).toMatchObject({ userId: ada.userId })
+  expect(identitiesOf(on)).toHaveLength(1)
+  await on.stop()
+})
+
+test('only verified addresses of the domains that are allowed come in, at every login', async () => {
+  const on = await startSignOn({ login: { createAccounts: true, emailDomains: ['Example.com', 'example.org'] } })
+  const { provider } = on
+  const outside = ['eve@evil-example.com', 'eve@sub.example.com', 'eve@example.com.evil.example', 'eve@example.co']
+  for (const [index, address] of outside.entries()) {
+    provider.people.set(`subject-${index}`, verified(address))
+    await expectRefusal(on, `subject-${index}`, 'domain-refused')
+  }
+  provider.people.set('subject-claims', { email: 'eve@example.com', email_verified: false })
+  await expectRefusal(on, 'subject-claims', 'email-unverified')
+  expect(await countUsers(on)).toBe(0)
+  for (const [index, address] of ['ada@EXAMPLE.com', 'ben@example.org'].entries()) {
+    provider.people.set(`inside-${index}`, verified(address))
+    expect(await signOnAs(on, `inside-${index}`)).toMatchObject({ email: address.toLowerCase() })
+  }
+  provider.people.set('inside-0', verified('ada@elsewhere.example'))
+  await expectRefusal(on, 'inside-0', 'domain-refused')
+  await on.stop()
+})
+
+test('a suspended person is refused, at the first login as at a later one, and nothing is linked', async () => {
+  const on = await startSignOn()
+  const { provider, service } = on
+  const { store } = service.app
+  const { userId } = await service.createPerson({ email: 'ada@example.com' })
+  provider.people.set('subject-ada', verified('ada@example.com'))
+  await store.updateUser({ userId, isSuspended: true })
+  await expectRefusal(on, 'subject-ada', 'suspended')
+  expect(identitiesOf(on)).toEqual([])
+  await store.updateUser({ userId, isSuspended: false })
+  const { browser } = await signOn(on, 'subject-ada')
+  expect(await whoIs(on, browser)).toMatchObject({ userId })
+  await store.updateUser({ userId, isSuspended: true })
+  expect(await whoIs(on, browser)).toBeUndefined()
+  await expectRefusal(on, 'subject-ada', 'suspended')
+  const identity = { issuer: provider.issuer, subject: 'subject-ada', email: null, mayCreate: true }
+  expect(await store.openIdentity(identity)).toEqual({ outcome: 'refused', reason: 'suspended' })
+  expect((await store.listLogins({ userId, limit: 10, offset: 0 })).total).toBe(0)
+  await on.stop()
+})
