@@ -13,6 +13,7 @@ import { createTasksClient, type TasksClient } from './tasks-client.ts'
 
 export type { ChatClient, ChatReply, ChatToolCall } from './chat-client.ts'
 export { ErrandClientError, type ClientErrorCode } from './client-error.ts'
+export { newIdempotencyKey } from './idempotency-key.ts'
 export type {
   Account,
   Agent,

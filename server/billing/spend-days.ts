@@ -24,7 +24,7 @@ export class SpendDays {
 
   /** The last `days` days of UTC, the one of `now` included, oldest first; a day without transactions has zeros. */
   async read(userId: string, { days, now }: { days: number; now: EpochMs }): Promise<SpendDay[]> {
-    // One after the other, so that no transaction is added twice.
+    // One after the other, so that the later one reads only what the earlier one has not.
     const before = this.#reading.get(userId) ?? Promise.resolve()
     const reading = before.catch(() => {}).then(() => this.#update(userId, Math.floor(now / dayMs) - days + 1))
     this.#reading.set(userId, reading)

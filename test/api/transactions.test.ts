@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { parseUsd } from '../../server/kernel/money.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type TestService } from '../support/test-service.ts'
+import { sessionAgents, SessionCalls } from './session-calls.ts'
 
 type Transaction = {
   id: string
@@ -110,6 +111,35 @@ test('type and taskId filter, alone and together', async () => {
   await service.stop()
 })
 
+test('turnId finds the charge of one chat, alone and with the other filters, and no stranger finds it', async () => {
+  const service = await startService({ config: sessionAgents })
+  const [owner, stranger] = [await service.createPerson(), await service.createPerson()]
+  const calls = new SessionCalls(service, owner.key)
+  const sessionId = await calls.open()
+  const other = await calls.open()
+  for (const session of [sessionId, sessionId, other]) await calls.chat(session, 'hello')
+  const charges = (await service.get('/api/transactions?type=chat_charge', owner.key)).body.transactions
+  expect(charges).toHaveLength(3)
+  for (const charge of charges) {
+    const { turnId } = charge
+    expect(turnId).toMatch(/^turn_/)
+    const ofTurn = `?turnId=${turnId}`
+    expect(await transactionsOf(service, owner.key, ofTurn)).toEqual([charge])
+    expect(await transactionsOf(service, owner.key, `${ofTurn}&type=chat_charge`)).toEqual([charge])
+    expect(await transactionsOf(service, owner.key, `${ofTurn}&type=credit`)).toEqual([])
+    expect(await transactionsOf(service, owner.key, `${ofTurn}&sessionId=${charge.sessionId}`)).toEqual([charge])
+    const wrong = charge.sessionId === other ? sessionId : other
+    expect(await transactionsOf(service, owner.key, `${ofTurn}&sessionId=${wrong}`)).toEqual([])
+    expect(await transactionsOf(service, owner.key, `${ofTurn}&taskId=task_0`)).toEqual([])
+    expect(await transactionsOf(service, stranger.key, ofTurn)).toEqual([])
+  }
+  const page = (await service.get(`/api/transactions?turnId=${charges[0].turnId}&offset=1`, owner.key)).body
+  expect(page).toEqual({ transactions: [], total: 1, limit: 50, offset: 1 })
+  expect(await transactionsOf(service, owner.key, '?turnId=turn_0')).toEqual([])
+  expect(await transactionsOf(service, owner.key, `?sessionId=${other}`)).toEqual([charges[0]])
+  await service.stop()
+})
+
 test('the amounts add up to the balance, and each balance is the one before plus the amount', async () => {
   const service = await startService({ limits: { executionsPerMinute: 0 } })
   const { key } = await service.createPerson({ balanceUsd: '3.0000' })
@@ -167,7 +197,7 @@ test('a caller sees no transaction of anybody else, not even by the id of a task
 test('400 for a parameter that cannot be, with the field', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
-  const wrong = ['type=charge', 'limit=0', 'limit=101', 'offset=-1', 'taskId=', 'type=credit&type=credit']
+  const wrong = ['type=charge', 'limit=0', 'limit=101', 'offset=-1', 'taskId=', 'turnId=', 'type=credit&type=credit']
   for (const query of wrong) {
     const field = query.split('=')[0]!
     const { body, status } = await service.get(`/api/transactions?${query}`, key)

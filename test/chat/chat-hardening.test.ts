@@ -38,7 +38,7 @@ test('a client that leaves during its admission while the store fails leaves no 
   }
   const { email, userId } = talker.person
   const started = chats.start({
-    caller: { userId, email, isAdmin: false, scopes: ['execute'], keyId: null },
+    caller: { userId, email, isAdmin: false, scopes: ['execute'], keyId: null, loginId: null },
     input: { sessionId: talker.sessionId, message: 'Hello' },
     idempotencyKey: null,
     onRate: () => {},

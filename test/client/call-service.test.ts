@@ -25,6 +25,7 @@ test('every procedure answers what REST answers', async () => {
   expect(await client.agents.list()).toEqual(await rest('/api/agents'))
   expect(await client.agents.get({ agentId: 'test' })).toEqual(await rest('/api/agents/test'))
   expect(await client.account.get()).toEqual(await rest('/api/account'))
+  expect(await client.account.usage()).toEqual(await rest('/api/usage'))
   expect(await client.transactions.list()).toEqual(await rest('/api/transactions'))
   expect((await client.transactions.list({ type: 'task_charge' })).transactions).toMatchObject([
     { taskId, amountUsd: '-0.0100', balanceAfterUsd: '9.9900' },

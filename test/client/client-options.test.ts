@@ -47,6 +47,25 @@ test('a wrong key is refused without being quoted', () => {
   }
 })
 
+test('the key is sent as a bearer token, and null sends none', async () => {
+  for (const [apiKey, expected] of [
+    ['errand_sk_secret', 'Bearer errand_sk_secret'],
+    [null, null],
+  ] as const) {
+    const sent: (string | null)[] = []
+    const fetch = (_url: string, init: RequestInit) => (
+      sent.push(new Headers(init.headers).get('Authorization')),
+      Promise.reject(new Error('offline'))
+    )
+    const client = createClient({ ...good, apiKey, fetch })
+    await rejection(client.account.get())
+    await rejection(client.users.credit({ userId: 'user_1', amountUsd: '1', reason: 'Top-up' }))
+    await rejection(client.chat.text({ sessionId: 'ses_1', message: 'hello' }))
+    expect(sent.length).toBeGreaterThanOrEqual(3)
+    expect(new Set(sent)).toEqual(new Set([expected]))
+  }
+})
+
 test('a URL object, a path and slashes at the end are accepted', async () => {
   for (const baseUrl of [new URL('http://x.example/a/'), 'http://x.example/a', 'http://x.example/a//']) {
     const asked: string[] = []

@@ -10,13 +10,18 @@ import {
   type EndedTask,
   type ErrandClient,
   type ErrandClientError,
+  type Invitation,
   type Key,
+  type Login,
   type Message,
   type Session,
   type SessionListItem,
+  type System,
   type Task,
   type TaskListItem,
   type Transaction,
+  type Usage,
+  type User,
 } from '../../client/client.ts'
 import type { ChatEvent as ServerChatEvent } from '../../server/chat/chat-schema.ts'
 import type { ErrorCode } from '../../server/kernel/errors.ts'
@@ -42,6 +47,9 @@ test('inputs are those of the operations', () => {
     .toEqualTypeOf<{ endpointId: string; params: Record<string, unknown>; connectorIds?: string[] | undefined }>()
   expectTypeOf(client.tasks.get).parameter(0).toEqualTypeOf<{ taskId: string; wait?: number | undefined }>()
   expectTypeOf(client.keys.create).parameter(0).toExtend<{ scopes?: ('read' | 'execute' | 'manage')[] | undefined }>()
+  expectTypeOf(client.users.credit).parameter(0).toEqualTypeOf<{ userId: string; amountUsd: string; reason: string }>()
+  expectTypeOf(client.users.credit).parameter(1).toExtend<{ idempotencyKey?: string | undefined } | undefined>()
+  expectTypeOf(client.login.create).parameter(0).toEqualTypeOf<{ email: string; password: string }>()
   expectTypeOf(client.keys.rotate).parameter(0).toEqualTypeOf<{ keyId: string; overlapSeconds?: number | undefined }>()
   expectTypeOf(client.tasks.wait).parameter(0).toBeString()
   expectTypeOf(client.tasks.run).parameter(0).toEqualTypeOf<Parameters<typeof client.tasks.create>[0]>()
@@ -89,7 +97,26 @@ test('outputs are those of the operations', () => {
   expectTypeOf<Agent['endpoints'][number]['priceUsd']>().toBeString()
   expectTypeOf(client.account.get).returns.resolves.toEqualTypeOf<Account>()
   expectTypeOf<Account['blockedUntil']>().toEqualTypeOf<string | null>()
+  expectTypeOf<Account['rateLimit']['resetAt']>().toEqualTypeOf<string | null>()
   expectTypeOf<Transaction['amountUsd']>().toBeString()
+  expectTypeOf(client.account.usage).returns.resolves.toEqualTypeOf<Usage>()
+  expectTypeOf<Usage['days'][number]>().toEqualTypeOf<{
+    date: string
+    spentUsd: string
+    refundedUsd: string
+    executions: number
+    failures: number
+  }>()
+  expectTypeOf(client.users.get).returns.resolves.toEqualTypeOf<User>()
+  expectTypeOf(client.users.update).returns.resolves.toEqualTypeOf<User>()
+  expectTypeOf(client.users.list).returns.resolves.toExtend<{ users: User[]; total: number }>()
+  expectTypeOf(client.users.transactions).returns.resolves.toExtend<{ transactions: Transaction[] }>()
+  expectTypeOf(client.invitations.create).returns.resolves.toExtend<Invitation & { url: string }>()
+  expectTypeOf<Invitation['kind']>().toEqualTypeOf<'invitation' | 'password'>()
+  expectTypeOf<Invitation>().not.toHaveProperty('url')
+  expectTypeOf(client.logins.list).returns.resolves.toExtend<{ logins: Login[]; total: number }>()
+  expectTypeOf<Login['method']>().toEqualTypeOf<'password' | 'oidc' | 'invitation'>()
+  expectTypeOf(client.system.get).returns.resolves.toEqualTypeOf<System>()
   expectTypeOf(client.keys.create).returns.resolves.toEqualTypeOf<CreatedKey>()
   expectTypeOf(client.sessions.get).returns.resolves.toEqualTypeOf<Session>()
   expectTypeOf<Session['status']>().toEqualTypeOf<'active' | 'completed' | 'expired'>()

@@ -50,14 +50,15 @@ export function operationAt(method: string, target: string): Operation {
   )
 }
 
-const knownHeaders = ['X-Request-Id', 'X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']
+const rateHeaders = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']
+const knownHeaders = ['X-Request-Id', 'WWW-Authenticate', 'Set-Cookie', ...rateHeaders]
 
 /** Throws unless the answer is one that the document promises for that operation. */
 function checkAnswer({ id, spec }: Operation, { body, headers, status }: Answer): void {
   const what = `${id} ${status}`
   const documented = must<Json>(spec['responses'][status], `${what} is documented`)
   const promised = Object.keys(documented['headers'] ?? {})
-  for (const name of status === 304 ? [] : [...knownHeaders, 'WWW-Authenticate']) {
+  for (const name of status === 304 ? [] : knownHeaders) {
     expect(headers.has(name), `${what} ${name}`).toBe(promised.includes(name))
   }
   if (headers.has('Retry-After')) expect(promised, what).toContain('Retry-After')
@@ -83,12 +84,18 @@ export class Checker {
 
   async check(status: number, request: string, options: Options = {}): Promise<Answer> {
     const [method, path] = request.split(' ') as [string, string]
-    const operation = operationAt(method, path)
     const answer = await this.service.request(method, path, { key: this.key, ...options })
+    return this.note(status, request, { answer, body: options.body })
+  }
+
+  /** Checks an answer that was got in another way. */
+  note(status: number, request: string, { answer, body }: { answer: Answer; body?: unknown }): Answer {
+    const [method, path] = request.split(' ') as [string, string]
+    const operation = operationAt(method, path)
     expect(answer.status, `${request}: ${JSON.stringify(answer.body)}`).toBe(status)
     checkAnswer(operation, answer)
     const input = operation.spec['requestBody']
-    if (input && status === 200) expect(validatorOf(input.content).safeParse(options.body).error).toBe(undefined)
+    if (input && status === 200) expect(validatorOf(input.content).safeParse(body).error).toBe(undefined)
     this.seen.set(operation.id, (this.seen.get(operation.id) ?? new Set()).add(status))
     return answer
   }

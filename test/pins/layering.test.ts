@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 
 type Import = { from: string; to: string; isTypeOnly: boolean }
 
-const files = ['server', 'openapi', 'client', 'bench', 'examples', 'test', 'scripts'].flatMap((folder) =>
+const files = ['server', 'openapi', 'client', 'bench', 'examples', 'test', 'scripts', 'console'].flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.(?:ts|tsx|mjs)$/.test(name))
     .map((name) => `${folder}/${name}`),
@@ -91,6 +91,23 @@ test("the client imports the server's types only", () => {
   expect(bad.map(describe)).toEqual([])
   const ofNode = imports.filter(({ from, to }) => from.startsWith('client/') && to.startsWith('node:'))
   expect(ofNode.map(describe)).toEqual([])
+})
+
+test('the console knows the client, and of the server only how money is written', () => {
+  const ofConsole = imports.filter(({ from }) => from.startsWith('console/'))
+  expect(ofConsole.map(describe)).toContain('console/app/api-client.ts → client/client.ts')
+  const bad = ofConsole.filter(({ from, isTypeOnly, to }) => {
+    // What builds the console runs in Node.
+    if (isTypeOnly || /^console\/(?:precompress|vite\.config)\.ts$/.test(from)) return false
+    const isOurs = /^(?:server|openapi|client|test|bench|examples|scripts)\//.test(to)
+    return to.startsWith('node:') || (isOurs && to !== 'client/client.ts' && to !== 'server/kernel/money.ts')
+  })
+  expect(bad.map(describe)).toEqual([])
+})
+
+test('nothing but the console imports the console', () => {
+  const bad = imports.filter(({ from, to }) => to.startsWith('console/') && !/^(?:console|test)\//.test(from))
+  expect(bad.map(describe)).toEqual([])
 })
 
 test('nothing that is served imports tests, benchmarks, examples or development tools', () => {

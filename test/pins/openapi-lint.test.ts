@@ -6,6 +6,7 @@ import { documentFile } from '../../server/http/docs-pages.ts'
 import { closedUrl, startStubMcpServer } from '../api/stub-mcp-server.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService } from '../support/test-service.ts'
+import { checkInvitations, checkLogins, checkUsers } from './documented-people.ts'
 import { Checker, document, operationAt, operations, source, validatorOf, type Json } from './documented-answers.ts'
 
 /** Recommended rules that are off, each with its reason. */
@@ -34,73 +35,18 @@ test('the recommended rules of the linter find nothing in it, and do find what i
   expect(problems).toMatch(/security-defined/)
 })
 
-test('it is OpenAPI 3.1 with an API key and a browser session, either of which every operation but one takes', () => {
-  expect(document['openapi']).toMatch(/^3\.1\./)
-  expect(document['components'].securitySchemes).toMatchObject({
-    apiKey: { type: 'http', scheme: 'bearer' },
-    browserSession: { type: 'apiKey', in: 'cookie', name: '__Host-errand' },
-  })
-  const either = [{ apiKey: [] }, { browserSession: [] }]
-  const own = operations.map(({ id, spec }) => [id, spec['security']])
-  expect(Object.fromEntries(own)).toEqual(
-    Object.fromEntries(operations.map(({ id }) => [id, id === 'getPayload' ? [] : either])),
-  )
-})
-
-test('every operation documents each status that it answers', () => {
-  // Not among them: what the HTTP server refuses before it knows an operation (405, 408, 417, 431).
-  const shared = [200, 401, 403, 500, 503]
-  const body = [400, 413, 415]
-  expect(
-    Object.fromEntries(operations.map(({ id, spec }) => [id, Object.keys(spec['responses']).map(Number)])),
-  ).toEqual(
-    Object.fromEntries(
-      Object.entries({
-        createTask: [...shared, ...body, 404, 409, 429],
-        listTasks: [...shared, 400],
-        getTask: [...shared, 400, 404],
-        listAgents: [...shared, 400],
-        getAgent: [...shared, 400, 404],
-        getAccount: shared,
-        listTransactions: [...shared, 400],
-        createSession: [...shared, ...body, 404, 409],
-        getSession: [...shared, 400, 404],
-        listSessions: [...shared, 400],
-        updateSession: [...shared, ...body, 404, 409, 410],
-        deleteSession: [...shared, 400, 404],
-        listMessages: [...shared, 400, 404],
-        chat: [...shared, ...body, 404, 409, 410, 429],
-        createConnector: [...shared, ...body, 409],
-        listConnectors: [...shared, 400],
-        getConnector: [...shared, 400, 404],
-        updateConnector: [...shared, ...body, 404, 409],
-        deleteConnector: [...shared, 400, 404],
-        testConnector: [...shared, ...body, 404, 409],
-        listConnectorTools: [...shared, 400, 404, 409, 424],
-        listConnectorServers: [...shared, 400],
-        createKey: [...shared, ...body],
-        listKeys: [...shared, 400],
-        revokeKey: [...shared, 400, 404],
-        rotateKey: [...shared, ...body, 404, 409],
-        getPayload: [200, 304, 403, 404, 500],
-      }).map(([id, statuses]) => [id, statuses.toSorted((a, b) => a - b)]),
-    ),
-  )
-})
-
-test('each refusal is described in the words of its own operation', () => {
-  const words = (id: string, status: number) =>
-    operations.find((operation) => operation.id === id)!.spec['responses'][status].description
-  expect(words('createTask', 404)).toBe('The agent endpoint or a connector was not found.')
-  expect(words('getTask', 404)).toBe('The task was not found.')
-  expect(words('rotateKey', 409)).toBe('The key has ended.')
-  expect(words('listConnectorTools', 424)).toBe('The server cannot be used.')
-  expect(words('listKeys', 400)).toBe('A parameter is invalid.')
-})
-
 test('the validation by schema sees a missing field, an unknown one and a wrong form', () => {
   const validator = validatorOf(operationAt('GET', '/api/account').spec['responses'][200].content)
-  const account = { userId: 'u', email: 'e', balanceUsd: '1.0000', heldUsd: '0.0000', blockedUntil: null }
+  const rateLimit = { limit: 10, remaining: 10, resetAt: null }
+  const money = { balanceUsd: '1.0000', heldUsd: '0.0000', blockedUntil: null, rateLimit }
+  const account = {
+    userId: 'u',
+    email: 'e',
+    ...money,
+    isAdmin: false,
+    hasPassword: true,
+    createdAt: '2026-01-15T12:00:00.000Z',
+  }
   expect(validator.safeParse(account).success).toBe(true)
   const { email: _, ...missing } = account
   const wrong = [missing, { ...account, extra: 1 }, { ...account, balanceUsd: '1.00' }, { ...account, blockedUntil: 0 }]
@@ -170,7 +116,10 @@ async function checkPayloads(checker: Checker, link: string): Promise<void> {
 }
 
 async function checkReads(checker: Checker): Promise<void> {
-  for (const path of ['transactions', 'account', 'agents', 'agents/gate']) await checker.check(200, `GET /api/${path}`)
+  for (const path of ['transactions', 'account', 'usage', 'agents', 'agents/gate']) {
+    await checker.check(200, `GET /api/${path}`)
+  }
+  await checker.check(400, 'GET /api/usage?days=0')
   await checker.check(400, 'GET /api/transactions?type=x')
   await checker.check(400, 'GET /api/agents?offset=-1')
   await checker.check(400, `GET /api/agents/${long}`)
@@ -279,7 +228,7 @@ async function checkConnectors(checker: Checker): Promise<void> {
   }
 }
 
-/** What every operation has in common: 401 for a stranger and 403 for a key without the scope. */
+/** What operations have in common: 401 for a stranger and 403 for a key without the scope, or for any key. */
 async function checkAccess(checker: Checker, userId: string): Promise<void> {
   const [execute, read] = [
     await checker.service.createKey(userId, ['execute']),
@@ -289,8 +238,20 @@ async function checkAccess(checker: Checker, userId: string): Promise<void> {
     if (spec['security'].length === 0) continue
     const request = `${method} ${path.replaceAll(/\{\w+\}/g, 'id')}`
     const own = {
-      POST: { ...task(), name: 'new', agentId: 'gate', sessionId: 'ses_0', message: 'm', url: 'https://example.com' },
-      PATCH: { metadata: {}, name: 'new' },
+      POST: {
+        ...task(),
+        name: 'new',
+        agentId: 'gate',
+        sessionId: 'ses_0',
+        message: 'm',
+        url: 'https://example.com',
+        email: 'new@example.com',
+        amountUsd: '1',
+        reason: 'why',
+        currentPassword: 'x',
+        newPassword: 'x'.repeat(10),
+      },
+      PATCH: { metadata: {}, name: 'new', isAdmin: true },
     }
     const body = own[method as keyof typeof own]
     await checker.check(401, request, { body, key: null })
@@ -313,6 +274,9 @@ test('a running service gives each documented answer of each operation, and each
   await checkReads(checker)
   await checkKeys(checker)
   await checkConnectors(checker)
+  await checkLogins(checker)
+  await checkInvitations(checker)
+  await checkUsers(checker)
   await checkAccess(checker, userId)
   const create = 'POST /api/tasks'
   for (const status of [200, 200, 429]) await checker.check(status, create, { body: task() })

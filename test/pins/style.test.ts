@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-const files = ['server', 'openapi', 'client', 'bench', 'examples', 'test', 'scripts'].flatMap((folder) =>
+const files = ['server', 'openapi', 'client', 'bench', 'examples', 'test', 'scripts', 'console'].flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.(?:ts|tsx|mjs)$/.test(name))
     .map((name) => `${folder}/${name}`),

@@ -6,7 +6,7 @@ import { hashToken, isToken, newToken } from '../../server/auth/api-token.ts'
 import { errorBody, errorCatalogue, ErrandError, toErrandError, type ErrorCode } from '../../server/kernel/errors.ts'
 import { isId, newId } from '../../server/kernel/ids.ts'
 import { formatUsd, parseUsd } from '../../server/kernel/money.ts'
-import { scopes, taskStatuses, transactionTypes } from '../../server/store/records.ts'
+import { invitationKinds, loginMethods, scopes, taskStatuses, transactionTypes } from '../../server/store/records.ts'
 
 // What clients compare, store and match on. A change here breaks them, so it must be made twice.
 
@@ -32,6 +32,7 @@ test('the error catalogue: code, status and text', () => {
     ['EXPECTATION_FAILED', 417, 'Expectation failed'],
     ['CONNECTOR_FAILED', 424, 'Failed dependency'],
     ['RATE_LIMIT_EXCEEDED', 429, 'Rate limit exceeded'],
+    ['LOGIN_THROTTLED', 429, 'Too many login attempts'],
     ['HEADERS_TOO_LARGE', 431, 'Request header fields too large'],
     ['INTERNAL_ERROR', 500, 'Internal error'],
     ['SERVICE_UNAVAILABLE', 503, 'Service unavailable'],
@@ -65,10 +66,12 @@ test('the body of an unforeseen error says nothing of what was thrown', () => {
   }
 })
 
-test('task statuses, transaction types and scopes', () => {
+test('task statuses, transaction types, scopes, and the kinds of logins and links', () => {
   expect(taskStatuses).toEqual(['pending', 'processing', 'completed', 'failed'])
   expect(transactionTypes).toEqual(['credit', 'task_charge', 'task_refund', 'chat_charge', 'adjustment'])
   expect(scopes).toEqual(['read', 'execute', 'manage'])
+  expect(loginMethods).toEqual(['password', 'oidc', 'invitation'])
+  expect(invitationKinds).toEqual(['invitation', 'password'])
 })
 
 test('the codes of a failed task, wherever the server writes one', () => {

@@ -54,7 +54,16 @@ test('users, credits and keys act at once on the running server, with the promis
   expect((await reader.get('/api/account')).status).toBe(200)
   expect((await run('keys', 'list', '--email', email)).keys).toHaveLength(2)
   expect((await run('users', 'list')).users).toEqual([
-    expect.objectContaining({ userId: user.userId, email, balanceUsd: '0.0050', heldUsd: '0.0000' }),
+    {
+      userId: user.userId,
+      email,
+      isAdmin: false,
+      isSuspended: false,
+      balanceUsd: '0.0050',
+      heldUsd: '0.0000',
+      blockedUntil: null,
+      createdAt: expect.stringMatching(/Z$/),
+    },
   ])
   expect(await run('ledger', 'verify')).toEqual({ ok: true, accounts: 1, transactions: 3, differences: [] })
   expect(await server.end('SIGTERM')).toBe(0)

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { withRaw } from '../store/sqlite-engine.ts'
 import { runErrand } from '../support/test-process.ts'
 import { newDataDir } from '../support/test-service.ts'
 
@@ -98,6 +99,13 @@ test('commands work on a fresh data directory without a server, also several at 
   await Promise.all(emails.map((email) => runErrand(['users', 'create', '--email', email, '--data', dataDir])))
   const { users } = JSON.parse(await runErrand(['users', 'list', '--data', dataDir, '--json']))
   expect(users.map(({ email }: { email: string }) => email).toSorted()).toEqual(emails)
+  const [suspended, ...others] = users.map(({ userId }: { userId: string }) => userId)
+  withRaw(dataDir, (raw) => raw.prepare('UPDATE users SET suspended_at = 1 WHERE id = ?').run(suspended))
+  const shown = JSON.parse(await runErrand(['users', 'list', '--data', dataDir, '--json'])).users
+  expect(shown.map((user: { userId: string; isSuspended: boolean }) => [user.userId, user.isSuspended])).toEqual([
+    [suspended, true],
+    ...others.map((userId: string) => [userId, false]),
+  ])
   const report = JSON.parse(await runErrand(['ledger', 'verify', '--data', dataDir, '--json']))
   expect(report).toEqual({ ok: true, accounts: 3, transactions: 0, differences: [] })
   expect(readdirSync(dataDir)).toContain('errand.db')

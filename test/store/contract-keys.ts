@@ -38,7 +38,7 @@ export function describeKeys(contractTest: ContractTest): void {
     const { id, scopes, expiresAt, revokedAt } = key
     for (let finds = 0; finds < 2; finds++) {
       const found = await world.store.findKey(draft.tokenHash)
-      expect(found).toEqual({ id, userId, scopes, expiresAt, revokedAt, email, isAdmin: false })
+      expect(found).toEqual({ id, userId, scopes, expiresAt, revokedAt, email, isAdmin: false, suspendedAt: null })
     }
     expect(await world.store.findKey('0'.repeat(64))).toBeUndefined()
     expect(await world.store.getKey({ userId, keyId: id })).toEqual(key)

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import type { ContractTest } from './store-contract.ts'
-import { interrupted } from './store-world.ts'
+import { everyone, interrupted } from './store-world.ts'
 
 export function describeRestart(contractTest: ContractTest): void {
   contractTest(
@@ -19,11 +19,11 @@ export function describeRestart(contractTest: ContractTest): void {
       const { id: keyId } = await world.store.createKey(key)
       await world.store.touchKeys([{ keyId, at: world.clock.now() }])
       const before = await world.everything(userId)
-      const users = await world.store.listUsers()
+      const users = await world.store.listUsers(everyone)
       expect(before).toMatchObject({ list: { total: 5 }, keys: { total: 1 }, rate: { used: 5 } })
       await world.reopen()
       expect(await world.everything(userId)).toEqual(before)
-      expect(await world.store.listUsers()).toEqual(users)
+      expect(await world.store.listUsers(everyone)).toEqual(users)
       expect(await world.store.findKey(tokenHash)).toMatchObject({ userId })
     },
     { limits: { executionsPerMinute: 100 } },

@@ -143,6 +143,36 @@ test('a key that a command revokes beside the server is revoked at its next find
   await server.close()
 })
 
+test('a login that another connection ends, and a user whom it suspends, are refused at the next find', async () => {
+  const server = openSqliteStore(options)
+  const beside = openSqliteStoreBeside(options)
+  const userId = await createUser(server)
+  const login = { userId, method: 'password', provider: null, userAgent: null, forget: null } as const
+  const one = await server.createLogin({ ...login, tokenHash: 'one' })
+  await server.createLogin({ ...login, tokenHash: 'two' })
+  const other = await server.createUser({ ...ann, email: 'other@example.com' })
+  const otherId = other.outcome === 'created' ? other.userId : ''
+  await server.createLogin({ ...login, userId: otherId, tokenHash: 'three' })
+  const key = { userId, name: 'laptop', hint: 'a1b2', scopes: ['read' as const], expiresAt: null, tokenHash: 'key' }
+  await server.createKey(key)
+  for (let finds = 0; finds < 3; finds++) {
+    for (const store of [server, beside]) {
+      for (const hash of ['one', 'two', 'three'])
+        expect(await store.findLogin(hash)).toMatchObject({ suspendedAt: null })
+    }
+  }
+  expect(await beside.endLogin({ userId, loginId: one!.id })).toBe(true)
+  expect(await server.findLogin('one')).toBeUndefined()
+  expect(await server.findLogin('two')).toBeDefined()
+  expect(await server.findKey('key')).toMatchObject({ suspendedAt: null })
+  await beside.updateUser({ userId, isSuspended: true })
+  expect(await server.findLogin('two')).toBeUndefined()
+  expect(await server.findKey('key')).toMatchObject({ suspendedAt: expect.any(Number) })
+  expect(await server.findLogin('three')).toBeDefined()
+  await beside.close()
+  await server.close()
+})
+
 test('a block that a command lifts beside the server is lifted at the next admission', async () => {
   const server = openSqliteStore({ ...options, limits: { ...noLimits, abuseFailures: 1 } })
   const userId = await createUser(server)

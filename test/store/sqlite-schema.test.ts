@@ -44,7 +44,10 @@ test('every table is strict', () => {
     )
     .all()
     .filter(({ name }) => !/^(sqlite_|__drizzle_)/.test(name))
-  expect(tables.length).toBeGreaterThanOrEqual(10)
+  expect(tables.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['users', 'transactions', 'logins', 'identities', 'invitations', 'login_attempts']),
+  )
+  expect(tables.length).toBeGreaterThanOrEqual(14)
   expect(tables.filter(({ strict }) => strict !== 1)).toEqual([])
 })
 
@@ -125,6 +128,35 @@ test('a task has the fields of its status and no others, and its times in order'
   const ended = "status = 'completed', response = '{}', completed_at = started_at"
   expect(set(processing, `${ended} - 1`)).toThrow('times_in_order')
   expect(set(processing, `${ended}, queued = 1`)).toThrow('queued_only_open')
+})
+
+test('a login and an identity need a user, one token opens one thing, and a link for a password is of a user', async () => {
+  raw.pragma('foreign_keys = ON')
+  const login = { userId, method: 'password', provider: null, userAgent: null, forget: null } as const
+  for (const tokenHash of ['one', 'two']) await world.store.createLogin({ ...login, tokenHash })
+  const verified = { email: 'person-1@example.com', mayCreate: true }
+  const opened = await world.store.openIdentity({ issuer: 'https://a.example', subject: 's', ...verified })
+  expect(opened.outcome).not.toBe('refused')
+  const draft = {
+    kind: 'invitation',
+    isAdmin: false,
+    credit: 0,
+    expiresAt: 1,
+    userId: null,
+    createdBy: userId,
+  } as const
+  for (const n of ['1', '2']) {
+    await world.store.createInvitation({ ...draft, email: `new-${n}@example.com`, tokenHash: `link ${n}` })
+  }
+  expect(() => raw.exec("UPDATE logins SET user_id = 'user_unknown'")).toThrow('FOREIGN KEY')
+  expect(() => raw.exec("UPDATE logins SET token_hash = 'one'")).toThrow('UNIQUE constraint failed: logins.token_hash')
+  expect(() => raw.exec("UPDATE identities SET user_id = 'user_unknown'")).toThrow('FOREIGN KEY')
+  const again = "INSERT INTO identities SELECT issuer, subject, 'user_unknown', created_at FROM identities"
+  expect(() => raw.exec(again)).toThrow('UNIQUE constraint failed: identities.issuer, identities.subject')
+  expect(() => raw.exec("UPDATE invitations SET token_hash = 'link 1'")).toThrow('UNIQUE constraint failed')
+  expect(() => raw.exec('UPDATE invitations SET credit = -1')).toThrow('credit_not_negative')
+  expect(() => raw.exec("UPDATE invitations SET kind = 'password'")).toThrow('password_of_a_user')
+  expect(() => raw.exec('UPDATE users SET suspended_at = 0.5')).toThrow('cannot store REAL value')
 })
 
 test('a task, a key and an account need a user', () => {

@@ -3,15 +3,18 @@ import type { StoreLimits } from '../../server/store/store.ts'
 import { describeAbuseBlock } from './contract-abuse-block.ts'
 import { describeAdmission } from './contract-admission.ts'
 import { describeIdempotency } from './contract-idempotency.ts'
+import { describeInvitations } from './contract-invitations.ts'
 import { describeKeys } from './contract-keys.ts'
 import { describeLedger } from './contract-ledger.ts'
 import { describeLists } from './contract-lists.ts'
+import { describeLogins } from './contract-logins.ts'
 import { describeMoney } from './contract-money.ts'
 import { describePeople } from './contract-people.ts'
 import { describeRandomHistories } from './contract-random.ts'
 import { describeRate } from './contract-rate.ts'
 import { describeRestart } from './contract-restart.ts'
 import { describeRetries } from './contract-retries.ts'
+import { describeSpend } from './contract-spend.ts'
 import { describeTaskMoves } from './contract-task-moves.ts'
 import { noLimits, openWorld, type StoreEngine, type StoreWorld } from './store-world.ts'
 
@@ -56,6 +59,9 @@ export function describeStoreContract(engine: StoreEngine): void {
   describeLedger(contractTest)
   describePeople(contractTest)
   describeKeys(contractTest)
+  describeLogins(contractTest)
+  describeInvitations(contractTest)
+  describeSpend(contractTest)
   describeRestart(contractTest)
   describeRandomHistories(contractTest)
 }

@@ -49,6 +49,9 @@ export const noLimits: StoreLimits = {
 }
 
 export const agentError: TaskFailure = { code: 'AGENT_ERROR', message: 'The agent threw.', details: 'Error: no' }
+/** More users than a test makes. */
+export const everyone = { limit: 1000, offset: 0 }
+
 export const interrupted: TaskFailure = { code: 'AGENT_INTERRUPTED', message: 'The service stopped.', details: '' }
 
 const allRows = { limit: 10_000, offset: 0 }

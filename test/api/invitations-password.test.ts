@@ -1,0 +1,124 @@
+import { expect, test } from 'vitest'
+import { hashPassword } from '../../server/auth/passwords.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { startService, type TestService } from '../support/test-service.ts'
+import { Browser, password } from './browser-login.ts'
+import { expectStatus, signIn, signUp, signUpAdmin, type SignedIn } from './signed-in.ts'
+
+// The links by which a user sets a password.
+
+const chosen = 'a wholly new password'
+
+async function prepare() {
+  const clock = new FakeClock()
+  const service = await startService({ clock })
+  const admin = await signUpAdmin(service)
+  const passwordHash = await hashPassword(password)
+  return { clock, service, admin, person: await signUp(service, { email: 'ada@example.com', passwordHash }) }
+}
+
+async function linkFor({ browser }: SignedIn, userId: string): Promise<string> {
+  const { url } = await expectStatus(200, browser.post(`/api/users/${userId}/password-link`, {}))
+  return url.split('#')[1]
+}
+
+function accept(service: TestService, token: string) {
+  return new Browser(service).post('/api/invitations/accept', { token, password: chosen })
+}
+
+test('a link says until when it works, and needs no body', async () => {
+  const { admin, person, service } = await prepare()
+  const path = `/api/users/${person.userId}/password-link`
+  const { url, ...rest } = await expectStatus(200, admin.browser.request('POST', path))
+  expect(rest).toEqual({ expiresAt: '2026-01-16T12:00:00.000Z' })
+  const [place, token] = url.split('#')
+  expect(place).toBe(`${service.url}/invitation`)
+  expect(await expectStatus(200, service.post('/api/invitations/check', { token }))).toEqual({
+    kind: 'password',
+    email: 'ada@example.com',
+    expiresAt: '2026-01-16T12:00:00.000Z',
+  })
+  await service.stop()
+})
+
+test('a link sets the password, ends the logins that there were, logs in, and works once', async () => {
+  const { admin, person, service } = await prepare()
+  const earlier = [person.browser, await signIn(service, person.userId)]
+  const key = await service.createKey(person.userId)
+  const token = await linkFor(admin, person.userId)
+  // Until it is used all stays as it was.
+  expect(await earlier[1]!.status()).toBe(200)
+  const browser = new Browser(service)
+  const answer = await browser.post('/api/invitations/accept', { token, password: chosen })
+  expect(await expectStatus(200, answer)).toMatchObject({ userId: person.userId, email: 'ada@example.com' })
+  expect(await browser.status()).toBe(200)
+  for (const one of earlier) expect(await one.status()).toBe(401)
+  expect(await admin.browser.status()).toBe(200)
+  expect((await service.get('/api/account', key)).status).toBe(200)
+  await expectStatus(401, new Browser(service).logIn({ email: 'ada@example.com', password }))
+  await expectStatus(200, new Browser(service).logIn({ email: 'ada@example.com', password: chosen }))
+  await expectStatus(404, accept(service, token))
+  await service.stop()
+})
+
+test('a link gives a first password to who has none, and neither rights nor money', async () => {
+  const { admin, service } = await prepare()
+  const { email, userId } = await service.createPerson({ balanceUsd: '1' })
+  const browser = new Browser(service)
+  const token = await linkFor(admin, userId)
+  await expectStatus(200, browser.post('/api/invitations/accept', { token, password: chosen }))
+  expect(await expectStatus(200, browser.get('/api/account'))).toMatchObject({
+    email,
+    hasPassword: true,
+    isAdmin: false,
+    balanceUsd: '1.0000',
+  })
+  await service.stop()
+})
+
+test('403 for a suspended user, whose password stays as it was', async () => {
+  const { admin, person, service } = await prepare()
+  const token = await linkFor(admin, person.userId)
+  const suspend = (isSuspended: boolean) =>
+    expectStatus(200, admin.browser.request('PATCH', `/api/users/${person.userId}`, { body: { isSuspended } }))
+  await suspend(true)
+  expect(await expectStatus(403, accept(service, token))).toEqual({
+    error: 'Forbidden',
+    message: 'This account is suspended.',
+    statusCode: 403,
+  })
+  await suspend(false)
+  await expectStatus(401, new Browser(service).logIn({ email: 'ada@example.com', password: chosen }))
+  await expectStatus(200, new Browser(service).logIn({ email: 'ada@example.com', password }))
+  await service.stop()
+})
+
+test('a link works for a day, and a newer one takes its place', async () => {
+  const { admin, clock, person, service } = await prepare()
+  const first = await linkFor(admin, person.userId)
+  const second = await linkFor(admin, person.userId)
+  const others = await linkFor(admin, admin.userId)
+  await expectStatus(404, accept(service, first))
+  clock.advance(86_400_000 - 1)
+  await expectStatus(200, accept(service, second))
+  clock.advance(1)
+  await expectStatus(404, accept(service, others))
+  await service.stop()
+})
+
+test('of parallel uses of one link one sets the password', async () => {
+  const { admin, person, service } = await prepare()
+  const token = await linkFor(admin, person.userId)
+  const answers = await Promise.all(Array.from({ length: 5 }, () => accept(service, token)))
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 404, 404, 404, 404])
+  await service.stop()
+})
+
+test('400 for the address as a password', async () => {
+  const { admin, person, service } = await prepare()
+  const token = await linkFor(admin, person.userId)
+  const body = { token, password: 'ADA@example.com' }
+  const { details } = await expectStatus(400, new Browser(service).post('/api/invitations/accept', body))
+  expect(details).toMatchObject([{ path: 'password' }])
+  await service.stop()
+})

@@ -1,0 +1,226 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { formatUsd, parseUsd } from '../../server/kernel/money.ts'
+import { withRaw } from '../store/sqlite-engine.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { startService, type TestService } from '../support/test-service.ts'
+import { sessionAgents, SessionCalls } from './session-calls.ts'
+
+type Day = { date: string; spentUsd: string; refundedUsd: string; executions: number; failures: number }
+
+const dayMs = 86_400_000
+const nothing = { spentUsd: '0.0000', refundedUsd: '0.0000', executions: 0, failures: 0 }
+const unlimited = { executionsPerMinute: 0, abuseFailures: 0 }
+
+function dateOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10)
+}
+
+async function usage(service: TestService, key: string, query = ''): Promise<Day[]> {
+  const { body, status } = await service.get(`/api/usage${query}`, key)
+  expect([status, Object.keys(body)]).toEqual([200, ['days']])
+  return body.days
+}
+
+/** The days that have something. */
+async function busyDays(service: TestService, key: string, query = ''): Promise<Day[]> {
+  return (await usage(service, key, query)).filter(
+    ({ executions, failures, refundedUsd, spentUsd }) =>
+      executions + failures > 0 || spentUsd + refundedUsd !== '0.00000.0000',
+  )
+}
+
+/** What the list of transactions says of the same days. */
+async function fromTransactions(service: TestService, key: string, { days, now }: { days: number; now: number }) {
+  const sums = new Map<string, { spent: number; refunded: number; executions: number; failures: number }>()
+  for (let back = days - 1; back >= 0; back--) {
+    sums.set(dateOf(now - back * dayMs), { spent: 0, refunded: 0, executions: 0, failures: 0 })
+  }
+  for (let offset = 0; ; offset += 100) {
+    const { transactions } = (await service.get(`/api/transactions?limit=100&offset=${offset}`, key)).body
+    for (const { amountUsd, createdAt, type } of transactions) {
+      const day = sums.get(createdAt.slice(0, 10))
+      if (!day) continue
+      if (type.endsWith('_charge')) {
+        day.spent -= parseUsd(amountUsd)!
+        day.executions += 1
+      }
+      if (type === 'task_refund') {
+        day.refunded += parseUsd(amountUsd)!
+        day.failures += 1
+      }
+    }
+    if (transactions.length === 0) break
+  }
+  return [...sums].map(([date, { executions, failures, refunded, spent }]) => ({
+    date,
+    spentUsd: formatUsd(spent),
+    refundedUsd: formatUsd(refunded),
+    executions,
+    failures,
+  }))
+}
+
+test('200 has one entry for each of the last 30 days of UTC, oldest first, those before the account existed too', async () => {
+  const clock = new FakeClock(Date.UTC(2026, 2, 15, 23, 59, 59, 999))
+  const service = await startService({ clock })
+  const { key } = await service.createPerson()
+  const days = await usage(service, key)
+  expect(days).toHaveLength(30)
+  expect(days).toEqual(days.map((_, index) => ({ date: dateOf(Date.UTC(2026, 1, 14 + index)), ...nothing })))
+  expect([days[0]!.date, days[29]!.date]).toEqual(['2026-02-14', '2026-03-15'])
+  clock.advance(1)
+  expect((await usage(service, key)).at(-1)!.date).toBe('2026-03-16')
+  await service.stop()
+})
+
+test('charges, refunds, executions and failures stand at the day of UTC in which they were', async () => {
+  const clock = new FakeClock(Date.UTC(2026, 2, 14, 23, 59, 59, 999))
+  const service = await startService({ clock, limits: unlimited })
+  const { key, userId } = await service.createPerson({ balanceUsd: '100' })
+  await service.runTask(key, 'test.echo')
+  await service.runTask(key, 'test.dear')
+  clock.advance(1)
+  await service.runTask(key, 'test.fail')
+  await service.runTask(key, 'test.fail')
+  await service.runTask(key, 'test.echo')
+  // Neither is spending.
+  const { store } = service.app
+  await store.credit({ userId, amount: 70_000, description: 'Top-up', idempotencyKey: null })
+  await store.credit({ userId, amount: -30_000, description: 'Correction', idempotencyKey: null })
+  const first = { date: '2026-03-14', spentUsd: '1.2445', refundedUsd: '0.0000', executions: 2, failures: 0 }
+  const second = { date: '2026-03-15', spentUsd: '0.0500', refundedUsd: '0.0400', executions: 3, failures: 2 }
+  expect(await usage(service, key, '?days=2')).toEqual([first, second])
+  expect(await usage(service, key, '?days=1')).toEqual([second])
+  expect(await busyDays(service, key)).toEqual([first, second])
+  clock.advance(88 * dayMs)
+  const long = await usage(service, key, '?days=90')
+  expect([long.length, long.slice(0, 2)]).toEqual([90, [first, second]])
+  clock.advance(dayMs)
+  expect((await usage(service, key, '?days=90'))[0]).toEqual(second)
+  expect(await busyDays(service, key, '?days=89')).toEqual([])
+  await service.stop()
+})
+
+test('chats count as executions, with what they cost', async () => {
+  const service = await startService({ config: sessionAgents })
+  const { key } = await service.createPerson()
+  const calls = new SessionCalls(service, key)
+  const sessionId = await calls.open()
+  await calls.chat(sessionId, 'hello')
+  await calls.chat(sessionId, 'again')
+  expect(await busyDays(service, key)).toEqual([
+    { date: expect.any(String), spentUsd: '0.0400', refundedUsd: '0.0000', executions: 2, failures: 0 },
+  ])
+  await service.stop()
+})
+
+test('a caller sees nothing of what others spend, and every key of a user the same', async () => {
+  const service = await startService()
+  const [one, other] = [await service.createPerson(), await service.createPerson()]
+  await service.runTask(one.key, 'test.echo')
+  expect(await busyDays(service, other.key)).toEqual([])
+  expect(await busyDays(service, one.key)).toHaveLength(1)
+  await service.runTask(other.key, 'test.dear')
+  expect(await busyDays(service, other.key)).toMatchObject([{ spentUsd: '1.2345' }])
+  expect(await busyDays(service, await service.createKey(one.userId))).toMatchObject([{ spentUsd: '0.0100' }])
+  await service.stop()
+})
+
+test('over random days the sums are those of the list of transactions, however often and from where on they are read', async () => {
+  const step = fc.oneof(
+    { weight: 4, arbitrary: fc.record({ run: fc.constantFrom('test.echo', 'test.fail', 'test.dear', 'test.free') }) },
+    { weight: 3, arbitrary: fc.record({ ms: fc.constantFrom(1, 3_600_000, dayMs - 1, dayMs, 9 * dayMs, 40 * dayMs) }) },
+    { weight: 2, arbitrary: fc.record({ credit: fc.constantFrom(12_345, -1) }) },
+    { weight: 4, arbitrary: fc.record({ days: fc.constantFrom(1, 2, 7, 30, 90), readers: fc.nat({ max: 3 }) }) },
+  )
+  const clock = new FakeClock(Date.UTC(2026, 0, 1, 23, 59, 59, 998))
+  const service = await startService({ clock, limits: unlimited })
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), async (steps) => {
+      const { key, userId } = await service.createPerson({ balanceUsd: '100' })
+      for (const one of [...steps, { days: 90, readers: 2 }]) {
+        if ('run' in one) await service.runTask(key, one.run)
+        else if ('ms' in one) clock.advance(one.ms)
+        else if ('credit' in one) {
+          await service.app.store.credit({ userId, amount: one.credit, description: '', idempotencyKey: null })
+        } else {
+          const { days, readers } = one
+          const expected = await fromTransactions(service, key, { days, now: clock.now() })
+          const read = await Promise.all(
+            Array.from({ length: readers + 1 }, () => usage(service, key, `?days=${days}`)),
+          )
+          for (const answer of read) expect(answer).toEqual(expected)
+        }
+      }
+    }),
+    { numRuns: 15 },
+  )
+  await service.stop()
+}, 60_000)
+
+/** Adds that many charges of the task kind, one ten-thousandth each, spread evenly over the last `days` days. */
+function addCharges(
+  service: TestService,
+  { count, days, now, userId }: { count: number; days: number; now: number; userId: string },
+) {
+  withRaw(service.dataDir, (raw) =>
+    raw
+      .prepare(
+        `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < @count)
+         INSERT INTO transactions (id, user_id, type, amount, balance_after, task_id, description, created_at)
+         SELECT 'txn_' || @at || '_' || i, @userId, 'task_charge', -1, 0, 'task_' || @at || '_' || i, 'Task',
+                @now - (@days - 1 - CAST(i * @days / @count AS INTEGER)) * ${dayMs} FROM n`,
+      )
+      .run({ count, days, now, userId, at: `${now}_${count}` }),
+  )
+}
+
+test('more than one page of transactions is summed once, also by parallel readers and beside new ones', async () => {
+  const clock = new FakeClock()
+  const service = await startService({ clock })
+  const { key, userId } = await service.createPerson()
+  const of = (days: number) => ({ days, now: clock.now(), userId })
+  const total = (days: Day[]) => days.reduce((sum, { executions }) => sum + executions, 0)
+  addCharges(service, { ...of(60), count: 12_000 })
+  const [thirty, ...others] = await Promise.all(
+    [30, 60, 90, 1, 30, 90].map((days) => usage(service, key, `?days=${days}`)),
+  )
+  expect(thirty!.map(({ executions, spentUsd }) => [executions, spentUsd])).toEqual(
+    Array.from({ length: 30 }, () => [200, '0.0200']),
+  )
+  expect(others.map(total)).toEqual([12_000, 12_000, 200, 6000, 12_000])
+  // Exactly one page, and then one more row than a page.
+  for (const count of [4000, 4001]) {
+    const before = total(await usage(service, key, '?days=90'))
+    addCharges(service, { ...of(1), count })
+    const after = await Promise.all(Array.from({ length: 4 }, () => usage(service, key, '?days=90')))
+    expect(after.map(total)).toEqual(after.map(() => before + count))
+    expect(after[0]!.at(-1)!.executions).toBe(total(after[0]!) - 11_800)
+  }
+  expect(total(await usage(service, key, '?days=2'))).toBe(8401)
+  await service.stop()
+})
+
+test('400 for a number of days that cannot be, with the field', async () => {
+  const service = await startService()
+  const { key } = await service.createPerson()
+  for (const days of ['0', '91', '-1', '1.5', 'x', '', '1e1', '0x10']) {
+    const { body, status } = await service.get(`/api/usage?days=${days}`, key)
+    expect([status, body.details], days).toMatchObject([400, [{ path: 'days' }]])
+  }
+  expect((await service.get('/api/usage?days=1&days=2', key)).status).toBe(400)
+  await service.stop()
+})
+
+test('401 without a credential, and 403 for a key without the scope read', async () => {
+  const service = await startService()
+  const { key } = await service.createPerson({ scopes: ['execute', 'manage'] })
+  expect((await service.get('/api/usage')).status).toBe(401)
+  const { body, status } = await service.get('/api/usage', key)
+  expect([status, body.message]).toEqual([
+    403,
+    'This API key has no permission for this operation: it lacks the scope "read".',
+  ])
+  await service.stop()
+})

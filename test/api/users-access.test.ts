@@ -1,0 +1,163 @@
+import { expect, test } from 'vitest'
+import { createClient } from '../../client/client.ts'
+import { operations } from '../pins/documented-answers.ts'
+import { startService, type TestService } from '../support/test-service.ts'
+import { signUp, signUpAdmin } from './signed-in.ts'
+
+type AdminCall = { id: string; method: string; path: string; body?: Record<string, unknown> }
+
+/** Every operation of admins, each of which would work for one. */
+const callsOn = (userId: string, invitationId: string): AdminCall[] => [
+  { id: 'listUsers', method: 'GET', path: '/api/users' },
+  { id: 'getUser', method: 'GET', path: `/api/users/${userId}` },
+  { id: 'updateUser', method: 'PATCH', path: `/api/users/${userId}`, body: { isSuspended: true, isAdmin: true } },
+  { id: 'unblockUser', method: 'POST', path: `/api/users/${userId}/unblock`, body: {} },
+  {
+    id: 'creditUser',
+    method: 'POST',
+    path: `/api/users/${userId}/credit`,
+    body: { amountUsd: '1', reason: 'Top-up' },
+  },
+  { id: 'listUserTransactions', method: 'GET', path: `/api/users/${userId}/transactions` },
+  { id: 'createPasswordLink', method: 'POST', path: `/api/users/${userId}/password-link`, body: {} },
+  { id: 'createInvitation', method: 'POST', path: '/api/invitations', body: { email: 'new@example.com' } },
+  { id: 'listInvitations', method: 'GET', path: '/api/invitations' },
+  { id: 'revokeInvitation', method: 'DELETE', path: `/api/invitations/${invitationId}` },
+  { id: 'getSystem', method: 'GET', path: '/api/system' },
+]
+
+async function everything({ app: { store } }: TestService): Promise<unknown> {
+  const page = { limit: 100, offset: 0 }
+  const { users } = await store.listUsers(page)
+  const transactions = users.map(({ id }) => store.listTransactions({ ...page, userId: id }))
+  return [users, await Promise.all(transactions), await store.listInvitations(page)]
+}
+
+async function prepare() {
+  const service = await startService()
+  const admin = await signUpAdmin(service)
+  const person = await signUp(service)
+  const { body: invited } = await admin.browser.post('/api/invitations', { email: 'invited@example.com' })
+  return { service, admin, person, calls: callsOn(person.userId, invited.id) }
+}
+
+test('the operations of admins that are tried here are all that the document has', async () => {
+  const own = operations.filter(({ spec }) => /Users|Invitations|System/.test(spec['tags']) && spec['security'].length)
+  const tried = callsOn('user_0', 'inv_0').map(({ id }) => id)
+  expect(own.map(({ id }) => id).toSorted()).toEqual(tried.toSorted())
+  expect(own.map(({ spec }) => spec['security'])).toEqual(own.map(() => [{ browserSession: [] }]))
+})
+
+test('401 without a login for every operation of admins, and nothing is done', async () => {
+  const { calls, service } = await prepare()
+  const before = await everything(service)
+  for (const { body, id, method, path } of calls) {
+    const answer = await service.request(method, path, { body })
+    expect([id, answer.status, answer.body.error]).toEqual([id, 401, 'Unauthorized'])
+    const withRubbish = await service.request(method, path, { body, headers: { Cookie: 'errand=rubbish' } })
+    expect([id, withRubbish.status]).toEqual([id, 401])
+  }
+  expect(await everything(service)).toEqual(before)
+  await service.stop()
+})
+
+test("403 for every key, an admin's with all scopes too, and nothing is done", async () => {
+  const { admin, calls, person, service } = await prepare()
+  const before = await everything(service)
+  for (const { userId } of [admin, person]) {
+    const key = await service.createKey(userId)
+    for (const { body, id, method, path } of calls) {
+      const answer = await service.request(method, path, { body, key })
+      const error = {
+        error: 'Forbidden',
+        message: 'This operation needs the browser login of an admin.',
+        statusCode: 403,
+      }
+      expect([id, answer.status, answer.body]).toEqual([id, 403, error])
+      // Not even beside the cookie of an admin: the header decides.
+      const Cookie = admin.browser.cookieHeader
+      const both = await service.request(method, path, { body, key, headers: { Cookie, Origin: service.url } })
+      expect([id, both.status]).toEqual([id, 403])
+    }
+  }
+  expect(await everything(service)).toEqual(before)
+  await service.stop()
+})
+
+test('403 for the login of a user who is no admin, and nothing is done', async () => {
+  const { calls, person, service } = await prepare()
+  const before = await everything(service)
+  for (const { body, id, method, path } of calls) {
+    const answer = await person.browser.request(method, path, { body })
+    const error = { error: 'Forbidden', message: 'This operation is for admins.', statusCode: 403 }
+    expect([id, answer.status, answer.body]).toEqual([id, 403, error])
+  }
+  expect(await everything(service)).toEqual(before)
+  await service.stop()
+})
+
+test('200 for the login of an admin, each of them', async () => {
+  const { admin, calls, service } = await prepare()
+  for (const { body, id, method, path } of calls) {
+    const answer = await admin.browser.request(method, path, { body })
+    expect([id, answer.status]).toEqual([id, 200])
+  }
+  await service.stop()
+})
+
+test("typed RPC refuses an admin's key as REST does", async () => {
+  const { admin, person, service } = await prepare()
+  const before = await everything(service)
+  const client = createClient({ baseUrl: service.url, apiKey: await service.createKey(admin.userId) })
+  const { userId } = person
+  const calls = [
+    client.users.list(),
+    client.users.get({ userId }),
+    client.users.update({ userId, isAdmin: true }),
+    client.users.unblock({ userId }),
+    client.users.credit({ userId, amountUsd: '1', reason: 'Top-up' }),
+    client.users.transactions({ userId }),
+    client.users.createPasswordLink({ userId }),
+    client.invitations.create({ email: 'new@example.com' }),
+    client.invitations.list(),
+    client.invitations.revoke({ invitationId: 'inv_0' }),
+    client.system.get(),
+  ]
+  for (const result of await Promise.allSettled(calls)) {
+    expect(result).toMatchObject({ status: 'rejected', reason: { code: 'FORBIDDEN', status: 403 } })
+  }
+  expect(await everything(service)).toEqual(before)
+  await service.stop()
+})
+
+test('404 for the id of a user whom nobody has, and nothing is done', async () => {
+  const { admin, service } = await prepare()
+  const before = await everything(service)
+  const onUser = callsOn('user_00000000000000000000000000', 'inv_0').filter(({ path }) => path.includes('user_'))
+  expect(onUser).toHaveLength(6)
+  for (const { body, id, method, path } of onUser) {
+    const answer = await admin.browser.request(method, path, { body })
+    expect([id, answer.status, answer.body]).toEqual([
+      id,
+      404,
+      { error: 'Not found', message: 'User not found', statusCode: 404 },
+    ])
+  }
+  const link = await admin.browser.delete('/api/invitations/inv_0')
+  expect([link.status, link.body.message]).toEqual([404, 'Invitation not found'])
+  expect(await everything(service)).toEqual(before)
+  await service.stop()
+})
+
+test('an admin who is made none is refused on the next request, and one who is made an admin goes on with the login', async () => {
+  const { admin, person, service } = await prepare()
+  const get = () => person.browser.get('/api/users')
+  const set = (isAdmin: boolean) => admin.browser.request('PATCH', `/api/users/${person.userId}`, { body: { isAdmin } })
+  expect((await get()).status).toBe(403)
+  expect((await set(true)).body).toMatchObject({ id: person.userId, isAdmin: true })
+  expect((await get()).status).toBe(200)
+  expect((await person.browser.get('/api/account')).body.isAdmin).toBe(true)
+  expect((await set(false)).body).toMatchObject({ id: person.userId, isAdmin: false })
+  expect((await get()).status).toBe(403)
+  await service.stop()
+})

@@ -1,0 +1,220 @@
+import { expect, test } from 'vitest'
+import { FakeClock } from '../support/fake-clock.ts'
+import { startService, type TestService } from '../support/test-service.ts'
+import { expectStatus, signUp, signUpAdmin } from './signed-in.ts'
+
+async function createMany({ app: { store } }: TestService, emails: string[]): Promise<void> {
+  await Promise.all(emails.map((email) => store.createUser({ email, passwordHash: null, isAdmin: false })))
+}
+
+test('a user has exactly the promised fields', async () => {
+  const clock = new FakeClock()
+  const service = await startService({ clock, limits: { abuseFailures: 1 } })
+  const { browser } = await signUpAdmin(service, { email: 'Admin@Example.com' })
+  clock.advance(1000)
+  const { key, userId } = await service.createPerson({ email: 'Ada@Example.com', balanceUsd: '12.5' })
+  const ada = {
+    id: userId,
+    email: 'ada@example.com',
+    isAdmin: false,
+    isSuspended: false,
+    balanceUsd: '12.5000',
+    heldUsd: '0.0000',
+    blockedUntil: null,
+    createdAt: '2026-01-15T12:00:01.000Z',
+  }
+  expect(await expectStatus(200, browser.get(`/api/users/${userId}`))).toEqual(ada)
+  await service.runTask(key, 'test.fail')
+  const blocked = { ...ada, blockedUntil: '2026-01-15T12:10:01.000Z' }
+  expect(await expectStatus(200, browser.get(`/api/users/${userId}`))).toEqual(blocked)
+  const { users, ...rest } = await expectStatus(200, browser.get('/api/users'))
+  expect(users).toEqual([expect.objectContaining({ email: 'admin@example.com', isAdmin: true }), blocked])
+  expect(rest).toEqual({ total: 2, limit: 50, offset: 0 })
+  clock.advance(600_000)
+  expect(await expectStatus(200, browser.get(`/api/users/${userId}`))).toEqual(ada)
+  await service.stop()
+})
+
+test('2,500 users are read page by page in the order in which they came, each once', async () => {
+  const service = await startService()
+  const { browser, email } = await signUpAdmin(service)
+  const emails = Array.from({ length: 2500 }, (_, index) => `user-${(index * 7919) % 2500}@example.com`)
+  await createMany(service, emails)
+  const read: string[] = []
+  for (let offset = 0; offset < 2600; offset += 100) {
+    const page = await expectStatus(200, browser.get(`/api/users?limit=100&offset=${offset}`))
+    expect(page).toMatchObject({ total: 2501, limit: 100, offset })
+    read.push(...page.users.map((user: { email: string }) => user.email))
+  }
+  expect(read).toEqual([email, ...emails])
+  expect(await expectStatus(200, browser.get('/api/users?offset=2501'))).toMatchObject({ users: [], total: 2501 })
+  await service.stop()
+})
+
+test('search finds a part of the address whatever its case, taken as it is, with the total of what it finds', async () => {
+  const service = await startService()
+  const { browser } = await signUpAdmin(service, { email: 'admin@other.test' })
+  await createMany(service, [
+    ...Array.from({ length: 230 }, (_, index) => `worker-${index}@alpha.example.com`),
+    'Grace.Hopper@navy.example.org',
+    'per%cent@example.net',
+    'under_score@example.net',
+  ])
+  const found = async (search: string, page = '') => {
+    const { total, users } = await expectStatus(
+      200,
+      browser.get(`/api/users?search=${encodeURIComponent(search)}${page}`),
+    )
+    return [total, users.map(({ email }: { email: string }) => email)]
+  }
+  expect(await found('ALPHA.example', '&limit=2&offset=228')).toEqual([
+    230,
+    ['worker-228@alpha.example.com', 'worker-229@alpha.example.com'],
+  ])
+  expect(await found('hOPPER@')).toEqual([1, ['grace.hopper@navy.example.org']])
+  expect(await found('%')).toEqual([1, ['per%cent@example.net']])
+  expect(await found('_')).toEqual([1, ['under_score@example.net']])
+  expect(await found('worker-22@')).toEqual([1, ['worker-22@alpha.example.com']])
+  expect(await found("' OR 1=1 --")).toEqual([0, []])
+  expect((await found(''))[0]).toBe(234)
+  await service.stop()
+})
+
+test('400 names the field of a list or a change that cannot be', async () => {
+  const service = await startService()
+  const { browser, userId } = await signUpAdmin(service)
+  const lists = { limit: ['limit=0', 'limit=101', 'limit=x'], offset: ['offset=-1', 'offset=1.5'] }
+  for (const [field, queries] of Object.entries(lists)) {
+    for (const path of ['/api/users', `/api/users/${userId}/transactions`, '/api/invitations']) {
+      for (const query of queries) {
+        const { details } = await expectStatus(400, browser.get(`${path}?${query}`))
+        expect(details, query).toMatchObject([{ path: field }])
+      }
+    }
+  }
+  const long = `search=${'x'.repeat(255)}`
+  expect((await expectStatus(400, browser.get(`/api/users?${long}`))).details).toMatchObject([{ path: 'search' }])
+  for (const [body, path] of [
+    [{}, ''],
+    [{ isSuspended: 'yes' }, 'isSuspended'],
+    [{ isAdmin: null }, 'isAdmin'],
+  ] as const) {
+    const { details } = await expectStatus(400, browser.request('PATCH', `/api/users/${userId}`, { body }))
+    expect(details).toMatchObject([{ path }])
+  }
+  await service.stop()
+})
+
+test('a lifted block lets the next task in, and lifting none changes nothing', async () => {
+  const service = await startService({ limits: { abuseFailures: 1 } })
+  const { browser } = await signUpAdmin(service)
+  const { key, userId } = await service.createPerson()
+  const unblock = () => expectStatus(200, browser.request('POST', `/api/users/${userId}/unblock`))
+  const before = await unblock()
+  expect(before).toMatchObject({ id: userId, blockedUntil: null })
+  await service.runTask(key, 'test.fail')
+  expect((await service.createTask(key, 'test.echo')).status).toBe(403)
+  expect((await browser.get(`/api/users/${userId}`)).body.blockedUntil).not.toBeNull()
+  expect(await unblock()).toEqual(before)
+  expect((await service.createTask(key, 'test.echo')).status).toBe(200)
+  await service.stop()
+})
+
+test('suspending ends the logins and refuses the keys on the next request; resuming lets the keys in again', async () => {
+  const service = await startService()
+  const admin = await signUpAdmin(service)
+  const person = await signUp(service)
+  const other = await signUp(service)
+  const key = await service.createKey(person.userId)
+  const suspend = (isSuspended: boolean) =>
+    expectStatus(200, admin.browser.request('PATCH', `/api/users/${person.userId}`, { body: { isSuspended } }))
+  const withKey = () => service.get('/api/account', key)
+  // Both credentials have been seen, and so remembered, before.
+  expect([await person.browser.status(), (await withKey()).status]).toEqual([200, 200])
+
+  expect(await suspend(true)).toMatchObject({ id: person.userId, isSuspended: true })
+  expect(await person.browser.status()).toBe(401)
+  const refused = await withKey()
+  expect([refused.status, refused.body]).toEqual([
+    403,
+    { error: 'Forbidden', message: 'This account is suspended.', statusCode: 403 },
+  ])
+  expect((await service.createTask(key, 'test.echo')).status).toBe(403)
+  expect(await other.browser.status()).toBe(200)
+  expect(await admin.browser.status()).toBe(200)
+  expect((await service.app.store.listLogins({ userId: person.userId, limit: 10, offset: 0 })).total).toBe(0)
+  expect(await suspend(true)).toMatchObject({ isSuspended: true })
+  const listed = await expectStatus(200, admin.browser.get(`/api/users?search=${person.email}`))
+  expect(listed.users).toMatchObject([{ isSuspended: true }])
+
+  expect(await suspend(false)).toMatchObject({ isSuspended: false })
+  expect((await withKey()).status).toBe(200)
+  expect(await person.browser.status()).toBe(401)
+  await service.stop()
+})
+
+test('409 when nobody would be left who acts as an admin, and nothing is changed', async () => {
+  const service = await startService()
+  const last = await signUpAdmin(service)
+  const second = await signUpAdmin(service)
+  const change = (userId: string, body: object) => last.browser.request('PATCH', `/api/users/${userId}`, { body })
+  await expectStatus(200, change(second.userId, { isSuspended: true }))
+  // A suspended admin does not act, so the other one is the last.
+  for (const body of [{ isAdmin: false }, { isSuspended: true }, { isAdmin: false, isSuspended: true }]) {
+    expect(await expectStatus(409, change(last.userId, body))).toEqual({
+      error: 'Conflict',
+      message: 'This is the last admin who can act; make another user an admin first.',
+      statusCode: 409,
+    })
+  }
+  expect(await expectStatus(200, last.browser.get(`/api/users/${last.userId}`))).toMatchObject({
+    isAdmin: true,
+    isSuspended: false,
+  })
+  expect(await expectStatus(200, change(last.userId, { isAdmin: true, isSuspended: false }))).toBeDefined()
+  await expectStatus(200, change(second.userId, { isSuspended: false }))
+  await expectStatus(200, change(last.userId, { isAdmin: false }))
+  expect((await last.browser.get('/api/users')).status).toBe(403)
+  await service.stop()
+})
+
+test('two admins who take the rights from each other at the same moment: one of them stays', async () => {
+  const service = await startService()
+  for (const body of [{ isAdmin: false }, { isSuspended: true }, { isAdmin: false }, { isSuspended: true }]) {
+    const admins = [await signUpAdmin(service), await signUpAdmin(service)] as const
+    for (const { id } of (await service.app.store.listUsers({ limit: 1000, offset: 0 })).users) {
+      if (admins.every(({ userId }) => userId !== id)) {
+        await service.app.store.updateUser({ userId: id, isAdmin: false, isSuspended: true })
+      }
+    }
+    const [one, two] = admins
+    const answers = await Promise.all([
+      one.browser.request('PATCH', `/api/users/${two.userId}`, { body }),
+      two.browser.request('PATCH', `/api/users/${one.userId}`, { body }),
+    ])
+    expect(answers.map(({ status }) => status).toSorted()[0]).toBe(200)
+    expect([401, 403, 409]).toContain(answers.map(({ status }) => status).toSorted()[1])
+    const { users } = await service.app.store.listUsers({ limit: 1000, offset: 0 })
+    expect(users.filter(({ isAdmin, suspendedAt }) => isAdmin && suspendedAt === null)).toHaveLength(1)
+  }
+  await service.stop()
+})
+
+test('the open links of an admin end when the admin is suspended or made none, and those of others stay', async () => {
+  const service = await startService()
+  const keeper = await signUpAdmin(service)
+  for (const body of [{ isSuspended: true }, { isAdmin: false }]) {
+    const gone = await signUpAdmin(service)
+    const linkOf = async (browser: typeof gone.browser, path: string, input: object) =>
+      (await expectStatus(200, browser.post(path, input))).url.split('#')[1]
+    const lost = [
+      await linkOf(gone.browser, '/api/invitations', { email: `accomplice-${gone.email}`, isAdmin: true }),
+      await linkOf(gone.browser, `/api/users/${keeper.userId}/password-link`, {}),
+    ]
+    const kept = await linkOf(keeper.browser, '/api/invitations', { email: `friend-${gone.email}` })
+    await expectStatus(200, keeper.browser.request('PATCH', `/api/users/${gone.userId}`, { body }))
+    for (const token of lost) await expectStatus(404, service.post('/api/invitations/check', { token }))
+    await expectStatus(200, service.post('/api/invitations/check', { token: kept }))
+  }
+  await service.stop()
+})

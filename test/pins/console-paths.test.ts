@@ -1,0 +1,27 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { openConsoleFiles } from '../../server/http/console-files.ts'
+
+const routes = fileURLToPath(new URL('../../console/app/page-routes.tsx', import.meta.url))
+
+test('the server answers every route of the console with its page, and nothing beside them', () => {
+  const paths = Array.from(readFileSync(routes, 'utf8').matchAll(/path: '([^']+)'/g), ([, path]) => path!)
+  expect(paths.length).toBeGreaterThan(15)
+  const { serves } = openConsoleFiles()
+  for (const path of [...paths, '/login', '/invitation', '/settings', '/admin']) {
+    expect(serves(path.replace(/:\w+\??/, 'some-id').replace(/\/$/, '') || '/'), path).toBe(true)
+  }
+  expect(serves('/chat')).toBe(true)
+  for (const path of [
+    '/index.html',
+    '/tasks/',
+    '/tasks/a/b',
+    '/login/oidc/corp',
+    '/wp-admin',
+    '/settings/other',
+    '/a',
+  ]) {
+    expect(serves(path), path).toBe(false)
+  }
+})

@@ -1,0 +1,161 @@
+import { get } from 'node:http'
+import { text as readText } from 'node:stream/consumers'
+import { hashPassword } from '../../server/auth/passwords.ts'
+import { must } from '../../server/kernel/assert.ts'
+import { Browser, password } from '../api/browser-login.ts'
+import { signIn, signUp, signUpAdmin } from '../api/signed-in.ts'
+import type { Answer } from '../support/test-service.ts'
+import type { Checker } from './documented-answers.ts'
+
+// The answers of what people do with a browser, and what admins do.
+
+const text = { 'Content-Type': 'text/plain' }
+const long = 'x'.repeat(201)
+const large = { large: 'x'.repeat(20_000) }
+
+type Headers = Record<string, string>
+type Check = (status: number, request: string, body?: unknown, headers?: Headers) => Promise<Answer>
+
+/** Checks what a page of the service gets with that browser's login. */
+function checkAs({ service, ...checker }: CheckerOf, browser: Browser): Check {
+  return (status, request, body, headers = {}) => {
+    const own = { Cookie: browser.cookieHeader, Origin: service.url, 'Sec-Fetch-Site': 'same-origin' }
+    return checker.check(status, request, { key: null, body, headers: { ...own, ...headers } })
+  }
+}
+
+type CheckerOf = { service: Checker['service']; check: Checker['check'] }
+
+function partsOf(checker: Checker): CheckerOf {
+  return { service: checker.service, check: (...args) => checker.check(...args) }
+}
+
+async function checkBodies(check: Check, requests: string[]): Promise<void> {
+  for (const request of requests) {
+    await check(413, request, large)
+    await check(415, request, '{}', text)
+  }
+}
+
+/** A request that no operation is looked up for: it names two hosts. */
+async function askTwoHosts(url: string): Promise<Answer> {
+  const { promise, reject, resolve } = Promise.withResolvers<Answer>()
+  get(url, { headers: { Host: 'a.example, b.example' } }, (response) => {
+    const headers = new Headers(response.headers as Headers)
+    readText(response).then(
+      (body) => resolve({ status: response.statusCode!, headers, body: JSON.parse(body) }),
+      reject,
+    )
+  }).on('error', reject)
+  return await promise
+}
+
+export async function checkLogins(checker: Checker): Promise<void> {
+  const { service } = checker
+  const parts = partsOf(checker)
+  const stranger = checkAs(parts, new Browser(service))
+  const passwordHash = await hashPassword(password)
+  const { browser, email, userId } = await signUp(service, { passwordHash })
+  await stranger(200, 'GET /api/login')
+  const answer = await askTwoHosts(`${service.url}/api/login`)
+  checker.note(400, 'GET /api/login', { answer })
+  await stranger(200, 'POST /api/login', { email, password })
+  await stranger(400, 'POST /api/login', { email })
+  await stranger(401, 'POST /api/login', { email, password: 'a wrong password' })
+  await stranger(403, 'POST /api/login', { email, password }, { Origin: 'https://evil.example' })
+
+  const check = checkAs(parts, browser)
+  const other = must((await service.app.store.listLogins({ userId, limit: 1, offset: 0 })).logins[0], 'a login')
+  await check(200, 'GET /api/logins')
+  await check(400, 'GET /api/logins?limit=x')
+  await check(200, `DELETE /api/logins/${other.id}`)
+  await check(404, `DELETE /api/logins/${other.id}`)
+  await check(400, `DELETE /api/logins/${long}`)
+  const change = { currentPassword: password, newPassword: 'another password' }
+  await check(400, 'POST /api/account/password', { ...change, currentPassword: 'wrong' })
+  await check(200, 'POST /api/account/password', change)
+  const without = await signUp(service)
+  await checkAs(parts, without.browser)(409, 'POST /api/account/password', change)
+  await checkBodies(check, ['POST /api/login', 'POST /api/account/password', 'POST /api/logout'])
+  await check(400, 'POST /api/logout', [])
+  await check(200, 'POST /api/logout', {})
+  await checkAs(parts, await signIn(service, userId))(200, 'DELETE /api/logins')
+
+  const guessed = await signUp(service, { passwordHash })
+  for (let tries = 0; tries < 10; tries++) await service.app.store.admitLogin({ email: guessed.email, client: null })
+  await stranger(429, 'POST /api/login', { email: guessed.email, password })
+  await checkAs(parts, guessed.browser)(429, 'POST /api/account/password', change)
+}
+
+export async function checkInvitations(checker: Checker): Promise<void> {
+  const { service } = checker
+  const parts = partsOf(checker)
+  const { browser } = await signUpAdmin(service)
+  const check = checkAs(parts, browser)
+  const stranger = checkAs(parts, new Browser(service))
+  const accept = 'POST /api/invitations/accept'
+  const invite = async (email: string) => {
+    const { body } = await check(200, 'POST /api/invitations', { email, isAdmin: false, creditUsd: '1.5' })
+    return { id: body.id, token: body.url.split('#')[1] }
+  }
+  const [one, two, taken] = [
+    await invite('one@example.com'),
+    await invite('two@example.com'),
+    await invite('taken@example.com'),
+  ]
+  await check(400, 'POST /api/invitations', { email: 'nobody' })
+  await stranger(200, 'POST /api/invitations/check', { token: one.token })
+  await stranger(400, 'POST /api/invitations/check', {})
+  await stranger(400, accept, { token: one.token, password: 'short' })
+  await stranger(403, accept, { token: one.token, password }, { Origin: 'https://evil.example' })
+  await stranger(200, accept, { token: one.token, password })
+  await stranger(404, accept, { token: one.token, password })
+  await stranger(404, 'POST /api/invitations/check', { token: one.token })
+  await signUp(service, { email: 'taken@example.com' })
+  await stranger(409, accept, { token: taken.token, password })
+  await check(409, 'POST /api/invitations', { email: 'taken@example.com' })
+  await check(200, 'GET /api/invitations')
+  await check(400, 'GET /api/invitations?limit=0')
+  await check(200, `DELETE /api/invitations/${two.id}`)
+  await check(404, `DELETE /api/invitations/${two.id}`)
+  await check(400, `DELETE /api/invitations/${long}`)
+  await checkBodies(check, ['POST /api/invitations', 'POST /api/invitations/check', accept])
+}
+
+export async function checkUsers(checker: Checker): Promise<void> {
+  const { service } = checker
+  const { browser } = await signUpAdmin(service)
+  const check = checkAs(partsOf(checker), browser)
+  const { userId } = await service.createPerson()
+  const at = `/api/users/${userId}`
+  const top = { amountUsd: '1.5', reason: 'Top-up' }
+  const named = { 'Idempotency-Key': 'once' }
+  await check(200, 'GET /api/users?search=example&limit=2')
+  await check(200, `GET ${at}`)
+  await check(200, `GET ${at}/transactions`)
+  await check(200, `POST ${at}/unblock`)
+  await check(200, `POST ${at}/password-link`)
+  await check(200, `POST ${at}/credit`, top, named)
+  await check(409, `POST ${at}/credit`, { ...top, amountUsd: '2' }, named)
+  await check(400, `POST ${at}/credit`, { ...top, amountUsd: '-99' })
+  await check(200, `PATCH ${at}`, { isSuspended: true })
+  await check(400, `PATCH ${at}`, {})
+  // Of all admins that the service has, all but this one are suspended.
+  const { users } = (await check(200, 'GET /api/users?limit=100')).body
+  const own = (await check(200, 'GET /api/account')).body.userId
+  for (const { id, isAdmin } of users) {
+    if (isAdmin && id !== own) await check(200, `PATCH /api/users/${id}`, { isSuspended: true })
+  }
+  await check(409, `PATCH /api/users/${own}`, { isAdmin: false })
+  const nobody = '/api/users/user_0'
+  const posts = [`POST ${nobody}/unblock`, `POST ${nobody}/password-link`]
+  for (const request of [`GET ${nobody}`, `GET ${nobody}/transactions`, ...posts]) await check(404, request)
+  await check(404, `PATCH ${nobody}`, { isAdmin: true })
+  await check(404, `POST ${nobody}/credit`, top)
+  await check(400, 'GET /api/users?limit=0')
+  await check(400, `GET /api/users/${long}`)
+  await check(400, `GET ${at}/transactions?offset=x`)
+  for (const path of ['unblock', 'password-link']) await check(400, `POST /api/users/${long}/${path}`)
+  await checkBodies(check, [...posts, `PATCH ${at}`, `POST ${at}/credit`])
+  await check(200, 'GET /api/system')
+}

@@ -1,0 +1,125 @@
+import { expect, test } from 'vitest'
+import { document, operations } from './documented-answers.ts'
+
+// What the document says of each operation; that a running service does so is proved beside the linter's rules.
+
+test('it is OpenAPI 3.1 with an API key and a browser session, either of which most operations take', () => {
+  expect(document['openapi']).toMatch(/^3\.1\./)
+  expect(document['components'].securitySchemes).toMatchObject({
+    apiKey: { type: 'http', scheme: 'bearer' },
+    browserSession: { type: 'apiKey', in: 'cookie', name: '__Host-errand' },
+  })
+  const publicOnes = new Set(['getPayload', 'getLoginOptions', 'logIn', 'checkInvitation', 'acceptInvitation'])
+  const ofAdmins = /^(?:Users|Invitations|System)$/
+  const ofBrowsers = new Set([
+    'logOut',
+    'changePassword',
+    ...operations.filter(({ id, spec }) => ofAdmins.test(spec['tags'][0]) && !publicOnes.has(id)).map(({ id }) => id),
+  ])
+  expect(ofBrowsers.size).toBe(13)
+  const expected = (id: string) => {
+    if (publicOnes.has(id)) return []
+    return ofBrowsers.has(id) ? [{ browserSession: [] }] : [{ apiKey: [] }, { browserSession: [] }]
+  }
+  const own = operations.map(({ id, spec }) => [id, spec['security']])
+  expect(own).toEqual(operations.map(({ id }) => [id, expected(id)]))
+  expect(operations.filter(({ id }) => publicOnes.has(id) || ofBrowsers.has(id))).toHaveLength(18)
+})
+
+test('every tag of an operation is described, and every described tag has an operation', () => {
+  const used = operations.flatMap(({ spec }) => spec['tags'] as string[])
+  const described = document['tags'].map(({ name }: { name: string }) => name)
+  expect([...new Set(used)].toSorted()).toEqual(described.toSorted())
+})
+
+test('the operations that take an Idempotency-Key say how long it is kept', () => {
+  const taking = operations.flatMap(({ id, spec }) => {
+    const found = (spec['parameters'] ?? []).find(({ name }: { name: string }) => name === 'Idempotency-Key')
+    return found ? [[id, found.description]] : []
+  })
+  expect(Object.fromEntries(taking)).toEqual({
+    createTask: expect.stringMatching(/^Kept for 24 hours: .* gets the first answer\.$/),
+    createSession: expect.stringMatching(/^Kept for 24 hours: .* gets the first answer\.$/),
+    chat: expect.stringMatching(/^Kept for 24 hours: .* refused with 409\.$/),
+    creditUser: expect.stringMatching(/^Kept with the transaction: .* credits nothing more\.$/),
+  })
+})
+
+test('too many tries to log in have an error of their own', () => {
+  const errorOf = (id: string) =>
+    operations.find((operation) => operation.id === id)!.spec['responses'][429].content['application/json'].example
+  for (const id of ['logIn', 'changePassword']) expect(errorOf(id)).toMatchObject({ error: 'Too many login attempts' })
+  for (const id of ['createTask', 'chat']) expect(errorOf(id)).toMatchObject({ error: 'Rate limit exceeded' })
+})
+
+test('every operation documents each status that it answers', () => {
+  // Not among them: what the HTTP server refuses before it knows an operation (405, 408, 417, 431).
+  const shared = [200, 401, 403, 500, 503]
+  const body = [400, 413, 415]
+  expect(
+    Object.fromEntries(operations.map(({ id, spec }) => [id, Object.keys(spec['responses']).map(Number)])),
+  ).toEqual(
+    Object.fromEntries(
+      Object.entries({
+        createTask: [...shared, ...body, 404, 409, 429],
+        listTasks: [...shared, 400],
+        getTask: [...shared, 400, 404],
+        listAgents: [...shared, 400],
+        getAgent: [...shared, 400, 404],
+        getAccount: shared,
+        listTransactions: [...shared, 400],
+        createSession: [...shared, ...body, 404, 409],
+        getSession: [...shared, 400, 404],
+        listSessions: [...shared, 400],
+        updateSession: [...shared, ...body, 404, 409, 410],
+        deleteSession: [...shared, 400, 404],
+        listMessages: [...shared, 400, 404],
+        chat: [...shared, ...body, 404, 409, 410, 429],
+        createConnector: [...shared, ...body, 409],
+        listConnectors: [...shared, 400],
+        getConnector: [...shared, 400, 404],
+        updateConnector: [...shared, ...body, 404, 409],
+        deleteConnector: [...shared, 400, 404],
+        testConnector: [...shared, ...body, 404, 409],
+        listConnectorTools: [...shared, 400, 404, 409, 424],
+        listConnectorServers: [...shared, 400],
+        createKey: [...shared, ...body],
+        listKeys: [...shared, 400],
+        revokeKey: [...shared, 400, 404],
+        rotateKey: [...shared, ...body, 404, 409],
+        getUsage: [...shared, 400],
+        changePassword: [...shared, ...body, 409, 429],
+        getLoginOptions: [200, 400, 500, 503],
+        logIn: [...shared, ...body, 429],
+        logOut: [...shared, ...body],
+        listLogins: [...shared, 400],
+        endLogin: [...shared, 400, 404],
+        endLogins: shared,
+        createInvitation: [...shared, ...body, 409],
+        listInvitations: [...shared, 400],
+        revokeInvitation: [...shared, 400, 404],
+        checkInvitation: [200, ...body, 404, 500, 503],
+        acceptInvitation: [200, ...body, 403, 404, 409, 500, 503],
+        listUsers: [...shared, 400],
+        getUser: [...shared, 400, 404],
+        updateUser: [...shared, ...body, 404, 409],
+        unblockUser: [...shared, ...body, 404],
+        creditUser: [...shared, ...body, 404, 409],
+        listUserTransactions: [...shared, 400, 404],
+        createPasswordLink: [...shared, ...body, 404],
+        getSystem: shared,
+        getPayload: [200, 304, 403, 404, 500],
+      }).map(([id, statuses]) => [id, statuses.toSorted((a, b) => a - b)]),
+    ),
+  )
+})
+
+test('each refusal is described in the words of its own operation', () => {
+  const words = (id: string, status: number) =>
+    operations.find((operation) => operation.id === id)!.spec['responses'][status].description
+  expect(words('createTask', 404)).toBe('The agent endpoint or a connector was not found.')
+  expect(words('getTask', 404)).toBe('The task was not found.')
+  expect(words('rotateKey', 409)).toBe('The key has ended.')
+  expect(words('listConnectorTools', 424)).toBe('The server cannot be used.')
+  expect(words('listKeys', 400)).toBe('A parameter is invalid.')
+})
