@@ -181,7 +181,7 @@ function errorSchema(): Json {
       statusCode: { type: 'integer' },
       details: {
         type: 'array',
-        description: 'Of a 400: what is wrong, by field',
+        description: 'What is wrong, by field',
         items: {
           type: 'object',
           required: ['path', 'message'],

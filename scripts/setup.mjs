@@ -1,10 +1,11 @@
 // Prepares a checkout under whatever Node the machine has: installs the locked packages when they are missing or older
-// than the lock file, and puts a Node that can run this project where npm scripts find it first. Plain JavaScript
-// without dependencies, because it runs before anything is installed.
+// than the lock file, puts a Node that can run this project where npm scripts find it first, and builds the web console
+// when its sources are newer. Plain JavaScript without dependencies, because it runs before anything is installed.
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { buildConsole } from './build-console.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const nodeMin = [22, 18]
@@ -101,6 +102,7 @@ function installNode() {
 try {
   installPackages()
   installNode()
+  buildConsole()
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
   process.exit(1)

@@ -34,7 +34,13 @@ export const CreatedKey = Key.extend({
   key: z.string().describe('The API key itself, shown this once'),
 }).meta({ id: 'CreatedKey' })
 
-export const ListKeysInput = z.object(pageInput)
+export const ListKeysInput = z.object({
+  state: z
+    .enum(['live', 'ended'])
+    .optional()
+    .describe('Only keys that work, or only those that were revoked or have expired'),
+  ...pageInput,
+})
 export const ListKeysOutput = z.object({ keys: z.array(Key), ...pageOutput })
 export const RevokeKeyInput = z.object({ keyId: resourceId })
 export const RotateKeyInput = z.object({

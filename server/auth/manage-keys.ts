@@ -5,7 +5,7 @@ import type { KeyRecord, Scope } from '../store/records.ts'
 import type { Store, Page } from '../store/store.ts'
 import { hashToken, newToken } from './api-token.ts'
 import type { Caller } from './caller.ts'
-import type { CreatedKey, CreateKeyInput, Key, ListKeysOutput, RotateKeyInput } from './key-schema.ts'
+import type { CreatedKey, CreateKeyInput, Key, ListKeysInput, ListKeysOutput, RotateKeyInput } from './key-schema.ts'
 
 type KeyParts = { store: Store; clock: Clock }
 
@@ -29,9 +29,10 @@ export async function createKey(
 
 export async function listKeys(
   { store, clock }: KeyParts,
-  { userId, limit, offset }: Page & { userId: string },
+  { userId, state, limit, offset }: z.output<typeof ListKeysInput> & { userId: string },
 ): Promise<z.output<typeof ListKeysOutput>> {
-  const { keys, total } = await store.listKeys({ userId, limit, offset })
+  const isLive = state === undefined ? {} : { isLive: state === 'live' }
+  const { keys, total } = await store.listKeys({ userId, limit, offset, ...isLive })
   const now = clock.now()
   return { keys: keys.map((key) => toKey(key, now)), total, limit, offset }
 }

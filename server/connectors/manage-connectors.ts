@@ -200,5 +200,8 @@ function notFound(): ErrandError {
 }
 
 function nameTaken(name: string): ErrandError {
-  return new ErrandError('CONFLICT', `There is a connector with the name "${name}" already.`)
+  const message = `There is a connector with the name "${name}" already.`
+  return new ErrandError('CONFLICT', message, {
+    details: [{ path: 'name', message: 'Another of your connectors has this name' }],
+  })
 }

@@ -297,7 +297,8 @@ export type Store = {
   createKey(input: CreateKey): Promise<KeyRecord>
   /** By the SHA-256 of the token, in hex. Never older than the last commit of any process. */
   findKey(tokenHash: string): Promise<KeyHolder | undefined>
-  listKeys(input: Page & { userId: string }): Promise<{ keys: KeyRecord[]; total: number }>
+  /** Newest first; with `isLive` only keys that work, or only those that have ended. */
+  listKeys(input: Page & { userId: string; isLive?: boolean }): Promise<{ keys: KeyRecord[]; total: number }>
   getKey(input: { userId: string; keyId: string }): Promise<KeyRecord | undefined>
   /** Ends a key now, or at `at` when that is later (the overlap of a rotation); false when it is unknown or revoked. */
   revokeKey(input: { userId: string; keyId: string }): Promise<boolean>

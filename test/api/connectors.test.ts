@@ -88,7 +88,12 @@ function describeConnectors(titled: Titled, via: Via): void {
   titled('409 for a name that the user has already, spelled alike, and another user has it too', async (world) => {
     const { calls, service } = world
     const [first, second] = [await calls.add({ name: 'Docs' }), await calls.add({ name: 'docs' })]
-    const taken = { error: 'Conflict', message: 'There is a connector with the name "Docs" already.', statusCode: 409 }
+    const taken = {
+      error: 'Conflict',
+      message: 'There is a connector with the name "Docs" already.',
+      statusCode: 409,
+      details: [{ path: 'name', message: 'Another of your connectors has this name' }],
+    }
     expect((await calls.create({ name: ' Docs ', url })).body).toEqual(taken)
     expect((await calls.update(second.id, { name: 'Docs', allowedTools: [] })).body).toEqual(taken)
     expect((await calls.list()).body.connectors).toEqual([second, first])

@@ -70,6 +70,27 @@ export function describeKeys(contractTest: ContractTest): void {
     expect((await world.store.listKeys({ userId, limit: 10, offset: 0 })).total).toBe(1)
   })
 
+  contractTest('keys are listed by whether they work, with totals of their own', async (world) => {
+    const userId = await world.createUser()
+    const ids: string[] = []
+    for (let index = 0; index < 6; index++) {
+      const expiresAt = index === 4 ? world.clock.now() + 1000 : null
+      const draft = { ...draftKey(userId), tokenHash: `${index}`.repeat(64), expiresAt }
+      ids.push((await world.store.createKey(draft)).id)
+      world.clock.advance(1)
+    }
+    await world.store.revokeKey({ userId, keyId: ids[1]! })
+    const list = async (isLive: boolean, page = { limit: 10, offset: 0 }) => {
+      const { keys, total } = await world.store.listKeys({ userId, isLive, ...page })
+      return [keys.map(({ id }) => ids.indexOf(id)), total]
+    }
+    expect(await list(true)).toEqual([[5, 4, 3, 2, 0], 5])
+    expect(await list(false)).toEqual([[1], 1])
+    world.clock.advance(1000)
+    expect(await list(true, { limit: 2, offset: 1 })).toEqual([[3, 2], 4])
+    expect(await list(false)).toEqual([[4, 1], 2])
+  })
+
   contractTest('a revocation acts on the next find, and happens once', async (world) => {
     const userId = await world.createUser()
     const { key, tokenHash } = await createKey(world, userId)

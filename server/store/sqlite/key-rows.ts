@@ -58,9 +58,15 @@ export class KeyRows {
     return row && keyRecord(row)
   }
 
-  list({ userId, limit, offset }: Page & { userId: string }): { keys: KeyRecord[]; total: number } {
-    const rows = this.#statements.list.all({ userId, limit, offset })
-    return { keys: rows.map(keyRecord), total: this.#statements.count.get({ userId, now: this.#clock.now() })!.all }
+  list(of: Page & { userId: string; isLive?: boolean }): { keys: KeyRecord[]; total: number } {
+    const { isLive, limit, offset, userId } = of
+    const now = this.#clock.now()
+    const counts = this.#statements.count.get({ userId, now })!
+    if (isLive === undefined) {
+      return { keys: this.#statements.list.all({ userId, limit, offset }).map(keyRecord), total: counts.all }
+    }
+    const rows = this.#statements.listOfState.all({ userId, limit, offset, now, isLive: isLive ? 1 : 0 })
+    return { keys: rows.map(keyRecord), total: isLive ? counts.live : counts.all - counts.live }
   }
 
   revoke(of: { userId: string; keyId: string }): boolean {
@@ -92,6 +98,7 @@ function keyRecord(row: KeyRow): KeyRecord {
 
 function prepare({ orm }: Connection) {
   const userId = eq(apiKeys.userId, sql.placeholder('userId'))
+  const isLive = sql<number>`(${isNull(apiKeys.revokedAt)} AND coalesce(${apiKeys.expiresAt} > ${sql.placeholder('now')}, true))`
   const thisKey = and(eq(apiKeys.id, sql.placeholder('keyId')), userId)
   return {
     find: orm
@@ -131,10 +138,18 @@ function prepare({ orm }: Connection) {
       .limit(sql.placeholder('limit'))
       .offset(sql.placeholder('offset'))
       .prepare(),
+    listOfState: orm
+      .select()
+      .from(apiKeys)
+      .where(and(userId, sql`${isLive} = ${sql.placeholder('isLive')}`))
+      .orderBy(desc(apiKeys.createdAt), sql`rowid DESC`)
+      .limit(sql.placeholder('limit'))
+      .offset(sql.placeholder('offset'))
+      .prepare(),
     count: orm
       .select({
         all: sql<number>`count(*)`,
-        live: sql<number>`count(*) FILTER (WHERE ${isNull(apiKeys.revokedAt)} AND coalesce(${apiKeys.expiresAt} > ${sql.placeholder('now')}, true))`,
+        live: sql<number>`count(*) FILTER (WHERE ${isLive})`,
       })
       .from(apiKeys)
       .where(userId)

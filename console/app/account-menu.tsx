@@ -1,0 +1,66 @@
+import { ActionIcon, Menu, Text, useMantineColorScheme, VisuallyHidden } from '@mantine/core'
+import { DesktopIcon, ExitIcon, FileTextIcon, MoonIcon, PersonIcon, SunIcon } from '@radix-ui/react-icons'
+import { useMutation } from '@tanstack/react-query'
+import { navigate } from 'wouter/use-browser-location'
+import { notifyError } from '../parts/notify.tsx'
+import { client } from './api-client.ts'
+import { queryClient } from './query-client.ts'
+import { useAccount } from './use-account.ts'
+
+const schemes = [
+  { scheme: 'auto', label: 'As the system', Icon: DesktopIcon },
+  { scheme: 'light', label: 'Light', Icon: SunIcon },
+  { scheme: 'dark', label: 'Dark', Icon: MoonIcon },
+] as const
+
+/** Who is logged in, the colour scheme, and the way out. */
+export function AccountMenu() {
+  const { data: account } = useAccount()
+  const { colorScheme, setColorScheme } = useMantineColorScheme()
+  const logOut = useMutation({
+    mutationFn: () => client.login.end(),
+    onSuccess: () => {
+      navigate('/login', { replace: true })
+      queryClient.clear()
+    },
+    onError: (error) => notifyError('You are still logged in', error),
+  })
+  return (
+    <Menu position="bottom-end" width={240}>
+      <Menu.Target>
+        <ActionIcon variant="default" size={30} aria-label="Account">
+          <PersonIcon aria-hidden />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>
+          Logged in as
+          <Text component="span" display="block" size="sm" fw={600} c="var(--mantine-color-text)" truncate>
+            {account?.email ?? '…'}
+          </Text>
+        </Menu.Label>
+        <Menu.Divider />
+        <Menu.Label>Colours</Menu.Label>
+        {schemes.map(({ scheme, label, Icon }) => (
+          <Menu.Item
+            key={scheme}
+            leftSection={<Icon aria-hidden />}
+            rightSection={colorScheme === scheme ? <span aria-hidden>✓</span> : null}
+            closeMenuOnClick={false}
+            onClick={() => setColorScheme(scheme)}
+          >
+            {label}
+            {colorScheme === scheme && <VisuallyHidden> (chosen)</VisuallyHidden>}
+          </Menu.Item>
+        ))}
+        <Menu.Divider />
+        <Menu.Item component="a" href="/docs" leftSection={<FileTextIcon aria-hidden />}>
+          API reference
+        </Menu.Item>
+        <Menu.Item leftSection={<ExitIcon aria-hidden />} disabled={logOut.isPending} onClick={() => logOut.mutate()}>
+          Log out
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  )
+}

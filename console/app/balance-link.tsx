@@ -1,0 +1,18 @@
+import { Button, Skeleton, Text } from '@mantine/core'
+import { Money } from '../parts/money.tsx'
+import { RouterLink } from '../parts/router-link.tsx'
+import { useAccount } from './use-account.ts'
+
+/** The balance in the header, which leads to billing. */
+export function BalanceLink() {
+  const { data, isPending } = useAccount()
+  if (isPending) return <Skeleton width={88} height={24} />
+  return (
+    <Button component={RouterLink} href="/billing" variant="default" size="xs" fw={500}>
+      <Text component="span" inherit c="dimmed" visibleFrom="xs" pr={6}>
+        Balance
+      </Text>
+      {data ? <Money usd={data.balanceUsd} /> : 'Unknown'}
+    </Button>
+  )
+}

@@ -1,0 +1,13 @@
+/** The path when it leads to a page of this console, else `/`: nobody's link may send a fresh login elsewhere. */
+export function localPath(given: string | null): string {
+  if (given === null || !/^\/(?![/\\])/.test(given)) return '/'
+  const url = new URL(given, location.origin)
+  if (url.origin !== location.origin || /^\/(?:login|invitation)(?:\/|$)/.test(url.pathname)) return '/'
+  return url.pathname + url.search + url.hash
+}
+
+/** Where to log in, and come back to the page that is open now. */
+export function loginPath(): string {
+  const here = localPath(location.pathname + location.search + location.hash)
+  return here === '/' ? '/login' : `/login?returnTo=${encodeURIComponent(here)}`
+}

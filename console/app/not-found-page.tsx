@@ -1,0 +1,15 @@
+import { Button } from '@mantine/core'
+import { PageHeader } from '../parts/page-header.tsx'
+import { RouterLink } from '../parts/router-link.tsx'
+
+/** For a path that leads nowhere, or to what this account may not see. */
+export function NotFoundPage() {
+  return (
+    <>
+      <PageHeader title="There is no such page" description="The address may be mistyped, or the page was removed." />
+      <Button component={RouterLink} href="/">
+        Go to the overview
+      </Button>
+    </>
+  )
+}

@@ -1,0 +1,48 @@
+import { useLocation } from 'wouter'
+import { RouterLink } from '../parts/router-link.tsx'
+import type { Section } from './page-routes.tsx'
+import classes from './shell.module.css'
+
+const sections: Record<Section, { label: string; pages: readonly { href: string; label: string }[] }> = {
+  settings: {
+    label: 'Settings',
+    pages: [
+      { href: '/settings/keys', label: 'API keys' },
+      { href: '/settings/connectors', label: 'Connectors' },
+      { href: '/settings/password', label: 'Password' },
+      { href: '/settings/logins', label: 'Logins' },
+    ],
+  },
+  admin: {
+    label: 'Admin',
+    pages: [
+      { href: '/admin/users', label: 'Users' },
+      { href: '/admin/invitations', label: 'Invitations' },
+      { href: '/admin/agents', label: 'Agents' },
+      { href: '/admin/system', label: 'System' },
+    ],
+  },
+}
+
+/** The pages within Settings or Admin. */
+export function SectionNav({ section }: { section: Section }) {
+  const [path] = useLocation()
+  const { label, pages } = sections[section]
+  return (
+    <nav aria-label={label} className={classes.sections}>
+      {pages.map((page) => {
+        const isHere = path === page.href || path.startsWith(`${page.href}/`)
+        return (
+          <RouterLink
+            key={page.href}
+            href={page.href}
+            className={classes.section}
+            aria-current={isHere ? 'page' : undefined}
+          >
+            {page.label}
+          </RouterLink>
+        )
+      })}
+    </nav>
+  )
+}

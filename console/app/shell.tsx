@@ -1,0 +1,104 @@
+import { AppShell, Box, Burger, Group, Loader, Text } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import { Notifications } from '@mantine/notifications'
+import { Suspense, useEffect } from 'react'
+import { Redirect, Route, Switch, useLocation } from 'wouter'
+import { RouterLink } from '../parts/router-link.tsx'
+import { AccountMenu } from './account-menu.tsx'
+import { BalanceLink } from './balance-link.tsx'
+import { NotFoundPage } from './not-found-page.tsx'
+import { PageBoundary } from './page-boundary.tsx'
+import { pageRoutes, type Section } from './page-routes.tsx'
+import { SectionNav } from './section-nav.tsx'
+import { ShellNav } from './shell-nav.tsx'
+import classes from './shell.module.css'
+import { useAccount } from './use-account.ts'
+
+/** The frame of every page behind the login: header, navigation, and the page with its own boundary. */
+export function Shell() {
+  const [isOpen, { toggle, close }] = useDisclosure()
+  const [path] = useLocation()
+  useEffect(close, [path, close])
+  return (
+    <AppShell
+      header={{ height: 56 }}
+      navbar={{ width: 216, breakpoint: 'sm', collapsed: { mobile: !isOpen } }}
+      padding={{ base: 'md', sm: 'xl' }}
+    >
+      <a href="#main" className={classes.skip}>
+        Skip to the page
+      </a>
+      <AppShell.Header className={classes.header}>
+        <Group h="100%" px="md" gap="sm" wrap="nowrap">
+          <Burger
+            opened={isOpen}
+            onClick={toggle}
+            hiddenFrom="sm"
+            size="sm"
+            aria-label="Navigation"
+            aria-expanded={isOpen}
+            aria-controls="navigation"
+          />
+          <RouterLink href="/" className={classes.brand}>
+            <img src="/favicon.svg" alt="" width={26} height={26} />
+            <Text component="span" fw={650} size="lg">
+              Errand
+            </Text>
+          </RouterLink>
+          <Box flex={1} />
+          <BalanceLink />
+          <AccountMenu />
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar id="navigation" className={classes.navbar} aria-label="Main" p="xs">
+        <ShellNav />
+      </AppShell.Navbar>
+      <AppShell.Main id="main" tabIndex={-1}>
+        <Box className={classes.page}>
+          <Pages key={path} />
+        </Box>
+      </AppShell.Main>
+      <Notifications position="bottom-right" containerWidth={360} />
+    </AppShell>
+  )
+}
+
+/** Mounted anew for each path, so that an error of one page ends with it. */
+function Pages() {
+  return (
+    <Switch>
+      <Route path="/settings">
+        <Redirect to="/settings/keys" replace />
+      </Route>
+      <Route path="/admin">
+        <Redirect to="/admin/users" replace />
+      </Route>
+      {pageRoutes.map(({ path, Page, section }) => (
+        <Route key={path} path={path}>
+          <InSection section={section}>
+            <PageBoundary>
+              <Suspense fallback={<Loader size="sm" aria-label="Loading the page" />}>
+                <Page />
+              </Suspense>
+            </PageBoundary>
+          </InSection>
+        </Route>
+      ))}
+      <Route component={NotFoundPage} />
+    </Switch>
+  )
+}
+
+function InSection({ section, children }: { section: Section | undefined; children: React.ReactNode }) {
+  const account = useAccount()
+  if (section === undefined) return children
+  if (section === 'admin' && !account.data?.isAdmin) {
+    return account.isPending ? <Loader size="sm" aria-label="Loading the page" /> : <NotFoundPage />
+  }
+  return (
+    <>
+      <SectionNav section={section} />
+      {children}
+    </>
+  )
+}

@@ -1,0 +1,18 @@
+import '@mantine/core/styles.layer.css'
+import '@mantine/notifications/styles.layer.css'
+import './app/console.css'
+import { StrictMode } from 'react'
+import { createRoot } from 'react-dom/client'
+import { App } from './app/app.tsx'
+
+const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? ''
+// Where the style elements of dialogs look for the nonce (the package get-nonce).
+Reflect.set(globalThis, '__webpack_nonce__', nonce)
+
+const root = document.querySelector('#root')
+if (!root) throw new Error('The page has no element for the console.')
+createRoot(root).render(
+  <StrictMode>
+    <App nonce={nonce} />
+  </StrictMode>,
+)

@@ -1,0 +1,36 @@
+import type { System } from '../../../client/client.ts'
+
+type Agent = System['agents'][number]
+
+/** Where the prices and the visibility of an agent stand in the configuration; dots for what is not known here. */
+export function agentInConfig({ chatPricing, endpoints, id, kind, name, visibility }: Agent): string {
+  const seenBy = visibility === 'public' ? "'public'" : `[${visibility.map(quote).join(', ')}]`
+  const lines = [`kind: '${kind}',`, `id: ${quote(id)},`, `name: ${quote(name)},`, `visibility: ${seenBy},`]
+  if (endpoints.length > 0) {
+    lines.push('endpoints: {')
+    for (const endpoint of endpoints) {
+      const own = endpoint.id.slice(endpoint.id.indexOf('.') + 1)
+      lines.push(`  ${own}: { priceUsd: '${endpoint.priceUsd}', … },`)
+    }
+    lines.push('},')
+  }
+  if (chatPricing) {
+    const { inputPer1kUsd, outputPer1kUsd, toolCallUsd } = chatPricing
+    const pricing = `{ inputPer1kUsd: '${inputPer1kUsd}', outputPer1kUsd: '${outputPer1kUsd}', toolCallUsd: '${toolCallUsd}' }`
+    // A language model is priced as a whole.
+    lines.push(kind === 'model' ? `pricing: ${pricing},` : `chat: { pricing: ${pricing}, … },`)
+  }
+  return [
+    'export default defineConfig({',
+    '  agents: [',
+    '    {',
+    ...lines.map((line) => `      ${line}`),
+    '    },',
+    '  ],',
+    '})',
+  ].join('\n')
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", String.raw`\'`)}'`
+}

@@ -1,0 +1,185 @@
+import { Badge, Group, List, Skeleton, Stack, Text } from '@mantine/core'
+import type { System } from '../../../client/client.ts'
+import { useAccount } from '../../app/use-account.ts'
+import { CodeBlock } from '../../parts/code-block.tsx'
+import { CopyText } from '../../parts/copy-text.tsx'
+import { DataTable, type Column } from '../../parts/data-table.tsx'
+import { EmptyState } from '../../parts/empty-state.tsx'
+import { KeyValueList } from '../../parts/key-value-list.tsx'
+import { Money } from '../../parts/money.tsx'
+import { PageHeader } from '../../parts/page-header.tsx'
+import { PageLink } from '../../parts/page-link.tsx'
+import { Panel } from '../../parts/panel.tsx'
+import { QueryState } from '../../parts/query-state.tsx'
+import { AdminSnippets } from './admin-snippets.tsx'
+import classes from './admin.module.css'
+import { AdminsOnlyPage, isForAdminsOnly } from './admins-only-page.tsx'
+import { agentInConfig } from './agent-in-config.ts'
+import { useSystem } from './use-system.ts'
+
+type Agent = System['agents'][number]
+type Endpoint = Agent['endpoints'][number]
+
+const kinds: Readonly<Record<Agent['kind'], string>> = {
+  code: 'Code in this service',
+  model: 'Language model',
+  http: 'Service over HTTP',
+}
+
+/** All agents of the service, also those that only some people see, with what they cost. */
+export function AgentsAdminPage() {
+  const system = useSystem()
+  if (isForAdminsOnly(system.error)) return <AdminsOnlyPage />
+  return (
+    <>
+      <PageHeader
+        title="Agents"
+        description="All agents of the service, also those that only some people see, with what they cost."
+      />
+      <Stack gap="lg">
+        <QueryState
+          query={system}
+          isEmpty={({ agents }) => agents.length === 0}
+          empty={
+            <EmptyState title="No agents are configured">
+              Add one to errand.config.ts, as below, and restart the service.
+            </EmptyState>
+          }
+          skeleton={<Skeleton height={480} />}
+        >
+          {({ agents }) => (
+            <div className={classes.halves}>
+              {agents.map((agent) => (
+                <AgentPanel key={agent.id} agent={agent} />
+              ))}
+            </div>
+          )}
+        </QueryState>
+        {system.data && <HowToChange agent={system.data.agents[0]} />}
+        <Panel title="From code">
+          <AdminSnippets
+            request={{ method: 'GET', path: '/api/system' }}
+            call={{ method: 'system.get', result: '{ agents }' }}
+          />
+        </Panel>
+      </Stack>
+    </>
+  )
+}
+
+function AgentPanel({ agent }: { agent: Agent }) {
+  const { chatPricing, endpoints, id, kind, name, visibility } = agent
+  const email = useAccount().data?.email
+  const isVisible = visibility === 'public' || visibility.some((each) => each.toLowerCase() === email)
+  return (
+    <Panel
+      title={name}
+      actions={
+        <Group gap="xs">
+          <Badge
+            variant="light"
+            color={visibility === 'public' ? 'brand' : 'yellow'}
+            tt="none"
+            fw={500}
+            size="lg"
+            fz="sm"
+          >
+            {visibility === 'public' ? 'Public' : `For ${people(visibility.length)} only`}
+          </Badge>
+          {isVisible && (
+            <PageLink href={`/agents/${encodeURIComponent(id)}`} aria-label={`Open ${name}`}>
+              Open
+            </PageLink>
+          )}
+        </Group>
+      }
+    >
+      <Stack gap="md">
+        <KeyValueList
+          rows={[
+            ['Agent id', <CopyText key="id" value={id} what={`the id of ${name}`} />],
+            ['Kind', kinds[kind]],
+            [
+              'Visible to',
+              visibility === 'public' ? 'Everyone with an account' : <Named key="to" emails={visibility} />,
+            ],
+          ]}
+        />
+        {endpoints.length > 0 && (
+          <DataTable
+            caption={`Endpoints of ${name}`}
+            columns={endpointColumns}
+            rows={endpoints}
+            rowKey={(endpoint) => endpoint.id}
+          />
+        )}
+        {chatPricing && <ChatRates rates={chatPricing} name={name} />}
+      </Stack>
+    </Panel>
+  )
+}
+
+function people(count: number): string {
+  if (count === 0) return 'nobody'
+  return count === 1 ? '1 person' : `${count} people`
+}
+
+function Named({ emails }: { emails: readonly string[] }) {
+  if (emails.length === 0) return 'Nobody'
+  return (
+    <List listStyleType="none" spacing={2}>
+      {emails.map((email) => (
+        <List.Item key={email}>
+          <PageLink href={`/admin/users?search=${encodeURIComponent(email)}`}>{email}</PageLink>
+        </List.Item>
+      ))}
+    </List>
+  )
+}
+
+const endpointColumns: Column<Endpoint>[] = [
+  { id: 'endpoint', label: 'Endpoint', cell: ({ id }) => <CopyText value={id} what={`the id ${id}`} /> },
+  { id: 'price', label: 'Price of a task', align: 'right', cell: ({ priceUsd }) => <Money usd={priceUsd} /> },
+]
+
+type Rate = { what: string; usd: string; unit: string }
+
+function ChatRates({ name, rates }: { rates: NonNullable<Agent['chatPricing']>; name: string }) {
+  const perTokens = 'each 1,000 tokens'
+  const rows: Rate[] = [
+    { what: 'Input', usd: rates.inputPer1kUsd, unit: perTokens },
+    { what: 'Cached input', usd: rates.cachedInputPer1kUsd, unit: perTokens },
+    { what: 'Output', usd: rates.outputPer1kUsd, unit: perTokens },
+    { what: 'Reasoning', usd: rates.reasoningPer1kUsd, unit: perTokens },
+    { what: 'Tool call', usd: rates.toolCallUsd, unit: 'each' },
+  ]
+  return (
+    <DataTable
+      caption={`Chat rates of ${name}`}
+      columns={[
+        { id: 'what', label: 'Chat', cell: ({ what }) => what },
+        { id: 'unit', label: 'For', cell: ({ unit }) => unit },
+        { id: 'rate', label: 'Rate', align: 'right', cell: ({ usd }) => <Money usd={usd} /> },
+      ]}
+      rows={rows}
+      rowKey={({ what }) => what}
+    />
+  )
+}
+
+function HowToChange({ agent }: { agent: Agent | undefined }) {
+  return (
+    <Panel title="How to change them">
+      <Stack gap="sm">
+        <Text maw={720}>
+          Agents, prices and who sees them stand in <code>errand.config.ts</code>, the file that the service was started
+          with. Change it there, then restart the service: on a stop it takes no new tasks and lets what runs finish.
+          What was charged stays as it was, and new prices hold for what is accepted after the restart.
+        </Text>
+        {agent && (
+          <CodeBlock code={agentInConfig(agent)} label={`${agent.name} in errand.config.ts`} what="the configuration" />
+        )}
+      </Stack>
+    </Panel>
+  )
+}

@@ -1,0 +1,16 @@
+import { Button } from '@mantine/core'
+import { EmptyState } from '../../parts/empty-state.tsx'
+
+/** Where the address names a page behind the last of a list. */
+export function PastEnd({ what, onFirst }: { what: string; onFirst: () => void }) {
+  return (
+    <EmptyState
+      title={`There are no ${what} on this page`}
+      action={
+        <Button size="xs" variant="default" onClick={onFirst}>
+          Go to the first page
+        </Button>
+      }
+    />
+  )
+}

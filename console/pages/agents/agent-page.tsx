@@ -1,0 +1,165 @@
+import { Alert, Anchor, Box, Group, Skeleton, Stack, Text } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { useParams } from 'wouter'
+import { ErrandClientError, type Agent } from '../../../client/client.ts'
+import { client } from '../../app/api-client.ts'
+import { CopyText } from '../../parts/copy-text.tsx'
+import { EmptyState } from '../../parts/empty-state.tsx'
+import { Money } from '../../parts/money.tsx'
+import { PageHeader } from '../../parts/page-header.tsx'
+import { PageLink } from '../../parts/page-link.tsx'
+import { Panel } from '../../parts/panel.tsx'
+import { QueryState } from '../../parts/query-state.tsx'
+import { Snippets } from '../../parts/snippets.tsx'
+import { RouterLink } from '../../parts/router-link.tsx'
+import { useSearchField } from '../../parts/use-search-field.ts'
+import { loadPayload } from '../tasks/load-payload.ts'
+import { agentPath } from './agent-path.ts'
+import classes from './agent.module.css'
+import { ChatPrices } from './chat-prices.tsx'
+import { OpenChatButton } from './open-chat-button.tsx'
+import { RunPanel } from './run-panel.tsx'
+
+type Endpoint = Agent['endpoints'][number]
+
+/** An agent: a form for each of its endpoints, and its chat. */
+export function AgentPage() {
+  const { agentId } = useParams<{ agentId: string }>()
+  const agent = useQuery({
+    queryKey: ['agent', agentId],
+    queryFn: ({ signal }) => client.agents.get({ agentId }, { signal }),
+  })
+  const isMissing = agent.error instanceof ErrandClientError && agent.error.status === 404
+  return (
+    <>
+      <PageHeader
+        title={agent.data?.name ?? (isMissing ? 'There is no such agent' : 'Agent')}
+        description={agent.data?.description}
+        back={{ href: '/agents', label: 'Agents' }}
+        actions={agent.data?.chat && <OpenChatButton agentId={agentId} agentName={agent.data.name} />}
+      />
+      {isMissing ? (
+        <EmptyState title="This agent is not here for you" action={<PageLink href="/agents">See all agents</PageLink>}>
+          It was removed from the configuration, or is visible to other accounts only.
+        </EmptyState>
+      ) : (
+        <QueryState query={agent} skeleton={<Skeleton height={320} />}>
+          {(data) => <AgentContent agent={data} />}
+        </QueryState>
+      )}
+    </>
+  )
+}
+
+function AgentContent({ agent }: { agent: Agent }) {
+  const [endpointId] = useSearchField('endpoint')
+  const [from, setFrom] = useSearchField('from')
+  const { chat, endpoints } = agent
+  const named = endpoints.find(({ id }) => id === endpointId)
+  const endpoint = named ?? endpoints[0]
+  return (
+    <Stack gap="lg">
+      {endpointId !== '' && !named && (
+        <Alert color="yellow" title={`There is no endpoint ${endpointId}`}>
+          It may have been renamed or removed.
+        </Alert>
+      )}
+      {endpoint ? (
+        <div className={endpoints.length > 1 ? classes.layout : undefined}>
+          {endpoints.length > 1 && <EndpointNav agent={agent} open={endpoint} />}
+          <EndpointContent
+            key={`${endpoint.id} ${from}`}
+            agent={agent}
+            endpoint={endpoint}
+            from={from}
+            onStartOver={() => setFrom('')}
+          />
+        </div>
+      ) : (
+        <EmptyState title="This agent only converses">Open a chat to talk to it; it runs no tasks.</EmptyState>
+      )}
+      {chat && (
+        <Panel title="Chat" actions={<OpenChatButton agentId={agent.id} agentName={agent.name} />}>
+          <Stack gap={4} mb="md">
+            <ChatPrices chat={chat} />
+            <Text size="sm" c="dimmed">
+              A reply has at most {chat.maxOutputTokens.toLocaleString('en')} tokens; message and history together at
+              most {chat.contextTokens.toLocaleString('en')}.
+            </Text>
+          </Stack>
+          <Snippets
+            request={{ method: 'POST', path: '/api/sessions', body: { agentId: agent.id } }}
+            call={{ method: 'sessions.create', input: { agentId: agent.id }, result: 'session' }}
+          />
+        </Panel>
+      )}
+    </Stack>
+  )
+}
+
+function EndpointNav({ agent, open }: { agent: Agent; open: Endpoint }) {
+  return (
+    <nav aria-label="Endpoints" className={classes.endpoints}>
+      {agent.endpoints.map(({ id, name, priceUsd }) => (
+        <RouterLink
+          key={id}
+          href={agentPath(agent.id, id)}
+          className={classes.endpoint}
+          aria-current={id === open.id ? 'page' : undefined}
+        >
+          <span className={classes.name}>{name}</span>
+          <Money usd={priceUsd} size="sm" c="dimmed" fw={400} />
+        </RouterLink>
+      ))}
+    </nav>
+  )
+}
+
+type EndpointContentProps = { agent: Agent; endpoint: Endpoint; from: string; onStartOver: () => void }
+
+function EndpointContent({ agent, endpoint, from, onStartOver }: EndpointContentProps) {
+  const earlier = useQuery({
+    queryKey: ['payload', from, 'request'],
+    queryFn: ({ signal }) => loadPayload(from, 'request', signal),
+    enabled: from !== '',
+    // What a task was given never changes.
+    staleTime: Infinity,
+  })
+  return (
+    <Stack gap="lg" miw={0}>
+      <Box>
+        <CopyText value={endpoint.id} what="the endpoint id" />
+        <Text mt={4} maw={720}>
+          {endpoint.description}
+        </Text>
+      </Box>
+      {from === '' ? (
+        <RunPanel agent={agent} endpoint={endpoint} start={undefined} />
+      ) : (
+        <QueryState query={earlier} skeleton={<Skeleton height={260} />}>
+          {(params) => (
+            <RunPanel
+              agent={agent}
+              endpoint={endpoint}
+              start={params}
+              note={
+                <Group gap={6} mb="md">
+                  <Text size="sm" c="dimmed">
+                    Filled in from{' '}
+                    <PageLink href={`/tasks/${encodeURIComponent(from)}`} underline="always">
+                      an earlier task
+                    </PageLink>
+                    .
+                  </Text>
+                  <Anchor component="button" type="button" size="sm" onClick={onStartOver}>
+                    Start over
+                  </Anchor>
+                </Group>
+              }
+            />
+          )}
+        </QueryState>
+      )}
+    </Stack>
+  )
+}

@@ -1,0 +1,8 @@
+/** The page of an agent, of one of its endpoints, and with the params of an earlier task filled in. */
+export function agentPath(agentId: string, endpointId?: string, fromTaskId?: string): string {
+  const query = new URLSearchParams()
+  if (endpointId !== undefined) query.set('endpoint', endpointId)
+  if (fromTaskId !== undefined) query.set('from', fromTaskId)
+  const text = query.toString()
+  return `/agents/${encodeURIComponent(agentId)}${text === '' ? '' : `?${text}`}`
+}

@@ -1,0 +1,37 @@
+import { MultiSelect } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import type { Connector } from '../../../client/client.ts'
+import { client } from '../../app/api-client.ts'
+
+const connectorsMax = 20
+const statusTexts: Record<Connector['status'], string> = {
+  ok: '',
+  untested: ' (not tested)',
+  failed: ' (failed its last test)',
+}
+
+type ConnectorPickerProps = { value: readonly string[]; onChange: (ids: string[]) => void; error: string | undefined }
+
+/** Which of the user's connectors the agent may use; nothing when there are none. */
+export function ConnectorPicker({ value, onChange, error }: ConnectorPickerProps) {
+  const input = { limit: 100 }
+  const { data } = useQuery({
+    queryKey: ['connectors', input],
+    queryFn: ({ signal }) => client.connectors.list(input, { signal }),
+  })
+  if (!data || data.connectors.length === 0) return null
+  return (
+    <MultiSelect
+      label="Connectors"
+      description="The connected services whose tools the agent may call. They cost nothing extra."
+      placeholder={value.length === 0 ? 'None' : ''}
+      data={data.connectors.map(({ id, name, status }) => ({ value: id, label: name + statusTexts[status] }))}
+      value={[...value]}
+      onChange={onChange}
+      maxValues={connectorsMax}
+      searchable={data.connectors.length > 8}
+      hidePickedOptions
+      error={error}
+    />
+  )
+}

@@ -1,0 +1,72 @@
+import type { ComponentType } from 'react'
+import type { FormField } from './form-field.ts'
+
+/** What every input of the form is given. */
+export type ControlProps<F extends FormField = FormField> = {
+  field: F
+  value: unknown
+  /** Undefined leaves the value out. */
+  onChange: (next: unknown) => void
+  /** As in the problems; empty for the whole. */
+  path: string
+  isRequired: boolean
+  problems: ReadonlyMap<string, string>
+  /** The input for any field, handed down because the inputs nest in each other. */
+  Part: ComponentType<ControlProps>
+}
+
+/** Label, mark, explanation and error of an input, in the props of Mantine. */
+export function labelProps({
+  field,
+  isRequired,
+  path,
+  problems,
+}: Pick<ControlProps, 'field' | 'isRequired' | 'path' | 'problems'>) {
+  return {
+    label: field.label,
+    description: [field.description, boundsText(field)].filter(Boolean).join(' ') || undefined,
+    required: isRequired && !field.isNullable,
+    error: problems.get(path),
+    descriptionProps: { fz: 'sm', lh: 1.45 },
+    errorProps: { fz: 'sm' },
+  }
+}
+
+/** The bounds of a field in words, so that nobody has to run into them. */
+function boundsText(field: FormField): string | undefined {
+  switch (field.kind) {
+    case 'number':
+      return field.isMinExcluded || field.isMaxExcluded
+        ? undefined
+        : rangeText(field.min, field.max, (count) => String(count))
+    case 'text':
+      if (field.maxLength === undefined && (field.minLength ?? 0) <= 1) return undefined
+      return rangeText(field.minLength || undefined, field.maxLength, (count) =>
+        count === 1 ? '1 character' : `${count} characters`,
+      )
+    case 'tags':
+    case 'list':
+      return rangeText(field.minItems || undefined, field.maxItems, (count) =>
+        count === 1 ? '1 item' : `${count} items`,
+      )
+    default:
+      return undefined
+  }
+}
+
+function rangeText(
+  min: number | undefined,
+  max: number | undefined,
+  unit: (count: number) => string,
+): string | undefined {
+  if (min !== undefined && max !== undefined) return min === max ? `Exactly ${unit(min)}.` : `${min} to ${unit(max)}.`
+  if (min !== undefined) return `At least ${unit(min)}.`
+  return max === undefined ? undefined : `At most ${unit(max)}.`
+}
+
+/** What an input shows where it is empty. */
+export function emptyText({ initial, isNullable }: FormField, isRequired: boolean): string {
+  if (typeof initial === 'string' || typeof initial === 'number') return String(initial)
+  if (!isRequired) return 'Left out'
+  return isNullable ? 'Null when empty' : ''
+}

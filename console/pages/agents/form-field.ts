@@ -1,0 +1,97 @@
+/** JSON Schema of params as the service publishes it. */
+export type ParamsJsonSchema = Readonly<Record<string, unknown>>
+
+export type TextField = {
+  kind: 'text'
+  inputType: 'text' | 'email' | 'url' | 'date'
+  /** Lines that are shown; a single line without line breaks is 0. */
+  lines: number
+  minLength: number | undefined
+  maxLength: number | undefined
+  pattern: RegExp | undefined
+  format: string | undefined
+}
+export type NumberField = {
+  kind: 'number'
+  isInteger: boolean
+  min: number | undefined
+  max: number | undefined
+  /** Whether the bounds themselves are out. */
+  isMinExcluded: boolean
+  isMaxExcluded: boolean
+  multipleOf: number | undefined
+}
+export type ChoiceField = { kind: 'choice'; options: readonly { label: string; value: unknown }[] }
+type Bounds = { minItems: number | undefined; maxItems: number | undefined; isUnique: boolean }
+/** A list of short values, written one after the other. */
+export type TagsField = Bounds & { kind: 'tags'; item: Field<TextField | NumberField | ChoiceField> }
+/** A list of anything that a form can express, in rows. */
+export type ListField = Bounds & { kind: 'list'; item: FormField }
+export type Property = { name: string; isRequired: boolean; field: FormField }
+export type ObjectField = {
+  kind: 'object'
+  properties: readonly Property[]
+  /** Whether the schema welcomes other keys. */
+  takesOthers: boolean
+}
+export type VariantsField = { kind: 'variants'; variants: readonly FormField[] }
+/** What is written as JSON, because a form cannot express it. */
+export type JsonField = { kind: 'json'; expects: 'object' | 'array' | undefined }
+/** What a field is, without what every field has. */
+export type FieldKind =
+  | TextField
+  | NumberField
+  | { kind: 'boolean' }
+  | ChoiceField
+  | { kind: 'constant'; value: unknown }
+  | TagsField
+  | ListField
+  | ObjectField
+  | VariantsField
+  | JsonField
+
+/** What every field has. */
+type FieldBase = {
+  label: string
+  description: string | undefined
+  isNullable: boolean
+  /** Undefined when there is none; no JSON value is undefined. */
+  initial: unknown
+}
+
+export type Field<Kind extends FieldKind> = FieldBase & Kind
+export type FormField = Field<FieldKind>
+
+/** What a value is called where it has no name of its own. */
+const kindLabels: Record<FieldKind['kind'], string> = {
+  text: 'Text',
+  number: 'Number',
+  boolean: 'Yes or no',
+  choice: 'One of a list',
+  constant: 'Fixed',
+  tags: 'List',
+  list: 'List',
+  object: 'Fields',
+  variants: 'One of several',
+  json: 'JSON',
+}
+
+export function kindLabel(field: FormField): string {
+  if (field.kind === 'constant') return String(field.value)
+  if (field.kind === 'object') {
+    const told = field.properties.find((property) => property.field.kind === 'constant')?.field
+    if (told?.kind === 'constant') return toWords(String(told.value))
+  }
+  return kindLabels[field.kind]
+}
+
+/** A name of the API in words: `maxItems` and `max_items` become `Max items`. */
+export function toWords(name: string): string {
+  const words = name
+    .replaceAll(/([a-z\d])([A-Z])/g, '$1 $2')
+    .replaceAll(/[_-]+/g, ' ')
+    .trim()
+  if (words === '') return name
+  const lower = words.replaceAll(/\b[A-Z](?=[a-z])/g, (letter) => letter.toLowerCase())
+  return lower.charAt(0).toUpperCase() + lower.slice(1)
+}

@@ -1,0 +1,148 @@
+import type { FormField } from './form-field.ts'
+
+/** What stands in an input and is no JSON value yet, such as `-` in a number or half an object. */
+export class Unfinished {
+  readonly text: string
+  readonly problem: string
+
+  constructor(text: string, problem: string) {
+    this.text = text
+    this.problem = problem
+  }
+}
+
+/** Where an object holds other keys than its own while they are not JSON yet. */
+export const othersKey = '*'
+
+/** What a field holds at first. */
+export function initialValue(field: FormField, isRequired: boolean): unknown {
+  if (field.initial !== undefined) return structuredClone(field.initial)
+  if (!isRequired) return undefined
+  switch (field.kind) {
+    case 'constant':
+      return field.value
+    case 'boolean':
+      return field.isNullable ? undefined : false
+    case 'choice':
+      return field.options.length === 1 && !field.isNullable ? field.options[0]!.value : undefined
+    case 'object':
+      return field.isNullable ? undefined : initialObject(field.properties)
+    case 'list':
+      return Array.from({ length: Math.min(field.minItems ?? 0, 20) }, () => initialValue(field.item, true))
+    case 'tags':
+      return []
+    case 'variants':
+      return field.isNullable ? undefined : initialValue(field.variants[0]!, true)
+    default:
+      return undefined
+  }
+}
+
+function initialObject(properties: Extract<FormField, { kind: 'object' }>['properties']): Record<string, unknown> {
+  const values = properties.map(({ name, field, isRequired }) => [name, initialValue(field, isRequired)] as const)
+  return Object.fromEntries(values.filter(([, value]) => value !== undefined))
+}
+
+/** Whether the input of a field can show a value; what its parts hold is up to their own inputs. */
+export function fits(field: FormField, value: unknown): boolean {
+  if (value === undefined || value instanceof Unfinished) return true
+  if (value === null) return field.isNullable || field.kind === 'json' || (field.kind === 'constant' && !field.value)
+  switch (field.kind) {
+    case 'text':
+      // One line would lose the breaks of several.
+      return typeof value === 'string' && (field.lines > 0 || !/[\r\n]/.test(value))
+    case 'number':
+      return typeof value === 'number'
+    case 'boolean':
+      return typeof value === 'boolean'
+    case 'constant':
+      return isEqual(field.value, value)
+    case 'choice':
+      return field.options.some((option) => isEqual(option.value, value))
+    case 'tags':
+      return Array.isArray(value) && value.every((item) => fits(field.item, item)) && hasNoTwins(field, value)
+    case 'list':
+      return Array.isArray(value)
+    case 'object':
+      return isObject(value)
+    default:
+      return true
+  }
+}
+
+/** A choice of several cannot show the same one twice. */
+function hasNoTwins({ item }: Extract<FormField, { kind: 'tags' }>, value: readonly unknown[]): boolean {
+  return item.kind !== 'choice' || new Set(value.map((one) => JSON.stringify(one))).size === value.length
+}
+
+/** Whether a value is one of this variant, to its depths. */
+export function matches(field: FormField, value: unknown): boolean {
+  if (value === null || value === undefined || value instanceof Unfinished || !fits(field, value)) {
+    return value === null ? fits(field, value) : value instanceof Unfinished
+  }
+  switch (field.kind) {
+    case 'list':
+      return (value as unknown[]).every((item) => matches(field.item, item))
+    case 'object':
+      return field.properties.every(({ name, field: own, isRequired }) => {
+        const part = ownValue(value, name)
+        if (part === undefined) return !(isRequired && own.kind === 'constant')
+        return matches(own, part)
+      })
+    case 'variants':
+      return field.variants.some((variant) => matches(variant, value))
+    case 'json':
+      return field.expects === undefined || (field.expects === 'array') === Array.isArray(value)
+    default:
+      return true
+  }
+}
+
+/** The value as it is sent: without what is empty, and with null for what must be there and may be null. */
+export function toJson(field: FormField, value: unknown, isRequired = true): unknown {
+  if (value instanceof Unfinished) return undefined
+  if (value === undefined) {
+    if (isRequired && field.kind === 'constant') return field.value
+    return isRequired && field.isNullable ? null : undefined
+  }
+  if (field.kind === 'object' && isObject(value)) {
+    // In the order of the schema, and what it does not know last.
+    const json: Record<string, unknown> = {}
+    for (const { name, field: own, isRequired: isNeeded } of field.properties) {
+      put(json, name, toJson(own, ownValue(value, name), isNeeded))
+    }
+    for (const [name, part] of Object.entries(value)) {
+      if (!field.properties.some((property) => property.name === name) && !(part instanceof Unfinished)) {
+        put(json, name, part)
+      }
+    }
+    return json
+  }
+  if ((field.kind === 'list' || field.kind === 'tags') && Array.isArray(value)) {
+    return value.map((item) => toJson(field.item, item) ?? null)
+  }
+  if (field.kind === 'variants') {
+    const variant = field.variants.find((one) => matches(one, value))
+    return variant ? toJson(variant, value, isRequired) : value
+  }
+  return value
+}
+
+/** As assigning would not do for `__proto__`. */
+function put(json: Record<string, unknown>, name: string, value: unknown): void {
+  if (value === undefined) return
+  Object.defineProperty(json, name, { value, enumerable: true, configurable: true, writable: true })
+}
+
+/** The own property of that name: a schema may well describe one that is called `constructor`. */
+export function ownValue(value: unknown, name: string): unknown {
+  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Unfinished)
+}
+
+export function isEqual(a: unknown, b: unknown): boolean {
+  return a === b || (typeof a === 'object' && JSON.stringify(a) === JSON.stringify(b))
+}

@@ -1,0 +1,40 @@
+import { Button } from '@mantine/core'
+import { ChatBubbleIcon } from '@radix-ui/react-icons'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useRef } from 'react'
+import { useLocation } from 'wouter'
+import { newIdempotencyKey } from '../../../client/client.ts'
+import { client } from '../../app/api-client.ts'
+import { notifyError } from '../../parts/notify.tsx'
+
+/** Opens a session with an agent, free of charge, and goes to its chat. */
+export function OpenChatButton({ agentId, agentName }: { agentId: string; agentName: string }) {
+  const queries = useQueryClient()
+  const [, navigate] = useLocation()
+  const key = useRef<string>(undefined)
+  const open = useMutation({
+    mutationFn: () => {
+      // One press is one session, however often its answer has to be asked for.
+      key.current ??= newIdempotencyKey()
+      return client.sessions.create({ agentId }, { idempotencyKey: key.current })
+    },
+    onSuccess: ({ sessionId }) => {
+      key.current = undefined
+      void queries.invalidateQueries({ queryKey: ['sessions'] })
+      navigate(`/chat/${encodeURIComponent(sessionId)}`)
+    },
+    onError: (error) => notifyError('The chat could not be opened', error),
+  })
+  return (
+    <Button
+      variant="default"
+      size="xs"
+      leftSection={<ChatBubbleIcon aria-hidden />}
+      loading={open.isPending}
+      aria-label={`Open a chat with ${agentName}`}
+      onClick={() => open.mutate()}
+    >
+      Open a chat
+    </Button>
+  )
+}

@@ -1,0 +1,8 @@
+/** A text as JSON, or why it is none. */
+export function readJson(text: string): { value: unknown } | { problem: string } {
+  try {
+    return { value: JSON.parse(text) as unknown }
+  } catch (error) {
+    return { problem: `This is not JSON: ${error instanceof Error ? error.message : String(error)}` }
+  }
+}

@@ -1,0 +1,51 @@
+import { Alert, Text } from '@mantine/core'
+import { formatUsd, parseUsd } from '../../../server/kernel/money.ts'
+import type { Account } from '../../../client/client.ts'
+import { PageLink } from '../../parts/page-link.tsx'
+import { WaitNotice } from './run-refusal.tsx'
+
+/** What would be left of the balance, in units; negative when it is too low, undefined while it is not known. */
+export function leftAfter(account: Account | undefined, priceUsd: string): number | undefined {
+  const balance = account && parseUsd(account.balanceUsd)
+  const held = account && parseUsd(account.heldUsd)
+  const price = parseUsd(priceUsd)
+  return balance === undefined || held === undefined || price === undefined ? undefined : balance - held - price
+}
+
+/** What a run costs, and the balance after it, before anything is charged. */
+export function RunCost({ account, priceUsd }: { account: Account | undefined; priceUsd: string }) {
+  const left = leftAfter(account, priceUsd)
+  const isHeld = account !== undefined && parseUsd(account.heldUsd) !== 0
+  const cost = /[1-9]/.test(priceUsd) ? `Costs ${priceUsd} USD` : 'Costs nothing'
+  return (
+    <Text className="tabular" aria-live="polite">
+      {cost}
+      {left !== undefined && left >= 0 && `; ${formatUsd(left)} USD are left`}
+      {left !== undefined && left < 0 && `; ${formatUsd(-left)} USD are missing`}
+      {isHeld && ` (${account.heldUsd} USD are held by chats that are running)`}
+    </Text>
+  )
+}
+
+/** What stands in the way of a run, said before anybody tries. */
+export function RunObstacle({ account, priceUsd }: { account: Account | undefined; priceUsd: string }) {
+  const left = leftAfter(account, priceUsd)
+  const blockedUntil = account?.blockedUntil
+  if (blockedUntil && Date.parse(blockedUntil) > Date.now()) {
+    return (
+      <WaitNotice title="Tasks are blocked for now" until={Date.parse(blockedUntil)}>
+        Too many of this account's tasks failed in a short time.
+      </WaitNotice>
+    )
+  }
+  if (left === undefined || left >= 0) return null
+  return (
+    <Alert color="yellow" title="The balance is too low for this">
+      It is {account?.balanceUsd} USD. See{' '}
+      <PageLink href="/billing" underline="always">
+        billing
+      </PageLink>
+      ; credit is added by whoever operates this service.
+    </Alert>
+  )
+}

@@ -1,0 +1,152 @@
+import { Button, SegmentedControl, Stack, Textarea } from '@mantine/core'
+import { useDeferredValue, useRef, type KeyboardEvent, type ReactNode } from 'react'
+import type { Agent } from '../../../client/client.ts'
+import { useAccount } from '../../app/use-account.ts'
+import { ErrorNotice } from '../../parts/error-notice.tsx'
+import { Panel } from '../../parts/panel.tsx'
+import { Snippets } from '../../parts/snippets.tsx'
+import classes from './agent.module.css'
+import { ConnectorPicker } from './connector-picker.tsx'
+import { FieldControl } from './field-control.tsx'
+import { RunCost, RunObstacle } from './run-cost.tsx'
+import { RunRefusal } from './run-refusal.tsx'
+import { shortened } from './shortened.ts'
+import { useParamsForm } from './use-params-form.ts'
+import { useRun } from './use-run.ts'
+
+type RunPanelProps = {
+  agent: Agent
+  endpoint: Agent['endpoints'][number]
+  /** Params to start from; undefined for the defaults. */
+  start: unknown
+  note?: ReactNode
+}
+
+/** The params of an endpoint as a form or as JSON, what the run costs, and the button that runs it. */
+export function RunPanel({ agent, endpoint, start, note }: RunPanelProps) {
+  const account = useAccount()
+  const form = useParamsForm(endpoint.params, start)
+  const run = useRun({ endpointId: endpoint.id, form })
+  const element = useRef<HTMLFormElement>(null)
+
+  const submit = () => {
+    if (run.isPending) return
+    void run.start().then((isTaken) => {
+      // After the errors are on the screen.
+      if (!isTaken) requestAnimationFrame(() => focusProblem(element.current))
+    })
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== 'Enter' || event.defaultPrevented) return
+    if (event.ctrlKey || event.metaKey) {
+      event.preventDefault()
+      submit()
+    }
+    // Enter in an input would spend money by accident.
+    else if (event.target instanceof HTMLInputElement) event.preventDefault()
+  }
+  const price = endpoint.priceUsd
+  return (
+    <Stack gap="lg">
+      <form
+        ref={element}
+        className={classes.form}
+        noValidate
+        aria-label={`Run ${endpoint.name}`}
+        onKeyDown={onKeyDown}
+        onSubmit={(event) => {
+          event.preventDefault()
+          submit()
+        }}
+      >
+        <Panel
+          title={`Run ${endpoint.name}`}
+          actions={
+            <SegmentedControl
+              size="xs"
+              aria-label="How to write the params"
+              data={[
+                { value: 'form', label: 'Form' },
+                { value: 'json', label: 'JSON' },
+              ]}
+              value={form.mode}
+              onChange={(mode) => form.switchTo(mode === 'json' ? 'json' : 'form')}
+            />
+          }
+        >
+          {note}
+          <Stack gap="md" maw={720}>
+            {form.mode === 'json' ? (
+              <Textarea
+                label="Params"
+                description="The params as a JSON object."
+                value={form.json.text}
+                error={form.json.problem}
+                onChange={(event) => form.setJson(event.currentTarget.value)}
+                rows={16}
+                resize="vertical"
+                spellCheck={false}
+                autoComplete="off"
+                classNames={{ input: classes.json ?? '' }}
+              />
+            ) : (
+              <FieldControl
+                key={form.version}
+                field={form.field}
+                value={form.value}
+                onChange={form.setValue}
+                path=""
+                isRequired
+                problems={form.problems.fields}
+                Part={FieldControl}
+              />
+            )}
+            {agent.kind !== 'http' && (
+              <ConnectorPicker value={run.connectorIds} onChange={run.setConnectorIds} error={run.connectorProblem} />
+            )}
+            {form.problems.rest.length > 0 && (
+              <ErrorNotice
+                title="These params are not accepted"
+                error={
+                  new Error(
+                    form.problems.rest
+                      .map(({ path, message }) => [path, message].filter(Boolean).join(': '))
+                      .join('. '),
+                  )
+                }
+              />
+            )}
+            {run.refusal ? <RunRefusal {...run.refusal} /> : <RunObstacle account={account.data} priceUsd={price} />}
+          </Stack>
+          <div className={classes.run}>
+            <RunCost account={account.data} priceUsd={price} />
+            <Button type="submit" loading={run.isPending}>
+              {/[1-9]/.test(price) ? `Run for ${price} USD` : 'Run free of charge'}
+            </Button>
+          </div>
+        </Panel>
+      </form>
+      <RunSnippets endpointId={endpoint.id} params={form.params} connectorIds={run.connectorIds} />
+    </Stack>
+  )
+}
+
+function focusProblem(form: HTMLFormElement | null): void {
+  form?.querySelector<HTMLElement>(':is(input, textarea)[aria-invalid="true"]')?.focus()
+}
+
+type RunSnippetsProps = { endpointId: string; params: unknown; connectorIds: readonly string[] }
+
+function RunSnippets({ endpointId, params, connectorIds }: RunSnippetsProps) {
+  const deferred = useDeferredValue(params)
+  const { value, isShortened } = shortened(deferred)
+  const input = { endpointId, params: value, ...(connectorIds.length > 0 && { connectorIds }) }
+  return (
+    <Panel title={isShortened ? 'From code (long texts are cut)' : 'From code'}>
+      <Snippets
+        request={{ method: 'POST', path: '/api/tasks', body: input }}
+        call={{ method: 'tasks.run', input, result: 'task' }}
+      />
+    </Panel>
+  )
+}

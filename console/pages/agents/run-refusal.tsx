@@ -1,0 +1,72 @@
+import { Alert, Text } from '@mantine/core'
+import { ClockIcon, ExclamationTriangleIcon } from '@radix-ui/react-icons'
+import { ErrandClientError } from '../../../client/client.ts'
+import { ErrorNotice } from '../../parts/error-notice.tsx'
+import { PageLink } from '../../parts/page-link.tsx'
+import { secondsText } from '../tasks/duration-text.ts'
+import { useSeconds } from '../tasks/use-seconds.ts'
+
+const time = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h23' })
+
+/** When the service takes a task again after an error; undefined when waiting does not help. */
+export function freeAt(error: unknown, receivedAt: number): number | undefined {
+  if (!(error instanceof ErrandClientError) || error.retryAfterSeconds === undefined) return undefined
+  return receivedAt + error.retryAfterSeconds * 1000
+}
+
+/** Why a task was not taken, and what to do about it. */
+export function RunRefusal({ error, receivedAt }: { error: unknown; receivedAt: number }) {
+  const code = error instanceof ErrandClientError ? error.code : undefined
+  const until = freeAt(error, receivedAt)
+  if (code === 'INSUFFICIENT_BALANCE' && error instanceof ErrandClientError) {
+    return (
+      <Alert role="alert" color="red" title="The balance is too low" icon={<ExclamationTriangleIcon aria-hidden />}>
+        {error.message} Nothing was charged. See{' '}
+        <PageLink href="/billing" underline="always">
+          billing
+        </PageLink>
+        ; credit is added by whoever operates this service.
+      </Alert>
+    )
+  }
+  if (until !== undefined && error instanceof ErrandClientError) {
+    const titles: Partial<Record<string, string>> = {
+      RATE_LIMIT_EXCEEDED: 'Too many runs in a minute',
+      ACCOUNT_BLOCKED: 'Tasks are blocked for now',
+    }
+    return (
+      <WaitNotice title={titles[error.code] ?? 'The service cannot take the task now'} until={until} isAlert>
+        {error.message} Nothing was charged.
+      </WaitNotice>
+    )
+  }
+  const isUnknown = code === 'NETWORK_ERROR' || code === 'TIMEOUT' || code === 'BAD_RESPONSE'
+  if (!isUnknown) return <ErrorNotice title="The task was not created" error={error} />
+  return (
+    <>
+      <ErrorNotice title="It is not known whether the task was created" error={error} />
+      <Text size="sm" c="dimmed">
+        Run it again as it is: the same run is charged once, however often it is sent.
+      </Text>
+    </>
+  )
+}
+
+type WaitNoticeProps = { title: string; until: number; isAlert?: boolean; children: React.ReactNode }
+
+/** What has to be waited for, with the seconds that are left. */
+export function WaitNotice({ title, until, isAlert = false, children }: WaitNoticeProps) {
+  const now = useSeconds(true)
+  const left = Math.ceil((until - now) / 1000)
+  return (
+    <Alert color="yellow" title={title} icon={<ClockIcon aria-hidden />}>
+      <Text inherit role={isAlert ? 'alert' : undefined}>
+        {children} You can go on at {time.format(until)}.
+      </Text>
+      {/* Not part of the alert, which would be read out every second. */}
+      <Text inherit fw={600} mt={4} role="timer">
+        {left > 0 ? `${secondsText(left)} left` : 'You can go on now.'}
+      </Text>
+    </Alert>
+  )
+}

@@ -1,0 +1,57 @@
+import { Box, Button, FileButton, Textarea, TextInput } from '@mantine/core'
+import { UploadIcon } from '@radix-ui/react-icons'
+import { notifyError } from '../../parts/notify.tsx'
+import { emptyText, labelProps, type ControlProps } from './control-props.ts'
+import type { Field, TextField } from './form-field.ts'
+
+/** A text in one line or in several; a long one can come from a file. */
+export function TextControl(props: ControlProps<Field<TextField>>) {
+  const { field, isRequired, onChange, value } = props
+  const own = {
+    ...labelProps(props),
+    value: typeof value === 'string' ? value : '',
+    // An input that was emptied is left out.
+    onChange: (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value || undefined),
+    placeholder: emptyText(field, isRequired),
+    autoComplete: 'off',
+    spellCheck: field.format === undefined && field.pattern === undefined,
+  }
+  if (field.lines === 0) {
+    const example = field.format === 'date-time' ? '2026-11-21T09:30:00Z' : undefined
+    return (
+      <TextInput
+        {...own}
+        type={field.inputType}
+        placeholder={example ?? own.placeholder}
+        inputContainer={(input) => <Box maw={480}>{input}</Box>}
+      />
+    )
+  }
+  const area = <Textarea {...own} rows={field.lines} resize="vertical" />
+  if (field.lines === 1) return area
+  return (
+    <Box>
+      {area}
+      <FileButton
+        inputProps={{ 'aria-label': `File for ${field.label}`, tabIndex: -1 }}
+        onChange={(file) => {
+          if (!file) return
+          file.text().then(onChange, (error: unknown) => notifyError('The file could not be read', error))
+        }}
+      >
+        {(button) => (
+          <Button
+            {...button}
+            size="compact-xs"
+            variant="subtle"
+            mt={4}
+            leftSection={<UploadIcon aria-hidden />}
+            aria-label={`Fill ${field.label} from a file`}
+          >
+            Fill from a file
+          </Button>
+        )}
+      </FileButton>
+    </Box>
+  )
+}

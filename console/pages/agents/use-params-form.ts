@@ -1,0 +1,112 @@
+import { useMemo, useState } from 'react'
+import { checkValue, placeProblems, shownPaths, type Problem } from './check-value.ts'
+import type { FormField, ParamsJsonSchema } from './form-field.ts'
+import { initialValue, isEqual, isObject, toJson } from './form-value.ts'
+import { readJson } from './read-json.ts'
+import { readSchema } from './read-schema.ts'
+
+type Problems = ReturnType<typeof placeProblems>
+type Mode = 'form' | 'json'
+type Json = { text: string; problem: string | undefined }
+
+export type ParamsForm = {
+  field: FormField
+  mode: Mode
+  switchTo: (mode: Mode) => void
+  value: unknown
+  setValue: (next: unknown) => void
+  /** Changes whenever the whole value came from elsewhere, so that the inputs start anew. */
+  version: number
+  json: Json
+  setJson: (text: string) => void
+  /** What would be sent now. */
+  params: unknown
+  problems: Problems
+  setProblems: (problems: readonly Problem[]) => void
+  /** The params to send; undefined when there are problems, which are then shown. */
+  check: () => Record<string, unknown> | undefined
+}
+
+const noProblems: Problems = { fields: new Map(), rest: [] }
+
+/** The params of an endpoint while they are written, as a form or as JSON, from one to the other and back. */
+export function useParamsForm(schema: ParamsJsonSchema, start: unknown): ParamsForm {
+  const field = useMemo(() => readSchema(schema), [schema])
+  const [value, setOnlyValue] = useState(() => (start === undefined ? initialValue(field, true) : start))
+  const [mode, setMode] = useState<Mode>('form')
+  const [json, setOnlyJson] = useState<Json>({ text: '', problem: undefined })
+  /** The text that the form was turned into: unchanged, the form comes back as it was, unfinished inputs and all. */
+  const [written, setWritten] = useState('')
+  const [version, setVersion] = useState(0)
+  const [problems, place] = useState<Problems>(noProblems)
+
+  const read = useMemo(() => (mode === 'json' ? readParams(json.text) : undefined), [mode, json.text])
+  const params = useMemo(
+    () => (read ? ('value' in read ? read.value : {}) : (toJson(field, value) ?? {})),
+    [field, read, value],
+  )
+  const setProblems = (found: readonly Problem[]) => {
+    place(placeProblems(found, new Set(mode === 'form' ? shownPaths(field, value) : [])))
+  }
+
+  return {
+    field,
+    mode,
+    value,
+    version,
+    json,
+    params,
+    problems,
+    setProblems,
+    setValue: (next) => {
+      setOnlyValue(next)
+      // What was changed may be right by now, the next try tells; the rest stays as wrong as it was.
+      const kept = [...problems.fields].filter(([path]) => isEqual(valueAt(value, path), valueAt(next, path)))
+      place({ fields: new Map(kept), rest: [] })
+    },
+    setJson: (text) => {
+      setOnlyJson({ text, problem: undefined })
+      place(noProblems)
+    },
+    switchTo: (next) => {
+      if (next === mode) return
+      if (next === 'json') {
+        const text = JSON.stringify(toJson(field, value) ?? {}, null, 2)
+        setWritten(text)
+        setOnlyJson({ text, problem: undefined })
+      } else if (json.text !== written) {
+        const back = readParams(json.text)
+        if ('problem' in back) return setOnlyJson({ text: json.text, problem: back.problem })
+        setOnlyValue(back.value)
+        setVersion(version + 1)
+      }
+      place(noProblems)
+      setMode(next)
+    },
+    check: () => {
+      if (read) {
+        if ('value' in read) return read.value
+        setOnlyJson({ text: json.text, problem: read.problem })
+        return undefined
+      }
+      const found = checkValue(field, value)
+      setProblems(found)
+      return found.length === 0 && isObject(params) ? params : undefined
+    },
+  }
+}
+
+function valueAt(value: unknown, path: string): unknown {
+  let part = value
+  for (const key of path.split('.')) {
+    if (typeof part !== 'object' || part === null || !Object.hasOwn(part, key)) return undefined
+    part = Reflect.get(part, key)
+  }
+  return part
+}
+
+function readParams(text: string): { value: Record<string, unknown> } | { problem: string } {
+  const read = readJson(text)
+  if ('problem' in read) return read
+  return isObject(read.value) ? { value: read.value } : { problem: 'The params are an object in braces' }
+}

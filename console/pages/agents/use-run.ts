@@ -1,0 +1,71 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useRef, useState } from 'react'
+import { useLocation } from 'wouter'
+import { ErrandClientError, newIdempotencyKey } from '../../../client/client.ts'
+import { client } from '../../app/api-client.ts'
+import { accountKey } from '../../app/use-account.ts'
+import { toFormPath } from './check-value.ts'
+import type { ParamsForm } from './use-params-form.ts'
+
+type Input = Parameters<typeof client.tasks.create>[0]
+
+/** Creates a task from a form and goes to its page. */
+export function useRun({ endpointId, form }: { endpointId: string; form: ParamsForm }) {
+  const queries = useQueryClient()
+  const [, navigate] = useLocation()
+  const [connectorIds, setConnectorIds] = useState<readonly string[]>([])
+  const [refusedAt, setRefusedAt] = useState(0)
+  const intent = useRef({ body: '', key: '' })
+  const create = useMutation({
+    mutationFn: (input: Input) => {
+      // The same input is the same intent: an answer that got lost is asked for again, and charged once.
+      const body = JSON.stringify(input)
+      if (intent.current.body !== body) intent.current = { body, key: newIdempotencyKey() }
+      return client.tasks.create(input, { idempotencyKey: intent.current.key })
+    },
+    onSuccess: ({ taskId }) => {
+      void queries.invalidateQueries({ queryKey: ['tasks'] })
+      navigate(`/tasks/${encodeURIComponent(taskId)}`)
+    },
+    onError: () => setRefusedAt(Date.now()),
+    onSettled: () => void queries.invalidateQueries({ queryKey: accountKey }),
+  })
+
+  const details = create.error instanceof ErrandClientError ? create.error.details : []
+  const isOfConnectors = (path: string) => /^connectorIds\b/.test(path)
+  const ofConnectors = details.filter(({ path }) => isOfConnectors(path)).map(({ message }) => message)
+
+  return {
+    connectorIds,
+    setConnectorIds: (ids: string[]) => {
+      setConnectorIds(ids)
+      create.reset()
+    },
+    connectorProblem: ofConnectors.join('. ') || undefined,
+    isPending: create.isPending,
+    /** An error that its details do not place in the form. */
+    refusal: create.error && details.length === 0 ? { error: create.error, receivedAt: refusedAt } : undefined,
+    /** Resolves with whether the task was taken; problems are then shown by the form. */
+    start: async (): Promise<boolean> => {
+      create.reset()
+      const params = form.check()
+      if (!params) return false
+      try {
+        await create.mutateAsync({
+          endpointId,
+          params,
+          ...(connectorIds.length > 0 && { connectorIds: [...connectorIds] }),
+        })
+        return true
+      } catch (error) {
+        const found = error instanceof ErrandClientError ? error.details : []
+        form.setProblems(
+          found
+            .filter(({ path }) => !isOfConnectors(path))
+            .map(({ path, message }) => ({ path: toFormPath(path), message })),
+        )
+        return false
+      }
+    },
+  }
+}

@@ -1,0 +1,86 @@
+import { Box, Fieldset, Input, Select, Stack } from '@mantine/core'
+import { useState } from 'react'
+import { labelProps, type ControlProps } from './control-props.ts'
+import { kindLabel, type Field, type FormField, type VariantsField } from './form-field.ts'
+import { initialValue, matches } from './form-value.ts'
+import { JsonControl } from './json-control.tsx'
+import { ObjectFields } from './object-control.tsx'
+import classes from './agent.module.css'
+
+/** A value of one of several kinds: the kind is chosen first. */
+export function VariantsControl(props: ControlProps<Field<VariantsField>>) {
+  const { Part, field, isRequired, onChange, path, value } = props
+  const { variants } = field
+  const canBeLeftOut = !isRequired || field.isNullable
+  const [chosen, setChosen] = useState(() => (value === undefined && !canBeLeftOut ? 0 : -1))
+  // A value can be of several kinds; then the choice decides, else its first kind.
+  const chosenField = variants[chosen]
+  const index =
+    chosenField && (value === undefined || matches(chosenField, value))
+      ? chosen
+      : value === undefined || value === null
+        ? -1
+        : variants.findIndex((variant) => matches(variant, value))
+  const variant = variants[index]
+  if (!variant && value !== undefined && value !== null) return <JsonControl {...props} isMisfit />
+
+  const { description, error, label, required } = labelProps(props)
+  const choose = (next: string | null) => {
+    const at = next === null ? -1 : Number(next)
+    setChosen(at)
+    const field = variants[at]
+    onChange(field && initialValue({ ...field, isNullable: false }, true))
+  }
+  const own = variant && { ...props, field: { ...variant, label: variantLabel(variant, label) }, isRequired: true }
+  return (
+    <Fieldset
+      legend={required ? `${label} *` : label}
+      classNames={{ root: classes.group ?? '', legend: classes.legend ?? '' }}
+    >
+      {description && (
+        <Input.Description mb="xs" fz="sm" lh={1.45}>
+          {description}
+        </Input.Description>
+      )}
+      <Stack gap="md">
+        <Select
+          label="Kind"
+          aria-label={`Kind of ${label}`}
+          data={variants.map((one, at) => ({ value: String(at), label: nameOf(variants, one, at) }))}
+          value={variant ? String(index) : null}
+          onChange={choose}
+          placeholder={canBeLeftOut ? 'Left out' : 'Choose one'}
+          allowDeselect={canBeLeftOut}
+          error={variant ? undefined : error}
+          inputContainer={(input) => <Box maw={360}>{input}</Box>}
+        />
+        {own && own.field.kind !== 'constant' && (
+          <Box key={index}>
+            {own.field.kind === 'object' ? (
+              <>
+                <ObjectFields {...own} field={own.field} />
+                {error && path !== '' && (
+                  <Input.Error fz="sm" mt="xs">
+                    {error}
+                  </Input.Error>
+                )}
+              </>
+            ) : (
+              <Part {...own} />
+            )}
+          </Box>
+        )}
+      </Stack>
+    </Fieldset>
+  )
+}
+
+function variantLabel(variant: FormField, label: string): string {
+  return variant.label === kindLabel(variant) ? label : variant.label
+}
+
+/** Tells variants of the same name apart by their order. */
+function nameOf(variants: readonly FormField[], { label }: FormField, index: number): string {
+  const isAlone = variants.every((other, at) => at === index || other.label !== label)
+  return isAlone ? label : `${label} ${index + 1}`
+}

@@ -1,0 +1,31 @@
+import type { UseQueryResult } from '@tanstack/react-query'
+import type { Account } from '../../../client/client.ts'
+import { Money } from '../../parts/money.tsx'
+import { StatTile, StatTiles } from '../overview/stat-tile.tsx'
+import { subtractUsd } from '../overview/usd-units.ts'
+
+/** The balance, and what of it can be spent now. */
+export function BalanceTiles({ account: { data, isPending } }: { account: UseQueryResult<Account> }) {
+  return (
+    <StatTiles>
+      <StatTile
+        label="Balance"
+        isLoading={isPending}
+        value={data && <Money usd={data.balanceUsd} />}
+        note="The sum of all transactions"
+      />
+      <StatTile
+        label="Held"
+        isLoading={isPending}
+        value={data && <Money usd={data.heldUsd} />}
+        note="By chats that are replying now"
+      />
+      <StatTile
+        label="Free to spend"
+        isLoading={isPending}
+        value={data && <Money usd={subtractUsd(data.balanceUsd, data.heldUsd)} />}
+        note="The balance without what is held"
+      />
+    </StatTiles>
+  )
+}

@@ -1,0 +1,93 @@
+import type { Transaction } from '../../../client/client.ts'
+import { usdUnits } from '../overview/usd-units.ts'
+
+// A rate of six digits per 1,000 tokens is a price per token of nine, so everything is summed in billionths of a USD.
+
+type Breakdown = NonNullable<Transaction['breakdown']>
+
+export type ReceiptLine = {
+  name: string
+  quantity: number
+  rateUsd: string
+  per: '1,000 tokens' | 'call'
+  /** Exactly, with four to nine digits after the point. */
+  amountUsd: string
+}
+
+export type ChatReceipt = {
+  lines: ReceiptLine[]
+  /** The sum of the lines, exactly. */
+  exactUsd: string
+  /** What rounding half up to 0.0001 USD added to it, or took away. */
+  roundingUsd: string
+  costUsd: string
+  /** The part of the cost that the balance did not cover; undefined when it covered all. */
+  writtenOffUsd: string | undefined
+  chargedUsd: string
+  /** Whether the lines lead to what was charged. */
+  addsUp: boolean
+}
+
+const billionthsPerUnit = 100_000n
+
+/** What a chat charge is made of. */
+export function readChatReceipt({ amountUsd, breakdown }: { amountUsd: string; breakdown: Breakdown }): ChatReceipt {
+  const parts = componentsOf(breakdown)
+  const exact = parts.reduce((sum, { amount }) => sum + amount, 0n)
+  const cost = ((exact + billionthsPerUnit / 2n) / billionthsPerUnit) * billionthsPerUnit
+  const writtenOff = toBillionths(breakdown.writtenOffUsd ?? '0')
+  const charged = -toBillionths(amountUsd)
+  return {
+    // What was not used is left out, but every chat has an input and an output.
+    lines: parts
+      .filter(({ line }, index) => line.quantity > 0 || index === 0 || line.name === outputName)
+      .map(({ line }) => line),
+    exactUsd: writeBillionths(exact),
+    roundingUsd: writeBillionths(cost - exact),
+    costUsd: writeBillionths(cost),
+    writtenOffUsd: breakdown.writtenOffUsd,
+    chargedUsd: writeBillionths(charged),
+    addsUp: cost - writtenOff === charged,
+  }
+}
+
+const outputName = 'Output tokens'
+
+function componentsOf(used: Breakdown) {
+  const { cachedPromptTokens, completionTokens, promptTokens, rates, reasoningTokens, toolCalls } = used
+  return [
+    tokens('Input tokens', promptTokens - cachedPromptTokens, rates.inputPer1kUsd),
+    tokens('Cached input tokens', cachedPromptTokens, rates.cachedInputPer1kUsd),
+    tokens(outputName, completionTokens - reasoningTokens, rates.outputPer1kUsd),
+    tokens('Reasoning tokens', reasoningTokens, rates.reasoningPer1kUsd),
+    component({ name: 'Tool calls', quantity: toolCalls, rateUsd: rates.toolCallUsd, per: 'call' }),
+  ]
+}
+
+function tokens(name: string, quantity: number, rateUsd: string) {
+  return component({ name, quantity, rateUsd, per: '1,000 tokens' })
+}
+
+function component(priced: Omit<ReceiptLine, 'amountUsd'>) {
+  const whole = BigInt(priced.quantity) * readRate(priced.rateUsd)
+  const amount = priced.per === 'call' ? whole * 1000n : whole
+  return { amount, line: { ...priced, amountUsd: writeBillionths(amount) } satisfies ReceiptLine }
+}
+
+/** A rate in millionths. */
+function readRate(text: string): bigint {
+  const match = /^(\d+)(?:\.(\d{1,6}))?$/.exec(text)
+  if (!match) throw new Error(`${text} is no rate.`)
+  return BigInt(match[1]! + (match[2] ?? '').padEnd(6, '0'))
+}
+
+function toBillionths(usd: string): bigint {
+  return BigInt(usdUnits(usd)) * billionthsPerUnit
+}
+
+/** Four digits after the point, and as many more as it takes. */
+function writeBillionths(amount: bigint): string {
+  const digits = String(amount < 0n ? -amount : amount).padStart(10, '0')
+  const fraction = digits.slice(-9).replace(/0{1,5}$/, '')
+  return `${amount < 0n ? '-' : ''}${digits.slice(0, -9)}.${fraction}`
+}

@@ -1,0 +1,89 @@
+import type { ReactNode } from 'react'
+import { Money } from '../../parts/money.tsx'
+import type { Receipt } from './receipt.ts'
+import classes from './receipt.module.css'
+
+const count = new Intl.NumberFormat('en')
+
+/** What was bought, line by line, down to what was paid. */
+export function ReceiptLines({ receipt }: { receipt: Receipt }) {
+  const { charge, chargedUsd, chat, paidUsd, refund } = receipt
+  return (
+    <table className={classes.lines} aria-label="What was bought">
+      <thead>
+        <tr>
+          <th scope="col">Item</th>
+          <th scope="col">Quantity</th>
+          <th scope="col" className={classes.rate}>
+            Price
+          </th>
+          <th scope="col">Amount</th>
+        </tr>
+      </thead>
+      <tbody>
+        {chat ? (
+          chat.lines.map(({ amountUsd, name, per, quantity, rateUsd }) => (
+            <Line key={name} name={name} quantity={quantity} price={`$${rateUsd} per ${per}`} amountUsd={amountUsd} />
+          ))
+        ) : (
+          <Line name={charge.description} quantity={1} price={`$${chargedUsd} per task`} amountUsd={chargedUsd} />
+        )}
+      </tbody>
+      <tfoot>
+        {chat && (
+          <>
+            <Sum name="Sum, exactly" usd={chat.exactUsd} />
+            {/[1-9]/.test(chat.roundingUsd) && (
+              <Sum name="Rounded half up to $0.0001" usd={chat.roundingUsd} withPlus />
+            )}
+            {chat.writtenOffUsd !== undefined && (
+              <Sum name="Written off, as the balance did not cover it" usd={`-${chat.writtenOffUsd}`} />
+            )}
+          </>
+        )}
+        {refund && (
+          <>
+            <Sum name="Charged" usd={chargedUsd} />
+            <Sum name="Refunded in full, as the task failed" usd={`-${refund.amountUsd}`} />
+          </>
+        )}
+        <Sum name="Paid" usd={paidUsd} isTotal />
+      </tfoot>
+    </table>
+  )
+}
+
+type LineProps = { name: string; quantity: number; price: string; amountUsd: string }
+
+function Line({ name, quantity, price, amountUsd }: LineProps) {
+  return (
+    <tr>
+      <th scope="row">
+        {name}
+        {/* In place of its column, which a phone has no room for. */}
+        <span className={classes.narrow}>{price}</span>
+      </th>
+      <td>{count.format(quantity)}</td>
+      <td className={classes.rate}>{price}</td>
+      <td className={classes.money}>
+        <Money usd={amountUsd} />
+      </td>
+    </tr>
+  )
+}
+
+type SumProps = { name: ReactNode; usd: string; withPlus?: boolean; isTotal?: boolean }
+
+function Sum({ name, usd, withPlus = false, isTotal = false }: SumProps) {
+  return (
+    <tr className={isTotal ? classes.total : undefined}>
+      <th scope="row" colSpan={2}>
+        {name}
+      </th>
+      <td className={classes.rate} />
+      <td className={classes.money}>
+        <Money usd={usd} withPlus={withPlus} />
+      </td>
+    </tr>
+  )
+}

@@ -1,0 +1,127 @@
+import { Button, Group, Skeleton, Stack } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { client } from '../../app/api-client.ts'
+import { useAccount } from '../../app/use-account.ts'
+import { DownloadButton } from '../../parts/download-button.tsx'
+import { EmptyState } from '../../parts/empty-state.tsx'
+import { PageHeader } from '../../parts/page-header.tsx'
+import { Panel } from '../../parts/panel.tsx'
+import { QueryState } from '../../parts/query-state.tsx'
+import { RouterLink } from '../../parts/router-link.tsx'
+import { Snippets } from '../../parts/snippets.tsx'
+import { useSearchField } from '../../parts/use-search-field.ts'
+import { ReceiptPaper } from './receipt-paper.tsx'
+import { readReceipt, receiptJson } from './receipt.ts'
+import classes from './receipt.module.css'
+
+/** How often a receipt is read again that may still get a refund. */
+const unsettledMs = 4000
+
+type Subject = { taskId: string } | { turnId: string }
+
+export function ReceiptPage() {
+  const [taskId] = useSearchField('taskId')
+  const [turnId] = useSearchField('turnId')
+  const subject = taskId ? { taskId } : turnId ? { turnId } : undefined
+  return subject ? (
+    <ReceiptOf key={taskId || turnId} subject={subject} />
+  ) : (
+    <>
+      <PageHeader title="Receipt" back={{ href: '/billing', label: 'Billing' }} />
+      <NoReceipt title="Which receipt?">Billing lists every charge with the link to its receipt.</NoReceipt>
+    </>
+  )
+}
+
+function ReceiptOf({ subject }: { subject: Subject }) {
+  const account = useAccount()
+  const taskId = 'taskId' in subject ? subject.taskId : undefined
+  const task = useQuery({
+    queryKey: ['task', taskId],
+    queryFn: ({ signal }) => client.tasks.get({ taskId: taskId! }, { signal }),
+    enabled: taskId !== undefined,
+    refetchInterval: ({ state }) => (isUnderWay(state.data?.status) ? unsettledMs : false),
+  })
+  const query = useQuery({
+    queryKey: ['transactions', subject],
+    queryFn: ({ signal }) => client.transactions.list(subject, { signal }),
+    // The refund is there as soon as the task has failed, but the transactions may have been read just before.
+    refetchInterval: ({ state }) => {
+      const status = task.data?.status
+      return isUnderWay(status) || (status === 'failed' && state.data?.transactions.length === 1) ? unsettledMs : false
+    },
+  })
+  const receipt = query.data && readReceipt(query.data.transactions)
+  const search = new URLSearchParams(subject)
+  return (
+    <div className={classes.page}>
+      <div className={classes.screen}>
+        <PageHeader
+          title="Receipt"
+          back={{ href: '/billing', label: 'Billing' }}
+          actions={
+            receipt && (
+              <>
+                <Button size="xs" variant="default" onClick={() => print()}>
+                  Print
+                </Button>
+                <DownloadButton
+                  label="Download JSON"
+                  fileName={`errand-receipt-${[...search.values()].join('')}.json`}
+                  content={() => receiptJson(receipt, account.data?.email)}
+                />
+              </>
+            )
+          }
+        />
+      </div>
+      <Stack gap="lg">
+        <QueryState
+          query={query}
+          isEmpty={() => receipt === undefined}
+          empty={
+            <NoReceipt title="There is no such receipt">
+              {taskId === undefined
+                ? 'No charge belongs to this chat turn: it is not yours, or it has not ended, or it failed and was free.'
+                : 'No charge belongs to this task: it is not yours, or it does not exist.'}
+            </NoReceipt>
+          }
+          skeleton={<Skeleton height={420} />}
+        >
+          {() => receipt && <ReceiptPaper receipt={receipt} task={task.data} account={account.data} />}
+        </QueryState>
+        {receipt && (
+          <div className={classes.screen}>
+            <Panel title="From code">
+              <Snippets
+                request={{ method: 'GET', path: `/api/transactions?${search}` }}
+                call={{ method: 'transactions.list', input: subject, result: 'page' }}
+              />
+            </Panel>
+          </div>
+        )}
+      </Stack>
+    </div>
+  )
+}
+
+function isUnderWay(status: string | undefined): boolean {
+  return status === 'pending' || status === 'processing'
+}
+
+function NoReceipt({ title, children }: { title: string; children: string }) {
+  return (
+    <EmptyState
+      title={title}
+      action={
+        <Group>
+          <Button component={RouterLink} href="/billing" variant="default">
+            To billing
+          </Button>
+        </Group>
+      }
+    >
+      {children}
+    </EmptyState>
+  )
+}

@@ -1,0 +1,118 @@
+import { Alert, Box, Group, Paper, Stack, Text, Title } from '@mantine/core'
+import { InfoCircledIcon } from '@radix-ui/react-icons'
+import type { Account, Task, Transaction } from '../../../client/client.ts'
+import { CopyText } from '../../parts/copy-text.tsx'
+import { KeyValueList } from '../../parts/key-value-list.tsx'
+import { Money } from '../../parts/money.tsx'
+import { PageLink } from '../../parts/page-link.tsx'
+import { StatusBadge } from '../../parts/status-badge.tsx'
+import { TimeText } from '../../parts/time-text.tsx'
+import { ReceiptLines } from './receipt-lines.tsx'
+import type { Receipt } from './receipt.ts'
+import classes from './receipt.module.css'
+import { transactionTypes } from './transaction-type.tsx'
+
+type ReceiptPaperProps = { receipt: Receipt; task: Task | undefined; account: Account | undefined }
+
+/** The receipt as it is printed. */
+export function ReceiptPaper({ receipt, task, account }: ReceiptPaperProps) {
+  const { balanceAfterUsd, charge, chat, isEstimated, refund } = receipt
+  const { sessionId, taskId, turnId } = charge
+  return (
+    <Paper withBorder p={{ base: 'md', sm: 'xl' }} className={classes.paper}>
+      <Stack gap="lg">
+        <Text className={classes.print} size="sm">
+          Receipt from {location.host}
+        </Text>
+        <Group justify="space-between" align="flex-start">
+          <Box miw={0}>
+            <Title order={2}>{charge.description}</Title>
+            <Text c="dimmed" mt={2}>
+              <TimeText at={charge.createdAt} isExact />
+            </Text>
+          </Box>
+          {task && <StatusBadge status={task.status} />}
+        </Group>
+        <KeyValueList
+          rows={[
+            ['Account', account?.email],
+            [
+              'Task',
+              taskId !== undefined && (
+                <IdLink id={taskId} href={`/tasks/${taskId}`} what="the task id" label="Open the task" />
+              ),
+            ],
+            ['Endpoint', task?.endpointId],
+            [
+              'Session',
+              sessionId !== undefined && (
+                <IdLink id={sessionId} href={`/chat/${sessionId}`} what="the session id" label="Open the chat" />
+              ),
+            ],
+            ['Chat turn', turnId !== undefined && <CopyText value={turnId} what="the turn id" />],
+            ['Cause of the failure', task?.error && `${task.error.code}: ${task.error.message}`],
+          ]}
+        />
+        <ReceiptLines receipt={receipt} />
+        {isEstimated && (
+          <Text size="sm" c="dimmed">
+            The tokens were counted from the texts, because the agent reported none.
+          </Text>
+        )}
+        {chat && !chat.addsUp && (
+          <Alert
+            color="red"
+            variant="light"
+            title="The components do not lead to the charge"
+            icon={<InfoCircledIcon aria-hidden />}
+          >
+            They come to ${chat.costUsd}, and ${chat.chargedUsd} was charged. Please report this with the ids above.
+          </Alert>
+        )}
+        <Stack gap="sm">
+          <Title order={3}>Transactions</Title>
+          <TransactionEntry transaction={charge} />
+          {refund && <TransactionEntry transaction={refund} />}
+        </Stack>
+        <Group justify="space-between">
+          <Text c="dimmed">Balance after {refund ? 'the refund' : 'the charge'}</Text>
+          <Money usd={balanceAfterUsd} fw={600} />
+        </Group>
+      </Stack>
+    </Paper>
+  )
+}
+
+type IdLinkProps = { id: string; href: string; what: string; label: string }
+
+function IdLink({ id, href, what, label }: IdLinkProps) {
+  return (
+    <Group gap="sm">
+      <CopyText value={id} what={what} />
+      <PageLink href={href} className={classes.screen}>
+        {label}
+      </PageLink>
+    </Group>
+  )
+}
+
+function TransactionEntry({ transaction }: { transaction: Transaction }) {
+  const { amountUsd, balanceAfterUsd, createdAt, id, type } = transaction
+  return (
+    <Box>
+      <Group justify="space-between" gap="xs">
+        <Text>
+          {transactionTypes[type].label}, <TimeText at={createdAt} isExact />
+        </Text>
+        <Text className="tabular">
+          <Money usd={amountUsd} withPlus />
+          <Text component="span" inherit c="dimmed">
+            {' '}
+            to a balance of <Money usd={balanceAfterUsd} />
+          </Text>
+        </Text>
+      </Group>
+      <CopyText value={id} what={`the id of the ${transactionTypes[type].label.toLowerCase()}`} />
+    </Box>
+  )
+}

@@ -1,0 +1,33 @@
+import { Badge } from '@mantine/core'
+import {
+  ChatBubbleIcon,
+  LightningBoltIcon,
+  MixerHorizontalIcon,
+  PlusCircledIcon,
+  ResetIcon,
+} from '@radix-ui/react-icons'
+import type { Transaction } from '../../../client/client.ts'
+
+export type TransactionType = Transaction['type']
+
+export const transactionTypes = {
+  credit: { label: 'Credit', plural: 'Credits', Icon: PlusCircledIcon, color: 'green' },
+  task_charge: { label: 'Task charge', plural: 'Task charges', Icon: LightningBoltIcon, color: 'gray' },
+  task_refund: { label: 'Task refund', plural: 'Task refunds', Icon: ResetIcon, color: 'blue' },
+  chat_charge: { label: 'Chat charge', plural: 'Chat charges', Icon: ChatBubbleIcon, color: 'gray' },
+  adjustment: { label: 'Adjustment', plural: 'Adjustments', Icon: MixerHorizontalIcon, color: 'yellow' },
+} as const satisfies Record<TransactionType, unknown>
+
+export function isTransactionType(text: string): text is TransactionType {
+  return Object.hasOwn(transactionTypes, text)
+}
+
+/** What kind of transaction it is, by icon and word. */
+export function TypeBadge({ type }: { type: TransactionType }) {
+  const { color, Icon, label } = transactionTypes[type]
+  return (
+    <Badge color={color} variant="light" tt="none" fw={500} size="lg" fz="sm" leftSection={<Icon aria-hidden />}>
+      {label}
+    </Badge>
+  )
+}

@@ -1,0 +1,45 @@
+import type { Transaction } from '../../../client/client.ts'
+import { csvRow } from './csv-text.ts'
+
+/** The first line of an export. */
+export const csvHeader = csvRow([
+  'id',
+  'createdAt',
+  'type',
+  'description',
+  'amountUsd',
+  'balanceAfterUsd',
+  'taskId',
+  'sessionId',
+  'turnId',
+  'promptTokens',
+  'cachedPromptTokens',
+  'completionTokens',
+  'reasoningTokens',
+  'toolCalls',
+  'isEstimated',
+  'writtenOffUsd',
+])
+
+/** One transaction as a line of an export. */
+export function transactionRow(transaction: Transaction): string {
+  const { breakdown } = transaction
+  return csvRow([
+    transaction.id,
+    transaction.createdAt,
+    transaction.type,
+    transaction.description,
+    transaction.amountUsd,
+    transaction.balanceAfterUsd,
+    transaction.taskId,
+    transaction.sessionId,
+    transaction.turnId,
+    breakdown?.promptTokens,
+    breakdown?.cachedPromptTokens,
+    breakdown?.completionTokens,
+    breakdown?.reasoningTokens,
+    breakdown?.toolCalls,
+    breakdown?.isEstimated,
+    breakdown?.writtenOffUsd,
+  ])
+}

@@ -1,0 +1,12 @@
+import { useParams, useSearchParams } from 'wouter'
+import { ChatList } from './chat-list.tsx'
+import { Conversation } from './conversation.tsx'
+import { NewChat } from './new-chat.tsx'
+
+/** The list of sessions, a new one, or a conversation. */
+export function ChatPage() {
+  const { sessionId } = useParams<{ sessionId?: string }>()
+  const [params] = useSearchParams()
+  if (sessionId !== undefined) return <Conversation sessionId={sessionId} />
+  return params.has('new') ? <NewChat /> : <ChatList />
+}

@@ -1,0 +1,32 @@
+import { Button, Group, Text } from '@mantine/core'
+import type { Session } from '../../../client/client.ts'
+import { ErrorNotice } from '../../parts/error-notice.tsx'
+import classes from './conversation.module.css'
+import { connectorIdsOf } from './session-connector-ids.ts'
+import { useCreateSession } from './use-create-session.ts'
+
+/** Stands where the box was, of a session that takes no more messages. */
+export function ClosedSession({ session }: { session: Session }) {
+  const create = useCreateSession()
+  const connectorIds = connectorIdsOf(session)
+  const { agentId, status } = session
+  return (
+    <div className={classes.closed}>
+      {create.error && <ErrorNotice title="The chat was not started" error={create.error} />}
+      <Group justify="space-between" gap="xs">
+        <Text c="dimmed" maw={360}>
+          {status === 'expired'
+            ? 'This session has expired, because nobody wrote for too long. It takes no more messages.'
+            : 'This session is completed and takes no more messages.'}
+        </Text>
+        <Button
+          size="sm"
+          loading={create.isPending}
+          onClick={() => create.mutate({ agentId, ...(connectorIds.length > 0 && { connectorIds }) })}
+        >
+          Start a new chat with this agent
+        </Button>
+      </Group>
+    </div>
+  )
+}

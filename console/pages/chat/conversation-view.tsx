@@ -1,0 +1,160 @@
+import { Button, Center, Skeleton, Stack, Text, Title, VisuallyHidden } from '@mantine/core'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { useEffect, useState, useSyncExternalStore } from 'react'
+import type { Agent, Session } from '../../../client/client.ts'
+import { queryClient } from '../../app/query-client.ts'
+import { ErrorNotice } from '../../parts/error-notice.tsx'
+import { QueryState } from '../../parts/query-state.tsx'
+import { ClosedSession } from './closed-session.tsx'
+import { Composer } from './composer.tsx'
+import { draftOf } from './chat-drafts.ts'
+import classes from './conversation.module.css'
+import { ChatPrice } from './chat-price-text.tsx'
+import { ExchangeView } from './exchange-view.tsx'
+import { exchangesOf } from './exchanges.ts'
+import { isUnderWay, liveChatOf, type LiveState } from './live-chat.ts'
+import { MessageScroll } from './message-scroll.tsx'
+import { RefusalNotice } from './refusal-notice.tsx'
+import { useSessionCosts } from './session-costs.ts'
+import { readEarlier, transcriptOptions, type Transcript } from './transcript.ts'
+import { useLeaveWarning } from './use-leave-warning.ts'
+
+type ConversationViewProps = { session: Session; agent: Agent | undefined }
+
+/** The messages, what is being written, and the box for the next one. */
+export function ConversationView({ agent, session }: ConversationViewProps) {
+  const { id: sessionId, status } = session
+  const agentName = agent?.name ?? session.agentId
+  const live = liveChatOf(sessionId)
+  const state = useSyncExternalStore(live.subscribe, live.getState)
+  const transcript = useQuery(transcriptOptions(sessionId))
+  const { exchange, refusal } = state
+  const isBusy = isUnderWay(exchange)
+  const isLoaded = transcript.data !== undefined
+  useLeaveWarning(isBusy)
+  useEffect(() => {
+    if (isLoaded) void live.recover()
+  }, [isLoaded, live])
+  const reload = () => {
+    live.dismiss()
+    void queryClient.invalidateQueries({ queryKey: ['messages', sessionId] })
+    void queryClient.invalidateQueries({ queryKey: ['session', sessionId] })
+  }
+
+  return (
+    <>
+      <VisuallyHidden role="status" aria-live="polite">
+        {state.announcement || (isBusy ? `${agentName} is replying.` : '')}
+      </VisuallyHidden>
+      <QueryState
+        query={transcript}
+        skeleton={
+          <Stack p="md" gap="md">
+            <Skeleton height={40} width="50%" ml="auto" />
+            <Skeleton height={90} />
+          </Stack>
+        }
+      >
+        {(data) => <Messages data={data} session={session} agent={agent} state={state} />}
+      </QueryState>
+      {!isLoaded && <div className={classes.filler} />}
+      {refusal && (
+        <div className={classes.notice}>
+          <RefusalNotice refusal={refusal} onReload={reload} onDismiss={() => live.dismiss()} />
+        </div>
+      )}
+      {status === 'active' ? (
+        <Composer
+          sessionId={sessionId}
+          agentName={agentName}
+          chat={agent?.chat}
+          isBusy={isBusy || !isLoaded}
+          canStop={exchange?.phase === 'sending' || exchange?.phase === 'streaming'}
+          onSend={(message) => void live.send(message, draftOf(sessionId).params)}
+          onStop={() => live.stop()}
+        />
+      ) : (
+        <ClosedSession session={session} />
+      )}
+    </>
+  )
+}
+
+type MessagesProps = ConversationViewProps & { data: Transcript; state: LiveState }
+
+function Messages({ agent, data, session, state }: MessagesProps) {
+  const { extras, exchange } = state
+  const agentName = agent?.name ?? session.agentId
+  const costs = useSessionCosts(session.id).data
+  const stored = exchangesOf(data)
+  const isLiveShown = exchange !== undefined && !stored.some(({ turnId }) => turnId === exchange.turnId)
+  return (
+    <MessageScroll
+      label="Messages"
+      firstKey={stored[0]?.turnId}
+      sentKey={exchange?.phase === 'sending' ? exchange.key : undefined}
+    >
+      <VisuallyHidden>
+        <Title order={2}>Messages</Title>
+      </VisuallyHidden>
+      <Earlier sessionId={session.id} from={data.from} />
+      {stored.length === 0 && !isLiveShown && <FirstMessage agent={agent} status={session.status} />}
+      <ol className={classes.messages}>
+        {stored.map((one) => {
+          const own = extras.get(one.turnId)
+          return (
+            <ExchangeView
+              key={own?.key ?? one.turnId}
+              agentName={agentName}
+              stored={one}
+              extras={own}
+              charge={costs?.byTurn.get(one.turnId)}
+            />
+          )
+        })}
+        {isLiveShown && <ExchangeView key={exchange.key} agentName={agentName} live={exchange} />}
+      </ol>
+    </MessageScroll>
+  )
+}
+
+function Earlier({ from, sessionId }: { from: number; sessionId: string }) {
+  const [said, setSaid] = useState('')
+  const load = useMutation({
+    mutationFn: () => readEarlier(sessionId),
+    onSuccess: () => setSaid('Earlier messages are shown.'),
+  })
+  return (
+    <>
+      <VisuallyHidden role="status">{said}</VisuallyHidden>
+      {load.error && <ErrorNotice error={load.error} onRetry={() => load.mutate()} />}
+      {from > 0 && (
+        <Center mb="md">
+          <Button size="xs" variant="default" loading={load.isPending} onClick={() => load.mutate()}>
+            Show earlier messages ({from.toLocaleString('en')})
+          </Button>
+        </Center>
+      )}
+    </>
+  )
+}
+
+function FirstMessage({ agent, status }: { agent: Agent | undefined; status: Session['status'] }) {
+  return (
+    <Stack gap={4} align="center" ta="center" py="xl" maw={460} mx="auto">
+      <Text fw={600} size="lg">
+        {status === 'active' ? 'Write the first message' : 'There are no messages'}
+      </Text>
+      {agent && (
+        <Text component="div" c="dimmed">
+          {agent.description}
+          {agent.chat && status === 'active' && (
+            <Center mt="sm">
+              <ChatPrice pricing={agent.chat.pricing} hasReasoning={agent.chat.reasoning} />
+            </Center>
+          )}
+        </Text>
+      )}
+    </Stack>
+  )
+}

@@ -1,0 +1,76 @@
+import { Box, Paper } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { useSearchParams } from 'wouter'
+import { ErrandClientError } from '../../../client/client.ts'
+import { client } from '../../app/api-client.ts'
+import { EmptyState } from '../../parts/empty-state.tsx'
+import { PageHeader } from '../../parts/page-header.tsx'
+import { PageLink } from '../../parts/page-link.tsx'
+import { QueryState } from '../../parts/query-state.tsx'
+import classes from './conversation.module.css'
+import { ConversationView } from './conversation-view.tsx'
+import { SessionDetails } from './session-details.tsx'
+import { SessionHeader } from './session-header.tsx'
+import { useListSearch } from './session-list.ts'
+import { SessionSidebar } from './session-sidebar.tsx'
+import { sessionOptions } from './transcript.ts'
+
+/** One session: beside the list on a wide screen, by itself on a phone. */
+export function Conversation({ sessionId }: { sessionId: string }) {
+  const [params] = useSearchParams()
+  const search = useListSearch()
+  const session = useQuery(sessionOptions(sessionId))
+  const agentId = session.data?.agentId
+  const agent = useQuery({
+    queryKey: ['agent', agentId],
+    queryFn: ({ signal }) => client.agents.get({ agentId: agentId! }, { signal }),
+    enabled: agentId !== undefined,
+    staleTime: 60_000,
+  })
+  const areDetailsOpen = params.get('view') === 'details'
+  const isMissing = session.error instanceof ErrandClientError && session.error.status === 404
+  const back = { href: `/chat${search}`, label: 'All chats' }
+
+  return (
+    <div className={classes.frame}>
+      <SessionSidebar openId={sessionId} />
+      <div className={classes.main} data-scrolls={areDetailsOpen || undefined}>
+        {isMissing ? (
+          <>
+            <PageHeader title="There is no such session" back={back} />
+            <EmptyState title="This session does not exist">
+              It was deleted, or it belongs to another account.{' '}
+              <PageLink href="/chat" inherit underline="always">
+                See your chats
+              </PageLink>
+              .
+            </EmptyState>
+          </>
+        ) : (
+          <>
+            <Box className={classes.head}>
+              <SessionHeader
+                back={back}
+                session={session.data}
+                agent={agent.data}
+                search={search}
+                areDetailsOpen={areDetailsOpen}
+              />
+            </Box>
+            <QueryState query={session}>
+              {(data) =>
+                areDetailsOpen ? (
+                  <SessionDetails session={data} agent={agent.data} />
+                ) : (
+                  <Paper withBorder className={classes.conversation}>
+                    <ConversationView session={data} agent={agent.data} />
+                  </Paper>
+                )
+              }
+            </QueryState>
+          </>
+        )}
+      </div>
+    </div>
+  )
+}

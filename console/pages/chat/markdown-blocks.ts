@@ -1,0 +1,65 @@
+/** A part of a Markdown text that can be rendered by itself. */
+export type MarkdownBlock =
+  | { kind: 'markdown' | 'plain'; text: string }
+  | { kind: 'code'; text: string; language: string }
+
+/** Parsing takes longer than its text grows: what is longer is shown as it is. */
+const parsedCharsMax = 20_000
+/** A block costs something by itself: short ones stay together. */
+const blockCharsMin = 1500
+const fencePattern = /^(`{3,}|~{3,})([^`]*)$/
+/** Definitions concern the whole text. */
+const definitionPattern = /^ {0,3}\[[^\]\n]+\]:/m
+
+/**
+ * Splits a text where a paragraph at the margin begins after an empty line, so that while it grows only its last block
+ * changes. Blocks of code stand by themselves, which spares parsing them at all.
+ */
+export function splitBlocks(text: string): MarkdownBlock[] {
+  if (text.length <= parsedCharsMax && definitionPattern.test(text)) return [{ kind: 'markdown', text }]
+  const blocks: MarkdownBlock[] = []
+  let lines: string[] = []
+  let fence: { mark: string; language: string } | undefined
+  let isInList = false
+  let chars = 0
+
+  const close = () => {
+    const own = lines.join('\n')
+    lines = []
+    chars = 0
+    if (fence) blocks.push({ kind: 'code', text: own, language: fence.language })
+    else if (own.trim() !== '') blocks.push({ kind: own.length > parsedCharsMax ? 'plain' : 'markdown', text: own })
+  }
+
+  for (const line of text.split('\n')) {
+    if (fence) {
+      if (!isEndOf(fence.mark, line)) lines.push(line)
+      else {
+        close()
+        fence = undefined
+      }
+      continue
+    }
+    const [, mark, info = ''] = fencePattern.exec(line) ?? []
+    const isAfterBlank = lines.at(-1)?.trim() === ''
+    const isMarked = /^(?:[-*+]|\d{1,9}[.)])(?:\s|$)/.test(line)
+    const isAtMargin = line !== '' && !/^\s/.test(line)
+    const mayEnd = isAfterBlank && isAtMargin && !(isMarked && isInList)
+    if (mark !== undefined || mayEnd) isInList = false
+    if (mark !== undefined || (mayEnd && chars >= blockCharsMin)) close()
+    if (mark !== undefined) {
+      fence = { mark, language: info.trim().split(/\s/, 1)[0]! }
+      continue
+    }
+    if (isMarked) isInList = true
+    chars += line.length + 1
+    lines.push(line)
+  }
+  close()
+  return blocks
+}
+
+function isEndOf(mark: string, line: string): boolean {
+  const end = line.trim()
+  return end.length >= mark.length && end === mark[0]!.repeat(end.length)
+}

@@ -1,0 +1,96 @@
+import { Button } from '@mantine/core'
+import { ArrowDownIcon } from '@radix-ui/react-icons'
+import { useEffect, useLayoutEffect, useRef, useState, type ReactNode } from 'react'
+import classes from './message-scroll.module.css'
+
+type MessageScrollProps = {
+  label: string
+  /** Changes when messages are put before the first: what is being read then stays where it is. */
+  firstKey: string | undefined
+  /** Changes when a message is sent from here, which leads to the end. */
+  sentKey: string | undefined
+  children: ReactNode
+}
+
+const endPx = 48
+
+/** Scrolls by itself, follows the end while the reader is there, and never moves what somebody reads. */
+export function MessageScroll({ children, firstKey, label, sentKey }: MessageScrollProps) {
+  const outer = useRef<HTMLDivElement>(null)
+  const inner = useRef<HTMLDivElement>(null)
+  const isFollowing = useRef(true)
+  const lastTop = useRef(0)
+  const fromEnd = useRef(0)
+  const [isAway, setAway] = useState(false)
+
+  const toEnd = () => {
+    const box = outer.current
+    if (!box) return
+    isFollowing.current = true
+    box.scrollTop = box.scrollHeight
+    setAway(false)
+  }
+
+  useEffect(() => {
+    const box = outer.current
+    if (!box || !inner.current) return undefined
+    const observer = new ResizeObserver(() => {
+      if (isFollowing.current) box.scrollTop = box.scrollHeight
+      fromEnd.current = box.scrollHeight - box.scrollTop
+      setAway(!isFollowing.current && distanceOf(box) > endPx)
+    })
+    observer.observe(inner.current)
+    observer.observe(box)
+    return () => observer.disconnect()
+  }, [])
+
+  useLayoutEffect(() => {
+    const box = outer.current
+    if (box && !isFollowing.current) box.scrollTop = box.scrollHeight - fromEnd.current
+  }, [firstKey])
+
+  useEffect(() => {
+    if (sentKey !== undefined) toEnd()
+  }, [sentKey])
+
+  const onScroll = () => {
+    const box = outer.current
+    if (!box) return
+    const distance = distanceOf(box)
+    // Only the reader scrolls up; a text that grows below moves the end away, not the reader.
+    if (distance <= endPx) isFollowing.current = true
+    else if (box.scrollTop < lastTop.current) isFollowing.current = false
+    lastTop.current = box.scrollTop
+    fromEnd.current = box.scrollHeight - box.scrollTop
+    setAway(!isFollowing.current && distance > endPx)
+  }
+
+  return (
+    <div className={classes.frame}>
+      <div ref={outer} className={classes.outer} onScroll={onScroll} tabIndex={0} role="region" aria-label={label}>
+        <div ref={inner} className={classes.inner}>
+          {children}
+        </div>
+      </div>
+      {isAway && (
+        <Button
+          className={classes.jump}
+          size="xs"
+          variant="default"
+          radius="xl"
+          leftSection={<ArrowDownIcon aria-hidden />}
+          onClick={() => {
+            toEnd()
+            outer.current?.focus({ preventScroll: true })
+          }}
+        >
+          Jump to the newest
+        </Button>
+      )}
+    </div>
+  )
+}
+
+function distanceOf({ clientHeight, scrollHeight, scrollTop }: HTMLElement): number {
+  return scrollHeight - clientHeight - scrollTop
+}

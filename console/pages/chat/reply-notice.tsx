@@ -1,0 +1,62 @@
+import { Alert, Code, Text } from '@mantine/core'
+import { ExclamationTriangleIcon, InfoCircledIcon } from '@radix-ui/react-icons'
+import type { Transaction } from '../../../client/client.ts'
+import { PageLink } from '../../parts/page-link.tsx'
+import type { ReplyNote } from './live-chat.ts'
+
+type ReplyNoticeProps = { note: ReplyNote; isStored: boolean; charge: Transaction | undefined }
+
+const titles: Record<string, string> = {
+  STOPPED: 'Stopped',
+  BROKEN: 'The connection broke',
+  RELOADED: 'The page was loaded anew',
+  REFUSED: 'The message was not sent',
+  UNKNOWN: 'The service could not be asked',
+  INSUFFICIENT_BALANCE: 'The balance ran out',
+  AGENT_ERROR: 'The agent failed',
+  AGENT_TIMEOUT: 'The reply took too long',
+  AGENT_INTERRUPTED: 'The reply was interrupted',
+}
+
+/** Why a reply is not whole, what was stored of it, and what it cost. */
+export function ReplyNotice({ note, isStored, charge }: ReplyNoticeProps) {
+  const { code, message, requestId } = note
+  const costUsd = note.costUsd ?? charge?.amountUsd.replace(/^-/, '')
+  const isMild = code === 'STOPPED' || code === 'RELOADED'
+  const Icon = isMild ? InfoCircledIcon : ExclamationTriangleIcon
+  return (
+    <Alert
+      color={isMild ? 'blue' : code === 'INSUFFICIENT_BALANCE' ? 'yellow' : 'red'}
+      variant="light"
+      title={titles[code] ?? 'The reply failed'}
+      icon={<Icon aria-hidden />}
+      role="alert"
+    >
+      <Text inherit style={{ overflowWrap: 'anywhere' }}>
+        {message} {whatFollows({ code, costUsd, isStored })}
+      </Text>
+      {code === 'INSUFFICIENT_BALANCE' && (
+        <PageLink href="/billing" size="sm">
+          Go to billing
+        </PageLink>
+      )}
+      {requestId !== undefined && !isMild && (
+        <Text size="sm" mt={4} style={{ overflowWrap: 'anywhere' }}>
+          Request id: <Code>{requestId}</Code>
+        </Text>
+      )}
+    </Alert>
+  )
+}
+
+function whatFollows({ code, costUsd, isStored }: { code: string; costUsd: string | undefined; isStored: boolean }) {
+  const isCharged = costUsd !== undefined && /[1-9]/.test(costUsd)
+  if (isStored) {
+    const price = costUsd === undefined ? 'What was written until then was charged' : `$${costUsd} was charged for it`
+    return `The part that was written is kept and marked as cut off. ${price}.`
+  }
+  if (isCharged)
+    return `$${costUsd} was charged for what was used; nothing was stored. Your message is in the box again.`
+  if (code === 'UNKNOWN') return 'Load the page again when the connection is back.'
+  return 'Nothing was stored and nothing was charged. Your message is in the box again.'
+}

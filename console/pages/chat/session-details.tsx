@@ -1,0 +1,116 @@
+import { Group, Stack, Text } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { navigate } from 'wouter/use-browser-location'
+import type { Agent, Session } from '../../../client/client.ts'
+import { client } from '../../app/api-client.ts'
+import { queryClient } from '../../app/query-client.ts'
+import { ConfirmButton } from '../../parts/confirm-button.tsx'
+import { CopyText } from '../../parts/copy-text.tsx'
+import { JsonTree } from '../../parts/json-tree.tsx'
+import { KeyValueList } from '../../parts/key-value-list.tsx'
+import { notifyDone } from '../../parts/notify.tsx'
+import { PageLink } from '../../parts/page-link.tsx'
+import { Panel } from '../../parts/panel.tsx'
+import { TimeText } from '../../parts/time-text.tsx'
+import { draftOf, forgetSession } from './chat-drafts.ts'
+import { ChatPrice } from './chat-price-text.tsx'
+import { ChatSnippets } from './chat-snippets.tsx'
+import { connectorIdsOf } from './session-connector-ids.ts'
+import { SessionTotal } from './session-header.tsx'
+
+type SessionDetailsProps = { session: Session; agent: Agent | undefined }
+
+/** What a session is, how to write to it from code, and how to end it. */
+export function SessionDetails({ agent, session }: SessionDetailsProps) {
+  const { agentId, createdAt, id, messageCount, metadata, updatedAt } = session
+  const { text, params } = draftOf(id)
+  return (
+    <Stack gap="md">
+      <Panel title="Session">
+        <KeyValueList
+          rows={[
+            ['Session id', <CopyText key="id" value={id} what="the session id" />],
+            [
+              'Agent',
+              <PageLink key="agent" href={`/agents/${encodeURIComponent(agentId)}`}>
+                {agent?.name ?? agentId}
+              </PageLink>,
+            ],
+            ['Price', agent?.chat && <ChatPrice pricing={agent.chat.pricing} hasReasoning={agent.chat.reasoning} />],
+            ['Messages', messageCount.toLocaleString('en')],
+            ['Cost', <SessionTotal key="cost" sessionId={id} />],
+            ['Started', <TimeText key="started" at={createdAt} isExact />],
+            ['Last activity', <TimeText key="last" at={updatedAt} isExact />],
+            ['Connectors', <SessionConnectors key="connectors" session={session} />],
+          ]}
+        />
+      </Panel>
+      <Panel title="Metadata">
+        {Object.keys(metadata).length === 0 ? (
+          <Text c="dimmed">None. Code can keep its own data here, with PATCH /api/sessions.</Text>
+        ) : (
+          <JsonTree value={metadata} what="the metadata" />
+        )}
+      </Panel>
+      <Panel title="From code">
+        <ChatSnippets sessionId={id} message={text.trim() === '' ? 'Hello' : text} params={params} />
+      </Panel>
+      <EndPanel session={session} />
+    </Stack>
+  )
+}
+
+function SessionConnectors({ session }: { session: Session }) {
+  const ids = connectorIdsOf(session)
+  const { data } = useQuery({
+    queryKey: ['connectors', { limit: 100 }],
+    queryFn: ({ signal }) => client.connectors.list({ limit: 100 }, { signal }),
+    enabled: ids.length > 0,
+  })
+  if (ids.length === 0) return 'None'
+  return ids.map((id) => data?.connectors.find((connector) => connector.id === id)?.name ?? id).join(', ')
+}
+
+function EndPanel({ session: { id: sessionId, status } }: { session: Session }) {
+  const complete = async () => {
+    const session = await client.sessions.update({ sessionId, status: 'completed' })
+    queryClient.setQueryData(['session', sessionId], session)
+    await queryClient.invalidateQueries({ queryKey: ['sessions'] })
+    notifyDone('The session is completed.')
+  }
+  const remove = async () => {
+    await client.sessions.delete({ sessionId })
+    forgetSession(sessionId)
+    navigate('/chat', { replace: true })
+    for (const name of ['session', 'messages', 'first-message'])
+      queryClient.removeQueries({ queryKey: [name, sessionId] })
+    await queryClient.invalidateQueries({ queryKey: ['sessions'] })
+    notifyDone('The session is deleted.')
+  }
+  return (
+    <Panel title={status === 'active' ? 'End or delete' : 'Delete'}>
+      <Text c="dimmed" mb="sm">
+        {status === 'active' && 'A session that is ended can still be read. '}Deleting removes the messages for good;
+        the charges stay among the transactions.
+      </Text>
+      <Group gap="xs">
+        {status === 'active' && (
+          <ConfirmButton label="End the session" title="End this session?" confirmLabel="End it" onConfirm={complete}>
+            It takes no more messages from then on, here or from code. This cannot be undone. A reply that is being
+            written is finished first.
+          </ConfirmButton>
+        )}
+        <ConfirmButton
+          label="Delete the session"
+          title="Delete this session?"
+          confirmLabel="Delete it"
+          onConfirm={remove}
+          buttonProps={{ color: 'red', variant: 'light' }}
+        >
+          All its messages are removed, which cannot be undone. A reply that is being written is stopped and charged for
+          what it used.
+        </ConfirmButton>
+      </Group>
+    </Panel>
+  )
+}

@@ -1,0 +1,69 @@
+import { Button, Group, Skeleton, Text } from '@mantine/core'
+import { ChatBubbleIcon, InfoCircledIcon } from '@radix-ui/react-icons'
+import type { Agent, Session } from '../../../client/client.ts'
+import { formatUsd } from '../../../server/kernel/money.ts'
+import { Money } from '../../parts/money.tsx'
+import { PageHeader } from '../../parts/page-header.tsx'
+import { RouterLink } from '../../parts/router-link.tsx'
+import { StatusBadge } from '../../parts/status-badge.tsx'
+import classes from './conversation.module.css'
+import { useSessionCosts } from './session-costs.ts'
+
+type SessionHeaderProps = {
+  back: { href: string; label: string }
+  session: Session | undefined
+  agent: Agent | undefined
+  /** Of the list that the reader came from. */
+  search: string
+  areDetailsOpen: boolean
+}
+
+/** Who is talked to, how it stands, and what it has cost. */
+export function SessionHeader({ agent, areDetailsOpen, back, search, session }: SessionHeaderProps) {
+  const path = `/chat/${session?.id ?? ''}`
+  const detailsHref = `${path}${search ? `${search}&` : '?'}view=details`
+  return (
+    <PageHeader
+      title={agent?.name ?? session?.agentId ?? 'Chat'}
+      back={back}
+      description={
+        session ? (
+          <Group gap="xs" mt={2}>
+            <StatusBadge status={session.status} />
+            <Text component="span" size="sm" className="tabular">
+              {session.messageCount === 1 ? '1 message' : `${session.messageCount.toLocaleString('en')} messages`}
+            </Text>
+            <SessionTotal sessionId={session.id} label="Total " />
+          </Group>
+        ) : (
+          <Skeleton height={26} width={220} mt={2} />
+        )
+      }
+      actions={
+        session && (
+          <Button
+            component={RouterLink}
+            href={areDetailsOpen ? `${path}${search}` : detailsHref}
+            className={classes.toggle}
+            size="xs"
+            variant="default"
+            leftSection={areDetailsOpen ? <ChatBubbleIcon aria-hidden /> : <InfoCircledIcon aria-hidden />}
+          >
+            {areDetailsOpen ? 'Conversation' : 'Details'}
+          </Button>
+        )
+      }
+    />
+  )
+}
+
+export function SessionTotal({ label = '', sessionId }: { sessionId: string; label?: string }) {
+  const { data } = useSessionCosts(sessionId)
+  if (!data) return null
+  return (
+    <Text component="span" size="sm">
+      {data.isComplete ? label : `Newest ${data.byTurn.size.toLocaleString('en')} charges `}
+      <Money usd={formatUsd(data.total)} fw={600} c="var(--mantine-color-text)" />
+    </Text>
+  )
+}

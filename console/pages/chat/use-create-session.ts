@@ -1,0 +1,25 @@
+import { useMutation } from '@tanstack/react-query'
+import { useRef } from 'react'
+import { navigate } from 'wouter/use-browser-location'
+import { newIdempotencyKey } from '../../../client/client.ts'
+import { client } from '../../app/api-client.ts'
+import { queryClient } from '../../app/query-client.ts'
+
+export type NewSession = { agentId: string; connectorIds?: string[] }
+
+/** Creates a session and opens it. Trying again after an error makes no second one. */
+export function useCreateSession() {
+  const intent = useRef<{ of: string; key: string }>(undefined)
+  return useMutation({
+    mutationFn: (input: NewSession) => {
+      const of = JSON.stringify(input)
+      if (intent.current?.of !== of) intent.current = { of, key: newIdempotencyKey() }
+      return client.sessions.create(input, { idempotencyKey: intent.current.key })
+    },
+    onSuccess: ({ sessionId }) => {
+      intent.current = undefined
+      void queryClient.invalidateQueries({ queryKey: ['sessions'] })
+      navigate(`/chat/${sessionId}`)
+    },
+  })
+}

@@ -1,0 +1,25 @@
+import { Button, VisuallyHidden } from '@mantine/core'
+import { useState } from 'react'
+import classes from './exchange-view.module.css'
+
+const firstChars = 1200
+const moreChars = 100_000
+
+/** What the user wrote; a pasted table or book does not push the reply away. */
+export function UserMessage({ text }: { text: string }) {
+  const [shownMax, setShownMax] = useState(firstChars)
+  const isLonger = text.length > shownMax
+  return (
+    <div className={classes.message}>
+      <VisuallyHidden>You wrote: </VisuallyHidden>
+      {isLonger ? `${text.slice(0, shownMax).toWellFormed()}…` : text}
+      {isLonger && (
+        <div>
+          <Button size="compact-sm" variant="default" mt={6} onClick={() => setShownMax(shownMax + moreChars)}>
+            Show more of {text.length.toLocaleString('en')} characters
+          </Button>
+        </div>
+      )}
+    </div>
+  )
+}

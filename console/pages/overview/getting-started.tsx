@@ -1,0 +1,71 @@
+import { Button, Group, SimpleGrid, Stack, Text, Title } from '@mantine/core'
+import { ChatBubbleIcon, CheckCircledIcon, CodeIcon, LightningBoltIcon } from '@radix-ui/react-icons'
+import { useQuery } from '@tanstack/react-query'
+import { client } from '../../app/api-client.ts'
+import { Panel } from '../../parts/panel.tsx'
+import { RouterLink } from '../../parts/router-link.tsx'
+
+const steps = [
+  {
+    id: 'task',
+    title: 'Run a task',
+    text: 'Choose an agent and fill in its form. The price is shown before, and a task that fails is refunded in full.',
+    href: '/agents',
+    label: 'Choose an agent',
+    Icon: LightningBoltIcon,
+  },
+  {
+    id: 'chat',
+    title: 'Open a chat',
+    text: 'Converse with an agent that remembers what was said. Each message is charged by what it used.',
+    href: '/chat',
+    label: 'Open a chat',
+    Icon: ChatBubbleIcon,
+  },
+  {
+    id: 'key',
+    title: 'Make an API key',
+    text: 'Do the same from your own code, with curl or the typed client.',
+    href: '/settings/keys',
+    label: 'Make a key',
+    Icon: CodeIcon,
+  },
+] as const
+
+/** What to do first, in an account that has run nothing yet. */
+export function GettingStarted() {
+  const keys = useQuery({ queryKey: ['keys'], queryFn: ({ signal }) => client.keys.list({}, { signal }) })
+  const hasKey = (keys.data?.total ?? 0) > 0
+  return (
+    <Panel title="Getting started">
+      <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="lg">
+        {steps.map(({ id, title, text, href, label, Icon }, index) => (
+          <Stack key={id} gap={6} align="flex-start">
+            <Group gap={8} c="brand">
+              <Icon aria-hidden />
+              <Title order={3} c="var(--mantine-color-text)">
+                {index + 1}. {title}
+              </Title>
+            </Group>
+            <Text c="dimmed" flex={1}>
+              {text}
+            </Text>
+            <Group gap="xs" mt={4}>
+              <Button component={RouterLink} href={href} size="xs" variant={index === 0 ? 'filled' : 'default'}>
+                {label}
+              </Button>
+              {id === 'key' && hasKey && (
+                <Group gap={4} c="green">
+                  <CheckCircledIcon aria-hidden />
+                  <Text size="sm" inherit>
+                    You have one
+                  </Text>
+                </Group>
+              )}
+            </Group>
+          </Stack>
+        ))}
+      </SimpleGrid>
+    </Panel>
+  )
+}

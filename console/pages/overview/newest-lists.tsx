@@ -1,0 +1,54 @@
+import { Skeleton } from '@mantine/core'
+import type { ReactNode } from 'react'
+import type { Transaction } from '../../../client/client.ts'
+import { DataTable, type Column } from '../../parts/data-table.tsx'
+import { Money } from '../../parts/money.tsx'
+import { PageLink } from '../../parts/page-link.tsx'
+import { TimeText } from '../../parts/time-text.tsx'
+import { receiptPath } from '../billing/receipt-path.ts'
+import classes from './overview-lists.module.css'
+import { OverviewSection } from './overview-section.tsx'
+import { taskColumns } from './task-columns.tsx'
+import type { LiveOverview } from './use-live-overview.ts'
+
+const transactionColumns: readonly Column<Transaction>[] = [
+  { id: 'transaction', label: 'Transaction', cell: (transaction) => <TransactionName transaction={transaction} /> },
+  { id: 'amount', label: 'Amount', align: 'right', cell: ({ amountUsd }) => <Money usd={amountUsd} withPlus /> },
+  { id: 'created', label: 'When', align: 'right', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
+]
+
+function TransactionName({ transaction }: { transaction: Transaction }) {
+  const path = receiptPath(transaction)
+  return path ? <PageLink href={path}>{transaction.description}</PageLink> : transaction.description
+}
+
+/** The page says by itself what could not be read, once for all of its lists. */
+function NewestList({ count, empty, children }: { count: number | undefined; empty: string; children: ReactNode }) {
+  if (count === undefined) return <Skeleton height={220} aria-busy="true" />
+  return count === 0 ? <div className={classes.quiet}>{empty}</div> : children
+}
+
+export function NewestTasks({ tasks: { data } }: Pick<LiveOverview, 'tasks'>) {
+  return (
+    <OverviewSection title="Newest tasks" more={{ href: '/tasks', label: 'All tasks' }}>
+      <NewestList count={data?.tasks.length} empty="No task has been created yet.">
+        <DataTable caption="Newest tasks" columns={taskColumns} rows={data?.tasks ?? []} rowKey={({ id }) => id} />
+      </NewestList>
+    </OverviewSection>
+  )
+}
+
+export function NewestTransactions({ transactions: { data } }: Pick<LiveOverview, 'transactions'>) {
+  return (
+    <OverviewSection title="Newest transactions" more={{ href: '/billing', label: 'All transactions' }}>
+      <NewestList count={data?.transactions.length} empty="Nothing was credited or charged yet.">
+        <DataTable
+          caption="Newest transactions"
+          columns={transactionColumns}
+          rows={data?.transactions ?? []}
+          rowKey={({ id }) => id}
+        />
+      </NewestList>
+    </OverviewSection>
+  )
+}

@@ -1,0 +1,117 @@
+import { Alert, SegmentedControl, SimpleGrid, Skeleton, Stack, Title } from '@mantine/core'
+import { ExclamationTriangleIcon } from '@radix-ui/react-icons'
+import { ErrorNotice } from '../../parts/error-notice.tsx'
+import { PageHeader } from '../../parts/page-header.tsx'
+import { PageLink } from '../../parts/page-link.tsx'
+import { Panel } from '../../parts/panel.tsx'
+import { Snippets } from '../../parts/snippets.tsx'
+import { TimeText } from '../../parts/time-text.tsx'
+import { useSearchField } from '../../parts/use-search-field.ts'
+import { GettingStarted } from './getting-started.tsx'
+import { NewestTasks, NewestTransactions } from './newest-lists.tsx'
+import { OverviewTiles } from './overview-tiles.tsx'
+import { RunningTasks } from './running-tasks.tsx'
+import { SpendPanel } from './spend-panel.tsx'
+import { useLiveOverview, type LiveOverview } from './use-live-overview.ts'
+
+const periods = [7, 30, 90] as const
+
+export function OverviewPage() {
+  const [text, setText] = useSearchField('days')
+  const days = periods.find((period) => String(period) === text) ?? 30
+  const overview = useLiveOverview(days)
+  const { account, usage } = overview
+  const isReadable = account.data !== undefined || !account.isError
+  const period = (
+    <SegmentedControl
+      size="xs"
+      aria-label="Period"
+      data={periods.map((one) => ({ value: String(one), label: `${one} days` }))}
+      value={String(days)}
+      onChange={(value) => setText(value === '30' ? '' : value)}
+    />
+  )
+  return (
+    <>
+      <PageHeader title="Overview" actions={period} />
+      <Stack gap="lg">
+        <LiveError overview={overview} />
+        {account.data?.blockedUntil && <BlockedNotice until={account.data.blockedUntil} />}
+        {isReadable && (
+          <>
+            <OverviewTiles account={account} usage={usage} days={days} />
+            <OverviewBody overview={overview} />
+          </>
+        )}
+        <Panel title="From code">
+          <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
+            <Stack gap="xs" miw={0}>
+              <Title order={3}>Balance and rate limit</Title>
+              <Snippets
+                request={{ method: 'GET', path: '/api/account' }}
+                call={{ method: 'account.get', result: 'account' }}
+              />
+            </Stack>
+            <Stack gap="xs" miw={0}>
+              <Title order={3}>Spend per day</Title>
+              <Snippets
+                request={{ method: 'GET', path: `/api/usage?days=${days}` }}
+                call={{ method: 'account.usage', input: { days }, result: 'usage' }}
+              />
+            </Stack>
+          </SimpleGrid>
+        </Panel>
+      </Stack>
+    </>
+  )
+}
+
+/** What is read again every few seconds fails together as a rule, so it is told once. */
+function LiveError({ overview: { account, pending, processing, tasks, transactions } }: { overview: LiveOverview }) {
+  const live = [account, tasks, processing, pending, transactions]
+  const failed = live.find(({ error }) => error !== null)
+  if (!failed) return null
+  return (
+    <ErrorNotice
+      error={failed.error}
+      title={failed.data === undefined ? 'The overview could not be read' : 'The overview may be out of date'}
+      onRetry={() => void Promise.all(live.map(({ refetch }) => refetch()))}
+      isRetrying={failed.isFetching}
+    />
+  )
+}
+
+/** Lists of nothing would hide what a new account is to do. */
+function OverviewBody({ overview }: { overview: LiveOverview }) {
+  const { isNew, pending, processing, tasks, transactions, usage } = overview
+  if (isNew === undefined) return <Skeleton height={260} aria-busy="true" />
+  if (isNew) {
+    return (
+      <>
+        <GettingStarted />
+        <NewestTransactions transactions={transactions} />
+      </>
+    )
+  }
+  return (
+    <>
+      <SpendPanel usage={usage} />
+      <RunningTasks processing={processing} pending={pending} />
+      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
+        <NewestTasks tasks={tasks} />
+        <NewestTransactions transactions={transactions} />
+      </SimpleGrid>
+    </>
+  )
+}
+
+function BlockedNotice({ until }: { until: string }) {
+  return (
+    <Alert color="yellow" variant="light" title="New tasks are blocked" icon={<ExclamationTriangleIcon aria-hidden />}>
+      Too many tasks failed in a short time. Tasks can be created again <TimeText at={until} /> (
+      <TimeText at={until} isExact />
+      ); chats and reading go on. Look at the <PageLink href="/tasks?status=failed">tasks that failed</PageLink>, or ask
+      an administrator to lift the block.
+    </Alert>
+  )
+}

@@ -1,0 +1,65 @@
+import { Money } from '../../parts/money.tsx'
+import { RateLimitTile } from './rate-limit-tile.tsx'
+import { StatTile, StatTiles } from './stat-tile.tsx'
+import { usageTotals } from './usage-totals.ts'
+import { subtractUsd, usdUnits } from './usd-units.ts'
+import type { LiveOverview } from './use-live-overview.ts'
+
+const count = new Intl.NumberFormat('en')
+
+/** The figures at the top: balance, what the period cost, what failed, and how much may be started now. */
+export function OverviewTiles({ account, usage, days }: Pick<LiveOverview, 'account' | 'usage'> & { days: number }) {
+  const totals = usage.data && usageTotals(usage.data.days)
+  const balance = account.data
+  // While another period is read, the figures are still those of the one before.
+  const period = `in ${usage.data?.days.length ?? days} days`
+  return (
+    <StatTiles>
+      <StatTile
+        label="Balance"
+        isLoading={account.isPending}
+        value={balance && <Money usd={balance.balanceUsd} />}
+        note={balance && <HeldNote balanceUsd={balance.balanceUsd} heldUsd={balance.heldUsd} />}
+      />
+      <StatTile
+        label={`Spent ${period}`}
+        isLoading={usage.isPending}
+        value={totals && <Money usd={totals.spentUsd} />}
+        note={totals && <RefundNote refundedUsd={totals.refundedUsd} />}
+      />
+      <StatTile
+        label={`Executions ${period}`}
+        isLoading={usage.isPending}
+        value={totals && count.format(totals.executions)}
+        note={totals && failureNote(totals)}
+      />
+      <RateLimitTile account={balance} isLoading={account.isPending} />
+    </StatTiles>
+  )
+}
+
+function HeldNote({ balanceUsd, heldUsd }: { balanceUsd: string; heldUsd: string }) {
+  if (usdUnits(heldUsd) > 0) {
+    return (
+      <>
+        <Money usd={heldUsd} /> held by chats, <Money usd={subtractUsd(balanceUsd, heldUsd)} /> free
+      </>
+    )
+  }
+  return usdUnits(balanceUsd) > 0 ? 'All of it is free to spend' : 'An administrator can add to it'
+}
+
+function RefundNote({ refundedUsd }: { refundedUsd: string }) {
+  if (usdUnits(refundedUsd) === 0) return 'Nothing was refunded'
+  return (
+    <>
+      After <Money usd={refundedUsd} /> refunded
+    </>
+  )
+}
+
+function failureNote({ executions, failures, failureRate }: ReturnType<typeof usageTotals>): string {
+  if (executions === 0 && failures === 0) return 'Nothing was run'
+  if (failures === 0) return 'None failed'
+  return `${count.format(failures)} failed${failureRate === undefined ? '' : `, ${failureRate}`}`
+}

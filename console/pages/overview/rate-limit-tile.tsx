@@ -1,0 +1,45 @@
+import { useEffect, useState } from 'react'
+import type { Account } from '../../../client/client.ts'
+import { StatTile } from './stat-tile.tsx'
+
+/** How many executions the account may start now, and when it may start one more. */
+export function RateLimitTile({ account, isLoading }: { account: Account | undefined; isLoading: boolean }) {
+  const rate = account?.rateLimit
+  const label = 'Rate limit left'
+  if (!rate) return <StatTile label={label} value={undefined} isLoading={isLoading} />
+  if (rate.limit === 0) return <StatTile label={label} value="No limit" note="Start as many as you like" />
+  const note =
+    rate.resetAt === null || rate.remaining === rate.limit ? (
+      'Executions in any 60 seconds'
+    ) : (
+      <FreeAgain resetAt={rate.resetAt} />
+    )
+  return <StatTile label={label} value={`${rate.remaining} of ${rate.limit}`} note={note} />
+}
+
+const exact = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h23' })
+
+/** TimeText is too coarse for a window of 60 seconds. */
+function FreeAgain({ resetAt }: { resetAt: string }) {
+  const seconds = useSecondsUntil(Date.parse(resetAt))
+  const at = exact.format(new Date(resetAt))
+  return (
+    <>
+      Next resets{' '}
+      <time dateTime={resetAt} title={at}>
+        {seconds > 0 ? `in ${seconds} s, at ${at}` : 'now'}
+      </time>
+    </>
+  )
+}
+
+function useSecondsUntil(at: number): number {
+  const [now, setNow] = useState(() => Date.now())
+  const isOver = now >= at
+  useEffect(() => {
+    if (isOver) return
+    const timer = setInterval(() => setNow(Date.now()), 1000)
+    return () => clearInterval(timer)
+  }, [isOver])
+  return Math.max(0, Math.ceil((at - now) / 1000))
+}

@@ -1,0 +1,86 @@
+import '@mantine/charts/styles.layer.css'
+import { BarChart } from '@mantine/charts'
+import { Group, Paper, Text } from '@mantine/core'
+import { formatUsd } from '../../../server/kernel/money.ts'
+import { Money } from '../../parts/money.tsx'
+import { dayName } from './day-name.ts'
+import type { UsageDay } from './usage-totals.ts'
+import { usdUnits } from './usd-units.ts'
+
+type Bar = { date: string; Charged: number; Refunded: number; day: UsageDay }
+
+/** Charges of each day above the line and refunds below it, in integers of 0.0001 USD. */
+export function SpendChart({ days }: { days: readonly UsageDay[] }) {
+  const bars: Bar[] = days.map((day) => ({
+    date: day.date,
+    Charged: usdUnits(day.spentUsd),
+    // No minus before a zero.
+    Refunded: 0 - usdUnits(day.refundedUsd),
+    day,
+  }))
+  const hasRefunds = bars.some(({ Refunded }) => Refunded < 0)
+  return (
+    <BarChart
+      h="100%"
+      data={bars}
+      dataKey="date"
+      series={[
+        { name: 'Charged', color: 'brand.5', stackId: 'day' },
+        ...(hasRefunds ? [{ name: 'Refunded', color: 'gray.5', stackId: 'day' }] : []),
+      ]}
+      withLegend={hasRefunds}
+      legendProps={{ verticalAlign: 'bottom', height: 32 }}
+      tickLine="none"
+      gridColor="var(--errand-line)"
+      textColor="dimmed"
+      cursorFill="var(--errand-line)"
+      maxBarWidth={32}
+      valueFormatter={shortUsd}
+      xAxisProps={{
+        tickFormatter: (date: string) => dayName(date, 'short'),
+        interval: 'equidistantPreserveStart',
+        minTickGap: 24,
+      }}
+      yAxisProps={{ allowDecimals: false, width: 72 }}
+      // The grid does not find the axis by itself.
+      gridProps={{ yAxisId: 'left' }}
+      tooltipProps={{ content: ({ payload }) => <DayNote bar={payload?.[0]?.payload as Bar | undefined} /> }}
+      // The chart is one image for assistive software, with a table beside it.
+      barChartProps={{ stackOffset: 'sign', accessibilityLayer: false, margin: { top: 12, right: 4 } }}
+    />
+  )
+}
+
+function DayNote({ bar }: { bar: Bar | undefined }) {
+  if (!bar) return null
+  const { date, executions, failures, refundedUsd, spentUsd } = bar.day
+  const rows = [
+    ['Charged', <Money key="charged" usd={spentUsd} />],
+    ['Refunded', <Money key="refunded" usd={refundedUsd} />],
+    ['Executions', executions],
+    ['Failures', failures],
+  ] as const
+  return (
+    <Paper withBorder shadow="sm" px="sm" py="xs" miw={170}>
+      <Text fw={600} size="sm" mb={4}>
+        {dayName(date, 'long')} UTC
+      </Text>
+      {rows.map(([name, value]) => (
+        <Group key={name} justify="space-between" gap="md">
+          <Text size="sm" c="dimmed">
+            {name}
+          </Text>
+          <Text size="sm" className="tabular">
+            {value}
+          </Text>
+        </Group>
+      ))}
+    </Paper>
+  )
+}
+
+/** An amount for the axis: two digits after the point, more where it has them. */
+function shortUsd(units: number): string {
+  const [whole, fraction = ''] = formatUsd(Math.abs(units)).split('.')
+  return `${units < 0 ? '\u2212' : ''}$${whole}.${fraction.replace(/0{1,2}$/, '')}`
+}

@@ -1,0 +1,73 @@
+import { SegmentedControl, Skeleton, Text } from '@mantine/core'
+import { lazy, Suspense, useState } from 'react'
+import { DataTable, type Column } from '../../parts/data-table.tsx'
+import { Money } from '../../parts/money.tsx'
+import { Panel } from '../../parts/panel.tsx'
+import { QueryState } from '../../parts/query-state.tsx'
+import { dayName } from './day-name.ts'
+import classes from './spend-panel.module.css'
+import { usageTotals, type UsageDay } from './usage-totals.ts'
+import type { LiveOverview } from './use-live-overview.ts'
+
+const SpendChart = lazy(async () => ({ default: (await import('./spend-chart.tsx')).SpendChart }))
+
+const chartSkeleton = <Skeleton height={260} />
+
+const columns: readonly Column<UsageDay>[] = [
+  { id: 'day', label: 'Day (UTC)', cell: ({ date }) => <time dateTime={date}>{dayName(date, 'long')}</time> },
+  { id: 'charged', label: 'Charged', align: 'right', cell: ({ spentUsd }) => <Money usd={spentUsd} /> },
+  { id: 'refunded', label: 'Refunded', align: 'right', cell: ({ refundedUsd }) => <Money usd={refundedUsd} /> },
+  { id: 'executions', label: 'Executions', align: 'right', cell: ({ executions }) => executions },
+  { id: 'failures', label: 'Failures', align: 'right', cell: ({ failures }) => failures },
+]
+
+/** What each day cost, as bars or as a table of the same figures. */
+export function SpendPanel({ usage }: Pick<LiveOverview, 'usage'>) {
+  const [view, setView] = useState('chart')
+  const control = (
+    <SegmentedControl
+      size="xs"
+      aria-label="Spend per day as"
+      data={[
+        { value: 'chart', label: 'Chart' },
+        { value: 'table', label: 'Table' },
+      ]}
+      value={view}
+      onChange={setView}
+    />
+  )
+  return (
+    <Panel title="Spend per day (UTC)" actions={control}>
+      <QueryState query={usage} skeleton={chartSkeleton}>
+        {(data) => (view === 'table' ? <DaysTable days={data.days} /> : <DaysChart days={data.days} />)}
+      </QueryState>
+    </Panel>
+  )
+}
+
+function DaysTable({ days }: { days: readonly UsageDay[] }) {
+  return (
+    <section className={classes.table} tabIndex={0} aria-label="Spend per day, newest first">
+      <DataTable caption="Spend per day" columns={columns} rows={days.toReversed()} rowKey={({ date }) => date} />
+    </section>
+  )
+}
+
+function DaysChart({ days }: { days: readonly UsageDay[] }) {
+  const { chargedUsd, refundedUsd } = usageTotals(days)
+  if (days.every(({ spentUsd, refundedUsd: back }) => !/[1-9]/.test(spentUsd + back))) {
+    return (
+      <Text className={classes.nothing} c="dimmed">
+        Nothing was charged in the last {days.length} days.
+      </Text>
+    )
+  }
+  const summary = `Bar chart of the last ${days.length} days: $${chargedUsd} charged, $${refundedUsd} refunded. The table has the figures of each day.`
+  return (
+    <div className={classes.box} role="img" aria-label={summary}>
+      <Suspense fallback={<div aria-busy="true">{chartSkeleton}</div>}>
+        <SpendChart days={days} />
+      </Suspense>
+    </div>
+  )
+}

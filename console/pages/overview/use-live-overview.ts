@@ -1,0 +1,67 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useEffect, useRef } from 'react'
+import { client } from '../../app/api-client.ts'
+import { queryClient } from '../../app/query-client.ts'
+import { accountKey } from '../../app/use-account.ts'
+
+/** Queries with an interval rest while the tab is hidden, and renew themselves when it is seen again. */
+const live = { refetchInterval: 4000, refetchIntervalInBackground: false, refetchOnWindowFocus: true } as const
+const newestMax = 6
+const runningMax = 5
+
+function useLiveTasks(input: { status?: 'pending' | 'processing'; limit: number }) {
+  return useQuery({
+    queryKey: ['tasks', input],
+    queryFn: ({ signal }) => client.tasks.list(input, { signal }),
+    ...live,
+  })
+}
+
+/** Everything that the overview shows; what changes by itself is read again every few seconds. */
+export function useLiveOverview(days: number) {
+  const account = useQuery({ queryKey: accountKey, queryFn: ({ signal }) => client.account.get({ signal }), ...live })
+  const processing = useLiveTasks({ status: 'processing', limit: runningMax })
+  const pending = useLiveTasks({ status: 'pending', limit: runningMax })
+  const tasks = useLiveTasks({ limit: newestMax })
+  const transactions = useQuery({
+    queryKey: ['transactions', { limit: newestMax }],
+    queryFn: ({ signal }) => client.transactions.list({ limit: newestMax }, { signal }),
+    ...live,
+  })
+  const chats = useQuery({
+    queryKey: ['transactions', { type: 'chat_charge', limit: 1 }],
+    queryFn: ({ signal }) => client.transactions.list({ type: 'chat_charge', limit: 1 }, { signal }),
+    enabled: tasks.data?.total === 0,
+    ...live,
+  })
+  const usage = useQuery({
+    queryKey: ['usage', days],
+    queryFn: ({ signal }) => client.account.usage({ days }, { signal }),
+    placeholderData: keepPreviousData,
+  })
+  useUsageAfter(transactions.data?.transactions[0]?.id)
+  return { account, processing, pending, tasks, transactions, usage, isNew: isNewAccount(tasks.data, chats.data) }
+}
+
+export type LiveOverview = ReturnType<typeof useLiveOverview>
+
+/** The days are summed anew only when there is something to add. */
+function useUsageAfter(newestId: string | undefined): void {
+  const seen = useRef<string>(undefined)
+  useEffect(() => {
+    if (newestId === undefined) return
+    if (seen.current !== undefined && seen.current !== newestId) {
+      void queryClient.invalidateQueries({ queryKey: ['usage'] })
+    }
+    seen.current = newestId
+  }, [newestId])
+}
+
+type Counted = { total: number } | undefined
+
+/** Whether nothing was ever run; undefined while that is not known. */
+function isNewAccount(tasks: Counted, chats: Counted): boolean | undefined {
+  if (tasks === undefined) return undefined
+  if (tasks.total > 0) return false
+  return chats === undefined ? undefined : chats.total === 0
+}

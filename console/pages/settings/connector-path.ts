@@ -1,0 +1,5 @@
+export const connectorsPath = '/settings/connectors'
+
+export function connectorPath(connectorId: string): string {
+  return `${connectorsPath}?connector=${encodeURIComponent(connectorId)}`
+}

@@ -1,0 +1,34 @@
+// What browsers say of themselves; the first that fits counts, because most also name those that they descend from.
+const browsers: readonly (readonly [name: string, pattern: RegExp])[] = [
+  ['Edge', /\bEdg(?:e|A|iOS)?\/(\d+)/],
+  ['Opera', /\b(?:OPR|OPT|Opera)\/(\d+)/],
+  ['Samsung Internet', /\bSamsungBrowser\/(\d+)/],
+  ['Vivaldi', /\bVivaldi\/(\d+)/],
+  ['Firefox', /\b(?:Firefox|FxiOS)\/(\d+)/],
+  ['Chrome', /\b(?:HeadlessChrome|Chrome|CriOS)\/(\d+)/],
+  ['Chromium', /\bChromium\/(\d+)/],
+  ['Safari', /\bVersion\/(\d+)[\d.]* (?:Mobile\/\S+ )?Safari\//],
+  ['curl', /^curl\/(\d+)/],
+]
+const systems: readonly (readonly [name: string, pattern: RegExp])[] = [
+  ['iPhone', /\biPhone\b/],
+  ['iPad', /\biPad\b/],
+  ['Android', /\bAndroid\b/],
+  ['Windows', /\bWindows\b/],
+  ['macOS', /\bMac OS X\b|\bMacintosh\b/],
+  ['ChromeOS', /\bCrOS\b/],
+  ['Linux', /\bLinux\b|\bX11\b/],
+]
+const charsMax = 60
+
+/** A browser and its system in plain words, such as `Firefox 140 on Windows`. */
+export function describeBrowser(userAgent: string | null): string {
+  if (userAgent === null || userAgent.trim() === '') return 'Unknown browser'
+  const system = systems.find(([, pattern]) => pattern.test(userAgent))?.[0]
+  for (const [name, pattern] of browsers) {
+    const version = pattern.exec(userAgent)?.[1]
+    if (version !== undefined) return system === undefined ? `${name} ${version}` : `${name} ${version} on ${system}`
+  }
+  if (system !== undefined) return `Unknown browser on ${system}`
+  return userAgent.length > charsMax ? `${userAgent.slice(0, charsMax)}…` : userAgent
+}

@@ -1,0 +1,175 @@
+import { Badge, Group, Stack, Text } from '@mantine/core'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { navigate } from 'wouter/use-browser-location'
+import type { Login } from '../../../client/client.ts'
+import { client } from '../../app/api-client.ts'
+import { queryClient } from '../../app/query-client.ts'
+import { ConfirmButton } from '../../parts/confirm-button.tsx'
+import { DataTable, type Column } from '../../parts/data-table.tsx'
+import { EmptyState } from '../../parts/empty-state.tsx'
+import { notifyDone } from '../../parts/notify.tsx'
+import { PageHeader } from '../../parts/page-header.tsx'
+import { Pager } from '../../parts/pager.tsx'
+import { Panel } from '../../parts/panel.tsx'
+import { QueryState } from '../../parts/query-state.tsx'
+import { Snippets } from '../../parts/snippets.tsx'
+import { TimeText } from '../../parts/time-text.tsx'
+import { useOffset } from '../../parts/use-search-field.ts'
+import { describeBrowser } from './describe-browser.ts'
+import { focusHeading } from './focus-heading.ts'
+import classes from './settings.module.css'
+
+const limit = 50
+
+/** The browsers in which this account is logged in. */
+export function LoginsPage() {
+  const [offset, setOffset] = useOffset()
+  const logins = useQuery({
+    queryKey: ['logins', { limit, offset }],
+    queryFn: ({ signal }) => client.logins.list({ limit, offset }, { signal }),
+    placeholderData: keepPreviousData,
+  })
+  const options = useQuery({
+    queryKey: ['login-options'],
+    queryFn: ({ signal }) => client.login.options({ signal }),
+    staleTime: Infinity,
+  })
+  const providerName = (id: string) => options.data?.providers.find((provider) => provider.id === id)?.name ?? id
+  const path = `/api/logins?limit=${limit}${offset === 0 ? '' : `&offset=${offset}`}`
+  return (
+    <>
+      <PageHeader
+        title="Browser logins"
+        description="Where this account is logged in. A login ends by itself after 7 days without use, and 30 days after it began."
+        actions={
+          <ConfirmButton
+            label="Log out everywhere"
+            title="Log out everywhere?"
+            confirmLabel="Log out everywhere"
+            onConfirm={logOutEverywhere}
+            buttonProps={{ size: 'sm' }}
+          >
+            All logins of this account end with their next request, this one too. API keys go on working.
+          </ConfirmButton>
+        }
+      />
+      <Stack gap="lg">
+        <QueryState
+          query={logins}
+          isEmpty={({ logins: rows }) => rows.length === 0}
+          empty={<EmptyState title="No logins here">Go back to the first page to see them.</EmptyState>}
+        >
+          {({ logins: rows, total }) => (
+            <div>
+              <DataTable
+                caption="Browser logins"
+                columns={columnsOf(providerName)}
+                rows={rows}
+                rowKey={({ id }) => id}
+              />
+              <Pager what="logins" total={total} limit={limit} offset={offset} onChange={setOffset} />
+            </div>
+          )}
+        </QueryState>
+        <Panel title="From code">
+          <Snippets
+            request={{ method: 'GET', path }}
+            call={{ method: 'logins.list', input: { limit, ...(offset > 0 && { offset }) }, result: 'page' }}
+          />
+        </Panel>
+      </Stack>
+    </>
+  )
+}
+
+function columnsOf(providerName: (id: string) => string): Column<Login>[] {
+  return [
+    {
+      id: 'browser',
+      label: 'Browser',
+      cell: ({ userAgent, current }) => (
+        <Group gap="xs">
+          <Text fw={600} title={userAgent ?? undefined}>
+            {describeBrowser(userAgent)}
+          </Text>
+          {current && (
+            <Badge variant="light" tt="none" fw={500}>
+              This browser
+            </Badge>
+          )}
+        </Group>
+      ),
+    },
+    { id: 'method', label: 'Method', cell: (login) => methodOf(login, providerName) },
+    { id: 'created', label: 'Logged in', cell: ({ createdAt }) => <When at={createdAt} /> },
+    { id: 'used', label: 'Last used', cell: ({ lastUsedAt }) => <When at={lastUsedAt} /> },
+    { id: 'ends', label: 'Ends', cell: ({ expiresAt }) => <When at={expiresAt} /> },
+    {
+      id: 'actions',
+      label: 'Actions',
+      isLabelHidden: true,
+      align: 'right',
+      cell: (login) => <EndButton login={login} />,
+    },
+  ]
+}
+
+function methodOf({ method, provider }: Login, providerName: (id: string) => string): string {
+  if (method === 'password') return 'Password'
+  if (method === 'invitation') return 'Invitation link'
+  return provider === null ? 'Single sign-on' : `Single sign-on with ${providerName(provider)}`
+}
+
+function When({ at }: { at: string }) {
+  return (
+    <span className={classes.nowrap}>
+      <TimeText at={at} />
+    </span>
+  )
+}
+
+function EndButton({ login: { id, current, userAgent } }: { login: Login }) {
+  const name = describeBrowser(userAgent)
+  if (current) {
+    return (
+      <ConfirmButton
+        label="End"
+        ariaLabel="End this login"
+        title="Log out of this browser?"
+        confirmLabel="Log out"
+        onConfirm={async () => {
+          await client.login.end()
+          leave()
+        }}
+      >
+        This is the login that you use now.
+      </ConfirmButton>
+    )
+  }
+  return (
+    <ConfirmButton
+      label="End"
+      ariaLabel={`End the login of ${name}`}
+      title={`End the login of ${name}?`}
+      confirmLabel="End the login"
+      onConfirm={async () => {
+        await client.logins.end({ loginId: id })
+        notifyDone(`The login of ${name} has ended.`)
+        focusHeading()
+        await queryClient.invalidateQueries({ queryKey: ['logins'] })
+      }}
+    >
+      That browser is logged out with its next request.
+    </ConfirmButton>
+  )
+}
+
+async function logOutEverywhere(): Promise<void> {
+  await client.logins.endAll()
+  leave()
+}
+
+function leave(): void {
+  navigate('/login', { replace: true })
+  queryClient.clear()
+}

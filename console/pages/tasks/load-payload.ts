@@ -1,0 +1,22 @@
+import { client } from '../../app/api-client.ts'
+
+export type PayloadPart = 'request' | 'response'
+
+/**
+ * The whole params or result of a task whose field is a preview. The link is read anew, because it may have expired
+ * since the page was opened.
+ */
+export async function loadPayload(taskId: string, part: PayloadPart, signal?: AbortSignal): Promise<unknown> {
+  return JSON.parse(await loadPayloadText(taskId, part, signal)) as unknown
+}
+
+export async function loadPayloadText(taskId: string, part: PayloadPart, signal?: AbortSignal): Promise<string> {
+  const task = await client.tasks.get({ taskId }, { signal })
+  const uri = part === 'request' ? task.requestUri : task.responseUri
+  if (uri === undefined) return JSON.stringify(task[part])
+  // The service writes its links with its public address; this page may have come by another one of its names.
+  const { pathname, search } = new URL(uri)
+  const answer = await fetch(pathname + search, signal ? { signal } : {})
+  if (!answer.ok) throw new Error(`The ${part} could not be downloaded: the service answered ${answer.status}.`)
+  return await answer.text()
+}

@@ -1,0 +1,77 @@
+import { Button, Group, SegmentedControl, Stack, Text } from '@mantine/core'
+import type { UseQueryResult } from '@tanstack/react-query'
+import { useState } from 'react'
+import { DownloadButton } from '../../parts/download-button.tsx'
+import { ErrorNotice } from '../../parts/error-notice.tsx'
+import { JsonTree } from '../../parts/json-tree.tsx'
+import { Panel } from '../../parts/panel.tsx'
+import { loadPayloadText, type PayloadPart } from './load-payload.ts'
+import { PayloadView } from './payload-view.tsx'
+import classes from './task.module.css'
+
+type PayloadPanelProps = {
+  title: string
+  what: string
+  taskId: string
+  part: PayloadPart
+  value: unknown
+  /** Whether the value is the beginning of a larger one. */
+  isPreview: boolean
+  whole: UseQueryResult
+}
+
+/** Params or result of a task, to read or as JSON; a large one is loaded or downloaded on demand. */
+export function PayloadPanel({ title, what, taskId, part, value, isPreview, whole }: PayloadPanelProps) {
+  const [look, setLook] = useState('readable')
+  const isWhole = !isPreview || whole.data !== undefined
+  const shown = isPreview ? whole.data : value
+  const isObject = typeof shown === 'object' && shown !== null
+  return (
+    <Panel
+      title={title}
+      actions={
+        <Group gap="xs">
+          {isWhole && isObject && (
+            <SegmentedControl
+              size="xs"
+              aria-label={`How to show ${what}`}
+              data={[
+                { value: 'readable', label: 'Readable' },
+                { value: 'json', label: 'JSON' },
+              ]}
+              value={look}
+              onChange={setLook}
+            />
+          )}
+          <DownloadButton
+            label={`Download ${what}`}
+            fileName={`${taskId}-${part}.json`}
+            content={() => (isPreview ? loadPayloadText(taskId, part) : JSON.stringify(value, null, 2))}
+          />
+        </Group>
+      }
+    >
+      {!isWhole && (
+        <Stack gap="sm" align="flex-start">
+          <Text size="sm" c="dimmed">
+            This is larger than a task holds (16 KB, unless the operator chose another limit), so only its beginning is
+            shown.
+          </Text>
+          <pre className={classes.preview} tabIndex={0} role="group" aria-label={`The beginning of ${what}`}>
+            {String(value)}…
+          </pre>
+          {whole.error && <ErrorNotice title="It could not be loaded" error={whole.error} />}
+          <Button size="xs" variant="default" loading={whole.isFetching} onClick={() => void whole.refetch()}>
+            Load the whole
+          </Button>
+        </Stack>
+      )}
+      {isWhole &&
+        (look === 'json' && isObject ? (
+          <JsonTree value={shown} what={what} />
+        ) : (
+          <PayloadView value={shown} what={what} />
+        ))}
+    </Panel>
+  )
+}

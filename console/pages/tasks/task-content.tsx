@@ -1,0 +1,137 @@
+import { Alert, Stack, Text } from '@mantine/core'
+import { useQuery, type UseQueryResult } from '@tanstack/react-query'
+import type { Agent, Task } from '../../../client/client.ts'
+import { CopyText } from '../../parts/copy-text.tsx'
+import { KeyValueList } from '../../parts/key-value-list.tsx'
+import { PageLink } from '../../parts/page-link.tsx'
+import { Panel } from '../../parts/panel.tsx'
+import { TimeText } from '../../parts/time-text.tsx'
+import { agentPath } from '../agents/agent-path.ts'
+import { durationText } from './duration-text.ts'
+import { loadPayload, type PayloadPart } from './load-payload.ts'
+import { PayloadPanel } from './payload-panel.tsx'
+import { TaskError } from './task-error.tsx'
+import { TaskMoney } from './task-money.tsx'
+import { TaskProgress } from './task-progress.tsx'
+import { TaskSnippets } from './task-snippets.tsx'
+import { isOpen } from './task-state.ts'
+import classes from './task.module.css'
+
+type TaskContentProps = {
+  task: Task
+  agent: UseQueryResult<Agent>
+  endpoint: Agent['endpoints'][number] | undefined
+}
+
+export function TaskContent({ task, agent, endpoint }: TaskContentProps) {
+  const request = useWhole(task, 'request')
+  const response = useWhole(task, 'response')
+  return (
+    <Stack gap="lg">
+      {isOpen(task) && <TaskProgress task={task} limitSeconds={endpoint?.timeoutSeconds} />}
+      {task.error && <TaskError error={task.error} />}
+      <div className={classes.columns}>
+        <div className={classes.column}>
+          {task.status === 'completed' && (
+            <PayloadPanel
+              title="Result"
+              what="the result"
+              taskId={task.id}
+              part="response"
+              value={task.response}
+              isPreview={task.responseUri !== undefined}
+              whole={response}
+            />
+          )}
+          <PayloadPanel
+            title="Params"
+            what="the params"
+            taskId={task.id}
+            part="request"
+            value={task.request}
+            isPreview={task.requestUri !== undefined}
+            whole={request}
+          />
+        </div>
+        <div className={classes.column}>
+          <Panel title="Details">
+            <TaskDetails task={task} agent={agent.data} hasEndpoint={endpoint !== undefined} />
+          </Panel>
+          <TaskMoney task={task} />
+        </div>
+      </div>
+      {agent.data && !endpoint && (
+        <Alert color="yellow" title="This endpoint is gone">
+          The agent no longer has it, so the task cannot be run again.
+        </Alert>
+      )}
+      <TaskSnippets task={task} request={task.requestUri === undefined ? task.request : request.data} />
+    </Stack>
+  )
+}
+
+/** The whole of what the task holds as a preview only, once it is asked for. */
+function useWhole(task: Task, part: PayloadPart): UseQueryResult {
+  return useQuery({
+    queryKey: ['payload', task.id, part],
+    queryFn: ({ signal }) => loadPayload(task.id, part, signal),
+    enabled: false,
+    staleTime: Infinity,
+  })
+}
+
+type TaskDetailsProps = { task: Task; agent: Agent | undefined; hasEndpoint: boolean }
+
+function TaskDetails({ task, agent, hasEndpoint }: TaskDetailsProps) {
+  const { createdAt, startedAt, completedAt } = task
+  const between = (from: string, to: string) => durationText(Date.parse(to) - Date.parse(from))
+  return (
+    <KeyValueList
+      rows={[
+        ['Task', <CopyText key="task" value={task.id} what="the task id" />],
+        [
+          'Agent',
+          agent ? (
+            <PageLink key="agent" href={agentPath(agent.id)}>
+              {agent.name}
+            </PageLink>
+          ) : (
+            task.agentId
+          ),
+        ],
+        [
+          'Endpoint',
+          hasEndpoint ? (
+            <PageLink key="endpoint" href={agentPath(task.agentId, task.endpointId)}>
+              {task.endpointId}
+            </PageLink>
+          ) : (
+            task.endpointId
+          ),
+        ],
+        ['Created', <TimeText key="created" at={createdAt} isExact />],
+        ['Started', startedAt && <TimeText key="started" at={startedAt} isExact />],
+        [
+          task.status === 'failed' ? 'Failed' : 'Completed',
+          completedAt && <TimeText key="completed" at={completedAt} isExact />,
+        ],
+        [
+          'Waited',
+          startedAt && (
+            <Text key="waited" component="span" inherit className="tabular">
+              {between(createdAt, startedAt)}
+            </Text>
+          ),
+        ],
+        [
+          'Ran',
+          startedAt && completedAt && (
+            <Text key="ran" component="span" inherit className="tabular">
+              {between(startedAt, completedAt)}
+            </Text>
+          ),
+        ],
+      ]}
+    />
+  )
+}

@@ -1,0 +1,55 @@
+import { Box } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import type { Task, Transaction } from '../../../client/client.ts'
+import { client } from '../../app/api-client.ts'
+import { ErrorNotice } from '../../parts/error-notice.tsx'
+import { KeyValueList } from '../../parts/key-value-list.tsx'
+import { Money } from '../../parts/money.tsx'
+import { Panel } from '../../parts/panel.tsx'
+
+const names: Partial<Record<Transaction['type'], string>> = { task_charge: 'Charged', task_refund: 'Refunded' }
+
+/** What the task cost, as the ledger has it. */
+export function TaskMoney({ task }: { task: Task }) {
+  const input = { taskId: task.id }
+  const { data, error, isFetching, refetch } = useQuery({
+    queryKey: ['transactions', input],
+    queryFn: ({ signal }) => client.transactions.list(input, { signal }),
+  })
+  return (
+    <Panel title="Cost">
+      <KeyValueList
+        rows={[['Price', <Money key="price" usd={task.costUsd} fw={600} />], ...ledgerRows(data?.transactions)]}
+      />
+      {error && (
+        <Box mt="sm">
+          <ErrorNotice
+            title="The transactions could not be loaded"
+            error={error}
+            onRetry={() => void refetch()}
+            isRetrying={isFetching}
+          />
+        </Box>
+      )}
+    </Panel>
+  )
+}
+
+/** The charge, its refund, and the balance that they left; places for them while they are not known. */
+function ledgerRows(transactions: readonly Transaction[] | undefined) {
+  if (!transactions) {
+    return [
+      ['Charged', '…'],
+      ['Balance after it', '…'],
+    ] as const
+  }
+  const [newest] = transactions
+  if (!newest) return [['Charged', 'Nothing']] as const
+  return [
+    // Newest first from the service.
+    ...transactions
+      .toReversed()
+      .map(({ id, amountUsd, type }) => [names[type] ?? type, <Money key={id} usd={amountUsd} withPlus />] as const),
+    ['Balance after it', <Money key="after" usd={newest.balanceAfterUsd} />] as const,
+  ]
+}

@@ -1,0 +1,102 @@
+import { Button, Group, Skeleton, Text } from '@mantine/core'
+import { ReloadIcon } from '@radix-ui/react-icons'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useEffect } from 'react'
+import { useParams } from 'wouter'
+import { ErrandClientError, type Task } from '../../../client/client.ts'
+import { client } from '../../app/api-client.ts'
+import { accountKey } from '../../app/use-account.ts'
+import { EmptyState } from '../../parts/empty-state.tsx'
+import { PageHeader } from '../../parts/page-header.tsx'
+import { PageLink } from '../../parts/page-link.tsx'
+import { QueryState } from '../../parts/query-state.tsx'
+import { RouterLink } from '../../parts/router-link.tsx'
+import { StatusBadge } from '../../parts/status-badge.tsx'
+import { agentPath } from '../agents/agent-path.ts'
+import { TaskContent } from './task-content.tsx'
+import { isOpen } from './task-state.ts'
+
+/** How long the service is asked to hold its answer: a task that waits its turn starts soon, one at work takes its time. */
+const holdSeconds = { pending: 1, processing: 25 }
+const pauseMs = 250
+const pauseAfterErrorMs = 5000
+
+/** One task: how it goes while it is open, then its result and what it cost. */
+export function TaskPage() {
+  const { taskId } = useParams<{ taskId: string }>()
+  const queries = useQueryClient()
+  const key = ['task', taskId]
+  const task = useQuery({
+    queryKey: key,
+    // Left pages abort their signal, and with it the wait.
+    queryFn: ({ signal }) => {
+      const known = queries.getQueryData<Task>(key)
+      return client.tasks.get(
+        { taskId, ...(known && isOpen(known) && { wait: holdSeconds[known.status] }) },
+        { signal },
+      )
+    },
+    refetchInterval: ({ state }) => {
+      if (!state.data || !isOpen(state.data)) return false
+      return state.status === 'error' ? pauseAfterErrorMs : pauseMs
+    },
+  })
+  const agentId = task.data?.agentId
+  const agent = useQuery({
+    queryKey: ['agent', agentId],
+    queryFn: ({ signal }) => client.agents.get({ agentId: agentId ?? '' }, { signal }),
+    enabled: agentId !== undefined,
+  })
+  const hasEnded = task.data !== undefined && !isOpen(task.data)
+  useEffect(() => {
+    if (!hasEnded) return
+    // A failure gave its price back.
+    for (const queryKey of [accountKey, ['tasks'], ['transactions']]) void queries.invalidateQueries({ queryKey })
+  }, [hasEnded, queries])
+
+  const isMissing = task.error instanceof ErrandClientError && task.error.status === 404
+  const endpoint = agent.data?.endpoints.find(({ id }) => id === task.data?.endpointId)
+  return (
+    <>
+      <PageHeader
+        title={isMissing ? 'There is no such task' : (task.data?.endpointId ?? 'Task')}
+        description={
+          task.data && (
+            <Group gap="sm">
+              <span role="status" aria-live="polite">
+                <StatusBadge status={task.data.status} />
+              </span>
+              <Text component="span" inherit>
+                {agent.data?.name ?? task.data.agentId}
+              </Text>
+            </Group>
+          )
+        }
+        back={{ href: '/tasks', label: 'Tasks' }}
+        actions={
+          task.data &&
+          endpoint && (
+            <Button
+              component={RouterLink}
+              href={agentPath(task.data.agentId, task.data.endpointId, task.data.id)}
+              variant="default"
+              size="xs"
+              leftSection={<ReloadIcon aria-hidden />}
+            >
+              Run again
+            </Button>
+          )
+        }
+      />
+      {isMissing ? (
+        <EmptyState title="This task is not here" action={<PageLink href="/tasks">See all tasks</PageLink>}>
+          The address may be mistyped, or the task belongs to another account.
+        </EmptyState>
+      ) : (
+        <QueryState query={task} skeleton={<Skeleton height={360} />}>
+          {(data) => <TaskContent task={data} agent={agent} endpoint={endpoint} />}
+        </QueryState>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,51 @@
+import { SegmentedControl, Text } from '@mantine/core'
+import { useState } from 'react'
+import type { Task } from '../../../client/client.ts'
+import { Panel } from '../../parts/panel.tsx'
+import { Snippets } from '../../parts/snippets.tsx'
+import { shortened } from '../agents/shortened.ts'
+
+/** How to read this task from code, and how to run the same again. */
+export function TaskSnippets({ task, request }: { task: Task; request: unknown }) {
+  const [about, setAbout] = useState('get')
+  const { value, isShortened } = shortened(request)
+  const input = { endpointId: task.endpointId, params: value }
+  return (
+    <Panel
+      title="From code"
+      actions={
+        <SegmentedControl
+          size="xs"
+          aria-label="What to do from code"
+          data={[
+            { value: 'get', label: 'Get this task' },
+            { value: 'create', label: 'Run it again' },
+          ]}
+          value={about}
+          onChange={setAbout}
+        />
+      }
+    >
+      {about === 'get' ? (
+        <Snippets
+          request={{ method: 'GET', path: `/api/tasks/${encodeURIComponent(task.id)}` }}
+          call={{ method: 'tasks.get', input: { taskId: task.id }, result: 'task' }}
+        />
+      ) : request === undefined ? (
+        <Text c="dimmed">Load the whole params above to see them here.</Text>
+      ) : (
+        <>
+          {isShortened && (
+            <Text size="sm" c="dimmed" mb="xs">
+              Long texts are cut here.
+            </Text>
+          )}
+          <Snippets
+            request={{ method: 'POST', path: '/api/tasks', body: input }}
+            call={{ method: 'tasks.create', input, result: 'created' }}
+          />
+        </>
+      )}
+    </Panel>
+  )
+}

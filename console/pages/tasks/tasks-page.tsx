@@ -1,0 +1,208 @@
+import { Box, Button, Group, Select, Stack, Text } from '@mantine/core'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useLocation } from 'wouter'
+import type { TaskListItem } from '../../../client/client.ts'
+import { client } from '../../app/api-client.ts'
+import { DataTable, type Column } from '../../parts/data-table.tsx'
+import { EmptyState } from '../../parts/empty-state.tsx'
+import { Money } from '../../parts/money.tsx'
+import { PageHeader } from '../../parts/page-header.tsx'
+import { PageLink } from '../../parts/page-link.tsx'
+import { Pager } from '../../parts/pager.tsx'
+import { Panel } from '../../parts/panel.tsx'
+import { QueryState } from '../../parts/query-state.tsx'
+import { RouterLink } from '../../parts/router-link.tsx'
+import { Snippets } from '../../parts/snippets.tsx'
+import { StatusBadge } from '../../parts/status-badge.tsx'
+import { TimeText } from '../../parts/time-text.tsx'
+import { useOffset, useSearchField } from '../../parts/use-search-field.ts'
+import { durationText } from './duration-text.ts'
+import classes from './task.module.css'
+
+const limit = 25
+const statuses = ['pending', 'processing', 'completed', 'failed'] as const
+type Status = (typeof statuses)[number]
+const openRefreshMs = 2000
+const idleRefreshMs = 15_000
+
+/** The account's tasks, newest first, fresh while any of them is open. */
+export function TasksPage() {
+  const [, navigate] = useLocation()
+  const [statusText, setStatus] = useSearchField('status')
+  const [agentId, setAgentId] = useSearchField('agent')
+  const [offset, setOffset] = useOffset()
+  const status = statuses.find((one) => one === statusText)
+  const input = {
+    limit,
+    ...(status && { status }),
+    ...(agentId !== '' && { agentId }),
+    ...(offset > 0 && { offset }),
+  }
+  const tasks = useQuery({
+    queryKey: ['tasks', input],
+    queryFn: ({ signal }) => client.tasks.list(input, { signal }),
+    placeholderData: keepPreviousData,
+    refetchInterval: ({ state }) => (openCount(state.data?.tasks) > 0 ? openRefreshMs : idleRefreshMs),
+  })
+  const agents = useQuery({
+    queryKey: ['agents', { limit: 100 }],
+    queryFn: ({ signal }) => client.agents.list({ limit: 100 }, { signal }),
+    staleTime: 60_000,
+  })
+  const names = new Map(agents.data?.agents.map((agent) => [agent.id, agent.name]))
+  const isFiltered = status !== undefined || agentId !== ''
+  const clear = () => navigate('/tasks', { replace: true })
+  return (
+    <>
+      <PageHeader
+        title="Tasks"
+        description="Everything that agents ran for this account. A failed task is refunded in full."
+        actions={
+          <Button component={RouterLink} href="/agents">
+            Run an agent
+          </Button>
+        }
+      />
+      <Stack gap="lg">
+        <Box>
+          <Group gap="sm" mb="sm" align="flex-end">
+            <Select
+              label="Status"
+              data={[
+                { value: '', label: 'All' },
+                { value: 'pending', label: 'Pending' },
+                { value: 'processing', label: 'Processing' },
+                { value: 'completed', label: 'Completed' },
+                { value: 'failed', label: 'Failed' },
+              ]}
+              value={status ?? ''}
+              onChange={(next) => setStatus(next ?? '')}
+              allowDeselect={false}
+              w={150}
+            />
+            <Select
+              label="Agent"
+              data={agentOptions(names, agentId)}
+              value={agentId}
+              onChange={(next) => setAgentId(next ?? '')}
+              allowDeselect={false}
+              searchable={names.size > 8}
+              w={220}
+            />
+            {isFiltered && (
+              <Button variant="subtle" color="gray" onClick={clear}>
+                Clear filters
+              </Button>
+            )}
+          </Group>
+          <QueryState
+            query={tasks}
+            isEmpty={(page) => page.tasks.length === 0}
+            empty={
+              <NoTasks isFiltered={isFiltered} isBeyond={offset > 0} onClear={clear} onFirst={() => setOffset(0)} />
+            }
+          >
+            {(page) => (
+              <Box className={tasks.isPlaceholderData ? classes.stale : undefined}>
+                <DataTable caption="Tasks" columns={columns(names)} rows={page.tasks} rowKey={({ id }) => id} />
+                <Pager {...page} onChange={setOffset} what="tasks" />
+                <Text size="sm" c="dimmed" role="status" mih={20}>
+                  {openText(openCount(page.tasks))}
+                </Text>
+              </Box>
+            )}
+          </QueryState>
+        </Box>
+        <Panel title="From code">
+          <Snippets
+            request={{ method: 'GET', path: `/api/tasks?${queryText(input)}` }}
+            call={{ method: 'tasks.list', input, result: 'page' }}
+          />
+        </Panel>
+      </Stack>
+    </>
+  )
+}
+
+function columns(names: ReadonlyMap<string, string>): Column<TaskListItem>[] {
+  return [
+    {
+      id: 'id',
+      label: 'Task',
+      cell: ({ id }) => (
+        <PageLink href={`/tasks/${encodeURIComponent(id)}`} ff="monospace" size="sm">
+          {id}
+        </PageLink>
+      ),
+    },
+    { id: 'agent', label: 'Agent', cell: ({ agentId }) => names.get(agentId) ?? agentId },
+    { id: 'status', label: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
+    { id: 'created', label: 'Created', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
+    { id: 'completed', label: 'Completed after', align: 'right', cell: completedAfter },
+    { id: 'cost', label: 'Cost', align: 'right', cell: ({ costUsd }) => <Money usd={costUsd} /> },
+  ]
+}
+
+function completedAfter({ completedAt, createdAt }: TaskListItem) {
+  if (completedAt === undefined)
+    return (
+      <Text component="span" c="dimmed" inherit aria-label="Not yet">
+        –
+      </Text>
+    )
+  return (
+    <time dateTime={completedAt} title={completedAt}>
+      {durationText(Date.parse(completedAt) - Date.parse(createdAt))}
+    </time>
+  )
+}
+
+function openCount(tasks: readonly { status: Status }[] = []): number {
+  return tasks.filter(({ status }) => status === 'pending' || status === 'processing').length
+}
+
+function openText(count: number): string {
+  if (count === 0) return ''
+  return count === 1 ? '1 task here is open; it is kept fresh.' : `${count} tasks here are open; they are kept fresh.`
+}
+
+/** All agents by name, and the chosen one even when it is gone. */
+function agentOptions(names: ReadonlyMap<string, string>, chosen: string) {
+  const options = [...names].map(([value, label]) => ({ value, label }))
+  if (chosen !== '' && !names.has(chosen)) options.push({ value: chosen, label: chosen })
+  return [{ value: '', label: 'All' }, ...options]
+}
+
+function queryText(input: object): string {
+  return String(new URLSearchParams(Object.entries(input).map(([name, value]) => [name, String(value)])))
+}
+
+type NoTasksProps = { isFiltered: boolean; isBeyond: boolean; onClear: () => void; onFirst: () => void }
+
+function NoTasks({ isFiltered, isBeyond, onClear, onFirst }: NoTasksProps) {
+  if (isBeyond) {
+    return (
+      <EmptyState
+        title="The list ends before this page"
+        action={<Button onClick={onFirst}>To the first page</Button>}
+      />
+    )
+  }
+  if (isFiltered) {
+    return (
+      <EmptyState title="No task matches these filters" action={<Button onClick={onClear}>Clear filters</Button>} />
+    )
+  }
+  return (
+    <EmptyState
+      title="No tasks yet"
+      action={
+        <Button component={RouterLink} href="/agents">
+          Choose an agent
+        </Button>
+      }
+    >
+      A task is one run of an agent's endpoint. Run one here, or create it from code as shown below.
+    </EmptyState>
+  )
+}

@@ -1,0 +1,47 @@
+import { Button, type ButtonProps } from '@mantine/core'
+import { DownloadIcon } from '@radix-ui/react-icons'
+import { useMutation } from '@tanstack/react-query'
+import { notifyError } from './notify.tsx'
+
+type DownloadButtonProps = {
+  label: string
+  fileName: string
+  /** The content, or how to get it. */
+  content: string | (() => string | Promise<string>)
+  /** The media type; JSON when left out. */
+  type?: string
+  buttonProps?: ButtonProps
+}
+
+/** Saves a text as a file. */
+export function DownloadButton({ label, fileName, content, type, buttonProps }: DownloadButtonProps) {
+  const download = useMutation({
+    mutationFn: async () => {
+      const text = typeof content === 'function' ? await content() : content
+      saveFile(new Blob([text], { type: type ?? 'application/json' }), fileName)
+    },
+    onError: (error) => notifyError('The file could not be made', error),
+  })
+  return (
+    <Button
+      size="xs"
+      variant="default"
+      leftSection={<DownloadIcon aria-hidden />}
+      {...buttonProps}
+      loading={download.isPending}
+      onClick={() => download.mutate()}
+    >
+      {label}
+    </Button>
+  )
+}
+
+function saveFile(blob: Blob, fileName: string): void {
+  const url = URL.createObjectURL(blob)
+  const link = document.createElement('a')
+  link.href = url
+  link.download = fileName
+  link.click()
+  // The browser has taken the blob over when the click returns, in its next turn at the latest.
+  setTimeout(() => URL.revokeObjectURL(url), 10_000)
+}

@@ -1,0 +1,26 @@
+import { Alert, Button, Code, Text } from '@mantine/core'
+import { ExclamationTriangleIcon } from '@radix-ui/react-icons'
+import { ErrandClientError } from '../../client/client.ts'
+import { errorText } from './error-text.ts'
+
+type ErrorNoticeProps = { error: unknown; title?: string; onRetry?: () => void; isRetrying?: boolean }
+
+/** What went wrong, the id to quote in a report, and the way to try again. */
+export function ErrorNotice({ error, title = 'That did not work', onRetry, isRetrying = false }: ErrorNoticeProps) {
+  const requestId = error instanceof ErrandClientError ? error.requestId : undefined
+  return (
+    <Alert color="red" variant="light" title={title} icon={<ExclamationTriangleIcon aria-hidden />} role="alert">
+      <Text style={{ overflowWrap: 'anywhere' }}>{errorText(error)}</Text>
+      {requestId && (
+        <Text size="sm" mt={4} style={{ overflowWrap: 'anywhere' }}>
+          Request id: <Code>{requestId}</Code>
+        </Text>
+      )}
+      {onRetry && (
+        <Button size="xs" variant="default" mt="sm" loading={isRetrying} onClick={onRetry}>
+          Try again
+        </Button>
+      )}
+    </Alert>
+  )
+}

@@ -1,0 +1,25 @@
+import { ErrandClientError } from '../../client/client.ts'
+import { errorText } from './error-text.ts'
+
+export type FieldErrors = {
+  /** By the path of the field, for Mantine's `error`. */
+  fields: Readonly<Record<string, string | undefined>>
+  /** What belongs to no field of the form, to be shown above it; undefined when the fields say it all. */
+  rest: string | undefined
+}
+
+/** Splits the error of a submitted form into those of its fields and the rest; `prefix` is dropped from paths. */
+export function fieldErrors(error: unknown, names: readonly string[], prefix = ''): FieldErrors {
+  if (error === null || error === undefined) return { fields: {}, rest: undefined }
+  const details = error instanceof ErrandClientError ? error.details : []
+  const fields: Record<string, string> = {}
+  const others: string[] = []
+  for (const { path, message } of details) {
+    const own = prefix && path.startsWith(`${prefix}.`) ? path.slice(prefix.length + 1) : path
+    const name = names.find((one) => own === one || own.startsWith(`${one}.`))
+    if (name === undefined) others.push(path ? `${path}: ${message}` : message)
+    else fields[name] ??= own === name ? message : `${own.slice(name.length + 1)}: ${message}`
+  }
+  if (details.length === 0) return { fields, rest: errorText(error) }
+  return { fields, rest: others.length > 0 ? others.join('. ') : undefined }
+}

@@ -1,0 +1,52 @@
+import { Box, Group, Text, Title } from '@mantine/core'
+import { ArrowLeftIcon } from '@radix-ui/react-icons'
+import { useEffect, useRef, type ReactNode } from 'react'
+import { PageLink } from './page-link.tsx'
+import { usePageTitle } from './use-page-title.ts'
+
+type PageHeaderProps = {
+  title: string
+  description?: ReactNode
+  /** Buttons at the right. */
+  actions?: ReactNode
+  /** The page that this one belongs to. */
+  back?: { href: string; label: string }
+}
+
+/** The page whose heading had the focus; the first page of a visit keeps the focus where the browser puts it. */
+let focusedPath = location.pathname
+
+/** The main heading of a page, which also names the tab and takes the focus after a navigation. */
+export function PageHeader({ title, description, actions, back }: PageHeaderProps) {
+  const heading = useRef<HTMLHeadingElement>(null)
+  usePageTitle(title)
+  useEffect(() => {
+    if (focusedPath === location.pathname) return
+    focusedPath = location.pathname
+    heading.current?.focus({ preventScroll: true })
+    scrollTo(0, 0)
+  }, [])
+  return (
+    <Box component="header" mb="lg">
+      {back && (
+        <PageLink href={back.href} size="sm" mb={4} display="inline-flex" style={{ alignItems: 'center', gap: 4 }}>
+          <ArrowLeftIcon aria-hidden />
+          {back.label}
+        </PageLink>
+      )}
+      <Group justify="space-between" align="flex-start" gap="sm">
+        <Box miw={0} maw="100%">
+          <Title order={1} ref={heading} tabIndex={-1} style={{ overflowWrap: 'anywhere' }}>
+            {title}
+          </Title>
+          {description && (
+            <Text component="div" c="dimmed" mt={2} maw={680}>
+              {description}
+            </Text>
+          )}
+        </Box>
+        {actions && <Group gap="xs">{actions}</Group>}
+      </Group>
+    </Box>
+  )
+}

@@ -1,0 +1,43 @@
+import { Button, Group, Text } from '@mantine/core'
+
+type PagerProps = {
+  total: number
+  limit: number
+  offset: number
+  onChange: (offset: number) => void
+  /** What is listed, for example `tasks`. */
+  what: string
+}
+
+const count = new Intl.NumberFormat('en')
+
+/** Moves through a list that the server gives page by page; shows only the count when there is one page. */
+export function Pager({ total, limit, offset, onChange, what }: PagerProps) {
+  const last = Math.min(offset + limit, total)
+  const range =
+    total === 0
+      ? `No ${what}`
+      : `${count.format(Math.min(offset + 1, total))}–${count.format(last)} of ${count.format(total)}`
+  return (
+    <Group component="nav" aria-label={`Pages of ${what}`} justify="space-between" mt="sm" gap="xs">
+      <Text size="sm" c="dimmed" className="tabular" aria-live="polite">
+        {range}
+      </Text>
+      {(total > limit || offset > 0) && (
+        <Group gap="xs">
+          <Button
+            size="xs"
+            variant="default"
+            disabled={offset === 0}
+            onClick={() => onChange(Math.max(0, offset - limit))}
+          >
+            Previous
+          </Button>
+          <Button size="xs" variant="default" disabled={last >= total} onClick={() => onChange(offset + limit)}>
+            Next
+          </Button>
+        </Group>
+      )}
+    </Group>
+  )
+}

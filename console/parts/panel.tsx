@@ -1,0 +1,18 @@
+import { Group, Paper, Title } from '@mantine/core'
+import { useId, type ReactNode } from 'react'
+
+/** A titled part of a page on its own surface. */
+export function Panel({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
+  const id = useId()
+  return (
+    <Paper component="section" withBorder p="md" aria-labelledby={id}>
+      <Group justify="space-between" mb="sm" gap="xs">
+        <Title order={2} id={id}>
+          {title}
+        </Title>
+        {actions}
+      </Group>
+      {children}
+    </Paper>
+  )
+}

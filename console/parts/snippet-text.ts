@@ -1,0 +1,63 @@
+export type RestRequest = { method: string; path: string; body?: unknown; headers?: Record<string, string> }
+export type ClientCall = {
+  /** For example `tasks.create`. */
+  method: string
+  input?: unknown
+  /** What the answer is called. */
+  result: string
+}
+
+/** A command line that works in any POSIX shell, with the key in the environment. */
+export function toCurl({ method, path, body, headers = {} }: RestRequest, baseUrl: string): string {
+  const lines = [`curl ${method === 'GET' ? '' : `-X ${method} `}${quote(baseUrl + path)}`]
+  // In double quotes, so that the shell puts the key in.
+  lines.push('-H "Authorization: Bearer $ERRAND_API_KEY"')
+  for (const [name, value] of Object.entries(headers)) lines.push(`-H ${quote(`${name}: ${value}`)}`)
+  if (body !== undefined)
+    lines.push("-H 'Content-Type: application/json'", `-d ${quote(JSON.stringify(body, null, 2))}`)
+  return lines.join(' \\\n  ')
+}
+
+/** In single quotes nothing is special but the single quote itself. */
+function quote(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`
+}
+
+/** The same request with the typed client. */
+export function toTypeScript({ method, input, result }: ClientCall, baseUrl: string): string {
+  return [
+    "import { createClient } from 'errand/client'",
+    '',
+    `const client = createClient({ baseUrl: ${toLiteral(baseUrl)}, apiKey: process.env.ERRAND_API_KEY! })`,
+    `const ${result} = await client.${method}(${input === undefined ? '' : toLiteral(input)})`,
+    '',
+  ].join('\n')
+}
+
+/** A JSON value as it is written in TypeScript. */
+function toLiteral(value: unknown, indent = ''): string {
+  if (typeof value === 'string') {
+    return `'${JSON.stringify(value)
+      .slice(1, -1)
+      .replaceAll(String.raw`\"`, '"')
+      .replaceAll("'", String.raw`\'`)}'`
+  }
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const inner = `${indent}  `
+  const parts = Array.isArray(value)
+    ? value.map((item) => toLiteral(item, inner))
+    : Object.entries(value)
+        .filter(([, item]) => item !== undefined)
+        .map(([key, item]) => `${toKey(key)}: ${toLiteral(item, inner)}`)
+  const [open, close] = Array.isArray(value) ? ['[', ']'] : ['{', '}']
+  if (parts.length === 0) return open + close
+  const line = Array.isArray(value) ? `[${parts.join(', ')}]` : `{ ${parts.join(', ')} }`
+  if (line.length <= 80 && !line.includes('\n')) return line
+  return `${open}\n${parts.map((part) => `${inner}${part},\n`).join('')}${indent}${close}`
+}
+
+function toKey(key: string): string {
+  // A literal `__proto__` would set the prototype.
+  if (key === '__proto__') return "['__proto__']"
+  return /^[A-Za-z_$][\w$]*$/.test(key) ? key : toLiteral(key)
+}

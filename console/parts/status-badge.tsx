@@ -1,0 +1,38 @@
+import { Badge } from '@mantine/core'
+import {
+  CheckCircledIcon,
+  ClockIcon,
+  CrossCircledIcon,
+  ExclamationTriangleIcon,
+  MinusCircledIcon,
+  QuestionMarkCircledIcon,
+  UpdateIcon,
+} from '@radix-ui/react-icons'
+
+const looks = {
+  pending: { color: 'gray', Icon: ClockIcon, label: 'Pending' },
+  processing: { color: 'blue', Icon: UpdateIcon, label: 'Processing' },
+  completed: { color: 'green', Icon: CheckCircledIcon, label: 'Completed' },
+  failed: { color: 'red', Icon: CrossCircledIcon, label: 'Failed' },
+  active: { color: 'green', Icon: CheckCircledIcon, label: 'Active' },
+  expired: { color: 'gray', Icon: MinusCircledIcon, label: 'Expired' },
+  revoked: { color: 'gray', Icon: MinusCircledIcon, label: 'Revoked' },
+  suspended: { color: 'red', Icon: CrossCircledIcon, label: 'Suspended' },
+  blocked: { color: 'yellow', Icon: ExclamationTriangleIcon, label: 'Blocked' },
+  untested: { color: 'gray', Icon: QuestionMarkCircledIcon, label: 'Not tested' },
+  ok: { color: 'green', Icon: CheckCircledIcon, label: 'Working' },
+  warning: { color: 'yellow', Icon: ExclamationTriangleIcon, label: 'Attention' },
+  accepted: { color: 'green', Icon: CheckCircledIcon, label: 'Accepted' },
+} as const
+
+export type BadgeStatus = keyof typeof looks
+
+/** A state of a task, session, connector, key, user or invitation, by icon, word and colour. */
+export function StatusBadge({ status, label }: { status: BadgeStatus; label?: string }) {
+  const { color, Icon, label: usual } = looks[status]
+  return (
+    <Badge color={color} variant="light" tt="none" fw={500} size="lg" fz="sm" leftSection={<Icon aria-hidden />}>
+      {label ?? usual}
+    </Badge>
+  )
+}

@@ -1,0 +1,26 @@
+import { useSyncExternalStore } from 'react'
+
+const tickMs = 15_000
+const listeners = new Set<() => void>()
+let now = Date.now()
+let timer: number | undefined
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener)
+  now = Date.now()
+  timer ??= window.setInterval(() => {
+    now = Date.now()
+    for (const each of listeners) each()
+  }, tickMs)
+  return () => {
+    listeners.delete(listener)
+    if (listeners.size > 0) return
+    clearInterval(timer)
+    timer = undefined
+  }
+}
+
+/** The time in milliseconds, renewed every 15 seconds by one timer for the whole page. */
+export function useNow(): number {
+  return useSyncExternalStore(subscribe, () => now)
+}
