@@ -1,0 +1,158 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { createClient, type Transaction } from '../../client/client.ts'
+import { readChatReceipt } from '../../console/pages/billing/chat-receipt.ts'
+import { csvRow } from '../../console/pages/billing/csv-text.ts'
+import { TransactionExport } from '../../console/pages/billing/transaction-export.ts'
+import { chatCost, writtenRates } from '../../server/billing/chat-price.ts'
+import { formatUsd } from '../../server/kernel/money.ts'
+import { startService } from '../support/test-service.ts'
+
+// What billing computes in the browser, without one: the sums of a receipt, the cells of an export, and its paging.
+
+const count = fc.integer({ min: 0, max: 2_000_000 })
+const rate = fc.oneof(fc.constantFrom(0, 1, 49, 50, 51), fc.integer({ min: 0, max: 90_000_000 }))
+const used = fc
+  .record({ plain: count, cached: count, output: count, reasoning: count, toolCalls: fc.nat(50) })
+  .map(({ cached, output, plain, reasoning, toolCalls }) => ({
+    promptTokens: plain + cached,
+    cachedPromptTokens: cached,
+    completionTokens: output + reasoning,
+    reasoningTokens: reasoning,
+    toolCalls,
+  }))
+const rates = fc.record({ input: rate, cachedInput: rate, output: rate, reasoning: rate, toolCall: rate })
+
+/** A decimal with its point, as an integer of billionths. */
+function billionths(usd: string): bigint {
+  const [whole, fraction = ''] = usd.split('.')
+  return BigInt(whole! + fraction.padEnd(9, '0'))
+}
+
+test('a receipt adds up to the charge of the service, to the last digit', () => {
+  fc.assert(
+    fc.property(used, rates, fc.nat(3), (use, priced, share) => {
+      const cost = chatCost(use, priced)
+      const writtenOff = Math.floor((cost * share) / 4)
+      const receipt = readChatReceipt({
+        amountUsd: formatUsd(writtenOff - cost),
+        breakdown: {
+          ...use,
+          rates: writtenRates(priced),
+          isEstimated: false,
+          ...(writtenOff > 0 && { writtenOffUsd: formatUsd(writtenOff) }),
+        },
+      })
+      const exact = receipt.lines.reduce((sum, { amountUsd }) => sum + billionths(amountUsd), 0n)
+      expect(billionths(receipt.exactUsd)).toBe(exact)
+      expect(receipt.costUsd).toBe(formatUsd(cost))
+      expect(receipt.chargedUsd).toBe(formatUsd(cost - writtenOff))
+      const [sign, rounding] = receipt.roundingUsd.startsWith('-')
+        ? [-1n, receipt.roundingUsd.slice(1)]
+        : [1n, receipt.roundingUsd]
+      expect(exact + sign * billionths(rounding)).toBe(billionths(receipt.costUsd))
+      expect(receipt.addsUp).toBe(true)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+/** The charge of one token at that rate. */
+function oneToken(inputPer1kUsd: string, amountUsd: string) {
+  const rest = { cachedInputPer1kUsd: '0', outputPer1kUsd: '0', reasoningPer1kUsd: '0', toolCallUsd: '0' }
+  const use = { promptTokens: 1, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0 }
+  return readChatReceipt({
+    amountUsd,
+    breakdown: { ...use, rates: { inputPer1kUsd, ...rest }, isEstimated: false },
+  })
+}
+
+test('exactly half a unit is rounded up, and what is below it down', () => {
+  const half = oneToken('0.05', '-0.0001')
+  expect(half).toMatchObject({ exactUsd: '0.00005', roundingUsd: '0.00005', costUsd: '0.0001', addsUp: true })
+  const below = oneToken('0.049999', '0.0000')
+  expect(below).toMatchObject({ exactUsd: '0.000049999', roundingUsd: '-0.000049999', costUsd: '0.0000', addsUp: true })
+})
+
+test('a charge that its components do not lead to is told apart', () => {
+  expect(oneToken('0.1', '-0.0001').addsUp).toBe(true)
+  expect(oneToken('0.1', '-0.0002').addsUp).toBe(false)
+})
+
+test('cells are quoted as RFC 4180 has it, and numbers stay numbers', () => {
+  expect(csvRow(['plain', 'a,b', 'say "hi"', 'two\r\nlines', undefined, -0.5, '-12.5000', true])).toBe(
+    'plain,"a,b","say ""hi""","two\r\nlines",,-0.5,-12.5000,true\r\n',
+  )
+})
+
+test('no cell is a formula, wherever a spreadsheet ends the cell before it', () => {
+  const formulas = ['=1+1', '+1+1', '-1+1', '@SUM(A1)', '\t=1+1', '\r=1+1', ' =1+1', '\uFF1D1+1', '-1.5e3', '+1']
+  for (const text of formulas) {
+    for (const before of ['', 'a;', 'a\t', 'a|', 'a\n', 'a\r\n', 'a; ']) {
+      // With those as separators, quotes within a cell mean nothing.
+      const cells = csvRow([before + text]).split(/[;\t|\r\n]/)
+      for (const cell of cells) expect(cell, JSON.stringify(before + text)).not.toMatch(/^["\s]*[=+\-@\uFF1D]/)
+    }
+  }
+})
+
+test('an export has every transaction that was there when it began, once, while others arrive', async () => {
+  const service = await startService()
+  const { key, userId } = await service.createPerson({ balanceUsd: '0.0000' })
+  const { store } = service.app
+  const credit = (n: number) => store.credit({ userId, amount: n, description: `=Credit ${n}`, idempotencyKey: null })
+  for (let n = 1; n <= 230; n++) await credit(n)
+  const client = createClient({ baseUrl: service.url, apiKey: key })
+  let next = 231
+  let pages = 0
+  const list: typeof client.transactions.list = async (input, options) => {
+    const page = await client.transactions.list(input, options)
+    // The first time more than a page of them, so that the next page is all new.
+    for (const end = next + (pages++ === 0 ? 130 : 3); next < end; next++) await credit(next)
+    return page
+  }
+  const seen: { done: number; total: number }[] = []
+  const work = new TransactionExport(list, { type: 'credit' })
+  const csv = await work.run({ signal: new AbortController().signal, onProgress: (now) => seen.push(now) })
+  const [header, ...lines] = csv.split('\r\n')
+  expect(header).toMatch(/^id,createdAt,type,description,amountUsd,balanceAfterUsd,/)
+  expect(lines.pop()).toBe('')
+  expect(lines.map((line) => line.split(',')[3])).toEqual(Array.from({ length: 230 }, (_, n) => `'=Credit ${230 - n}`))
+  expect(new Set(lines.map((line) => line.split(',')[0])).size).toBe(230)
+  expect(seen.at(-1)).toEqual({ done: 230, total: 230 })
+  expect(seen.map(({ total }) => total)).toEqual(seen.map(() => 230))
+  await service.stop()
+})
+
+test('an export that broke goes on where it was, and one that is cancelled ends', async () => {
+  const transaction = (n: number): Transaction => ({
+    id: `txn_${n}`,
+    userId: 'user_1',
+    type: 'credit',
+    amountUsd: '1.0000',
+    balanceAfterUsd: '1.0000',
+    description: 'Credit',
+    createdAt: '2026-01-15T12:00:00.000Z',
+  })
+  const offsets: number[] = []
+  let breaks = true
+  const list = async ({ offset = 0, limit = 50 } = {}) => {
+    offsets.push(offset)
+    if (offset === 100 && breaks) throw new Error('It broke.')
+    const transactions = Array.from({ length: Math.min(limit, 150 - offset) }, (_, n) => transaction(offset + n))
+    return { transactions, total: 150, limit, offset }
+  }
+  const abort = new AbortController()
+  const run = { signal: abort.signal, onProgress: () => {} }
+  const work = new TransactionExport(list, {})
+  await expect(work.run(run)).rejects.toThrow('It broke.')
+  breaks = false
+  expect((await work.run(run)).split('\r\n').length).toBe(152)
+  expect(offsets).toEqual([0, 100, 100])
+
+  const cancelled = new TransactionExport(async (input) => {
+    abort.abort()
+    return await list(input)
+  }, {})
+  await expect(cancelled.run(run)).rejects.toThrow(/abort/)
+})

@@ -1,0 +1,154 @@
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import quickstart from '../../examples/quickstart/errand.config.ts'
+import { hashPassword } from '../../server/auth/passwords.ts'
+import { must } from '../../server/kernel/assert.ts'
+import { parseUsd } from '../../server/kernel/money.ts'
+import { builtConsole } from '../support/console-folder.ts'
+import { startService, type TestService } from '../support/test-service.ts'
+import { checkPage, settle } from './check-page.ts'
+import { openBrowser } from './open-browser.ts'
+
+type ServiceOptions = NonNullable<Parameters<typeof startService>[0]>
+type ConsoleOptions = Pick<ServiceOptions, 'config' | 'limits' | 'privateHosts'> & {
+  balanceUsd?: string
+  isAdmin?: boolean
+}
+type Visitor = { userId: string; email: string; password: string }
+
+const timeoutMs = 90_000
+const password = 'correct horse battery'
+
+/**
+ * A test of the console in a real browser, on the real service with the agents of the quickstart, logged in as a user
+ * with a balance. An error in the browser's log, an uncaught error or a violation of the content security policy fails it.
+ */
+export function testConsole(
+  title: string,
+  run: (opened: OpenConsole) => Promise<void>,
+  options: ConsoleOptions = {},
+): void {
+  test(title, { timeout: timeoutMs }, async ({ skip }) => {
+    const browser = await openBrowser()
+    if (typeof browser === 'string') return skip(browser)
+    const { balanceUsd = '25.0000', isAdmin = false, ...own } = options
+    const service = await startService({ config: quickstart, consoleFolder: builtConsole(), ...own })
+    const opened = new OpenConsole(service, browser)
+    try {
+      await opened.start(await createVisitor(service, { balanceUsd, isAdmin }))
+      await run(opened)
+      expect(opened.problems, 'errors that the browser saw').toEqual([])
+    } finally {
+      await opened.close()
+      await service.stop()
+    }
+  })
+}
+
+async function createVisitor(
+  { app: { store } }: TestService,
+  { balanceUsd, isAdmin }: { balanceUsd: string; isAdmin: boolean },
+): Promise<Visitor> {
+  const email = 'ada@example.com'
+  const created = await store.createUser({ email, passwordHash: await hashPassword(password), isAdmin })
+  if (created.outcome === 'refused') throw new Error(`${email} exists`)
+  const { userId } = created
+  const amount = must(parseUsd(balanceUsd), 'a decimal')
+  if (amount > 0) await store.credit({ userId, amount, description: 'Test balance', idempotencyKey: null })
+  return { userId, email, password }
+}
+
+export class OpenConsole {
+  readonly service: TestService
+  /** What went wrong in the browser; the test fails unless it is empty at the end. */
+  readonly problems: string[] = []
+  readonly #browser: Browser
+  readonly #allowed: RegExp[] = []
+  readonly #contexts: BrowserContext[] = []
+  #page: Page | undefined
+  #visitor: Visitor | undefined
+
+  constructor(service: TestService, browser: Browser) {
+    this.service = service
+    this.#browser = browser
+  }
+
+  /** The page of the user who is logged in. */
+  get page(): Page {
+    return must(this.#page, 'an open console')
+  }
+
+  /** The user who is logged in. */
+  get visitor(): Visitor {
+    return must(this.#visitor, 'an open console')
+  }
+
+  async start(visitor: Visitor): Promise<void> {
+    this.#visitor = visitor
+    this.#page = await this.newVisit()
+    await this.page.goto(`${this.service.url}/login`)
+    const status = await this.page.evaluate(
+      async (body) =>
+        (
+          await fetch('/api/login', {
+            method: 'POST',
+            headers: { 'Content-Type': 'application/json' },
+            body: JSON.stringify(body),
+          })
+        ).status,
+      { email: visitor.email, password: visitor.password },
+    )
+    expect(status, 'the answer to the login').toBe(200)
+  }
+
+  /** A page of a browser that is not logged in. */
+  async newVisit(): Promise<Page> {
+    const context = await this.#browser.newContext({
+      baseURL: this.service.url,
+      viewport: { width: 1280, height: 800 },
+      reducedMotion: 'reduce',
+      colorScheme: 'light',
+      locale: 'en-GB',
+      timezoneId: 'UTC',
+      acceptDownloads: true,
+      permissions: ['clipboard-read', 'clipboard-write'],
+    })
+    context.setDefaultTimeout(20_000)
+    this.#contexts.push(context)
+    await context.addInitScript(() => {
+      document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sample }) => {
+        console.error(`content security policy: ${violatedDirective} ${blockedURI} ${sample}`)
+      })
+    })
+    context.on('console', (message) => {
+      if (message.type() === 'error') this.#note(`${message.text()} (${message.location().url})`)
+    })
+    context.on('weberror', (error) => this.#note(`uncaught: ${error.error()}`))
+    return await context.newPage()
+  }
+
+  /** Errors that the test provokes, such as /status of 404/ for a task that does not exist. */
+  allow(problem: RegExp): void {
+    this.#allowed.push(problem)
+  }
+
+  /** Goes to a page of the console and waits until it shows its content. */
+  async open(path: string, page: Page = this.page): Promise<Page> {
+    await page.goto(path)
+    await settle(page)
+    return page
+  }
+
+  /** As `checkPage` of the page that is open. */
+  async check(name: string, page: Page = this.page): Promise<void> {
+    await checkPage(page, name)
+  }
+
+  async close(): Promise<void> {
+    for (const context of this.#contexts) await context.close()
+  }
+
+  #note(problem: string): void {
+    if (!this.#allowed.some((allowed) => allowed.test(problem))) this.problems.push(problem)
+  }
+}

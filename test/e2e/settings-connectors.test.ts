@@ -1,0 +1,195 @@
+import { fileURLToPath } from 'node:url'
+import { expect } from 'vitest'
+import quickstart from '../../examples/quickstart/errand.config.ts'
+import type { ErrandConfig } from '../../server/agents/define-config.ts'
+import { closedUrl, startStubMcpServer } from '../api/stub-mcp-server.ts'
+import { testConsole, type OpenConsole } from './open-console.ts'
+
+const everything = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'))
+const server = { command: process.execPath, args: [everything, 'stdio'] }
+const config: ErrandConfig = {
+  ...quickstart,
+  connectors: {
+    servers: {
+      everything: { ...server, name: 'Everything', description: 'The reference server of the protocol.' },
+      issues: { ...server, name: 'Issues', description: 'With a token of yours.', tokenEnv: 'ISSUES_TOKEN' },
+    },
+  },
+}
+const options = { config, privateHosts: ['127.0.0.1'] }
+const schema = {
+  type: 'object',
+  properties: { path: { type: 'string', description: 'Where it is' } },
+  required: ['path'],
+}
+const tools = [
+  { name: 'look', title: 'Look', description: 'Looks at a file.', inputSchema: schema },
+  { name: 'touch', description: 'Touches it.', inputSchema: { type: 'object', properties: {} } },
+]
+
+testConsole(
+  'a server is added by its address with headers, tested, restricted, changed and deleted',
+  async (opened) => {
+    const mcp = await startStubMcpServer({ tools })
+    const page = await opened.open('/settings/connectors')
+    await page.getByText('No connectors yet').waitFor()
+    await opened.check('connectors-empty')
+    await page.getByRole('button', { name: 'Add a connector' }).first().click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Authentication').selectOption('headers')
+    await dialog.getByRole('button', { name: 'Add and test' }).click()
+    for (const text of ['Enter the address', 'Enter a name', 'Enter the name'])
+      await dialog.getByText(text).first().waitFor()
+    await dialog.getByRole('button', { name: 'Add a header' }).click()
+    await opened.check('connector-add')
+    await dialog.getByLabel('Address', { exact: true }).fill(mcp.url)
+    await dialog.getByLabel('Name', { exact: true }).fill('Docs')
+    await dialog.getByLabel('Name of header 1').fill('X-Api-Key')
+    await dialog.getByLabel('Value of header 1').fill('first-secret')
+    await dialog.getByLabel('Name of header 2').fill('X-Team')
+    await dialog.getByLabel('Value of header 2').fill('blue')
+    await dialog.getByRole('button', { name: 'Remove header 2' }).click()
+    await dialog.getByRole('button', { name: 'The same from code' }).click()
+    expect(await dialog.getByRole('group', { name: 'the curl command', exact: true }).textContent()).not.toContain(
+      'first-secret',
+    )
+    await dialog.getByRole('button', { name: 'Add and test' }).click()
+
+    await page.getByRole('heading', { name: 'Docs', level: 1 }).waitFor()
+    await page.getByRole('status').getByText('Working').waitFor()
+    await page.getByRole('heading', { name: 'Tools (2)' }).waitFor()
+    await page.waitForFunction(() => document.activeElement?.tagName === 'H1')
+    expect(mcp.seen.at(-1)).toMatchObject({ 'x-api-key': 'first-secret' })
+    expect(mcp.seen.at(-1)).not.toHaveProperty('x-team')
+    await page.getByRole('button', { name: 'Arguments of look' }).click()
+    await page.getByText('Where it is').waitFor()
+    await page.getByLabel('Only the tools that are ticked').check()
+    await page.getByLabel('touch').uncheck()
+    await page.getByText('1 ticked').waitFor()
+    await opened.check('connector-tools')
+    await page.getByRole('button', { name: 'Save the choice' }).click()
+    await page.getByText('The choice of tools is saved.').waitFor()
+    expect((await kept(opened))[0]).toMatchObject({ allowedTools: ['look'], authType: 'headers' })
+
+    // Secrets stay unless they are entered anew.
+    await page.getByLabel('Name', { exact: true }).fill('Documents')
+    await page.getByRole('button', { name: 'Save the connection' }).click()
+    await page.getByRole('heading', { name: 'Documents', level: 1 }).waitFor()
+    expect((await kept(opened))[0]).toMatchObject({ name: 'Documents', authType: 'headers', allowedTools: ['look'] })
+    await page.getByLabel('Authentication').selectOption('bearer')
+    await page.getByLabel('Token', { exact: true }).fill('second-secret')
+    await page.getByRole('button', { name: 'Save the connection' }).click()
+    await page.getByText('Leave empty to keep the present one').waitFor()
+    await page.getByRole('heading', { name: 'Tools (2)' }).waitFor()
+    expect(mcp.seen.at(-1)).toMatchObject({ authorization: 'Bearer second-secret' })
+    expect(await page.getByLabel('Token', { exact: true }).inputValue()).toBe('')
+
+    await page.getByRole('link', { name: 'Connectors', exact: true }).last().click()
+    const row = page.getByRole('row', { name: 'Documents' })
+    await row.getByText('Working').waitFor()
+    await mcp.stop()
+    await row.getByRole('button', { name: 'Test the connector Documents' }).click()
+    await row.getByText('Failed').waitFor()
+    await opened.check('connectors-filled')
+    await row.getByRole('link', { name: 'Documents' }).click()
+    opened.allow(/status of 424/)
+    await page.getByText('its tools are listed when a test finds it working').waitFor()
+    await page.getByRole('status').getByText('Failed').waitFor()
+    await opened.check('connector-failed')
+    await page.getByRole('button', { name: 'Delete the connector Documents' }).click()
+    await dialog.getByRole('button', { name: 'Delete the connector' }).click()
+    await page.getByText('No connectors yet').waitFor()
+    expect(await kept(opened)).toEqual([])
+  },
+  options,
+)
+
+testConsole(
+  "a server of the operator's is added by the keyboard alone, with its real tools and with its token",
+  async (opened) => {
+    const page = await opened.open('/settings/connectors')
+    await page.getByRole('button', { name: 'Add a connector' }).first().focus()
+    await page.keyboard.press('Enter')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('radio', { name: 'By its address' }).focus()
+    await page.keyboard.press('ArrowRight')
+    await dialog.getByLabel('Server', { exact: true }).focus()
+    await page.keyboard.type('Everything')
+    await dialog.getByText('The reference server of the protocol.').waitFor()
+    expect(await dialog.getByLabel('Name', { exact: true }).inputValue()).toBe('Everything')
+    expect(await dialog.getByLabel('Authentication').count()).toBe(0)
+    await dialog.getByLabel('Name', { exact: true }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: /Tools \(\d{2}\)/ }).waitFor()
+    await page.getByText('get-sum', { exact: true }).waitFor()
+    await page.getByLabel('Search the tools').fill('sum')
+    await page.getByText(/^1 of \d+ tools$/).waitFor()
+    await opened.check('connector-everything')
+
+    await opened.open('/settings/connectors')
+    await page.getByRole('button', { name: 'Add a connector' }).click()
+    await dialog.getByText('Offered here').click()
+    await dialog.getByLabel('Server', { exact: true }).selectOption('issues')
+    await dialog.getByRole('button', { name: 'Add and test' }).click()
+    await dialog.getByText('Enter the token').waitFor()
+    await opened.check('connector-offered')
+    await dialog.getByLabel('Token', { exact: true }).fill('a-token-of-mine')
+    await dialog.getByRole('button', { name: 'Add and test' }).click()
+    await page.getByRole('heading', { name: 'Issues', level: 1 }).waitFor()
+    await page.getByRole('status').getByText('Working').waitFor()
+    expect((await kept(opened))[0]).toMatchObject({ server: 'issues', authType: 'bearer' })
+  },
+  options,
+)
+
+testConsole(
+  'what is wrong is told at its field: addresses, names, secrets for another host, and what a server says',
+  async (opened) => {
+    opened.allow(/status of 4(?:00|09|24|04)/)
+    const page = await opened.open('/settings/connectors')
+    const dialog = page.getByRole('dialog')
+    await page.getByRole('button', { name: 'Add a connector' }).first().click()
+    await dialog.getByLabel('Name', { exact: true }).fill('Docs')
+    for (const [url, message] of [
+      ['https://10.0.0.7/mcp', 'Must be a public address'],
+      ['http://mcp.example.com/', 'Must be an https address'],
+      ['no address', 'Must be an https address'],
+      ['https://me:secret@mcp.example.com/', 'Must not hold credentials'],
+    ] as const) {
+      await dialog.getByLabel('Address', { exact: true }).fill(url)
+      await dialog.getByRole('button', { name: 'Add and test' }).click()
+      await dialog.getByText(message).waitFor()
+      await page.waitForFunction(() => document.activeElement?.getAttribute('type') === 'url')
+    }
+    await opened.check('connector-refused')
+    await dialog.getByLabel('Address', { exact: true }).fill(await closedUrl())
+    await dialog.getByLabel('Authentication').selectOption('headers')
+    await dialog.getByLabel('Name of header 1').fill('Host')
+    await dialog.getByLabel('Value of header 1').fill('elsewhere')
+    await dialog.getByRole('button', { name: 'Add and test' }).click()
+    await dialog.getByText('Is set by the connection itself').waitFor()
+    await dialog.getByLabel('Authentication').selectOption('bearer')
+    await dialog.getByLabel('Token', { exact: true }).fill('a-token-of-mine')
+    await dialog.getByRole('button', { name: 'Add and test' }).click()
+    await page.getByText('its tools are listed when a test finds it working').waitFor()
+    await page.getByText(/Connector "Docs"/).waitFor()
+
+    await page.getByLabel('Address', { exact: true }).fill('https://mcp.example.com/mcp')
+    await page.getByRole('button', { name: 'Save the connection' }).click()
+    await page.getByText('Give the secrets anew').waitFor()
+    await opened.open('/settings/connectors')
+    await page.getByRole('button', { name: 'Add a connector' }).click()
+    await dialog.getByLabel('Name', { exact: true }).fill('Docs')
+    await dialog.getByLabel('Address', { exact: true }).fill('https://mcp.example.com/mcp')
+    await dialog.getByRole('button', { name: 'Add and test' }).click()
+    await dialog.getByText('Another of your connectors has this name').waitFor()
+    await opened.open('/settings/connectors?connector=con_00000000000000000000000000')
+    await page.getByText('It was deleted, or never was yours').waitFor()
+    await opened.check('connector-unknown')
+  },
+  options,
+)
+
+async function kept({ service, visitor }: OpenConsole) {
+  return (await service.app.store.listConnectors({ userId: visitor.userId, limit: 9, offset: 0 })).connectors
+}
