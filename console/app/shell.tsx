@@ -4,6 +4,7 @@ import { Notifications } from '@mantine/notifications'
 import { Suspense, useEffect } from 'react'
 import { Redirect, Route, Switch, useLocation } from 'wouter'
 import { RouterLink } from '../parts/router-link.tsx'
+import { AdminsOnlyPage } from '../pages/admin/admins-only-page.tsx'
 import { AccountMenu } from './account-menu.tsx'
 import { BalanceLink } from './balance-link.tsx'
 import { NotFoundPage } from './not-found-page.tsx'
@@ -93,7 +94,7 @@ function InSection({ section, children }: { section: Section | undefined; childr
   const account = useAccount()
   if (section === undefined) return children
   if (section === 'admin' && !account.data?.isAdmin) {
-    return account.isPending ? <Loader size="sm" aria-label="Loading the page" /> : <NotFoundPage />
+    return account.isPending ? <Loader size="sm" aria-label="Loading the page" /> : <AdminsOnlyPage />
   }
   return (
     <>

@@ -15,7 +15,8 @@ testConsole('the shell is accessible in light, dark and on a phone, and leads to
 
 testConsole('Admin is there for an admin only', async (opened) => {
   const page = await opened.open('/admin/users')
-  expect(await page.locator('h1').textContent()).toBe('There is no such page')
+  expect(await page.locator('h1').textContent()).toBe('For admins only')
+  await opened.check('admins-only')
 })
 
 testConsole(

@@ -1,0 +1,133 @@
+import type { Page } from 'playwright-core'
+import { expect } from 'vitest'
+import { must } from '../../server/kernel/assert.ts'
+import { grace, logInGrace } from './admin-second-person.ts'
+import { testConsole } from './open-console.ts'
+
+async function afterIt(page: Page): Promise<string> {
+  return must(await page.getByTestId('balance-after').textContent(), 'a text')
+}
+
+/** Tab until the focus is on what has that name. */
+async function tabTo(page: Page, name: string): Promise<void> {
+  for (let presses = 0; presses < 60; presses++) {
+    await page.keyboard.press('Tab')
+    const here = await page.evaluate(() => {
+      const { activeElement: at } = document
+      const label = at?.getAttribute('aria-label') ?? (at as HTMLInputElement | null)?.labels?.[0]?.textContent
+      return label ?? at?.textContent ?? ''
+    })
+    if (here.trim() === name) return
+  }
+  throw new Error(`the keyboard does not reach ${name}`)
+}
+
+testConsole(
+  'an admin finds a user by email and credits the balance, which the user sees with the reason',
+  async (opened) => {
+    const { page: theirs } = await logInGrace(opened)
+    const page = await opened.open('/admin/users')
+    await opened.check('admin-users')
+    for (let count = 0; count < 60; count++) {
+      await opened.service.app.store.createUser({
+        email: `user-${count}@example.com`,
+        passwordHash: null,
+        isAdmin: false,
+      })
+    }
+    await page.reload()
+    await page.getByText('1–50 of 62').waitFor()
+    await page.getByRole('button', { name: 'Next' }).click()
+    await page.getByText('51–62 of 62').waitFor()
+    expect(new URL(page.url()).search).toBe('?offset=50')
+
+    await page.getByLabel('Search by email').fill('nobody+here@')
+    await page.getByText('No email address contains “nobody+here@”').waitFor()
+    expect(new URL(page.url()).searchParams.get('search')).toBe('nobody+here@')
+    await opened.check('admin-users-nobody')
+    await page.getByRole('button', { name: 'Clear the search' }).click()
+    await page.getByText('1–50 of 62').waitFor()
+    await page.getByLabel('Search by email').fill('GRACE')
+    await page.getByText('1–1 of 1').waitFor()
+    await page.reload()
+    expect(await page.getByLabel('Search by email').inputValue()).toBe('GRACE')
+
+    await page.getByRole('link', { name: grace.email }).click()
+    await page.getByRole('heading', { level: 1, name: grace.email }).waitFor()
+    await page.getByRole('button', { name: 'Credit the balance' }).click()
+    await page.getByText('Enter an amount of USD above zero').waitFor()
+    await page.getByText('Say what it is for').waitFor()
+    await opened.check('admin-user-refused')
+    await page.getByLabel('Amount in USD').fill('0.00001')
+    expect(await afterIt(page)).toBe('–')
+    await page.getByLabel('Amount in USD').fill('2.5001')
+    expect(await afterIt(page)).toBe('$12.5001')
+    await page.getByLabel('Reason, which the user sees').fill('Invoice 2041')
+    await page.getByRole('button', { name: 'Credit the balance' }).click()
+    await page.getByText('The balance of grace@example.com is $12.5001.').waitFor()
+    await page.getByRole('row', { name: /Invoice 2041 Credit \+\$2\.5001 \$12\.5001/ }).waitFor()
+    expect(await page.getByLabel('Amount in USD').inputValue()).toBe('')
+
+    await theirs.goto('/billing')
+    await theirs.getByRole('link', { name: /\$12\.5001/ }).waitFor()
+    await theirs.getByText('Invoice 2041').first().waitFor()
+  },
+  { isAdmin: true },
+)
+
+testConsole(
+  'with the keyboard alone an admin takes from a balance; what the service refuses stands at its field, and is booked once',
+  async (opened) => {
+    opened.allow(/status of 400|Failed to fetch|ERR_FAILED/)
+    const { store } = opened.service.app
+    const { userId } = await opened.service.createPerson({ ...grace, balanceUsd: '10.0000' })
+    const page = await opened.open('/admin/users')
+    await tabTo(page, 'Search by email')
+    await page.keyboard.type('grace')
+    await page.keyboard.press('Enter')
+    await page.getByText('1–1 of 1').waitFor()
+    await tabTo(page, grace.email)
+    await page.keyboard.press('Enter')
+    await page.waitForFunction(() => document.activeElement?.tagName === 'H1')
+
+    await page.getByLabel('Amount in USD').waitFor()
+    await tabTo(page, 'Credit')
+    await page.keyboard.press('ArrowRight')
+    await tabTo(page, 'Amount in USD')
+    await page.keyboard.type('8')
+    expect(await afterIt(page)).toBe('$2.0000')
+    await page.keyboard.press('Tab')
+    await page.keyboard.type('Wrong credit')
+
+    // Somebody else takes from it at the same moment.
+    await store.credit({ userId, amount: -50_000, description: 'Meanwhile', idempotencyKey: null })
+    await page.keyboard.press('Enter')
+    await page.getByText('Would take the balance below what is held of it').waitFor()
+    await page.locator('input[name="amountUsd"]:focus').waitFor()
+    await page.getByText('A balance cannot go below zero.').waitFor()
+    expect(await afterIt(page)).toBe('−$3.0000')
+    await opened.check('admin-user-too-much')
+
+    // The service books it, and its answer is lost on the way.
+    await page.route('**/trpc/users.credit*', async (route) => {
+      const headers = { ...(await route.request().allHeaders()), origin: opened.service.url }
+      const response = await route.fetch({ headers })
+      expect(await response.json()).toMatchObject({ result: {} })
+      await route.abort()
+    })
+    await page.locator('input[name="amountUsd"]').focus()
+    await page.keyboard.press('ControlOrMeta+A')
+    await page.keyboard.type('4.9999')
+    await page.keyboard.press('Enter')
+    await page.getByText('It is not known whether this was booked').waitFor()
+    expect(await afterIt(page)).toBe('–')
+    await opened.check('admin-user-unknown-outcome')
+    await page.unroute('**/trpc/users.credit*')
+    await page.locator('input[name="amountUsd"]').focus()
+    await page.keyboard.press('Enter')
+    await page.getByText('The balance of grace@example.com is $0.0001.').waitFor()
+    await page.getByRole('row', { name: /Wrong credit Adjustment −\$4\.9999 \$0\.0001/ }).waitFor()
+    expect(await page.getByRole('row', { name: /Wrong credit/ }).count()).toBe(1)
+  },
+  { isAdmin: true },
+)
