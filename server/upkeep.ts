@@ -4,6 +4,7 @@ import type { Store, LedgerReport } from './store/store.ts'
 
 const purgeMs = 60_000
 const collectMs = 15 * 60_000
+const verifyMs = 24 * 3_600_000
 const orphanAgeMs = 60 * 60_000
 
 type UpkeepParts = {
@@ -13,7 +14,7 @@ type UpkeepParts = {
   onLedgerReport: (report: LedgerReport) => void
 }
 
-/** What runs beside the requests: the check of the ledger at the start, and the removal of what has passed its time. */
+/** What runs beside the requests: the check of the ledger, at the start and daily, and the removal of what has passed its time. */
 export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepParts): { stop: () => void } {
   let isStopped = false
   const run = (what: string, work: () => Promise<unknown>) => {
@@ -37,6 +38,7 @@ export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepPart
   const timers = [
     setInterval(() => run('the purge', purge), purgeMs),
     setInterval(() => run('the collection of orphaned payloads', collect), collectMs),
+    setInterval(() => run('the check of the ledger', verify), verifyMs),
   ]
   for (const timer of timers) timer.unref()
   return {

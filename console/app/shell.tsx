@@ -13,6 +13,7 @@ import { pageRoutes, type Section } from './page-routes.tsx'
 import { SectionNav } from './section-nav.tsx'
 import { ShellNav } from './shell-nav.tsx'
 import classes from './shell.module.css'
+import { ErrorNotice } from '../parts/error-notice.tsx'
 import { useAccount } from './use-account.ts'
 
 /** The frame of every page behind the login: header, navigation, and the page with its own boundary. */
@@ -94,6 +95,7 @@ function InSection({ section, children }: { section: Section | undefined; childr
   const account = useAccount()
   if (section === undefined) return children
   if (section === 'admin' && !account.data?.isAdmin) {
+    if (account.isError) return <ErrorNotice error={account.error} onRetry={() => void account.refetch()} />
     return account.isPending ? <Loader size="sm" aria-label="Loading the page" /> : <AdminsOnlyPage />
   }
   return (

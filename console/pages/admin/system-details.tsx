@@ -127,8 +127,8 @@ function LedgerPanel({ ledger }: { ledger: System['ledger'] }) {
         ]}
       />
       <Text size="sm" c="dimmed" mt="sm">
-        Every balance is compared with its transactions and tasks when the service starts. To check now, run{' '}
-        <code>npm run errand -- ledger verify</code> on the server; it works while the service runs.
+        Every balance is compared with its transactions and tasks when the service starts, and once a day. To check now,
+        run <code>npm run errand -- ledger verify</code> on the server; it works while the service runs.
       </Text>
     </Panel>
   )

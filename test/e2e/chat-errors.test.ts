@@ -1,0 +1,148 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { expect } from 'vitest'
+import { announced, callApi, chatConfig, createChat, messageBox, secondTab, send } from './chat-console.ts'
+import { testConsole } from './open-console.ts'
+
+testConsole(
+  'a reply that the balance cuts off is kept and priced, and the next message is refused with what it needs',
+  async (opened) => {
+    const { page } = opened
+    const sessionId = await createChat(page, 'writer')
+    await opened.open(`/chat/${sessionId}`)
+    await send(page, 'Write on', { do: 'flood', times: 5000, delta: 'and on it goes ' })
+    await announced(page, 'The reply was cut off')
+    await page.getByText('The balance ran out').waitFor()
+    const { transactions } = await callApi(page, 'GET', `/api/transactions?sessionId=${sessionId}`)
+    const costUsd = transactions[0].amountUsd.slice(1)
+    await page.getByText(`$${costUsd} was charged for it.`, { exact: false }).first().waitFor()
+    await page.getByText('Cut off', { exact: true }).waitFor()
+
+    opened.allow(/status of 403/)
+    const long = 'much to read '.repeat(3000)
+    await send(page, long)
+    await page.getByText(/Balance \d+\.\d{4} USD .*is lower than the required/).waitFor()
+    await page.getByRole('link', { name: 'Go to billing' }).last().waitFor()
+    expect(await messageBox(page).inputValue()).toBe(long)
+    await opened.check('chat-balance')
+  },
+  { config: chatConfig, balanceUsd: '0.4000' },
+)
+
+testConsole(
+  'a message over the rate limit stays in the box, also after a reload, with the time to send it again',
+  async (opened) => {
+    const { page } = opened
+    const sessionId = await createChat(page, 'writer')
+    await opened.open(`/chat/${sessionId}`)
+    await send(page, 'The first')
+    await announced(page, 'The reply is complete')
+    opened.allow(/status of 429/)
+    await send(page, 'The second')
+    await page
+      .getByText(/At most 1 agent executions per minute are allowed\. You can send again at \d\d:\d\d:\d\d/)
+      .waitFor()
+    await page.getByText(/^In \d+ seconds?$/).waitFor()
+    expect(await messageBox(page).inputValue()).toBe('The second')
+    await opened.check('chat-rate')
+    await page.reload()
+    await page.getByText('You said: The first', { exact: true }).waitFor()
+    expect(await messageBox(page).inputValue()).toBe('The second')
+    expect((await callApi(page, 'GET', `/api/sessions/${sessionId}`)).messageCount).toBe(2)
+  },
+  { config: chatConfig, limits: { executionsPerMinute: 1 } },
+)
+
+testConsole(
+  'a failed reply costs nothing and gives the message back; a busy session is explained in the other tab',
+  async (opened) => {
+    const { page } = opened
+    const sessionId = await createChat(page, 'writer')
+    await opened.open(`/chat/${sessionId}`)
+    await send(page, 'Fail', { do: 'text', delta: 'Half a' }, { do: 'throw', message: 'The model went away.' })
+    await page.getByText('The agent failed').waitFor()
+    await page.getByText(/The model went away\. Nothing was stored and nothing was charged/).waitFor()
+    await page.getByText('Half a').waitFor()
+    expect(await messageBox(page).inputValue()).toBe('Fail')
+    expect((await callApi(page, 'GET', `/api/sessions/${sessionId}`)).messageCount).toBe(0)
+    await opened.check('chat-failed')
+
+    await send(page, 'Take your time', { do: 'text', delta: 'Slowly' }, { do: 'await-abort' })
+    await page.getByText('Slowly', { exact: true }).waitFor()
+    opened.allow(/status of 409/)
+    const other = await secondTab(opened, `/chat/${sessionId}`)
+    await other.getByText('Write the first message').waitFor()
+    await messageBox(other).fill('Me too')
+    await messageBox(other).press('Enter')
+    await other.getByText(/from another tab or from code/).waitFor()
+    expect(await messageBox(other).inputValue()).toBe('Me too')
+
+    // The reply goes on while another page of the console is open, and is found again.
+    await page.getByRole('link', { name: 'Details' }).click()
+    await page.getByRole('link', { name: 'Tasks' }).click()
+    await page.getByRole('heading', { name: 'Tasks', level: 1 }).waitFor()
+    await page.goBack()
+    await page.getByRole('link', { name: 'Conversation' }).click()
+    await page.getByText('Slowly', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Stop' }).waitFor()
+
+    page.once('dialog', (dialog) => void dialog.accept())
+    await page.reload()
+    await page.getByText('The page was loaded anew').waitFor()
+    await page.getByText('Cut off', { exact: true }).waitFor()
+    expect(await messageBox(page).inputValue()).toBe('')
+    await other.getByRole('button', { name: 'Load its messages' }).click()
+    await other.getByText('Slowly', { exact: true }).waitFor()
+    await other.getByRole('button', { name: 'Send', exact: true }).click()
+    await announced(other, 'The reply is complete')
+  },
+  { config: chatConfig },
+)
+
+testConsole(
+  'a connection that breaks is told, and what the service stored and charged is shown',
+  async (opened) => {
+    const { page } = opened
+    const sessionId = await createChat(page, 'writer')
+    await opened.open(`/chat/${sessionId}`)
+    opened.allow(/ERR_/)
+    const sockets: Socket[] = []
+    const onRequest = (message: unknown) => {
+      const { request, socket } = message as { request: IncomingMessage; socket: Socket }
+      if (request.url === '/api/chat') sockets.push(socket)
+    }
+    subscribe('http.server.request.start', onRequest)
+    await send(page, 'Talk until it breaks', { do: 'text', delta: 'So far' }, { do: 'await-abort' })
+    await page.getByText('So far', { exact: true }).waitFor()
+    unsubscribe('http.server.request.start', onRequest)
+    expect(sockets.length).toBe(1)
+    sockets[0]!.destroy()
+    await page.getByText('The connection broke').waitFor()
+    await page.getByText(/The part that was written is kept/).waitFor()
+    const { messages } = await callApi(page, 'GET', `/api/sessions/${sessionId}/messages`)
+    expect(messages[1]).toMatchObject({ content: 'So far', truncated: true })
+  },
+  { config: chatConfig },
+)
+
+testConsole(
+  'an expired session is shown as such, with its input closed',
+  async (opened) => {
+    const { page } = opened
+    const sessionId = await createChat(page, 'writer', ['Hello'])
+    await opened.open(`/chat/${sessionId}`)
+    await expect
+      .poll(async () => (await callApi(page, 'GET', `/api/sessions/${sessionId}`)).status, { timeout: 15_000 })
+      .toBe('expired')
+    opened.allow(/status of 410/)
+    if ((await messageBox(page).count()) > 0) {
+      await messageBox(page).fill('Still there?')
+      await page.getByRole('button', { name: 'Send', exact: true }).click()
+    }
+    await page.getByText('This session has expired, because').waitFor()
+    expect(await messageBox(page).count()).toBe(0)
+    await page.getByRole('button', { name: 'Start a new chat with this agent' }).waitFor()
+  },
+  { config: chatConfig, limits: { sessionIdleSeconds: 2 } },
+)
