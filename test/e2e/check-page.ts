@@ -5,7 +5,7 @@ import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 
-const folder = fileURLToPath(new URL('../.output/screenshots/', import.meta.url))
+export const screenshots = fileURLToPath(new URL('../.output/screenshots/', import.meta.url))
 const desktop = { width: 1280, height: 800 }
 const phone = { width: 360, height: 740 }
 const tags = ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice']
@@ -15,15 +15,17 @@ const tags = ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice']
  * sideways; leaves a screenshot of each in test/.output/screenshots.
  */
 export async function checkPage(page: Page, name: string): Promise<void> {
-  mkdirSync(folder, { recursive: true })
+  mkdirSync(screenshots, { recursive: true })
   for (const [viewport, suffix] of [[desktop, ''] as const, [phone, '-phone'] as const]) {
     await page.setViewportSize(viewport)
     for (const scheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme: scheme })
       await page.waitForSelector(`html[data-mantine-color-scheme="${scheme}"]`)
       await settle(page)
+      // A page that was scrolled would have its header in the middle of the picture.
+      await page.evaluate(() => scrollTo(0, 0))
       await page.screenshot({
-        path: join(folder, `${name}${suffix}-${scheme}.png`),
+        path: join(screenshots, `${name}${suffix}-${scheme}.png`),
         fullPage: true,
         animations: 'disabled',
       })
