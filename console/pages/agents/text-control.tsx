@@ -27,7 +27,9 @@ export function TextControl(props: ControlProps<Field<TextField>>) {
       />
     )
   }
-  const area = <Textarea {...own} rows={field.lines} resize="vertical" />
+  // A short one grows with its lines, so that none of them is out of sight.
+  const rows = field.lines === 1 ? Math.min(6, own.value.split('\n').length) : field.lines
+  const area = <Textarea {...own} rows={rows} resize="vertical" />
   if (field.lines === 1) return area
   return (
     <Box>

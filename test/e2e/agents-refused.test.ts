@@ -1,0 +1,98 @@
+import type { Page } from 'playwright-core'
+import { expect } from 'vitest'
+import { testConsole, type OpenConsole } from './open-console.ts'
+
+const text = 'Bees make honey. Bees live in hives.'
+
+const runButton = (page: Page) => page.getByRole('button', { name: /^Run / })
+
+async function balanceOf({ service, visitor }: OpenConsole): Promise<number | undefined> {
+  return (await service.app.store.getAccount(visitor.userId))?.balance
+}
+
+testConsole(
+  'a balance that is too low is said before, and when the service refuses',
+  async (opened) => {
+    opened.allow(/status of 403/)
+    const page = await opened.open('/agents/text?endpoint=text.summarize')
+    await page.getByText('The balance is too low for this').waitFor()
+    await page.getByText('Costs 0.0100 USD; 0.0050 USD are missing').waitFor()
+    await page.getByLabel('Text', { exact: false }).first().fill(text)
+    await runButton(page).click()
+    const alert = page.getByRole('alert').filter({ hasText: 'The balance is too low' })
+    await alert.getByText(/Balance 0\.0050 USD is lower than the required 0\.0100 USD/).waitFor()
+    await opened.check('agent-balance')
+    expect(await page.getByLabel('Text', { exact: false }).first().inputValue(), 'the params stay').toBe(text)
+  },
+  { balanceUsd: '0.0050' },
+)
+
+testConsole(
+  'a rate limit says when it goes on, and nothing is charged',
+  async (opened) => {
+    opened.allow(/status of 429/)
+    const page = await opened.open('/agents/demo?endpoint=demo.wait')
+    await page.getByLabel('Seconds').fill('0')
+    await runButton(page).click()
+    await page.waitForURL('**/tasks/task_*')
+    await page.goBack()
+    await runButton(page).click()
+    await page.getByText('Too many runs in a minute').waitFor()
+    await page
+      .getByRole('timer')
+      .getByText(/^\d+ s left$/)
+      .waitFor()
+    await opened.check('agent-rate')
+    expect(await balanceOf(opened)).toBe(249_990)
+  },
+  { limits: { executionsPerMinute: 1 } },
+)
+
+testConsole(
+  'a failed task shows its error and its refund, and a block says how long it lasts',
+  async (opened) => {
+    opened.allow(/status of 403/)
+    const page = await opened.open('/agents/demo?endpoint=demo.fail')
+    await page.getByLabel('Reason').fill('The sky\nis falling.')
+    await runButton(page).click()
+    await page.waitForURL('**/tasks/task_*')
+    await page.getByText('The charge was refunded in full.').waitFor()
+    await page.getByText('AGENT_ERROR').waitFor()
+    await page.getByText('+$0.0100').waitFor()
+    await page.getByRole('link', { name: /25\.0000/ }).waitFor()
+    await opened.check('task-failed')
+
+    await page.getByRole('link', { name: 'Run again' }).click()
+    expect(await page.getByLabel('Reason').inputValue()).toBe('The sky\nis falling.')
+    await page.getByText('Tasks are blocked for now').waitFor()
+    await runButton(page).click()
+    await page.getByText(/this account cannot create tasks until/).waitFor()
+    await opened.check('agent-blocked')
+  },
+  { limits: { abuseFailures: 1 } },
+)
+
+testConsole('a run whose answer was lost is charged once when it is tried again', async (opened) => {
+  opened.allow(/ERR_FAILED/)
+  const page = await opened.open('/agents/demo?endpoint=demo.wait')
+  await page.getByLabel('Seconds').fill('0')
+  await page.route(/tasks\.create/, async (route) => {
+    // Sent from here with what the browser would add; its answer never reaches the page.
+    const request = route.request()
+    const cookies = await page.context().cookies()
+    const headers = new Headers(request.headers())
+    headers.set('Origin', opened.service.url)
+    headers.set('Cookie', cookies.map(({ name, value }) => `${name}=${value}`).join('; '))
+    const sent = await fetch(request.url(), { method: 'POST', headers, body: request.postData() })
+    expect(sent.status).toBe(200)
+    await route.abort()
+  })
+  await runButton(page).click()
+  await page.getByText('It is not known whether the task was created').waitFor()
+  expect(await balanceOf(opened), 'it was created all the same').toBe(249_990)
+  await page.unroute(/tasks\.create/)
+  await runButton(page).click()
+  await page.waitForURL('**/tasks/task_*')
+  await page.getByRole('heading', { name: 'Result' }).waitFor()
+  expect(await balanceOf(opened)).toBe(249_990)
+})

@@ -1,0 +1,202 @@
+import { readFileSync } from 'node:fs'
+import { defineConfig, defineEndpoint } from 'errand'
+import { expect } from 'vitest'
+import { z } from 'zod'
+import { insertTasks } from '../../bench/bench-data.ts'
+import { testConsole, type OpenConsole } from './open-console.ts'
+
+/** Ends the tasks of `gate.wait`; agents run in this process. */
+let release: () => void = () => {}
+
+const config = defineConfig({
+  agents: [
+    {
+      kind: 'code',
+      id: 'gate',
+      name: 'Gate',
+      description: 'Works until it is let go.',
+      endpoints: {
+        wait: defineEndpoint({
+          description: 'Answers when it is let go.',
+          priceUsd: '0.0100',
+          params: z.object({}),
+          run: () =>
+            new Promise((resolve) => {
+              release = () => resolve('Let go.\nAt last.')
+            }),
+        }),
+        repeat: defineEndpoint({
+          description: 'Answers a text three times.',
+          priceUsd: '0.0100',
+          params: z.object({ text: z.string() }),
+          run: ({ params }) => ({ text: params.text.repeat(3) }),
+        }),
+      },
+    },
+  ],
+})
+
+async function createTask({ service, visitor }: OpenConsole, endpointId: string, params: unknown = {}) {
+  const key = await service.createKey(visitor.userId)
+  const created = await service.createTask(key, endpointId, params)
+  expect(created.status).toBe(200)
+  const taskId: string = created.body.taskId
+  return { taskId, ended: async () => (await service.get(`/api/tasks/${taskId}?wait=20`, key)).body }
+}
+
+testConsole('without tasks the page says what to do', async (opened) => {
+  const page = await opened.open('/tasks')
+  await page.getByText('No tasks yet').waitFor()
+  await opened.check('tasks-empty')
+  await page.getByRole('link', { name: 'Choose an agent' }).click()
+  await page.waitForURL('**/agents')
+})
+
+testConsole(
+  'ten thousand tasks are paged and filtered by the service, with the state in the address',
+  async (opened) => {
+    const { page, service, visitor } = opened
+    insertTasks(service.dataDir, { users: [{ userId: visitor.userId, key: '' }], count: 10_000, status: 'completed' })
+    await opened.open('/tasks')
+    const range = page.getByRole('navigation', { name: 'Pages of tasks' })
+    await range.getByText('1–25 of 10,000').waitFor()
+    // A header, and no more rows than a page has.
+    expect(await page.getByRole('row').count()).toBe(26)
+    await opened.check('tasks')
+    await page.getByRole('button', { name: 'Next' }).click()
+    await range.getByText('26–50 of 10,000').waitFor()
+    expect(new URL(page.url()).search).toBe('?offset=25')
+    await opened.open('/tasks?offset=9975')
+    await range.getByText('9,976–10,000 of 10,000').waitFor()
+    expect(await page.getByRole('button', { name: 'Next' }).isDisabled()).toBe(true)
+
+    await page.getByRole('textbox', { name: 'Status' }).click()
+    await page.getByRole('option', { name: 'Failed' }).click()
+    await page.getByText('No task matches these filters').waitFor()
+    expect(new URL(page.url()).search).toBe('?status=failed')
+    await opened.check('tasks-filtered')
+    await page.getByRole('button', { name: 'Clear filters' }).first().click()
+    await range.getByText('1–25 of 10,000').waitFor()
+    // Also of an agent that is not configured any more.
+    await opened.open('/tasks?agent=bench&status=completed')
+    await range.getByText('1–25 of 10,000').waitFor()
+    expect(await page.getByRole('group', { name: 'the curl command' }).textContent()).toContain(
+      'status=completed&agentId=bench',
+    )
+  },
+)
+
+testConsole(
+  'an open task is followed in the list and on its page, until its result is there',
+  async (opened) => {
+    const { page } = opened
+    await createTask(opened, 'gate.wait')
+    await opened.open('/tasks')
+    const table = page.getByRole('table', { name: 'Tasks' })
+    await table.getByText('Processing').waitFor()
+    await page.getByText('1 task here is open; it is kept fresh.').waitFor()
+    release()
+    await page.getByRole('row', { name: /Gate Completed/ }).waitFor()
+
+    const { taskId, ended } = await createTask(opened, 'gate.wait')
+    await opened.open('/tasks')
+    await page.getByRole('link', { name: taskId }).click()
+    await page.getByText('The agent is at work').waitFor()
+    await page
+      .getByRole('timer')
+      .getByText(/^\d+ s$/)
+      .waitFor()
+    await opened.check('task-processing')
+
+    // Leaving the page ends its wait.
+    const waiting = page.waitForRequest((request) => decodeURIComponent(request.url()).includes('"wait":25'))
+    await page.reload()
+    const request = await waiting
+    const left = page.waitForEvent('requestfailed', (failed) => failed === request)
+    await page.getByRole('link', { name: 'Tasks' }).first().click()
+    await left
+    await page.goBack()
+    await page.getByText('The agent is at work').waitFor()
+
+    release()
+    await page.getByText('At last.').waitFor()
+    await page.getByRole('link', { name: /24\.9800/ }).waitFor()
+    expect(await page.getByRole('group', { name: 'the result' }).textContent()).toBe('Let go.\nAt last.')
+    expect((await ended()).status).toBe('completed')
+  },
+  { config, limits: { drainSeconds: 1 } },
+)
+
+testConsole(
+  'large params and results are shown by their beginning, loaded, downloaded, and run again whole',
+  async (opened) => {
+    const { page } = opened
+    const text = `${'A line of text.\n'.repeat(1500)}The end.`
+    const { taskId, ended } = await createTask(opened, 'gate.repeat', { text })
+    await ended()
+    await opened.open(`/tasks/${taskId}`)
+    await page
+      .getByText(/only its beginning is/)
+      .first()
+      .waitFor()
+    await opened.check('task-large')
+    await page.getByText('Run it again').click()
+    await page.getByText('Load the whole params above to see them here.').waitFor()
+    await page.getByRole('button', { name: 'Load the whole' }).first().click()
+    await page.getByRole('button', { name: /^Show more of 72,024 characters/ }).waitFor()
+
+    const downloading = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Download the result' }).click()
+    const file = await (await downloading).path()
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ text: text.repeat(3) })
+
+    await page.getByRole('link', { name: 'Run again' }).click()
+    await page.getByText('Filled in from').waitFor()
+    expect(await page.getByRole('textbox', { name: 'Text' }).inputValue()).toBe(text)
+    await page.getByText('From code (long texts are cut)').waitFor()
+  },
+  { config },
+)
+
+testConsole(
+  'by keyboard alone from the list to a task, its JSON and its snippets',
+  async (opened) => {
+    const { page } = opened
+    const { taskId, ended } = await createTask(opened, 'gate.repeat', { text: 'ho ' })
+    await ended()
+    await opened.open('/tasks')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    const focused = () => page.evaluate(() => document.activeElement?.textContent ?? '')
+    for (let presses = 0; presses < 20 && (await focused()) !== taskId; presses++) await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(`**/tasks/${taskId}`)
+    await page.getByText('ho ho ho').waitFor()
+    await page.getByRole('radiogroup', { name: 'How to show the result' }).getByRole('radio').first().focus()
+    await page.keyboard.press('ArrowRight')
+    await page.getByText('"ho ho ho "').waitFor()
+    await page.getByRole('radiogroup', { name: 'What to do from code' }).getByRole('radio').first().focus()
+    await page.keyboard.press('ArrowRight')
+    expect(await page.getByRole('group', { name: 'the curl command' }).textContent()).toContain(
+      '"endpointId": "gate.repeat"',
+    )
+  },
+  { config },
+)
+
+testConsole('a task of nobody or of somebody else, and a service that does not answer, are told', async (opened) => {
+  opened.allow(/status of 404|ERR_FAILED/)
+  const { page, service } = opened
+  const other = await service.createPerson()
+  const { id } = await service.runTask(other.key, 'demo.wait', { seconds: 0 })
+  await opened.open(`/tasks/${id}`)
+  await page.getByText('This task is not here').waitFor()
+  await opened.check('task-missing')
+
+  await page.route(/tasks\.list/, (route) => route.abort())
+  await opened.page.goto('/tasks')
+  await page.getByText('This could not be loaded').waitFor()
+  await page.unroute(/tasks\.list/)
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await page.getByText('No tasks yet').waitFor()
+})
