@@ -3,7 +3,7 @@ import type { Authenticator } from '../server/auth/authenticate.ts'
 import { rateHeaders } from '../server/billing/rate-headers.ts'
 import { disconnectSignal } from '../server/http/disconnect-signal.ts'
 import { readIdempotencyKey } from '../server/http/idempotency-header.ts'
-import { readJsonBody } from '../server/http/read-body.ts'
+import { publicBodyBytesMax, readJsonBody } from '../server/http/read-body.ts'
 import { hasBody, respondError, respondJson } from '../server/http/respond.ts'
 import type { RoutedRequest } from '../server/http/routed-request.ts'
 import { badField, ErrandError, isFault } from '../server/kernel/errors.ts'
@@ -22,7 +22,7 @@ type RestAdapterParts = {
 
 /**
  * Serves the procedures at the contract's REST paths. The order is fixed: route, authentication, body, procedure; so
- * a stranger learns nothing and costs no more than the headers.
+ * a stranger learns nothing and costs no more than the headers, or than the small body of an operation for strangers.
  */
 export function createRestAdapter(parts: RestAdapterParts): (routed: RoutedRequest) => Promise<void> {
   return async (routed) => {
@@ -59,7 +59,8 @@ async function call(parts: RestAdapterParts, { context, pathInput, route, routed
   if (route.hasBody) {
     if (route.isIdempotent) context.idempotencyKey = readIdempotencyKey(request)
     const isEmpty = route.isBodyOptional && !hasBody(request)
-    const value = isEmpty ? {} : await readJsonBody({ request, response, bytesMax: parts.bodyBytesMax })
+    const bytesMax = route.isPublic ? Math.min(publicBodyBytesMax, parts.bodyBytesMax) : parts.bodyBytesMax
+    const value = isEmpty ? {} : await readJsonBody({ request, response, bytesMax })
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       throw badField('', 'The request body must be a JSON object.')
     }

@@ -11,7 +11,9 @@ const built = join(root, 'console', 'dist')
 
 /** The time of the newest change below a path. A folder counts too, for the files that are gone from it. */
 function newestChange(path) {
-  const stats = statSync(path)
+  const stats = statSync(path, { throwIfNoEntry: false })
+  // An editor's file that is gone by now, or a link that leads nowhere.
+  if (!stats) return 0
   if (!stats.isDirectory()) return stats.mtimeMs
   const below = readdirSync(path, { withFileTypes: true })
     .filter((entry) => join(path, entry.name) !== built)

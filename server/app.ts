@@ -26,7 +26,7 @@ import { openConsoleFiles } from './http/console-files.ts'
 import { readIdempotencyKey } from './http/idempotency-header.ts'
 import { closeUnusedConnections, createListener } from './http/listener.ts'
 import { servePayload } from './http/payload-download.ts'
-import { readBodyText } from './http/read-body.ts'
+import { publicBodyBytesMax, readBodyText } from './http/read-body.ts'
 import { SystemClock, type Clock } from './kernel/clock.ts'
 import type { ErrandError } from './kernel/errors.ts'
 import type { Logger } from './kernel/logger.ts'
@@ -216,15 +216,16 @@ function createServer({ options, services, keyUses, loginUses }: ServerParts): S
   const authenticate = createAuthenticator({ store, clock, keyUses, loginUses, cookie, origins })
   const onFault = (error: ErrandError) => log.error({ err: error.cause ?? error }, 'a request failed')
   const routes = new RestRoutes()
+  const bodyBytesMax = limits.maxBodyBytes
   const rpc = createRpcHandler({
     services,
     authenticate,
-    readBody: (request, response) => readBodyText({ request, response, bytesMax: limits.maxBodyBytes }),
+    readBody: ({ isPublic, ...read }) =>
+      readBodyText({ ...read, bytesMax: isPublic ? Math.min(publicBodyBytesMax, bodyBytesMax) : bodyBytesMax }),
     stallMs: limits.writeStallSeconds * 1000,
     readIdempotencyKey,
     onFault,
   })
-  const bodyBytesMax = limits.maxBodyBytes
   const rest = createRestAdapter({ services, routes, authenticate, bodyBytesMax, onFault })
   const stallMs = limits.writeStallSeconds * 1000
   const chat = createChatAdapter({ services, authenticate, bodyBytesMax, stallMs, onFault })

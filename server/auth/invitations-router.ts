@@ -1,4 +1,3 @@
-import { ErrandError } from '../kernel/errors.ts'
 import { procedure, router, withAdmin } from '../rpc/trpc.ts'
 import {
   AcceptInvitationInput,
@@ -11,7 +10,13 @@ import {
   RevokeInvitationInput,
 } from './invitation-schema.ts'
 import { Confirmation, LoggedIn } from './login-schema.ts'
-import { acceptInvitation, checkInvitation, createInvitation, listInvitations } from './manage-invitations.ts'
+import {
+  acceptInvitation,
+  checkInvitation,
+  createInvitation,
+  listInvitations,
+  revokeInvitation,
+} from './manage-invitations.ts'
 
 const tags = ['Invitations']
 const adminOnly = 'The caller is no admin with a browser login.'
@@ -74,14 +79,7 @@ export const invitationsRouter = router({
     })
     .input(RevokeInvitationInput)
     .output(Confirmation)
-    .mutation(
-      withAdmin(async ({ ctx, input }) => {
-        if (!(await ctx.services.store.revokeInvitation(input.invitationId))) {
-          throw new ErrandError('NOT_FOUND', 'Invitation not found')
-        }
-        return { message: 'The link no longer works.' }
-      }),
-    ),
+    .mutation(withAdmin(({ ctx, input }) => revokeInvitation(ctx.services, { caller: ctx.caller, ...input }))),
 
   check: procedure
     .meta({

@@ -144,7 +144,7 @@ export async function changePassword(
   }
   if (!(await isPassword(input.currentPassword, from))) throw badField('currentPassword', 'Is not the current password')
   const passwordHash = await hashPassword(input.newPassword)
-  if (!(await store.setPassword({ userId, passwordHash, from, keepLoginId: loginId }))) {
+  if (!(await store.setPassword({ userId, passwordHash, from, keepLoginId: loginId, forget: attempt }))) {
     throw new ErrandError('CONFLICT', 'The password was changed meanwhile.')
   }
   return { message: 'The password is changed. All other logins of this account have ended.' }

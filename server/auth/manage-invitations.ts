@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { isoTime, type Clock } from '../kernel/clock.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
+import type { Logger } from '../kernel/logger.ts'
 import { formatUsd, parseUsd } from '../kernel/money.ts'
 import type { InvitationRecord } from '../store/records.ts'
 import type { Store, Page } from '../store/store.ts'
@@ -20,16 +21,17 @@ import { hashSecretToken, newSecretToken } from './login-token.ts'
 import { assertNotObvious, hashPassword } from './passwords.ts'
 
 type Parts = { store: Store; clock: Clock; logins: LoginParts }
+type AdminParts = Parts & { system: { log: Logger } }
 
 const invitationLifeMs = 7 * 86_400_000
 const passwordLinkLifeMs = 86_400_000
 
 /** Invites a person by a link, which the admin passes on: the service sends no mail. */
 export async function createInvitation(
-  parts: Parts,
+  parts: AdminParts,
   { browser, caller, input }: { browser: Browser; caller: Caller; input: z.output<typeof CreateInvitationInput> },
 ): Promise<z.output<typeof CreatedInvitation>> {
-  const { clock, logins, store } = parts
+  const { clock, logins, store, system } = parts
   const { email, isAdmin } = input
   const credit = parseUsd(input.creditUsd)
   if (credit === undefined) throw badField('creditUsd', 'Must be a decimal of USD with at most four digits')
@@ -47,12 +49,15 @@ export async function createInvitation(
   if (created.outcome === 'refused') {
     throw new ErrandError('CONFLICT', `There is a user with the email address ${email} already.`)
   }
+  const { id: invitationId } = created.invitation
+  const fields = { adminId: caller.userId, invitationId, isAdmin, creditUsd: formatUsd(credit) }
+  system.log.info(fields, 'an admin invited a person')
   return { ...toInvitation(created.invitation), url: linkOf(logins, { browser, token }) }
 }
 
 /** A link by which that user sets a password; the earlier one works until then. */
 export async function createPasswordLink(
-  { clock, logins, store }: Parts,
+  { clock, logins, store, system }: AdminParts,
   { browser, caller, userId }: { browser: Browser; caller: Caller; userId: string },
 ): Promise<z.output<typeof PasswordLink>> {
   const user = await store.getUser(userId)
@@ -61,7 +66,18 @@ export async function createPasswordLink(
   const expiresAt = clock.now() + passwordLinkLifeMs
   const draft = { kind: 'password', email: user.email, isAdmin: user.isAdmin, credit: 0, userId } as const
   await store.createInvitation({ ...draft, expiresAt, tokenHash, createdBy: caller.userId })
+  system.log.info({ adminId: caller.userId, userId }, 'an admin made a password link')
   return { url: linkOf(logins, { browser, token }), expiresAt: isoTime(expiresAt) }
+}
+
+/** Ends a link that nobody has used. */
+export async function revokeInvitation(
+  { store, system }: AdminParts,
+  { caller, invitationId }: { caller: Caller; invitationId: string },
+) {
+  if (!(await store.revokeInvitation(invitationId))) throw new ErrandError('NOT_FOUND', 'Invitation not found')
+  system.log.info({ adminId: caller.userId, invitationId }, 'an admin revoked a link')
+  return { message: 'The link no longer works.' }
 }
 
 export async function listInvitations(

@@ -4,14 +4,16 @@ import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { App } from '../app.ts'
 import { draftKey } from '../auth/manage-keys.ts'
-import { hashPassword } from '../auth/passwords.ts'
+import { hashToken } from '../auth/api-token.ts'
+import { hashPassword, isPassword } from '../auth/passwords.ts'
 import { resolveDataDir, type ServeOptions } from '../config.ts'
 import { unitsPerUsd } from '../kernel/money.ts'
 import { scopes } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import { serve } from './serve.ts'
 
-type Demo = { email: string; password: string; key: string }
+/** Without a password once the demo user has another one than was made. */
+type Demo = { email: string; key: string; password?: string }
 
 const email = 'demo@example.com'
 const creditUsd = 25
@@ -26,30 +28,59 @@ export async function serveDemo(options: ServeOptions): Promise<void> {
   })
 }
 
-/** The demo user, made on the first start and kept on every later one. */
+/** The demo user, made on the first start and kept on every later one. What no longer opens the account is not shown. */
 async function openDemo(store: Store, file: string): Promise<Demo> {
-  const known = await readFile(file, 'utf8').catch(() => undefined)
-  if (known !== undefined) return JSON.parse(known) as Demo
-  const password = randomBytes(9).toString('base64url')
-  const found = await store.findUser(email)
-  const userId = found?.id ?? (await createDemoUser(store, password))
+  const known = await readDemo(file)
+  const userId = (await store.findUser(email))?.id ?? (await createDemoUser(store))
   await store.credit({
     userId,
     amount: creditUsd * unitsPerUsd,
     description: 'Demo balance',
     idempotencyKey: 'demo',
   })
-  const { token, key } = draftKey({ userId, name: 'Demo', scopes: [...scopes], expiresAt: null })
-  await store.createKey(key)
-  const demo = { email, password, key: token }
-  await writeFile(file, JSON.stringify(demo), { mode: 0o600 })
+  const { passwordHash = null } = (await store.getUser(userId)) ?? {}
+  const isKnown = known?.password !== undefined && (await isPassword(known.password, passwordHash))
+  // Somebody who has set a password of their own knows it; without the file nobody knows the one that was made.
+  const password = isKnown ? known.password : known ? undefined : await setNewPassword(store, { userId, passwordHash })
+  const key = known && (await isLive(store, known.key)) ? known.key : await createDemoKey(store, userId)
+  const demo: Demo = { email, key, ...(password !== undefined && { password }) }
+  if (JSON.stringify(demo) !== JSON.stringify(known)) await writeFile(file, JSON.stringify(demo), { mode: 0o600 })
   return demo
 }
 
-async function createDemoUser(store: Store, password: string): Promise<string> {
-  const created = await store.createUser({ email, passwordHash: await hashPassword(password), isAdmin: true })
+async function readDemo(file: string): Promise<Demo | undefined> {
+  try {
+    const { email: ofFile, key, password } = JSON.parse(await readFile(file, 'utf8')) as Partial<Demo>
+    if (ofFile !== email || typeof key !== 'string') return undefined
+    return { email, key, ...(typeof password === 'string' && { password }) }
+  } catch {
+    return undefined
+  }
+}
+
+async function createDemoUser(store: Store): Promise<string> {
+  const created = await store.createUser({ email, passwordHash: null, isAdmin: true })
   if (created.outcome === 'refused') throw new Error('The demo user could not be created.')
   return created.userId
+}
+
+type OfUser = { userId: string; passwordHash: string | null }
+
+async function setNewPassword(store: Store, { passwordHash: from, userId }: OfUser): Promise<string> {
+  const password = randomBytes(9).toString('base64url')
+  await store.setPassword({ userId, passwordHash: await hashPassword(password), from, keepLoginId: null })
+  return password
+}
+
+async function isLive(store: Store, key: string): Promise<boolean> {
+  const holder = await store.findKey(hashToken(key))
+  return holder !== undefined && holder.revokedAt === null && (holder.expiresAt ?? Infinity) > Date.now()
+}
+
+async function createDemoKey(store: Store, userId: string): Promise<string> {
+  const { token, key } = draftKey({ userId, name: 'Demo', scopes: [...scopes], expiresAt: null })
+  await store.createKey(key)
+  return token
 }
 
 const noModel =
@@ -65,7 +96,7 @@ function welcome({ services, url }: App, { email: login, key, password }: Demo):
 Errand is running at ${url}
 
   Console         ${url}
-  Log in as       ${login} with the password ${password}
+  Log in as       ${login} with ${password === undefined ? 'the password that you set' : `the password ${password}`}
   API key         ${key}
   API reference   ${url}/docs
   Agents          ${relative(process.cwd(), quickstart) || '.'}/errand.config.ts

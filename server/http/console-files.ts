@@ -59,9 +59,13 @@ const closedFeatures = [
 export function openConsoleFiles(folder: string = builtFolder): ConsoleFiles {
   let reading: Promise<Built | undefined> | undefined
   async function load(): Promise<Built | undefined> {
-    reading ??= readBuilt(folder)
-    const built = await reading
-    if (!built) reading = undefined
+    const own = (reading ??= readBuilt(folder))
+    const built = await own.catch((error: unknown) => {
+      // A build that is moved into place meanwhile is there the next time.
+      if (reading === own) reading = undefined
+      throw error
+    })
+    if (!built && reading === own) reading = undefined
     return built
   }
   return {

@@ -24,6 +24,12 @@ let bytesInFlight = 0
 const bytesInFlightMax = 64 * 1024 * 1024
 const smallBytes = 64 * 1024
 
+/**
+ * The largest body of an operation that needs no login, which is an address and a password at most: strangers must not
+ * take the room of large bodies.
+ */
+export const publicBodyBytesMax = 16 * 1024
+
 const releases = new WeakMap<IncomingMessage, () => void>()
 
 /** Says that a body is no longer worked on, where the answer goes on for long after. */

@@ -13,11 +13,13 @@ import { rootRouter } from './root-router.ts'
 import { singleCall } from './single-call.ts'
 import { errandErrorOf, rpcError, type ProcedureMeta } from './trpc.ts'
 
+type ReadBody = { request: IncomingMessage; response: ServerResponse; isPublic: boolean }
+
 type RpcHandlerParts = {
   services: Services
   authenticate: Authenticator
   /** Reads the whole body as text; throws an ErrandError. What it says is checked where an input leaves its envelope. */
-  readBody: (request: IncomingMessage, response: ServerResponse) => Promise<string>
+  readBody: (read: ReadBody) => Promise<string>
   /** After so long the reader of a stream that takes nothing is cut off. */
   stallMs: number
   readIdempotencyKey: (request: IncomingMessage) => string | null
@@ -54,11 +56,12 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
     const takesStream = request.headers['trpc-accept'] === 'application/jsonl'
     const stream = takesStream ? { stallMs: parts.stallMs, cutOff: () => response.destroy() } : null
     try {
-      const caller = publicOperations.has(operation) ? null : await parts.authenticate(request)
+      const isPublic = publicOperations.has(operation)
+      const caller = isPublic ? null : await parts.authenticate(request)
       if (caller) rate = await services.store.readRate(caller.userId)
       const idempotencyKey = parts.readIdempotencyKey(request)
       context = { services, caller, request, setCookies: [], idempotencyKey, rate: null, stream }
-      if (request.method === 'POST') body = await parts.readBody(request, response)
+      if (request.method === 'POST') body = await parts.readBody({ request, response, isPublic })
       if (takesStream) releaseBody(request)
     } catch (thrown) {
       // Thrown again where tRPC makes its context, so that the error has the shape that a client of it reads.

@@ -23,6 +23,8 @@ export type SetPassword = {
   from: string | null
   /** The one login that stays. */
   keepLoginId: string | null
+  /** The tries of this address are forgotten. */
+  forget?: AdmitLogin
 }
 
 /** A try to log in with a password, counted before the password is looked at, so that parallel tries count too. */

@@ -29,7 +29,10 @@ export type TaskRecord = {
   completedAt: EpochMs | null
 }
 
-export type TaskListItem = Pick<TaskRecord, 'id' | 'agentId' | 'status' | 'cost' | 'createdAt' | 'completedAt'>
+export type TaskListItem = Pick<
+  TaskRecord,
+  'id' | 'agentId' | 'endpointId' | 'status' | 'cost' | 'createdAt' | 'completedAt'
+>
 
 export const sessionStatuses = ['active', 'completed', 'expired'] as const
 export type SessionStatus = (typeof sessionStatuses)[number]

@@ -289,7 +289,7 @@ export type Store = {
    * who is suspended end, and so do the open links that an admin made who is none any more.
    */
   updateUser(input: UpdateUser): Promise<UpdateUserResult>
-  /** Sets a user's password and ends the other logins; false when it was changed meanwhile. */
+  /** Sets a user's password, ends the other logins and forgets failed tries; false when it was changed meanwhile. */
   setPassword(input: SetPassword): Promise<boolean>
   /** Lifts an abuse block and forgets the failures that led to it; false when the user was not blocked. */
   unblock(userId: string): Promise<boolean>

@@ -65,6 +65,7 @@ export const TaskListItem = z
   .object({
     id: z.string(),
     agentId: z.string(),
+    endpointId: z.string(),
     status: TaskStatus,
     costUsd: usd,
     createdAt: isoTimestamp,

@@ -206,3 +206,18 @@ test('413 reaches a client that goes on sending a large body meanwhile', async (
   }
   await service.stop()
 })
+
+test('413 for what a stranger sends beyond 16 KB, where no login is needed', async () => {
+  const service = await startService()
+  const body = (chars: number) => ({ email: 'ada@example.com', password: 'wrong', more: 'x'.repeat(chars) })
+  for (const [path, wrap] of [
+    ['/api/login', (value: object) => value],
+    ['/trpc/login.create', (value: object) => ({ json: value })],
+    ['/api/invitations/accept', (value: object) => value],
+    ['/trpc/invitations.accept', (value: object) => ({ json: value })],
+  ] as const) {
+    expect((await service.post(path, wrap(body(16 * 1024)))).status, path).toBe(413)
+    expect((await service.post(path, wrap(body(15 * 1024)))).status, path).not.toBe(413)
+  }
+  await service.stop()
+})

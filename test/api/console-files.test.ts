@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -137,4 +137,16 @@ test('without a built console the pages say how to build it, and work once it is
   expect((await ask(`${service.url}/`)).status).toBe(200)
   await service.stop()
   rmSync(folder, { recursive: true })
+})
+
+test('a console that could not be read once is read again', async () => {
+  const { folder, service, stop } = await startWithConsole()
+  const assets = join(folder, 'assets')
+  // As while another build is moved into place.
+  renameSync(assets, `${assets}.away`)
+  expect((await ask(`${service.url}/`)).status).toBe(500)
+  renameSync(`${assets}.away`, assets)
+  expect((await ask(`${service.url}/`)).status).toBe(200)
+  expect((await ask(`${service.url}/assets/main-abc.js`)).body.toString()).toBe(script)
+  await stop()
 })

@@ -122,3 +122,16 @@ test('400 for the address as a password', async () => {
   expect(details).toMatchObject([{ path: 'password' }])
   await service.stop()
 })
+
+test('a link ends when the password is changed otherwise, and links of others stay', async () => {
+  const { admin, person, service } = await prepare()
+  const open = await linkFor(admin, person.userId)
+  const others = await linkFor(admin, admin.userId)
+  const change = { currentPassword: 'wrong horse battery', newPassword: 'another horse battery' }
+  await expectStatus(400, person.browser.post('/api/account/password', change))
+  await expectStatus(200, service.post('/api/invitations/check', { token: open }))
+  await expectStatus(200, person.browser.post('/api/account/password', { ...change, currentPassword: password }))
+  await expectStatus(404, accept(service, open))
+  await expectStatus(200, accept(service, others))
+  await service.stop()
+})

@@ -47,10 +47,18 @@ test('items are newest first and have exactly their fields; completedAt is absen
 
   expect((await service.get('/api/tasks', key)).body).toEqual({
     tasks: [
-      { id: pending, agentId: 'two', status: 'pending', costUsd: '0.0100', createdAt: '2026-01-15T12:00:02.000Z' },
+      {
+        id: pending,
+        agentId: 'two',
+        endpointId: 'two.run',
+        status: 'pending',
+        costUsd: '0.0100',
+        createdAt: '2026-01-15T12:00:02.000Z',
+      },
       {
         id: processing,
         agentId: 'one',
+        endpointId: 'one.run',
         status: 'processing',
         costUsd: '0.0100',
         createdAt: '2026-01-15T12:00:02.000Z',
@@ -58,6 +66,7 @@ test('items are newest first and have exactly their fields; completedAt is absen
       {
         id: failed,
         agentId: 'two',
+        endpointId: 'two.run',
         status: 'failed',
         costUsd: '0.0100',
         createdAt: '2026-01-15T12:00:01.000Z',
@@ -66,6 +75,7 @@ test('items are newest first and have exactly their fields; completedAt is absen
       {
         id: completed,
         agentId: 'one',
+        endpointId: 'one.run',
         status: 'completed',
         costUsd: '0.0100',
         createdAt: '2026-01-15T12:00:00.000Z',

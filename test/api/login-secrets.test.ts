@@ -72,3 +72,24 @@ test('neither tokens nor passwords nor their hashes are in any answer or log, an
   await service.stop()
   expect(logged.join('\n')).not.toMatch(/argon2|horse battery/)
 })
+
+test('the log says which admin made or revoked a link, and neither the link nor the address', async () => {
+  const logged: [message: string, fields: object][] = []
+  const note = (fields: object, message: string) => void logged.push([message, fields])
+  const service = await startService({ log: { debug: note, info: note, warn: note, error: note } })
+  const { email, userId: adminId } = await service.createPerson({ password, isAdmin: true })
+  const { userId } = await service.createPerson({ email: 'grace@example.com' })
+  const browser = await Browser.loggedIn(service, { email, password })
+  const invited = await browser.post('/api/invitations', { email: 'ada@example.com', isAdmin: true, creditUsd: '2.5' })
+  const link = await browser.post(`/api/users/${userId}/password-link`, {})
+  const { id: invitationId } = invited.body
+  expect((await browser.delete(`/api/invitations/${invitationId}`)).status).toBe(200)
+  expect((await browser.delete(`/api/invitations/${invitationId}`)).status).toBe(404)
+  expect(logged).toEqual([
+    ['an admin invited a person', { adminId, invitationId, isAdmin: true, creditUsd: '2.5000' }],
+    ['an admin made a password link', { adminId, userId }],
+    ['an admin revoked a link', { adminId, invitationId }],
+  ])
+  expect([invited.status, link.status]).toEqual([200, 200])
+  await service.stop()
+})

@@ -115,6 +115,25 @@ test('the right password forgets the wrong ones before it', async () => {
   await service.stop()
 })
 
+test('a changed password forgets the wrong ones before it, to log in too', async () => {
+  const service = await startService()
+  const { email } = await service.createPerson({ password })
+  const browser = await Browser.loggedIn(service, { email, password })
+  let current = password
+  for (let round = 0; round < 4; round++) {
+    const change = { currentPassword: wrongPassword, newPassword: `${password} ${round}` }
+    for (let tries = 0; tries < 2; tries++) {
+      expect((await browser.post('/api/account/password', change)).status).toBe(400)
+    }
+    expect((await browser.logIn({ email, password: wrongPassword })).status).toBe(401)
+    const right = { ...change, currentPassword: current }
+    expect((await browser.post('/api/account/password', right)).status).toBe(200)
+    current = change.newPassword
+  }
+  expect((await browser.logIn({ email, password: current })).status).toBe(200)
+  await service.stop()
+})
+
 test('the right password of one user forgets no tries of another, so nobody guesses on with an account of their own', async () => {
   const service = await startService({ clock: new FakeClock() })
   const victim = await service.createPerson({ password })

@@ -30,8 +30,8 @@ export function describeLists(contractTest: ContractTest): void {
       expect(tasks.map(({ id }) => id)).toEqual(ids.toReversed())
       expect(total).toBe(24)
       for (const item of tasks) {
-        const { agentId, status, cost, createdAt, completedAt } = await world.read(userId, item.id)
-        expect(item).toEqual({ id: item.id, agentId, status, cost, createdAt, completedAt })
+        const { agentId, endpointId, status, cost, createdAt, completedAt } = await world.read(userId, item.id)
+        expect(item).toEqual({ id: item.id, agentId, endpointId, status, cost, createdAt, completedAt })
       }
     },
   )

@@ -66,6 +66,9 @@ test('logins are found by their hash, their user or their end, and tries to log 
   expect(of('login_attempts').length).toBeGreaterThanOrEqual(5)
   const found = [...of('logins'), ...of('login_attempts')]
   expect(found.filter(({ plan }) => plan.some((step) => step.startsWith('SCAN')))).toEqual([])
+  const ofAddress = of('login_attempts').filter(({ sql }) => sql.includes('"email_hash" = ?'))
+  expect(ofAddress.length).toBeGreaterThanOrEqual(3)
+  expect(ofAddress.filter(({ plan }) => !plan.some((step) => step.includes('login_attempts_email')))).toEqual([])
   // Which of a user's hundred was used longest ago is the one thing that is sorted.
   const sorted = found.filter(({ plan }) => plan.some((step) => step.includes('TEMP B-TREE FOR ORDER BY')))
   expect(sorted.map(({ sql }) => sql)).toEqual([expect.stringContaining('"logins"."last_used_at" desc')])

@@ -5,6 +5,7 @@ export type ModelTask = {
   id: string
   userId: string
   agentId: string
+  endpointId: string
   status: TaskStatus
   isQueued: boolean
   attempt: number
@@ -55,7 +56,16 @@ export class StoreModel {
     if (recent.length >= this.#limits.executionsPerMinute) return 'rate'
     if (user.balance < cost) return 'balance'
     this.#post(user, { type: 'task_charge', amount: -cost, taskId })
-    const task = { id: taskId, userId, agentId, status: 'pending' as const, isQueued: true, attempt: 0, cost }
+    const task = {
+      id: taskId,
+      userId,
+      agentId,
+      endpointId: 'text.summarize',
+      status: 'pending' as const,
+      isQueued: true,
+      attempt: 0,
+      cost,
+    }
     this.tasks.push({ ...task, createdAt: now, completedAt: null })
     if (key !== null) user.keys.set(key, { bodyHash, taskId, at: now })
     return 'accepted'
@@ -110,9 +120,10 @@ export class StoreModel {
   listTasks(filter: { userId: string; status?: TaskStatus; agentId?: string }): TaskListItem[] {
     return this.tasks
       .filter((task) => Object.entries(filter).every(([name, value]) => task[name as keyof ModelTask] === value))
-      .map(({ id, agentId, status, cost, createdAt, completedAt }) => ({
+      .map(({ id, agentId, endpointId, status, cost, createdAt, completedAt }) => ({
         id,
         agentId,
+        endpointId,
         status,
         cost,
         createdAt,

@@ -51,6 +51,11 @@ export class InvitationRows {
     this.#statements.revokeOf.run({ createdBy })
   }
 
+  /** A user's open password link ends when the password is changed otherwise: whoever has it would undo that. */
+  revokePasswordLink(userId: string): void {
+    this.#statements.revokePasswordLink.run({ userId })
+  }
+
   accepted({ invitationId, userId }: { invitationId: string; userId: string }): void {
     this.#statements.accepted.run({ invitationId, userId, now: this.#clock.now() })
   }
@@ -116,6 +121,10 @@ function prepare({ orm }: Connection) {
     revokeOf: orm
       .delete(invitations)
       .where(and(eq(invitations.createdBy, sql.placeholder('createdBy')), isOpen))
+      .prepare(),
+    revokePasswordLink: orm
+      .delete(invitations)
+      .where(and(eq(invitations.kind, 'password'), eq(invitations.userId, sql.placeholder('userId')), isOpen))
       .prepare(),
     accepted: orm
       .update(invitations)

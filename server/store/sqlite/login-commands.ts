@@ -55,12 +55,17 @@ export class LoginCommands {
     if (!user || user.suspendedAt !== null) return undefined
     if (input.ifPasswordHash !== undefined && user.passwordHash !== input.ifPasswordHash) return undefined
     if (input.forget) throttle.forget(input.forget)
+    else throttle.forgetEmail(users.get(input.userId)!.email)
     return logins.create(input)
   }
 
   setPassword(input: SetPassword): boolean {
-    if (!this.#parts.users.setPassword(input)) return false
-    this.#parts.logins.endAll(input.userId, input.keepLoginId)
+    const { invitations, logins, throttle, users } = this.#parts
+    if (!users.setPassword(input)) return false
+    if (input.forget) throttle.forget(input.forget)
+    else throttle.forgetEmail(users.get(input.userId)!.email)
+    logins.endAll(input.userId, input.keepLoginId)
+    invitations.revokePasswordLink(input.userId)
     return true
   }
 
@@ -109,7 +114,7 @@ export class LoginCommands {
   }
 
   acceptInvitation({ passwordHash, tokenHash }: { passwordHash: string; tokenHash: string }): AcceptInvitationResult {
-    const { clock, invitations, ledger, logins, users } = this.#parts
+    const { clock, invitations, ledger, logins, throttle, users } = this.#parts
     const invitation = invitations.find(tokenHash)
     if (!invitation) return { outcome: 'refused', reason: 'unknown' }
     const { credit, email, id: invitationId, isAdmin, kind } = invitation
@@ -118,6 +123,7 @@ export class LoginCommands {
       if (user.suspendedAt !== null) return { outcome: 'refused', reason: 'suspended' }
       users.setPassword({ userId: user.id, from: user.passwordHash, passwordHash })
       logins.endAll(user.id, null)
+      throttle.forgetEmail(user.email)
       invitations.accepted({ invitationId, userId: user.id })
       return { outcome: 'accepted', userId: user.id, kind }
     }

@@ -10,6 +10,7 @@ const listColumns = {
   seq: tasks.seq,
   id: tasks.id,
   agentId: tasks.agentId,
+  endpointId: tasks.endpointId,
   status: tasks.status,
   cost: tasks.cost,
   createdAt: tasks.createdAt,

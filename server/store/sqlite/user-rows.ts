@@ -86,7 +86,7 @@ export class UserRows {
   }
 
   /** False when the password is no longer the one that this takes the place of. */
-  setPassword({ from, passwordHash, userId }: Omit<SetPassword, 'keepLoginId'>): boolean {
+  setPassword({ from, passwordHash, userId }: Omit<SetPassword, 'keepLoginId' | 'forget'>): boolean {
     return this.#statements.setPassword.run({ userId, passwordHash, from }).changes === 1
   }
 
