@@ -1,10 +1,9 @@
 import { ActionIcon, Menu, Text, useMantineColorScheme, VisuallyHidden } from '@mantine/core'
 import { DesktopIcon, ExitIcon, FileTextIcon, MoonIcon, PersonIcon, SunIcon } from '@radix-ui/react-icons'
 import { useMutation } from '@tanstack/react-query'
-import { navigate } from 'wouter/use-browser-location'
 import { notifyError } from '../parts/notify.tsx'
 import { client } from './api-client.ts'
-import { queryClient } from './query-client.ts'
+import { leaveConsole } from './leave-console.ts'
 import { useAccount } from './use-account.ts'
 
 const schemes = [
@@ -19,10 +18,7 @@ export function AccountMenu() {
   const { colorScheme, setColorScheme } = useMantineColorScheme()
   const logOut = useMutation({
     mutationFn: () => client.login.end(),
-    onSuccess: () => {
-      navigate('/login', { replace: true })
-      queryClient.clear()
-    },
+    onSuccess: () => leaveConsole(),
     onError: (error) => notifyError('You are still logged in', error),
   })
   return (

@@ -1,6 +1,6 @@
 /** The path when it leads to a page of this console, else `/`: nobody's link may send a fresh login elsewhere. */
 export function localPath(given: string | null): string {
-  if (given === null || !/^\/(?![/\\])/.test(given)) return '/'
+  if (given === null || !/^\/(?![/\\])/.test(given) || !URL.canParse(given, location.origin)) return '/'
   const url = new URL(given, location.origin)
   if (url.origin !== location.origin || /^\/(?:login|invitation)(?:\/|$)/.test(url.pathname)) return '/'
   return url.pathname + url.search + url.hash

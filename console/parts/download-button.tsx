@@ -2,6 +2,7 @@ import { Button, type ButtonProps } from '@mantine/core'
 import { DownloadIcon } from '@radix-ui/react-icons'
 import { useMutation } from '@tanstack/react-query'
 import { notifyError } from './notify.tsx'
+import { saveFile } from './save-file.ts'
 
 type DownloadButtonProps = {
   label: string
@@ -34,14 +35,4 @@ export function DownloadButton({ label, fileName, content, type, buttonProps }: 
       {label}
     </Button>
   )
-}
-
-function saveFile(blob: Blob, fileName: string): void {
-  const url = URL.createObjectURL(blob)
-  const link = document.createElement('a')
-  link.href = url
-  link.download = fileName
-  link.click()
-  // The browser has taken the blob over when the click returns, in its next turn at the latest.
-  setTimeout(() => URL.revokeObjectURL(url), 10_000)
 }

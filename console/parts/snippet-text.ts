@@ -30,6 +30,7 @@ export function toTypeScript({ method, input, result }: ClientCall, baseUrl: str
     '',
     `const client = createClient({ baseUrl: ${toLiteral(baseUrl)}, apiKey: process.env.ERRAND_API_KEY! })`,
     `const ${result} = await client.${method}(${input === undefined ? '' : toLiteral(input)})`,
+    `console.log(${result})`,
     '',
   ].join('\n')
 }

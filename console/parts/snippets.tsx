@@ -1,21 +1,38 @@
-import { Tabs } from '@mantine/core'
+import { Tabs, Text } from '@mantine/core'
 import { CodeBlock } from './code-block.tsx'
+import { PageLink } from './page-link.tsx'
 import { toCurl, toTypeScript, type ClientCall, type RestRequest } from './snippet-text.ts'
 
 /** The same request as a curl command and with the typed client, to copy. */
 export function Snippets({ request, call }: { request: RestRequest; call: ClientCall }) {
+  return <SnippetTabs curl={toCurl(request, location.origin)} typeScript={toTypeScript(call, location.origin)} />
+}
+
+/** The same for texts that are made otherwise. */
+export function SnippetTabs({ curl, typeScript }: { curl: string; typeScript: string }) {
   return (
-    <Tabs defaultValue="curl" keepMounted={false} variant="default">
-      <Tabs.List aria-label="The same from code" mb="sm">
-        <Tabs.Tab value="curl">curl</Tabs.Tab>
-        <Tabs.Tab value="typescript">TypeScript</Tabs.Tab>
-      </Tabs.List>
-      <Tabs.Panel value="curl" tabIndex={-1}>
-        <CodeBlock code={toCurl(request, location.origin)} label="the curl command" />
-      </Tabs.Panel>
-      <Tabs.Panel value="typescript" tabIndex={-1}>
-        <CodeBlock code={toTypeScript(call, location.origin)} label="the TypeScript code" />
-      </Tabs.Panel>
-    </Tabs>
+    <>
+      <Tabs defaultValue="curl" keepMounted={false} variant="default">
+        <Tabs.List aria-label="The same from code" mb="sm">
+          <Tabs.Tab value="curl">curl</Tabs.Tab>
+          <Tabs.Tab value="typescript">TypeScript</Tabs.Tab>
+        </Tabs.List>
+        <Tabs.Panel value="curl" tabIndex={-1}>
+          <CodeBlock code={curl} label="the curl command" />
+        </Tabs.Panel>
+        <Tabs.Panel value="typescript" tabIndex={-1}>
+          <CodeBlock code={typeScript} label="the TypeScript code" />
+        </Tabs.Panel>
+      </Tabs>
+      {curl.includes('ERRAND_API_KEY') && (
+        <Text size="sm" c="dimmed" mt={6}>
+          Set <code>ERRAND_API_KEY</code> to{' '}
+          <PageLink href="/settings/keys" inherit underline="always">
+            a key of yours
+          </PageLink>
+          .
+        </Text>
+      )}
+    </>
   )
 }

@@ -71,7 +71,7 @@ testConsole(
     await page.getByLabel('Amount in USD').fill('3')
     await page.getByLabel('Reason, which the user sees').fill("Grace's invoice")
     await page.getByText('The same from code').first().click()
-    const curl = await page.getByRole('group', { name: 'the curl commands' }).first().textContent()
+    const curl = await page.getByRole('group', { name: 'the curl command' }).first().textContent()
     await page.getByRole('tab', { name: 'TypeScript' }).first().click()
     const program = await page.getByRole('group', { name: 'the TypeScript code' }).first().textContent()
     await opened.check('admin-user-code')
@@ -82,10 +82,10 @@ testConsole(
       const { stdout } = await run('sh', ['-c', `set -e\n${must(curl, 'a text')}`], { cwd: folder, env })
       expect(stdout).toContain('"balanceUsd":"4.0000"')
       const file = join(folder, 'snippet.ts')
-      writeFileSync(file, `${must(program, 'a text')}console.log(JSON.stringify(credited))\n`)
+      writeFileSync(file, must(program, 'a text'))
       const ran = await run(process.execPath, [file], { cwd: folder, env })
       // The same Idempotency-Key: it is booked once.
-      expect(JSON.parse(ran.stdout)).toMatchObject({ balanceUsd: '4.0000' })
+      expect(ran.stdout).toContain("balanceUsd: '4.0000'")
     } finally {
       rmSync(folder, { recursive: true, force: true })
     }

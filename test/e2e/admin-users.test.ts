@@ -102,6 +102,7 @@ testConsole(
     // Somebody else takes from it at the same moment.
     await store.credit({ userId, amount: -50_000, description: 'Meanwhile', idempotencyKey: null })
     await page.keyboard.press('Enter')
+    await takeIt(page)
     await page.getByText('Would take the balance below what is held of it').waitFor()
     await page.locator('input[name="amountUsd"]:focus').waitFor()
     await page.getByText('A balance cannot go below zero.').waitFor()
@@ -119,15 +120,25 @@ testConsole(
     await page.keyboard.press('ControlOrMeta+A')
     await page.keyboard.type('4.9999')
     await page.keyboard.press('Enter')
+    await takeIt(page)
     await page.getByText('It is not known whether this was booked').waitFor()
     expect(await afterIt(page)).toBe('–')
     await opened.check('admin-user-unknown-outcome')
     await page.unroute('**/trpc/users.credit*')
     await page.locator('input[name="amountUsd"]').focus()
     await page.keyboard.press('Enter')
+    await takeIt(page)
     await page.getByText('The balance of grace@example.com is $0.0001.').waitFor()
     await page.getByRole('row', { name: /Wrong credit Adjustment −\$4\.9999 \$0\.0001/ }).waitFor()
     expect(await page.getByRole('row', { name: /Wrong credit/ }).count()).toBe(1)
   },
   { isAdmin: true },
 )
+
+/** Taking asks first; the keyboard goes on from the button that takes nothing. */
+async function takeIt(page: Page): Promise<void> {
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).and(page.locator(':focus')).waitFor()
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+}

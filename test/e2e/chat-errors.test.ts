@@ -146,3 +146,29 @@ testConsole(
   },
   { config: chatConfig, limits: { sessionIdleSeconds: 2 } },
 )
+
+testConsole(
+  'a service that is away is told once, and the page recovers by itself; a session that has ended elsewhere keeps the text',
+  async (opened) => {
+    const { page } = opened
+    opened.allow(/ERR_FAILED|Failed to fetch|status of 4(?:09|10)/)
+    const sessionId = await createChat(page, 'writer', ['Hello'])
+    await page.route('**/trpc/**', (route) => route.abort())
+    await page.goto(`/chat/${sessionId}`)
+    await page.getByText('The service could not be reached. Trying again…').waitFor()
+    expect(await page.getByRole('alert').count()).toBe(1)
+    await page.unroute('**/trpc/**')
+    await page.getByText('You said: Hello', { exact: true }).waitFor()
+    await page.getByText('The service could not be reached').waitFor({ state: 'detached' })
+
+    await callApi(page, 'PATCH', `/api/sessions/${sessionId}`, { status: 'completed' })
+    await send(page, 'Too late')
+    await page.getByRole('button', { name: 'Start a new chat with this agent' }).waitFor()
+    expect(await page.getByLabel('Not sent', { exact: true }).inputValue()).toBe('Too late')
+    await opened.check('chat-not-sent')
+    await page.getByRole('button', { name: 'Start a new chat with this agent' }).click()
+    await page.getByText('Write the first message').waitFor()
+    expect(await messageBox(page).inputValue()).toBe('Too late')
+  },
+  { config: chatConfig },
+)

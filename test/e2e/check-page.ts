@@ -18,6 +18,8 @@ export async function checkPage(page: Page, name: string): Promise<void> {
   mkdirSync(screenshots, { recursive: true })
   for (const [viewport, suffix] of [[desktop, ''] as const, [phone, '-phone'] as const]) {
     await page.setViewportSize(viewport)
+    // What comes to lie under the resting pointer would show its tooltip.
+    await page.mouse.move(0, 0)
     for (const scheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme: scheme })
       await page.waitForSelector(`html[data-mantine-color-scheme="${scheme}"]`)

@@ -22,7 +22,8 @@ testConsole('whoever is not logged in is asked to, and comes back to the page', 
 
 testConsole('the login leads to pages of this console only', async (opened) => {
   opened.allow(/status of 401/)
-  for (const target of ['https://example.com/', '//example.com', String.raw`/\example.com`, 'javascript:alert(1)']) {
+  const targets = ['https://example.com/', '//example.com', String.raw`/\example.com`, 'javascript:alert(1)', '/\t//[']
+  for (const target of targets) {
     const page = await opened.newVisit()
     await opened.open(`/login?returnTo=${encodeURIComponent(target)}`, page)
     await page.getByLabel('Email').fill(opened.visitor.email)
@@ -77,6 +78,7 @@ testConsole(
     const page = await opened.newVisit()
     await opened.open(url, page)
     expect(await page.getByLabel('Email').inputValue()).toBe('grace@example.com')
+    await page.getByText('At least 10 characters').waitFor()
     await opened.check('invitation', page)
     await page.getByLabel('Password', { exact: true }).fill('short')
     await page.getByRole('button', { name: 'Show the password' }).press('Enter')
@@ -110,4 +112,11 @@ testConsole('too many wrong passwords say how long to wait, and hold the button 
     )
     .toMatch(/^Try again in \d+ minutes$/)
   await opened.check('login-throttled', page)
+
+  // The wait is of that email only.
+  await page.getByLabel('Email').fill('grace@example.com')
+  expect(await button.textContent()).toBe('Log in')
+  expect(await button.isEnabled()).toBe(true)
+  await page.getByLabel('Email').fill('Ada@example.com')
+  expect(await button.textContent()).toMatch(/^Try again in/)
 })

@@ -41,10 +41,13 @@ test('the TypeScript code calls the client with exactly the values', async () =>
   const code = toTypeScript({ method: 'tasks.create', input, result: 'task' }, baseUrl)
   const body = stripTypeScriptTypes(code.replace(/^import .*$/m, ''))
   const called: string[] = []
-  const client = { tasks: { create: async (given: unknown) => void called.push(JSON.stringify(given)) } }
-  const globals = { createClient: () => client, process: { env: { ERRAND_API_KEY: 'errand_sk_key' } } }
+  const client = { tasks: { create: async (given: unknown) => (called.push(JSON.stringify(given)), 'its answer') } }
+  const printed: unknown[] = []
+  const console = { log: (value: unknown) => void printed.push(value) }
+  const globals = { console, createClient: () => client, process: { env: { ERRAND_API_KEY: 'errand_sk_key' } } }
   await runInNewContext(`(async () => {${body}})()`, globals)
   expect(called).toEqual([JSON.stringify(input)])
+  expect(printed).toEqual(['its answer'])
 })
 
 test('a read has neither a method nor a body', () => {

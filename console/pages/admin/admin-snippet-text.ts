@@ -26,7 +26,8 @@ export function toAdminTypeScript(
   { idempotencyKey, ...call }: ClientCall & { idempotencyKey?: string },
   { baseUrl, email }: Caller,
 ): string {
-  const plain = toTypeScript(call, baseUrl).trimEnd()
+  const print = `console.log(${call.result})`
+  const plain = toTypeScript(call, baseUrl).replace(`\n${print}`, '').trimEnd()
   const begin = plain.indexOf(`const ${call.result} = await`)
   const line = plain.slice(begin)
   return [
@@ -47,6 +48,7 @@ export function toAdminTypeScript(
     '    fetch(url, { ...init, headers: { ...Object.fromEntries(new Headers(headers)), cookie, origin } }),',
     '})',
     idempotencyKey === undefined ? line : `${line.slice(0, -1)}, { idempotencyKey: '${idempotencyKey}' })`,
+    print,
     '',
   ].join('\n')
 }

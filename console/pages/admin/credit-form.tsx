@@ -1,4 +1,4 @@
-import { Box, Button, Group, SegmentedControl, Stack, Text, TextInput } from '@mantine/core'
+import { Box, Button, Group, Modal, SegmentedControl, Stack, Text, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useEffect, useRef, useState, type FormEvent } from 'react'
 import { ErrandClientError, newIdempotencyKey, type User } from '../../../client/client.ts'
@@ -8,10 +8,10 @@ import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { fieldErrors } from '../../parts/field-errors.ts'
 import { Money } from '../../parts/money.tsx'
 import { notifyDone } from '../../parts/notify.tsx'
+import { usdUnits } from '../../parts/usd-units.ts'
 import { FoldedAdminSnippets } from './admin-snippets.tsx'
 import classes from './admin.module.css'
 import { rereadMoney } from './keep-user.ts'
-import { unitsOf } from './units-of.ts'
 
 type Way = 'add' | 'take'
 type Draft = { way: Way; amount: string; reason: string; idempotencyKey: string }
@@ -23,6 +23,7 @@ const newDraft = (): Draft => ({ way: 'add', amount: '', reason: '', idempotency
 export function CreditForm({ user }: { user: User }) {
   const [draft, setDraft] = useState(newDraft)
   const [own, setOwn] = useState<Errors>({})
+  const [isAsking, setAsking] = useState(false)
   const form = useRef<HTMLFormElement>(null)
   const { way, amount, reason } = draft
   const typed = parseUsd(amount.trim())
@@ -60,7 +61,14 @@ export function CreditForm({ user }: { user: User }) {
       ...(input.reason === '' && { reason: 'Say what it is for' }),
     }
     setOwn(errors)
-    if (Object.keys(errors).length === 0 && !credit.isPending) credit.mutate(draft)
+    if (Object.keys(errors).length > 0 || credit.isPending) return
+    if (way === 'take') setAsking(true)
+    else credit.mutate(draft)
+  }
+
+  const take = () => {
+    setAsking(false)
+    credit.mutate(draft)
   }
 
   return (
@@ -126,6 +134,23 @@ export function CreditForm({ user }: { user: User }) {
           </Button>
         </Group>
       </Stack>
+      <Modal
+        opened={isAsking}
+        onClose={() => setAsking(false)}
+        title={`Take $${input.amountUsd.replace('-', '')} away?`}
+      >
+        <Text>
+          It is taken from the balance of {user.email}, who sees it with the reason “{input.reason}”.
+        </Text>
+        <Group justify="flex-end" mt="md" gap="xs">
+          <Button variant="default" onClick={() => setAsking(false)} data-autofocus>
+            Cancel
+          </Button>
+          <Button color="red" onClick={take}>
+            Take it away
+          </Button>
+        </Group>
+      </Modal>
       <FoldedAdminSnippets
         summary="The same from code"
         request={{
@@ -142,8 +167,8 @@ export function CreditForm({ user }: { user: User }) {
 
 /** The sum in whole units, as the service will do it. */
 function AfterIt({ user, way, units }: { user: User; way: Way; units: number | undefined }) {
-  const held = unitsOf(user.heldUsd)
-  const after = units === undefined ? undefined : unitsOf(user.balanceUsd) + units
+  const held = usdUnits(user.heldUsd)
+  const after = units === undefined ? undefined : usdUnits(user.balanceUsd) + units
   const isTooLow = after !== undefined && after < held
   return (
     <Box>

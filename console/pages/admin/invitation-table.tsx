@@ -11,7 +11,7 @@ import { StatusBadge } from '../../parts/status-badge.tsx'
 import { TimeText } from '../../parts/time-text.tsx'
 import { useNow } from '../../parts/use-now.ts'
 import classes from './admin.module.css'
-import { focusMain } from './focus-main.ts'
+import { focusHeading } from '../../parts/focus-heading.ts'
 import { RoleBadge } from './user-states.tsx'
 
 /** Invitations and password links, with whatever became of each. */
@@ -116,7 +116,7 @@ function RevokeButton({ invitation, now }: { invitation: Invitation; now: number
       confirmLabel={verb}
       onConfirm={async () => {
         await revoke(id)
-        focusMain()
+        focusHeading()
         await queryClient.invalidateQueries({ queryKey: ['invitations'] })
       }}
     >

@@ -128,7 +128,8 @@ function LedgerPanel({ ledger }: { ledger: System['ledger'] }) {
       />
       <Text size="sm" c="dimmed" mt="sm">
         Every balance is compared with its transactions and tasks when the service starts, and once a day. To check now,
-        run <code>npm run errand -- ledger verify</code> on the server; it works while the service runs.
+        run <code className={classes.command}>npm run errand -- ledger verify</code> on the server; it works while the
+        service runs.
       </Text>
     </Panel>
   )

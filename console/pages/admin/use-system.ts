@@ -7,6 +7,6 @@ export function useSystem(renewMs?: number): UseQueryResult<System> {
   return useQuery({
     queryKey: ['system'],
     queryFn: ({ signal }) => client.system.get({ signal }),
-    refetchInterval: renewMs ?? false,
+    ...(renewMs !== undefined && { refetchInterval: renewMs }),
   })
 }

@@ -3,6 +3,7 @@ import { useEffect, useRef, type ReactNode } from 'react'
 import { navigate } from 'wouter/use-browser-location'
 import type { User } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
+import { leaveConsole } from '../../app/leave-console.ts'
 import { queryClient } from '../../app/query-client.ts'
 import { accountKey } from '../../app/use-account.ts'
 import { notifyDone } from '../../parts/notify.tsx'
@@ -24,11 +25,7 @@ export function UserAccess({ user, isOwn }: { user: User; isOwn: boolean }) {
   }
   const changeSuspension = async () => {
     const next = await client.users.update({ userId, isSuspended: !isSuspended })
-    if (isOwn && next.isSuspended) {
-      navigate('/login?error=suspended', { replace: true })
-      queryClient.clear()
-      return
-    }
+    if (isOwn && next.isSuspended) return leaveConsole('/login?error=suspended')
     keepUser(next)
     notifyDone(next.isSuspended ? `${email} is suspended.` : `${email} is not suspended any more.`)
   }

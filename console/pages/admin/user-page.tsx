@@ -17,7 +17,7 @@ import { TimeText } from '../../parts/time-text.tsx'
 import { AdminSnippets } from './admin-snippets.tsx'
 import classes from './admin.module.css'
 import { AdminsOnlyPage, isForAdminsOnly } from './admins-only-page.tsx'
-import { focusMain } from './focus-main.ts'
+import { focusHeading } from '../../parts/focus-heading.ts'
 import { UserAccess } from './user-access.tsx'
 import { UserBalance } from './user-balance.tsx'
 import { keepUser } from './keep-user.ts'
@@ -100,7 +100,7 @@ function BlockNotice({ user }: { user: User }) {
     onSuccess: (next) => {
       keepUser(next)
       notifyDone(`The block of ${next.email} is lifted.`)
-      focusMain()
+      focusHeading()
     },
   })
   if (!isBlocked || user.blockedUntil === null) return null
@@ -112,8 +112,8 @@ function BlockNotice({ user }: { user: User }) {
       variant="light"
     >
       <Text>
-        New tasks and chats of this account are refused until <TimeText at={user.blockedUntil} isExact />. Unblocking
-        lets them run again at once, and forgets the failures that were counted so far.
+        New tasks of this account are refused until <TimeText at={user.blockedUntil} isExact />; chats and reading go
+        on. Unblocking lets tasks run again at once, and forgets the failures that were counted so far.
       </Text>
       <Button
         size="xs"

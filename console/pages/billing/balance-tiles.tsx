@@ -2,7 +2,7 @@ import type { UseQueryResult } from '@tanstack/react-query'
 import type { Account } from '../../../client/client.ts'
 import { Money } from '../../parts/money.tsx'
 import { StatTile, StatTiles } from '../overview/stat-tile.tsx'
-import { subtractUsd } from '../overview/usd-units.ts'
+import { subtractUsd } from '../../parts/usd-units.ts'
 
 /** The balance, and what of it can be spent now. */
 export function BalanceTiles({ account: { data, isPending } }: { account: UseQueryResult<Account> }) {

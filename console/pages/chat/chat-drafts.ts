@@ -1,16 +1,18 @@
 import { useSyncExternalStore } from 'react'
+import { storedPrefix, whenLeaving } from '../../app/leave-console.ts'
 
 // What is typed and not sent yet, and what was sent and is not known to be stored: of this tab, by session. Both outlive
-// a reload of the page.
+// a reload of the page, and end with the login.
 
 export type ChatParams = { temperature?: number; maxTokens?: number }
 export type SentMessage = { message: string; /** How many messages the session had before. */ total: number }
 type Draft = { text: string; params: ChatParams }
 
-const prefix = 'errand.chat'
+const prefix = `${storedPrefix}chat`
 const listeners = new Set<() => void>()
 const drafts = new Map<string, Draft>()
 const nothing: Draft = { text: '', params: {} }
+whenLeaving(() => drafts.clear())
 
 export function draftOf(sessionId: string): Draft {
   let draft = drafts.get(sessionId)

@@ -6,6 +6,7 @@ import {
   type Message,
 } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
+import { whenLeaving } from '../../app/leave-console.ts'
 import { leaveWhenLoggedOut, queryClient } from '../../app/query-client.ts'
 import { accountKey } from '../../app/use-account.ts'
 import { forgetSession, putBack, rememberSent, sentOf, type ChatParams } from './chat-drafts.ts'
@@ -66,6 +67,7 @@ export class LiveChat {
   #state: LiveState = { exchange: undefined, refusal: undefined, extras: new Map(), announcement: '' }
   #stream: ChatStream | undefined
   #isStopped = false
+  #isAbandoned = false
   #count = 0
 
   constructor(sessionId: string) {
@@ -93,6 +95,7 @@ export class LiveChat {
     this.#set({ exchange: this.#begin(message, 'sending'), refusal: undefined, announcement: '' })
     const reply = new LiveReply()
     const end = await this.#read(message, { params, reply })
+    if (this.#isAbandoned) return
     const parts = closeParts(reply.parts())
     if (isRefusal(end)) return this.#refuse(message, end.thrown)
     this.#change({ parts, phase: 'settling' })
@@ -105,6 +108,12 @@ export class LiveChat {
     this.#isStopped = true
     this.#change({ phase: 'settling' })
     void this.#stream.return()
+  }
+
+  /** Ends the reply and keeps nothing of it: the login has ended. */
+  abandon(): void {
+    this.#isAbandoned = true
+    void this.#stream?.return()
   }
 
   /** Looks up what became of a message that was sent before the page was loaded anew. */
@@ -164,9 +173,11 @@ export class LiveChat {
     try {
       // With its last event a reply is settled; without it, the service does so when it finds that nobody reads.
       const stored = end.event ? await readStored(turn) : await awaitStored(turn)
+      if (this.#isAbandoned) return
       if (stored) this.#adopt(stored, of)
       else this.#fail(message, this.#noteOf(end))
     } catch (error) {
+      if (this.#isAbandoned) return
       leaveWhenLoggedOut(error)
       if (error instanceof ErrandClientError && error.status === 404) return this.#forget()
       const lost = { code: 'UNKNOWN', costUsd: undefined, requestId: end.requestId }
@@ -263,6 +274,10 @@ function announce(reply: Message | undefined, { costUsd, parts }: TurnExtras): s
 }
 
 const chats = new Map<string, LiveChat>()
+whenLeaving(() => {
+  for (const chat of chats.values()) chat.abandon()
+  chats.clear()
+})
 
 export function liveChatOf(sessionId: string): LiveChat {
   let chat = chats.get(sessionId)

@@ -4,7 +4,7 @@ import { ErrandClientError } from '../../../client/client.ts'
 import { errorText, waitText } from '../../parts/error-text.ts'
 import { PageLink } from '../../parts/page-link.tsx'
 import type { LiveState } from './live-chat.ts'
-import { useSecondsLeft } from './use-seconds-left.ts'
+import { useSecondsLeft } from '../../parts/use-seconds-left.ts'
 
 type RefusalNoticeProps = {
   refusal: NonNullable<LiveState['refusal']>
@@ -26,7 +26,9 @@ const titles: Record<string, string> = {
 export function RefusalNotice({ refusal: { at, error }, onDismiss, onReload }: RefusalNoticeProps) {
   const { code, requestId, retryAfterSeconds } =
     error instanceof ErrandClientError ? error : { code: '', requestId: undefined, retryAfterSeconds: undefined }
-  const until = retryAfterSeconds === undefined ? undefined : at + retryAfterSeconds * 1000
+  // Whether the service is back by then is not known.
+  const isPromised = retryAfterSeconds !== undefined && code !== 'SERVICE_UNAVAILABLE'
+  const until = !isPromised ? undefined : at + retryAfterSeconds * 1000
   const left = useSecondsLeft(until)
   return (
     <Alert
@@ -43,7 +45,8 @@ export function RefusalNotice({ refusal: { at, error }, onDismiss, onReload }: R
             : code === 'RATE_LIMIT_EXCEEDED' && error instanceof ErrandClientError
               ? error.message
               : errorText(error)}{' '}
-          {until !== undefined && `You can send again at ${clock.format(until)}.`} Nothing was charged.
+          {until !== undefined && `You can send again at ${clock.format(until)}. `}
+          {code === 'SERVICE_UNAVAILABLE' && 'Try again in a few seconds. '}Nothing was charged.
         </Text>
       </div>
       <Group gap="sm" mt={4}>

@@ -23,7 +23,7 @@ export function SessionSidebar({ openId }: { openId: string }) {
           New chat
         </Button>
       </Group>
-      <QueryState query={query}>
+      <QueryState query={query} isAside>
         {({ sessions }) => <Rows sessions={sessions} openId={openId} search={search} />}
       </QueryState>
       <PageLink href={`/chat${search}`} size="sm" mt="xs" px={10}>
@@ -60,7 +60,9 @@ function Rows({ openId, search, sessions }: RowsProps) {
               <span className={classes.rowAgent}>{nameOf(session.agentId, agents)}</span>
               <span aria-hidden>·</span>
               {session.status === 'active' ? (
-                <TimeText at={session.createdAt} />
+                <span>
+                  Started <TimeText at={session.createdAt} />
+                </span>
               ) : (
                 <span>{session.status === 'expired' ? 'Expired' : 'Completed'}</span>
               )}

@@ -4,11 +4,12 @@ import { navigate } from 'wouter/use-browser-location'
 import { newIdempotencyKey } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
 import { queryClient } from '../../app/query-client.ts'
+import { changeDraft } from './chat-drafts.ts'
 
 export type NewSession = { agentId: string; connectorIds?: string[] }
 
-/** Creates a session and opens it. Trying again after an error makes no second one. */
-export function useCreateSession() {
+/** Creates a session and opens it, with a text that could not be sent in another. Trying again after an error makes no second one. */
+export function useCreateSession(text = '') {
   const intent = useRef<{ of: string; key: string }>(undefined)
   return useMutation({
     mutationFn: (input: NewSession) => {
@@ -18,6 +19,7 @@ export function useCreateSession() {
     },
     onSuccess: ({ sessionId }) => {
       intent.current = undefined
+      if (text !== '') changeDraft(sessionId, { text })
       void queryClient.invalidateQueries({ queryKey: ['sessions'] })
       navigate(`/chat/${sessionId}`)
     },

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState, type FormEvent } from 'react'
 import { waitText } from '../../parts/error-text.ts'
 import { fieldErrors } from '../../parts/field-errors.ts'
 import { PasswordField } from '../../parts/password-field.tsx'
-import { useWait } from './use-wait.ts'
+import { useWait } from '../../parts/use-wait.ts'
 
 export type Credentials = { email: string; password: string }
 type CredentialsFormProps = {
@@ -12,6 +12,8 @@ type CredentialsFormProps = {
   isNewPassword: boolean
   /** Fixed by an invitation. */
   email?: string
+  /** The rule of a new password, said before it is broken. */
+  passwordHint?: string
   error: unknown
   isPending: boolean
   onSubmit: (credentials: Credentials) => void
@@ -19,11 +21,15 @@ type CredentialsFormProps = {
 
 /** Email and password, with the errors of the service beside the fields that they are about. */
 export function CredentialsForm(props: CredentialsFormProps) {
-  const { submitLabel, isNewPassword, email: fixedEmail, error, isPending, onSubmit } = props
+  const { submitLabel, isNewPassword, email: fixedEmail, error: given, passwordHint, isPending, onSubmit } = props
   const [email, setEmail] = useState(fixedEmail ?? '')
   const [password, setPassword] = useState('')
   const [missing, setMissing] = useState<readonly string[]>([])
   const form = useRef<HTMLFormElement>(null)
+  const [sent, setSent] = useState('')
+  // What the service said of another email, or how long that one has to wait, is not of this one.
+  const isOfAnother = useWait(given) > 0 && email.trim().toLowerCase() !== sent
+  const error = isOfAnother ? undefined : given
   const wait = useWait(error)
   const { fields, rest } = fieldErrors(error, ['email', 'password'])
   const errorOf = (name: string) => (missing.includes(name) ? `Enter your ${name}` : fields[name])
@@ -37,7 +43,9 @@ export function CredentialsForm(props: CredentialsFormProps) {
     event.preventDefault()
     const empty = Object.entries({ email, password }).flatMap(([name, value]) => (value.trim() === '' ? [name] : []))
     setMissing(empty)
-    if (empty.length === 0 && wait === 0) onSubmit({ email: email.trim(), password })
+    if (empty.length > 0 || wait > 0) return
+    setSent(email.trim().toLowerCase())
+    onSubmit({ email: email.trim(), password })
   }
 
   return (
@@ -64,6 +72,7 @@ export function CredentialsForm(props: CredentialsFormProps) {
         />
         <PasswordField
           label="Password"
+          description={passwordHint}
           name="password"
           autoComplete={isNewPassword ? 'new-password' : 'current-password'}
           required

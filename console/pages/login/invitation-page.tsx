@@ -63,6 +63,7 @@ export function InvitationPage() {
       <CredentialsForm
         submitLabel={isNew ? 'Create the account' : 'Set the password'}
         isNewPassword
+        passwordHint="At least 10 characters"
         email={email}
         error={entry.error}
         isPending={entry.isPending}

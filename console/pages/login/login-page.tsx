@@ -44,6 +44,8 @@ export function LoginPage() {
           </Button>
         ))}
         <Text ta="center" size="sm" c="dimmed">
+          Forgot your password? An admin can send you a link.
+          <br />
           New accounts need an invitation from the operator.
         </Text>
       </Stack>

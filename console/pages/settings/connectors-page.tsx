@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'react'
 import { useSearchField } from '../../parts/use-search-field.ts'
 import { ConnectorView } from './connector-view.tsx'
 import { ConnectorsList } from './connectors-list.tsx'
-import { focusHeading } from './focus-heading.ts'
+import { focusHeading } from '../../parts/focus-heading.ts'
 
 /** All connectors, or with `?connector=` in the address the one that it names. */
 export function ConnectorsPage() {

@@ -51,6 +51,14 @@ export function IssuedKeyView({ issued: { created, replaced }, isLeaving, onStay
           )}
         </Text>
       )}
+      <Box>
+        <Text mb={6}>For the commands and programs of the console, set it in your shell:</Text>
+        <CodeBlock
+          code={`export ERRAND_API_KEY='${created.key}'`}
+          label="The key for a shell"
+          what="the line for a shell"
+        />
+      </Box>
       <TryIt token={created.key} scopes={created.scopes} />
       <Group justify="flex-end">
         <Button onClick={onStored}>I have stored it</Button>
@@ -65,14 +73,14 @@ function Leaving({ onStay, onLeave }: { onStay: () => void; onLeave: () => void 
   return (
     <Stack gap="md">
       <Alert color="yellow" variant="light" role="alert" title="Have you stored the key?">
-        It cannot be shown again. A key that is lost has to be revoked and replaced.
+        Once closed, it cannot be shown again. A key that is lost has to be revoked and replaced.
       </Alert>
       <Group justify="flex-end" gap="xs">
         <Button variant="default" onClick={onLeave}>
           Close without the key
         </Button>
         <Button onClick={onStay} ref={stay}>
-          Show the key again
+          Back to the key
         </Button>
       </Group>
     </Stack>

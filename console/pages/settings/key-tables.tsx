@@ -9,7 +9,7 @@ import { notifyDone } from '../../parts/notify.tsx'
 import { StatusBadge } from '../../parts/status-badge.tsx'
 import { TimeText } from '../../parts/time-text.tsx'
 import { useNow } from '../../parts/use-now.ts'
-import { focusHeading } from './focus-heading.ts'
+import { focusHeading } from '../../parts/focus-heading.ts'
 import { describeScopes } from './key-scopes.ts'
 import { keyState } from './key-state.ts'
 import classes from './settings.module.css'
@@ -24,6 +24,7 @@ export function LiveKeys({ keys, onRotate }: { keys: readonly Key[]; onRotate: (
       {due.length > 0 && <RotationNotice due={due} />}
       <DataTable
         caption="Keys that work"
+        isWide
         columns={[...liveColumns(now), actionColumn(onRotate)]}
         rows={keys}
         rowKey={({ id }) => id}
@@ -38,7 +39,13 @@ export function EndedKeys({ keys }: { keys: readonly Key[] }) {
   return (
     <Stack gap="md" className={classes.keys}>
       <Title order={2}>Revoked and expired</Title>
-      <DataTable caption="Keys that have ended" columns={endedColumns(now)} rows={keys} rowKey={({ id }) => id} />
+      <DataTable
+        isWide
+        caption="Keys that have ended"
+        columns={endedColumns(now)}
+        rows={keys}
+        rowKey={({ id }) => id}
+      />
     </Stack>
   )
 }

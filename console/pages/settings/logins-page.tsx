@@ -1,8 +1,8 @@
 import { Badge, Group, Stack, Text } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { navigate } from 'wouter/use-browser-location'
 import type { Login } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
+import { leaveConsole } from '../../app/leave-console.ts'
 import { queryClient } from '../../app/query-client.ts'
 import { ConfirmButton } from '../../parts/confirm-button.tsx'
 import { DataTable, type Column } from '../../parts/data-table.tsx'
@@ -16,7 +16,7 @@ import { Snippets } from '../../parts/snippets.tsx'
 import { TimeText } from '../../parts/time-text.tsx'
 import { useOffset } from '../../parts/use-search-field.ts'
 import { describeBrowser } from './describe-browser.ts'
-import { focusHeading } from './focus-heading.ts'
+import { focusHeading } from '../../parts/focus-heading.ts'
 import classes from './settings.module.css'
 
 const limit = 50
@@ -139,7 +139,7 @@ function EndButton({ login: { id, current, userAgent } }: { login: Login }) {
         confirmLabel="Log out"
         onConfirm={async () => {
           await client.login.end()
-          leave()
+          leaveConsole()
         }}
       >
         This is the login that you use now.
@@ -166,10 +166,5 @@ function EndButton({ login: { id, current, userAgent } }: { login: Login }) {
 
 async function logOutEverywhere(): Promise<void> {
   await client.logins.endAll()
-  leave()
-}
-
-function leave(): void {
-  navigate('/login', { replace: true })
-  queryClient.clear()
+  leaveConsole()
 }

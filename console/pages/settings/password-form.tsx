@@ -10,7 +10,7 @@ import { fieldErrors } from '../../parts/field-errors.ts'
 import { notifyDone } from '../../parts/notify.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
 import { PasswordField } from '../../parts/password-field.tsx'
-import { useWait } from '../login/use-wait.ts'
+import { useWait } from '../../parts/use-wait.ts'
 import { useOwnErrors } from './use-own-errors.ts'
 
 const charsMin = 10

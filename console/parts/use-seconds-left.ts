@@ -1,0 +1,21 @@
+import { useLayoutEffect, useState } from 'react'
+
+/** The whole seconds until a time in milliseconds, counting down to 0; 0 without a time. */
+export function useSecondsLeft(until: number | undefined): number {
+  const [left, setLeft] = useState(() => secondsUntil(until))
+  useLayoutEffect(() => {
+    setLeft(secondsUntil(until))
+    if (until === undefined) return undefined
+    const timer = setInterval(() => {
+      const now = secondsUntil(until)
+      setLeft(now)
+      if (now === 0) clearInterval(timer)
+    }, 500)
+    return () => clearInterval(timer)
+  }, [until])
+  return left
+}
+
+function secondsUntil(until: number | undefined): number {
+  return until === undefined ? 0 : Math.max(0, Math.ceil((until - Date.now()) / 1000))
+}
