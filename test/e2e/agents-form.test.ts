@@ -2,6 +2,7 @@ import { defineConfig, defineEndpoint } from 'errand'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { z } from 'zod'
+import { settle } from './check-page.ts'
 import { testConsole, type OpenConsole } from './open-console.ts'
 
 const everything = z.object({
@@ -47,6 +48,12 @@ const config = defineConfig({
           priceUsd: '0.0100',
           params: everything,
           run: ({ params }) => ({ got: params }),
+        }),
+        secret: defineEndpoint({
+          description: 'Takes a secret.',
+          priceUsd: '0',
+          params: z.object({ name: z.string(), secret: z.string().meta({ format: 'password' }), count: z.int() }),
+          run: () => 'fine',
         }),
         picky: defineEndpoint({
           description: 'Is checked by the service only.',
@@ -184,7 +191,7 @@ testConsole(
   async (opened) => {
     opened.allow(/status of 400/)
     const page = await opened.open('/agents/form?endpoint=form.picky')
-    await page.getByText('Costs nothing; 25.0000 USD are left').waitFor()
+    await page.getByText('Costs nothing; 25.0000 USD will be left').waitFor()
     const names = page.getByRole('group', { name: 'Names *', exact: true })
     await page.getByRole('button', { name: 'Add to Names' }).focus()
     await page.keyboard.press('Enter')
@@ -210,6 +217,47 @@ testConsole(
     await page.keyboard.press('Control+Enter')
     await page.waitForURL('**/tasks/task_*')
     await page.getByText('fine').waitFor()
+  },
+  { config },
+)
+
+testConsole(
+  'what was written is there again until it was run or cleared, but for secrets',
+  async (opened) => {
+    const page = await opened.open('/agents/form?endpoint=form.secret')
+    expect(await page.getByRole('button', { name: 'Clear' }).count()).toBe(0)
+    await field(page, 'Name').fill('Nova')
+    await field(page, 'Secret').fill('hidden words')
+    await page.getByRole('link', { name: 'Agents' }).first().click()
+    await page.waitForURL('**/agents')
+    await page.goBack()
+    await page.waitForFunction(() => document.querySelector('form input'))
+    expect(await field(page, 'Name').inputValue()).toBe('Nova')
+    expect(await field(page, 'Secret').inputValue()).toBe('')
+    await page.reload()
+    await settle(page)
+    expect(await field(page, 'Name').inputValue()).toBe('Nova')
+    expect(await page.evaluate(() => JSON.stringify(sessionStorage))).not.toContain('hidden words')
+    await opened.check('form-restored')
+
+    await page.getByRole('button', { name: 'Clear' }).focus()
+    await page.keyboard.press('Enter')
+    expect(await field(page, 'Name').inputValue()).toBe('')
+    await page.getByRole('button', { name: 'Undo' }).waitFor()
+    await page.keyboard.press('Enter')
+    expect(await field(page, 'Name').inputValue()).toBe('Nova')
+    await switchTo(page, 'JSON')
+    await page.getByRole('textbox', { name: 'Params' }).fill('{ "name": "Vega", "secret": "hidden words", "count": 2 }')
+    await page.reload()
+    await settle(page)
+    expect(await field(page, 'Name').inputValue()).toBe('Vega')
+    expect(await page.evaluate(() => JSON.stringify(sessionStorage))).not.toContain('hidden words')
+    await field(page, 'Secret').fill('hidden words')
+    await runButton(page).click()
+    await page.waitForURL('**/tasks/task_*')
+    await page.goBack()
+    await settle(page)
+    expect(await field(page, 'Name').inputValue()).toBe('')
   },
   { config },
 )

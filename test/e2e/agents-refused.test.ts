@@ -59,6 +59,12 @@ testConsole(
     await page.getByText('The charge was refunded in full.').waitFor()
     await page.getByText('AGENT_ERROR').waitFor()
     await page.getByText('+$0.0100').waitFor()
+    await page.getByText('$0.0000, $0.0100 refunded').waitFor()
+    expect(await page.getByText('Details:').count(), 'Error, which says nothing').toBe(0)
+    const taskId = new URL(page.url()).pathname.split('/').at(-1)!
+    expect(await page.getByRole('link', { name: 'Receipt' }).getAttribute('href')).toBe(
+      `/billing/receipt?taskId=${taskId}`,
+    )
     await page.getByRole('link', { name: /25\.0000/ }).waitFor()
     await opened.check('task-failed')
 
@@ -66,8 +72,15 @@ testConsole(
     expect(await page.getByLabel('Reason').inputValue()).toBe('The sky\nis falling.')
     await page.getByText('Tasks are blocked for now').waitFor()
     await runButton(page).click()
-    await page.getByText(/this account cannot create tasks until/).waitFor()
+    const alert = page.getByRole('alert', { name: 'Tasks are blocked for now' })
+    await alert.getByText(/Nothing was charged/).waitFor()
+    expect(await alert.locator('time').count(), 'when it ends is said once').toBe(1)
+    expect(await alert.textContent()).not.toMatch(/\dT\d/)
     await opened.check('agent-blocked')
+
+    await opened.open('/tasks')
+    await page.getByRole('row', { name: new RegExp(`demo.fail …${taskId.slice(-8)}.*refunded \\$0.0100`) }).waitFor()
+    await opened.check('tasks-refunded')
   },
   { limits: { abuseFailures: 1 } },
 )

@@ -17,17 +17,22 @@ testConsole('by mouse, from the catalogue to a task with its result, at the pric
   await opened.check('agents')
   await page.getByRole('link', { name: 'summarize' }).click()
   await page.waitForURL('**/agents/text?endpoint=text.summarize')
-  await page.getByText('Costs 0.0100 USD; 24.9900 USD are left').waitFor()
+  await page.getByText('Costs 0.0100 USD; 24.9900 USD will be left').waitFor()
   // The default is filled in, and what is required is marked.
   expect(await page.getByLabel('Sentences').inputValue()).toBe('3')
   await opened.check('agent')
+  // Credit that comes meanwhile is there when the page has the focus again.
+  const { userId } = opened.visitor
+  await opened.service.app.store.credit({ userId, amount: 10_000, description: 'More', idempotencyKey: null })
+  await page.evaluate(() => dispatchEvent(new Event('focus')))
+  await page.getByText('Costs 0.0100 USD; 25.9900 USD will be left').waitFor()
 
   await runButton(page).click()
   const field = page.getByLabel('Text', { exact: false }).first()
   expect(await field.getAttribute('aria-invalid')).toBe('true')
   await page.getByText('Fill this in').waitFor()
   await opened.check('agent-missing')
-  expect(await balanceOf(opened), 'nothing was sent').toBe(250_000)
+  expect(await balanceOf(opened), 'nothing was sent').toBe(260_000)
 
   await field.fill(text)
   await page.getByLabel('Sentences').fill('2')
@@ -35,7 +40,7 @@ testConsole('by mouse, from the catalogue to a task with its result, at the pric
   await page.getByRole('button', { name: 'Run for 0.0100 USD' }).click()
   await page.waitForURL('**/tasks/task_*')
   await page.getByRole('heading', { name: 'Result' }).waitFor()
-  await page.getByRole('link', { name: /24\.9900/ }).waitFor()
+  await page.getByRole('link', { name: /25\.9900/ }).waitFor()
   await opened.check('task-completed')
 
   await page.getByRole('link', { name: 'Run again' }).click()
@@ -61,6 +66,8 @@ testConsole('by keyboard alone, with the focus on the first mistake and Enter sp
   await page.keyboard.press('ControlOrMeta+a')
   await page.keyboard.type('0.1')
   await page.keyboard.press('Enter')
+  // A number input puts its caret once more after the last key, which would take the selection away.
+  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve)))
   await page.keyboard.press('ControlOrMeta+a')
   await page.keyboard.type('0.2')
   await page.keyboard.press('Control+Enter')
@@ -95,6 +102,20 @@ testConsole(
       })
       return ((await answer.json()) as { id: string }).id
     })
+    await opened.open('/agents/services?endpoint=services.call')
+    // It stands before what is to be filled in.
+    await page.getByRole('textbox', { name: 'Connectors' }).waitFor()
+    const inputs = page.getByRole('form').getByRole('textbox')
+    expect(
+      await inputs.evaluateAll((found) => found.map((input) => (input as HTMLInputElement).labels?.[0]?.textContent)),
+    ).toEqual(['Connectors', 'Tool *', 'Arguments'])
+    await page.getByRole('textbox', { name: 'Tool' }).fill('search')
+    await runButton(page).click()
+    await page.waitForURL('**/tasks/task_*')
+    await page.getByText('No connector of this run has a tool named "search".').waitFor()
+    await page.getByText('A task has only the tools of the connectors that were chosen').waitFor()
+    expect(await page.getByText('Details:').count(), 'nothing but the name of a class').toBe(0)
+    await opened.check('task-no-tool')
     await opened.open('/agents/services?endpoint=services.tools')
     await page.getByRole('textbox', { name: 'Connectors' }).click()
     await page.getByRole('option', { name: 'Docs (not tested)' }).click()

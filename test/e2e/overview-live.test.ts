@@ -69,6 +69,11 @@ testConsole(
       .not.toBe('0.0000')
     const page = await opened.open('/')
     await page.getByRole('alert').getByText('New tasks are blocked').waitFor()
+    expect(await page.getByRole('alert').locator('time').count(), 'when it ends is said once').toBe(1)
+    await page
+      .getByRole('row', { name: /demo\.fail.*refunded \$0\.0100/ })
+      .first()
+      .waitFor()
     expect(await tile(page, 'Balance').textContent()).toMatch(/\$\d\.\d{4} held by chats, \$2\d\.\d{4} free/)
     await opened.check('overview-blocked')
     writeFileSync(file, '')

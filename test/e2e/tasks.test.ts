@@ -8,6 +8,25 @@ import { testConsole, type OpenConsole } from './open-console.ts'
 /** Ends the tasks of `gate.wait`; agents run in this process. */
 let release: () => void = () => {}
 
+const report = {
+  keywords: Array.from({ length: 60 }, (_, index) => ({
+    phrase: `Phrase ${index + 1}`,
+    score: 1 / 2 ** (index % 5),
+    isProper: index === 0,
+  })),
+  language: 'en',
+  isCut: false,
+  tags: ['red', 'green'],
+  columns: [
+    { name: 'city', top: [{ value: 'Berlin', count: 2 }] },
+    { name: 'amount', top: [] },
+  ],
+  totals: { words: 120, figures: { mean: 2.5 } },
+  quote: 'The first line of it.\nThe second line of it.',
+  notes: [],
+  warnings: [],
+}
+
 const config = defineConfig({
   agents: [
     {
@@ -30,6 +49,12 @@ const config = defineConfig({
           priceUsd: '0.0100',
           params: z.object({ text: z.string() }),
           run: ({ params }) => ({ text: params.text.repeat(3) }),
+        }),
+        report: defineEndpoint({
+          description: 'Answers with values of every shape.',
+          priceUsd: '0.0100',
+          params: z.object({}),
+          run: () => report,
         }),
       },
     },
@@ -100,7 +125,7 @@ testConsole(
 
     const { taskId, ended } = await createTask(opened, 'gate.wait')
     await opened.open('/tasks')
-    await page.getByRole('link', { name: taskId }).click()
+    await page.getByRole('link', { name: `gate.wait …${taskId.slice(-8)}` }).click()
     await page.getByText('The agent is at work').waitFor()
     await page
       .getByRole('timer')
@@ -159,6 +184,76 @@ testConsole(
 )
 
 testConsole(
+  'a result is read as tables, lists and texts; what is empty is said, and JSON has it all',
+  async (opened) => {
+    const { page } = opened
+    const { taskId, ended } = await createTask(opened, 'gate.report')
+    await ended()
+    await opened.open(`/tasks/${taskId}`)
+    const keywords = page.getByRole('table', { name: 'keywords of the result' })
+    await keywords.getByRole('columnheader', { name: 'score' }).waitFor()
+    expect(await keywords.locator('tbody tr').first().locator('td').allTextContents()).toEqual([
+      'Phrase 1',
+      '1.0000',
+      'Yes',
+    ])
+    expect(await keywords.locator('td').nth(1).getAttribute('data-align')).toBe('right')
+    expect(await keywords.locator('tbody tr').count()).toBe(50)
+    await page.getByRole('button', { name: 'Show all 60' }).focus()
+    await page.keyboard.press('Enter')
+    await keywords.getByText('Phrase 60').waitFor()
+    const tags = page.getByRole('list', { name: 'tags of the result' })
+    expect(await tags.getByRole('listitem').allTextContents()).toEqual(['red', 'green'])
+    await page.getByRole('table', { name: 'top of 1 of columns of the result' }).getByText('Berlin').waitFor()
+    await page.getByText('Empty: top').waitFor()
+    await page.getByText('Empty: notes, warnings').waitFor()
+    await page.getByText('2.5', { exact: true }).waitFor()
+    expect(await page.getByRole('group', { name: 'quote of the result' }).textContent()).toBe(report.quote)
+    await opened.check('task-readable')
+    await page.getByRole('radiogroup', { name: 'How to show the result' }).getByText('JSON').click()
+    await page.getByText('notes: ').waitFor()
+  },
+  { config },
+)
+
+testConsole(
+  'what could not be read while the service was away comes by itself, in the middle of a task too',
+  async (opened) => {
+    opened.allow(/ERR_FAILED/)
+    const { page } = opened
+    const { taskId, ended } = await createTask(opened, 'gate.wait')
+    let isAway = true
+    let refused = 0
+    await page.route(/tasks\.list|agents\.list/, (route) => {
+      if (!isAway) return route.continue()
+      if (route.request().url().includes('agents.list')) refused++
+      return route.abort()
+    })
+    await page.goto('/tasks')
+    await page.getByText('This could not be loaded').waitFor()
+    // The first try and its repetitions.
+    await expect.poll(() => refused, { timeout: 20_000 }).toBeGreaterThanOrEqual(3)
+    isAway = false
+    await page.getByRole('row', { name: /Gate Processing/ }).waitFor()
+
+    let reads = 0
+    await page.route(/tasks\.get/, (route) => (isAway && ++reads > 1 ? route.abort() : route.continue()))
+    isAway = true
+    await page.goto(`/tasks/${taskId}`)
+    await page.getByText('The agent is at work').waitFor()
+    const notice = page.getByText('This may be out of date')
+    await notice.waitFor()
+    isAway = false
+    await notice.waitFor({ state: 'detached' })
+    expect(await page.getByText('The agent is at work').count(), 'the task goes on').toBe(1)
+    release()
+    await page.getByText('At last.').waitFor()
+    expect((await ended()).status).toBe('completed')
+  },
+  { config, limits: { drainSeconds: 1 } },
+)
+
+testConsole(
   'by keyboard alone from the list to a task, its JSON and its snippets',
   async (opened) => {
     const { page } = opened
@@ -168,7 +263,8 @@ testConsole(
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
     const focused = () => page.evaluate(() => document.activeElement?.textContent ?? '')
-    for (let presses = 0; presses < 20 && (await focused()) !== taskId; presses++) await page.keyboard.press('Tab')
+    for (let presses = 0; presses < 20 && !(await focused()).endsWith(taskId.slice(-8)); presses++)
+      await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
     await page.waitForURL(`**/tasks/${taskId}`)
     await page.getByText('ho ho ho').waitFor()

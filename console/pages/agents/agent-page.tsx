@@ -17,6 +17,7 @@ import { loadPayload } from '../tasks/load-payload.ts'
 import { agentPath } from './agent-path.ts'
 import classes from './agent.module.css'
 import { ChatPrices } from './chat-prices.tsx'
+import { useConnectors } from './connector-picker.tsx'
 import { OpenChatButton } from './open-chat-button.tsx'
 import { RunPanel } from './run-panel.tsx'
 
@@ -29,6 +30,7 @@ export function AgentPage() {
     queryKey: ['agent', agentId],
     queryFn: ({ signal }) => client.agents.get({ agentId }, { signal }),
   })
+  useConnectors()
   const isMissing = agent.error instanceof ErrandClientError && agent.error.status === 404
   return (
     <>
@@ -134,7 +136,7 @@ function EndpointContent({ agent, endpoint, from, onStartOver }: EndpointContent
         </Text>
       </Box>
       {from === '' ? (
-        <RunPanel agent={agent} endpoint={endpoint} start={undefined} />
+        <RunPanel agent={agent} endpoint={endpoint} start={undefined} draftName={endpoint.id} />
       ) : (
         <QueryState query={earlier} skeleton={<Skeleton height={260} />}>
           {(params) => (
@@ -142,6 +144,7 @@ function EndpointContent({ agent, endpoint, from, onStartOver }: EndpointContent
               agent={agent}
               endpoint={endpoint}
               start={params}
+              draftName={`${endpoint.id} ${from}`}
               note={
                 <Group gap={6} mb="md">
                   <Text size="sm" c="dimmed">

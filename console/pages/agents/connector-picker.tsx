@@ -12,13 +12,18 @@ const statusTexts: Record<Connector['status'], string> = {
 
 type ConnectorPickerProps = { value: readonly string[]; onChange: (ids: string[]) => void; error: string | undefined }
 
-/** Which of the user's connectors the agent may use; nothing when there are none. */
-export function ConnectorPicker({ value, onChange, error }: ConnectorPickerProps) {
+/** The user's connectors; asked for with the agent, so that a form does not move when they come. */
+export function useConnectors() {
   const input = { limit: 100 }
-  const { data } = useQuery({
+  return useQuery({
     queryKey: ['connectors', input],
     queryFn: ({ signal }) => client.connectors.list(input, { signal }),
   })
+}
+
+/** Which of the user's connectors the agent may use; nothing when there are none. */
+export function ConnectorPicker({ value, onChange, error }: ConnectorPickerProps) {
+  const { data } = useConnectors()
   if (!data || data.connectors.length === 0) return null
   return (
     <MultiSelect

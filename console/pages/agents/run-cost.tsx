@@ -2,7 +2,7 @@ import { Alert, Text } from '@mantine/core'
 import { formatUsd, parseUsd } from '../../../server/kernel/money.ts'
 import type { Account } from '../../../client/client.ts'
 import { PageLink } from '../../parts/page-link.tsx'
-import { WaitNotice } from './run-refusal.tsx'
+import { blockReason, WaitNotice } from './run-refusal.tsx'
 
 /** What would be left of the balance, in units; negative when it is too low, undefined while it is not known. */
 export function leftAfter(account: Account | undefined, priceUsd: string): number | undefined {
@@ -20,7 +20,7 @@ export function RunCost({ account, priceUsd }: { account: Account | undefined; p
   return (
     <Text className="tabular" aria-live="polite">
       {cost}
-      {left !== undefined && left >= 0 && `; ${formatUsd(left)} USD are left`}
+      {left !== undefined && left >= 0 && `; ${formatUsd(left)} USD will be left`}
       {left !== undefined && left < 0 && `; ${formatUsd(-left)} USD are missing`}
       {isHeld && ` (${account.heldUsd} USD are held by chats that are running)`}
     </Text>
@@ -34,7 +34,7 @@ export function RunObstacle({ account, priceUsd }: { account: Account | undefine
   if (blockedUntil && Date.parse(blockedUntil) > Date.now()) {
     return (
       <WaitNotice title="Tasks are blocked for now" until={Date.parse(blockedUntil)}>
-        Too many of this account's tasks failed in a short time.
+        {blockReason}
       </WaitNotice>
     )
   }

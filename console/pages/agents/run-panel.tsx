@@ -1,7 +1,6 @@
-import { Button, SegmentedControl, Stack, Textarea } from '@mantine/core'
+import { Button, Group, SegmentedControl, Stack, Textarea } from '@mantine/core'
 import { useDeferredValue, useRef, type KeyboardEvent, type ReactNode } from 'react'
 import type { Agent } from '../../../client/client.ts'
-import { useAccount } from '../../app/use-account.ts'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { Panel } from '../../parts/panel.tsx'
 import { Snippets } from '../../parts/snippets.tsx'
@@ -11,6 +10,7 @@ import { FieldControl } from './field-control.tsx'
 import { RunCost, RunObstacle } from './run-cost.tsx'
 import { RunRefusal } from './run-refusal.tsx'
 import { shortened } from './shortened.ts'
+import { useFreshAccount } from './use-fresh-account.ts'
 import { useParamsForm } from './use-params-form.ts'
 import { useRun } from './use-run.ts'
 
@@ -19,13 +19,14 @@ type RunPanelProps = {
   endpoint: Agent['endpoints'][number]
   /** Params to start from; undefined for the defaults. */
   start: unknown
+  draftName: string
   note?: ReactNode
 }
 
 /** The params of an endpoint as a form or as JSON, what the run costs, and the button that runs it. */
-export function RunPanel({ agent, endpoint, start, note }: RunPanelProps) {
-  const account = useAccount()
-  const form = useParamsForm(endpoint.params, start)
+export function RunPanel({ agent, endpoint, start, draftName, note }: RunPanelProps) {
+  const account = useFreshAccount()
+  const form = useParamsForm({ schema: endpoint.params, start, draftName })
   const run = useRun({ endpointId: endpoint.id, form })
   const element = useRef<HTMLFormElement>(null)
 
@@ -76,6 +77,9 @@ export function RunPanel({ agent, endpoint, start, note }: RunPanelProps) {
         >
           {note}
           <Stack gap="md" maw={720}>
+            {agent.kind !== 'http' && (
+              <ConnectorPicker value={run.connectorIds} onChange={run.setConnectorIds} error={run.connectorProblem} />
+            )}
             {form.mode === 'json' ? (
               <Textarea
                 label="Params"
@@ -101,9 +105,6 @@ export function RunPanel({ agent, endpoint, start, note }: RunPanelProps) {
                 Part={FieldControl}
               />
             )}
-            {agent.kind !== 'http' && (
-              <ConnectorPicker value={run.connectorIds} onChange={run.setConnectorIds} error={run.connectorProblem} />
-            )}
             {form.problems.rest.length > 0 && (
               <ErrorNotice
                 title="These params are not accepted"
@@ -120,9 +121,17 @@ export function RunPanel({ agent, endpoint, start, note }: RunPanelProps) {
           </Stack>
           <div className={classes.run}>
             <RunCost account={account.data} priceUsd={price} />
-            <Button type="submit" loading={run.isPending}>
-              {/[1-9]/.test(price) ? `Run for ${price} USD` : 'Run free of charge'}
-            </Button>
+            <Group gap="xs">
+              {(form.isChanged || form.undo) && (
+                // One button for both, so that the focus stays.
+                <Button variant="subtle" color="gray" disabled={run.isPending} onClick={form.undo ?? form.clear}>
+                  {form.undo ? 'Undo' : start === undefined ? 'Clear' : 'Undo changes'}
+                </Button>
+              )}
+              <Button type="submit" loading={run.isPending}>
+                {/[1-9]/.test(price) ? `Run for ${price} USD` : 'Run free of charge'}
+              </Button>
+            </Group>
           </div>
         </Panel>
       </form>

@@ -3,10 +3,11 @@ import { ClockIcon, ExclamationTriangleIcon } from '@radix-ui/react-icons'
 import { ErrandClientError } from '../../../client/client.ts'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
+import { TimeText } from '../../parts/time-text.tsx'
 import { secondsText } from '../tasks/duration-text.ts'
 import { useSeconds } from '../tasks/use-seconds.ts'
 
-const time = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h23' })
+export const blockReason = "Too many of this account's tasks failed in a short time."
 
 /** When the service takes a task again after an error; undefined when waiting does not help. */
 export function freeAt(error: unknown, receivedAt: number): number | undefined {
@@ -36,7 +37,8 @@ export function RunRefusal({ error, receivedAt }: { error: unknown; receivedAt: 
     }
     return (
       <WaitNotice title={titles[error.code] ?? 'The service cannot take the task now'} until={until} isAlert>
-        {error.message} Nothing was charged.
+        {/* The service's own text has the time as well. */}
+        {error.code === 'ACCOUNT_BLOCKED' ? blockReason : error.message} Nothing was charged.
       </WaitNotice>
     )
   }
@@ -61,7 +63,7 @@ export function WaitNotice({ title, until, isAlert = false, children }: WaitNoti
   return (
     <Alert color="yellow" title={title} icon={<ClockIcon aria-hidden />}>
       <Text inherit role={isAlert ? 'alert' : undefined}>
-        {children} You can go on at {time.format(until)}.
+        {children} You can go on at <TimeText at={new Date(until).toISOString()} isExact />.
       </Text>
       {/* Not part of the alert, which would be read out every second. */}
       <Text inherit fw={600} mt={4} role="timer">

@@ -1,7 +1,8 @@
-import { useMemo, useState } from 'react'
+import { useEffect, useMemo, useState } from 'react'
 import { checkValue, placeProblems, shownPaths, type Problem } from './check-value.ts'
 import type { FormField, ParamsJsonSchema } from './form-field.ts'
 import { initialValue, isEqual, isObject, toJson } from './form-value.ts'
+import { draftOf, forgetDraft, keepDraft, storeDraft } from './params-draft.ts'
 import { readJson } from './read-json.ts'
 import { readSchema } from './read-schema.ts'
 
@@ -25,14 +26,33 @@ export type ParamsForm = {
   setProblems: (problems: readonly Problem[]) => void
   /** The params to send; undefined when there are problems, which are then shown. */
   check: () => Record<string, unknown> | undefined
+  /** Whether anything was written that `clear` would take away. */
+  isChanged: boolean
+  /** Goes back to what the form began with; `undo` brings what was there back until something is written. */
+  clear: () => void
+  undo: (() => void) | undefined
+  /** What was written is not restored any more. */
+  forget: () => void
 }
+
+type ParamsFormOptions = {
+  schema: ParamsJsonSchema
+  /** Params to start from; undefined for the defaults. */
+  start: unknown
+  /** Under which what is written is kept until it was run or cleared. */
+  draftName: string
+}
+
+const storePauseMs = 400
 
 const noProblems: Problems = { fields: new Map(), rest: [] }
 
 /** The params of an endpoint while they are written, as a form or as JSON, from one to the other and back. */
-export function useParamsForm(schema: ParamsJsonSchema, start: unknown): ParamsForm {
+export function useParamsForm({ schema, start, draftName }: ParamsFormOptions): ParamsForm {
   const field = useMemo(() => readSchema(schema), [schema])
-  const [value, setOnlyValue] = useState(() => (start === undefined ? initialValue(field, true) : start))
+  const first = useMemo(() => (start === undefined ? initialValue(field, true) : start), [field, start])
+  const [value, setOnlyValue] = useState(() => draftOf(draftName) ?? first)
+  const [cleared, setCleared] = useState<{ value: unknown }>()
   const [mode, setMode] = useState<Mode>('form')
   const [json, setOnlyJson] = useState<Json>({ text: '', problem: undefined })
   /** The text that the form was turned into: unchanged, the form comes back as it was, unfinished inputs and all. */
@@ -49,8 +69,31 @@ export function useParamsForm(schema: ParamsJsonSchema, start: unknown): ParamsF
     place(placeProblems(found, new Set(mode === 'form' ? shownPaths(field, value) : [])))
   }
 
+  /** What the form would come back with; a text that is no JSON leaves what was there before. */
+  const kept = mode === 'json' && json.text !== written ? (read && 'value' in read ? read.value : undefined) : value
+  const isSame = useMemo(() => kept !== undefined && isEqual(kept, first), [kept, first])
+  const isChanged = !isSame
+  useDraft({ name: draftName, field, value: kept, isChanged })
+
+  /** Puts another value in place of the whole, in whatever way it is shown. */
+  const replace = (next: unknown) => {
+    setOnlyValue(next)
+    setVersion(version + 1)
+    place(noProblems)
+    const text = JSON.stringify(toJson(field, next) ?? {}, null, 2)
+    setWritten(text)
+    setOnlyJson({ text, problem: undefined })
+  }
+
   return {
     field,
+    isChanged,
+    clear: () => {
+      setCleared({ value: kept ?? value })
+      replace(first)
+    },
+    undo: cleared && isSame ? () => replace(cleared.value) : undefined,
+    forget: () => forgetDraft(draftName),
     mode,
     value,
     version,
@@ -94,6 +137,25 @@ export function useParamsForm(schema: ParamsJsonSchema, start: unknown): ParamsF
       return found.length === 0 && isObject(params) ? params : undefined
     },
   }
+}
+
+type DraftOptions = { name: string; field: FormField; value: unknown; isChanged: boolean }
+
+/** Keeps what is written as it changes, and stores it when writing pauses or the page is left. */
+function useDraft({ name, field, value, isChanged }: DraftOptions): void {
+  useEffect(() => {
+    if (value === undefined) return
+    if (!isChanged) return forgetDraft(name)
+    keepDraft(name, field, value)
+    const store = () => storeDraft(name, field)
+    const timer = setTimeout(store, storePauseMs)
+    addEventListener('pagehide', store)
+    return () => {
+      clearTimeout(timer)
+      removeEventListener('pagehide', store)
+    }
+  }, [name, field, value, isChanged])
+  useEffect(() => () => storeDraft(name, field), [name, field])
 }
 
 function valueAt(value: unknown, path: string): unknown {

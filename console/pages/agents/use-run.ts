@@ -24,6 +24,7 @@ export function useRun({ endpointId, form }: { endpointId: string; form: ParamsF
       return client.tasks.create(input, { idempotencyKey: intent.current.key })
     },
     onSuccess: ({ taskId }) => {
+      form.forget()
       void queries.invalidateQueries({ queryKey: ['tasks'] })
       navigate(`/tasks/${encodeURIComponent(taskId)}`)
     },

@@ -108,10 +108,9 @@ function OverviewBody({ overview }: { overview: LiveOverview }) {
 function BlockedNotice({ until }: { until: string }) {
   return (
     <Alert color="yellow" variant="light" title="New tasks are blocked" icon={<ExclamationTriangleIcon aria-hidden />}>
-      Too many tasks failed in a short time. Tasks can be created again <TimeText at={until} /> (
-      <TimeText at={until} isExact />
-      ); chats and reading go on. Look at the <PageLink href="/tasks?status=failed">tasks that failed</PageLink>, or ask
-      an administrator to lift the block.
+      Too many tasks failed in a short time. Tasks can be created again <TimeText at={until} />; chats and reading go
+      on. Look at the <PageLink href="/tasks?status=failed">tasks that failed</PageLink>, or ask an administrator to
+      lift the block.
     </Alert>
   )
 }

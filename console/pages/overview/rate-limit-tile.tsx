@@ -1,5 +1,5 @@
-import { useEffect, useState } from 'react'
 import type { Account } from '../../../client/client.ts'
+import { useSecondsLeft } from '../../parts/use-seconds-left.ts'
 import { StatTile } from './stat-tile.tsx'
 
 /** How many executions the account may start now, and when it may start one more. */
@@ -21,7 +21,7 @@ const exact = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h
 
 /** TimeText is too coarse for a window of 60 seconds. */
 function FreeAgain({ resetAt }: { resetAt: string }) {
-  const seconds = useSecondsUntil(Date.parse(resetAt))
+  const seconds = useSecondsLeft(Date.parse(resetAt))
   const at = exact.format(new Date(resetAt))
   return (
     <>
@@ -31,15 +31,4 @@ function FreeAgain({ resetAt }: { resetAt: string }) {
       </time>
     </>
   )
-}
-
-function useSecondsUntil(at: number): number {
-  const [now, setNow] = useState(() => Date.now())
-  const isOver = now >= at
-  useEffect(() => {
-    if (isOver) return
-    const timer = setInterval(() => setNow(Date.now()), 1000)
-    return () => clearInterval(timer)
-  }, [isOver])
-  return Math.max(0, Math.ceil((at - now) / 1000))
 }

@@ -5,7 +5,7 @@ import { formatUsd } from '../../../server/kernel/money.ts'
 import { Money } from '../../parts/money.tsx'
 import { dayName } from './day-name.ts'
 import type { UsageDay } from './usage-totals.ts'
-import { usdUnits } from './usd-units.ts'
+import { usdUnits } from '../../parts/usd-units.ts'
 
 type Bar = { date: string; Charged: number; Refunded: number; day: UsageDay }
 

@@ -2,37 +2,122 @@ import { Box, Button, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
 import { CopyButton } from '../../parts/copy-button.tsx'
 import { JsonTree } from '../../parts/json-tree.tsx'
+import { KeyValueList } from '../../parts/key-value-list.tsx'
+import { PayloadTable, ScalarText, ShowMore, useRows } from './payload-table.tsx'
+import { columnsOf, isFields, isLine, isNothing, isScalar, isSmall, type Fields } from './payload-shape.ts'
 import classes from './task.module.css'
 
 const fieldsMax = 50
 const charsStep = 20_000
-const shortTextMax = 100
+/** Deeper or larger values are looked into as a tree. */
+const depthMax = 4
 
-/** A result to read: texts as texts, with their line breaks, and what has parts as a tree. */
+type PartProps = { value: unknown; what: string; depth: number }
+
+/** A result to read: texts as texts, with their line breaks, lists as lists or tables, and what is empty in words. */
 export function PayloadView({ value, what }: { value: unknown; what: string }) {
+  if (isNothing(value)) return <Text c="dimmed">{emptyText(value)}</Text>
+  return <PartView value={value} what={what} depth={0} />
+}
+
+function emptyText(value: unknown): string {
+  if (value === '') return 'Empty text'
+  return Array.isArray(value) ? 'An empty list' : 'No fields'
+}
+
+function PartView({ value, what, depth }: PartProps) {
+  if (isLine(value)) {
+    return (
+      <Text className={classes.inline}>
+        <ScalarText value={value} />
+      </Text>
+    )
+  }
   if (typeof value === 'string') return <TextView text={value} what={what} />
-  const entries = typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : []
-  if (entries.length === 0 || entries.length > fieldsMax) return <JsonTree value={value} what={what} />
+  if (Array.isArray(value)) return <ListView list={value} what={what} depth={depth} />
+  const isOpen = isFields(value) && Object.keys(value).length <= fieldsMax && (depth === 0 || isSmall(value))
+  if (isOpen && depth < depthMax) return <FieldsView fields={value} what={what} depth={depth} />
+  return <JsonTree value={value} what={what} openLevels={1} />
+}
+
+/** Short values stand in lines that follow each other, larger ones below their names, what is empty at the end. */
+function FieldsView({ fields, what, depth }: { fields: Fields; what: string; depth: number }) {
+  const entries = Object.entries(fields)
+  const empty = entries.filter(([, value]) => isNothing(value)).map(([name]) => name)
+  const blocks: { key: string; lines: [string, unknown][]; part?: unknown }[] = []
+  for (const [name, value] of entries) {
+    if (isNothing(value)) continue
+    const last = blocks.at(-1)
+    if (!isLine(value)) blocks.push({ key: name, lines: [], part: value })
+    else if (last && last.lines.length > 0) last.lines.push([name, value])
+    else blocks.push({ key: name, lines: [[name, value]] })
+  }
   return (
-    <Stack gap="md">
-      {entries.map(([name, part]) => (
-        <Box key={name} miw={0}>
-          <Text component="h3" ff="monospace" size="sm" fw={500} c="dimmed" m={0} mb={4}>
-            {name}
-          </Text>
-          <PartView value={part} what={`${name} of ${what}`} />
-        </Box>
-      ))}
+    <Stack gap={depth === 0 ? 'md' : 'sm'} miw={0}>
+      {blocks.map(({ key, lines, part }) =>
+        lines.length > 0 ? (
+          <KeyValueList
+            key={key}
+            rows={lines.map(([name, value]) => [name, <ScalarText key={name} value={value} />] as const)}
+          />
+        ) : (
+          <Box key={key} miw={0}>
+            <Text size="sm" fw={600} mb={4}>
+              {key}
+            </Text>
+            <Box className={isFields(part) ? classes.nested : undefined}>
+              <PartView value={part} what={`${key} of ${what}`} depth={depth + 1} />
+            </Box>
+          </Box>
+        ),
+      )}
+      {empty.length > 0 && (
+        <Text size="sm" c="dimmed">
+          Empty: {empty.join(', ')}
+        </Text>
+      )}
     </Stack>
   )
 }
 
-function PartView({ value, what }: { value: unknown; what: string }) {
-  if (typeof value === 'object' && value !== null) return <JsonTree value={value} what={what} openLevels={1} />
-  if (typeof value !== 'string') return <Text className="tabular">{String(value)}</Text>
-  if (value === '') return <Text c="dimmed">Empty text</Text>
-  const isShort = value.length <= shortTextMax && !value.includes('\n')
-  return isShort ? <Text className={classes.inline}>{value}</Text> : <TextView text={value} what={what} />
+function ListView({ list, what, depth }: { list: readonly unknown[]; what: string; depth: number }) {
+  const { rows, ...more } = useRows(list)
+  const columns = columnsOf(list)
+  if (columns) return <PayloadTable list={list as readonly Fields[]} columns={columns} what={what} />
+  if (list.every(isScalar)) {
+    return (
+      <>
+        <ul className={classes.items} aria-label={what}>
+          {rows.map((item, index) => (
+            // A result never changes, so that places are keys.
+            // oxlint-disable-next-line react/no-array-index-key
+            <li key={index} className={classes.inline}>
+              <ScalarText value={item} />
+            </li>
+          ))}
+        </ul>
+        <ShowMore {...more} />
+      </>
+    )
+  }
+  if (depth >= depthMax) return <JsonTree value={list} what={what} openLevels={1} />
+  return (
+    <>
+      <ol className={classes.records} aria-label={what}>
+        {rows.map((item, index) => (
+          // oxlint-disable-next-line react/no-array-index-key
+          <li key={index} className={classes.record}>
+            {isNothing(item) ? (
+              <Text c="dimmed">{emptyText(item)}</Text>
+            ) : (
+              <PartView value={item} what={`${index + 1} of ${what}`} depth={depth + 1} />
+            )}
+          </li>
+        ))}
+      </ol>
+      <ShowMore {...more} />
+    </>
+  )
 }
 
 function TextView({ text, what }: { text: string; what: string }) {

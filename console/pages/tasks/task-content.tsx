@@ -29,7 +29,7 @@ export function TaskContent({ task, agent, endpoint }: TaskContentProps) {
   return (
     <Stack gap="lg">
       {isOpen(task) && <TaskProgress task={task} limitSeconds={endpoint?.timeoutSeconds} />}
-      {task.error && <TaskError error={task.error} />}
+      {task.error && <TaskError task={task} error={task.error} />}
       <div className={classes.columns}>
         <div className={classes.column}>
           {task.status === 'completed' && (

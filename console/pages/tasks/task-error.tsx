@@ -1,6 +1,9 @@
 import { Alert, Code, Text } from '@mantine/core'
 import { CrossCircledIcon } from '@radix-ui/react-icons'
 import type { Task } from '../../../client/client.ts'
+import { PageLink } from '../../parts/page-link.tsx'
+import { agentPath } from '../agents/agent-path.ts'
+import { refundedUsd } from './task-cost.tsx'
 import classes from './task.module.css'
 
 /** What each code means for the person who ran the task. */
@@ -13,19 +16,40 @@ const meanings: Readonly<Record<string, string>> = {
   AGENT_OUTPUT_TOO_LARGE: 'The result was larger than this service stores.',
 }
 
+/** What an error has as its details when it has none: the name of its class. */
+const className = /^[A-Z][\w$.]*$/
+/** What the service says to an agent that calls a tool which no connector of the run has. */
+const noSuchTool = /^No connector of this run has a tool named/
+
+type TaskErrorProps = { task: Task; error: NonNullable<Task['error']> }
+
 /** Why a task failed. */
-export function TaskError({ error }: { error: NonNullable<Task['error']> }) {
+export function TaskError({ task, error }: TaskErrorProps) {
   const meaning = meanings[error.code]
   return (
     <Alert color="red" title={meaning ?? 'The task failed.'} icon={<CrossCircledIcon aria-hidden />}>
       <Text className={classes.inline}>{error.message}</Text>
-      {error.details !== '' && error.details !== error.message && (
+      {error.details !== '' && error.details !== error.message && !className.test(error.details) && (
         <Text className={classes.inline} size="sm" mt={4}>
           Details: {error.details}
         </Text>
       )}
+      {noSuchTool.test(error.message) && (
+        <Text size="sm" mt={4}>
+          A task has only the tools of the connectors that were chosen for it.{' '}
+          <PageLink href={agentPath(task.agentId, task.endpointId, task.id)} underline="always" inherit>
+            Run it again
+          </PageLink>{' '}
+          with the right connectors, or look at{' '}
+          <PageLink href="/settings/connectors" underline="always" inherit>
+            your connectors and their tools
+          </PageLink>
+          .
+        </Text>
+      )}
       <Text size="sm" mt={6}>
-        <Code>{error.code}</Code> The charge was refunded in full.
+        <Code>{error.code}</Code>{' '}
+        {refundedUsd(task) === undefined ? 'Nothing was charged.' : 'The charge was refunded in full.'}
       </Text>
     </Alert>
   )

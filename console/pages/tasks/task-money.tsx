@@ -5,7 +5,11 @@ import { client } from '../../app/api-client.ts'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { KeyValueList } from '../../parts/key-value-list.tsx'
 import { Money } from '../../parts/money.tsx'
+import { PageLink } from '../../parts/page-link.tsx'
 import { Panel } from '../../parts/panel.tsx'
+import { receiptPath } from '../billing/receipt-path.ts'
+import { retryInterval } from './retry-interval.ts'
+import { refundedUsd } from './task-cost.tsx'
 
 const names: Partial<Record<Transaction['type'], string>> = { task_charge: 'Charged', task_refund: 'Refunded' }
 
@@ -15,12 +19,12 @@ export function TaskMoney({ task }: { task: Task }) {
   const { data, error, isFetching, refetch } = useQuery({
     queryKey: ['transactions', input],
     queryFn: ({ signal }) => client.transactions.list(input, { signal }),
+    refetchInterval: retryInterval,
   })
+  const receipt = data && data.transactions.length > 0 ? receiptPath({ taskId: task.id }) : undefined
   return (
-    <Panel title="Cost">
-      <KeyValueList
-        rows={[['Price', <Money key="price" usd={task.costUsd} fw={600} />], ...ledgerRows(data?.transactions)]}
-      />
+    <Panel title="Cost" actions={receipt && <PageLink href={receipt}>Receipt</PageLink>}>
+      <KeyValueList rows={[['Cost', <NetCost key="cost" task={task} />], ...ledgerRows(data?.transactions)]} />
       {error && (
         <Box mt="sm">
           <ErrorNotice
@@ -32,6 +36,17 @@ export function TaskMoney({ task }: { task: Task }) {
         </Box>
       )}
     </Panel>
+  )
+}
+
+/** The price, less what was refunded. */
+function NetCost({ task }: { task: Task }) {
+  const refunded = refundedUsd(task)
+  if (refunded === undefined) return <Money usd={task.costUsd} fw={600} />
+  return (
+    <>
+      <Money usd="0.0000" fw={600} />, <Money usd={refunded} /> refunded
+    </>
   )
 }
 

@@ -1,7 +1,7 @@
 import { Button, Group, Skeleton, Text } from '@mantine/core'
 import { ReloadIcon } from '@radix-ui/react-icons'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useEffect } from 'react'
+import { useEffect, useRef } from 'react'
 import { useParams } from 'wouter'
 import { ErrandClientError, type Task } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
@@ -13,32 +13,45 @@ import { QueryState } from '../../parts/query-state.tsx'
 import { RouterLink } from '../../parts/router-link.tsx'
 import { StatusBadge } from '../../parts/status-badge.tsx'
 import { agentPath } from '../agents/agent-path.ts'
+import { retryInterval } from './retry-interval.ts'
 import { TaskContent } from './task-content.tsx'
 import { isOpen } from './task-state.ts'
 
 /** How long the service is asked to hold its answer: a task that waits its turn starts soon, one at work takes its time. */
 const holdSeconds = { pending: 1, processing: 25 }
 const pauseMs = 250
-const pauseAfterErrorMs = 5000
+/** So long after a failure answers are held for a second only: a service that comes back may start the task anew. */
+const unsureMs = 30_000
+
+function waitSeconds(task: Task | undefined, sinceFailureMs: number): number | undefined {
+  if (!task || !isOpen(task)) return undefined
+  return sinceFailureMs < unsureMs ? 1 : holdSeconds[task.status]
+}
 
 /** One task: how it goes while it is open, then its result and what it cost. */
 export function TaskPage() {
   const { taskId } = useParams<{ taskId: string }>()
   const queries = useQueryClient()
   const key = ['task', taskId]
+  const failedAt = useRef(-Infinity)
   const task = useQuery({
     queryKey: key,
     // Left pages abort their signal, and with it the wait.
-    queryFn: ({ signal }) => {
-      const known = queries.getQueryData<Task>(key)
-      return client.tasks.get(
-        { taskId, ...(known && isOpen(known) && { wait: holdSeconds[known.status] }) },
-        { signal },
-      )
+    queryFn: async ({ signal }) => {
+      const known = queries.getQueryState<Task>(key)
+      // The first answer after a failure is not held, so that the page says at once that the service is back.
+      const hasFailed = known !== undefined && (known.error !== null || known.fetchFailureCount > 0)
+      const wait = hasFailed ? undefined : waitSeconds(known?.data, Date.now() - failedAt.current)
+      try {
+        return await client.tasks.get({ taskId, ...(wait !== undefined && { wait }) }, { signal })
+      } catch (error) {
+        if (!signal.aborted) failedAt.current = Date.now()
+        throw error
+      }
     },
     refetchInterval: ({ state }) => {
-      if (!state.data || !isOpen(state.data)) return false
-      return state.status === 'error' ? pauseAfterErrorMs : pauseMs
+      if (state.status === 'error') return retryInterval({ state })
+      return state.data && isOpen(state.data) ? pauseMs : false
     },
   })
   const agentId = task.data?.agentId
@@ -46,6 +59,7 @@ export function TaskPage() {
     queryKey: ['agent', agentId],
     queryFn: ({ signal }) => client.agents.get({ agentId: agentId ?? '' }, { signal }),
     enabled: agentId !== undefined,
+    refetchInterval: retryInterval,
   })
   const hasEnded = task.data !== undefined && !isOpen(task.data)
   useEffect(() => {

@@ -5,9 +5,7 @@ import type { TaskListItem } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
 import { DataTable, type Column } from '../../parts/data-table.tsx'
 import { EmptyState } from '../../parts/empty-state.tsx'
-import { Money } from '../../parts/money.tsx'
 import { PageHeader } from '../../parts/page-header.tsx'
-import { PageLink } from '../../parts/page-link.tsx'
 import { Pager } from '../../parts/pager.tsx'
 import { Panel } from '../../parts/panel.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
@@ -17,6 +15,9 @@ import { StatusBadge } from '../../parts/status-badge.tsx'
 import { TimeText } from '../../parts/time-text.tsx'
 import { useOffset, useSearchField } from '../../parts/use-search-field.ts'
 import { durationText } from './duration-text.ts'
+import { retryInterval } from './retry-interval.ts'
+import { TaskCost } from './task-cost.tsx'
+import { TaskName } from './task-name.tsx'
 import classes from './task.module.css'
 
 const limit = 25
@@ -48,6 +49,7 @@ export function TasksPage() {
     queryKey: ['agents', { limit: 100 }],
     queryFn: ({ signal }) => client.agents.list({ limit: 100 }, { signal }),
     staleTime: 60_000,
+    refetchInterval: retryInterval,
   })
   const names = new Map(agents.data?.agents.map((agent) => [agent.id, agent.name]))
   const isFiltered = status !== undefined || agentId !== ''
@@ -129,17 +131,13 @@ function columns(names: ReadonlyMap<string, string>): Column<TaskListItem>[] {
     {
       id: 'id',
       label: 'Task',
-      cell: ({ id }) => (
-        <PageLink href={`/tasks/${encodeURIComponent(id)}`} ff="monospace" size="sm">
-          {id}
-        </PageLink>
-      ),
+      cell: (task) => <TaskName task={task} />,
     },
     { id: 'agent', label: 'Agent', cell: ({ agentId }) => names.get(agentId) ?? agentId },
     { id: 'status', label: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
     { id: 'created', label: 'Created', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
     { id: 'completed', label: 'Completed after', align: 'right', cell: completedAfter },
-    { id: 'cost', label: 'Cost', align: 'right', cell: ({ costUsd }) => <Money usd={costUsd} /> },
+    { id: 'cost', label: 'Cost', align: 'right', cell: (task) => <TaskCost task={task} /> },
   ]
 }
 

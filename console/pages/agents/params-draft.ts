@@ -1,0 +1,81 @@
+import { storedPrefix, whenLeaving } from '../../app/leave-console.ts'
+import type { FormField } from './form-field.ts'
+import { isObject, matches, ownValue, toJson } from './form-value.ts'
+
+// Params that were written and not run yet, of this tab, by form. They outlive a reload of the page, and end with the
+// login. Secrets are never kept.
+
+const prefix = `${storedPrefix}params.`
+const drafts = new Map<string, unknown>()
+whenLeaving(() => drafts.clear())
+
+/** What was written in a form before; undefined when there is nothing. */
+export function draftOf(name: string): unknown {
+  if (drafts.has(name)) return drafts.get(name)
+  try {
+    const stored: unknown = JSON.parse(sessionStorage.getItem(prefix + name) ?? 'null')
+    return isObject(stored) ? stored : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Keeps params for as long as the page is open; `storeDraft` makes them outlive it. */
+export function keepDraft(name: string, field: FormField, value: unknown): void {
+  drafts.set(name, withoutSecrets(field, value))
+}
+
+export function forgetDraft(name: string): void {
+  drafts.set(name, undefined)
+  storeDraft(name, undefined)
+}
+
+/** Writes what is kept to the tab's storage, as JSON: half a number is no part of it. */
+export function storeDraft(name: string, field: FormField | undefined): void {
+  const value = drafts.get(name)
+  try {
+    if (value === undefined || !field) sessionStorage.removeItem(prefix + name)
+    else sessionStorage.setItem(prefix + name, JSON.stringify(toJson(field, value) ?? {}))
+  } catch {
+    // What is larger than the storage is kept until the page is closed.
+  }
+}
+
+/** The value without what its schema calls a password. */
+export function withoutSecrets(field: FormField, value: unknown): unknown {
+  if (isSecret(field)) return undefined
+  if (!hasSecrets(field)) return value
+  if (field.kind === 'object' && isObject(value)) {
+    const own = new Map(field.properties.map((property) => [property.name, property.field]))
+    const entries = Object.keys(value).map((name) => {
+      const part = ownValue(value, name)
+      const of = own.get(name)
+      return [name, of ? withoutSecrets(of, part) : part] as const
+    })
+    return Object.fromEntries(entries.filter(([, part]) => part !== undefined))
+  }
+  if (field.kind === 'list' && Array.isArray(value) && !isSecret(field.item)) {
+    return value.map((item) => withoutSecrets(field.item, item))
+  }
+  const variant = field.kind === 'variants' && field.variants.find((one) => matches(one, value))
+  // What does not fit may hold a secret anywhere.
+  return variant ? withoutSecrets(variant, value) : undefined
+}
+
+function isSecret(field: FormField): boolean {
+  return field.kind === 'text' && field.format === 'password'
+}
+
+function hasSecrets(field: FormField): boolean {
+  switch (field.kind) {
+    case 'object':
+      return field.properties.some((property) => hasSecrets(property.field))
+    case 'list':
+    case 'tags':
+      return hasSecrets(field.item)
+    case 'variants':
+      return field.variants.some(hasSecrets)
+    default:
+      return isSecret(field)
+  }
+}

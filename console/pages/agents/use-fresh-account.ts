@@ -1,0 +1,15 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useEffect } from 'react'
+import { accountKey, useAccount } from '../../app/use-account.ts'
+
+/** The account, read again whenever the page comes up or gets the focus: other programs spend its balance meanwhile. */
+export function useFreshAccount(): ReturnType<typeof useAccount> {
+  const queries = useQueryClient()
+  useEffect(() => {
+    const renew = () => void queries.invalidateQueries({ queryKey: accountKey })
+    renew()
+    addEventListener('focus', renew)
+    return () => removeEventListener('focus', renew)
+  }, [queries])
+  return useAccount()
+}

@@ -1,0 +1,67 @@
+// What a value of JSON looks like, which decides how it is read best.
+
+const columnsMax = 12
+const cellCharsMax = 500
+const lineCharsMax = 100
+const openFieldsMax = 20
+const openCharsMax = 4000
+
+export type Scalar = string | number | boolean | null
+export type Fields = Readonly<Record<string, unknown>>
+
+export function isScalar(value: unknown): value is Scalar {
+  return typeof value !== 'object' || value === null
+}
+
+export function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Whether there is nothing in it that could be shown. */
+export function isNothing(value: unknown): boolean {
+  if (value === '') return true
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0
+}
+
+/** Whether it has its place in a line, beside its name. */
+export function isLine(value: unknown): value is Scalar {
+  return isScalar(value) && (typeof value !== 'string' || (value.length <= lineCharsMax && !value.includes('\n')))
+}
+
+/** Whether an object is small enough to be shown in full within another. */
+export function isSmall(value: object): boolean {
+  return Object.keys(value).length <= openFieldsMax && JSON.stringify(value).length <= openCharsMax
+}
+
+/** The columns of a list that is a table: objects of short values; undefined for any other list. */
+export function columnsOf(list: readonly unknown[]): readonly string[] | undefined {
+  const names = new Set<string>()
+  for (const row of list) {
+    if (!isFields(row)) return undefined
+    for (const [name, cell] of Object.entries(row)) {
+      if (!isScalar(cell)) return undefined
+      if (typeof cell === 'string' && (cell.length > cellCharsMax || cell.includes('\n'))) return undefined
+      names.add(name)
+      if (names.size > columnsMax) return undefined
+    }
+  }
+  return names.size > 0 ? [...names] : undefined
+}
+
+const decimalsMax = 6
+
+/** The numbers of a column with the same decimals, so that they align; undefined unless it has numbers only. */
+export function numberTexts(cells: readonly unknown[]): ((cell: number) => string) | undefined {
+  let decimals = 0
+  let numbers = 0
+  for (const cell of cells) {
+    if (cell === undefined || cell === null) continue
+    if (typeof cell !== 'number') return undefined
+    numbers++
+    const text = String(cell)
+    const fraction = text.includes('e') ? Infinity : (text.split('.')[1]?.length ?? 0)
+    decimals = Math.max(decimals, fraction)
+  }
+  if (numbers === 0) return undefined
+  return decimals > decimalsMax ? String : (cell) => cell.toFixed(decimals)
+}

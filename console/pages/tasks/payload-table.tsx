@@ -1,0 +1,83 @@
+import { Box, Button, Text } from '@mantine/core'
+import { useState } from 'react'
+import { DataTable, type Column } from '../../parts/data-table.tsx'
+import { numberTexts, type Fields } from './payload-shape.ts'
+import classes from './task.module.css'
+
+const rowsAtFirst = 50
+const rowsAtOnceMax = 1000
+/** More columns than this do not fit beside each other. */
+const narrowColumnsMax = 6
+
+type PayloadTableProps = { list: readonly Fields[]; columns: readonly string[]; what: string }
+
+/** A list of objects of short values, with a column for each key. */
+export function PayloadTable({ list, columns, what }: PayloadTableProps) {
+  const { rows, ...more } = useRows(list)
+  const isWide = columns.length > narrowColumnsMax
+  const table = (
+    <DataTable
+      caption={what}
+      columns={columns.map((name) => toColumn(name, list))}
+      rows={rows.map((fields, index) => ({ fields, key: String(index) }))}
+      rowKey={({ key }) => key}
+    />
+  )
+  return (
+    <>
+      {isWide ? (
+        <Box className={classes.wide} tabIndex={0} role="group" aria-label={`${what}, which scrolls sideways`}>
+          {table}
+        </Box>
+      ) : (
+        table
+      )}
+      <ShowMore {...more} />
+    </>
+  )
+}
+
+function toColumn(name: string, list: readonly Fields[]): Column<{ fields: Fields }> {
+  const toText = numberTexts(list.map((fields) => fields[name]))
+  return {
+    id: name,
+    label: name,
+    ...(toText && { align: 'right' }),
+    cell: ({ fields }) => {
+      const value = fields[name]
+      return toText && typeof value === 'number' ? toText(value) : <ScalarText value={value} isCell />
+    },
+  }
+}
+
+/** A value without parts; flags and what is missing in words. */
+export function ScalarText({ value, isCell = false }: { value: unknown; isCell?: boolean }) {
+  if (typeof value === 'boolean') return value ? 'Yes' : 'No'
+  if (typeof value === 'number') return <span className="tabular">{String(value)}</span>
+  if (typeof value === 'string' && value !== '') return <span className={classes.inline}>{value}</span>
+  const text = value === '' ? 'Empty text' : 'None'
+  return (
+    <Text component="span" inherit c="dimmed" aria-label={isCell ? text : undefined} role={isCell ? 'img' : undefined}>
+      {isCell ? '–' : text}
+    </Text>
+  )
+}
+
+/** The first rows of a list, and more of them on demand. */
+export function useRows<Row>(list: readonly Row[]) {
+  const [shown, setShown] = useState(rowsAtFirst)
+  const next = Math.min(list.length, shown + rowsAtOnceMax)
+  return { rows: list.slice(0, shown), shown, next, total: list.length, onMore: () => setShown(next) }
+}
+
+type ShowMoreProps = Omit<ReturnType<typeof useRows>, 'rows'>
+
+export function ShowMore({ shown, next, total, onMore }: ShowMoreProps) {
+  if (shown >= total) return null
+  const count = (value: number) => value.toLocaleString('en')
+  return (
+    <Button size="xs" variant="default" mt="xs" onClick={onMore}>
+      {next === total ? `Show all ${count(total)}` : `Show ${count(next - shown)} more of ${count(total)}`}
+    </Button>
+  )
+}
