@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
@@ -7,6 +8,7 @@ export default defineConfig({
     hookTimeout: 30_000,
     // Real servers, databases and threads: a file at a time per core.
     pool: 'forks',
+    maxWorkers: availableParallelism(),
     setupFiles: ['test/support/leak-check.ts'],
   },
 })

@@ -14,7 +14,7 @@ export function leaveWhenLoggedOut(error: unknown): void {
 }
 
 /** Only what may pass by itself is tried again: no answer, or a fault of the service. */
-function mayPass(error: unknown): boolean {
+export function mayPass(error: unknown): boolean {
   if (!(error instanceof ErrandClientError)) return false
   return isUnreached(error) || (error.status ?? 0) >= 500
 }

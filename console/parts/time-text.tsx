@@ -1,4 +1,5 @@
 import { useNow } from './use-now.ts'
+import classes from './time-text.module.css'
 
 const exact = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'long', hourCycle: 'h23' })
 const day = new Intl.DateTimeFormat('en', { dateStyle: 'medium' })
@@ -17,7 +18,7 @@ export function TimeText({ at, isExact = false }: { at: string; isExact?: boolea
   const date = new Date(at)
   const title = exact.format(date)
   return (
-    <time dateTime={at} title={title}>
+    <time dateTime={at} title={title} className={isExact ? undefined : classes.relative}>
       {isExact ? title : describe(date, now)}
     </time>
   )

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { procedure, router, withScope } from '../rpc/trpc.ts'
-import { logIn, logOut } from './log-in.ts'
+import { logIn } from './log-in.ts'
 import { Confirmation, LoggedIn, LoginInput, LoginOptions } from './login-schema.ts'
+import { logOut } from './manage-logins.ts'
 
 const tags = ['Browser login']
 const cookieNote =

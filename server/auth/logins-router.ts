@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ErrandError } from '../kernel/errors.ts'
 import { procedure, router, withScope } from '../rpc/trpc.ts'
-import { listLogins, logOutEverywhere } from './log-in.ts'
+import { listLogins, logOutEverywhere } from './manage-logins.ts'
 import { Confirmation, EndLoginInput, ListLoginsInput, ListLoginsOutput } from './login-schema.ts'
 
 const tags = ['Browser login']

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { changePassword } from '../auth/log-in.ts'
+import { changePassword } from '../auth/change-password.ts'
 import { ChangePasswordInput, Confirmation } from '../auth/login-schema.ts'
 import { must } from '../kernel/assert.ts'
 import { isoTime } from '../kernel/clock.ts'

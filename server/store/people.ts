@@ -23,7 +23,7 @@ export type SetPassword = {
   from: string | null
   /** The one login that stays. */
   keepLoginId: string | null
-  /** The tries of this address are forgotten. */
+  /** The tries of this address from this client are forgotten; without it those of every client. */
   forget?: AdmitLogin
 }
 
@@ -44,7 +44,7 @@ export type CreateLogin = {
   method: LoginMethod
   provider: string | null
   userAgent: string | null
-  /** The tries of this address are forgotten. */
+  /** The tries of this address from this client are forgotten. */
   forget: AdmitLogin | null
   /** Refused when the user's password is another one by now. */
   ifPasswordHash?: string

@@ -10,7 +10,6 @@ import { PageLink } from '../../parts/page-link.tsx'
 import { StatusBadge } from '../../parts/status-badge.tsx'
 import { TimeText } from '../../parts/time-text.tsx'
 import { useNow } from '../../parts/use-now.ts'
-import classes from './admin.module.css'
 import { focusHeading } from '../../parts/focus-heading.ts'
 import { RoleBadge } from './user-states.tsx'
 
@@ -63,11 +62,11 @@ function columnsAt(now: number): Column<Invitation>[] {
         ),
     },
     { id: 'state', label: 'State', cell: (invitation) => <State invitation={invitation} now={now} /> },
-    { id: 'created', label: 'Created', cell: ({ createdAt }) => <When at={createdAt} /> },
+    { id: 'created', label: 'Created', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
     {
       id: 'expires',
       label: 'Expires',
-      cell: ({ acceptedAt, expiresAt }) => (acceptedAt === null ? <When at={expiresAt} /> : '–'),
+      cell: ({ acceptedAt, expiresAt }) => (acceptedAt === null ? <TimeText at={expiresAt} /> : '–'),
     },
     {
       id: 'actions',
@@ -79,21 +78,13 @@ function columnsAt(now: number): Column<Invitation>[] {
   ]
 }
 
-function When({ at }: { at: string }) {
-  return (
-    <span className={classes.nowrap}>
-      <TimeText at={at} />
-    </span>
-  )
-}
-
 function State({ invitation: { acceptedAt, expiresAt, kind }, now }: { invitation: Invitation; now: number }) {
   if (acceptedAt !== null) {
     return (
       <Group gap={6}>
         <StatusBadge status="accepted" label={kind === 'password' ? 'Used' : 'Accepted'} />
         <Text component="span" size="sm" c="dimmed">
-          <When at={acceptedAt} />
+          <TimeText at={acceptedAt} />
         </Text>
       </Group>
     )

@@ -1,7 +1,8 @@
-import { Box, Button, Fieldset, Group, Input, Stack } from '@mantine/core'
+import { Box, Button, Group, Input, Stack } from '@mantine/core'
 import { PlusIcon, TrashIcon } from '@radix-ui/react-icons'
 import { useEffect, useRef, useState } from 'react'
 import { join } from './check-value.ts'
+import { ControlFrame } from './control-frame.tsx'
 import { labelProps, type ControlProps } from './control-props.ts'
 import type { Field, ListField } from './form-field.ts'
 import { initialValue } from './form-value.ts'
@@ -37,15 +38,7 @@ export function ListControl(props: ControlProps<Field<ListField>>) {
   const { description, error, label, required } = labelProps(props)
   const isFull = field.maxItems !== undefined && items.length >= field.maxItems
   return (
-    <Fieldset
-      legend={required ? `${label} *` : label}
-      classNames={{ root: classes.group ?? '', legend: classes.legend ?? '' }}
-    >
-      {description && (
-        <Input.Description mb="xs" fz="sm" lh={1.45}>
-          {description}
-        </Input.Description>
-      )}
+    <ControlFrame description={description} label={label} required={required}>
       <Stack gap="sm" ref={rows}>
         {items.map((item, index) => (
           <Box key={keys[index] ?? index} className={classes.row}>
@@ -89,6 +82,6 @@ export function ListControl(props: ControlProps<Field<ListField>>) {
         </Button>
         {error && <Input.Error fz="sm">{error}</Input.Error>}
       </Group>
-    </Fieldset>
+    </ControlFrame>
   )
 }

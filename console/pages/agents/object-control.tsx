@@ -1,11 +1,11 @@
-import { Box, Button, Fieldset, Input, Stack, Text } from '@mantine/core'
+import { Box, Button, Input, Stack, Text } from '@mantine/core'
 import { PlusIcon, TrashIcon } from '@radix-ui/react-icons'
 import { join } from './check-value.ts'
+import { ControlFrame } from './control-frame.tsx'
 import { labelProps, type ControlProps } from './control-props.ts'
 import type { Field, FormField, ObjectField } from './form-field.ts'
 import { initialValue, isObject, othersKey, ownValue, Unfinished } from './form-value.ts'
 import { JsonControl } from './json-control.tsx'
-import classes from './agent.module.css'
 
 /** An object within the params, in a frame of its own; one that may be left out is added by a button. */
 export function ObjectControl(props: ControlProps<Field<ObjectField>>) {
@@ -15,15 +15,7 @@ export function ObjectControl(props: ControlProps<Field<ObjectField>>) {
   const canBeLeftOut = !isRequired || field.isNullable
   const isThere = isObject(value) || !canBeLeftOut
   return (
-    <Fieldset
-      legend={required ? `${label} *` : label}
-      classNames={{ root: classes.group ?? '', legend: classes.legend ?? '' }}
-    >
-      {description && (
-        <Input.Description mb="xs" fz="sm" lh={1.45}>
-          {description}
-        </Input.Description>
-      )}
+    <ControlFrame description={description} label={label} required={required}>
       {isThere && <ObjectFields {...props} />}
       {error && (
         <Input.Error fz="sm" mt="xs">
@@ -42,7 +34,7 @@ export function ObjectControl(props: ControlProps<Field<ObjectField>>) {
           {isThere ? 'Leave out' : 'Add'}
         </Button>
       )}
-    </Fieldset>
+    </ControlFrame>
   )
 }
 

@@ -5,7 +5,7 @@ import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
 import { TimeText } from '../../parts/time-text.tsx'
 import { secondsText } from '../tasks/duration-text.ts'
-import { useSeconds } from '../tasks/use-seconds.ts'
+import { useSecondsLeft } from '../../parts/use-seconds-left.ts'
 
 export const blockReason = "Too many of this account's tasks failed in a short time."
 
@@ -58,8 +58,7 @@ type WaitNoticeProps = { title: string; until: number; isAlert?: boolean; childr
 
 /** What has to be waited for, with the seconds that are left. */
 export function WaitNotice({ title, until, isAlert = false, children }: WaitNoticeProps) {
-  const now = useSeconds(true)
-  const left = Math.ceil((until - now) / 1000)
+  const left = useSecondsLeft(until)
   return (
     <Alert color="yellow" title={title} icon={<ClockIcon aria-hidden />}>
       <Text inherit role={isAlert ? 'alert' : undefined}>

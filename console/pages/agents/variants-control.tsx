@@ -1,11 +1,11 @@
-import { Box, Fieldset, Input, Select, Stack } from '@mantine/core'
+import { Box, Input, Select, Stack } from '@mantine/core'
 import { useState } from 'react'
+import { ControlFrame } from './control-frame.tsx'
 import { labelProps, type ControlProps } from './control-props.ts'
 import { kindLabel, type Field, type FormField, type VariantsField } from './form-field.ts'
 import { initialValue, matches } from './form-value.ts'
 import { JsonControl } from './json-control.tsx'
 import { ObjectFields } from './object-control.tsx'
-import classes from './agent.module.css'
 
 /** A value of one of several kinds: the kind is chosen first. */
 export function VariantsControl(props: ControlProps<Field<VariantsField>>) {
@@ -33,15 +33,7 @@ export function VariantsControl(props: ControlProps<Field<VariantsField>>) {
   }
   const own = variant && { ...props, field: { ...variant, label: variantLabel(variant, label) }, isRequired: true }
   return (
-    <Fieldset
-      legend={required ? `${label} *` : label}
-      classNames={{ root: classes.group ?? '', legend: classes.legend ?? '' }}
-    >
-      {description && (
-        <Input.Description mb="xs" fz="sm" lh={1.45}>
-          {description}
-        </Input.Description>
-      )}
+    <ControlFrame description={description} label={label} required={required}>
       <Stack gap="md">
         <Select
           label="Kind"
@@ -71,7 +63,7 @@ export function VariantsControl(props: ControlProps<Field<VariantsField>>) {
           </Box>
         )}
       </Stack>
-    </Fieldset>
+    </ControlFrame>
   )
 }
 

@@ -17,7 +17,6 @@ import { TimeText } from '../../parts/time-text.tsx'
 import { useOffset } from '../../parts/use-search-field.ts'
 import { describeBrowser } from './describe-browser.ts'
 import { focusHeading } from '../../parts/focus-heading.ts'
-import classes from './settings.module.css'
 
 const limit = 50
 
@@ -101,9 +100,9 @@ function columnsOf(providerName: (id: string) => string): Column<Login>[] {
       ),
     },
     { id: 'method', label: 'Method', cell: (login) => methodOf(login, providerName) },
-    { id: 'created', label: 'Logged in', cell: ({ createdAt }) => <When at={createdAt} /> },
-    { id: 'used', label: 'Last used', cell: ({ lastUsedAt }) => <When at={lastUsedAt} /> },
-    { id: 'ends', label: 'Ends', cell: ({ expiresAt }) => <When at={expiresAt} /> },
+    { id: 'created', label: 'Logged in', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
+    { id: 'used', label: 'Last used', cell: ({ lastUsedAt }) => <TimeText at={lastUsedAt} /> },
+    { id: 'ends', label: 'Ends', cell: ({ expiresAt }) => <TimeText at={expiresAt} /> },
     {
       id: 'actions',
       label: 'Actions',
@@ -118,14 +117,6 @@ function methodOf({ method, provider }: Login, providerName: (id: string) => str
   if (method === 'password') return 'Password'
   if (method === 'invitation') return 'Invitation link'
   return provider === null ? 'Single sign-on' : `Single sign-on with ${providerName(provider)}`
-}
-
-function When({ at }: { at: string }) {
-  return (
-    <span className={classes.nowrap}>
-      <TimeText at={at} />
-    </span>
-  )
 }
 
 function EndButton({ login: { id, current, userAgent } }: { login: Login }) {

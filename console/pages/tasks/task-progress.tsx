@@ -6,7 +6,7 @@ import { useSeconds } from './use-seconds.ts'
 
 /** How a task goes that is still open, with the time that runs. */
 export function TaskProgress({ task, limitSeconds }: { task: OpenTask; limitSeconds: number | undefined }) {
-  const now = useSeconds(true)
+  const now = useSeconds()
   const isProcessing = task.status === 'processing'
   const since = Date.parse(isProcessing ? (task.startedAt ?? task.createdAt) : task.createdAt)
   return (
