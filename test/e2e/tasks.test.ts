@@ -3,6 +3,7 @@ import { defineConfig, defineEndpoint } from 'errand'
 import { expect } from 'vitest'
 import { z } from 'zod'
 import { insertTasks } from '../../bench/bench-data.ts'
+import { askAgain } from './ask-again.ts'
 import { testConsole, type OpenConsole } from './open-console.ts'
 
 /** Ends the tasks of `gate.wait`; agents run in this process. */
@@ -292,7 +293,7 @@ testConsole('a task of nobody or of somebody else, and a service that does not a
   await page.route(/tasks\.list/, (route) => route.abort())
   await opened.page.goto('/tasks')
   await page.getByText('This could not be loaded').waitFor()
+  await askAgain(page)
   await page.unroute(/tasks\.list/)
-  await page.getByRole('button', { name: 'Try again' }).click()
   await page.getByText('No tasks yet').waitFor()
 })
