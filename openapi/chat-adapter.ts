@@ -6,10 +6,11 @@ import { refusalLine } from '../server/chat/event-lines.ts'
 import { disconnectSignal } from '../server/http/disconnect-signal.ts'
 import { readIdempotencyKey } from '../server/http/idempotency-header.ts'
 import { readJsonBody, releaseBody } from '../server/http/read-body.ts'
+import { releaseGate } from '../server/http/request-gate.ts'
 import { errorHeaders, respondError } from '../server/http/respond.ts'
 import type { RoutedRequest } from '../server/http/routed-request.ts'
 import { writeLines } from '../server/http/write-lines.ts'
-import { badField, ErrandError, isFault, type ErrorCode } from '../server/kernel/errors.ts'
+import { badField, ErrandError, type ErrorCode } from '../server/kernel/errors.ts'
 import type { CallerContext, Services } from '../server/rpc/context.ts'
 import { rootRouter } from '../server/rpc/root-router.ts'
 import { directCall } from '../server/rpc/call-procedure.ts'
@@ -20,7 +21,8 @@ type ChatAdapterParts = {
   authenticate: Authenticator
   bodyBytesMax: number
   stallMs: number
-  onFault: (error: ErrandError, request: IncomingMessage) => void
+  /** Told of every refusal and fault. */
+  onError: (error: ErrandError, routed: RoutedRequest) => void
 }
 
 export const chatPath = '/api/chat'
@@ -42,22 +44,29 @@ const streamed = new Set<ErrorCode>([
 /** Serves the chat procedure as lines of JSON. What is refused before there is a stream is answered with its status. */
 export function createChatAdapter(parts: ChatAdapterParts): (routed: RoutedRequest) => Promise<void> {
   const { services } = parts
-  return async ({ headers, request, response }) => {
+  return async (routed) => {
+    const { about, headers, request, response } = routed
+    routed.operation = 'chat'
+    about.route = chatPath
+    about.isLong = true
     let context: CallerContext | undefined
     try {
       if (request.method !== 'POST') {
         throw new ErrandError('METHOD_NOT_ALLOWED', `${request.method} is not allowed here.`, { allow: chatMethods })
       }
       const caller = await parts.authenticate(request)
+      about.userId = caller.userId
       context = {
         services,
         caller,
         request,
+        about,
         setCookies: [],
-        idempotencyKey: readIdempotencyKey(request),
+        idempotencyKey: null,
         rate: null,
         stream: { stallMs: parts.stallMs, cutOff: () => response.destroy() },
       }
+      context.idempotencyKey = readIdempotencyKey(request)
       const input = await readJsonBody({ request, response, bytesMax: parts.bodyBytesMax })
       if (typeof input !== 'object' || input === null || Array.isArray(input)) {
         throw badField('', 'The request body must be a JSON object.')
@@ -65,11 +74,12 @@ export function createChatAdapter(parts: ChatAdapterParts): (routed: RoutedReque
       const signal = disconnectSignal(response)
       const stream = (await callChat({ context, input, signal })) as ChatStream
       releaseBody(request)
+      releaseGate(request)
       headers.push(...rateHeaders(context.rate!))
       await writeLines(response, { headers, next: () => stream.nextLines(), stallMs: parts.stallMs })
     } catch (thrown) {
       const error = errandErrorOf(thrown)
-      if (isFault(error)) parts.onFault(error, request)
+      parts.onError(error, routed)
       if (response.headersSent) return void response.destroy()
       if (context) {
         const rate = context.rate ?? (await services.store.readRate(context.caller.userId).catch(() => null))

@@ -20,9 +20,12 @@ const rateHeaders: Json = {
   'X-RateLimit-Remaining': header('How many of them are left'),
   'X-RateLimit-Reset': header('Unix time in seconds at which the oldest counted execution leaves the window'),
 }
-const requestIdHeader: Json = { 'X-Request-Id': header('Identifies the request in the logs', 'string') }
-const authenticateHeader: Json = { 'WWW-Authenticate': header('The scheme to authenticate with', 'string') }
+const requestIdHeader: Json = { 'X-Request-Id': always(header('Identifies the request in the logs', 'string')) }
+const authenticateHeader: Json = { 'WWW-Authenticate': always(header('The scheme to authenticate with', 'string')) }
 const retryAfterHeader: Json = { 'Retry-After': header('Seconds to wait before the next try') }
+const retryAfterAlways: Json = { 'Retry-After': always(header('Seconds to wait before the next try')) }
+/** Of refusals that may come before the caller is known: these headers are of a caller. */
+const beforeCaller = /^(?:403|500|503)$/
 const cookieHeader: Json = { 'Set-Cookie': header('The cookie of the browser login', 'string') }
 
 /** Answers that any operation may give, beside its own. */
@@ -31,7 +34,7 @@ const sharedErrors: Record<string, string> = {
   403: 'Permission is missing.',
   429: 'More executions than the limit allows within a minute.',
   500: 'The service failed; nothing is said of why.',
-  503: 'The service is stopping or cannot write; try again, with the same Idempotency-Key.',
+  503: 'The service is overloaded, is stopping or cannot write; try again, with the same Idempotency-Key.',
 }
 /** Only these operations count as executions. */
 const executions = new Set(['createTask'])
@@ -107,10 +110,10 @@ function completeOperation(operation: Operation): void {
   success['headers'] = { ...requestIdHeader, ...ofCaller, ...(settingCookie.has(operationId) && cookieHeader) }
   operation.responses = { 200: success }
   for (const [status, description] of Object.entries(errorsOf(operation, { isExecution, isPublic }))) {
-    const canWait = status === '503' || status === '429' || (isExecution && status === '403')
     const headers = {
-      ...(status === '401' ? authenticateHeader : ofCaller),
-      ...(canWait && retryAfterHeader),
+      ...(status === '401' ? authenticateHeader : isPublic ? {} : rateHeadersOf(status)),
+      ...retryHeaderOf(status),
+      ...(isExecution && status === '403' && retryAfterHeader),
     }
     const code = status === '429' && countingLogins.has(operationId) ? 'LOGIN_THROTTLED' : undefined
     operation.responses[status] = errorResponse(status, { description, headers, code })
@@ -207,8 +210,8 @@ function chatErrors(): Json {
   const responses: Json = {}
   for (const [status, description] of Object.entries(refusals)) {
     const own = {
-      ...(status === '401' ? authenticateHeader : rateHeaders),
-      ...(/429|503/.test(status) && retryAfterHeader),
+      ...(status === '401' ? authenticateHeader : rateHeadersOf(status)),
+      ...retryHeaderOf(status),
     }
     const response = errorResponse(status, { description, headers: own }) as { content: Json }
     if (/403|404|409|410|429/.test(status)) {
@@ -254,6 +257,29 @@ function payloadOperation(): Operation {
 
 function withoutErrors(schemas: Json): Json {
   return Object.fromEntries(Object.entries(schemas).filter(([name]) => !name.startsWith('error.')))
+}
+
+function rateHeadersOf(status: string): Json {
+  if (!beforeCaller.test(status)) return rateHeaders
+  const named = Object.entries(rateHeaders) as [string, Json][]
+  return Object.fromEntries(
+    named.map(([name, own]) => [
+      name,
+      {
+        ...own,
+        description: `${String(own['description'])}; absent when the refusal came before the caller was known`,
+      },
+    ]),
+  )
+}
+
+function retryHeaderOf(status: string): Json {
+  return status === '429' || status === '503' ? retryAfterAlways : {}
+}
+
+/** A header without which that answer never comes. */
+function always(own: Json): Json {
+  return { ...own, required: true }
 }
 
 function header(description: string, type: 'integer' | 'string' = 'integer'): Json {

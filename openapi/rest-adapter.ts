@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import type { Authenticator } from '../server/auth/authenticate.ts'
 import { rateHeaders } from '../server/billing/rate-headers.ts'
 import { disconnectSignal } from '../server/http/disconnect-signal.ts'
@@ -6,18 +5,19 @@ import { readIdempotencyKey } from '../server/http/idempotency-header.ts'
 import { publicBodyBytesMax, readJsonBody } from '../server/http/read-body.ts'
 import { hasBody, respondError, respondJson } from '../server/http/respond.ts'
 import type { RoutedRequest } from '../server/http/routed-request.ts'
-import { badField, ErrandError, isFault } from '../server/kernel/errors.ts'
+import { badField, ErrandError } from '../server/kernel/errors.ts'
 import type { Context, Services } from '../server/rpc/context.ts'
 import { errandErrorOf } from '../server/rpc/trpc.ts'
 import { readQuery } from './query-input.ts'
-import type { RestRoute, RestRoutes } from './rest-routes.ts'
+import { readPath, type RestRoute, type RestRoutes } from './rest-routes.ts'
 
 type RestAdapterParts = {
   routes: RestRoutes
   services: Services
   authenticate: Authenticator
   bodyBytesMax: number
-  onFault: (error: ErrandError, request: IncomingMessage) => void
+  /** Told of every refusal and fault. */
+  onError: (error: ErrandError, routed: RoutedRequest) => void
 }
 
 /**
@@ -26,7 +26,7 @@ type RestAdapterParts = {
  */
 export function createRestAdapter(parts: RestAdapterParts): (routed: RoutedRequest) => Promise<void> {
   return async (routed) => {
-    const { headers, request, response, path } = routed
+    const { about, headers, request, response, path } = routed
     let context: Context | undefined
     try {
       const method = request.method === 'HEAD' ? 'GET' : request.method!
@@ -35,26 +35,30 @@ export function createRestAdapter(parts: RestAdapterParts): (routed: RoutedReque
       if ('allow' in match) {
         throw new ErrandError('METHOD_NOT_ALLOWED', `${request.method} is not allowed here.`, { allow: match.allow })
       }
+      routed.operation = match.route.operation
+      about.route = match.route.path
       const caller = match.route.isPublic ? null : await parts.authenticate(request)
+      about.userId = caller?.userId
       const { services } = parts
-      context = { services, caller, request, setCookies: [], idempotencyKey: null, rate: null, stream: null }
+      context = { services, caller, request, about, setCookies: [], idempotencyKey: null, rate: null, stream: null }
       const result = await call(parts, { ...match, routed, context })
       headers.push(...(await rateHeadersOf(context)))
       for (const cookie of context.setCookies) headers.push('Set-Cookie', cookie)
       respondJson(response, { status: 200, json: JSON.stringify(result), headers })
     } catch (thrown) {
       const error = errandErrorOf(thrown)
-      if (isFault(error)) parts.onFault(error, request)
+      parts.onError(error, routed)
       if (context) headers.push(...(await rateHeadersOf(context).catch(() => [])))
       respondError(response, error, headers)
     }
   }
 }
 
-type Call = { context: Context; route: RestRoute; pathInput: Record<string, string>; routed: RoutedRequest }
+type Call = { context: Context; route: RestRoute; segments: readonly string[]; routed: RoutedRequest }
 
-async function call(parts: RestAdapterParts, { context, pathInput, route, routed }: Call): Promise<unknown> {
+async function call(parts: RestAdapterParts, { context, route, routed, segments }: Call): Promise<unknown> {
   const { query, request, response } = routed
+  const pathInput = readPath(route, segments)
   let input: Record<string, unknown>
   if (route.hasBody) {
     if (route.isIdempotent) context.idempotencyKey = readIdempotencyKey(request)

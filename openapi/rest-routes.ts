@@ -9,7 +9,10 @@ import { directCall } from '../server/rpc/call-procedure.ts'
 import { queryFields, type QueryFields } from './query-input.ts'
 
 export type RestRoute = {
+  /** Its operationId. */
+  operation: string
   method: string
+  path: string
   segments: readonly string[]
   call: ReturnType<typeof directCall>
   isIdempotent: boolean
@@ -20,7 +23,7 @@ export type RestRoute = {
   query: QueryFields
 }
 
-type Match = { route: RestRoute; pathInput: Record<string, string> } | { allow: string } | undefined
+type Match = { route: RestRoute; segments: readonly string[] } | { allow: string } | undefined
 
 /** The REST routes, read off the procedures' own `openapi` meta, so that no path is written twice. */
 export class RestRoutes {
@@ -30,13 +33,13 @@ export class RestRoutes {
     ({ segments }) => segments.length,
   )
 
-  /** Undefined for an unknown path; the allowed methods when only the method is wrong. Throws 400 for a broken path. */
+  /** Undefined for an unknown path; the allowed methods when only the method is wrong. */
   match(method: string, path: string): Match {
     const segments = path.split('/')
     const allowed: string[] = []
     for (const route of this.#routes.get(segments.length) ?? []) {
       if (!fits(route.segments, segments)) continue
-      if (route.method === method) return { route, pathInput: readPath(route, segments) }
+      if (route.method === method) return { route, segments }
       allowed.push(...(route.method === 'GET' ? ['GET', 'HEAD'] : [route.method]))
     }
     return allowed.length > 0 ? { allow: [...allowed, 'OPTIONS'].join(', ') } : undefined
@@ -57,7 +60,8 @@ function fits(route: readonly string[], segments: readonly string[]): boolean {
   return true
 }
 
-function readPath(route: RestRoute, segments: readonly string[]): Record<string, string> {
+/** What stands in the path for the route's parameters. Throws 400 for a broken encoding. */
+export function readPath(route: RestRoute, segments: readonly string[]): Record<string, string> {
   const input: Record<string, string> = {}
   for (const [index, part] of route.segments.entries()) {
     if (!part.startsWith('{')) continue
@@ -77,10 +81,12 @@ function toRoute(procedure: AnyProcedure): RestRoute[] {
   }
   if (!meta?.openapi) return []
   assert(type === 'query' || type === 'mutation', 'a REST operation is a query or a mutation')
-  const { method, path } = meta.openapi
+  const { method, operationId, path } = meta.openapi
   return [
     {
+      operation: operationId,
       method,
+      path,
       segments: path.split('/'),
       call: directCall(procedure),
       isIdempotent: meta.isIdempotent === true,

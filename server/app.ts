@@ -1,4 +1,3 @@
-import type { AddressInfo } from 'node:net'
 import type { Server } from 'node:http'
 import { join } from 'node:path'
 import { chatMethods, chatPath, createChatAdapter } from '../openapi/chat-adapter.ts'
@@ -24,21 +23,30 @@ import { ConnectorChecks } from './connectors/connector-checks.ts'
 import { SecretVault, type Secrets } from './connectors/secret-vault.ts'
 import { openConsoleFiles } from './http/console-files.ts'
 import { readIdempotencyKey } from './http/idempotency-header.ts'
-import { closeUnusedConnections, createListener } from './http/listener.ts'
+import { connectionCount } from './http/connection-limits.ts'
+import { createListener } from './http/listener.ts'
+import { closeServer, listen, urlOf } from './http/listening.ts'
 import { servePayload } from './http/payload-download.ts'
+import { createMetricsPage } from './http/metrics-page.ts'
 import { publicBodyBytesMax, readBodyText } from './http/read-body.ts'
+import { RequestGate } from './http/request-gate.ts'
+import { createRequestEnds, traceIdOf } from './http/request-ends.ts'
+import type { RoutedRequest } from './http/routed-request.ts'
 import { SystemClock, type Clock } from './kernel/clock.ts'
-import type { ErrandError } from './kernel/errors.ts'
+import { isFault, type ErrandError } from './kernel/errors.ts'
 import type { Logger } from './kernel/logger.ts'
+import type { Meter } from './kernel/meter.ts'
 import { packageVersion } from './kernel/package-version.ts'
+import { ServiceMetrics } from './metrics/service-metrics.ts'
 import { FilePayloadStore } from './payloads/payload-store.ts'
 import { SignedLinks } from './payloads/signed-links.ts'
 import type { Services } from './rpc/context.ts'
-import { createRpcHandler } from './rpc/rpc-handler.ts'
+import { createRpcHandler, rpcErrorJson } from './rpc/rpc-handler.ts'
 import { openSqliteStore } from './store/sqlite/sqlite-store.ts'
 import type { Store, LedgerReport } from './store/store.ts'
 import { TaskEnds } from './tasks/task-ends.ts'
 import { TaskRunner } from './tasks/task-runner.ts'
+import { ServiceTracing } from './tracing/service-tracing.ts'
 import { startUpkeep } from './upkeep.ts'
 
 export type AppOptions = {
@@ -54,6 +62,8 @@ export type AppOptions = {
   secrets: () => Secrets
   /** Hosts that users' connectors may reach though their addresses are private. */
   connectorPrivateHosts: readonly string[]
+  /** What a reader of /metrics has to send; null leaves them to this machine. */
+  metricsToken: string | null
   /** Proxies whose X-Forwarded-For is believed. */
   trustedProxies: readonly string[]
   /** Where the commands of the operator's MCP servers are looked up. */
@@ -85,7 +95,26 @@ export async function startApp(options: AppOptions): Promise<App> {
   let clock: Clock = new SystemClock()
   const createClock = options.createClock ?? ((notBefore: number) => new SystemClock(notBefore))
   const catalogue = new Catalogue(options.config)
-  const store = openSqliteStore({ dataDir, limits, onFatal, clock: (notBefore) => (clock = createClock(notBefore)) })
+  const tracing = ServiceTracing.open()
+  // Made last, and read only when somebody asks.
+  let metrics: ServiceMetrics | undefined
+  const meter: Meter = {
+    taskTaken: (waitedSeconds) => metrics?.taskTaken(waitedSeconds),
+    taskRun: (run) => metrics?.taskRun(run),
+    tasksRecovered: (runs) => metrics?.tasksRecovered(runs),
+    chatRun: (run) => metrics?.chatRun(run),
+  }
+  const store = openSqliteStore({
+    dataDir,
+    limits,
+    onFatal,
+    onCommit: (commit) => {
+      metrics?.committed({ ...commit, seconds: (performance.now() - commit.startedAt) / 1000 })
+      tracing?.committed(commit)
+    },
+    onWarning: (message) => log.warn({}, message),
+    clock: (notBefore) => (clock = createClock(notBefore)),
+  })
   const payloads = new FilePayloadStore(join(dataDir, 'payloads'), clock)
   let listensOn = ''
   const links = new SignedLinks({
@@ -106,11 +135,14 @@ export async function startApp(options: AppOptions): Promise<App> {
     clock,
     concurrency: limits.taskConcurrency,
     drainSeconds: limits.drainSeconds,
+    queuedMax: limits.maxQueuedTasks,
     ends,
     inlineBytes: limits.inlineBytes,
     log,
+    meter,
     payloads,
     store,
+    tracing,
   })
   const chats = new ChatTurns({
     access,
@@ -120,7 +152,9 @@ export async function startApp(options: AppOptions): Promise<App> {
     clock,
     drainSeconds: limits.drainSeconds,
     log,
+    meter,
     store,
+    tracing,
     turnTimeoutMs: limits.turnTimeoutSeconds * 1000,
   })
   const origins = new OwnOrigins(() => options.baseUrl ?? listensOn)
@@ -152,6 +186,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     spendDays: new SpendDays(store),
     store,
     system,
+    tracing,
   }
   const keyUses = new LastUses({
     what: 'keys',
@@ -163,20 +198,40 @@ export async function startApp(options: AppOptions): Promise<App> {
     write: (uses) => store.touchLogins(uses.map(({ at, id }) => ({ loginId: id, at }))),
     log,
   })
-  const server = createServer({ options, services, keyUses, loginUses })
+  const gate = new RequestGate(limits)
+  const connections = () => Promise.resolve(connectionCount(server))
+  metrics = new ServiceMetrics({
+    agentIds: catalogue.agents.map(({ id }) => id),
+    connections,
+    isAccepting: () => runner.isAccepting,
+    ledger: () =>
+      system.ledger && {
+        differences: system.ledger.report.differences.length,
+        checkedAtSeconds: system.ledger.checkedAt / 1000,
+      },
+    store,
+    loopDelay: system.loopDelay,
+    agentThreads: () => agents.threads(),
+    running: () => ({ tasks: runner.runningCount, chats: chats.runningCount }),
+    inFlight: () => gate.inFlight,
+    version: packageVersion,
+  })
+  const server = createServer({ options, services, keyUses, loginUses, gate, metrics })
   const onLedgerReport = (report: LedgerReport) => (system.ledger = { report, checkedAt: clock.now() })
   const upkeep = startUpkeep({ store, payloads, log, onLedgerReport })
   const close = async () => {
     upkeep.stop()
     await closeServer(server)
     await agents.close()
+    gate.close()
     system.loopDelay.close()
     await keyUses.close()
     await loginUses.close()
     await store.close()
+    await tracing?.flush()
   }
   try {
-    while ((await store.closeOpenTurns()) > 0);
+    await closeOpenTurns(store, log)
     await listen(server, options)
     listensOn = urlOf(server)
     await runner.start()
@@ -201,20 +256,40 @@ export async function startApp(options: AppOptions): Promise<App> {
   }
 }
 
+/** Chats that the process before this one left open; nothing is charged for them. */
+async function closeOpenTurns(store: Store, log: Logger): Promise<void> {
+  let turns = 0
+  for (let closed = -1; closed !== 0; turns += closed) closed = await store.closeOpenTurns()
+  if (turns > 0) log.info({ turns }, 'chats that were interrupted have been closed without a charge')
+}
+
 type ServerParts = {
   options: AppOptions
   services: Services
   keyUses: LastUses
   loginUses: LastUses
+  gate: RequestGate
+  metrics: ServiceMetrics
 }
 
-function createServer({ options, services, keyUses, loginUses }: ServerParts): Server {
+function createServer({ options, services, keyUses, loginUses, gate, metrics }: ServerParts): Server {
   const { limits, log } = options
   const { clock, logins, runner, store } = services
   const { cookie, origins } = logins
   const flows = new SecretVault(options.secrets, 'errand: single sign-on')
   const authenticate = createAuthenticator({ store, clock, keyUses, loginUses, cookie, origins })
-  const onFault = (error: ErrandError) => log.error({ err: error.cause ?? error }, 'a request failed')
+  const onError = (error: ErrandError, { about, operation }: Pick<RoutedRequest, 'about' | 'operation'>) => {
+    metrics.refused(error.code)
+    if (isFault(error)) {
+      const { requestId, userId } = about
+      const fields = { requestId, userId, ...traceIdOf(about), operation, err: error.cause ?? error }
+      log.error(fields, 'a request failed')
+    }
+  }
+  const whyNotReady = async () => {
+    if (!runner.isAccepting) return 'The service is stopping.'
+    return (await store.canWrite()) ? null : 'The database cannot be written.'
+  }
   const routes = new RestRoutes()
   const bodyBytesMax = limits.maxBodyBytes
   const rpc = createRpcHandler({
@@ -224,27 +299,41 @@ function createServer({ options, services, keyUses, loginUses }: ServerParts): S
       readBodyText({ ...read, bytesMax: isPublic ? Math.min(publicBodyBytesMax, bodyBytesMax) : bodyBytesMax }),
     stallMs: limits.writeStallSeconds * 1000,
     readIdempotencyKey,
-    onFault,
+    onError,
   })
-  const rest = createRestAdapter({ services, routes, authenticate, bodyBytesMax, onFault })
+  const rest = createRestAdapter({ services, routes, authenticate, bodyBytesMax, onError })
   const stallMs = limits.writeStallSeconds * 1000
-  const chat = createChatAdapter({ services, authenticate, bodyBytesMax, stallMs, onFault })
+  const chat = createChatAdapter({ services, authenticate, bodyBytesMax, stallMs, onError })
   return createListener({
     rest: (routed) => (routed.path === chatPath ? chat(routed) : rest(routed)),
     rpc,
+    rpcErrorJson,
     payload: (download) => servePayload(services, download),
     console: openConsoleFiles(options.consoleFolder),
     oidc: createOidcLogin({ store, clock, log, logins, vault: flows }),
-    isReady: () => runner.isAccepting,
+    gate,
+    metrics: createMetricsPage({
+      contentType: metrics.contentType,
+      read: () => metrics.read(),
+      token: options.metricsToken,
+      baseUrl: options.baseUrl,
+    }),
+    ends: createRequestEnds({ count: (request) => metrics.requestEnded(request), log, tracing: services.tracing }),
+    onRefused: (code) => metrics.refused(code),
+    connectionsMax: limits.maxConnections,
+    stallMs,
+    whyNotReady,
     methodsOf: (path) => (path === chatPath ? chatMethods : routes.methodsOf(path)),
     clock,
     log,
+    tracing: services.tracing,
   })
 }
 
 function createAgentHost({ configFile, limits, log }: AppOptions, catalogue: Catalogue): AgentHost {
   const { agentThreads, agentThreadMemoryMb, maxResultBytes } = limits
-  const onLog = ({ fields, message, runId }: AgentLogLine) => log.info({ ...fields, ...idField(runId) }, message)
+  const onLog = ({ fields, message, runId }: AgentLogLine) =>
+    log.info({ ...idField(runId), ...(fields && { fields }) }, message)
   if (configFile === null) return createInlineHost({ catalogue, resultBytesMax: maxResultBytes, onLog })
   return new ThreadHost({
     configFile,
@@ -259,29 +348,4 @@ function createAgentHost({ configFile, limits, log }: AppOptions, catalogue: Cat
 
 function idField(runId: string): { taskId?: string; turnId?: string } {
   return runId.startsWith('turn_') ? { turnId: runId } : { taskId: runId }
-}
-
-async function listen(server: Server, { host, port }: AppOptions): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, 1024, () => resolve())
-  })
-}
-
-function urlOf(server: Server): string {
-  const { address, family, port } = server.address() as AddressInfo
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
-}
-
-async function closeServer(server: Server): Promise<void> {
-  if (!server.listening) return
-  const closed = new Promise((resolve) => server.close(resolve))
-  server.closeIdleConnections()
-  closeUnusedConnections(server)
-  // Answers under way get a moment; a client that reads no more must not keep the process alive.
-  const timer = setTimeout(() => server.closeAllConnections(), 2000)
-  const idleTimer = setInterval(() => server.closeIdleConnections(), 50)
-  await closed
-  clearInterval(idleTimer)
-  clearTimeout(timer)
 }

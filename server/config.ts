@@ -27,6 +27,11 @@ const limitDefaults = {
   drainSeconds: 300,
   turnTimeoutSeconds: 300,
   writeStallSeconds: 30,
+  maxConnections: 20_000,
+  maxWritesInFlight: 500,
+  maxReadsInFlight: 1000,
+  maxLoopDelayMs: 100,
+  maxQueuedTasks: 100_000,
   agentThreads: availableParallelism(),
   agentThreadMemoryMb: 512,
 } satisfies Required<LimitsConfig>
@@ -34,7 +39,13 @@ const limitDefaults = {
 export type Limits = typeof limitDefaults
 export type LimitName = keyof Limits
 
-const zeroAllowed = new Set<string>(['executionsPerMinute', 'abuseFailures', 'drainSeconds', 'taskConcurrency'])
+const zeroAllowed = new Set<string>([
+  'executionsPerMinute',
+  'abuseFailures',
+  'drainSeconds',
+  'maxQueuedTasks',
+  'taskConcurrency',
+])
 
 /** Environment over configuration file over default; throws ConfigError naming what is no whole number. */
 export function resolveLimits(fromFile: LimitsConfig = {}, env: NodeJS.ProcessEnv = process.env): Limits {
@@ -107,12 +118,23 @@ export function resolveLogLevel(env: NodeJS.ProcessEnv = process.env): string {
 /** What agents see of the environment: all of it but the service's own secrets. */
 export function agentEnvironment(env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
   const {
+    ERRAND_METRICS_TOKEN: _metrics,
     ERRAND_OIDC_CLIENT_SECRET: _client,
     ERRAND_SECRET: _current,
     ERRAND_SECRET_PREVIOUS: _previous,
     ...rest
   } = env
   return rest
+}
+
+/** What a reader of /metrics has to send as a bearer token; null leaves them to this machine. */
+export function resolveMetricsToken(env: NodeJS.ProcessEnv = process.env): string | null {
+  const token = env['ERRAND_METRICS_TOKEN'] ?? ''
+  if (token === '') return null
+  if (token.length < secretCharsMin) {
+    throw new ConfigError(`ERRAND_METRICS_TOKEN: must have at least ${secretCharsMin} characters`)
+  }
+  return token
 }
 
 /** Addresses or networks of proxies whose X-Forwarded-For is believed. */

@@ -26,7 +26,10 @@ export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepPart
     while (await store.purgeExpired()) continue
   }
   const collect = async () => {
-    const removed = await payloads.collectOrphans(orphanAgeMs, (id) => store.hasPayload(id))
+    const removed = await payloads.collectOrphans(
+      orphanAgeMs,
+      async (id) => (await store.findPayload(id)) !== undefined,
+    )
     if (removed > 0) log.info({ files: removed }, 'payload files that no task names were removed')
   }
   const verify = async () => {

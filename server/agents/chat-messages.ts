@@ -16,6 +16,8 @@ export type ChatRequest = {
   historyTokens: number
   params: { temperature?: number; maxTokens?: number }
   connectors: readonly ConnectorSpec[]
+  /** The W3C's trace context of the turn, where the service is traced. */
+  traceparent?: string
 }
 
 export type ToolCallStep =

@@ -56,6 +56,8 @@ export type TaskRun<Params = Record<string, unknown>> = {
   readonly taskId: string
   readonly signal: AbortSignal
   readonly log: AgentLog
+  /** For the header of that name in what the run calls, so that it joins the run's trace; undefined without tracing. */
+  readonly traceparent?: string
 }
 
 /** One operation of an agent that clients run as tasks; its id on the wire is `<agentId>.<name>`. */
@@ -99,6 +101,8 @@ export type ChatRun = {
   readonly turnId: string
   readonly signal: AbortSignal
   readonly log: AgentLog
+  /** For the header of that name in what the reply calls, so that it joins the turn's trace; undefined without tracing. */
+  readonly traceparent?: string
 }
 
 /** What a reply is made of. `usage` may come several times and adds up; without it tokens are counted from the texts. */
@@ -210,6 +214,11 @@ export type LimitsConfig = {
   readonly drainSeconds?: number
   readonly turnTimeoutSeconds?: number
   readonly writeStallSeconds?: number
+  readonly maxConnections?: number
+  readonly maxWritesInFlight?: number
+  readonly maxReadsInFlight?: number
+  readonly maxLoopDelayMs?: number
+  readonly maxQueuedTasks?: number
   readonly agentThreads?: number
   readonly agentThreadMemoryMb?: number
 }

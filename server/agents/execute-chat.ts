@@ -85,7 +85,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
       })
     },
   })
-  const { history, message, params, sessionId, turnId, userId } = request
+  const { history, message, params, sessionId, traceparent, turnId, userId } = request
   const stopped = new Promise<void>((resolve) => {
     signal.addEventListener(
       'abort',
@@ -113,6 +113,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
       turnId,
       signal,
       log,
+      ...(traceparent !== undefined && { traceparent }),
     })
     const pumped = pump({ parts, stream, signal, window })
     await Promise.race([pumped, stopped])

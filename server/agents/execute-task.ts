@@ -22,7 +22,7 @@ export async function executeTask({
   onChild,
   resultBytesMax,
 }: ExecuteTask): Promise<RunOutcome> {
-  const { endpointId, taskId, userId } = request
+  const { endpointId, taskId, traceparent, userId } = request
   const endpoint = catalogue.endpoint(endpointId)
   if (!endpoint) {
     const message = `The endpoint ${endpointId} is not in the configuration.`
@@ -33,7 +33,8 @@ export async function executeTask({
     const params = (await endpoint.params.parseAsync(JSON.parse(request.params))) as Record<string, unknown>
     const reservedNames = catalogue.agent(endpoint.agentId)?.toolNames ?? []
     connectors = await openRunConnectors(request.connectors, { reservedNames, signal, onChild })
-    return encodeResult(await endpoint.run({ params, connectors, userId, taskId, signal, log }), resultBytesMax)
+    const run = { params, connectors, userId, taskId, signal, log, ...(traceparent !== undefined && { traceparent }) }
+    return encodeResult(await endpoint.run(run), resultBytesMax)
   } catch (thrown) {
     return { kind: 'failed', error: describeThrown(thrown) }
   } finally {

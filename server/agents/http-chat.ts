@@ -30,10 +30,11 @@ export async function* runHttpChat({ limits, run, service }: HttpChat): AsyncGen
 }
 
 async function ask({ limits, run, service }: HttpChat): Promise<HttpAnswer> {
-  const { history, log, message, params, sessionId, signal, turnId, userId } = run
+  const { history, log, message, params, sessionId, signal, traceparent, turnId, userId } = run
   const body = { type: 'chat', sessionId, turnId, userId, message, history, params }
   const { chatHeadMs: headMs, connectMs } = limits
-  const answer = await post({ service, id: turnId, body, accept: contentType, signal, log, connectMs, headMs })
+  const sent = { service, id: turnId, body, accept: contentType, traceparent }
+  const answer = await post({ ...sent, signal, log, connectMs, headMs })
   try {
     await expectOk(answer, contentType, limits)
     if (!answer.isFramed) {

@@ -17,6 +17,7 @@ export type Post = {
   log: AgentLog
   connectMs: number
   headMs?: number
+  traceparent?: string | undefined
 }
 
 /**
@@ -43,9 +44,9 @@ export async function post({ connectMs, log, service, signal, ...message }: Post
 const unanswered = "The agent's service closed the connection without an answer."
 const brokenOff = "The agent's service closed the connection before its answer was complete."
 
-type Message = Pick<Post, 'service' | 'id' | 'body' | 'accept' | 'headMs'>
+type Message = Pick<Post, 'service' | 'id' | 'body' | 'accept' | 'headMs' | 'traceparent'>
 
-function send(socket: Socket, { accept, body, headMs, id, service }: Message): Promise<IncomingMessage> {
+function send(socket: Socket, { accept, body, headMs, id, service, traceparent }: Message): Promise<IncomingMessage> {
   const { key, url } = service
   const text = JSON.stringify(body)
   return new Promise((resolve, reject) => {
@@ -61,6 +62,7 @@ function send(socket: Socket, { accept, body, headMs, id, service }: Message): P
         'Content-Length': Buffer.byteLength(text),
         Accept: accept,
         'Accept-Encoding': 'identity',
+        ...(traceparent !== undefined && { traceparent }),
         ...signRequest(key, { id, body: text, at: new Date() }),
       },
       createConnection: () => socket,

@@ -16,10 +16,10 @@ const contentType = 'application/json'
 
 /** Has a service run a task; resolves with the value of its JSON. */
 export async function runHttpTask({ agentId, limits, name, run, service }: HttpTask): Promise<unknown> {
-  const { log, params, signal, taskId, userId } = run
+  const { log, params, signal, taskId, traceparent, userId } = run
   const body = { type: 'task', endpointId: `${agentId}.${name}`, endpoint: name, taskId, userId, params }
   const { connectMs } = limits
-  const answer = await post({ service, id: taskId, body, accept: contentType, signal, log, connectMs })
+  const answer = await post({ service, id: taskId, body, accept: contentType, signal, log, connectMs, traceparent })
   try {
     await expectOk(answer, contentType, limits)
     const json = await readBody(answer, limits.taskBytesMax)

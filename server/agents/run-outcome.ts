@@ -16,6 +16,8 @@ export type TaskRequest = {
   userId: string
   params: string
   connectors: readonly ConnectorSpec[]
+  /** The W3C's trace context of the run, where the service is traced. */
+  traceparent?: string
 }
 
 const textCharsMax = 2000

@@ -1,3 +1,4 @@
+import type { CallerContext } from '../rpc/context.ts'
 import { procedure, router, withScope } from '../rpc/trpc.ts'
 import {
   CreatedKey,
@@ -11,6 +12,12 @@ import {
 import { createKey, listKeys, revokeKey, rotateKey } from './manage-keys.ts'
 
 const tags = ['API keys']
+
+/** What happens to keys is in the log; the keys themselves are not. */
+function note({ about, caller, services }: CallerContext, { keyId, message }: { keyId: string; message: string }) {
+  const { requestId } = about
+  services.system.log.info({ requestId, userId: caller.userId, keyId }, message)
+}
 
 export const keysRouter = router({
   create: procedure
@@ -34,7 +41,13 @@ export const keysRouter = router({
     })
     .input(CreateKeyInput)
     .output(CreatedKey)
-    .mutation(withScope('manage', ({ ctx, input }) => createKey(ctx.services, { caller: ctx.caller, input }))),
+    .mutation(
+      withScope('manage', async ({ ctx, input }) => {
+        const created = await createKey(ctx.services, { caller: ctx.caller, input })
+        note(ctx, { keyId: created.id, message: 'an API key was created' })
+        return created
+      }),
+    ),
 
   list: procedure
     .meta({
@@ -70,7 +83,11 @@ export const keysRouter = router({
     .input(RevokeKeyInput)
     .output(Key)
     .mutation(
-      withScope('manage', ({ ctx, input }) => revokeKey(ctx.services, { userId: ctx.caller.userId, ...input })),
+      withScope('manage', async ({ ctx, input }) => {
+        const revoked = await revokeKey(ctx.services, { userId: ctx.caller.userId, ...input })
+        note(ctx, { keyId: revoked.id, message: 'an API key was revoked' })
+        return revoked
+      }),
     ),
 
   rotate: procedure
@@ -97,5 +114,11 @@ export const keysRouter = router({
     })
     .input(RotateKeyInput)
     .output(CreatedKey)
-    .mutation(withScope('manage', ({ ctx, input }) => rotateKey(ctx.services, { caller: ctx.caller, input }))),
+    .mutation(
+      withScope('manage', async ({ ctx, input }) => {
+        const created = await rotateKey(ctx.services, { caller: ctx.caller, input })
+        note(ctx, { keyId: created.id, message: 'an API key was rotated' })
+        return created
+      }),
+    ),
 })

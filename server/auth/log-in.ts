@@ -4,9 +4,11 @@ import type { LoginProvider } from '../agents/agent-schema.ts'
 import { secondsUntil } from '../billing/refusals.ts'
 import { isoTime, type Clock } from '../kernel/clock.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
+import type { Logger } from '../kernel/logger.ts'
 import type { LoginRecord } from '../store/records.ts'
 import { loginLifeMs, type AdmitLogin, type CreateLogin, type LoginCandidate } from '../store/people.ts'
 import type { Store } from '../store/store.ts'
+import type { RequestTrace } from '../tracing/request-trace.ts'
 import type { ClientAddresses } from './client-address.ts'
 import type { ServiceCookie } from './login-cookie.ts'
 import type { LoggedIn, LoginInput } from './login-schema.ts'
@@ -23,9 +25,9 @@ export type LoginParts = {
 }
 
 /** What whoever checks a password or keeps logins needs. */
-export type LoginAccess = { store: Store; clock: Clock; logins: LoginParts }
+export type LoginAccess = { store: Store; clock: Clock; logins: LoginParts; system: { log: Logger } }
 /** The request of a browser, and where its answer's cookies go. */
-export type Browser = { request: IncomingMessage; setCookies: string[] }
+export type Browser = { request: IncomingMessage; setCookies: string[]; about: RequestTrace }
 
 const userAgentCharsMax = 300
 
@@ -51,6 +53,22 @@ export async function logIn(
   parts: LoginAccess,
   { browser, input }: { browser: Browser; input: z.output<typeof LoginInput> },
 ): Promise<LoggedIn> {
+  let userId: string | undefined
+  try {
+    return await logInPerson(parts, { browser, input, onFound: (found) => (userId = found) })
+  } catch (error) {
+    // Whoever is throttled could fill the log.
+    if (error instanceof ErrandError && error.code !== 'LOGIN_THROTTLED') {
+      const { requestId } = browser.about
+      parts.system.log.info({ requestId, userId, code: error.code }, 'a login was refused')
+    }
+    throw error
+  }
+}
+
+type LogIn = { browser: Browser; input: z.output<typeof LoginInput>; onFound: (userId: string) => void }
+
+async function logInPerson(parts: LoginAccess, { browser, input, onFound }: LogIn): Promise<LoggedIn> {
   const { logins } = parts
   assertLoginAllowed(parts, browser.request)
   const attempt = { email: input.email, client: logins.clients.of(browser.request) }
@@ -58,6 +76,7 @@ export async function logIn(
     attempt,
     refusal: 'There were too many attempts to log in; wait before the next.',
   })
+  if (user) onFound(user.id)
   const passwordHash = user?.passwordHash ?? null
   if (!(await isPassword(input.password, passwordHash)) || !user || passwordHash === null) {
     throw new ErrandError('UNAUTHORIZED', 'The email address or the password is wrong.')
@@ -71,7 +90,7 @@ export async function logIn(
 
 /** Makes a login and its cookie; the login that the browser had before ends. Undefined when the user may not log in. */
 export async function beginLogin(
-  { logins, store }: Pick<LoginAccess, 'logins' | 'store'>,
+  { logins, store, system }: Omit<LoginAccess, 'clock'>,
   { browser, login }: { browser: Browser; login: Omit<CreateLogin, 'tokenHash' | 'userAgent'> },
 ): Promise<LoginRecord | undefined> {
   const { token, tokenHash } = newSecretToken()
@@ -82,6 +101,11 @@ export async function beginLogin(
   const replaced = earlier === undefined ? undefined : await store.findLogin(earlier)
   if (replaced) await store.endLogin({ userId: replaced.userId, loginId: replaced.id })
   browser.setCookies.push(logins.cookie.write(token, loginLifeMs / 1000))
+  const { about } = browser
+  const { method, provider, userId } = login
+  about.userId = userId
+  const fields = { requestId: about.requestId, userId, loginId: created.id, method, ...(provider && { provider }) }
+  system.log.info(fields, 'a person logged in')
   return created
 }
 

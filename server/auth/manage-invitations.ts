@@ -20,15 +20,14 @@ import type { LoggedIn } from './login-schema.ts'
 import { hashSecretToken, newSecretToken } from './login-token.ts'
 import { assertNotObvious, hashPassword } from './passwords.ts'
 
-type Parts = { store: Store; clock: Clock; logins: LoginParts }
-type AdminParts = Parts & { system: { log: Logger } }
+type Parts = { store: Store; clock: Clock; logins: LoginParts; system: { log: Logger } }
 
 const invitationLifeMs = 7 * 86_400_000
 const passwordLinkLifeMs = 86_400_000
 
 /** Invites a person by a link, which the admin passes on: the service sends no mail. */
 export async function createInvitation(
-  parts: AdminParts,
+  parts: Parts,
   { browser, caller, input }: { browser: Browser; caller: Caller; input: z.output<typeof CreateInvitationInput> },
 ): Promise<z.output<typeof CreatedInvitation>> {
   const { clock, logins, store, system } = parts
@@ -57,7 +56,7 @@ export async function createInvitation(
 
 /** A link by which that user sets a password; the earlier one works until then. */
 export async function createPasswordLink(
-  { clock, logins, store, system }: AdminParts,
+  { clock, logins, store, system }: Parts,
   { browser, caller, userId }: { browser: Browser; caller: Caller; userId: string },
 ): Promise<z.output<typeof PasswordLink>> {
   const user = await store.getUser(userId)
@@ -72,7 +71,7 @@ export async function createPasswordLink(
 
 /** Ends a link that nobody has used. */
 export async function revokeInvitation(
-  { store, system }: AdminParts,
+  { store, system }: Parts,
   { caller, invitationId }: { caller: Caller; invitationId: string },
 ) {
   if (!(await store.revokeInvitation(invitationId))) throw new ErrandError('NOT_FOUND', 'Invitation not found')

@@ -5,6 +5,7 @@ import { ErrandError } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/logger.ts'
 import type { OpenIdentityResult } from '../store/people.ts'
 import type { Store } from '../store/store.ts'
+import type { RequestTrace } from '../tracing/request-trace.ts'
 import { beginLogin, type LoginParts } from './log-in.ts'
 import { ServiceCookie } from './login-cookie.ts'
 import { OidcClient, type FlowChecks, type VouchedPerson } from './oidc-client.ts'
@@ -23,6 +24,7 @@ type OidcRequest = {
   path: string
   query: string
   headers: string[]
+  about: RequestTrace
 }
 
 /** The page of the login shows a text for each. */
@@ -74,7 +76,10 @@ async function begin({ client, clock, cookie, log, logins, providerId, vault }: 
   const returnTo = localPath(new URLSearchParams(query).get('returnTo'))
   const redirectUri = `${logins.origins.baseUrlFor(request)}/login/oidc/${providerId}/callback`
   const begun = await client.begin(redirectUri).catch((error: unknown) => {
-    log.warn({ err: error, provider: providerId }, 'a provider of single sign-on could not be used')
+    log.warn(
+      { requestId: routed.about.requestId, err: error, provider: providerId },
+      'a provider of single sign-on could not be used',
+    )
     return undefined
   })
   if (!begun) return refuse(routed, { logins, reason: 'oidc-failed' })
@@ -90,12 +95,12 @@ type KeptFlow = FlowChecks & { redirectUri: string; returnTo: string; until: str
 
 async function finish(flow: Flow, routed: OidcRequest) {
   const { client, clock, cookie, log, logins, providerId, store, vault } = flow
-  const { query, request } = routed
+  const { about, query, request } = routed
   const setCookies = [cookie.remove()]
   const kept = readFlow(cookie.read(request), { providerId, vault })
   if (!kept || Number(kept.until) <= clock.now()) return refuse(routed, { logins, reason: 'expired', setCookies })
   const person = await client.finish(new URL(`${kept.redirectUri}?${query}`), kept).catch((error: unknown) => {
-    log.warn({ err: error, provider: providerId }, 'a single sign-on failed')
+    log.warn({ requestId: about.requestId, err: error, provider: providerId }, 'a single sign-on failed')
     return undefined
   })
   if (!person) {
@@ -103,9 +108,14 @@ async function finish(flow: Flow, routed: OidcRequest) {
     return refuse(routed, { logins, reason, setCookies })
   }
   const found = await findUser(flow, person)
-  if (typeof found === 'string') return refuse(routed, { logins, reason: found, setCookies })
+  if (typeof found === 'string') {
+    const fields = { requestId: about.requestId, provider: providerId, reason: found }
+    log.info(fields, 'a single sign-on was refused')
+    return refuse(routed, { logins, reason: found, setCookies })
+  }
   const login = { userId: found.userId, method: 'oidc', provider: providerId, forget: null } as const
-  const created = await beginLogin({ logins, store }, { browser: { request, setCookies }, login })
+  const browser = { request, setCookies, about }
+  const created = await beginLogin({ logins, store, system: { log } }, { browser, login })
   if (!created) return refuse(routed, { logins, reason: 'suspended', setCookies })
   redirect(routed, { location: logins.origins.baseUrlFor(request) + kept.returnTo, cookies: setCookies })
 }

@@ -11,12 +11,12 @@ export const chatRouter = router({
     .meta({ isStream: true })
     .input(ChatInput)
     .mutation(async ({ ctx, input, signal }): Promise<ChatStream> => {
-      const { idempotencyKey, services } = ctx
+      const { about, idempotencyKey, services } = ctx
       const caller = callerOf(ctx)
       requireScope(caller, 'execute')
       if (!ctx.stream) throw badField('', 'A chat is a stream; call it through httpBatchStreamLink')
       const onRate = (rate: RateState) => (ctx.rate = rate)
-      const turn = await services.chats.start({ caller, idempotencyKey, input, onRate, signal })
+      const turn = await services.chats.start({ about, caller, idempotencyKey, input, onRate, signal })
       // A client that leaves before it reads never ends the stream that it was given.
       if (signal?.aborted) turn.stop('disconnect')
       else signal?.addEventListener('abort', () => turn.stop('disconnect'), { once: true })

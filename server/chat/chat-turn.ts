@@ -1,3 +1,4 @@
+import type { Span } from '@opentelemetry/api'
 import type { AgentHost, ChatHandle } from '../agents/agent-port.ts'
 import type { ChatBatch, ChatRequest, ChatSummary, ToolCallStep } from '../agents/chat-messages.ts'
 import { roughTokens } from '../agents/chat-messages.ts'
@@ -5,10 +6,12 @@ import type { RunOutcome } from '../agents/run-outcome.ts'
 import { chatCost, chatHold, chatUse, writtenRates, type ChatRates, type ChatUsed } from '../billing/chat-price.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
-import type { Logger } from '../kernel/logger.ts'
+import { isDebug, type Logger } from '../kernel/logger.ts'
+import type { Meter } from '../kernel/meter.ts'
 import type { Units } from '../kernel/money.ts'
 import type { ToolCallRecord, TurnOutcome } from '../store/records.ts'
 import type { Store, SettledTurn, SettleTurn } from '../store/store.ts'
+import { endChatSpan, type ServiceTracing } from '../tracing/service-tracing.ts'
 import { doneLine, failureLine } from './event-lines.ts'
 import type { Membership } from './user-turns.ts'
 
@@ -19,12 +22,17 @@ export type ChatTurnParts = {
   agents: AgentHost
   clock: Clock
   log: Logger
+  meter: Meter
   store: Store
+  tracing: ServiceTracing | undefined
   turnTimeoutMs: number
 }
 
 type Begin = {
   request: ChatRequest
+  /** Of the HTTP request. */
+  requestId: string
+  span: Span | undefined
   rates: ChatRates
   /** What the account holds for the turn. */
   held: Units
@@ -75,6 +83,7 @@ export class ChatTurn {
   #text = ''
   #toolSteps: ToolCallStep[] = []
   #used: ChatUsed | undefined
+  readonly #startedAt = performance.now()
 
   constructor(parts: ChatTurnParts, begin: Begin) {
     this.#parts = parts
@@ -191,11 +200,32 @@ export class ChatTurn {
     const judgement = this.#judge(outcome)
     const { summary, turnOutcome } = judgement
     const settled = await this.#settle(judgement)
+    const failure = turnOutcome === 'finished' ? null : describeEnd(this.#cause, outcome)
+    this.#report(judgement, { code: failure?.code ?? null, settled })
     const at = this.#parts.clock.now()
     if (!settled) return failureLine({ code: 'INTERNAL_ERROR', message: 'The chat could not be settled yet.', at })
-    const costUsd = settled.charged
-    if (turnOutcome === 'finished') return doneLine({ used: summary.used, cost: costUsd, at })
-    return failureLine({ ...describeEnd(this.#cause, outcome), cost: costUsd, at })
+    const cost = settled.charged
+    return failure ? failureLine({ ...failure, cost, at }) : doneLine({ used: summary.used, cost, at })
+  }
+
+  #report(
+    { cost, summary, turnOutcome: end }: Judgement,
+    { code, settled }: { code: string | null; settled: SettledTurn | undefined },
+  ): void {
+    const { log, meter } = this.#parts
+    const { request, requestId, span } = this.#begin
+    const { agentId, sessionId, turnId, userId } = request
+    const seconds = (performance.now() - this.#startedAt) / 1000
+    // A reply that failed is charged where its request was the cause.
+    const { completionTokens, promptTokens, reasoningTokens, toolCalls } =
+      end === 'failed' && cost === 0 ? chatUse({}) : summary.used
+    meter.chatRun({ agentId, end, seconds, completionTokens, promptTokens, reasoningTokens, toolCalls })
+    if (span) endChatSpan(span, { end, code, completionTokens, promptTokens, toolCalls, cost: settled?.charged })
+    const isFailure = end === 'failed'
+    if (!isFailure && !isDebug(log)) return
+    const fields = { requestId, turnId, sessionId, userId, agentId, end, ...(code !== null && { code }) }
+    if (isFailure) log.info(fields, 'a chat failed')
+    else log.debug({ ...fields, ms: Math.round(seconds * 1000) }, 'a chat ended')
   }
 
   /** What an end of this kind is charged. */

@@ -13,8 +13,10 @@ import { connectorIdsOf } from '../sessions/session-connectors.ts'
 import { sessionNotFound, sessionRefusal } from '../sessions/session-operations.ts'
 import type { RateState } from '../store/records.ts'
 import type { OpenTurn, OpenTurnResult } from '../store/store.ts'
+import type { RequestTrace } from '../tracing/request-trace.ts'
 import type { ChatInput } from './chat-schema.ts'
 import { ChatTurn, holdStep, settleSurely, type ChatTurnParts } from './chat-turn.ts'
+import { traceParentOf } from '../tracing/trace-parent.ts'
 import { UserTurns } from './user-turns.ts'
 
 export type ChatTurnsParts = ChatTurnParts & {
@@ -26,6 +28,7 @@ export type ChatTurnsParts = ChatTurnParts & {
 }
 
 type Start = {
+  about: RequestTrace
   caller: Caller
   input: z.output<typeof ChatInput>
   idempotencyKey: string | null
@@ -54,8 +57,12 @@ export class ChatTurns {
     this.#parts = parts
   }
 
+  get runningCount(): number {
+    return this.#sessions.size
+  }
+
   /** Admits a message and begins the reply. Throws an ErrandError for every refusal, and then nothing was written. */
-  async start({ caller, idempotencyKey, input, onRate, signal }: Start): Promise<ChatTurn> {
+  async start({ about, caller, idempotencyKey, input, onRate, signal }: Start): Promise<ChatTurn> {
     const { access, catalogue, store } = this.#parts
     this.#parts.assertAccepting()
     const { userId } = caller
@@ -66,6 +73,7 @@ export class ChatTurns {
     }
     const session = await store.getSession({ userId, sessionId })
     if (!session) throw sessionNotFound()
+    about.sessionId = sessionId
     if (session.status !== 'active') throw sessionRefusal(session.status)
     const agent = catalogue.agent(session.agentId)
     const chat = agent?.chat
@@ -96,9 +104,13 @@ export class ChatTurns {
         await settleSurely(this.#parts, { turnId, outcome: 'failed', cost: 0, breakdown: nothing, exchange: null })
         throw clientLeft()
       }
+      about.turnId = turnId
       const membership = this.#users.join(userId, Math.max(0, amounts.most - opened.held))
       const { messages, tokens: historyTokens } = history
+      const span = this.#parts.tracing?.chatBegan({ agentId: agent.id, request: about.span, sessionId, turnId, userId })
       const turn = new ChatTurn(this.#parts, {
+        requestId: about.requestId,
+        span,
         request: {
           agentId: agent.id,
           userId,
@@ -109,6 +121,7 @@ export class ChatTurns {
           historyTokens,
           params: given(params),
           connectors,
+          ...(span && { traceparent: traceParentOf(span) }),
         },
         rates: chat.rates,
         held: opened.held,

@@ -17,6 +17,7 @@ export async function withStore<Result>(
     mustExist: !mayCreate,
     limits: resolveLimits(),
     clock: (notBefore) => new SystemClock(notBefore),
+    onWarning: (message) => process.stderr.write(`errand: warning: ${message}\n`),
     onFatal: (cause) => {
       throw cause
     },

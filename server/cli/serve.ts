@@ -1,4 +1,4 @@
-import pino, { type Logger } from 'pino'
+import type { Logger } from 'pino'
 import { loadConfigFile } from '../agents/load-config-file.ts'
 import { startApp, type App } from '../app.ts'
 import {
@@ -6,12 +6,14 @@ import {
   resolveLimits,
   resolveLogin,
   resolveLogLevel,
+  resolveMetricsToken,
   resolvePrivateHosts,
   resolveSecrets,
   resolveServe,
   resolveTrustedProxies,
   type ServeOptions,
 } from '../config.ts'
+import { createServiceLog } from './service-log.ts'
 
 type Options = ServeOptions & { json?: boolean }
 
@@ -19,7 +21,7 @@ type Options = ServeOptions & { json?: boolean }
 export async function serve(options: Options, onListening?: (app: App) => Promise<void> | void): Promise<void> {
   const settings = resolveServe(options)
   const { baseUrl, configFile, dataDir, host, port } = settings
-  const log = createLog()
+  const log = createServiceLog(resolveLogLevel())
   const loaded = await loadConfigFile(configFile)
   const config = { ...loaded, login: resolveLogin(loaded.login) }
   const app = await startApp({
@@ -31,12 +33,15 @@ export async function serve(options: Options, onListening?: (app: App) => Promis
     baseUrl,
     secrets: () => resolveSecrets(dataDir),
     commandPath: resolveCommandPath(),
+    metricsToken: resolveMetricsToken(),
     trustedProxies: resolveTrustedProxies(),
     connectorPrivateHosts: resolvePrivateHosts(config.connectors?.privateHosts),
     limits: resolveLimits(config.limits),
     log,
     onFatal: (cause) => {
-      log.fatal({ err: cause }, 'the database can no longer be written safely; the next start recovers')
+      const isDamaged = cause instanceof Error && cause.name === 'StoreOpenError'
+      const message = 'the database can no longer be written safely; the next start recovers'
+      log.fatal({ err: cause }, isDamaged ? cause.message : message)
       // A moment for the answers that say so.
       setTimeout(() => process.exit(1), 200)
     },
@@ -56,10 +61,6 @@ async function orStop(app: App, onListening: (app: App) => Promise<void> | void)
     await app.stop()
     throw error
   }
-}
-
-function createLog(): Logger {
-  return pino({ level: resolveLogLevel(), base: null }, pino.destination({ dest: 2, sync: false }))
 }
 
 /**

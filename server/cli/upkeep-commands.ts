@@ -1,7 +1,8 @@
-import { cp, readFile, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { chmod, open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { resolveDataDir } from '../config.ts'
 import { documentFile } from '../http/docs-pages.ts'
+import { copyPayloads } from './backup-payloads.ts'
 import { print, withStore } from './open-store.ts'
 
 type Common = { data?: string; json?: boolean }
@@ -17,20 +18,66 @@ export async function verifyLedgerCommand(options: Common): Promise<void> {
   if (!ok) process.exitCode = 1
 }
 
+/**
+ * Writes beside the names that were asked for, and gives these last and the database's after the payloads': a file of
+ * that name is a whole backup, and what fails leaves nothing.
+ */
 export async function backup(file: string, options: Common): Promise<void> {
-  if (await stat(file).catch(() => undefined)) throw new Error(`${file} exists already; a backup goes into a new file.`)
-  await withStore(options, (store) => store.backup(file))
-  // After the database: whatever it names is then in the folder, and what came later does no harm.
-  const payloads = join(resolveDataDir(options.data), 'payloads')
-  const hasPayloads = (await stat(payloads).catch(() => undefined)) !== undefined
-  if (hasPayloads) {
-    await cp(payloads, `${file}.payloads`, { recursive: true, filter: (name) => !name.endsWith('.partial') })
+  const names = { file, payloads: `${file}.payloads` }
+  const drafts = { file: `${file}.${process.pid}.partial`, payloads: `${file}.payloads.${process.pid}.partial` }
+  for (const name of Object.values(names)) {
+    if (await stat(name).catch(() => undefined))
+      throw new Error(`${name} exists already; a backup goes into a new file.`)
   }
+  const folder = dirname(resolve(file))
+  if (!(await stat(folder).catch(() => undefined))?.isDirectory()) {
+    throw new Error(`There is no folder ${folder} for the backup.`)
+  }
+  try {
+    const { bad, copied } = await withStore(options, async (store) => {
+      await store.backup(drafts.file)
+      const from = join(resolveDataDir(options.data), 'payloads')
+      return await copyPayloads(store, { from, to: drafts.payloads })
+    })
+    await chmod(drafts.file, 0o600)
+    await syncPath(drafts.file)
+    if (copied > 0) await rename(drafts.payloads, names.payloads)
+    await rename(drafts.file, names.file)
+    await syncPath(folder)
+    report(options, { ...names, bad, hasPayloads: copied > 0 })
+  } catch (error) {
+    for (const draft of Object.values(drafts)) await rm(draft, { recursive: true, force: true }).catch(() => {})
+    throw isFull(error)
+      ? new Error(`There is no room for the backup on the disk of ${folder}. Nothing was left there.`)
+      : error
+  }
+}
+
+type Written = { file: string; payloads: string; bad: string[]; hasPayloads: boolean }
+
+function report(options: Common, { bad, file, hasPayloads, payloads }: Written): void {
   print(
     options,
-    { file, payloads: hasPayloads ? `${file}.payloads` : null },
-    hasPayloads ? `Wrote ${file} and ${file}.payloads.` : `Wrote ${file}.`,
+    { file, payloads: hasPayloads ? payloads : null, ...(bad.length > 0 && { badPayloads: bad }) },
+    hasPayloads ? `Wrote ${file} and ${payloads}.` : `Wrote ${file}.`,
   )
+  if (bad.length === 0) return
+  // The rest is worth keeping, and whoever runs this every night must hear of it.
+  process.stderr.write(`errand: the backup lacks payloads that are missing or damaged: ${bad.join(', ')}\n`)
+  process.exitCode = 1
+}
+
+function isFull(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && ['ENOSPC', 'EDQUOT', 'SQLITE_FULL'].includes(String(error.code))
+}
+
+async function syncPath(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
 }
 
 export async function printOpenApi(): Promise<void> {

@@ -5,40 +5,52 @@ import { badField, ErrandError, errorBody, isFault, toErrandError } from '../ker
 import { newId } from '../kernel/ids.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { isOidcPath } from '../auth/oidc-login.ts'
+import type { ErrorCode } from '../kernel/errors.ts'
+import { RequestTrace } from '../tracing/request-trace.ts'
+import type { ServiceTracing } from '../tracing/service-tracing.ts'
 import type { ConsoleFiles } from './console-files.ts'
 import { serveDocs, serveDocument } from './docs-pages.ts'
+import { traceIdOf, type RequestEnds } from './request-ends.ts'
 import { splitTarget } from './request-url.ts'
+import { createTurnAway } from './turn-away.ts'
+import { inTurn, isSpare, limitConnections } from './connection-limits.ts'
+import { releaseGate, type RequestGate } from './request-gate.ts'
 import { respondError, respondJson, type HeaderList } from './respond.ts'
 import type { RoutedRequest } from './routed-request.ts'
 
 type ListenerParts = {
   rest: (routed: RoutedRequest) => Promise<void>
   rpc: (routed: RoutedRequest) => Promise<void>
+  rpcErrorJson: (error: ErrandError) => string
   payload: (routed: RoutedRequest & { payloadId: string }) => Promise<void>
   console: ConsoleFiles
   /** Both addresses of a single sign-on. */
   oidc: (routed: RoutedRequest) => Promise<void>
-  isReady: () => boolean
+  gate: RequestGate
+  metrics: (routed: RoutedRequest) => Promise<void>
+  ends: RequestEnds
+  onRefused: (code: ErrorCode) => void
+  connectionsMax: number
+  /** A reader that takes nothing of an answer for so long is cut off. */
+  stallMs: number
+  /** Why requests should go elsewhere; null when they should not. */
+  whyNotReady: () => Promise<string | null>
   /** The methods of a path, for Allow; undefined when nothing is there. */
   methodsOf: (path: string) => string | undefined
   clock: Clock
   log: Logger
+  /** Undefined when nobody traces. */
+  tracing: ServiceTracing | undefined
 }
 
 const headersTimeoutMs = 20_000
 const requestTimeoutMs = 120_000
+const checkEveryMs = 5000
 const keepAliveTimeoutMs = 65_000
 const payloadPath = '/api/payloads/'
 const readMethods = 'GET, HEAD, OPTIONS'
 
 const exposedHeaders = 'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id'
-
-/** Connections that have not sent a request; Node's own closing of idle ones leaves these open. */
-const unused = new WeakMap<Server, Set<Socket>>()
-
-export function closeUnusedConnections(server: Server): void {
-  for (const socket of unused.get(server) ?? []) socket.destroy()
-}
 
 /** The HTTP server: gives each request its id, sends it where its path belongs, and answers what nobody else does. */
 export function createListener(parts: ListenerParts): Server {
@@ -46,33 +58,52 @@ export function createListener(parts: ListenerParts): Server {
     {
       headersTimeout: headersTimeoutMs,
       requestTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: checkEveryMs,
       keepAliveTimeout: keepAliveTimeoutMs,
       // Node would answer these itself, without our body.
       requireHostHeader: false,
       // A credential or a host that is given twice is joined, and so refused: Node would take the first of them.
       joinDuplicateHeaders: true,
     },
-    (request, response) => {
-      unused.get(server)?.delete(request.socket)
-      const headers = headersFor(parts, request)
-      route(parts, { request, response, headers }).catch((thrown: unknown) => {
-        const error = toErrandError(thrown)
-        if (isFault(error)) parts.log.error({ requestId: headers[1], err: error.cause ?? error }, 'a request failed')
-        if (response.headersSent) response.destroy()
-        else respondError(response, error, headers)
-      })
-    },
+    (request, response) => inTurn(request, response, serve),
   )
-  const sockets = new Set<Socket>()
-  unused.set(server, sockets)
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
+  const turnAway = createTurnAway(parts)
+  const serve = (request: IncomingMessage, response: ServerResponse) => {
+    const { url = '' } = request
+    // A target that is no path is another form of one, which nobody needs for health.
+    const isPath = url.startsWith('/')
+    const isGated = !isPath || (url.startsWith('/api/') && !url.startsWith(payloadPath)) || url.startsWith('/trpc/')
+    if (isGated && (isSpare(request) || !parts.gate.enter(request))) {
+      return turnAway(request, response, headersFor(newId('req', parts.clock.now()), request))
+    }
+    const routed = begin(parts, request, response)
+    const release = () => releaseGate(request)
+    // The answer is made, whether it is read or not; or nobody waits for it any more.
+    response.once('prefinish', release).once('close', release)
+    route(parts, routed).catch((thrown: unknown) => {
+      const error = toErrandError(thrown)
+      const { about, headers, operation } = routed
+      parts.onRefused(error.code)
+      if (isFault(error)) {
+        const fields = { requestId: about.requestId, ...traceIdOf(about), operation, err: error.cause ?? error }
+        parts.log.error(fields, 'a request failed')
+      }
+      if (response.headersSent) response.destroy()
+      else respondError(response, error, headers)
+    })
+  }
+  limitConnections(server, parts)
+  server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
+    const refused = answerParserError(error, socket)
+    if (!refused) return
+    parts.onRefused(refused.code)
+    parts.ends.unparsed(refused.status)
   })
-  server.on('clientError', answerParserError)
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     const error = new ErrandError('EXPECTATION_FAILED', 'The only supported expectation is 100-continue.')
-    respondError(response, error, headersFor(parts, request))
+    const { headers } = begin(parts, request, response)
+    parts.onRefused(error.code)
+    respondError(response, error, headers)
   })
   // Nobody listens for upgrades, so a request that offers one (some clients add `Upgrade: h2c` to all) is served plainly.
   server.on('connect', (_request, socket: Socket) => {
@@ -83,8 +114,20 @@ export function createListener(parts: ListenerParts): Server {
   return server
 }
 
-function headersFor({ clock }: ListenerParts, request: IncomingMessage): HeaderList {
-  const headers = ['X-Request-Id', newId('req', clock.now())]
+/** Gives a request its id and its span, and has its end told. An id that a client sends is not taken over. */
+function begin(parts: ListenerParts, request: IncomingMessage, response: ServerResponse): RoutedRequest {
+  const startedAt = performance.now()
+  const requestId = newId('req', parts.clock.now())
+  const about = new RequestTrace(requestId, parts.tracing?.requestBegan(request))
+  const headers = headersFor(requestId, request)
+  const routed: RoutedRequest = { request, response, headers, path: '', query: '', operation: 'other', about }
+  response.once('close', () => parts.ends.ended(routed, startedAt))
+  return routed
+}
+
+function headersFor(requestId: string, request: IncomingMessage): HeaderList {
+  const headers = ['X-Request-Id', requestId]
+  if (isSpare(request)) headers.push('Connection', 'close')
   // Only credentials that a page sets itself are allowed across origins; without the credentials header no cookie is.
   if (request.headers.origin !== undefined) {
     headers.push('Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', exposedHeaders)
@@ -92,38 +135,57 @@ function headersFor({ clock }: ListenerParts, request: IncomingMessage): HeaderL
   return headers
 }
 
-async function route(parts: ListenerParts, received: Omit<RoutedRequest, 'path' | 'query'>): Promise<void> {
-  const { method, headers, httpVersion, url = '' } = received.request
+async function route(parts: ListenerParts, routed: RoutedRequest): Promise<void> {
+  const { method, headers, httpVersion, url = '' } = routed.request
   if (httpVersion === '1.1' && (headers.host === undefined || headers.host.includes(','))) {
     throw badField('Host', 'Must be given exactly once')
   }
-  if (method === 'OPTIONS' && url === '*') return answerOptions(received, undefined)
+  // Node's parser refuses these too, but only after it has handed over the request, which would be carried out.
+  if (headers['transfer-encoding'] !== undefined && !/^chunked$/i.test(headers['transfer-encoding'])) {
+    throw badField('Transfer-Encoding', 'Must be chunked')
+  }
+  if (method === 'OPTIONS' && url === '*') return answerOptions(routed, undefined)
   const target = splitTarget(url)
   if (!target) throw badField('', 'The request target is malformed.')
   const { path, query } = target
   const isPayload = path.startsWith(payloadPath) && !path.includes('/', payloadPath.length)
   if (method === 'OPTIONS') {
     const isRead = isPayload || isPage(path) || parts.console.serves(path)
-    if (isOidcPath(path)) return answerOptions(received, 'GET, OPTIONS')
-    return answerOptions(received, isRead ? readMethods : parts.methodsOf(path))
+    if (isOidcPath(path)) return answerOptions(routed, 'GET, OPTIONS')
+    return answerOptions(routed, isRead ? readMethods : parts.methodsOf(path))
   }
-  const routed = { ...received, path, query }
+  routed.path = path
+  routed.query = query
   if (isPayload) {
+    routed.operation = 'payload'
+    routed.about.route = `${payloadPath}{payloadId}`
     return await parts.payload({ ...routed, payloadId: path.slice(payloadPath.length) })
   }
-  if (path.startsWith('/api/')) return await parts.rest(routed)
-  if (path.startsWith('/trpc/')) return await parts.rpc(routed)
-  if (isOidcPath(path)) return await parts.oidc(routed)
-  if (parts.console.serves(path)) return await parts.console.serve(routed)
+  const isRest = path.startsWith('/api/')
+  if (isRest || path.startsWith('/trpc/')) {
+    const isHeld = query.includes('wait')
+    if (isHeld) routed.about.isLong = true
+    return await (isRest ? parts.rest(routed) : parts.rpc(routed))
+  }
+  if (isOidcPath(path)) {
+    routed.operation = 'oidc'
+    return await parts.oidc(routed)
+  }
+  if (parts.console.serves(path)) {
+    routed.operation = 'console'
+    return await parts.console.serve(routed)
+  }
+  routed.operation = 'page'
+  if (path === '/metrics') return await parts.metrics(routed)
   return await servePage(parts, routed)
 }
 
 function isPage(path: string): boolean {
-  return /^\/(?:openapi\.json|docs(?:\/.*)?|healthz|readyz)$/.test(path)
+  return /^\/(?:openapi\.json|docs(?:\/.*)?|healthz|readyz|metrics)$/.test(path)
 }
 
 async function servePage(
-  { isReady }: ListenerParts,
+  { whyNotReady }: ListenerParts,
   { headers, path, request, response }: RoutedRequest,
 ): Promise<void> {
   if (!isPage(path)) throw new ErrandError('NOT_FOUND', 'There is nothing at this path.')
@@ -134,14 +196,13 @@ async function servePage(
   }
   if (path === '/openapi.json') return await serveDocument(response, headers)
   if (path.startsWith('/docs')) return await serveDocs(response, { path, headers })
-  if (path === '/readyz' && !isReady()) {
-    throw new ErrandError('SERVICE_UNAVAILABLE', 'The service is stopping.', { retryAfterSeconds: 5 })
-  }
+  const reason = path === '/readyz' ? await whyNotReady() : null
+  if (reason !== null) throw new ErrandError('SERVICE_UNAVAILABLE', reason, { retryAfterSeconds: 5 })
   respondJson(response, { status: 200, json: '{"status":"ok"}', headers })
 }
 
 function answerOptions(
-  { headers, request, response }: Omit<RoutedRequest, 'path' | 'query'>,
+  { headers, request, response }: RoutedRequest,
   allow = 'GET, HEAD, POST, PATCH, DELETE, OPTIONS',
 ): void {
   response.writeHead(204, [
@@ -161,8 +222,8 @@ function answerOptions(
   request.resume()
 }
 
-/** What Node's parser refuses before there is a request object, in the same body as everything else. */
-function answerParserError(error: Error & { code?: string }, socket: Socket): void {
+/** What Node's parser refuses before there is a request object, in the same body as everything else, and returns that. */
+function answerParserError(error: Error & { code?: string }, socket: Socket): ErrandError | undefined {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
   // A request before the broken one is still being answered. What is written now would stand inside that answer, or in
   // its place, and that request may have been accepted and charged.
@@ -175,6 +236,7 @@ function answerParserError(error: Error & { code?: string }, socket: Socket): vo
         ? new ErrandError('REQUEST_TIMEOUT', 'The request did not arrive in time.')
         : badField('', 'The request is not valid HTTP.')
   socket.end(rawAnswer(known))
+  return known
 }
 
 function rawAnswer(error: ErrandError): string {

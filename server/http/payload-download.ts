@@ -1,15 +1,20 @@
 import { pipeline } from 'node:stream/promises'
 import { ErrandError } from '../kernel/errors.ts'
+import { checkedChunks, PayloadDamage } from '../payloads/payload-digest.ts'
 import type { PayloadStore } from '../payloads/payload-store.ts'
 import type { SignedLinks } from '../payloads/signed-links.ts'
+import type { Store } from '../store/store.ts'
 import type { RoutedRequest } from './routed-request.ts'
 
-type PayloadDownload = { links: SignedLinks; payloads: PayloadStore }
+type PayloadDownload = { links: SignedLinks; payloads: PayloadStore; store: Store }
 type Download = RoutedRequest & { payloadId: string }
 
-/** Serves a stored payload to whoever holds its signed link; 403 when the link is wrong or has expired. */
+/**
+ * Serves a stored payload to whoever holds its signed link; 403 when the link is wrong or has expired. What is not what
+ * was written is never sent to its end: the connection is cut, and the throw tells the log.
+ */
 export async function servePayload(
-  { links, payloads }: PayloadDownload,
+  { links, payloads, store }: PayloadDownload,
   { headers, request, response, payloadId, query }: Download,
 ): Promise<void> {
   if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -28,26 +33,46 @@ export async function servePayload(
   if (!isValid) {
     throw new ErrandError('FORBIDDEN', 'The link is invalid or has expired; read the task again for a new one.')
   }
-  const found = await payloads.openStream(payloadId)
+  const record = await store.findPayload(payloadId)
+  const found = record && (await payloads.openStream(payloadId))
   if (!found) throw new ErrandError('NOT_FOUND', 'The payload no longer exists.')
+  const { digest } = record
+  if (digest && digest.bytes !== found.bytes) throw new PayloadDamage(payloadId)
   // A payload never changes, so its id says all that a tag has to.
   const etag = `"${payloadId}"`
-  headers.push(
+  const tagged = [
+    ...headers,
     'ETag',
     etag,
     'Cache-Control',
     'private, max-age=0, must-revalidate',
     'X-Content-Type-Options',
     'nosniff',
-  )
+  ]
   if (request.headers['if-none-match']?.includes(etag)) {
-    response.writeHead(304, headers).end()
+    response.writeHead(304, tagged).end()
     return
   }
-  headers.push('Content-Type', 'application/json; charset=utf-8', 'Content-Length', String(found.bytes))
-  headers.push('Content-Disposition', `attachment; filename="${payloadId}.json"`)
-  response.writeHead(200, headers)
-  if (request.method === 'HEAD') return void response.end()
-  // A reader that leaves is no error.
-  await pipeline(found.stream(), response).catch(() => response.destroy())
+  tagged.push('Content-Type', 'application/json; charset=utf-8', 'Content-Length', String(found.bytes))
+  tagged.push('Content-Disposition', `attachment; filename="${payloadId}.json"`)
+  if (request.method === 'HEAD') return void response.writeHead(200, tagged).end()
+  const chunks = checkedChunks(found.stream(), { payloadId, digest })
+  // What is wrong with the first of them, or with all when they are few, can still be answered with 500.
+  const first = await chunks.next()
+  response.writeHead(200, tagged)
+  try {
+    await pipeline(join(first, chunks), response)
+  } catch (error) {
+    response.destroy()
+    // A reader that leaves is no error.
+    if (error instanceof PayloadDamage) throw error
+  } finally {
+    // Of a reader that left before the rest was begun on, the file is still open.
+    await chunks.return()
+  }
+}
+
+async function* join(first: IteratorResult<Buffer, void>, rest: AsyncGenerator<Buffer, void>): AsyncGenerator<Buffer> {
+  if (!first.done) yield first.value
+  yield* rest
 }

@@ -2,8 +2,9 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { findUnfitJson } from '../kernel/check-json.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
+import { bodyArrived } from './request-gate.ts'
 
-const jsonType = /^application\/json(?:[ ]*;[ ]*charset="?utf-8"?)?$/i
+const jsonType = /^application\/json(?:[ ]*;[ ]*charset=(?:utf-8|"utf-8"))?$/i
 
 /** Throws 415 unless the request announces an uncompressed JSON body in UTF-8. */
 function assertJsonType(request: IncomingMessage): void {
@@ -86,14 +87,19 @@ function tooLarge(bytesMax: number): ErrandError {
   return new ErrandError('PAYLOAD_TOO_LARGE', `The request body is larger than the allowed ${bytesMax} bytes.`)
 }
 
+const byteOrderMark = Buffer.from('\ufeff')
+
 type ReadBody = { request: IncomingMessage; response: ServerResponse; bytesMax: number }
 
 /** Reads a body that says that it is JSON, as text in UTF-8; throws 400, 413, 415, or 503 beside many large ones. */
 export async function readBodyText(read: ReadBody): Promise<string> {
   assertJsonType(read.request)
   const bytes = await collect(read)
+  bodyArrived(read.request)
   if (bytes.length === 0) throw badField('', 'The request body is empty; send a JSON object.')
   if (!isUtf8(bytes)) throw badField('', 'The request body is not valid UTF-8.')
+  // JSON has none, and not every parser that comes after would say so.
+  if (bytes.subarray(0, 3).equals(byteOrderMark)) throw badField('', 'The request body begins with a byte order mark.')
   // Before the parser makes objects of them.
   if (bytes.length > smallBytes && countValues(bytes) > jsonValuesMax) throw badField('', tooManyValues)
   return bytes.toString('utf8')

@@ -24,3 +24,13 @@ export function decodeSegment(segment: string): string | undefined {
     return undefined
   }
 }
+
+const shownCharsMax = 200
+/** Keys, webhook secrets, and the tokens of logins and invitations. */
+const secretPattern = /(?:errand_sk_|whsec_)[\w+/=%-]*|[\w-]{43,}/gi
+
+/** A path as logs and traces have it: short, and without what looks like a secret that a client put there by mistake. */
+export function shownPath(path: string): string {
+  const shown = path.replaceAll(secretPattern, '***')
+  return shown.length > shownCharsMax ? `${shown.slice(0, shownCharsMax)}…` : shown
+}

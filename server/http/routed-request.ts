@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { RequestTrace } from '../tracing/request-trace.ts'
 import type { HeaderList } from './respond.ts'
 
 /** A request on its way to whoever answers it. */
@@ -10,4 +11,7 @@ export type RoutedRequest = {
   query: string
   /** For the answer, whatever it will be: the request's id, and what another origin needs to read it. */
   headers: HeaderList
+  /** What the request turned out to ask for, by the name that metrics know it by. */
+  operation: string
+  about: RequestTrace
 }

@@ -4,4 +4,11 @@ export type Logger = {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
   error(fields: object, message: string): void
+  /** Whether lines of the level are written. A logger that leaves this out is given none of the level `debug`. */
+  isLevelEnabled?(level: 'debug'): boolean
+}
+
+/** Asked before the fields of a line of a request are gathered, which would cost each request as much as its line. */
+export function isDebug(log: Logger): boolean {
+  return log.isLevelEnabled?.('debug') === true
 }

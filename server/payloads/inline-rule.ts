@@ -9,7 +9,8 @@ export async function storeJson(
   { inlineBytes, payloads }: { inlineBytes: number; payloads: PayloadStore },
 ): Promise<StoredJson> {
   if (!isLarger(json, inlineBytes)) return { text: json, payloadId: null }
-  return { text: previewOf(json), payloadId: await payloads.write(json) }
+  const { digest, id } = await payloads.write(json)
+  return { text: previewOf(json), payloadId: id, digest }
 }
 
 export function isLarger(json: string, bytes: number): boolean {

@@ -1,22 +1,34 @@
-import { open, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
-import { createReadStream, type ReadStream } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { chmod, mkdir, open, readdir, readFile, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import type { Readable } from 'node:stream'
 import type { Clock } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { isId, newId } from '../kernel/ids.ts'
+import type { PayloadDigest } from '../store/records.ts'
+import { assertWhole } from './payload-digest.ts'
 
-/** Where JSON that is too large for a row is kept; the local folder now, a bucket later. */
+/**
+ * Where JSON that is too large for a row is kept; the local folder now, a bucket later. The digest that `write` returns
+ * stands in the row that names the payload, and each read is checked against it; it is null for what has none.
+ */
 export type PayloadStore = {
   /** Durable when it resolves: the file and its folder are synced. The caller names the row, then calls `release`. */
-  write(json: string): Promise<string>
+  write(json: string): Promise<{ id: string; digest: PayloadDigest }>
   /** Ends the protection of a new payload: its row is committed, or (`discard`) never will be. */
   release(payloadId: string, discard?: boolean): Promise<void>
-  read(payloadId: string): Promise<string>
-  /** Undefined when there is none. The stream is not opened before it is read. */
-  openStream(payloadId: string): Promise<{ bytes: number; stream: () => ReadStream } | undefined>
+  /** Throws PayloadDamage when it is no longer what was written. */
+  read(payloadId: string, digest: PayloadDigest | null): Promise<string>
+  /** Undefined when there is none. The stream is not opened before it is read, and not checked: see `checkedChunks`. */
+  openStream(payloadId: string): Promise<{ bytes: number; stream: () => Readable } | undefined>
   /** Removes files that are older than `olderThanMs` and that no row names; returns how many. */
   collectOrphans(olderThanMs: number, hasRow: (payloadId: string) => Promise<boolean>): Promise<number>
 }
+
+/** Between two of them other requests are served. */
+const writeBytesMax = 1_048_576
+const otherUsers = 0o077
 
 export class FilePayloadStore implements PayloadStore {
   readonly #root: string
@@ -30,23 +42,25 @@ export class FilePayloadStore implements PayloadStore {
     this.#clock = clock
   }
 
-  async write(json: string): Promise<string> {
+  async write(json: string): Promise<{ id: string; digest: PayloadDigest }> {
     const id = newId('pay', this.#clock.now())
     this.#unsettled.add(id)
     try {
-      const folder = this.#folder(id)
+      const file = payloadFile(this.#root, id)
+      const folder = dirname(file)
       await this.#makeFolder(folder)
       const partial = join(folder, `${id}.partial`)
-      const file = await open(partial, 'wx', 0o600)
+      const handle = await open(partial, 'wx', 0o600)
+      let digest: PayloadDigest
       try {
-        await file.writeFile(json)
-        await file.sync()
+        digest = await writeHashed(handle, Buffer.from(json))
+        await handle.sync()
       } finally {
-        await file.close()
+        await handle.close()
       }
-      await rename(partial, this.#file(id))
+      await rename(partial, file)
       await syncFolder(folder)
-      return id
+      return { id, digest }
     } catch (error) {
       await this.release(id, true)
       throw new ErrandError('SERVICE_UNAVAILABLE', 'The payload could not be stored. Nothing was changed.', {
@@ -58,21 +72,24 @@ export class FilePayloadStore implements PayloadStore {
 
   async release(payloadId: string, discard = false): Promise<void> {
     if (discard) {
-      for (const file of [this.#file(payloadId), join(this.#folder(payloadId), `${payloadId}.partial`)]) {
+      const file = payloadFile(this.#root, payloadId)
+      for (const path of [file, join(dirname(file), `${payloadId}.partial`)]) {
         // What cannot be removed now is an orphan, which is collected later.
-        await rm(file, { force: true }).catch(() => {})
+        await rm(path, { force: true }).catch(() => {})
       }
     }
     this.#unsettled.delete(payloadId)
   }
 
-  read(payloadId: string): Promise<string> {
-    return readFile(this.#file(payloadId), 'utf8')
+  async read(payloadId: string, digest: PayloadDigest | null): Promise<string> {
+    const content = await readFile(payloadFile(this.#root, payloadId))
+    if (digest) assertWhole(payloadId, content, digest)
+    return content.toString()
   }
 
-  async openStream(payloadId: string): Promise<{ bytes: number; stream: () => ReadStream } | undefined> {
+  async openStream(payloadId: string): Promise<{ bytes: number; stream: () => Readable } | undefined> {
     if (!isId('pay', payloadId)) return undefined
-    const file = this.#file(payloadId)
+    const file = payloadFile(this.#root, payloadId)
     const found = await stat(file).catch(() => undefined)
     return found && { bytes: found.size, stream: () => createReadStream(file) }
   }
@@ -84,8 +101,11 @@ export class FilePayloadStore implements PayloadStore {
       const id = /(pay_[0-9a-z]{26})\.(?:json|partial)$/.exec(name)?.[1]
       if (id === undefined || this.#unsettled.has(id)) continue
       const found = await stat(path).catch(() => undefined)
+      if (!found) continue
+      // A payload that was restored with a copying tool may have become everybody's to read.
+      if ((found.mode & otherUsers) !== 0) await chmod(path, 0o600).catch(() => {})
       // The file system's times and wall time, not the service's clock: files are stamped by the machine.
-      if (!found || Date.now() - found.mtimeMs < olderThanMs) continue
+      if (Date.now() - found.mtimeMs < olderThanMs) continue
       if (name.endsWith('.json') && (await hasRow(id))) continue
       await rm(path, { force: true })
       removed++
@@ -100,15 +120,21 @@ export class FilePayloadStore implements PayloadStore {
     await syncFolder(dirname(this.#root))
     this.#syncedFolders.add(folder)
   }
+}
 
-  /** The last two characters are random, so the files spread over a thousand folders. */
-  #folder(id: string): string {
-    return join(this.#root, id.slice(-2))
-  }
+/** The last two characters of an id are random, so the files spread over a thousand folders. */
+export function payloadFile(root: string, payloadId: string): string {
+  return join(root, payloadId.slice(-2), `${payloadId}.json`)
+}
 
-  #file(id: string): string {
-    return join(this.#folder(id), `${id}.json`)
+async function writeHashed(handle: FileHandle, content: Buffer): Promise<PayloadDigest> {
+  const sha256 = createHash('sha256')
+  for (let at = 0; at < content.length; at += writeBytesMax) {
+    const part = content.subarray(at, at + writeBytesMax)
+    sha256.update(part)
+    await handle.writeFile(part)
   }
+  return { bytes: content.length, sha256: sha256.digest('base64url') }
 }
 
 /** A file's name is durable only when its folder is. */

@@ -13,6 +13,8 @@ import type { Store } from '../store/store.ts'
 import type { TaskEnds } from '../tasks/task-ends.ts'
 import type { SystemParts } from '../admin/system-state.ts'
 import type { TaskRunner } from '../tasks/task-runner.ts'
+import type { RequestTrace } from '../tracing/request-trace.ts'
+import type { ServiceTracing } from '../tracing/service-tracing.ts'
 
 /** What the operations work with; made once per process. */
 export type Services = {
@@ -29,6 +31,8 @@ export type Services = {
   spendDays: SpendDays
   store: Store
   system: SystemParts
+  /** Undefined when nobody traces. */
+  tracing: ServiceTracing | undefined
 }
 
 /** The reader of a stream that takes nothing for `stallMs` is cut off. */
@@ -40,6 +44,7 @@ export type Context = {
   /** Null only in an operation that is public. */
   caller: Caller | null
   request: IncomingMessage
+  about: RequestTrace
   /** Values of Set-Cookie for the answer. */
   setCookies: string[]
   idempotencyKey: string | null

@@ -4,9 +4,11 @@ import { nodeHTTPRequestHandler } from '@trpc/server/adapters/node-http'
 import type { Authenticator } from '../auth/authenticate.ts'
 import { rateHeaders } from '../billing/rate-headers.ts'
 import { releaseBody } from '../http/read-body.ts'
+import { releaseGate } from '../http/request-gate.ts'
 import { errorHeaders, respondJson } from '../http/respond.ts'
-import { ErrandError, isFault, toErrandError } from '../kernel/errors.ts'
+import { ErrandError, toErrandError } from '../kernel/errors.ts'
 import type { RateState } from '../store/records.ts'
+import type { RequestTrace } from '../tracing/request-trace.ts'
 import type { Context, Services } from './context.ts'
 import { envelope } from './envelope.ts'
 import { rootRouter } from './root-router.ts'
@@ -23,10 +25,13 @@ type RpcHandlerParts = {
   /** After so long the reader of a stream that takes nothing is cut off. */
   stallMs: number
   readIdempotencyKey: (request: IncomingMessage) => string | null
-  onFault: (error: ErrandError, request: IncomingMessage) => void
+  /** Told of every refusal and fault. */
+  onError: (error: ErrandError, routed: RpcRequest) => void
 }
 
 const batchMax = 20
+
+const knownOperations = new Set(Object.keys(rootRouter._def.procedures))
 
 /** What is called without authentication, alone: no batch has such a name. */
 const publicOperations = new Set(
@@ -42,14 +47,20 @@ type RpcRequest = {
   query: string
   /** For the answer: names and values in turn. */
   headers: string[]
+  /** Set here, by the name that metrics know it by. */
+  operation: string
+  about: RequestTrace
 }
 
 /** Serves the same procedures as typed RPC under /trpc. */
 export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) => Promise<void> {
   const { services } = parts
   return async (routed) => {
-    const { headers, request, response, path, query } = routed
+    const { about, headers, request, response, path, query } = routed
     const operation = path.slice('/trpc/'.length)
+    // Only names that exist, or the series of the metrics would be whatever clients make up.
+    routed.operation = knownOperations.has(operation) ? operation : 'rpc'
+    about.route = knownOperations.has(operation) ? path : '/trpc/{operations}'
     let context: Context | ErrandError
     let rate: RateState | undefined
     let body: string | undefined
@@ -58,11 +69,16 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
     try {
       const isPublic = publicOperations.has(operation)
       const caller = isPublic ? null : await parts.authenticate(request)
+      about.userId = caller?.userId
       if (caller) rate = await services.store.readRate(caller.userId)
       const idempotencyKey = parts.readIdempotencyKey(request)
-      context = { services, caller, request, setCookies: [], idempotencyKey, rate: null, stream }
+      context = { services, caller, request, about, setCookies: [], idempotencyKey, rate: null, stream }
       if (request.method === 'POST') body = await parts.readBody({ request, response, isPublic })
-      if (takesStream) releaseBody(request)
+      if (takesStream) {
+        about.isLong = true
+        releaseBody(request)
+        releaseGate(request)
+      }
     } catch (thrown) {
       // Thrown again where tRPC makes its context, so that the error has the shape that a client of it reads.
       context = toErrandError(thrown)
@@ -72,6 +88,7 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
     }
     // tRPC looks at the rest of the request first, answers a stream with 200 and fails on methods such as TRACE.
     if (context instanceof ErrandError && [401, 405].includes(context.status)) {
+      parts.onError(context, routed)
       return answer({ response, headers, outcome: context, rate })
     }
     const single = context instanceof ErrandError ? undefined : singleCall({ ...routed, path: operation, body })
@@ -81,7 +98,7 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
         (data: unknown) => ({ data }),
         (thrown: unknown) => errandErrorOf(thrown),
       )
-      if (outcome instanceof ErrandError && isFault(outcome)) parts.onFault(outcome, request)
+      if (outcome instanceof ErrandError) parts.onError(outcome, routed)
       for (const cookie of known.setCookies) headers.push('Set-Cookie', cookie)
       return answer({ response, headers, operation, outcome, rate: known.rate ?? rate })
     }
@@ -117,8 +134,7 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
         }
       },
       onError: ({ error }) => {
-        const known = errandErrorOf(error)
-        if (isFault(known)) parts.onFault(known, request)
+        parts.onError(errandErrorOf(error), routed)
       },
     })
   }
@@ -130,11 +146,16 @@ type SingleAnswer = Pick<RpcRequest, 'headers' | 'response'> & {
   rate: RateState | undefined
 }
 
+/** The body of an error that clients of typed RPC read, of a call that nobody has looked at. */
+export function rpcErrorJson(error: ErrandError, operation?: string): string {
+  return JSON.stringify({ error: envelope.serialize(rpcError(error, operation)) })
+}
+
 /** Answers one call, in the form of tRPC. */
 function answer({ headers, operation, outcome, rate, response }: SingleAnswer): void {
   if (rate) headers.push(...rateHeaders(rate))
   if (outcome instanceof ErrandError) {
-    const json = JSON.stringify({ error: envelope.serialize(rpcError(outcome, operation)) })
+    const json = rpcErrorJson(outcome, operation)
     return respondJson(response, { status: outcome.status, json, headers: [...headers, ...errorHeaders(outcome)] })
   }
   respondJson(response, { status: 200, json: JSON.stringify({ result: outcome }), headers })

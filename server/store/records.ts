@@ -8,8 +8,17 @@ export type TaskStatus = (typeof taskStatuses)[number]
 
 export type TaskFailure = { code: string; message: string; details: string }
 
-/** JSON text of at most `inlineBytes`; when larger, `text` is its preview and `payloadId` names the stored whole. */
-export type StoredJson = { text: string; payloadId: string | null }
+/** What a stored payload must still be when it is read; the SHA-256 is base64url. */
+export type PayloadDigest = { bytes: number; sha256: string }
+
+/**
+ * JSON text of at most `inlineBytes`; when larger, `text` is its preview and `payloadId` names the stored whole, whose
+ * `digest` is given with it when it is stored.
+ */
+export type StoredJson = { text: string; payloadId: string | null; digest?: PayloadDigest }
+
+/** `digest` is null for what was stored before digests were. */
+export type PayloadRecord = { id: string; digest: PayloadDigest | null }
 
 export type TaskRecord = {
   seq: number

@@ -11,6 +11,7 @@ import type {
   LoginHolder,
   LoginRecord,
   MessageRecord,
+  PayloadRecord,
   RateState,
   SessionRecord,
   SessionStatus,
@@ -176,7 +177,14 @@ export type StoreState = {
   suspendedUsers: number
   databaseBytes: number
   walBytes: number
+  /** Whether the last write was committed. */
+  isWritable: boolean
+  /** What this process has committed since it began. */
+  posted: PostedTotals
 }
+
+/** How many transactions of each type, and their amounts without sign. */
+export type PostedTotals = Record<TransactionType, { count: number; units: Units }>
 
 export type CreateKey = Pick<KeyRecord, 'userId' | 'name' | 'hint' | 'scopes' | 'expiresAt'> & { tokenHash: string }
 
@@ -247,7 +255,10 @@ export type Store = {
     key: string
   }): Promise<{ bodyHash: string; resourceId: string } | undefined>
   readRate(userId: string): Promise<RateState>
-  hasPayload(payloadId: string): Promise<boolean>
+  /** Undefined when no task names it. */
+  findPayload(payloadId: string): Promise<PayloadRecord | undefined>
+  /** Payloads in order of their ids, after `afterId`. */
+  listPayloads(input: { afterId: string; limit: number }): Promise<PayloadRecord[]>
 
   // Sessions and chats
   createSession(input: CreateSession): Promise<CreateSessionResult>
@@ -352,6 +363,8 @@ export type Store = {
 
   // Upkeep
   readState(): Promise<StoreState>
+  /** Whether a write would be kept: tried when the last one was not. */
+  canWrite(): Promise<boolean>
   /** Deletes what has passed its time, a bounded number of rows; true when there may be more. */
   purgeExpired(): Promise<boolean>
   /** A consistent copy of the database in a new file, while writes go on. */

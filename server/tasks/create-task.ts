@@ -15,6 +15,8 @@ import type { RateState } from '../store/records.ts'
 import type { Store, AdmitTask, AdmitTaskResult, Idempotency } from '../store/store.ts'
 import type { CreateTaskInput, CreateTaskOutput } from './task-schema.ts'
 import type { TaskRunner } from './task-runner.ts'
+import type { RequestTrace } from '../tracing/request-trace.ts'
+import type { ServiceTracing } from '../tracing/service-tracing.ts'
 
 export type CreateTaskParts = {
   connectors: { access: ConnectorAccess }
@@ -24,9 +26,11 @@ export type CreateTaskParts = {
   runner: TaskRunner
   clock: Clock
   inlineBytes: number
+  tracing: ServiceTracing | undefined
 }
 
 type CreateTaskRequest = {
+  about: RequestTrace
   caller: Caller
   input: z.output<typeof CreateTaskInput>
   idempotencyKey: string | null
@@ -40,7 +44,7 @@ type CreateTaskRequest = {
  */
 export async function createTask(
   parts: CreateTaskParts,
-  { caller, input, idempotencyKey, onRate }: CreateTaskRequest,
+  { about, caller, input, idempotencyKey, onRate }: CreateTaskRequest,
 ): Promise<z.output<typeof CreateTaskOutput>> {
   const { catalogue, clock, connectors, inlineBytes, payloads, runner, store } = parts
   runner.assertAccepting()
@@ -48,8 +52,9 @@ export async function createTask(
   const idempotency = idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: hashJson(input) }
   if (idempotency) {
     const replayed = await findReplay(store, caller.userId, idempotency)
-    if (replayed !== undefined) return created(replayed)
+    if (replayed !== undefined) return created(replayed, about)
   }
+  runner.assertRoom()
   const endpoint = catalogue.endpoint(endpointId)
   if (!endpoint) throw new ErrandError('NOT_FOUND', 'Agent endpoint not found')
   const details = await checkParams(endpoint, params)
@@ -80,7 +85,7 @@ export async function createTask(
   if (isLarger(json, inlineBytes)) {
     // A request that will be refused must not cost the disk a file.
     const foreseen = await store.foreseeAdmission(admission)
-    if (foreseen) return answer(foreseen, admission.taskId, onRate)
+    if (foreseen) return answer(foreseen, { taskId: admission.taskId, about, onRate })
   }
   const request = await storeJson(json, { inlineBytes, payloads })
   let result: AdmitTaskResult
@@ -92,8 +97,11 @@ export async function createTask(
     throw error
   }
   if (request.payloadId !== null) await payloads.release(request.payloadId, result.outcome !== 'accepted')
-  if (result.outcome === 'accepted') runner.taskAdmitted(admission.taskId)
-  return answer(result, admission.taskId, onRate)
+  if (result.outcome === 'accepted') {
+    parts.tracing?.taskAdmitted(admission.taskId, about.span)
+    runner.taskAdmitted(admission.taskId)
+  }
+  return answer(result, { taskId: admission.taskId, about, onRate })
 }
 
 async function findReplay(store: Store, userId: string, { key, bodyHash }: Idempotency): Promise<string | undefined> {
@@ -103,13 +111,15 @@ async function findReplay(store: Store, userId: string, { key, bodyHash }: Idemp
   return earlier.resourceId
 }
 
-function answer(result: AdmitTaskResult, taskId: string, onRate: (rate: RateState) => void) {
+type Answered = Pick<CreateTaskRequest, 'about' | 'onRate'> & { taskId: string }
+
+function answer(result: AdmitTaskResult, { about, onRate, taskId }: Answered) {
   onRate(result.rate)
   switch (result.outcome) {
     case 'accepted':
-      return created(taskId)
+      return created(taskId, about)
     case 'replayed':
-      return created(result.taskId)
+      return created(result.taskId, about)
     case 'refused':
       throw refusal(result)
     default:
@@ -117,7 +127,8 @@ function answer(result: AdmitTaskResult, taskId: string, onRate: (rate: RateStat
   }
 }
 
-function created(taskId: string): z.output<typeof CreateTaskOutput> {
+function created(taskId: string, about: RequestTrace): z.output<typeof CreateTaskOutput> {
+  about.taskId = taskId
   return { taskId, status: 'pending', message: 'Task created' }
 }
 

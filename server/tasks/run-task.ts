@@ -1,14 +1,18 @@
+import type { Span } from '@opentelemetry/api'
 import type { AgentHost } from '../agents/agent-port.ts'
 import type { Catalogue } from '../agents/catalogue.ts'
 import type { RunOutcome } from '../agents/run-outcome.ts'
 import type { ConnectorAccess } from '../connectors/connector-access.ts'
 import type { ConnectorSpec } from '../connectors/connector-spec.ts'
 import type { Clock } from '../kernel/clock.ts'
-import type { Logger } from '../kernel/logger.ts'
+import { isDebug, type Logger } from '../kernel/logger.ts'
+import type { Meter } from '../kernel/meter.ts'
 import { storeJson } from '../payloads/inline-rule.ts'
 import type { PayloadStore } from '../payloads/payload-store.ts'
 import type { TaskFailure, TaskRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
+import { endTaskSpan, type ServiceTracing } from '../tracing/service-tracing.ts'
+import { traceParentOf } from '../tracing/trace-parent.ts'
 
 export type RunTaskParts = {
   access: ConnectorAccess
@@ -17,9 +21,13 @@ export type RunTaskParts = {
   clock: Clock
   inlineBytes: number
   log: Logger
+  meter: Meter
   payloads: PayloadStore
   store: Store
+  tracing: ServiceTracing | undefined
 }
+
+type Run = { task: TaskRecord; span: Span | undefined; stop: AbortSignal }
 
 const retryMsMin = 100
 const retryMsMax = 5000
@@ -28,17 +36,31 @@ const retryMsMax = 5000
  * Runs a task that was claimed, to its stored end. Resolves to `requeued` when it was interrupted and its endpoint
  * allows another attempt. A result that cannot be stored is tried again until it is: the agent has done its work.
  */
-export async function runTask(
-  parts: RunTaskParts,
-  { task, stop }: { task: TaskRecord; stop: AbortSignal },
-): Promise<'ended' | 'requeued'> {
+export async function runTask(parts: RunTaskParts, { task, stop }: Omit<Run, 'span'>): Promise<'ended' | 'requeued'> {
+  parts.meter.taskTaken((task.startedAt! - task.createdAt) / 1000)
+  const span = parts.tracing?.taskBegan(task)
+  try {
+    return await runToItsEnd(parts, { task, span, stop })
+  } finally {
+    // Does nothing when the run was reported.
+    span?.end()
+  }
+}
+
+async function runToItsEnd(parts: RunTaskParts, { span, stop, task }: Run): Promise<'ended' | 'requeued'> {
   const endpoint = parts.catalogue.endpoint(task.endpointId)
   const timeoutMs = endpoint?.timeoutMs ?? 0
-  const outcome = await runAgent(parts, { task, timeoutMs, stop })
+  const startedAt = performance.now()
+  const outcome = await runAgent(parts, { task, span, timeoutMs, stop })
   const retries = endpoint?.retries ?? 0
   const untilStored = <Result>(store: () => Promise<Result>) =>
     repeatUntilStored(parts, { taskId: task.id, stop, store })
-  if (outcome.kind !== 'completed') return await untilStored(() => settleUnfinished(parts, { task, outcome, retries }))
+  const ended = { task, span, outcome, startedAt }
+  if (outcome.kind !== 'completed') {
+    const end = await untilStored(() => settleUnfinished(parts, { task, outcome, retries }))
+    report(parts, { ...ended, isRequeued: end === 'requeued' })
+    return end
+  }
   // The payload is written once: each repetition of the rest names the same one.
   const response = await untilStored(() => storeJson(outcome.json, parts))
   let isStored = false
@@ -48,14 +70,32 @@ export async function runTask(
     // After a failure it is not known whether the row exists, so the file is left to the collection of orphans.
     if (response.payloadId !== null) await parts.payloads.release(response.payloadId)
   }
+  if (isStored) report(parts, { ...ended, isRequeued: false })
   if (!isStored && response.payloadId !== null) await parts.payloads.release(response.payloadId, true)
   return 'ended'
 }
 
-type RunAgent = { task: TaskRecord; timeoutMs: number; stop: AbortSignal }
+type Ended = Omit<Run, 'stop'> & { outcome: RunOutcome; startedAt: number; isRequeued: boolean }
 
-async function runAgent(parts: RunTaskParts, { task, timeoutMs, stop }: RunAgent): Promise<RunOutcome> {
-  const { access, agents, catalogue, clock, log, payloads } = parts
+/** Tells the metrics, the log and the trace how a run ended. The text of an error may quote a user, so it stays out. */
+function report({ log, meter, tracing }: RunTaskParts, { isRequeued, outcome, span, startedAt, task }: Ended): void {
+  const { agentId, attempt, endpointId, id: taskId, userId } = task
+  const ms = performance.now() - startedAt
+  const end = outcome.kind
+  const code = end === 'failed' ? outcome.error.code : end === 'interrupted' ? 'AGENT_INTERRUPTED' : ''
+  meter.taskRun({ agentId, end, code, seconds: ms / 1000 })
+  if (span && tracing) endTaskSpan(span, { end, code })
+  if (end === 'completed' && !isDebug(log)) return
+  const fields = { taskId, userId, endpointId, attempt, ms: Math.round(ms), ...(code !== '' && { code }) }
+  if (end === 'completed') log.debug(fields, 'a task completed')
+  else if (end === 'failed') log.info(fields, 'a task failed')
+  else log.info({ ...fields, isRequeued }, 'a task was interrupted')
+}
+
+type RunAgent = Run & { timeoutMs: number }
+
+async function runAgent(parts: RunTaskParts, { span, task, timeoutMs, stop }: RunAgent): Promise<RunOutcome> {
+  const { access, agents, catalogue, clock, log, payloads, store } = parts
   const { connectorIds, endpointId, id: taskId, userId, request } = task
   if (!catalogue.endpoint(endpointId)) {
     const message = `The endpoint ${endpointId} is no longer offered.`
@@ -64,8 +104,12 @@ async function runAgent(parts: RunTaskParts, { task, timeoutMs, stop }: RunAgent
   let params: string
   let connectors: ConnectorSpec[]
   try {
-    params = request.payloadId === null ? request.text : await payloads.read(request.payloadId)
-    if (request.payloadId !== null) JSON.parse(params)
+    params = request.text
+    if (request.payloadId !== null) {
+      const stored = await store.findPayload(request.payloadId)
+      params = await payloads.read(request.payloadId, stored?.digest ?? null)
+      JSON.parse(params)
+    }
     connectors = connectorIds === null ? [] : await access.specsOf(userId, connectorIds)
   } catch (error) {
     log.error({ taskId, err: error }, 'the stored request of a task cannot be read')
@@ -85,7 +129,8 @@ async function runAgent(parts: RunTaskParts, { task, timeoutMs, stop }: RunAgent
   if (stop.aborted) onStop()
   stop.addEventListener('abort', onStop, { once: true })
   try {
-    return await agents.runTask({ endpointId, taskId, userId, params, connectors }, controller.signal)
+    const run = { endpointId, taskId, userId, params, connectors, ...(span && { traceparent: traceParentOf(span) }) }
+    return await agents.runTask(run, controller.signal)
   } finally {
     clearTimeout(timer)
     stop.removeEventListener('abort', onStop)

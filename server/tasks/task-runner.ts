@@ -4,10 +4,11 @@ import { runTask, type RunTaskParts } from './run-task.ts'
 import type { TaskEnds } from './task-ends.ts'
 import type { TaskRecord } from '../store/records.ts'
 
-type TaskRunnerOptions = RunTaskParts & { ends: TaskEnds; concurrency: number; drainSeconds: number }
+type TaskRunnerOptions = RunTaskParts & { ends: TaskEnds; concurrency: number; drainSeconds: number; queuedMax: number }
 
 const recoveryBatch = 500
 const refillPauseMs = 1000
+const fullRetrySeconds = 30
 const recoveryTriesMax = 10
 
 /**
@@ -26,6 +27,8 @@ export class TaskRunner {
   readonly #running = new Map<string, { task: TaskRecord; deadline: number }>()
   readonly #claims = new Set<Promise<unknown>>()
   readonly #idsMax: number
+  /** Tasks that nobody has taken up yet, in memory or not. */
+  #queuedCount = 0
   #isStarted = false
   readonly #stop = new AbortController()
   readonly #draining = Promise.withResolvers<void>()
@@ -60,9 +63,20 @@ export class TaskRunner {
     })
   }
 
+  /** Throws 503 when so many tasks wait that another would wait for hours. */
+  assertRoom(): void {
+    const { queuedMax } = this.#options
+    if (queuedMax === 0 || this.#queuedCount < queuedMax) return
+    throw new ErrandError('SERVICE_UNAVAILABLE', 'Too many tasks are waiting; nothing was done.', {
+      retryAfterSeconds: fullRetrySeconds,
+    })
+  }
+
   /** Ends what a crash left processing, then starts on what is queued. */
   async start(): Promise<void> {
     await this.#recoverUntilDone()
+    const { pendingTasks, processingTasks } = await this.#options.store.readState()
+    this.#queuedCount = pendingTasks + processingTasks
     this.#isStarted = true
     this.#hasMore = true
     await this.#refill()
@@ -70,6 +84,7 @@ export class TaskRunner {
 
   /** A task was admitted and is durable. */
   taskAdmitted(taskId: string): void {
+    this.#queuedCount++
     if (!this.#takesTasks || this.#known.has(taskId)) return
     // Behind a backlog a new task waits its turn in the store.
     if (this.#hasMore || this.#known.size >= this.#idsMax) this.#hasMore = true
@@ -123,7 +138,7 @@ export class TaskRunner {
   }
 
   async #recover(): Promise<void> {
-    const { catalogue, ends, log, store } = this.#options
+    const { catalogue, ends, log, meter, store } = this.#options
     const error = {
       code: 'AGENT_INTERRUPTED',
       message: 'The service stopped while the agent was at work.',
@@ -139,6 +154,7 @@ export class TaskRunner {
           ends.taskEnded(taskId)
         }),
       )
+      meter.tasksRecovered(left.map(({ endpointId }) => ({ agentId: endpointId.split('.', 1)[0]! })))
       recovered += left.length
       if (left.length < recoveryBatch) break
     }
@@ -160,11 +176,15 @@ export class TaskRunner {
       this.#claims.add(claim)
       const task = await claim.finally(() => this.#claims.delete(claim))
       if (!task) return
+      this.#queuedCount--
       const timeoutMs = this.#options.catalogue.endpoint(task.endpointId)?.timeoutMs ?? 0
       this.#running.set(taskId, { task, deadline: task.startedAt! + timeoutMs })
       const end = await runTask(this.#options, { task, stop: this.#stop.signal })
       if (end === 'ended') ends.taskEnded(taskId)
-      else this.#hasMore = true
+      else {
+        this.#queuedCount++
+        this.#hasMore = true
+      }
     } catch (error) {
       this.#options.log.error({ taskId, err: error }, 'a task could not be taken up; it is tried again')
       this.#refillLater()

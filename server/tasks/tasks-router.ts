@@ -1,4 +1,5 @@
 import { callerOf, procedure, router, withScope } from '../rpc/trpc.ts'
+import type { RateState } from '../store/records.ts'
 import { createTask } from './create-task.ts'
 import { getTask, listTasks } from './read-task.ts'
 import {
@@ -39,8 +40,9 @@ export const tasksRouter = router({
     .input(CreateTaskInput)
     .output(CreateTaskOutput)
     .mutation(({ ctx, input }) => {
-      const { idempotencyKey, services } = ctx
-      return createTask(services, { caller: callerOf(ctx), input, idempotencyKey, onRate: (rate) => (ctx.rate = rate) })
+      const { about, idempotencyKey, services } = ctx
+      const onRate = (rate: RateState) => (ctx.rate = rate)
+      return createTask(services, { about, caller: callerOf(ctx), input, idempotencyKey, onRate })
     }),
 
   get: procedure

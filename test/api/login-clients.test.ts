@@ -4,6 +4,7 @@ import { ClientAddresses } from '../../server/auth/client-address.ts'
 import { logIn } from '../../server/auth/log-in.ts'
 import { resolveTrustedProxies } from '../../server/config.ts'
 import { toErrandError } from '../../server/kernel/errors.ts'
+import { RequestTrace } from '../../server/tracing/request-trace.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 
@@ -11,7 +12,8 @@ import { startService, type TestService } from '../support/test-service.ts'
 async function statusFrom({ app, url }: TestService, { address, email }: { address: string; email: string }) {
   const request = { headers: { origin: url }, socket: { remoteAddress: address } } as unknown as IncomingMessage
   const input = { email, password: 'wrong horse battery' }
-  return await logIn(app.services, { browser: { request, setCookies: [] }, input }).then(
+  const about = new RequestTrace('req_of_a_test', undefined)
+  return await logIn(app.services, { browser: { request, setCookies: [], about }, input }).then(
     () => 200,
     (error: unknown) => toErrandError(error).status,
   )

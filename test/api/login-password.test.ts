@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { expect, test, vi } from 'vitest'
 import { beginLogin } from '../../server/auth/log-in.ts'
+import { RequestTrace } from '../../server/tracing/request-trace.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService } from '../support/test-service.ts'
 import { Browser, password, type Credentials } from './browser-login.ts'
@@ -176,12 +177,13 @@ test('a login that a suspension overtakes is refused', async () => {
 test('an account without a password has none to change: 409', async () => {
   const service = await startService()
   const { userId } = await service.createPerson()
-  const { logins, store } = service.app.services
+  const { services } = service.app
   const browser = new Browser(service)
   const setCookies: string[] = []
   const request = { headers: {} } as IncomingMessage
   const login = { userId, method: 'invitation', provider: null, forget: null } as const
-  await beginLogin({ logins, store }, { browser: { request, setCookies }, login })
+  const about = new RequestTrace('req_of_a_test', undefined)
+  await beginLogin(services, { browser: { request, setCookies, about }, login })
   browser.cookies.set('errand', /^errand=([^;]+)/.exec(setCookies[0]!)![1]!)
   const answer = await browser.post(path, { currentPassword: password, newPassword: next })
   expect([answer.status, answer.body.message]).toEqual([

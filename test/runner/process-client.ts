@@ -22,16 +22,17 @@ export async function besideServer<Result>(dataDir: string, work: (store: Store)
   }
 }
 
-/** A user with a key and 1,000 USD in that data directory. */
+/** A user with a key and a balance, 1,000 USD when none is said, in that data directory. */
 export function openAccount(
   dataDir: string,
   email = 'person@example.com',
+  amount = 10_000_000,
 ): Promise<{ userId: string; email: string; key: string }> {
   return besideServer(dataDir, async (store) => {
     const created = await store.createUser({ email, passwordHash: null, isAdmin: false })
     if (created.outcome === 'refused') throw new Error(`${email} exists`)
     const { userId } = created
-    await store.credit({ userId, amount: 10_000_000, description: 'Test balance', idempotencyKey: null })
+    if (amount > 0) await store.credit({ userId, amount, description: 'Test balance', idempotencyKey: null })
     const { token, key } = draftKey({ userId, name: 'test', scopes: [...scopes], expiresAt: null })
     await store.createKey(key)
     return { userId, email, key: token }

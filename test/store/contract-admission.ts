@@ -94,11 +94,36 @@ export function describeAdmission(contractTest: ContractTest): void {
     const payloadId = newId('pay', world.clock.now())
     const request = { text: '{"text":"hel', payloadId }
     await world.expectRefused(world.draft(userId, { cost: 101, request }), { reason: 'balance' })
-    expect(await world.store.hasPayload(payloadId)).toBe(false)
+    expect(await world.store.findPayload(payloadId)).toBeUndefined()
     const taskId = await world.pending(userId, { cost: 100, request })
-    expect(await world.store.hasPayload(payloadId)).toBe(true)
+    expect(await world.store.findPayload(payloadId)).toBeDefined()
     expect((await world.read(userId, taskId)).request).toEqual(request)
   })
+
+  contractTest(
+    'payloads are found with their digests, and listed page by page in order of their ids',
+    async (world) => {
+      const userId = await world.createUser(1000)
+      const stored = []
+      for (let n = 0; n < 5; n++) {
+        const id = newId('pay', world.clock.now())
+        const digest = n === 4 ? null : { bytes: 20_000 + n, sha256: `digest ${n}` }
+        const text = { text: '{"text":"hel', payloadId: id, ...(digest && { digest }) }
+        if (n % 2 === 0) await world.pending(userId, { request: text })
+        else {
+          const { attempt, id: taskId } = await world.processing(userId)
+          expect(await world.store.completeTask({ taskId, attempt, response: text })).toBe(true)
+        }
+        expect(await world.store.findPayload(id)).toEqual({ id, digest })
+        stored.push({ id, digest })
+        world.clock.advance(1000)
+      }
+      const first = await world.store.listPayloads({ afterId: '', limit: 3 })
+      const rest = await world.store.listPayloads({ afterId: first.at(-1)!.id, limit: 3 })
+      expect([first.length, ...first, ...rest]).toEqual([3, ...stored])
+      expect(await world.store.findPayload(newId('pay', world.clock.now()))).toBeUndefined()
+    },
+  )
 
   contractTest('text comes back as it was stored, whatever characters it has', async (world) => {
     const userId = await world.createUser(1_000_000)

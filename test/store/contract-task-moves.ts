@@ -39,7 +39,7 @@ export function describeTaskMoves(contractTest: ContractTest): void {
       response: large,
       completedAt: world.clock.now(),
     })
-    expect(await world.store.hasPayload(payloadId)).toBe(true)
+    expect(await world.store.findPayload(payloadId)).toBeDefined()
     expect(await world.balance(userId)).toBe(900)
   })
 
@@ -83,7 +83,7 @@ export function describeTaskMoves(contractTest: ContractTest): void {
       expect(await world.store.completeTask({ taskId, attempt, response: { text: '{', payloadId } })).toBe(false)
     }
     await expectNoMove(world, { taskId: 'task_unknown', attempt: 1 })
-    expect(await world.store.hasPayload(payloadId)).toBe(false)
+    expect(await world.store.findPayload(payloadId)).toBeUndefined()
     expect(await world.everything(userId)).toEqual(before)
   })
 

@@ -28,6 +28,8 @@ export class Tally implements BatchEnd {
     this.#ofCommand = 0
   }
 
+  committed(): void {}
+
   write(): void {
     if (this.fails) throw this.fails
     this.writes++

@@ -1,19 +1,13 @@
-import { createHash } from 'node:crypto'
-import { readFileSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import Database from 'better-sqlite3'
+import { rmSync } from 'node:fs'
+import type Database from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { databaseFile, StoreOpenError } from '../../server/store/sqlite/database.ts'
+import { StoreOpenError } from '../../server/store/sqlite/database.ts'
 import { openSqliteStore, openSqliteStoreBeside } from '../../server/store/sqlite/sqlite-store.ts'
 import { FakeClock } from '../support/fake-clock.ts'
+import { createOlder, migrationCount } from './older-database.ts'
 import { newFolder, throwCause, withRaw } from './sqlite-engine.ts'
 import { noLimits } from './store-world.ts'
 
-const migrations = fileURLToPath(new URL('../../server/store/sqlite/migrations/', import.meta.url))
-const { entries } = JSON.parse(readFileSync(join(migrations, 'meta/_journal.json'), 'utf8')) as {
-  entries: { tag: string; when: number }[]
-}
 const userId = 'user_1'
 
 let dataDir: string
@@ -26,21 +20,6 @@ beforeEach(() => {
 })
 
 afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
-
-/** A database as the version made it that had only the first migrations. */
-function createOlder(count: number, fill: (raw: Database.Database) => void): void {
-  const raw = new Database(databaseFile(dataDir))
-  raw.pragma('journal_mode = WAL')
-  raw.exec('CREATE TABLE "__drizzle_migrations" (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at numeric)')
-  for (const { tag, when } of entries.slice(0, count)) {
-    const text = readFileSync(join(migrations, `${tag}.sql`), 'utf8')
-    for (const statement of text.split('--> statement-breakpoint')) raw.exec(statement)
-    const hash = createHash('sha256').update(text).digest('hex')
-    raw.prepare('INSERT INTO __drizzle_migrations (hash, created_at) VALUES (?, ?)').run(hash, when)
-  }
-  fill(raw)
-  raw.close()
-}
 
 function fillWithoutLogins(raw: Database.Database): void {
   raw.exec(`
@@ -58,7 +37,7 @@ function fillWithoutLogins(raw: Database.Database): void {
 }
 
 test('a database from before browser logins keeps its users, keys and money, and nobody in it is suspended', async () => {
-  createOlder(3, fillWithoutLogins)
+  createOlder(dataDir, 3, fillWithoutLogins)
   const store = openSqliteStore(options)
   expect(await store.listUsers({ limit: 10, offset: 0 })).toMatchObject({
     users: [
@@ -94,9 +73,27 @@ test('a database from before browser logins keeps its users, keys and money, and
   await again.close()
 })
 
+test('a payload from before there were digests has none, and one that is stored after the migration has', async () => {
+  createOlder(dataDir, 4, (raw) => {
+    fillWithoutLogins(raw)
+    raw.exec("INSERT INTO payloads (id, task_id, created_at) VALUES ('pay_1', 'task_1', 1000)")
+  })
+  const store = openSqliteStore(options)
+  expect(await store.findPayload('pay_1')).toEqual({ id: 'pay_1', digest: null })
+  const digest = { bytes: 20_000, sha256: 'of a payload' }
+  const request = { text: '{"text":"hel', payloadId: 'pay_2', digest }
+  const task = { taskId: 'task_2', userId, agentId: 'text', endpointId: 'text.count', cost: 1 }
+  await store.admitTask({ ...task, request, connectorIds: null, idempotency: null })
+  expect(await store.listPayloads({ afterId: '', limit: 10 })).toEqual([
+    { id: 'pay_1', digest: null },
+    { id: 'pay_2', digest },
+  ])
+  await store.close()
+})
+
 test('a command beside no server refuses a database of every older version, says what to do, and changes nothing', async () => {
-  for (let count = 1; count < entries.length; count++) {
-    createOlder(count, () => {})
+  for (let count = 1; count < migrationCount; count++) {
+    createOlder(dataDir, count, () => {})
     expect(() => openSqliteStoreBeside(options)).toThrow(StoreOpenError)
     expect(() => openSqliteStoreBeside(options)).toThrow('Start `errand serve` once to migrate it.')
     const applied = withRaw(dataDir, (raw) => raw.prepare('SELECT count(*) FROM __drizzle_migrations').pluck().get())

@@ -6,7 +6,16 @@ import { openResources } from './resources.ts'
 const main = fileURLToPath(new URL('../../server/main.ts', import.meta.url))
 const testConfig = fileURLToPath(new URL('./test-agents.ts', import.meta.url))
 
-type ProcessOptions = { dataDir: string; config?: string; args?: string[]; env?: Record<string, string> }
+type ProcessOptions = {
+  dataDir: string
+  config?: string
+  args?: string[]
+  env?: Record<string, string>
+  /** A command that runs the server, such as a tracer; what ends the server then ends their process group. */
+  under?: readonly string[]
+  /** Told of the process at once: it may be ended before it listens. */
+  onSpawn?: (child: ChildProcess) => void
+}
 
 export type ServerProcess = {
   url: string
@@ -23,15 +32,25 @@ export async function startProcess({
   config = testConfig,
   args = [],
   env = {},
+  under = [],
+  onSpawn,
 }: ProcessOptions): Promise<ServerProcess> {
-  const child = spawn(
-    process.execPath,
-    [main, 'serve', '--data', dataDir, '--config', config, '--port', '0', '--json', ...args],
-    { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } },
-  )
+  const isGroup = under.length > 0
+  const serve = [main, 'serve', '--data', dataDir, '--config', config, '--port', '0', '--json', ...args]
+  const [command = '', ...line] = [...under, process.execPath, ...serve]
+  const child = spawn(command, line, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: isGroup,
+    env: { ...process.env, ...env },
+  })
+  onSpawn?.(child)
   const name = `server process ${child.pid}`
   openResources.add(name)
-  const kill = () => child.kill('SIGKILL')
+  const send = (signal: NodeJS.Signals) => {
+    if (!isGroup) child.kill(signal)
+    else if (child.exitCode === null && child.signalCode === null) process.kill(-child.pid!, signal)
+  }
+  const kill = () => send('SIGKILL')
   process.once('exit', kill)
   let log = ''
   child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()))
@@ -55,7 +74,7 @@ export async function startProcess({
     child,
     log: () => log,
     end: (signal) => {
-      child.kill(signal)
+      send(signal)
       return exited
     },
   }

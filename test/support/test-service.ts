@@ -31,6 +31,7 @@ type TestServiceOptions = {
   privateHosts?: readonly string[]
   secrets?: () => Secrets
   trustedProxies?: readonly string[]
+  metricsToken?: string
   clock?: Clock
   /** Where browsers reach it; the address that it listens on when left out. */
   baseUrl?: string
@@ -56,9 +57,11 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     baseUrl: options.baseUrl ?? null,
     secrets: options.secrets ?? (() => ({ current: 'a secret of the tests only', previous: [] })),
     commandPath: resolveCommandPath(),
+    metricsToken: options.metricsToken ?? null,
     trustedProxies: options.trustedProxies ?? [],
     connectorPrivateHosts: options.privateHosts ?? [],
-    limits: { ...resolveLimits({}, {}), agentThreads: 2, ...options.limits },
+    // A test takes the thread of the service, which would take that for overload.
+    limits: { ...resolveLimits({}, {}), agentThreads: 2, maxLoopDelayMs: 600_000, ...options.limits },
     log: options.log ?? silent,
     onFatal: (cause) => {
       throw cause

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { assert } from '../../kernel/assert.ts'
 import { makeFolder } from '../../kernel/make-folder.ts'
+import { describeLogDamage, findLogDamage } from './log-damage.ts'
 import { readMigrationFiles, drizzle, type BetterSQLite3Database, migrate } from './drizzle.ts'
 
 export type Connection = { raw: Database.Database; orm: BetterSQLite3Database }
@@ -22,6 +23,8 @@ export class StoreOpenError extends Error {
 
 /** Opens the database with the settings that durability rests on. `busyTimeoutMs` blocks the calling thread. */
 export function openConnection(dataDir: string, busyTimeoutMs: number): Connection {
+  const logDamage = findLogDamage(databaseFile(dataDir))
+  if (logDamage) throw new StoreOpenError(describeLogDamage(logDamage))
   const raw = new Database(databaseFile(dataDir), { timeout: openWaitMs })
   try {
     // Two that switch a new file to WAL at the same moment are refused by SQLite at once, however long they would wait.

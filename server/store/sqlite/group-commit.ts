@@ -18,7 +18,11 @@ export type GroupCommitOptions = {
   busyMsMax?: number
   /** Called once, when it is unknown what the disk holds: the process must end, and recovery decides at the next start. */
   onFatal: (cause: unknown) => void
+  /** Told of each transaction that was tried; `startedAt` is of performance.now(). */
+  onCommit?: (commit: Committed) => void
 }
+
+export type Committed = { commands: number; isDurable: boolean; startedAt: number }
 
 type Entry = { run: () => unknown; resolve: (value: unknown) => void; reject: (reason: unknown) => void }
 type Outcome = { entry: Entry; value?: unknown; thrown?: unknown; failed: boolean }
@@ -31,19 +35,23 @@ export type BatchEnd = {
   drop(): void
   /** Writes what was kept. */
   write(): void
+  /** The batch is on the disk. */
+  committed(): void
   /** Forgets everything: the batch is lost. */
   clear(): void
 }
 
 export class GroupCommit {
   readonly #db: Database
-  readonly #options: Required<GroupCommitOptions>
+  readonly #options: Required<Omit<GroupCommitOptions, 'onCommit'>> & Pick<GroupCommitOptions, 'onCommit'>
   readonly #batchEnd: BatchEnd
   readonly #statements: Record<'begin' | 'save' | 'release' | 'undo' | 'commit' | 'rollback' | 'probe', Statement>
   #queue: Entry[] = []
   #isScheduled = false
   #busySince: number | undefined
   #fatal: unknown
+  #isFailing = false
+  #startedAt = 0
 
   constructor(db: Database, batchEnd: BatchEnd, options: GroupCommitOptions) {
     this.#db = db
@@ -71,12 +79,27 @@ export class GroupCommit {
     })
   }
 
+  /** Whether the last transaction that was tried is not on the disk. */
+  get isFailing(): boolean {
+    return this.#isFailing
+  }
+
+  /** Whether what is written is kept. After a failure this is tried, since perhaps nobody else writes any more. */
+  async canWrite(): Promise<boolean> {
+    if (!this.#isFailing) return true
+    return await this.run(() => void this.#statements.probe.run()).then(
+      () => true,
+      () => false,
+    )
+  }
+
   /** Resolves when every command enqueued so far has been answered. */
   async settled(): Promise<void> {
     while (this.#queue.length > 0 || this.#isScheduled) await new Promise((resolve) => setTimeout(resolve, 1))
   }
 
   readonly #commitQueue = (): void => {
+    this.#startedAt = performance.now()
     try {
       this.#statements.begin.run()
     } catch (error) {
@@ -100,10 +123,17 @@ export class GroupCommit {
     } catch (error) {
       return this.#commitFailed(batch, error)
     }
+    this.#batchEnd.committed()
+    this.#tried(batch.length, true)
     for (const { entry, failed, thrown, value } of outcomes) {
       if (failed) entry.reject(thrown)
       else entry.resolve(value)
     }
+  }
+
+  #tried(commands: number, isDurable: boolean): void {
+    this.#isFailing = !isDurable
+    this.#options.onCommit?.({ commands, isDurable, startedAt: this.#startedAt })
   }
 
   /** One command in its savepoint; throws only when the transaction as a whole is lost or the disk fails it. */
@@ -126,6 +156,7 @@ export class GroupCommit {
 
   #batchFailed(batch: readonly Entry[], error: unknown): void {
     this.#batchEnd.clear()
+    this.#tried(batch.length, false)
     try {
       if (this.#db.inTransaction) this.#statements.rollback.run()
     } catch (rollbackError) {
@@ -157,6 +188,7 @@ export class GroupCommit {
     this.#queue = []
     this.#isScheduled = false
     this.#busySince = undefined
+    this.#tried(batch.length, false)
     rejectAll(batch, unavailable('The database could not be written. Nothing was changed.', error))
   }
 
@@ -167,6 +199,7 @@ export class GroupCommit {
    */
   #commitFailed(batch: Entry[], error: unknown): void {
     this.#batchEnd.clear()
+    this.#tried(batch.length, false)
     try {
       if (this.#db.inTransaction) this.#statements.rollback.run()
       if (codeOf(error) !== 'SQLITE_FULL') {

@@ -3,16 +3,22 @@ import { siblingModule } from '../../kernel/sibling-module.ts'
 import type { LedgerReport } from '../store.ts'
 
 export type VerifyThreadData = { file: string; stop: SharedArrayBuffer }
+/** `damage` is what is wrong with the file, which then has no ledger to be believed. */
+export type Verified = { report: LedgerReport } | { damage: string }
 
-/** Reads the whole ledger in a thread of its own, on a connection of its own, so that it holds up no request. */
+/** Checks the database file and reads the whole ledger in a thread of its own, on a connection of its own, so that it holds up no request. */
 export class LedgerCheck {
   readonly #file: string
   readonly #running = new Set<Promise<unknown>>()
   /** Not 0 when what runs is to end. */
   readonly #stop = new Int32Array(new SharedArrayBuffer(4))
 
-  constructor(databaseFile: string) {
+  readonly #onDamage: (damage: string) => Error
+
+  /** `onDamage` makes the error that the check rejects with. */
+  constructor(databaseFile: string, onDamage: (damage: string) => Error) {
     this.#file = databaseFile
+    this.#onDamage = onDamage
   }
 
   /** Rejects when the database cannot be read, or when the store is closed first. */
@@ -22,11 +28,13 @@ export class LedgerCheck {
     const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
     this.#running.add(ended)
     void ended.then(() => this.#running.delete(ended))
-    return await new Promise<LedgerReport>((resolve, reject) => {
+    const verified = await new Promise<Verified>((resolve, reject) => {
       worker.once('message', resolve)
       worker.once('error', reject)
       worker.once('exit', () => reject(new Error('The check of the ledger was ended.')))
     })
+    if ('damage' in verified) throw this.#onDamage(verified.damage)
+    return verified.report
   }
 
   /**

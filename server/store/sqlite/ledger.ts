@@ -2,7 +2,8 @@ import { must } from '../../kernel/assert.ts'
 import type { EpochMs } from '../../kernel/clock.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Units } from '../../kernel/money.ts'
-import type { ChatBreakdown, TransactionType } from '../records.ts'
+import { transactionTypes, type ChatBreakdown, type TransactionType } from '../records.ts'
+import type { PostedTotals } from '../store.ts'
 import { eq, sql } from './drizzle.ts'
 import type { Counters } from './counters.ts'
 import type { Connection } from './database.ts'
@@ -25,6 +26,11 @@ type Posting = {
 export class Ledger {
   readonly #statements
   readonly #counters: Counters
+  #ofCommand: Posted[] = []
+  #ofBatch: Posted[] = []
+  readonly #posted: PostedTotals = Object.fromEntries(
+    transactionTypes.map((type) => [type, { count: 0, units: 0 }]),
+  ) as PostedTotals
 
   constructor(connection: Connection, counters: Counters) {
     this.#statements = prepare(connection)
@@ -55,9 +61,39 @@ export class Ledger {
       now,
     })
     this.#counters.transaction(userId, type)
+    this.#ofCommand.push({ type, amount })
     return { id, balance }
   }
+
+  /** What this process has committed, for those who watch it. */
+  get posted(): PostedTotals {
+    return this.#posted
+  }
+
+  keep(): void {
+    this.#ofBatch.push(...this.#ofCommand)
+    this.#ofCommand = []
+  }
+
+  drop(): void {
+    this.#ofCommand = []
+  }
+
+  committed(): void {
+    for (const { amount, type } of this.#ofBatch) {
+      this.#posted[type].count++
+      this.#posted[type].units += Math.abs(amount)
+    }
+    this.#ofBatch = []
+  }
+
+  clear(): void {
+    this.#ofCommand = []
+    this.#ofBatch = []
+  }
 }
+
+type Posted = { type: TransactionType; amount: Units }
 
 function prepare({ orm }: Connection) {
   const byUser = eq(accounts.userId, sql.placeholder('userId'))

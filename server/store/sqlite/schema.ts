@@ -266,6 +266,10 @@ export const payloads = sqliteTable('payloads', {
   id: text().primaryKey(),
   taskId: text('task_id').notNull(),
   createdAt: integer('created_at').notNull(),
+  /** These two are null for payloads that were stored before digests were. */
+  bytes: integer(),
+  /** In base64url. */
+  sha256: text(),
 })
 
 /** Failed tasks that count toward the next abuse block; a block and its lifting empty a user's rows. */

@@ -15,8 +15,10 @@ import {
   StoreOpenError,
   type Connection,
 } from './database.ts'
-import { GroupCommit } from './group-commit.ts'
+import { isDamage } from './find-damage.ts'
+import { GroupCommit, type Committed } from './group-commit.ts'
 import { IdempotencyRows } from './idempotency-rows.ts'
+import { checkAtStart, damaged, noteDamage } from './integrity-check.ts'
 import { InvitationRows } from './invitation-rows.ts'
 import { KeyRows } from './key-rows.ts'
 import { LedgerCheck } from './ledger-check.ts'
@@ -24,6 +26,7 @@ import { Ledger } from './ledger.ts'
 import { LoginCommands } from './login-commands.ts'
 import { LoginRows } from './login-rows.ts'
 import { LoginThrottle } from './login-throttle.ts'
+import { describeClosed, keepPrivate } from './private-files.ts'
 import { RateWindow } from './rate-window.ts'
 import { SessionRows } from './session-rows.ts'
 import { SpendQuery } from './spend-query.ts'
@@ -42,25 +45,29 @@ type SqliteStoreOptions = {
   clock: (notBefore: number) => Clock
   /** Called once when the store can no longer tell what the disk holds; the process must end. */
   onFatal: (cause: unknown) => void
+  onCommit?: (commit: Committed) => void
+  /** Told in one line what the operator should know of the data directory. */
+  onWarning?: (message: string) => void
 }
 
 /** Opens the store as the server that owns the data directory: locks it and brings its schema up to date. */
 export function openSqliteStore(options: SqliteStoreOptions): Store {
-  const lock = lockDataDir(options.dataDir)
-  try {
-    // Waiting here would block every request; group commit waits without blocking.
-    const connection = openConnection(options.dataDir, 5)
+  const { dataDir } = options
+  return inPrivate(options, () => {
+    const lock = lockDataDir(dataDir)
     try {
-      migrateSchema(connection, options.dataDir)
-      return composeStore(connection, options, lock.release)
+      // Waiting here would block every request; group commit waits without blocking.
+      const connection = openConnection(dataDir, 5)
+      return orClose(connection, dataDir, () => {
+        checkAtStart(connection.raw, dataDir)
+        migrateSchema(connection, dataDir)
+        return composeStore(connection, options, lock.release)
+      })
     } catch (error) {
-      connection.raw.close()
+      lock.release()
       throw error
     }
-  } catch (error) {
-    lock.release()
-    throw error
-  }
+  })
 }
 
 /**
@@ -73,18 +80,35 @@ export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?
     if (mustExist) throw new StoreOpenError(`There is no Errand database in ${dataDir}.`)
     makeFolder(dataDir)
   }
-  const connection = openConnection(dataDir, 5000)
+  return inPrivate(options, () => {
+    const connection = openConnection(dataDir, 5000)
+    return orClose(connection, dataDir, () => {
+      if (schemaState(connection.raw) === 'empty') migrateSchema(connection, dataDir)
+      if (schemaState(connection.raw) !== 'current') {
+        throw new StoreOpenError(
+          'The database was written by an older version of Errand. Start `errand serve` once to migrate it.',
+        )
+      }
+      return composeStore(connection, options, () => {})
+    })
+  })
+}
+
+/** Warns of what was open to others, and closes what `open` makes without a word. */
+function inPrivate({ dataDir, onWarning }: SqliteStoreOptions, open: () => Store): Store {
+  const warning = describeClosed(keepPrivate(dataDir))
+  if (warning !== undefined) onWarning?.(warning)
+  const store = open()
+  keepPrivate(dataDir)
+  return store
+}
+
+function orClose(connection: Connection, dataDir: string, compose: () => Store): Store {
   try {
-    if (schemaState(connection.raw) === 'empty') migrateSchema(connection, dataDir)
-    if (schemaState(connection.raw) !== 'current') {
-      throw new StoreOpenError(
-        'The database was written by an older version of Errand. Start `errand serve` once to migrate it.',
-      )
-    }
-    return composeStore(connection, options, () => {})
+    return compose()
   } catch (error) {
     connection.raw.close()
-    throw error
+    throw isDamage(error) ? damaged(dataDir, error.message) : error
   }
 }
 
@@ -117,7 +141,7 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
   const invitations = new InvitationRows(connection, clock)
   const people = new LoginCommands(connection, { clock, invitations, keys, ledger, logins, throttle, users })
   const spend = new SpendQuery(connection)
-  const state = new StateQuery(connection, { users, file: databaseFile(options.dataDir) })
+  const state = new StateQuery(connection, { users, file: databaseFile(options.dataDir), ledger })
   const connectors = new ConnectorRows(connection, clock)
   const queries = new TaskQueries(connection)
   const sessions = new SessionRows(connection, { clock, idempotency, limits })
@@ -131,19 +155,32 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
     idempotency,
   })
   const batchEnd = {
-    keep: () => counters.keep(),
+    keep: () => {
+      counters.keep()
+      ledger.keep()
+    },
     write: () => counters.write(),
+    committed: () => ledger.committed(),
     drop: () => {
       counters.drop()
+      ledger.drop()
       rateWindow.clear()
     },
     clear: () => {
       counters.clear()
+      ledger.clear()
       rateWindow.clear()
     },
   }
-  const ledgerCheck = new LedgerCheck(databaseFile(options.dataDir))
-  const commit = new GroupCommit(connection.raw, batchEnd, { onFatal: options.onFatal })
+  const ledgerCheck = new LedgerCheck(databaseFile(options.dataDir), (damage) => {
+    const error = noteDamage(options.dataDir, damage)
+    options.onFatal(error)
+    return error
+  })
+  const commit = new GroupCommit(connection.raw, batchEnd, {
+    onFatal: options.onFatal,
+    ...(options.onCommit && { onCommit: options.onCommit }),
+  })
   return {
     admitTask: (input) => commit.run(() => commands.admit(input)),
     foreseeAdmission: async (input) => commands.foresee(input),
@@ -157,7 +194,8 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
     listTasks: async (input) => queries.list(input),
     findIdempotent: async (input) => idempotency.find(input, clock.now()),
     readRate: async (userId) => rateWindow.read(userId, clock.now()),
-    hasPayload: async (payloadId) => queries.hasPayload(payloadId),
+    findPayload: async (payloadId) => queries.findPayload(payloadId),
+    listPayloads: async (input) => queries.listPayloads(input),
     createSession: (input) => commit.run(() => sessions.create(input)),
     getSession: async (input) => sessions.get(input),
     listSessions: async (input) => sessions.list(input),
@@ -209,7 +247,8 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
     noteConnectorCheck: (input) => commit.run(() => connectors.noteCheck(input)),
     sealedConnectors: async (input) => connectors.sealed(input),
     resealConnector: (input) => commit.run(() => connectors.reseal(input)),
-    readState: async () => state.read(),
+    readState: async () => ({ ...state.read(), isWritable: !commit.isFailing }),
+    canWrite: () => commit.canWrite(),
     purgeExpired: () =>
       commit.run(() => {
         const purged = [
@@ -223,7 +262,11 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
     backup: async (file) => {
       // One statement over one snapshot. The step-wise backup starts again at every commit of another process, so
       // beside a busy server it never ended.
-      connection.raw.prepare('VACUUM INTO ?').run(file)
+      try {
+        connection.raw.prepare('VACUUM INTO ?').run(file)
+      } catch (error) {
+        throw isDamage(error) ? damaged(options.dataDir, error.message) : error
+      }
     },
     close: async () => {
       await ledgerCheck.close()

@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import type { StoreState } from '../store.ts'
 import { eq, isNull, sql } from './drizzle.ts'
 import type { Connection } from './database.ts'
+import type { Ledger } from './ledger.ts'
 import { tasks, turns } from './schema.ts'
 import type { UserRows } from './user-rows.ts'
 
@@ -10,11 +11,13 @@ export class StateQuery {
   readonly #statements
   readonly #users: UserRows
   readonly #file: string
+  readonly #ledger: Ledger
 
-  constructor({ orm }: Connection, parts: { users: UserRows; file: string }) {
+  constructor({ orm }: Connection, parts: { users: UserRows; file: string; ledger: Ledger }) {
     const total = sql<number>`count(*)`
     this.#users = parts.users
     this.#file = parts.file
+    this.#ledger = parts.ledger
     this.#statements = {
       open: orm
         .select({ pending: sql<number>`count(*) FILTER (WHERE ${eq(tasks.status, 'pending')})`, all: total })
@@ -25,7 +28,7 @@ export class StateQuery {
     }
   }
 
-  read(): StoreState {
+  read(): Omit<StoreState, 'isWritable'> {
     const open = this.#statements.open.get()!
     const { suspended, users } = this.#users.counts()
     return {
@@ -36,6 +39,7 @@ export class StateQuery {
       suspendedUsers: suspended,
       databaseBytes: sizeOf(this.#file),
       walBytes: sizeOf(`${this.#file}-wal`),
+      posted: this.#ledger.posted,
     }
   }
 }

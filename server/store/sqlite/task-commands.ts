@@ -53,7 +53,7 @@ export class TaskCommands {
       connectorIds: input.connectorIds === null ? null : JSON.stringify(input.connectorIds),
       now,
     })
-    if (request.payloadId !== null) this.#statements.insertPayload.run({ id: request.payloadId, taskId, now })
+    this.#insertPayload(request, taskId, now)
     counters.task(input, 'pending', 1)
     if (input.idempotency) idempotency.insert({ userId, operation, ...input.idempotency, resourceId: taskId }, now)
     rateWindow.accepted(userId, now)
@@ -101,7 +101,7 @@ export class TaskCommands {
     const { text, payloadId } = response
     const row = this.#statements.complete.get({ taskId, attempt, response: text, responsePayload: payloadId, now })
     if (!row) return false
-    if (payloadId !== null) this.#statements.insertPayload.run({ id: payloadId, taskId, now })
+    this.#insertPayload(response, taskId, now)
     this.#moved(row, 'processing', 'completed')
     return true
   }
@@ -127,6 +127,12 @@ export class TaskCommands {
       return this.#statements.requeue.run({ taskId, attempt }).changes === 1 ? 'requeued' : 'stale'
     }
     return this.fail({ taskId, attempt, error, countsAsAbuse: false }) ? 'failed' : 'stale'
+  }
+
+  #insertPayload({ digest, payloadId: id }: StoredJson, taskId: string, now: number): void {
+    if (id === null) return
+    const { bytes = null, sha256 = null } = digest ?? {}
+    this.#statements.insertPayload.run({ id, taskId, now, bytes, sha256 })
   }
 
   #moved(task: { userId: string; agentId: string }, from: TaskRecord['status'], to: TaskRecord['status']): void {
@@ -167,7 +173,13 @@ function prepare({ orm }: Connection) {
       .prepare(),
     insertPayload: orm
       .insert(payloads)
-      .values({ id, taskId, createdAt: sql.placeholder('now') })
+      .values({
+        id,
+        taskId,
+        createdAt: sql.placeholder('now'),
+        bytes: sql.placeholder('bytes'),
+        sha256: sql.placeholder('sha256'),
+      })
       .prepare(),
     claim: orm
       .update(tasks)

@@ -1,5 +1,5 @@
 import type { Statement } from 'better-sqlite3'
-import { taskStatuses, type TaskListItem, type TaskRecord, type TaskStatus } from '../records.ts'
+import { taskStatuses, type PayloadRecord, type TaskListItem, type TaskRecord, type TaskStatus } from '../records.ts'
 import type { ListTasks } from '../store.ts'
 import { and, asc, desc, eq, gt, isNull, sql, type SQL, unionAll } from './drizzle.ts'
 import type { Connection } from './database.ts'
@@ -15,6 +15,13 @@ const listColumns = {
   cost: tasks.cost,
   createdAt: tasks.createdAt,
   completedAt: tasks.completedAt,
+}
+
+const payloadColumns = { id: payloads.id, bytes: payloads.bytes, sha256: payloads.sha256 }
+
+function payloadRecord(row: { id: string; bytes: number | null; sha256: string | null }): PayloadRecord {
+  const { bytes, id, sha256 } = row
+  return { id, digest: bytes === null || sha256 === null ? null : { bytes, sha256 } }
 }
 
 /** The reads of tasks. Every one walks an index and stops at its limit, whatever the size of the table. */
@@ -40,8 +47,13 @@ export class TaskQueries {
     return this.#statements.processing.all({ limit })
   }
 
-  hasPayload(id: string): boolean {
-    return this.#statements.payload.get({ id }) !== undefined
+  findPayload(id: string): PayloadRecord | undefined {
+    const row = this.#statements.payload.get({ id })
+    return row && payloadRecord(row)
+  }
+
+  listPayloads(of: { afterId: string; limit: number }): PayloadRecord[] {
+    return this.#statements.payloads.all(of).map(payloadRecord)
   }
 
   list({ userId, status, agentId, limit, offset }: ListTasks): { tasks: TaskListItem[]; total: number } {
@@ -107,9 +119,16 @@ function prepare({ orm }: Connection) {
       .limit(limit)
       .prepare(),
     payload: orm
-      .select({ id: payloads.id })
+      .select(payloadColumns)
       .from(payloads)
       .where(eq(payloads.id, sql.placeholder('id')))
+      .prepare(),
+    payloads: orm
+      .select(payloadColumns)
+      .from(payloads)
+      .where(gt(payloads.id, sql.placeholder('afterId')))
+      .orderBy(asc(payloads.id))
+      .limit(limit)
       .prepare(),
     list: {
       all: newest(userId),

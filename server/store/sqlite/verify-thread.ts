@@ -1,7 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import Database from 'better-sqlite3'
 import { must } from '../../kernel/assert.ts'
-import type { VerifyThreadData } from './ledger-check.ts'
+import { findDamageByTable } from './find-damage.ts'
+import type { Verified, VerifyThreadData } from './ledger-check.ts'
 import { verifyLedger } from './verify-ledger.ts'
 
 const { file, stop } = workerData as VerifyThreadData
@@ -10,7 +11,11 @@ const isStopped = () => Atomics.load(flag, 0) !== 0
 
 if (!isStopped()) {
   const db = new Database(file, { readonly: true, timeout: 5000 })
-  const report = verifyLedger(db, isStopped)
-  db.close()
-  if (!isStopped()) must(parentPort, 'this runs as a thread').postMessage(report)
+  try {
+    const damage = findDamageByTable(db, isStopped)
+    const verified: Verified = damage === undefined ? { report: verifyLedger(db, isStopped) } : { damage }
+    if (!isStopped()) must(parentPort, 'this runs as a thread').postMessage(verified)
+  } finally {
+    db.close()
+  }
 }

@@ -1,0 +1,78 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+// What one connection may take of the service, and all of them together.
+
+type ConnectionLimits = { connectionsMax: number; stallMs: number }
+
+/**
+ * Connections beyond the limit that are still answered, one request each: with 503, or what an operator asks for. Those
+ * that say nothing are closed soon, so that there is room for the next.
+ */
+const spareMax = 256
+const spareMsMax = 2000
+/** Requests that a client may send ahead of their answers; no known client comes near. */
+const aheadMax = 64
+
+type Connection = { isUsed: boolean; isSpare: boolean; ahead: number }
+
+const connectionsOf = new WeakMap<Server, Map<Socket, Connection>>()
+const known = new WeakMap<Socket, Connection>()
+
+/** Counts the connections of a server, closes those that are too many, and those whose readers have stopped. */
+export function limitConnections(server: Server, { connectionsMax, stallMs }: ConnectionLimits): void {
+  const all = new Map<Socket, Connection>()
+  connectionsOf.set(server, all)
+  server.on('connection', (socket: Socket) => {
+    if (all.size >= connectionsMax + spareMax) return void socket.destroy()
+    const connection = { isUsed: false, isSpare: all.size >= connectionsMax, ahead: 0 }
+    all.set(socket, connection)
+    known.set(socket, connection)
+    const timer = connection.isSpare ? setTimeout(() => socket.destroy(), spareMsMax) : undefined
+    socket.once('close', () => {
+      all.delete(socket)
+      clearTimeout(timer)
+    })
+  })
+  server.timeout = stallMs
+  server.on('timeout', (socket: Socket & { _httpMessage?: ServerResponse }) => {
+    // An answer that is being made, or a stream with nothing to say yet; only one that is not taken has a limit here.
+    if (socket._httpMessage && socket.writableLength === 0) socket.setTimeout(stallMs)
+    else socket.destroy()
+  })
+}
+
+/** Node's own closing of idle connections leaves those open that have never sent a request. */
+export function closeUnusedConnections(server: Server): void {
+  for (const [socket, { isUsed }] of connectionsOf.get(server) ?? []) if (!isUsed) socket.destroy()
+}
+
+export function connectionCount(server: Server): number {
+  return connectionsOf.get(server)?.size ?? 0
+}
+
+/** Whether a connection is one beyond the limit. */
+export function isSpare({ socket }: IncomingMessage): boolean {
+  return known.get(socket)?.isSpare === true
+}
+
+/**
+ * Serves the requests of a connection one after another, whose answers go out in that order anyway. All at once, a client
+ * that sends thousands ahead and reads no answer would have all of those made, and kept in memory.
+ */
+export function inTurn(
+  request: IncomingMessage,
+  response: ServerResponse,
+  serve: (request: IncomingMessage, response: ServerResponse) => void,
+): void {
+  const { socket } = request
+  const connection = known.get(socket)
+  if (connection) connection.isUsed = true
+  // Node gives a response its socket when those before it are out.
+  if (response.socket !== null) return serve(request, response)
+  if (connection && ++connection.ahead > aheadMax) return void socket.destroy()
+  response.once('socket', () => {
+    if (connection) connection.ahead--
+    serve(request, response)
+  })
+}

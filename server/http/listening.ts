@@ -1,0 +1,73 @@
+import type { Server } from 'node:http'
+import { createServer, type AddressInfo, type ListenOptions, type Server as NetServer, type Socket } from 'node:net'
+import { closeUnusedConnections } from './connection-limits.ts'
+
+// Node takes one new connection from a listening socket per turn of its event loop. Under load a turn takes tens of
+// milliseconds, and clients that connect would wait for many seconds, health checks among them. Where the system lets
+// several sockets share a port, it spreads new connections over them, and each gives one per turn.
+
+const queues = 128
+const backlog = 512
+const answersMsMax = 2000
+const idlePauseMs = 50
+
+/** The sockets beside a server's own. */
+const others = new WeakMap<Server, NetServer[]>()
+
+type Address = { host: string; port: number }
+
+/** Rejects when the port is taken, also by a server that would share it. */
+export async function listen(server: Server, { host, port }: Address): Promise<void> {
+  if (port !== 0) {
+    const probe = createServer()
+    await listenOn(probe, { host, port })
+    await new Promise((resolve) => probe.close(resolve))
+  }
+  try {
+    await listenOn(server, { host, port, reusePort: true })
+  } catch (error) {
+    if (!isUnsupported(error)) throw error
+    return await listenOn(server, { host, port })
+  }
+  const { port: shared } = server.address() as AddressInfo
+  const more = Array.from({ length: queues - 1 }, () =>
+    createServer({ allowHalfOpen: true, noDelay: true }, (socket: Socket) => void server.emit('connection', socket)),
+  )
+  others.set(server, more)
+  await Promise.all(more.map((other) => listenOn(other, { host, port: shared, reusePort: true })))
+}
+
+export function urlOf(server: Server): string {
+  const { address, family, port } = server.address() as AddressInfo
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+}
+
+export async function closeServer(server: Server): Promise<void> {
+  const closed = Promise.all([server, ...(others.get(server) ?? [])].map(closeOne))
+  server.closeIdleConnections()
+  closeUnusedConnections(server)
+  // Answers under way get a moment; a client that reads no more must not keep the process alive.
+  const timer = setTimeout(() => server.closeAllConnections(), answersMsMax)
+  const idleTimer = setInterval(() => server.closeIdleConnections(), idlePauseMs)
+  await closed
+  clearInterval(idleTimer)
+  clearTimeout(timer)
+}
+
+async function closeOne(server: NetServer): Promise<void> {
+  if (server.listening) await new Promise((resolve) => server.close(resolve))
+}
+
+function listenOn(server: NetServer, options: ListenOptions): Promise<void> {
+  return new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ ...options, backlog }, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}
+
+function isUnsupported(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOTSUP' || error.code === 'EINVAL')
+}

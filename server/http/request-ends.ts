@@ -1,0 +1,58 @@
+import type { ServerResponse } from 'node:http'
+import { isDebug, type Logger } from '../kernel/logger.ts'
+import type { RequestTrace } from '../tracing/request-trace.ts'
+import type { ServiceTracing } from '../tracing/service-tracing.ts'
+import { shownPath } from './request-url.ts'
+import type { RoutedRequest } from './routed-request.ts'
+
+type RequestEndsParts = {
+  /** `seconds` is null for streams and held answers, whose length says nothing about the service. */
+  count: (request: { operation: string; status: number; seconds: number | null }) => void
+  log: Logger
+  tracing: ServiceTracing | undefined
+}
+
+/** What is counted for a request whose client left before there was an answer; no such status is ever sent. */
+const clientLeft = 499
+
+export type RequestEnds = {
+  /** The answer of a request has gone out, or its client has left. `startedAt` is of performance.now(). */
+  ended: (routed: RoutedRequest, startedAt: number) => void
+  /** What was sent is no HTTP, and was answered so. */
+  unparsed: (status: number) => void
+  /** Turned away before anybody looked at it. Under overload a line of the log for each would be more load. */
+  turnedAway: () => void
+}
+
+/** Counts and logs requests when they end, and ends their spans. */
+export function createRequestEnds({ count, log, tracing }: RequestEndsParts): RequestEnds {
+  const isLogged = isDebug(log)
+  const unparsed = (status: number) => {
+    count({ operation: 'other', status, seconds: null })
+    log.debug({ status }, 'a request could not be read')
+  }
+  const ended = ({ about, operation, path, request, response }: RoutedRequest, startedAt: number): void => {
+    const isAnswered = response.headersSent
+    const status = isAnswered ? response.statusCode : clientLeft
+    const ms = performance.now() - startedAt
+    count({ operation, status, seconds: about.isLong ? null : ms / 1000 })
+    if (about.span) tracing?.requestEnded({ about, isAnswered, operation, status })
+    if (!isLogged) return
+    const { requestId, sessionId, taskId, turnId, userId } = about
+    const ids = { requestId, userId, taskId, sessionId, turnId, ...traceIdOf(about) }
+    const fields = { operation, method: request.method, path: shownPath(path), status, ms: Math.round(ms * 10) / 10 }
+    log.debug({ ...ids, ...fields, ...(wasCut(response) && { cut: true }) }, 'request')
+  }
+  const turnedAway = () => count({ operation: 'other', status: 503, seconds: null })
+  return { ended, unparsed, turnedAway }
+}
+
+/** Whether the client left before it had the whole answer. */
+function wasCut({ writableFinished }: ServerResponse): boolean {
+  return !writableFinished
+}
+
+/** For lines of the log that belong to a trace. */
+export function traceIdOf({ span }: RequestTrace): { traceId?: string } {
+  return span ? { traceId: span.spanContext().traceId } : {}
+}

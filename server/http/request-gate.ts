@@ -1,0 +1,145 @@
+import type { IncomingMessage } from 'node:http'
+import { ErrandError } from '../kernel/errors.ts'
+import { hasBody } from './respond.ts'
+
+type GateLimits = { maxWritesInFlight: number; maxReadsInFlight: number; maxLoopDelayMs: number }
+type Kind = 'reads' | 'writes'
+
+const sampleMs = 20
+const retryAfterSeconds = 1
+/** So many are let in however slow the machine is: what others take of it is no reason to serve nobody. */
+const leastInFlight = { writes: 32, reads: 64 }
+const fallFactorMin = 0.1
+const riseFactor = { filled: 1.1, idle: 1.02 }
+const leastShare = 0.02
+
+/** One request that asks to be let in. `isIn` while it is counted. */
+type Visit = { gate: RequestGate; kind: Kind; isIn: boolean }
+
+const visits = new WeakMap<IncomingMessage, Visit>()
+
+/**
+ * The body of a request has arrived, and the work on it begins; throws 503 when others came first. A client that sends
+ * slowly holds nobody up before that.
+ */
+export function bodyArrived(request: IncomingMessage): void {
+  const visit = visits.get(request)
+  if (visit && !visit.isIn && !visit.gate.letIn(visit)) throw overloaded()
+}
+
+/** A request is answered, or what remains of it is a stream that may go on for minutes. */
+export function releaseGate(request: IncomingMessage): void {
+  const visit = visits.get(request)
+  if (visit?.isIn) visit.gate.letOut(visit)
+}
+
+export function overloaded(): ErrandError {
+  return new ErrandError('SERVICE_UNAVAILABLE', 'The service is overloaded; nothing was done.', { retryAfterSeconds })
+}
+
+/**
+ * Refuses work before it piles up. Each request that is let in waits for those before it, so what is in flight is what the
+ * last of them waits for: with a bound on it the rest get 503 at once, instead of everybody an answer too late. Most reads
+ * are done at once, and what they keep waiting is the event loop, so those of one sample count together. Answers that are
+ * held on purpose cost nothing while they wait, and are not counted.
+ *
+ * How long a given number takes depends on the machine and on what else it does, so the bounds follow the delay of the
+ * event loop: they fall while it is over its limit and requests are what fills it, and rise again step by step.
+ *
+ *   share of the bounds ──loop late, bound half used──▶ × limit ÷ delay, at most to a tenth and to the least
+ *                       ──loop in time───────────────▶ × 1.1, or × 1.02 while less than half is used, to the whole
+ *
+ * A rule that refused everybody while the loop was late answered 503 to single requests after one long pause, and on a
+ * machine that others keep busy.
+ */
+export class RequestGate {
+  readonly #limits: GateLimits
+  readonly #timer: NodeJS.Timeout
+  readonly #inFlight = { reads: 0, writes: 0 }
+  /** The most of `#used` since the last sample. */
+  readonly #peak = { reads: 0, writes: 0 }
+  #readsOfSample = 0
+  #sampledAt = performance.now()
+  #share = 1
+
+  constructor(limits: GateLimits) {
+    this.#limits = limits
+    this.#timer = setInterval(() => this.#sample(), sampleMs)
+    this.#timer.unref()
+  }
+
+  /** Whether a request is let in, until `releaseGate`. One with a body is counted once that has arrived. */
+  enter(request: IncomingMessage): boolean {
+    const { method, url = '' } = request
+    if (method === 'OPTIONS') return true
+    const isRead = method === 'GET' || method === 'HEAD'
+    if (isRead && isHeld(url)) return true
+    const visit: Visit = { gate: this, kind: isRead ? 'reads' : 'writes', isIn: false }
+    visits.set(request, visit)
+    return !isRead && hasBody(request) ? this.#hasRoom('writes') : this.letIn(visit)
+  }
+
+  letIn(visit: Visit): boolean {
+    const { kind } = visit
+    if (!this.#hasRoom(kind)) return false
+    visit.isIn = true
+    this.#inFlight[kind]++
+    if (kind === 'reads') this.#readsOfSample++
+    this.#peak[kind] = Math.max(this.#peak[kind], this.#used(kind))
+    return true
+  }
+
+  letOut(visit: Visit): void {
+    visit.isIn = false
+    this.#inFlight[visit.kind]--
+  }
+
+  get inFlight(): { reads: number; writes: number } {
+    return { ...this.#inFlight }
+  }
+
+  /** How many may be in flight now. */
+  boundOf(kind: Kind): number {
+    const { maxReadsInFlight, maxWritesInFlight } = this.#limits
+    const most = kind === 'reads' ? maxReadsInFlight : maxWritesInFlight
+    return Math.min(most, Math.max(leastInFlight[kind], most * this.#share))
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+
+  /** Takes note of how late the event loop is. */
+  sampled(lateMs: number): void {
+    const { maxLoopDelayMs } = this.#limits
+    const isHalfUsed = (kind: Kind) => this.#peak[kind] * 2 >= this.boundOf(kind)
+    const isFilled = isHalfUsed('reads') || isHalfUsed('writes')
+    if (lateMs <= maxLoopDelayMs) {
+      this.#share = Math.min(1, this.#share * (isFilled ? riseFactor.filled : riseFactor.idle))
+    } else if (isFilled) {
+      this.#share = Math.max(leastShare, this.#share * Math.max(fallFactorMin, maxLoopDelayMs / lateMs))
+    }
+    this.#readsOfSample = 0
+    this.#peak.reads = this.#used('reads')
+    this.#peak.writes = this.#used('writes')
+  }
+
+  #used(kind: Kind): number {
+    return kind === 'reads' ? Math.max(this.#inFlight.reads, this.#readsOfSample) : this.#inFlight.writes
+  }
+
+  #hasRoom(kind: Kind): boolean {
+    return this.#used(kind) < this.boundOf(kind)
+  }
+
+  #sample(): void {
+    const now = performance.now()
+    this.sampled(now - this.#sampledAt - sampleMs)
+    this.#sampledAt = now
+  }
+}
+
+/** Whether a read asks that its answer be held until something happens. */
+function isHeld(url: string): boolean {
+  return (url.startsWith('/api/tasks/') || url.startsWith('/trpc/')) && url.includes('wait')
+}

@@ -1,0 +1,34 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ErrandError, errorBody, type ErrorCode } from '../kernel/errors.ts'
+import type { RequestEnds } from './request-ends.ts'
+import { overloaded } from './request-gate.ts'
+import { RestedSockets } from './rested-sockets.ts'
+import { errorHeaders, respondJson, type HeaderList } from './respond.ts'
+
+type TurnAwayParts = {
+  rpcErrorJson: (error: ErrandError) => string
+  ends: RequestEnds
+  onRefused: (code: ErrorCode) => void
+}
+
+/**
+ * Answers 503 at the least cost. What a refusal takes, nobody is served in: at twice the load that the service can bear,
+ * refusals that cost half as much as requests would leave no time for any.
+ */
+export function createTurnAway({ ends, onRefused, rpcErrorJson }: TurnAwayParts) {
+  const error = overloaded()
+  const restJson = JSON.stringify(errorBody(error))
+  const rpcJson = rpcErrorJson(error)
+  const own = errorHeaders(error)
+  const rested = new RestedSockets()
+  return ({ socket, url = '' }: IncomingMessage, response: ServerResponse, headers: HeaderList): void => {
+    onRefused(error.code)
+    ends.turnedAway()
+    respondJson(response, {
+      status: error.status,
+      json: url.startsWith('/trpc/') ? rpcJson : restJson,
+      headers: [...headers, ...own],
+    })
+    rested.rest(socket)
+  }
+}

@@ -1,0 +1,40 @@
+const causesMax = 5
+const codePattern = /^[\w.-]{1,64}$/
+/** What a system, a database, or a provider of single sign-on (`error`) says in a word. */
+const codes = ['code', 'error', 'status'] as const
+
+type DescribedFault = { type: string; message: string; stack?: string; cause?: DescribedFault } & {
+  [name in (typeof codes)[number]]?: string | number
+}
+
+/**
+ * A thrown value as the log has it. Of an error only what is listed here: libraries hang requests, bodies and headers on
+ * theirs. The text of a SyntaxError quotes what could not be parsed, so it stays out.
+ */
+export function describeFault(thrown: unknown, depth = 0): DescribedFault {
+  if (!(thrown instanceof Error)) return { type: typeof thrown, message: `A ${typeof thrown} was thrown.` }
+  const type = String(thrown.name)
+  const isQuoting = thrown instanceof SyntaxError
+  const message = isQuoting ? 'The text is malformed.' : String(thrown.message)
+  const { cause, stack } = thrown
+  return {
+    type,
+    message,
+    ...codesOf(thrown),
+    ...(typeof stack === 'string' && { stack: isQuoting ? framesOf(stack) : stack }),
+    ...(cause !== undefined && depth < causesMax && { cause: describeFault(cause, depth + 1) }),
+  }
+}
+
+function codesOf(thrown: Error): Partial<DescribedFault> {
+  const said = codes.map((name) => [name, (thrown as unknown as Record<string, unknown>)[name]] as const)
+  const isCode = (value: unknown) => typeof value === 'number' || (typeof value === 'string' && codePattern.test(value))
+  return Object.fromEntries(said.filter(([, value]) => isCode(value)))
+}
+
+function framesOf(stack: string): string {
+  return stack
+    .split('\n')
+    .filter((line) => /^\s+at /.test(line))
+    .join('\n')
+}

@@ -1,0 +1,154 @@
+import { readdir } from 'node:fs/promises'
+import { Counter, Gauge, type Registry } from 'prom-client'
+import type { LoopDelay } from '../admin/system-state.ts'
+import type { AgentThreadState } from '../agents/agent-port.ts'
+import { unitsPerUsd } from '../kernel/money.ts'
+import type { Store, StoreState } from '../store/store.ts'
+
+export type StateParts = {
+  store: Pick<Store, 'readState'>
+  loopDelay: LoopDelay
+  agentThreads: () => AgentThreadState[]
+  running: () => { tasks: number; chats: number }
+  inFlight: () => { reads: number; writes: number }
+  connections: () => Promise<number>
+  isAccepting: () => boolean
+  /** Of the last check of the ledger; null before the first. */
+  ledger: () => { differences: number; checkedAtSeconds: number } | null
+  version: string
+}
+
+/** What is true at the moment: read when somebody asks, and free of cost before. */
+export class StateMetrics {
+  readonly #parts: StateParts
+  readonly #gauges
+  readonly #counters
+  readonly #startedAt = Date.now() / 1000 - process.uptime()
+
+  constructor(registry: Registry, parts: StateParts) {
+    this.#parts = parts
+    const registers = [registry]
+    const gauge = (name: string, help: string, ...labelNames: string[]) =>
+      new Gauge({ name, help, labelNames, registers })
+    const counter = (name: string, help: string, ...labelNames: string[]) =>
+      new Counter({ name, help, labelNames, registers })
+    this.#gauges = {
+      info: gauge('errand_info', 'Always 1; the version is a label.', 'version'),
+      accepting: gauge('errand_accepting', 'Whether new work is taken: 0 while the service stops.'),
+      tasks: gauge('errand_tasks', 'Tasks that have not ended; pending ones are the queue.', 'status'),
+      running: gauge('errand_running', 'Runs that this process is at work on.', 'kind'),
+      inFlight: gauge('errand_requests_in_flight', 'Requests that are being answered, without streams.', 'kind'),
+      connections: gauge('errand_http_connections', 'Open connections of clients.'),
+      threads: gauge('errand_agent_threads', 'Agent threads, by whether they respond.', 'responding'),
+      delay: gauge(
+        'errand_event_loop_delay_seconds',
+        'How late timers of the serving thread fire, in the last minutes.',
+        'quantile',
+      ),
+      databaseUp: gauge('errand_database_up', 'Whether the database can be read, and its last write was committed.'),
+      databaseBytes: gauge('errand_database_bytes', 'Sizes of the files of the database.', 'file'),
+      users: gauge('errand_users', 'Accounts, by state.', 'state'),
+      differences: gauge(
+        'errand_ledger_differences',
+        'Accounts and tasks that the last check of the ledger found wrong.',
+      ),
+      checkedAt: gauge('errand_ledger_checked_timestamp_seconds', 'When the ledger was last checked, in Unix time.'),
+      resident: gauge('process_resident_memory_bytes', 'Resident memory.'),
+      heap: gauge('nodejs_heap_size_used_bytes', 'Heap in use by the serving thread.'),
+      openFiles: gauge('process_open_fds', 'Open file descriptors.'),
+      startedAt: gauge('process_start_time_seconds', 'When the process began, in Unix time.'),
+    }
+    this.#counters = {
+      transactions: counter(
+        'errand_transactions_total',
+        'Transactions that this process has committed, by type.',
+        'type',
+      ),
+      usd: counter(
+        'errand_transactions_usd_total',
+        'Their amounts, without sign; what an adjustment takes is counted too.',
+        'type',
+      ),
+      cpu: counter('process_cpu_seconds_total', 'Processor time of all threads.'),
+    }
+  }
+
+  async refresh(): Promise<void> {
+    const { connections, ledger, store } = this.#parts
+    // A database that cannot be read must not take the rest of the metrics with it.
+    const [state, clients, openFiles] = await Promise.all([
+      store.readState().catch(() => undefined),
+      connections(),
+      countOpenFiles(),
+    ])
+    this.#setProcess(openFiles)
+    this.#gauges.connections.set(clients)
+    this.#setDatabase(state)
+    const checked = ledger()
+    if (checked) {
+      this.#gauges.differences.set(checked.differences)
+      this.#gauges.checkedAt.set(checked.checkedAtSeconds)
+    }
+  }
+
+  #setProcess(openFiles: number | undefined): void {
+    const { agentThreads, inFlight, isAccepting, loopDelay, running, version } = this.#parts
+    const gauges = this.#gauges
+    gauges.info.set({ version }, 1)
+    gauges.accepting.set(isAccepting() ? 1 : 0)
+    const { chats, tasks } = running()
+    gauges.running.set({ kind: 'task' }, tasks)
+    gauges.running.set({ kind: 'chat' }, chats)
+    const { reads, writes } = inFlight()
+    gauges.inFlight.set({ kind: 'read' }, reads)
+    gauges.inFlight.set({ kind: 'write' }, writes)
+    const threads = agentThreads()
+    const responding = threads.filter(({ isResponding }) => isResponding).length
+    gauges.threads.set({ responding: 'true' }, responding)
+    gauges.threads.set({ responding: 'false' }, threads.length - responding)
+    const { p50, p99 } = loopDelay.read()
+    gauges.delay.set({ quantile: '0.5' }, p50 / 1000)
+    gauges.delay.set({ quantile: '0.99' }, p99 / 1000)
+    const { heapUsed, rss } = process.memoryUsage()
+    gauges.resident.set(rss)
+    gauges.heap.set(heapUsed)
+    gauges.startedAt.set(this.#startedAt)
+    if (openFiles !== undefined) gauges.openFiles.set(openFiles)
+    const { system, user } = process.cpuUsage()
+    this.#counters.cpu.reset()
+    this.#counters.cpu.inc((user + system) / 1e6)
+  }
+
+  #setDatabase(state: StoreState | undefined): void {
+    const { databaseBytes, databaseUp, tasks, users } = this.#gauges
+    databaseUp.set(state?.isWritable ? 1 : 0)
+    if (!state) {
+      // What was true before is not known to be true now.
+      for (const stale of [tasks, users, databaseBytes]) stale.reset()
+      return
+    }
+    tasks.set({ status: 'pending' }, state.pendingTasks)
+    tasks.set({ status: 'processing' }, state.processingTasks)
+    users.set({ state: 'active' }, state.users - state.suspendedUsers)
+    users.set({ state: 'suspended' }, state.suspendedUsers)
+    databaseBytes.set({ file: 'database' }, state.databaseBytes)
+    databaseBytes.set({ file: 'wal' }, state.walBytes)
+    const { transactions, usd } = this.#counters
+    transactions.reset()
+    usd.reset()
+    for (const [type, { count, units }] of Object.entries(state.posted)) {
+      transactions.inc({ type }, count)
+      usd.inc({ type }, units / unitsPerUsd)
+    }
+  }
+}
+
+/** Undefined where the system does not tell. */
+async function countOpenFiles(): Promise<number | undefined> {
+  try {
+    // The listing itself is one of them.
+    return (await readdir('/proc/self/fd')).length - 1
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,39 @@
+import { createHash, hash } from 'node:crypto'
+import type { PayloadDigest } from '../store/records.ts'
+
+/** A stored payload is not what was written; whoever reads it must not be given it. */
+export class PayloadDamage extends Error {
+  override readonly name = 'PayloadDamage'
+
+  constructor(payloadId: string) {
+    super(`The stored payload ${payloadId} is damaged: it is not what was written.`)
+  }
+}
+
+export function assertWhole(payloadId: string, content: Buffer, digest: PayloadDigest): void {
+  if (content.length !== digest.bytes || hash('sha256', content, 'base64url') !== digest.sha256) {
+    throw new PayloadDamage(payloadId)
+  }
+}
+
+/** Without a digest nothing is checked. */
+type Checked = { payloadId: string; digest: PayloadDigest | null }
+
+/** The chunks of a stored payload. The last is held back until all are known to be what was written; throws if not. */
+export async function* checkedChunks(
+  chunks: AsyncIterable<Buffer>,
+  { payloadId, digest }: Checked,
+): AsyncGenerator<Buffer, void> {
+  const sha256 = createHash('sha256')
+  let bytes = 0
+  let last: Buffer | undefined
+  for await (const chunk of chunks) {
+    if (last) yield last
+    sha256.update(chunk)
+    bytes += chunk.length
+    last = chunk
+  }
+  if (digest && (bytes !== digest.bytes || sha256.digest('base64url') !== digest.sha256))
+    throw new PayloadDamage(payloadId)
+  if (last) yield last
+}

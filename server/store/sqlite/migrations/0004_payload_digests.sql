@@ -1,0 +1,2 @@
+ALTER TABLE `payloads` ADD `bytes` integer;--> statement-breakpoint
+ALTER TABLE `payloads` ADD `sha256` text;

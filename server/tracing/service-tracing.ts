@@ -1,0 +1,183 @@
+import {
+  context,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Context,
+  type ProxyTracerProvider,
+  type Span,
+  type SpanContext,
+  type Tracer,
+  type TracerProvider,
+} from '@opentelemetry/api'
+import type { IncomingMessage } from 'node:http'
+import { shownPath, splitTarget } from '../http/request-url.ts'
+import { formatUsd, type Units } from '../kernel/money.ts'
+import { packageVersion } from '../kernel/package-version.ts'
+import { remoteContext } from './trace-parent.ts'
+import type { RequestTrace } from './request-trace.ts'
+
+type TaskRun = { id: string; userId: string; agentId: string; endpointId: string; attempt: number }
+type ChatRun = { turnId: string; userId: string; agentId: string; sessionId: string; request: Span | undefined }
+type ChatEnd = {
+  end: string
+  /** Of the error event; null for a reply that finished. */
+  code: string | null
+  promptTokens: number
+  completionTokens: number
+  toolCalls: number
+  /** Undefined while it is not settled. */
+  cost: Units | undefined
+}
+type RequestEnd = { about: RequestTrace; operation: string; status: number; isAnswered: boolean }
+
+const tracerName = 'errand'
+/** Of tasks that were admitted here and not yet taken up. Those that have to wait behind more go without their link. */
+const linksMax = 10_000
+const flushMsMax = 5000
+/** Asked every few seconds by machines; their spans would bury the others. */
+const probes = /^\/(?:healthz|readyz|metrics)(?:\?|$)/
+
+/**
+ * The spans of the service: of requests, of tasks' and chats' runs, and of commits to the database. They go to whatever
+ * OpenTelemetry SDK is registered when the service starts; without one there is no object of this class, and nothing is
+ * done. Attributes are ids, names and numbers, never what a user wrote.
+ */
+export class ServiceTracing {
+  readonly #tracer: Tracer
+  readonly #provider: TracerProvider
+  readonly #links = new Map<string, SpanContext>()
+
+  /** Undefined when nobody traces. */
+  static open(): ServiceTracing | undefined {
+    const global = trace.getTracerProvider() as TracerProvider & Partial<ProxyTracerProvider>
+    // What is registered stands behind a proxy, whose class may be that of another copy of the interface.
+    if (!global.getDelegate || !global.getDelegateTracer) return new ServiceTracing(global)
+    return global.getDelegateTracer(tracerName) && new ServiceTracing(global.getDelegate())
+  }
+
+  private constructor(provider: TracerProvider) {
+    this.#provider = provider
+    this.#tracer = provider.getTracer(tracerName, packageVersion)
+  }
+
+  /** A request has arrived; the parent of its span is that of the client, if it sent one. */
+  requestBegan({ headers, method = '', url = '' }: IncomingMessage): Span | undefined {
+    if (probes.test(url)) return undefined
+    const path = shownPath(splitTarget(url)?.path ?? '')
+    const active = context.active()
+    // Another instrumentation of node:http may have opened a span already.
+    const parent = trace.getSpan(active) ? active : remoteContext(headers)
+    const attributes = { 'http.request.method': method, 'url.path': path, 'url.scheme': 'http' }
+    return this.#tracer.startSpan(method, { kind: SpanKind.SERVER, attributes }, parent)
+  }
+
+  requestEnded({ about, isAnswered, operation, status }: RequestEnd): void {
+    const { requestId, route, sessionId, span, taskId, userId } = about
+    if (!span) return
+    span.updateName(operation)
+    span.setAttribute('errand.request.id', requestId)
+    if (isAnswered) span.setAttribute('http.response.status_code', status)
+    if (route !== undefined) span.setAttribute('http.route', route)
+    if (userId !== undefined) span.setAttribute('user.id', userId)
+    if (taskId !== undefined) span.setAttribute('errand.task.id', taskId)
+    if (sessionId !== undefined) span.setAttribute('gen_ai.conversation.id', sessionId)
+    if (status >= 500) {
+      span.setAttribute('error.type', String(status))
+      span.setStatus({ code: SpanStatusCode.ERROR })
+    }
+    span.end()
+  }
+
+  /** A task was admitted by that request: its run is going to be linked to it. */
+  taskAdmitted(taskId: string, request: Span | undefined): void {
+    if (!request || this.#links.size >= linksMax) return
+    this.#links.set(taskId, request.spanContext())
+  }
+
+  /** A run is a trace of its own, since it may begin long after its request, and in another process. */
+  taskBegan({ agentId, attempt, endpointId, id, userId }: TaskRun): Span {
+    const link = this.#links.get(id)
+    this.#links.delete(id)
+    return this.#tracer.startSpan(
+      `run ${endpointId}`,
+      {
+        kind: SpanKind.CONSUMER,
+        root: true,
+        ...(link && { links: [{ context: link }] }),
+        attributes: {
+          'errand.task.id': id,
+          'errand.task.attempt': attempt,
+          'errand.endpoint.id': endpointId,
+          'gen_ai.operation.name': 'invoke_agent',
+          'gen_ai.agent.id': agentId,
+          'user.id': userId,
+        },
+      },
+      ROOT_CONTEXT,
+    )
+  }
+
+  chatBegan({ agentId, request, sessionId, turnId, userId }: ChatRun): Span {
+    const parent: Context = request ? trace.setSpan(ROOT_CONTEXT, request) : ROOT_CONTEXT
+    return this.#tracer.startSpan(
+      `chat ${agentId}`,
+      {
+        attributes: {
+          'errand.turn.id': turnId,
+          'gen_ai.operation.name': 'invoke_agent',
+          'gen_ai.agent.id': agentId,
+          'gen_ai.conversation.id': sessionId,
+          'user.id': userId,
+        },
+      },
+      parent,
+    )
+  }
+
+  /** One transaction of the database, with what many requests wrote. `startedAt` is of performance.now(). */
+  committed({ commands, isDurable, startedAt }: { commands: number; isDurable: boolean; startedAt: number }): void {
+    const attributes = {
+      'db.system.name': 'sqlite',
+      'db.operation.name': 'COMMIT',
+      'db.operation.batch.size': commands,
+    }
+    const options = { kind: SpanKind.CLIENT, root: true, startTime: performance.timeOrigin + startedAt, attributes }
+    const span = this.#tracer.startSpan('commit', options, ROOT_CONTEXT)
+    if (!isDurable) span.setStatus({ code: SpanStatusCode.ERROR })
+    span.end()
+  }
+
+  /** Sends what the SDK still keeps, because the process is about to end. */
+  async flush(): Promise<void> {
+    const { forceFlush } = this.#provider as { forceFlush?: () => Promise<void> }
+    if (typeof forceFlush !== 'function') return
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, flushMsMax)))
+    await Promise.race([forceFlush.call(this.#provider).catch(() => {}), late])
+    clearTimeout(timer)
+  }
+}
+
+export function endTaskSpan(span: Span, { code, end }: { end: string; code: string }): void {
+  span.setAttribute('errand.run.end', end)
+  if (code !== '') fail(span, code)
+  span.end()
+}
+
+export function endChatSpan(span: Span, ended: ChatEnd): void {
+  const { code, completionTokens, cost, end, promptTokens, toolCalls } = ended
+  span.setAttribute('errand.run.end', end)
+  span.setAttribute('gen_ai.usage.input_tokens', promptTokens)
+  span.setAttribute('gen_ai.usage.output_tokens', completionTokens)
+  span.setAttribute('errand.tool_calls', toolCalls)
+  if (cost !== undefined) span.setAttribute('errand.cost_usd', formatUsd(cost))
+  if (code !== null && end === 'failed') fail(span, code)
+  span.end()
+}
+
+function fail(span: Span, code: string): void {
+  span.setAttribute('error.type', code)
+  span.setStatus({ code: SpanStatusCode.ERROR, message: code })
+}

@@ -1,0 +1,32 @@
+import {
+  createTraceState,
+  isSpanContextValid,
+  ROOT_CONTEXT,
+  trace,
+  type Context,
+  type Span,
+  type SpanContext,
+} from '@opentelemetry/api'
+import type { IncomingHttpHeaders } from 'node:http'
+
+// The W3C's trace context, read and written here: the interface of OpenTelemetry leaves that to what is registered with it,
+// which may be nothing.
+
+const versionPattern = /^(?!ff)[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:$|-)/
+
+/** The caller's span as the parent of ours; the root context without one that can be read. */
+export function remoteContext({ traceparent, tracestate }: IncomingHttpHeaders): Context {
+  const match = typeof traceparent === 'string' ? versionPattern.exec(traceparent) : null
+  if (!match) return ROOT_CONTEXT
+  const [, traceId = '', spanId = '', flags = ''] = match
+  const context: SpanContext = { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true }
+  if (!isSpanContextValid(context)) return ROOT_CONTEXT
+  if (typeof tracestate === 'string') context.traceState = createTraceState(tracestate)
+  return trace.setSpanContext(ROOT_CONTEXT, context)
+}
+
+/** The `traceparent` for what is called on behalf of a span. */
+export function traceParentOf(span: Span): string {
+  const { spanId, traceFlags, traceId } = span.spanContext()
+  return `00-${traceId}-${spanId}-${(traceFlags & 1).toString(16).padStart(2, '0')}`
+}

@@ -1,0 +1,202 @@
+import { createServer, type IncomingMessage } from 'node:http'
+import { expect, test } from 'vitest'
+import { createClient } from '../../client/client.ts'
+import { closeServer, listen } from '../../server/http/listening.ts'
+import { RequestGate } from '../../server/http/request-gate.ts'
+import { Checker } from '../pins/documented-answers.ts'
+import { rejection } from '../client/rejection.ts'
+import { RawConnection, rawRequest, sendRaw } from '../support/raw-http.ts'
+import { startService, type Answer, type TestService } from '../support/test-service.ts'
+
+const json = 'Content-Type: application/json'
+
+/** Requests of one sample of the gate, more of them than it lets in. */
+async function readAtOnce(service: TestService, key: string, count: number): Promise<Answer[]> {
+  return await Promise.all(Array.from({ length: count }, () => service.get('/api/account', key)))
+}
+
+test('requests that are too many at a time get 503 with Retry-After, as documented; the others are answered', async () => {
+  const service = await startService({ limits: { maxReadsInFlight: 1 } })
+  const { key } = await service.createPerson()
+  const checker = new Checker(service, key)
+  await expect
+    .poll(async () => (await readAtOnce(service, key, 50)).map(({ status }) => status), { timeout: 20_000 })
+    .toEqual(expect.arrayContaining([200, 503]))
+  const answers = await readAtOnce(service, key, 50)
+  for (const answer of answers) {
+    if (answer.status === 200) continue
+    checker.note(503, 'GET /api/account', { answer })
+    expect(answer.headers.get('retry-after')).toBe('1')
+    expect(answer.body).toMatchObject({ error: 'Service unavailable', statusCode: 503 })
+  }
+  for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json']) {
+    const asked = await Promise.all([readAtOnce(service, key, 20), service.get(path)])
+    expect(asked[1].status, path).toBe(200)
+  }
+  await service.stop()
+})
+
+test('the typed client reads a refusal under overload as SERVICE_UNAVAILABLE', async () => {
+  const service = await startService({ limits: { maxReadsInFlight: 1 } })
+  const { key } = await service.createPerson()
+  // A client sends calls of one moment together.
+  const clients = Array.from({ length: 20 }, () => createClient({ baseUrl: service.url, apiKey: key }))
+  const refused = async () => {
+    const calls = clients.map((client) => rejection(client.tasks.get({ taskId: 'task_unknown' })))
+    return (await Promise.all(calls)).find(({ status }) => status === 503)
+  }
+  await expect.poll(refused, { timeout: 20_000 }).toMatchObject({ code: 'SERVICE_UNAVAILABLE', retryAfterSeconds: 1 })
+  await service.stop()
+})
+
+test('bodies that have not arrived take nobody room', async () => {
+  const service = await startService({ limits: { maxWritesInFlight: 1 } })
+  const { key } = await service.createPerson()
+  const slow = await Promise.all(Array.from({ length: 10 }, () => RawConnection.open(service.url)))
+  const bytes = rawRequest('POST /api/tasks', [`Authorization: Bearer ${key}`, json, 'Content-Length: 100'])
+  await Promise.all(slow.map((connection) => connection.send(bytes)))
+  expect((await service.createTask(key, 'test.echo')).status).toBe(200)
+  for (const connection of slow) connection[Symbol.dispose]()
+  await service.stop()
+})
+
+test('a full queue refuses tasks with 503 before anything is charged, and repeats what is done', async () => {
+  const service = await startService({ limits: { taskConcurrency: 0, maxQueuedTasks: 2, executionsPerMinute: 0 } })
+  const { key } = await service.createPerson({ balanceUsd: '1.0000' })
+  const idempotency = { 'Idempotency-Key': 'one' }
+  const first = await service.createTask(key, 'test.echo', {}, idempotency)
+  expect((await service.createTask(key, 'test.echo')).status).toBe(200)
+  const refused = await service.createTask(key, 'test.echo')
+  expect(refused.status).toBe(503)
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+  expect((await service.get('/api/account', key)).body.balanceUsd).toBe('0.9800')
+  expect((await service.get('/api/tasks', key)).body.total).toBe(2)
+  expect((await service.createTask(key, 'test.echo', {}, idempotency)).body).toEqual(first.body)
+  await service.stop()
+})
+
+test('tasks that are taken up make room in the queue, also after a restart', async () => {
+  const first = await startService({ limits: { taskConcurrency: 0, maxQueuedTasks: 1, executionsPerMinute: 0 } })
+  const { key } = await first.createPerson()
+  const { taskId } = (await first.createTask(key, 'test.echo')).body
+  expect((await first.createTask(key, 'test.echo')).status).toBe(503)
+  await first.app.stop()
+  const full = await startService({ dataDir: first.dataDir, limits: { taskConcurrency: 0, maxQueuedTasks: 1 } })
+  expect((await full.createTask(key, 'test.echo')).status).toBe(503)
+  await full.stop()
+  const second = await startService({ dataDir: first.dataDir, limits: { maxQueuedTasks: 1, executionsPerMinute: 0 } })
+  await second.get(`/api/tasks/${taskId}?wait=20`, key)
+  expect(await second.runTask(key, 'test.echo', { n: 1 })).toMatchObject({ status: 'completed' })
+  await second.stop()
+  await first.stop()
+})
+
+const limits = { maxWritesInFlight: 500, maxReadsInFlight: 1000, maxLoopDelayMs: 50 }
+const write = () => ({ method: 'DELETE', url: '/api/keys/x', headers: {} }) as IncomingMessage
+
+/** How many writes a gate lets in. */
+function letIn(gate: RequestGate): number {
+  let count = 0
+  while (gate.enter(write())) count++
+  return count
+}
+
+test('one long pause of a service with little to do refuses nobody', () => {
+  const gate = new RequestGate(limits)
+  gate.enter(write())
+  gate.sampled(60_000)
+  expect(letIn(gate)).toBe(499)
+  gate.close()
+})
+
+test('while requests keep the loop late fewer are let in, in proportion, and some always', () => {
+  const gate = new RequestGate(limits)
+  letIn(gate)
+  gate.sampled(100)
+  expect(gate.boundOf('writes')).toBe(250)
+  for (let sample = 0; sample < 100; sample++) gate.sampled(10_000)
+  expect(gate.boundOf('writes')).toBe(32)
+  expect(gate.boundOf('reads')).toBe(64)
+  for (let sample = 0; sample < 500; sample++) gate.sampled(0)
+  expect(gate.boundOf('writes')).toBe(500)
+  gate.close()
+})
+
+test('beyond the limit of connections one request each is answered: health with 200, the rest with 503', async () => {
+  const service = await startService({ limits: { maxConnections: 3 } })
+  const { key } = await service.createPerson()
+  const held = await Promise.all(Array.from({ length: 3 }, () => RawConnection.open(service.url)))
+  const account = rawRequest('GET /api/account', [`Authorization: Bearer ${key}`])
+  for (const connection of held) {
+    await connection.send(account)
+    expect((await connection.readAnswer())!.status).toBe(200)
+  }
+  for (const [bytes, status] of [
+    [account, 503],
+    [rawRequest('GET /healthz', []), 200],
+  ] as const) {
+    using spare = await RawConnection.open(service.url)
+    await spare.send(bytes)
+    const answer = (await spare.readAnswer())!
+    expect(answer.status).toBe(status)
+    expect(answer.headers.get('connection')).toBe('close')
+    await spare.ended()
+  }
+  {
+    using silent = await RawConnection.open(service.url)
+    await silent.ended()
+    expect(silent.received).toHaveLength(0)
+  }
+  for (const connection of held) connection[Symbol.dispose]()
+  const goesOn = async () => (await service.get('/api/account', key)).status
+  await expect.poll(goesOn, { timeout: 20_000 }).toBe(200)
+  await service.stop()
+})
+
+test('a client that sends without end ahead of its answers is cut off, and others are served', async () => {
+  const service = await startService()
+  const { key } = await service.createPerson()
+  using flood = await RawConnection.open(service.url)
+  const waiting = (await service.createTask(key, 'test.wait', { ms: 4000 })).body.taskId
+  const first = rawRequest(`GET /api/tasks/${waiting}?wait=20`, [`Authorization: Bearer ${key}`])
+  const more = rawRequest('GET /api/account', [`Authorization: Bearer ${key}`])
+  await flood.send(Buffer.concat([first, ...Array.from({ length: 500 }, () => more)]))
+  await flood.ended()
+  expect(flood.received).toHaveLength(0)
+  expect((await service.get('/api/account', key)).status).toBe(200)
+  await service.stop()
+})
+
+test('a client that stops reading its answers is cut off', async () => {
+  const service = await startService({ limits: { writeStallSeconds: 1 } })
+  const { key } = await service.createPerson()
+  const bearer = `Authorization: Bearer ${key}`
+  // Each on a connection of its own that ends with it, so that those that are left can be counted.
+  const ask = async (bytes: Buffer) => (await sendRaw(service.url, bytes))!.body
+  const params = { text: 'x'.repeat(5_000_000) }
+  const body = JSON.stringify({ endpointId: 'test.echo', params })
+  const { taskId } = await ask(rawRequest('POST /api/tasks', [bearer, json], body))
+  const { requestUri } = await ask(rawRequest(`GET /api/tasks/${taskId}?wait=20`, [bearer]))
+  const { pathname, search } = new URL(requestUri)
+  using stopped = await RawConnection.open(service.url)
+  stopped.pause()
+  // More than the buffers of both ends take.
+  await stopped.send(Buffer.concat(Array.from({ length: 60 }, () => rawRequest(`GET ${pathname}${search}`, []))))
+  const othersOpen = async () => {
+    const text = await ask(Buffer.from('GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'))
+    return Number(/^errand_http_connections (\d+)$/m.exec(text)![1]) - 1
+  }
+  expect(await othersOpen()).toBeGreaterThan(0)
+  await expect.poll(othersOpen, { timeout: 20_000 }).toBe(0)
+  await service.stop()
+})
+
+test('a port that is taken is refused, though the service shares its own among its queues', async () => {
+  const service = await startService()
+  const { port } = new URL(service.url)
+  const server = createServer()
+  await expect(listen(server, { host: '127.0.0.1', port: Number(port) })).rejects.toThrow('EADDRINUSE')
+  await service.stop()
+  await listen(server, { host: '127.0.0.1', port: Number(port) })
+  await closeServer(server)
+})

@@ -1,0 +1,153 @@
+import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { Logger } from '../../server/kernel/logger.ts'
+import rogueAgents from '../runner/rogue-agents.ts'
+import { moneyOf, refundedOnce, signalFiles, unlimited, untilBegun } from '../runner/task-checks.ts'
+import { withRaw } from '../store/sqlite-engine.ts'
+import { newDataDir, startService, type TestService } from '../support/test-service.ts'
+
+/** A log whose errors a test can look at. */
+function keepErrors(): { log: Logger; errors: string[] } {
+  const errors: string[] = []
+  const error: Logger['error'] = (fields, message) => {
+    const { err, requestId } = fields as { err?: unknown; requestId?: string }
+    errors.push(`${message} ${requestId === undefined ? '' : 'req '}${err instanceof Error ? err.message : ''}`)
+  }
+  return { errors, log: { debug() {}, info() {}, warn() {}, error } }
+}
+
+type Stored = { uri: string; id: string; file: string; whole: string }
+
+/** The stored response of a new task. */
+async function storeResponse(service: TestService, key: string, chars: number): Promise<Stored> {
+  const { responseUri: uri } = await service.runTask(key, 'test.large', { chars })
+  const id = /pay_\w+/.exec(uri)![0]
+  const file = join(service.dataDir, 'payloads', id.slice(-2), `${id}.json`)
+  return { uri, id, file, whole: readFileSync(file, 'utf8') }
+}
+
+function flipAt(file: string, at: number): void {
+  const bytes = readFileSync(file)
+  bytes[at]! ^= 1
+  writeFileSync(file, bytes)
+}
+
+test('a payload of one chunk or of many is served as it was written, and its row has its size and its SHA-256', async () => {
+  const service = await startService({ limits: unlimited })
+  const { key } = await service.createPerson()
+  for (const chars of [20_000, 65_534, 65_536, 65_537, 400_000]) {
+    const { file, id, uri, whole } = await storeResponse(service, key, chars)
+    const response = await fetch(uri)
+    expect(response.headers.get('content-length')).toBe(String(Buffer.byteLength(whole)))
+    expect(await response.text()).toBe(whole)
+    const { digest } = (await service.app.store.findPayload(id))!
+    expect(digest).toEqual({ bytes: Buffer.byteLength(whole), sha256: await sha256Of(readFileSync(file)) })
+  }
+  await service.stop()
+})
+
+async function sha256Of(bytes: Buffer): Promise<string> {
+  return Buffer.from(await crypto.subtle.digest('SHA-256', Uint8Array.from(bytes))).toString('base64url')
+}
+
+test('a small payload that is not what was written is 500, with an error in the log that names it', async () => {
+  const { errors, log } = keepErrors()
+  const service = await startService({ limits: unlimited, log })
+  const { key } = await service.createPerson()
+  const changes: ((stored: Stored) => void)[] = [
+    ({ file }) => flipAt(file, 0),
+    ({ file }) => flipAt(file, 10_000),
+    ({ file, whole }) => flipAt(file, whole.length - 1),
+    ({ file }) => truncateSync(file, 10_000),
+    ({ file, whole }) => writeFileSync(file, `${whole} `),
+  ]
+  for (const change of changes) {
+    const stored = await storeResponse(service, key, 20_000)
+    expect((await fetch(stored.uri)).status).toBe(200)
+    change(stored)
+    errors.length = 0
+    const response = await fetch(stored.uri)
+    expect(response.status).toBe(500)
+    expect(response.headers.get('etag')).toBeNull()
+    const body = await response.text()
+    expect(JSON.parse(body)).toMatchObject({ error: 'Internal error', statusCode: 500 })
+    expect(body).not.toContain(stored.whole.slice(100, 200))
+    expect(errors).toEqual([
+      `a request failed req The stored payload ${stored.id} is damaged: it is not what was written.`,
+    ])
+  }
+  await service.stop()
+})
+
+test('a large payload that is not what was written is cut before its end, wherever it was changed', async () => {
+  const { errors, log } = keepErrors()
+  const service = await startService({ limits: unlimited, log })
+  const { key } = await service.createPerson()
+  const chars = 400_000
+  for (const at of [0, chars / 2, chars]) {
+    const stored = await storeResponse(service, key, chars)
+    flipAt(stored.file, at)
+    errors.length = 0
+    const response = await fetch(stored.uri)
+    expect(response.status).toBe(200)
+    let bytes = 0
+    const readOn = async () => {
+      for await (const chunk of response.body!) bytes += chunk.length
+    }
+    await expect(readOn()).rejects.toThrow()
+    expect(bytes).toBeLessThan(stored.whole.length)
+    expect(errors).toEqual([
+      `a request failed req The stored payload ${stored.id} is damaged: it is not what was written.`,
+    ])
+    const { status } = await fetch(stored.uri, { headers: { 'If-None-Match': response.headers.get('etag')! } })
+    expect(status).toBe(304)
+    expect((await fetch(stored.uri, { method: 'HEAD' })).status).toBe(200)
+  }
+  expect((await fetch(`${service.url}/healthz`)).status).toBe(200)
+  await service.stop()
+})
+
+test('a payload from before there were digests is served and given to agents as it is', async () => {
+  const dataDir = newDataDir()
+  const first = await startService({ dataDir, limits: { ...unlimited, taskConcurrency: 0 } })
+  const { key } = await first.createPerson()
+  const text = 'x'.repeat(20_000)
+  const { taskId } = (await first.createTask(key, 'test.echo', { text })).body
+  await first.stop()
+  withRaw(dataDir, (raw) => raw.exec('UPDATE payloads SET bytes = NULL, sha256 = NULL'))
+  const second = await startService({ dataDir, limits: unlimited })
+  const task = (await second.get(`/api/tasks/${taskId}?wait=20`, key)).body
+  expect(task.status).toBe('completed')
+  for (const uri of [task.requestUri, task.responseUri]) {
+    const { pathname, search } = new URL(uri)
+    expect(await (await fetch(second.url + pathname + search)).json()).toEqual({ text })
+  }
+  await second.stop()
+  rmSync(dataDir, { recursive: true })
+})
+
+test('an agent is not given a request of which one character has changed: the task fails and is refunded', async () => {
+  const limits = { executionsPerMinute: 0, abuseFailures: 1, taskConcurrency: 1 }
+  const { errors, log } = keepErrors()
+  const service = await startService({ config: rogueAgents, limits, log })
+  const { key } = await service.createPerson()
+  const files = signalFiles(service.dataDir)
+  await service.createTask(key, 'rogue.hold', files)
+  await untilBegun(files)
+  const { taskId } = (await service.createTask(key, 'rogue.echo', { text: 'x'.repeat(20_000) })).body
+  const { requestUri } = (await service.get(`/api/tasks/${taskId}`, key)).body
+  const id = /pay_\w+/.exec(requestUri)![0]
+  const file = join(service.dataDir, 'payloads', id.slice(-2), `${id}.json`)
+  flipAt(file, 10_000)
+  // It is JSON still, and only its digest tells.
+  expect(JSON.parse(readFileSync(file, 'utf8')).text).toContain('xyx')
+  writeFileSync(files.release, '')
+  const task = (await service.get(`/api/tasks/${taskId}?wait=20`, key)).body
+  expect(task).toMatchObject({ status: 'failed', response: null, error: { code: 'AGENT_INTERRUPTED' } })
+  expect(await moneyOf(service, key, taskId)).toEqual(refundedOnce)
+  expect(errors).toEqual([
+    `the stored request of a task cannot be read The stored payload ${id} is damaged: it is not what was written.`,
+  ])
+  await service.stop()
+})

@@ -1,0 +1,113 @@
+import { spawnSync } from 'node:child_process'
+import { cpSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runErrand } from '../support/test-process.ts'
+import { startService } from '../support/test-service.ts'
+import { newFolder } from './sqlite-engine.ts'
+
+const payloadChars = 300_000
+
+let folder: string
+let dataDir: string
+
+beforeAll(async () => {
+  folder = newFolder()
+  dataDir = join(folder, 'data')
+  mkdirSync(dataDir)
+  const service = await startService({ dataDir, limits: { executionsPerMinute: 0 } })
+  const { key } = await service.createPerson()
+  for (let n = 0; n < 4; n++) await service.runTask(key, 'test.large', { chars: payloadChars })
+  await service.stop()
+})
+
+afterAll(() => rmSync(folder, { recursive: true }))
+
+async function refusalOf(file: string, from = dataDir): Promise<string> {
+  const refusal = await runErrand(['backup', file, '--data', from]).then(
+    () => ({ code: 0, stderr: 'it was made' }),
+    (error: { code: number; stderr: string }) => error,
+  )
+  return `${refusal.code} ${refusal.stderr}`
+}
+
+test('a backup overwrites neither a file nor a folder of payloads, and leaves nothing beside them', async () => {
+  for (const taken of ['backup.db', 'backup.db.payloads']) {
+    const into = join(folder, `beside-${taken}`)
+    mkdirSync(into)
+    writeFileSync(join(into, taken), 'precious')
+    expect(await refusalOf(join(into, 'backup.db'))).toBe(
+      `1 errand: ${join(into, taken)} exists already; a backup goes into a new file.\n`,
+    )
+    expect(readdirSync(into)).toEqual([taken])
+    expect(readFileSync(join(into, taken), 'utf8')).toBe('precious')
+  }
+})
+
+test('a backup into a folder that is not there, and one of a folder without a database, say so', async () => {
+  const missing = join(folder, 'missing')
+  expect(await refusalOf(join(missing, 'backup.db'))).toBe(`1 errand: There is no folder ${missing} for the backup.\n`)
+  expect(await refusalOf(join(folder, 'backup.db'), missing)).toBe(
+    `1 errand: There is no Errand database in ${missing}.\n`,
+  )
+  expect(readdirSync(folder).filter((name) => name.startsWith('backup') || name === 'missing')).toEqual([])
+})
+
+test.for([
+  ['the database', 128],
+  ['the payloads', 900],
+] as const)('a disk without room for %s is named, and nothing of the backup is left on it', async ([, kb], context) => {
+  const disk = join(folder, `disk-${kb}`)
+  mkdirSync(disk)
+  const mount = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${kb}k`, 'errand-backup', disk])
+  if (mount.status !== 0) return context.skip('mounting a small tmpfs is not allowed')
+  try {
+    const refusal = await refusalOf(join(disk, 'backup.db'))
+    expect(refusal).toBe(`1 errand: There is no room for the backup on the disk of ${disk}. Nothing was left there.\n`)
+    expect(readdirSync(disk)).toEqual([])
+  } finally {
+    spawnSync('umount', ['-l', disk])
+  }
+})
+
+test('payloads that are missing or damaged are named, exit 1, and the rest of the backup is whole', async () => {
+  const hurt = join(folder, 'hurt')
+  cpSync(dataDir, hurt, { recursive: true })
+  const files = globSync(join(hurt, 'payloads/*/*.json')).sort()
+  const [missing, flipped] = files as [string, string]
+  rmSync(missing)
+  const bytes = readFileSync(flipped)
+  bytes[1000]! ^= 1
+  writeFileSync(flipped, bytes)
+  const ids = [missing, flipped].map((file) => basename(file, '.json')).sort()
+  const file = join(folder, 'of-hurt.db')
+  const refusal = await refusalOf(file, hurt)
+  expect(refusal.split('\n').at(-2)).toBe(
+    `errand: the backup lacks payloads that are missing or damaged: ${ids.join(', ')}`,
+  )
+  expect(refusal).toMatch(/^1 /)
+  const copied = globSync(`${file}.payloads/*/*.json`).map((path) => basename(path))
+  expect(copied).toHaveLength(files.length - 2)
+  expect(copied.some((name) => ids.includes(basename(name, '.json')))).toBe(false)
+  rmSync(file)
+  rmSync(`${file}.payloads`, { recursive: true })
+})
+
+test('a backup holds the payloads that tasks name and no others, each as it was written', async () => {
+  mkdirSync(join(dataDir, 'payloads/zz'), { recursive: true })
+  const orphan = join(dataDir, 'payloads/zz/pay_00000000000000000000000zzz.json')
+  writeFileSync(orphan, '{}')
+  const file = join(folder, 'whole.db')
+  const printed = await runErrand(['backup', file, '--data', dataDir, '--json'])
+  rmSync(orphan)
+  expect(JSON.parse(printed)).toEqual({ file, payloads: `${file}.payloads` })
+  const named = globSync('payloads/*/pay_*.json', { cwd: dataDir }).sort()
+  expect(globSync('*/*', { cwd: `${file}.payloads` }).sort()).toEqual(
+    named.map((name) => name.slice('payloads/'.length)),
+  )
+  expect(named).toHaveLength(4)
+  for (const name of named) {
+    const copy = readFileSync(join(`${file}.payloads`, name.slice('payloads/'.length)))
+    expect(copy.equals(readFileSync(join(dataDir, name)))).toBe(true)
+  }
+})

@@ -1,0 +1,101 @@
+import { chmodSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { openSqliteStore, openSqliteStoreBeside } from '../../server/store/sqlite/sqlite-store.ts'
+import { openAccount, ProcessClient } from '../runner/process-client.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { runErrand, startProcess } from '../support/test-process.ts'
+import { newFolder, throwCause } from './sqlite-engine.ts'
+import { noLimits } from './store-world.ts'
+
+let folder: string
+let dataDir: string
+let warnings: string[]
+let options: Parameters<typeof openSqliteStore>[0]
+
+beforeEach(() => {
+  folder = newFolder()
+  dataDir = join(folder, 'data')
+  mkdirSync(dataDir, { mode: 0o755 })
+  warnings = []
+  const clock = new FakeClock()
+  const onWarning = (message: string) => void warnings.push(message)
+  options = { dataDir, clock: () => clock, limits: noLimits, onFatal: throwCause, onWarning }
+})
+
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+const modeOf = (path: string) => statSync(path).mode & 0o7777
+
+/** Everything in the data directory that others may use in any way. */
+function open(): string[] {
+  const paths = [dataDir, ...globSync('**/*', { cwd: dataDir }).map((name) => join(dataDir, name))]
+  return paths.filter((path) => (modeOf(path) & 0o077) !== 0)
+}
+
+test.each([
+  ['server', openSqliteStore],
+  ['command', openSqliteStoreBeside],
+])('a %s closes to others what it makes in a folder that was open, and warns of the folder once', async (_, opens) => {
+  chmodSync(dataDir, 0o755)
+  await opens(options).close()
+  const store = opens(options)
+  // With the log and its index, which are there while it is open.
+  await store.createUser({ email: 'ann@example.com', passwordHash: null, isAdmin: false })
+  expect(globSync('errand.db*', { cwd: dataDir }).sort()).toEqual(['errand.db', 'errand.db-shm', 'errand.db-wal'])
+  expect(open()).toEqual([])
+  await store.close()
+  expect(warnings).toEqual([`other users of this machine could read ${dataDir}: closed to them`])
+})
+
+test('what a copying tool has restored is closed to others, the payloads in open folders included', async () => {
+  await openSqliteStore(options).close()
+  writeFileSync(join(dataDir, 'secret'), 'a secret of the tests only')
+  mkdirSync(join(dataDir, 'payloads/ab'), { recursive: true })
+  writeFileSync(join(dataDir, 'payloads/ab/pay_1.json'), '{}')
+  const paths = ['errand.db', 'secret', 'payloads', 'payloads/ab', 'payloads/ab/pay_1.json'].map((name) =>
+    join(dataDir, name),
+  )
+  for (const path of paths) chmodSync(path, statSync(path).isDirectory() ? 0o755 : 0o644)
+  warnings.length = 0
+  const store = openSqliteStore(options)
+  expect(open()).toEqual([])
+  await store.close()
+  expect(warnings).toEqual([`other users of this machine could read ${paths[0]} and 4 more: closed to them`])
+  expect(readFileSync(join(dataDir, 'payloads/ab/pay_1.json'), 'utf8')).toBe('{}')
+})
+
+test('a folder that all users share stays as it is, with a warning, and the files in it are closed', async () => {
+  chmodSync(dataDir, 0o1777)
+  await openSqliteStore(options).close()
+  expect(modeOf(dataDir)).toBe(0o1777)
+  expect(open()).toEqual([dataDir])
+  expect(warnings).toEqual([`other users of this machine can read ${dataDir}, which this process may not change`])
+})
+
+test('files of other names beside the data are left alone', async () => {
+  const other = join(dataDir, 'notes.txt')
+  writeFileSync(other, '')
+  chmodSync(other, 0o644)
+  await openSqliteStore(options).close()
+  expect(modeOf(other)).toBe(0o644)
+})
+
+test('a server and commands leave nothing in the data directory, and no backup, that others may read', async () => {
+  const { key } = await openAccount(dataDir)
+  chmodSync(dataDir, 0o755)
+  chmodSync(join(dataDir, 'errand.db'), 0o644)
+  writeFileSync(join(dataDir, 'secret'), 'a secret of the tests only')
+  chmodSync(join(dataDir, 'secret'), 0o644)
+  const server = await startProcess({ dataDir })
+  await new ProcessClient(server.url, key).runTask('test.echo', { text: 'x'.repeat(20_000) })
+  expect(open()).toEqual([])
+  const backup = join(folder, 'backup.db')
+  await runErrand(['backup', backup, '--data', dataDir])
+  const copies = [backup, `${backup}.payloads`, ...globSync(`${backup}.payloads/**/*`)]
+  expect(copies.length).toBeGreaterThan(4)
+  expect(copies.filter((path) => (modeOf(path) & 0o077) !== 0)).toEqual([])
+  expect(await server.end('SIGTERM')).toBe(0)
+  expect(server.log().match(/other users of this machine could read/g)).toHaveLength(1)
+  expect(server.log()).toContain(`could read ${dataDir} and 2 more: closed to them`)
+})

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { defineConfig } from '../../server/agents/define-config.ts'
+import { agentAt, startAgentService } from '../runner/agent-service.ts'
+import { ChatReader } from '../support/chat-reader.ts'
+import { startService } from '../support/test-service.ts'
+import { KeptSpans } from './kept-spans.ts'
+
+const pricing = { inputPer1kUsd: '0', outputPer1kUsd: '0' }
+
+/** A service of an agent that is asked for a task and for a chat; returns what it was sent. */
+async function askedOnce(): Promise<(string | string[] | undefined)[]> {
+  const remote = await startAgentService((response, { body }) => {
+    const isChat = (body as { type: string }).type === 'chat'
+    const answer = isChat ? '{"type":"text","delta":"Hello"}\n' : '{}'
+    const type = isChat ? 'application/x-ndjson' : 'application/json'
+    response.writeHead(200, { 'Content-Type': type, 'Content-Length': answer.length }).end(answer)
+  })
+  const run = { description: 'Is elsewhere.', priceUsd: '0', params: { type: 'object' } }
+  const agent = { ...agentAt(remote.url), endpoints: { run }, chat: { pricing } }
+  const service = await startService({ config: defineConfig({ agents: [agent] }) })
+  const { key } = await service.createPerson()
+  const headers = { traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01` }
+  await service.createTask(key, 'remote.run', {}, headers)
+  await expect.poll(() => remote.requests.length).toBe(1)
+  const { body } = await service.post('/api/sessions', { agentId: 'remote' }, { key })
+  const chat = { sessionId: body.sessionId, message: 'Hello?' }
+  expect(await (await ChatReader.open({ url: service.url, key, body: chat, headers })).end()).toMatchObject({
+    type: 'done',
+  })
+  await service.stop()
+  await remote.stop()
+  return remote.requests.map((request) => request.headers['traceparent'])
+}
+
+test("the service of an http agent is sent the trace context of the run, so that its spans are the run's children", async () => {
+  const spans = KeptSpans.register()
+  const sent = await askedOnce()
+  spans.unregister()
+  const run = (await spans.one('run remote.run')).spanContext()
+  const turn = (await spans.one('chat remote')).spanContext()
+  expect(sent).toEqual([`00-${run.traceId}-${run.spanId}-01`, `00-${turn.traceId}-${turn.spanId}-01`])
+  // The chat belongs to its client's trace, the task's run to one of its own.
+  expect([turn.traceId, run.traceId === turn.traceId]).toEqual(['a'.repeat(32), false])
+})
+
+test('without tracing it is sent none, whatever the client has sent', async () => {
+  expect(await askedOnce()).toEqual([undefined, undefined])
+})

@@ -1,0 +1,38 @@
+import { trace } from '@opentelemetry/api'
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+  type ReadableSpan,
+} from '@opentelemetry/sdk-trace-base'
+import { expect } from 'vitest'
+
+/** The SDK of OpenTelemetry, registered as an operator's file does it, with spans kept here. */
+export class KeptSpans {
+  readonly #exporter = new InMemorySpanExporter()
+  readonly #provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(this.#exporter)] })
+
+  static register(): KeptSpans {
+    const kept = new KeptSpans()
+    expect(trace.setGlobalTracerProvider(kept.#provider)).toBe(true)
+    return kept
+  }
+
+  unregister(): void {
+    trace.disable()
+  }
+
+  get all(): ReadableSpan[] {
+    return this.#exporter.getFinishedSpans()
+  }
+
+  named(name: string): ReadableSpan[] {
+    return this.all.filter((span) => span.name === name)
+  }
+
+  /** Resolves with the only span of that name when it has ended. */
+  async one(name: string): Promise<ReadableSpan> {
+    await expect.poll(() => this.named(name).length, { timeout: 10_000 }).toBe(1)
+    return this.named(name)[0]!
+  }
+}
