@@ -1,0 +1,33 @@
+import { execFileSync, type ChildProcess } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+// Bounds of time hold for a machine that has nothing else to do; these tell what others take of it.
+
+const nodeStartMs = 100
+const samples = 3
+
+/** How many times longer than usual a process takes to start now. */
+export function machineSlowness(): number {
+  const tookMs = Array.from({ length: samples }, () => {
+    const startedAt = performance.now()
+    execFileSync(process.execPath, ['-e', '0'])
+    return performance.now() - startedAt
+  })
+  return Math.max(1, ...tookMs.map((ms) => ms / nodeStartMs))
+}
+
+/** The longest that a thread of the process was ready to run while others had the processors; 0 where nobody tells. */
+export function waitedForProcessor({ pid }: ChildProcess): number {
+  const folder = `/proc/${pid}/task`
+  try {
+    const nanoseconds = readdirSync(folder).map((id) => {
+      const file = join(folder, id, 'schedstat')
+      return existsSync(file) ? Number(readFileSync(file, 'utf8').split(' ')[1]) : 0
+    })
+    return Math.max(0, ...nanoseconds) / 1e6
+  } catch {
+    // The process, or a thread of it, has just ended.
+    return 0
+  }
+}

@@ -1,0 +1,162 @@
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { ChatReader } from '../support/chat-reader.ts'
+import { startProcess, type ServerProcess } from '../support/test-process.ts'
+import { newDataDir } from '../support/test-service.ts'
+import { openAccount } from '../runner/process-client.ts'
+import { checkRows, readRows, untilIdle } from './fault-invariants.ts'
+import { call, FaultLoad, type Account, type Reply } from './fault-load.ts'
+import { CannotRun, reportOn, type FaultOptions, type FaultReport } from './fault-report.ts'
+import { demand, demandEqual, until } from './until.ts'
+
+const libraries = ['x86_64-linux-gnu', 'aarch64-linux-gnu'].map(
+  (system) => `/usr/lib/${system}/faketime/libfaketimeMT.so.1`,
+)
+const executionsMax = 10
+const windowMs = 60_000
+
+/** What is asked of the service before and after its clock jumps. */
+class Visitor {
+  readonly url: string
+  readonly account: Account
+
+  constructor(url: string, account: Account) {
+    this.url = url
+    this.account = account
+  }
+
+  #send(method: string, path: string, body?: unknown): Promise<Reply> {
+    return call(this.url, this.account, [method, path, body])
+  }
+
+  async create(endpointId = 'test.echo'): Promise<number> {
+    return (await this.#send('POST', '/api/tasks', { endpointId, params: {} })).status
+  }
+
+  /** How many of as many as are refused at last. */
+  async createAll(endpointId?: string): Promise<number> {
+    for (let accepted = 0; ; accepted++) {
+      const status = await this.create(endpointId)
+      if (status === 200) continue
+      demandEqual(status, 429, `the refusal after ${accepted} tasks`)
+      return accepted
+    }
+  }
+
+  async openSession(): Promise<string> {
+    const { body } = await this.#send('POST', '/api/sessions', { agentId: 'talk' })
+    demandEqual(await this.chat(body.sessionId), 200, 'the first message')
+    return body.sessionId
+  }
+
+  async statusOf(sessionId: string): Promise<string> {
+    return (await this.#send('GET', `/api/sessions/${sessionId}`)).body.status
+  }
+
+  async chat(sessionId: string): Promise<number> {
+    const body = { sessionId, message: 'Hello' }
+    const reader = await ChatReader.open({ url: this.url, key: this.account.key, body })
+    await reader.all()
+    return reader.status
+  }
+
+  async isBlocked(): Promise<boolean> {
+    return (await this.#send('GET', '/api/account')).body.blockedUntil !== null
+  }
+}
+
+/** The system's clock jumps 25 hours ahead, back, and 25 hours behind, under one running server and over kill -9. */
+export function run(options: FaultOptions): Promise<FaultReport> {
+  return reportOn('clock-jumps', options, async (tally) => {
+    const library = libraries.find(existsSync)
+    if (library === undefined) throw new CannotRun('libfaketime is not installed (apt-get install faketime)')
+    for (let n = 0; n < options.times; n++) {
+      const dataDir = newDataDir()
+      const people: Account[] = []
+      for (const name of ['rate', 'session', 'block']) people.push(await openAccount(dataDir, `${name}@example.com`))
+      const offset = join(dataDir, 'offset')
+      const jump = async (by: string) => {
+        writeFileSync(offset, by)
+        await delay(50)
+      }
+      await jump('+0')
+      const env = {
+        ERRAND_AGENT_THREADS: '1',
+        ERRAND_LOG_LEVEL: 'error',
+        ERRAND_MAX_LOOP_DELAY_MS: '60000',
+        LD_PRELOAD: library,
+        FAKETIME_TIMESTAMP_FILE: offset,
+        FAKETIME_NO_CACHE: '1',
+        FAKETIME_DONT_FAKE_MONOTONIC: '1',
+      }
+      const server = await startProcess({ dataDir, env })
+      await tally.attempt('ahead and back', () => jumpAbout(server, { env, dataDir, people, jump }))
+      await tally.attempt('every row', async () => {
+        await server.end('SIGKILL')
+        checkRows(dataDir, new FaultLoad(people[0]!, tally.random), { isAllKnown: false })
+        checkWindows(dataDir)
+      })
+      rmSync(dataDir, { recursive: true })
+    }
+  })
+}
+
+type Jump = { env: Record<string, string>; dataDir: string; people: Account[]; jump: (by: string) => Promise<void> }
+
+async function jumpAbout(server: ServerProcess, { env, dataDir, jump, people }: Jump): Promise<void> {
+  const [rate, session, block] = people.map((account) => new Visitor(server.url, account)) as [
+    Visitor,
+    Visitor,
+    Visitor,
+  ]
+  demandEqual(await rate.createAll(), executionsMax, 'executions of a window')
+  const early = await session.openSession()
+  demandEqual(await block.createAll('test.fail'), executionsMax, 'failures of a window')
+  await until('the 10th failure blocks', 10_000, () => block.isBlocked())
+
+  await jump('+25h')
+  demandEqual(await session.statusOf(early), 'expired', 'a session after 25 hours')
+  demandEqual(await session.chat(early), 410, 'a chat in an expired session')
+  demandEqual(await block.isBlocked(), false, 'whether the block is still there')
+  demandEqual(await block.create(), 200, 'a task after the block')
+  demandEqual(await rate.createAll(), executionsMax, 'executions of the next window')
+  const late = await session.openSession()
+
+  for (const by of ['+0', '-25h', '+1h']) {
+    await jump(by)
+    demandEqual(await rate.create(), 429, `the window after ${by}`)
+    demandEqual(await session.statusOf(late), 'active', `a new session after ${by}`)
+    demandEqual(await session.chat(late), 200, `a chat after ${by}`)
+    demandEqual(await block.create('test.stubborn'), 200, `a task after ${by}`)
+    await untilIdle(dataDir)
+  }
+  await server.end('SIGKILL')
+  await jump('+0')
+  const again = await startProcess({ dataDir, env })
+  try {
+    const visitor = new Visitor(again.url, rate.account)
+    demandEqual(await visitor.create(), 429, 'the window after a restart whose clock is behind')
+    demandEqual(await again.end('SIGTERM'), 0, 'the exit code')
+  } finally {
+    await again.end('SIGKILL')
+  }
+}
+
+/** No window of 60 seconds holds more accepted executions of a user than are allowed. */
+function checkWindows(dataDir: string): void {
+  readRows(dataDir, (db) => {
+    const rows = db
+      .prepare<[], { user: string; at: number }>(
+        'SELECT user_id AS user, created_at AS at FROM (SELECT user_id, created_at FROM tasks UNION ALL SELECT user_id, created_at FROM turns) ORDER BY 1, 2',
+      )
+      .all()
+    for (const [n, { at, user }] of rows.entries()) {
+      const next = rows[n + executionsMax]
+      demand(
+        !next || next.user !== user || next.at - at >= windowMs,
+        `${user} has more than ${executionsMax} in a minute`,
+      )
+    }
+  })
+}

@@ -1,0 +1,164 @@
+import { existsSync } from 'node:fs'
+import Database from 'better-sqlite3'
+import { databaseFile } from '../../server/store/sqlite/database.ts'
+import { verifyLedger } from '../../server/store/sqlite/verify-ledger.ts'
+import { startProcess, type ServerProcess } from '../support/test-process.ts'
+import { checkChats, checkCredits, checkEnds, checkPayloads, checkRuns, checkTasks } from './acknowledged-rows.ts'
+import { type FaultLoad, retriesOf } from './fault-load.ts'
+import { machineSlowness, waitedForProcessor } from './busy-machine.ts'
+import { demand, demandEqual, until } from './until.ts'
+
+/** Limits of accounts, and of a service on a busy machine, are not what most faults are about. */
+export const unlimited = {
+  ERRAND_MAX_LOOP_DELAY_MS: '60000',
+  ERRAND_EXECUTIONS_PER_MINUTE: '0',
+  ERRAND_ABUSE_FAILURES: '0',
+  ERRAND_LOG_LEVEL: 'warn',
+}
+export const settings = { ...unlimited, ERRAND_TASK_CONCURRENCY: '16', ERRAND_AGENT_THREADS: '1' }
+
+const recoveryMsMax = 5000
+const backlogMsMax = 60_000
+const logCharsMax = 1500
+const retriesMax = 2
+
+export function readRows<Result>(dataDir: string, read: (db: Database.Database) => Result): Result {
+  const db = new Database(databaseFile(dataDir), { readonly: true, timeout: 5000 })
+  try {
+    return read(db)
+  } finally {
+    db.close()
+  }
+}
+
+function countRows(db: Database.Database, from: string, ...values: unknown[]): number {
+  return db
+    .prepare<unknown[], number>(`SELECT count(*) FROM ${from}`)
+    .pluck()
+    .get(...values)!
+}
+
+type LeftTask = { id: string; endpoint: string; attempt: number }
+
+/** What a server that is no more has left processing. */
+function leftProcessing(dataDir: string): LeftTask[] {
+  if (!existsSync(databaseFile(dataDir))) return []
+  return readRows(dataDir, (db) =>
+    db
+      .prepare<[], LeftTask>(
+        `SELECT id, endpoint_id AS endpoint, attempt FROM tasks WHERE status = 'processing' AND queued = 0`,
+      )
+      .all(),
+  )
+}
+
+/** Starts a server on what a fault has left, and proves that all invariants hold. The server goes on running. */
+export async function restartAndCheck(
+  dataDir: string,
+  load: FaultLoad,
+  options: { env?: Record<string, string>; config?: string } = {},
+): Promise<ServerProcess> {
+  const left = leftProcessing(dataDir)
+  const startedAt = Date.now()
+  const server = await startProcess({ dataDir, env: settings, ...options })
+  const startMs = Date.now() - startedAt
+  try {
+    const endedMs = (await untilEnded(dataDir, left)) - startedAt
+    const waitedMs = left.length === 0 ? 0 : waitedForProcessor(server.child)
+    load.restarts.push({ left: left.length, startMs, endedMs, waitedMs })
+    if (left.length > 0 && endedMs > recoveryMsMax + waitedMs) {
+      const allowedMs = recoveryMsMax * machineSlowness() + waitedMs
+      demand(endedMs <= allowedMs, `what was processing ended after ${endedMs} ms, where ${allowedMs} are allowed`)
+    }
+    await load.repeatUnknown(server.url)
+    await untilIdle(dataDir)
+    checkRows(dataDir, load)
+    return server
+  } catch (error) {
+    await server.end('SIGKILL')
+    throw new Error(`${String(error)}; the log ends: ${server.log().slice(-logCharsMax)}`, { cause: error })
+  }
+}
+
+/**
+ * What was processing ends within 5 s of the start of the new process: interrupted and refunded, or, where its endpoint
+ * allows that, by another run. Time in which the process was ready to run and the machine did other work does not count.
+ * Resolves with the time at which the last one ended.
+ */
+async function untilEnded(dataDir: string, left: readonly LeftTask[]): Promise<number> {
+  type Row = { status: string; attempt: number; error: string | null; endedAt: number | null }
+  let endedAt = 0
+  await until('what a fault left processing has ended', backlogMsMax, () =>
+    readRows(dataDir, (db) => {
+      const row = db.prepare<[string], Row>(
+        'SELECT status, attempt, error_code AS error, completed_at AS endedAt FROM tasks WHERE id = ?',
+      )
+      return left.every(({ attempt, endpoint, id }) => {
+        const now = row.get(id)
+        demand(now, `${id}, which was processing, is lost`)
+        if (now.endedAt === null) return false
+        const runsAgain = attempt <= (retriesOf[endpoint] ?? 0)
+        const expected = runsAgain ? ['completed', attempt + 1, null] : ['failed', attempt, 'AGENT_INTERRUPTED']
+        demandEqual([now.status, now.attempt, now.error], expected, `the end of ${id} after attempt ${attempt}`)
+        endedAt = Math.max(endedAt, now.endedAt)
+        return true
+      })
+    }),
+  )
+  return endedAt
+}
+
+/** Until every task has ended. */
+export async function untilIdle(dataDir: string): Promise<void> {
+  const isOpen = `tasks WHERE status IN ('pending', 'processing')`
+  await until('every accepted task has ended', backlogMsMax, () =>
+    readRows(dataDir, (db) => countRows(db, isOpen) === 0),
+  )
+}
+
+/** Every invariant that can be read off the files of a service that has nothing under way. */
+export function checkRows(dataDir: string, load: FaultLoad, { isAllKnown = true } = {}): void {
+  demandEqual(load.unexpected, [], 'answers that nobody expects')
+  readRows(dataDir, (db) => {
+    demandEqual(db.pragma('integrity_check', { simple: true }), 'ok', 'integrity of the database')
+    demandEqual(verifyLedger(db).differences, [], 'the ledger')
+    for (const [what, from] of Object.entries(broken)) demandEqual(countRows(db, from), 0, what)
+    checkTasks(db, load)
+    checkEnds(db, load)
+    if (isAllKnown) demandEqual(countRows(db, 'tasks'), load.accepted.size, 'all tasks, against those acknowledged')
+    checkRuns(db, load)
+    checkCredits(db, load)
+    checkChats(db, load)
+    checkPayloads(db, dataDir, load)
+  })
+}
+
+/** Selects what breaks an invariant. */
+const broken = {
+  'a balance below zero or below what is held': 'accounts WHERE held < 0 OR held > balance',
+  'a hold without a turn': 'accounts WHERE held <> 0',
+  'a turn that is not settled': 'turns WHERE settled_at IS NULL',
+  'times out of order': 'tasks WHERE created_at > started_at OR started_at > completed_at',
+  'a completed task without response, or another with one': `tasks WHERE (status = 'completed') <> (response IS NOT NULL)`,
+  'a failed task without error, or another with one': `tasks WHERE (status = 'failed') <> (error_code IS NOT NULL)`,
+  'a session whose count is not its messages': `sessions s WHERE message_count <>
+    (SELECT count(*) FROM messages m WHERE m.session_id = s.id)`,
+  'a session with a turn that is over': 'sessions WHERE open_turn_id IS NOT NULL',
+  'a turn whose messages are not those of its end': `turns t WHERE
+    (SELECT count(*) FROM messages m WHERE m.turn_id = t.id) <> (outcome IN ('finished', 'truncated')) * 2
+    AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = t.session_id)`,
+  'a key whose task is not there': `idempotency_keys k WHERE operation = 'createTask'
+    AND NOT EXISTS (SELECT 1 FROM tasks WHERE id = k.resource_id AND user_id = k.user_id)`,
+  'a task that names a payload without a row': `tasks k WHERE
+    (request_payload IS NOT NULL AND request_payload NOT IN (SELECT id FROM payloads)) OR
+    (response_payload IS NOT NULL AND response_payload NOT IN (SELECT id FROM payloads))`,
+  'a large request or response that is not stored apart': `tasks WHERE
+    (request_payload IS NULL AND octet_length(request) > 16384) OR
+    (response_payload IS NULL AND octet_length(response) > 16384)`,
+  'a preview that is too long': `tasks WHERE
+    (request_payload IS NOT NULL AND length(request) > 1024) OR
+    (response_payload IS NOT NULL AND length(response) > 1024)`,
+  'a task with more attempts than are allowed': `tasks WHERE attempt > ${retriesMax + 1}`,
+  'a payload that no task names': `payloads p WHERE NOT EXISTS
+    (SELECT 1 FROM tasks WHERE id = p.task_id AND p.id IN (request_payload, response_payload))`,
+}

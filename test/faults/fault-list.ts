@@ -1,0 +1,120 @@
+import * as backups from './backups.ts'
+import * as clockJumps from './clock-jumps.ts'
+import * as damagedFiles from './damaged-files.ts'
+import * as disconnects from './disconnects.ts'
+import * as diskFull from './disk-full.ts'
+import type { Fault } from './fault-report.ts'
+import * as ioErrors from './io-errors.ts'
+import * as killAtRandom from './kill-at-random.ts'
+import * as killAtSync from './kill-at-sync.ts'
+import * as manyConnections from './many-connections.ts'
+import * as mcpServers from './mcp-servers.ts'
+import * as migrations from './migrations.ts'
+import * as overload from './overload.ts'
+import * as powerLoss from './power-loss.ts'
+import * as rogueRuns from './rogue-runs.ts'
+import * as slowReader from './slow-reader.ts'
+import * as statementKills from './statement-kills.ts'
+import * as stops from './stops.ts'
+import * as twoServers from './two-servers.ts'
+
+export const faults = {
+  'kill-at-random': {
+    what: 'after kill -9 at random under load, every acknowledged task and charge is there, ended and paid once',
+    times: { short: 4, long: 1000 },
+    run: killAtRandom.run,
+  },
+  'kill-at-sync': {
+    what: 'after kill -9 at the Nth sync, for each N, the same',
+    times: { short: 4, long: 150 },
+    run: killAtSync.run,
+  },
+  'kill-at-statement': {
+    what: 'after kill -9 before or after any step of a transaction or of the storing of a payload, the same',
+    times: { short: 4, long: 150 },
+    run: statementKills.run,
+  },
+  'power-loss': {
+    what: 'a server that finds only what was synced has every acknowledged task and charge',
+    times: { short: 3, long: 200 },
+    run: powerLoss.run,
+  },
+  'disk-full': {
+    what: 'a full disk is 503 without a charge, reads go on, and it heals',
+    times: { short: 1, long: 10 },
+    run: diskFull.run,
+  },
+  'io-errors': {
+    what: 'writes and syncs that fail are 503 without a charge; the service heals, or exits and recovers',
+    times: { short: 3, long: 40 },
+    run: ioErrors.run,
+  },
+  'clock-jumps': {
+    what: 'when the clock jumps by 25 hours either way, limits, sessions and blocks hold, and tasks end',
+    times: { short: 1, long: 5 },
+    run: clockJumps.run,
+  },
+  'slow-reader': {
+    what: 'a reader of 50 MB that stops costs at most 20 MB of memory, and gets all of it later',
+    times: { short: 1, long: 5 },
+    run: slowReader.run,
+  },
+  disconnects: {
+    what: 'a client that leaves after line k aborts its agent within a second and pays once',
+    times: { short: 12, long: 100 },
+    run: disconnects.run,
+  },
+  'rogue-agents': {
+    what: 'agents that misbehave fail their own runs only',
+    times: { short: 1, long: 5 },
+    run: rogueRuns.run,
+  },
+  'mcp-servers': {
+    what: 'MCP servers that misbehave fail their own runs only, and no process is left behind',
+    times: { short: 1, long: 10 },
+    run: mcpServers.run,
+  },
+  connections: {
+    what: 'beside thousands of idle and of slow connections health is answered within a second, under 400 MB',
+    times: { short: 2000, long: 10_000 },
+    run: manyConnections.run,
+  },
+  overload: {
+    what: 'at twice the load that it can serve, what is accepted is answered within a second and the rest gets 503',
+    times: { short: 1, long: 3 },
+    run: overload.run,
+  },
+  stops: {
+    what: 'SIGTERM in the middle of tasks and streams drains and exits 0, also when it comes twice',
+    times: { short: 2, long: 50 },
+    run: stops.run,
+  },
+  'two-servers': {
+    what: 'a second server on a data directory exits within 2 s, and the first one goes on',
+    times: { short: 1, long: 20 },
+    run: twoServers.run,
+  },
+  'damaged-files': {
+    what: 'flipped bytes neither end the process nor make wrong money that adds up; refusals are clear',
+    times: { short: 2, long: 100 },
+    run: damagedFiles.run,
+  },
+  backups: {
+    what: 'a backup made under load, restored and started, has every task of its moment, whole payloads, and money that adds up',
+    times: { short: 2, long: 50 },
+    run: backups.run,
+  },
+  migrations: {
+    what: 'a migration of every older schema that is killed at any statement loses nothing; a newer schema is refused',
+    times: { short: 1, long: 100 },
+    run: migrations.run,
+  },
+} satisfies Record<string, Fault>
+
+/** Faults that tests of their own make. */
+export const elsewhere: readonly [fault: string, where: string][] = [
+  ['providers', 'test/models/model-failures.test.ts, model-overflow.test.ts, model-leave.test.ts (npm test)'],
+  ['readers that stall', 'test/chat/chat-disconnect.test.ts (npm test)'],
+  ['failed syncs, call by call', 'test/store/group-commit-faults.test.ts, sqlite-full.test.ts (npm test)'],
+  ['the sync before each answer', 'test/runner/sync-before-answer.test.ts (npm test)'],
+]

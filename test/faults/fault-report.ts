@@ -1,0 +1,134 @@
+import { performance } from 'node:perf_hooks'
+
+export type FaultOptions = {
+  /** How often the fault is made, or how many forms of it. */
+  times: number
+  /** Shorter waits and loads, for `npm test`. */
+  isShort?: boolean
+  /** Of the random choices; printed with what failed. */
+  seed?: number
+  /** What an earlier run, which was broken off, found; it is gone on with where the fault can. */
+  earlier?: FaultReport
+  /** Told now and then how far it has come. */
+  onProgress?: (report: FaultReport) => void
+}
+
+export type FaultReport = {
+  fault: string
+  tries: number
+  held: number
+  failures: string[]
+  seconds: number
+  seed: number
+  /** The parts that are over, where a run can be gone on with. */
+  parts?: number[]
+  /** Figures, which a run that goes on adds to. */
+  figures?: Record<string, number>
+  /** Figures and findings that are no failures. */
+  notes: string[]
+  /** What the fault table asks for and the product is known not to do. */
+  gaps: string[]
+  /** Why the fault, or a part of it, cannot be made here. */
+  skipped?: string
+}
+
+export type Fault = {
+  /** What is done and what must hold, for the table. */
+  what: string
+  /** `times` of the short form, which `npm test` runs, and of the long one, which `npm run faults` does. */
+  times: { short: number; long: number }
+  run: (options: FaultOptions) => Promise<FaultReport>
+}
+
+/** Thrown when this machine cannot make the fault. */
+export class CannotRun extends Error {}
+
+const failureCharsMax = 2500
+
+/** Counts what was tried and what held. A try that throws is a failure, and the next one goes on. */
+export class Tally {
+  tries = 0
+  held = 0
+  readonly failures: string[] = []
+  readonly notes: string[] = []
+  readonly gaps: string[] = []
+  skipped: string | undefined
+  parts: number[] | undefined
+  figures: Record<string, number> | undefined
+  readonly random: Random
+  onProgress: () => void = () => {}
+
+  constructor(random: Random) {
+    this.random = random
+  }
+
+  async attempt(name: string, work: () => Promise<void> | void): Promise<boolean> {
+    this.tries++
+    try {
+      await work()
+      this.held++
+      this.onProgress()
+      return true
+    } catch (error) {
+      if (error instanceof CannotRun) throw error
+      const text = error instanceof Error ? error.message : String(error)
+      this.failures.push(`${name}: ${text.slice(0, failureCharsMax)} (seed ${this.random.seed})`)
+      this.onProgress()
+      return false
+    }
+  }
+}
+
+/** Runs the work of a fault and reports on it; nothing that goes wrong in it is lost. */
+export async function reportOn(
+  fault: string,
+  options: FaultOptions,
+  work: (tally: Tally) => Promise<void>,
+): Promise<FaultReport> {
+  const startedAt = performance.now()
+  const { earlier, onProgress, seed } = options
+  const tally = new Tally(new Random(earlier?.seed ?? seed))
+  const report = (): FaultReport => {
+    const { failures, figures, gaps, held, notes, parts, skipped, tries } = tally
+    const seconds = (earlier?.parts ? earlier.seconds : 0) + (performance.now() - startedAt) / 1000
+    const found = { fault, tries, held, failures, notes, gaps, seconds, seed: tally.random.seed }
+    return { ...found, ...(parts && { parts }), ...(figures && { figures }), ...(skipped !== undefined && { skipped }) }
+  }
+  tally.onProgress = () => onProgress?.(report())
+  try {
+    await work(tally)
+  } catch (error) {
+    if (error instanceof CannotRun) tally.skipped = error.message
+    else {
+      tally.tries++
+      tally.failures.push(
+        `outside of a try: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+      )
+    }
+  }
+  return report()
+}
+
+/** Numbers that a seed repeats (mulberry32). */
+export class Random {
+  readonly seed: number
+  #state: number
+
+  constructor(seed = Math.floor(Math.random() * 2 ** 32)) {
+    this.seed = seed
+    this.#state = seed
+  }
+
+  /** From 0 to below 1. */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+
+  /** A whole number from 0 to below `end`. */
+  below(end: number): number {
+    return Math.floor(this.next() * end)
+  }
+}

@@ -1,0 +1,162 @@
+import { rmSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { openAccount } from '../runner/process-client.ts'
+import { startProcess, type ServerProcess } from '../support/test-process.ts'
+import { newDataDir } from '../support/test-service.ts'
+import { Credits } from './credits.ts'
+import { checkRows, restartAndCheck, settings } from './fault-invariants.ts'
+import { FaultLoad, notedAgents, openRichAccount } from './fault-load.ts'
+import { Random, reportOn, Tally, type FaultOptions, type FaultReport } from './fault-report.ts'
+import { demandEqual } from './until.ts'
+
+const killsPerFolder = 10
+const failuresMax = 5
+const startMs = 900
+/** Most of what can go wrong goes wrong in the first moments after a start; the rest is over all of three seconds. */
+const instants: readonly { share: number; loadMs: number }[] = [
+  { share: 0.5, loadMs: 400 },
+  { share: 0.8, loadMs: 1000 },
+  { share: 1, loadMs: 3000 },
+]
+const spread = { config: notedAgents, env: settings }
+const noFigures = { kills: 0, killedStarts: 0, tasks: 0, chats: 0, credits: 0, sentTwice: 0, foundAtWork: 0 }
+
+/**
+ * kill -9 at a random moment under load, again and again on one data directory; a quarter of the restarts is killed too.
+ * Each directory has a seed of its own, so that a run that was broken off goes on with the next ones; with many to do,
+ * two are under way at a time.
+ */
+export function run(options: FaultOptions): Promise<FaultReport> {
+  return reportOn('kill-at-random', options, async (tally) => {
+    const { earlier, isShort = false, times } = options
+    const folders = Math.ceil(times / killsPerFolder)
+    const done = (tally.parts = [...(earlier?.parts ?? [])])
+    tally.figures = {
+      ...noFigures,
+      slowestStartMs: 0,
+      slowestEndMs: 0,
+      itsWaitMs: 0,
+      lateEnds: 0,
+      ...earlier?.figures,
+      underWay: 0,
+    }
+    tally.tries = earlier?.tries ?? 0
+    tally.held = earlier?.held ?? 0
+    tally.failures.push(...(earlier?.failures ?? []))
+    const left = Array.from({ length: folders }, (_, n) => n).filter((n) => !done.includes(n))
+    const killNext = async () => {
+      for (let n = left.shift(); n !== undefined && tally.failures.length < failuresMax; n = left.shift()) {
+        const kills = Math.min(killsPerFolder, times - n * killsPerFolder)
+        await killFolder(tally, { n, kills, isShort })
+        done.push(n)
+        tally.onProgress()
+      }
+    }
+    await Promise.all(Array.from({ length: isShort ? 1 : 2 }, killNext))
+    delete tally.figures.underWay
+    const figures = tally.figures
+    tally.notes.push(
+      `${figures.kills} kills under load and ${figures.killedStarts} of a start; acknowledged: ${figures.tasks} tasks, ${figures.chats} chats, ${figures.credits} credits; ${figures.sentTwice} requests sent twice`,
+      `${figures.foundAtWork} tasks found at work, ended at most ${figures.slowestEndMs} ms after the start of the process, of which it waited ${Math.round(figures.itsWaitMs!)} ms for a processor; ${figures.lateEnds} restarts where that took more than 5 s; the slowest start took ${figures.slowestStartMs} ms`,
+    )
+  })
+}
+
+type KillFolder = { n: number; kills: number; isShort: boolean }
+
+/** Its tries count when all of them are made: a run that is broken off makes them again. */
+async function killFolder(total: Tally, { isShort, kills, n }: KillFolder): Promise<void> {
+  const random = new Random(total.random.seed + n)
+  const tally = new Tally(random)
+  tally.onProgress = () => {
+    total.figures!.underWay!++
+    total.onProgress()
+  }
+  const figures = { ...noFigures }
+  const dataDir = newDataDir()
+  const notes = `${dataDir}.notes`
+  const load = await openLoad(dataDir, notes, random)
+  let server: ServerProcess | undefined = await startProcess({ dataDir, ...spread })
+  for (let kill = 1; kill <= kills && server; kill++) {
+    const killed: ServerProcess = server
+    server = undefined
+    await tally.attempt(`kill ${kill} of directory ${n}`, async () => {
+      const loading = load.run(killed.url)
+      await delay(instantMs(random, isShort))
+      demandEqual(await killed.end('SIGKILL'), null, 'the exit code of what was killed')
+      figures.kills++
+      await loading
+      if (random.below(4) === 0) {
+        figures.killedStarts++
+        await killStart(dataDir, random.next() * startMs)
+      }
+      server = await restartAndCheck(dataDir, load, spread)
+    })
+  }
+  if (server) {
+    await tally.attempt(`the stop after the kills of directory ${n}`, async () => {
+      demandEqual(await server!.end('SIGTERM'), 0, 'the exit code of the last stop')
+      load.wholePayloads.clear()
+      checkRows(dataDir, load)
+    })
+  }
+  total.figures!.underWay! -= tally.tries
+  addTo(total, tally, { ...figures, ...figuresOf(load) })
+  const slowest = total.figures!
+  for (const { endedMs, left, startMs: listenedMs, waitedMs } of load.restarts) {
+    slowest.slowestStartMs = Math.max(slowest.slowestStartMs!, listenedMs)
+    if (left === 0) continue
+    if (endedMs > 5000) slowest.lateEnds!++
+    if (endedMs > slowest.slowestEndMs!) Object.assign(slowest, { slowestEndMs: endedMs, itsWaitMs: waitedMs })
+  }
+  // What failed is kept, to be looked at.
+  if (tally.failures.length > 0) return void total.notes.push(`the data directory is kept: ${dataDir}`)
+  rmSync(dataDir, { recursive: true })
+  rmSync(notes, { force: true })
+}
+
+/** Two accounts that have enough, and one that spends what it is credited. */
+async function openLoad(dataDir: string, notes: string, random: Random): Promise<FaultLoad> {
+  const rich = await openRichAccount(dataDir)
+  const others = [await openRichAccount(dataDir, 'second@example.com')]
+  const account = await openAccount(dataDir, 'poor@example.com', 0)
+  return new FaultLoad(rich, random, {
+    others,
+    notes,
+    poor: { account, credits: await Credits.open(dataDir, account.userId) },
+  })
+}
+
+function instantMs(random: Random, isShort: boolean): number {
+  const share = random.next()
+  const { loadMs } = instants.find((instant) => share < instant.share)!
+  return random.next() * (isShort ? Math.min(loadMs, 1000) : loadMs)
+}
+
+function figuresOf({ accepted, charged, parts, repeated, restarts }: FaultLoad): Partial<typeof noFigures> {
+  return {
+    tasks: accepted.size,
+    chats: [...charged.values()].reduce((sum, costs) => sum + costs.length, 0),
+    credits: parts.poor!.credits.acknowledged.size,
+    sentTwice: repeated,
+    foundAtWork: restarts.reduce((sum, { left }) => sum + left, 0),
+  }
+}
+
+function addTo(total: Tally, { failures, held, tries }: Tally, figures: Record<string, number>): void {
+  total.tries += tries
+  total.held += held
+  total.failures.push(...failures)
+  for (const [name, count] of Object.entries(figures)) total.figures![name] = (total.figures![name] ?? 0) + count
+}
+
+/** A start that is killed while it opens the database, recovers or loads its agents. */
+async function killStart(dataDir: string, afterMs: number): Promise<void> {
+  const started = startProcess({
+    dataDir,
+    ...spread,
+    onSpawn: (child) => void setTimeout(() => child.kill('SIGKILL'), afterMs),
+  })
+  const server = await started.catch(() => undefined)
+  await server?.end('SIGKILL')
+}

@@ -1,0 +1,46 @@
+// Loaded before a server (NODE_OPTIONS --import): kills it as its Nth step that changes the database or syncs a payload is
+// about to be made, N from KILL_AT_STATEMENT, or with KILL_WHEN=after as soon as it is made; or tells how many there were
+// so far, in the file COUNT_STATEMENTS.
+import { writeFileSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { isMainThread } from 'node:worker_threads'
+import Database from 'better-sqlite3'
+
+const { COUNT_STATEMENTS: file, KILL_AT_STATEMENT: killAt, KILL_WHEN: when } = process.env
+let counted = 0
+
+function begin(): boolean {
+  const isLast = ++counted === Number(killAt)
+  if (isLast && when !== 'after') process.kill(process.pid, 'SIGKILL')
+  if (file !== undefined) writeFileSync(file, String(counted))
+  return isLast
+}
+
+function counting<Result>(step: () => Result): Result {
+  const isLast = begin()
+  const result = step()
+  if (isLast) process.kill(process.pid, 'SIGKILL')
+  return result
+}
+
+if (isMainThread) {
+  const { exec, prepare } = Database.prototype
+  Database.prototype.exec = function countedExec(sql) {
+    return counting(() => exec.call(this, sql))
+  }
+  Database.prototype.prepare = function countedPrepare(this: Database.Database, sql: string) {
+    const statement = prepare.call(this, sql)
+    const { run } = statement
+    statement.run = (...values: unknown[]) => counting(() => Reflect.apply(run, statement, values))
+    return statement
+  } as typeof prepare
+  const handle = await open(import.meta.filename)
+  const files = Object.getPrototypeOf(handle) as { sync: () => Promise<void> }
+  const { sync } = files
+  files.sync = async function countedSync() {
+    const isLast = begin()
+    await sync.call(this)
+    if (isLast) process.kill(process.pid, 'SIGKILL')
+  }
+  await handle.close()
+}

@@ -1,0 +1,38 @@
+import { appendFileSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { z } from 'zod'
+import { defineConfig, defineEndpoint, type TaskRun } from '../../server/agents/define-config.ts'
+import testAgents from '../support/test-agents.ts'
+
+const params = z.object({ file: z.string(), ms: z.number() })
+
+/** Notes its begin and its end in a file, which knows of every run that ever was, whatever became of the server. */
+async function note({ params: { file, ms }, taskId }: TaskRun<z.output<typeof params>>): Promise<object> {
+  appendFileSync(file, `${taskId} begins\n`)
+  await delay(ms)
+  appendFileSync(file, `${taskId} ends\n`)
+  return { waited: ms }
+}
+
+/** The test agents, and one whose runs can be counted. */
+export default defineConfig({
+  ...testAgents,
+  agents: [
+    ...testAgents.agents,
+    {
+      kind: 'code',
+      id: 'noted',
+      name: 'Noted agent',
+      endpoints: {
+        once: defineEndpoint({ description: 'Notes its run.', priceUsd: '0.0100', params, run: note }),
+        again: defineEndpoint({
+          description: 'Notes its run and may be run again twice after an interruption.',
+          priceUsd: '0.0100',
+          retries: 2,
+          params,
+          run: note,
+        }),
+      },
+    },
+  ],
+})

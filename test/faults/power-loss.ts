@@ -1,0 +1,122 @@
+import { spawnSync } from 'node:child_process'
+import {
+  copyFileSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { newDataDir } from '../support/test-service.ts'
+import { restartAndCheck, settings } from './fault-invariants.ts'
+import { FaultLoad, notedAgents, openRichAccount } from './fault-load.ts'
+import { CannotRun, reportOn, type FaultOptions, type FaultReport, type Random } from './fault-report.ts'
+import { demandEqual } from './until.ts'
+
+const source = fileURLToPath(new URL('./power-loss.c', import.meta.url))
+const pageBytes = 4096
+const lossesPerFolder = 20
+
+/**
+ * Loses the power at a random moment under load, again and again: the next server starts on what was synced and nothing
+ * else. In every second loss the disk has also kept a random part of the pages that were written and not yet synced.
+ */
+export function run(options: FaultOptions): Promise<FaultReport> {
+  return reportOn('power-loss', options, async (tally) => {
+    const { isShort = false, times } = options
+    const loadMsMax = isShort ? 800 : 2500
+    const folder = newDataDir()
+    const library = compile(folder)
+    let accepted = 0
+    while (tally.tries < times && tally.failures.length === 0) {
+      let dataDir = join(folder, `disk-${tally.tries}`)
+      // The notes of the agents are on another disk.
+      const notes = `${dataDir}.notes`
+      const load = new FaultLoad(await openRichAccount(dataDir), tally.random, { notes })
+      const start = (disk: string) => ({ env: mirrored(disk, library), config: notedAgents })
+      let server = await restartAndCheck(dataDir, load, start(dataDir))
+      const until = Math.min(times, tally.tries + lossesPerFolder)
+      while (tally.tries < until) {
+        const lost = dataDir
+        const held = await tally.attempt(`loss ${tally.tries + 1}`, async () => {
+          const loading = load.run(server.url)
+          await delay(tally.random.next() * loadMsMax)
+          await server.end('SIGKILL')
+          await loading
+          dataDir = mirrorOf(lost)
+          if (tally.tries % 2 === 0) keepSomePages({ lost, kept: dataDir, random: tally.random })
+          server = await restartAndCheck(dataDir, load, start(dataDir))
+        })
+        if (!held) return void tally.notes.push(`the disks are kept: ${folder}`)
+        rmSync(lost, { recursive: true })
+      }
+      demandEqual(await server.end('SIGTERM'), 0, 'the exit code of the last stop')
+      accepted += load.accepted.size
+    }
+    tally.notes.push(`${accepted} tasks acknowledged`)
+    rmSync(folder, { recursive: true })
+  })
+}
+
+function compile(folder: string): string {
+  const library = join(folder, 'power-loss.so')
+  const { error, status, stderr } = spawnSync('cc', [
+    '-O1',
+    '-shared',
+    '-fPIC',
+    '-o',
+    library,
+    source,
+    '-ldl',
+    '-lpthread',
+  ])
+  if (error || process.platform !== 'linux') throw new CannotRun('there is no C compiler (cc), or this is no Linux')
+  demandEqual(status, 0, `cc: ${stderr}`)
+  return library
+}
+
+function mirrorOf(dataDir: string): string {
+  return `${dataDir}+`
+}
+
+/** The environment of a server whose syncs reach the mirror, which begins with what a stopped server has left. */
+function mirrored(dataDir: string, library: string): Record<string, string> {
+  const mirror = mirrorOf(dataDir)
+  const contents = `${mirror}.contents`
+  rmSync(`${dataDir}.contents`, { recursive: true, force: true })
+  mkdirSync(mirror)
+  mkdirSync(contents)
+  for (const name of readdirSync(dataDir, { recursive: true, encoding: 'utf8' })) {
+    const found = statSync(join(dataDir, name))
+    if (found.isDirectory()) mkdirSync(join(mirror, name), { recursive: true })
+    else {
+      mkdirSync(dirname(join(mirror, name)), { recursive: true })
+      copyFileSync(join(dataDir, name), join(contents, String(found.ino)))
+      linkSync(join(contents, String(found.ino)), join(mirror, name))
+    }
+  }
+  return { ...settings, LD_PRELOAD: library, MIRROR_FROM: dataDir, MIRROR_TO: mirror }
+}
+
+/** Of the pages that were written after their last sync, a disk may have kept any. */
+function keepSomePages({ lost, kept, random }: { lost: string; kept: string; random: Random }): void {
+  for (const name of ['errand.db', 'errand.db-wal']) {
+    if (!existsSync(join(lost, name)) || !existsSync(join(kept, name))) continue
+    const written = readFileSync(join(lost, name))
+    const synced = readFileSync(join(kept, name))
+    const pages: Buffer[] = []
+    const end = Math.max(synced.length, random.below(written.length + 1))
+    for (let at = 0; at < end; at += pageBytes) {
+      const isKept = at >= synced.length || random.below(2) === 0
+      const page = (isKept ? written : synced).subarray(at, at + pageBytes)
+      pages.push(page.length > 0 ? page : synced.subarray(at, at + pageBytes))
+    }
+    writeFileSync(join(kept, name), Buffer.concat(pages))
+  }
+}

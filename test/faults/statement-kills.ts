@@ -1,0 +1,59 @@
+import { readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { startProcess } from '../support/test-process.ts'
+import { newDataDir } from '../support/test-service.ts'
+import { restartAndCheck, settings } from './fault-invariants.ts'
+import { FaultLoad, notedAgents, openRichAccount } from './fault-load.ts'
+import { reportOn, type FaultOptions, type FaultReport } from './fault-report.ts'
+import { demand, demandEqual, within } from './until.ts'
+
+const killer = fileURLToPath(new URL('./kill-at-statement.ts', import.meta.url))
+const preloaded = { ...settings, NODE_OPTIONS: `--import=${killer}` }
+const killMsMax = 60_000
+const stepsMax = 400
+
+/**
+ * kill -9 as a server is about to make a random one of its first steps under load, or just made it: a BEGIN, a savepoint,
+ * a row, a COMMIT, the sync of a payload. Takes nothing but Node.
+ */
+export function run(options: FaultOptions): Promise<FaultReport> {
+  return reportOn('kill-at-statement', options, async (tally) => {
+    const { random } = tally
+    let accepted = 0
+    let inStart: number | undefined
+    for (let n = 0; n < options.times; n++) {
+      await tally.attempt(`kill ${n + 1}`, async () => {
+        const dataDir = newDataDir()
+        const notes = join(dataDir, 'notes')
+        const load = new FaultLoad(await openRichAccount(dataDir), random, { notes })
+        inStart ??= await countStart(dataDir)
+        const env = {
+          ...preloaded,
+          KILL_AT_STATEMENT: String(inStart + 1 + random.below(stepsMax)),
+          KILL_WHEN: n % 2 === 0 ? 'before' : 'after',
+        }
+        const server = await startProcess({ dataDir, env, config: notedAgents })
+        await within('the server is killed', killMsMax, load.run(server.url))
+        demandEqual(await server.end('SIGKILL'), null, 'the exit code of what was killed')
+        demandEqual(server.child.signalCode, 'SIGKILL', 'what ended it')
+        const again = await restartAndCheck(dataDir, load, { config: notedAgents })
+        demandEqual(await again.end('SIGTERM'), 0, 'the exit code of the last stop')
+        accepted += load.accepted.size
+        rmSync(dataDir, { recursive: true })
+      })
+    }
+    demand(accepted > 0 || tally.failures.length > 0, 'tasks were acknowledged before the kills')
+    tally.notes.push(`${accepted} tasks acknowledged`)
+  })
+}
+
+/** How many steps a start takes before the server listens. */
+async function countStart(dataDir: string): Promise<number> {
+  const file = join(dataDir, 'counted')
+  const server = await startProcess({ dataDir, env: { ...preloaded, COUNT_STATEMENTS: file }, config: notedAgents })
+  const counted = Number(readFileSync(file, 'utf8'))
+  await server.end('SIGKILL')
+  rmSync(file)
+  return counted
+}

@@ -1,0 +1,66 @@
+import type { ChildProcess } from 'node:child_process'
+import { rmSync } from 'node:fs'
+import { startProcess } from '../support/test-process.ts'
+import { newDataDir } from '../support/test-service.ts'
+import { restartAndCheck, settings } from './fault-invariants.ts'
+import { FaultLoad, notedAgents, openRichAccount } from './fault-load.ts'
+import { reportOn, type FaultOptions, type FaultReport } from './fault-report.ts'
+import { machineSlowness, waitedForProcessor } from './busy-machine.ts'
+import { demand, demandEqual } from './until.ts'
+
+const refusalMsMax = 2000
+
+const lookEveryMs = 20
+
+/** A server that must not come up: what it said, and how long it waited for a processor before it ended. */
+async function startRefused(dataDir: string): Promise<{ refusal: string; waitedMs: number }> {
+  let waitedMs = 0
+  let timer: NodeJS.Timeout | undefined
+  const onSpawn = (child: ChildProcess) => {
+    timer = setInterval(() => (waitedMs = Math.max(waitedMs, waitedForProcessor(child))), lookEveryMs)
+  }
+  const start = startProcess({ dataDir, config: notedAgents, env: settings, onSpawn })
+  const refusal = await start.then(
+    () => 'it serves',
+    (error: Error) => error.message,
+  )
+  clearInterval(timer)
+  return { refusal, waitedMs }
+}
+
+/** Servers that are started on the data directory of one that works: each exits, and takes over once the first is killed. */
+export function run(options: FaultOptions): Promise<FaultReport> {
+  return reportOn('two-servers', options, async (tally) => {
+    const dataDir = newDataDir()
+    const load = new FaultLoad(await openRichAccount(dataDir), tally.random, { notes: `${dataDir}.notes` })
+    let first = await startProcess({ dataDir, config: notedAgents, env: settings })
+    const tookMs: number[] = []
+    for (let n = 0; n < options.times; n++) {
+      const held = await tally.attempt(`second server ${n + 1}`, async () => {
+        const stopped = new AbortController()
+        const loading = load.run(first.url, { signal: stopped.signal, clients: 2, talkers: 1 })
+        const startedAt = performance.now()
+        const second = await startRefused(dataDir)
+        const ms = Math.round(performance.now() - startedAt)
+        tookMs.push(ms)
+        const allowedMs = ms <= refusalMsMax ? ms : refusalMsMax * machineSlowness() + second.waitedMs
+        demand(ms <= allowedMs, `it was refused after ${ms} ms, where ${allowedMs} are allowed`)
+        demandEqual(
+          second.refusal,
+          `the server exited with 1: errand: Another Errand server is running on the data directory ${dataDir}.\n`,
+          'the refusal',
+        )
+        demandEqual(await load.create(first.url), 200, 'the first server goes on')
+        stopped.abort()
+        await first.end('SIGKILL')
+        await loading
+        first = await restartAndCheck(dataDir, load, { config: notedAgents })
+      })
+      if (!held) return void (await first.end('SIGKILL'))
+    }
+    demandEqual(await first.end('SIGTERM'), 0, 'the exit code')
+    tally.notes.push(`refused within ${Math.max(...tookMs)} ms`)
+    rmSync(dataDir, { recursive: true })
+    rmSync(`${dataDir}.notes`, { force: true })
+  })
+}

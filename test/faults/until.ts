@@ -1,0 +1,35 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+export function demand(condition: unknown, what: string): asserts condition {
+  if (!condition) throw new Error(what)
+}
+
+export function demandEqual(actual: unknown, expected: unknown, what: string): void {
+  const [seen, wanted] = [JSON.stringify(actual), JSON.stringify(expected)]
+  if (seen !== wanted) throw new Error(`${what}: ${seen} instead of ${wanted}`)
+}
+
+/** Resolves when the condition holds, with the milliseconds that it took; throws when it does not in time. */
+export async function until(
+  what: string,
+  timeoutMs: number,
+  condition: () => Promise<boolean> | boolean,
+): Promise<number> {
+  const startedAt = performance.now()
+  while (!(await condition())) {
+    if (performance.now() - startedAt > timeoutMs) throw new Error(`not within ${timeoutMs} ms: ${what}`)
+    await delay(20)
+  }
+  return performance.now() - startedAt
+}
+
+/** Settles as the promise does, or throws when that takes longer. */
+export async function within<Result>(what: string, timeoutMs: number, promise: Promise<Result>): Promise<Result> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new Error(`not within ${timeoutMs} ms: ${what}`)), timeoutMs)
+  try {
+    return await Promise.race([promise, late.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
