@@ -1,0 +1,128 @@
+import fc from 'fast-check'
+import { expect } from 'vitest'
+import type { Operation } from '../pins/documented-answers.ts'
+import { expectErrorBody, expectRpcError, RawConnection, rawRequest } from '../support/raw-http.ts'
+import type { Answer } from '../support/test-service.ts'
+import { secretMark } from './document-values.ts'
+import type { World } from './property-world.ts'
+
+// What must hold of every answer, whatever was sent.
+
+/** How long a property waits for an answer before it fails, and so prints its seed. */
+const answerMsMax = 15_000
+
+class NoAnswer extends Error {}
+
+async function within<T>(answer: Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new NoAnswer(`no answer within ${answerMsMax} ms`)), answerMsMax)
+  return await Promise.race([answer, promise]).finally(() => clearTimeout(timer))
+}
+
+export type Sent = {
+  bytes: Buffer
+  isHead?: boolean
+  /** The body was announced to be longer: our side ends after it. */
+  isCut?: boolean
+}
+
+/**
+ * Sends the request, then a good one: on the same connection if it goes on, else on another. So whatever of the first is
+ * left unread is not taken for a request, and the service still serves.
+ */
+export async function sendThenRead(
+  world: World,
+  { bytes, isCut = false, isHead = false }: Sent,
+): Promise<Answer | undefined> {
+  using connection = await RawConnection.open(world.service.url)
+  await connection.send(bytes)
+  if (isCut) connection.finishSending()
+  const answer = await within(connection.readAnswer({ isHead }))
+  const goesOn = answer !== undefined && !isCut && answer.headers.get('connection') !== 'close'
+  const good = rawRequest('GET /api/account', world.senders.key.lines)
+  if (goesOn) {
+    await connection.send(good)
+    expect((await within(connection.readAnswer()))?.status, 'the next request of the connection').toBe(200)
+  } else {
+    using next = await RawConnection.open(world.service.url)
+    await next.send(good)
+    expect((await within(next.readAnswer()))?.status, 'the next request').toBe(200)
+  }
+  return answer
+}
+
+/** Sends it, and asserts that nothing was written and that the service saw no fault of its own. */
+export async function sendForNothing(world: World, sent: Sent): Promise<Answer | undefined> {
+  const before = world.digest()
+  const answer = await sendThenRead(world, sent)
+  expect(world.takeFaults(), 'faults in the log').toEqual([])
+  expect(world.digest() === before, 'nothing was written').toBe(true)
+  if (answer) expectNoSecret(world, answer)
+  return answer
+}
+
+function expectNoSecret(world: World, { body, headers }: Answer): void {
+  const said = `${JSON.stringify(body)} ${JSON.stringify([...headers])}`
+  expect(said).not.toContain(secretMark)
+  const credentials = Object.values(world.senders).flatMap(({ lines }) =>
+    lines.filter((line) => /^(?:Auth|Cook)/.test(line)),
+  )
+  for (const line of credentials) expect(said).not.toContain(line.split(/ (?:Bearer )?(?:\w+=)?/)[1])
+}
+
+export type Refused = { status: number; error?: string; field?: string }
+
+/** A refusal that the document promises for the operation, of which nothing was written. */
+export async function expectPromisedRefusal(
+  world: World,
+  { operation, sent }: { operation: Operation; sent: Sent },
+  { error, field, status }: Refused,
+): Promise<Answer> {
+  const answer = await sendForNothing(world, sent)
+  expect(answer, 'is answered').toBeDefined()
+  expectErrorBody(answer, { status, ...(error !== undefined && { error }) })
+  world.checker.note(status, `${operation.method} ${operation.path}`, { answer: answer! })
+  if (field !== undefined) expectNamed(answer!.body.details, field)
+  return answer!
+}
+
+/** The same over typed RPC. */
+export async function expectRpcRefusal(world: World, bytes: Buffer, { field, status }: Refused): Promise<Answer> {
+  const answer = await sendForNothing(world, { bytes })
+  expect(answer?.status, JSON.stringify(answer?.body).slice(0, 500)).toBe(status)
+  expect(answer!.headers.get('content-type')).toMatch(/^application\/json/)
+  expect(answer!.headers.get('x-request-id')).toMatch(/^req_[0-9a-z]{26}$/)
+  expectRpcError(answer!.body, { status })
+  if (field !== undefined) expectNamed(answer!.body.error.json.data.details, field)
+  return answer!
+}
+
+/** Some detail names the field or a part of it. */
+function expectNamed(details: readonly { path: string }[], field: string): void {
+  const paths = details.map(({ path }) => path)
+  const isNamed = paths.some((path) => path === field || path.startsWith(`${field}.`) || path.startsWith(`${field}[`))
+  expect(isNamed, `${JSON.stringify(field)} is named in ${JSON.stringify(paths)}`).toBe(true)
+}
+
+/** To repeat a case alone, what its failure printed, as `{ seed: 1663165201, path: '0:0' }`, with `vitest run -t TITLE`. */
+const repeated: Pick<fc.Parameters<unknown>, 'seed' | 'path'> = {}
+
+/** Holds for that many values; a failure prints its seed and the path to the value. */
+export async function always<T>(
+  numRuns: number,
+  values: fc.Arbitrary<T>,
+  check: (value: T) => Promise<unknown>,
+): Promise<void> {
+  let isGivenUp = false
+  const property = fc.asyncProperty(values, async (value) => {
+    // To wait for smaller values too would take longer than the test has, and the seed would not be printed.
+    if (isGivenUp) return
+    try {
+      await check(value)
+    } catch (error) {
+      isGivenUp = error instanceof NoAnswer
+      throw error
+    }
+  })
+  await fc.assert(property, { numRuns, ...repeated })
+}

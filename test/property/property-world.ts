@@ -1,0 +1,198 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterAll, beforeAll, expect } from 'vitest'
+import { newSecretToken } from '../../server/auth/login-token.ts'
+import { hashPassword } from '../../server/auth/passwords.ts'
+import { must } from '../../server/kernel/assert.ts'
+import { password } from '../api/browser-login.ts'
+import { signIn, signUpAdmin } from '../api/signed-in.ts'
+import { startStubMcpServer, type StubMcpServer } from '../api/stub-mcp-server.ts'
+import { Checker, type Operation } from '../pins/documented-answers.ts'
+import { openResources } from '../support/resources.ts'
+import { startService, type Person, type TestService } from '../support/test-service.ts'
+
+/** Who sends a request: the lines of its head that say so. */
+export type Sender = { name: string; lines: readonly string[] }
+
+export type Senders = Record<'key' | 'cookie' | 'admin' | 'page' | 'stranger', Sender>
+
+/** Whether anything in the tables or among the stored payloads has changed. */
+class StoreWatch {
+  readonly #db
+  readonly #folder: string
+  #version: unknown
+  #digest = ''
+
+  constructor(dataDir: string) {
+    this.#db = new Database(join(dataDir, 'errand.db'), { readonly: true })
+    this.#folder = join(dataDir, 'payloads')
+  }
+
+  /** Of every row of every table, without when a credential was last used. */
+  digest(): string {
+    // Changes with each commit of another connection.
+    const version = this.#db.pragma('data_version', { simple: true })
+    if (version !== this.#version) this.#digest = this.#digestOfRows()
+    this.#version = version
+    const files = existsSync(this.#folder) ? readdirSync(this.#folder, { recursive: true, encoding: 'utf8' }) : []
+    return [this.#digest, ...files.toSorted()].join(' ')
+  }
+
+  #digestOfRows(): string {
+    const hash = createHash('sha256')
+    const names = `SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name`
+    for (const table of this.#db.prepare<[], string>(names).pluck().all()) {
+      hash.update(table)
+      for (const row of this.#db.prepare<[], Record<string, unknown>>(`SELECT * FROM "${table}"`).iterate()) {
+        hash.update(JSON.stringify({ ...row, last_used_at: null }))
+      }
+    }
+    return hash.digest('hex')
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+}
+
+/** A running service with people, and one of everything that a path or a body can name. */
+export class World {
+  readonly service: TestService
+  readonly person: Person
+  readonly other: Person
+  readonly senders: Senders
+  /** By the name of a parameter or field. */
+  readonly ids: Readonly<Record<string, string>>
+  readonly mcpUrl: string
+  readonly checker: Checker
+  readonly #watch: StoreWatch
+  readonly #faults: unknown[]
+
+  constructor(parts: WorldParts) {
+    this.service = parts.service
+    this.person = parts.person
+    this.other = parts.other
+    this.senders = parts.senders
+    this.ids = parts.ids
+    this.mcpUrl = parts.mcpUrl
+    this.checker = new Checker(parts.service, parts.person.key)
+    this.#watch = new StoreWatch(parts.service.dataDir)
+    this.#faults = parts.faults
+  }
+
+  digest(): string {
+    return this.#watch.digest()
+  }
+
+  /** What the service logged as its own failure since the last time. */
+  takeFaults(): unknown[] {
+    return this.#faults.splice(0)
+  }
+
+  /** Those who may call the operation, as its document says. */
+  sendersOf({ spec }: Operation): Sender[] {
+    const { admin, cookie, key, page } = this.senders
+    const schemes = (spec['security'] as object[]).flatMap(Object.keys)
+    if (schemes.length === 0) return [page]
+    if (schemes.includes('apiKey')) return [key, cookie]
+    return [/Invitations|Users|System/.test(spec['tags'][0]) ? admin : cookie]
+  }
+
+  async stop(): Promise<void> {
+    this.#watch.close()
+    await this.service.stop()
+  }
+}
+
+type WorldParts = Pick<World, 'service' | 'person' | 'other' | 'senders' | 'ids' | 'mcpUrl'> & { faults: unknown[] }
+
+/** The generating of values holds up the service, which is in this thread too, and must not be refused for it. */
+const limits = { executionsPerMinute: 1_000_000, maxLoopDelayMs: 600_000 }
+
+async function createWorld(mcp: StubMcpServer): Promise<World> {
+  const faults: unknown[] = []
+  const note = (_fields: unknown, message: string) => void faults.push(message, _fields)
+  const service = await startService({
+    limits,
+    privateHosts: [new URL(mcp.url).host],
+    log: { debug() {}, info() {}, warn: note, error: note },
+  })
+  // The leak check looks after every test; these outlive them and are stopped after the last.
+  openResources.delete(`service on ${service.url}`)
+  openResources.delete(mcp.url)
+  const person = await service.createPerson({ balanceUsd: '1000', password })
+  const other = await service.createPerson({ balanceUsd: '1000' })
+  const { browser: admin } = await signUpAdmin(service, { passwordHash: await hashPassword(password) })
+  const cookie = await signIn(service, person.userId)
+  const own = [`Origin: ${service.url}`, 'Sec-Fetch-Site: same-origin']
+  return new World({
+    service,
+    person,
+    other,
+    faults,
+    mcpUrl: mcp.url,
+    ids: await createIds(service, { person, other, mcpUrl: mcp.url }),
+    senders: {
+      key: { name: 'a key', lines: [`Authorization: Bearer ${person.key}`] },
+      cookie: { name: 'a user', lines: [`Cookie: ${cookie.cookieHeader}`, ...own] },
+      admin: { name: 'an admin', lines: [`Cookie: ${admin.cookieHeader}`, ...own] },
+      page: { name: 'a page without a login', lines: own },
+      stranger: { name: 'a stranger', lines: [] },
+    },
+  })
+}
+
+type People = { person: Person; other: Person; mcpUrl: string }
+
+async function createIds(service: TestService, { person, other, mcpUrl }: People): Promise<Record<string, string>> {
+  const { key, userId } = person
+  const { store } = service.app
+  const task = await service.runTask(key, 'test.echo', { large: 'x'.repeat(17_000) })
+  const session = await service.post('/api/sessions', { agentId: 'talk' }, { key })
+  const connector = await service.post('/api/connectors', { name: 'one', url: mcpUrl }, { key })
+  await signIn(service, userId)
+  const { logins } = await store.listLogins({ userId, limit: 1, offset: 0 })
+  await service.createKey(userId)
+  const { keys } = (await service.get('/api/keys', key)).body
+  const invited = await invite(service, { email: 'invited@example.com', createdBy: other.userId })
+  return {
+    taskId: task.id,
+    requestUri: task.requestUri,
+    sessionId: session.body.sessionId,
+    connectorId: connector.body.id,
+    keyId: keys.find((one: { id: string; hint: string }) => one.hint !== key.slice(-4)).id,
+    loginId: must(logins[0], 'a login').id,
+    userId: other.userId,
+    agentId: 'talk',
+    ...invited,
+  }
+}
+
+type Invited = { invitationId: string; token: string }
+
+/** An invitation that was not accepted. */
+export async function invite(service: TestService, of: { email: string; createdBy: string }): Promise<Invited> {
+  const { token, tokenHash } = newSecretToken()
+  const expiresAt = service.app.services.clock.now() + 86_400_000
+  const draft = { kind: 'invitation', isAdmin: false, credit: 0, userId: null } as const
+  const created = await service.app.store.createInvitation({ ...draft, ...of, expiresAt, tokenHash })
+  if (created.outcome === 'refused') throw new Error(`${of.email} exists`)
+  return { invitationId: created.invitation.id, token }
+}
+
+/** One world for all tests of a file. */
+export function shareWorld(): { world: World } {
+  const shared = {} as { world: World; mcp: StubMcpServer }
+  beforeAll(async () => {
+    shared.mcp = await startStubMcpServer({ tools: [{ name: 'look', inputSchema: { type: 'object' } }] })
+    shared.world = await createWorld(shared.mcp)
+    expect(shared.world.takeFaults()).toEqual([])
+  })
+  afterAll(async () => {
+    await shared.world.stop()
+    await shared.mcp.stop()
+  })
+  return shared
+}

@@ -1,0 +1,121 @@
+import fc from 'fast-check'
+import type { AnyProcedure } from '@trpc/server'
+import { rootRouter } from '../../server/rpc/root-router.ts'
+import type { ProcedureMeta } from '../../server/rpc/trpc.ts'
+import { password } from '../api/browser-login.ts'
+import type { Json, Operation } from '../pins/documented-answers.ts'
+import { rawRequest } from '../support/raw-http.ts'
+import { jsonObject, secretMark, text, validValue, type Known } from './document-values.ts'
+import type { World } from './property-world.ts'
+
+// Requests of an operation of the document, before they are bytes.
+
+export type Draft = { path: Record<string, string>; query: Record<string, string>; body?: unknown }
+
+export type Parameter = { name: string; in: 'path' | 'query' | 'header'; schema: Json }
+
+export function parametersOf({ spec }: Operation, where: Parameter['in']): Parameter[] {
+  return ((spec['parameters'] ?? []) as Parameter[]).filter((parameter) => parameter.in === where)
+}
+
+/** The schema of the body; a POST for which none is documented takes an object without fields, or no body at all. */
+export function bodySchemaOf({ method, spec }: Operation): Json | undefined {
+  const content = spec['requestBody']?.content['application/json']
+  if (content) return content.schema as Json
+  return method === 'POST' ? { type: 'object', properties: {} } : undefined
+}
+
+let names = 0
+
+/** What the document cannot say of the fields of a body. */
+export function knownOf({ ids }: World, { id }: Operation): Known {
+  const secret = fc.stringMatching(new RegExp(`^${secretMark}[!-~]{0,30}$`))
+  // Blanks at the ends are cut off before the length is looked at.
+  const named = text.map((end) => `n${++names} ${end}.`.slice(-60))
+  return {
+    endpointId: fc.constantFrom('test.echo', 'test.free'),
+    agentId: fc.constant('talk'),
+    'connectorIds[]': fc.constant(ids['connectorId']),
+    sessionId: fc.constant(ids['sessionId']),
+    message: text.filter((message) => message !== '' && !message.startsWith('[{')),
+    'params.maxTokens': fc.integer({ min: 1, max: 1000 }),
+    name: named,
+    reason: named,
+    url: fc.constantFrom('https://mcp.example.com/', 'https://mcp.example.com/a?b=c#d', 'https://8.8.8.8:8443/mcp'),
+    'auth.token': secret,
+    'auth.headers': fc.dictionary(fc.stringMatching(/^x-[a-z]{1,9}$/), secret, { minKeys: 1, maxKeys: 4 }),
+    amountUsd: fc.stringMatching(/^[1-9]\d{0,4}(?:\.\d{1,4})?$/),
+    token: fc.constant(ids['token']),
+    currentPassword: fc.constant(password),
+    ...(id === 'logIn' && { password: fc.constant(password) }),
+    metadata: jsonObject.filter((metadata) => !Object.hasOwn(metadata, 'connectorIds')),
+  }
+}
+
+/** What must hold of the fields together. */
+function together(id: string, body: Json): Json | undefined {
+  const { server: _, ...rest } = body
+  if (id === 'createConnector') return { url: 'https://mcp.example.com/', ...rest }
+  if (id === 'updateSession' || id === 'updateConnector' || id === 'updateUser') {
+    return Object.keys(body).length > 0 ? body : undefined
+  }
+  return body
+}
+
+export function validBody(world: World, operation: Operation): fc.Arbitrary<unknown> {
+  const schema = bodySchemaOf(operation)
+  if (!schema) return fc.constant(undefined)
+  const known = knownOf(world, operation)
+  const email = operation.id === 'logIn' ? { email: fc.constant(world.person.email) } : {}
+  const bodies = validValue(schema, { at: '', known: { ...known, ...email } }) as fc.Arbitrary<Json>
+  return bodies.map((body) => together(operation.id, body)).filter((body) => body !== undefined)
+}
+
+/** A request that the operation takes, of the things of that world. */
+export function validDraft(world: World, operation: Operation): fc.Arbitrary<Draft> {
+  const path = Object.fromEntries(parametersOf(operation, 'path').map(({ name }) => [name, world.ids[name] ?? '']))
+  const queries = parametersOf(operation, 'query').map(({ name, schema }) => [
+    name,
+    validValue(schema, { at: name, known: {} }).map(String),
+  ])
+  return fc.record({
+    path: fc.constant(path),
+    query: fc.record(Object.fromEntries(queries), { requiredKeys: [] }) as fc.Arbitrary<Record<string, string>>,
+    body: validBody(world, operation),
+  })
+}
+
+export function targetOf({ path: template }: Operation, { path, query }: Pick<Draft, 'path' | 'query'>): string {
+  const filled = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(path[name]!))
+  const pairs = Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
+  return pairs.length === 0 ? filled : `${filled}?${pairs.join('&')}`
+}
+
+export const jsonType = 'Content-Type: application/json'
+
+export function restRequest(operation: Operation, draft: Draft, lines: readonly string[]): Buffer {
+  const start = `${operation.method} ${targetOf(operation, draft)}`
+  return draft.body === undefined
+    ? rawRequest(start, lines)
+    : rawRequest(start, [...lines, jsonType], JSON.stringify(draft.body))
+}
+
+type Procedure = { path: string; type: 'query' | 'mutation' }
+
+const procedures = new Map(
+  Object.entries(rootRouter._def.procedures as unknown as Record<string, AnyProcedure>).map(([path, procedure]) => {
+    const { meta, type } = procedure._def as unknown as { meta: ProcedureMeta; type: Procedure['type'] }
+    return [meta.openapi?.operationId ?? 'chat', { path, type }]
+  }),
+)
+
+/** The procedure that the operation is over typed RPC; all but the download of a payload have one. */
+export function procedureOf({ id }: Operation): Procedure | undefined {
+  return procedures.get(id)
+}
+
+export function rpcRequest({ path, type }: Procedure, input: unknown, lines: readonly string[]): Buffer {
+  const json = JSON.stringify({ json: input })
+  if (type === 'mutation') return rawRequest(`POST /trpc/${path}`, [...lines, jsonType], json)
+  return rawRequest(`GET /trpc/${path}?input=${encodeURIComponent(json)}`, lines)
+}
