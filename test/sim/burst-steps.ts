@@ -1,0 +1,223 @@
+import { simPrices, type ChatStep } from './sim-agents.ts'
+import { unitsOfUsd } from './chat-cost.ts'
+import { checkLines, checkTerminal, finishingScript, hasHeldChat, openChat, readToEnd } from './chat-steps.ts'
+import { crash } from './restart-steps.ts'
+import type { SimAnswer } from './sim-client.ts'
+import type { SimPerson, SimSession } from './sim-model.ts'
+import { checkAccepted, draftTask, sendTask } from './task-steps.ts'
+import type { SimWorld } from './sim-world.ts'
+
+// Bursts: requests that are under way at the same time. Their order is the service's; what they sum up to is not.
+
+/** So many creates of one price on an idle balance: exactly as many succeed as balance and rate allow. */
+export async function countedBurst(world: SimWorld): Promise<number> {
+  const { checks, model, random } = world
+  await world.quiesce()
+  const person = world.person()
+  const endpointId = random.pick(['sim.echo', 'sim.dear', 'sim.free'] as const)
+  const count = random.between(8, 25)
+  const now = world.now
+  const price = simPrices[endpointId]
+  const affordable = price === 0 ? count : Math.floor((person.balance - person.held) / price)
+  const isOpen = !person.isSuspended && !model.isBlocked(person, now)
+  const expected = isOpen ? Math.min(count, 10 - model.used(person, now), affordable) : 0
+  world.note(`${count} creates of ${endpointId} for ${person.userId} at once: ${expected} are to succeed`)
+  const asked = Array.from({ length: count }, () => ({ ...draftTask(world, person, endpointId), key: null }))
+  const answers = await Promise.all(asked.map((one) => sendTaskGood(world, one, person)))
+  const accepted = answers.filter(({ status }) => status === 200)
+  checks.same(accepted.length, expected, `accepted creates of ${count} for ${person.userId}`)
+  for (const answer of accepted) checkAccepted(world, answer)
+  await world.quiesce()
+  return count
+}
+
+/** By a key that works, so that only the limits decide. */
+function sendTaskGood(world: SimWorld, asked: ReturnType<typeof draftTask>, person: SimPerson): Promise<SimAnswer> {
+  world.model.asked.set(asked.n, asked)
+  const works = person.keys.find(
+    (key) => !key.isRevoked && key.scopes.length === 3 && (key.expiresAt === null || key.expiresAt > world.now),
+  )
+  const { token } = works ?? person.keys[0]!
+  return world.send({
+    kind: 'task',
+    method: 'POST',
+    path: '/api/tasks',
+    credential: { kind: 'key', token },
+    body: { endpointId: asked.endpointId, params: asked.params },
+  })
+}
+
+/** Failures up to the edge of an abuse block, one less or one more, and then a request that it refuses or not. */
+export async function failuresBurst(world: SimWorld): Promise<number> {
+  const { checks, model, random } = world
+  await world.quiesce()
+  const person = world.person()
+  const recent = person.failures.filter((at) => world.now - at < 590_000).length
+  const count = Math.max(1, 10 - recent - random.between(0, 2) + random.between(0, 1))
+  if (person.isSuspended || person.held > 0 || person.balance < 5000) return 0
+  if (model.used(person, world.now) + count > 10) await world.host.moveTime(60_000, 0)
+  world.note(`${count} failing tasks of ${person.userId}, who has ${recent} failures`)
+  for (let n = 0; n < count; n++) {
+    const asked = { ...draftTask(world, person, random.pick(['sim.fail', 'sim.failfree'])), key: null }
+    const foreseen = model.foreseeTask(person, asked, world.now)
+    const answer = await sendTaskGood(world, asked, person)
+    if (answer.status !== 401) checks.same(answer.status, foreseen.status, `failing task ${n + 1} of ${count}`)
+    await world.quiesce()
+  }
+  return count
+}
+
+/** The same request several times at once, and others under its key: one task, and one charge. */
+export async function repeatedBurst(world: SimWorld): Promise<number> {
+  const { checks, random } = world
+  await world.quiesce()
+  const person = world.person()
+  const key = `burst-${world.nextNumber()}`
+  const count = random.between(4, 12)
+  const one = { ...draftTask(world, person, 'sim.echo'), key }
+  const other = { ...draftTask(world, person, 'sim.echo'), key }
+  world.note(`${count} requests with the key ${key} at once`)
+  const answers = await Promise.all(
+    Array.from({ length: count }, () => sendTask(world, random.chance(0.8) ? one : other, person)),
+  )
+  const ids = new Set(answers.filter(({ status }) => status === 200).map(({ body }) => body.taskId as string))
+  checks.that(ids.size <= 1, `one key made ${ids.size} tasks`)
+  await world.quiesce()
+  return count
+}
+
+/** Chats of one person at once, two of them perhaps in one session. */
+export async function chatBurst(world: SimWorld): Promise<number> {
+  const { checks, model, random } = world
+  await world.quiesce()
+  const person = world.person()
+  const usable = [...world.state.sessions.values()].filter(
+    (session) =>
+      session.userId === person.userId &&
+      !session.isDeleted &&
+      model.sessionStatus(session, world.chats.has(session.id), world.now) === 'active' &&
+      !world.chats.has(session.id),
+  )
+  if (usable.length === 0 || hasHeldChat(world, person)) return 0
+  const sessions = usable.slice(-random.between(1, 6))
+  const visits = [...sessions, ...(random.chance(0.5) ? [sessions[0]!] : [])]
+  world.note(`${visits.length} chats of ${person.userId} at once`)
+  for (const { id } of sessions) model.expectedTurns.set(id, { outcomes: ['finished', 'truncated'] })
+  await Promise.all(visits.map((session) => visit(world, session, visits.length)))
+  await world.quiesce()
+  checks.same(world.audit.seen.openTurns.size, world.chats.size, 'open turns after a burst of chats')
+  for (const { id } of sessions) world.checkSessionRow(id)
+  return visits.length
+}
+
+async function visit(world: SimWorld, session: SimSession, others: number): Promise<void> {
+  const { checks, random } = world
+  const { steps } = finishingScript(world)
+  const leaves = random.chance(0.25)
+  const { reader, status } = await openChat(world, session, { steps })
+  checks.that([200, 401, 403, 409, 429].includes(status), `a chat of ${others} at once got ${status}`)
+  if (status !== 200) return
+  if (leaves) return reader!.leave()
+  const terminal = await readToEnd(world, reader!)
+  if (others === 1) checkTerminal(world, session, terminal)
+}
+
+/** Everything at once, of all people; with `crashes` the service is gone in the middle of it. */
+export async function mixedBurst(world: SimWorld, crashes = false): Promise<number> {
+  const { checks, model, random } = world
+  await world.quiesce()
+  const count = random.between(10, 30)
+  world.note(`${count} requests at once${crashes ? ', and a crash' : ''}`)
+  const accepted: SimAnswer[] = []
+  const sessions = idleSessions(world).slice(-4)
+  for (const { id } of sessions) model.expectedTurns.set(id, { outcomes: ['finished', 'truncated', 'failed'] })
+  const credential = await world.adminCredential()
+  const one = async () => {
+    const kind = random.pick(['task', 'task', 'task', 'task', 'credit', 'read', 'chat'] as const)
+    if (kind === 'task') {
+      const asked = draftTask(world, world.person())
+      const answer = await sendTask(world, asked, model.person(asked.userId))
+      if (answer.status === 200) accepted.push(answer)
+      checks.that([0, 200, 401, 403, 429, 503].includes(answer.status), `a task got ${answer.status}`)
+    } else if (kind === 'credit') {
+      const body = { amountUsd: random.pick(['0.5000', '-0.3000', '1.2345']), reason: 'A burst' }
+      const { userId } = world.person()
+      model.askCredit(userId, unitsOfUsd(body.amountUsd))
+      const path = `/api/users/${userId}/credit`
+      const { status } = await world.send({ kind, method: 'POST', path, credential, body })
+      checks.that([0, 200, 400, 503].includes(status), `a credit got ${status}`)
+    } else if (kind === 'chat' && sessions.length > 0) {
+      await chatOnce(world, random.pick(sessions))
+    } else {
+      await world.send({
+        kind: 'read',
+        path: '/api/account',
+        credential: world.credentialOf(world.person()).credential,
+      })
+    }
+  }
+  const all = Promise.all(Array.from({ length: count }, one))
+  if (crashes) {
+    for (let turns = random.between(0, 40); turns > 0; turns--) await new Promise(setImmediate)
+    await crash(world)
+  }
+  await all
+  for (const { body } of accepted)
+    checks.that(
+      world.audit.seen.tasks.has(body.taskId) || isThere(world, body.taskId),
+      `the accepted task ${body.taskId} is there`,
+    )
+  await world.quiesce()
+  for (const { id } of sessions) world.checkSessionRow(id)
+  return count
+}
+
+function isThere(world: SimWorld, taskId: string): boolean {
+  return world.audit.reader.task(taskId) !== undefined
+}
+
+/** Sessions whose people have no chat that waits: another one would wait for it. */
+function idleSessions(world: SimWorld): SimSession[] {
+  return [...world.state.sessions.values()].filter(
+    (session) => !session.isDeleted && !hasHeldChat(world, world.model.person(session.userId)),
+  )
+}
+
+async function chatOnce(world: SimWorld, session: SimSession): Promise<void> {
+  const steps: ChatStep[] = world.random.chance(0.2)
+    ? [{ do: 'text', delta: 'broken ' }, { do: 'throw' }]
+    : finishingScript(world).steps
+  const { reader, status } = await openChat(world, session, { steps })
+  world.checks.that([0, 200, 401, 403, 404, 409, 410, 429, 503].includes(status), `a chat got ${status}`)
+  if (reader && status === 200) {
+    const lines = await reader.all()
+    if (!world.isDown && !(await reader.wasCutOff())) checkLines(world, lines)
+  }
+}
+
+/** A key is revoked while it is used: what is sent after the answer to that is refused. */
+export async function revokedBurst(world: SimWorld): Promise<number> {
+  const { checks } = world
+  const person = world.person()
+  const [first, second] = person.keys.filter(
+    (key) => !key.isRevoked && key.scopes.length === 3 && key.expiresAt === null,
+  )
+  if (!first || !second || person.isSuspended) return 0
+  const credential = { kind: 'key', token: second.token } as const
+  const use = () => world.send({ kind: 'account', path: '/api/account', credential })
+  const during = Array.from({ length: 6 }, use)
+  const path = `/api/keys/${second.id}`
+  const revoked = await world.send({
+    kind: 'key',
+    method: 'DELETE',
+    path,
+    credential: { kind: 'key', token: first.token },
+  })
+  checks.same(revoked.status, 200, 'a revocation')
+  second.isRevoked = true
+  const after = await Promise.all(Array.from({ length: 6 }, use))
+  for (const { status } of after) checks.same(status, 401, 'a request after a revocation')
+  for (const { status } of await Promise.all(during))
+    checks.that(status === 200 || status === 401, `a request got ${status}`)
+  return 13
+}

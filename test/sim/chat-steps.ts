@@ -1,0 +1,377 @@
+import { ChatReader } from '../support/chat-reader.ts'
+import { simPricing, type ChatStep } from './sim-agents.ts'
+import { receiptCost, unitsOfUsd, usdOfUnits, type ChatReceipt } from './chat-cost.ts'
+import { Violation } from './sim-checks.ts'
+import { credentialHeaders } from './sim-client.ts'
+import type { ExpectedTurn, SimPerson, SimSession } from './sim-model.ts'
+import type { HeldChat, SimWorld } from './sim-world.ts'
+
+// oxlint-disable-next-line typescript/no-explicit-any
+type ChatEventLine = any
+
+const deltas = ['word ', 'naïve ', '日本 ', '😀 ', 'a longer piece of a sentence, ', '"quoted" ', '\n'] as const
+const dayMs = 86_400_000
+/** More than any reply of a script costs, but a flood. */
+const ampleUnits = 4000
+const rates = {
+  inputPer1kUsd: simPricing.inputPer1kUsd,
+  cachedInputPer1kUsd: simPricing.cachedInputPer1kUsd,
+  outputPer1kUsd: simPricing.outputPer1kUsd,
+  reasoningPer1kUsd: simPricing.reasoningPer1kUsd,
+  toolCallUsd: simPricing.toolCallUsd,
+}
+
+type Script = { steps: ChatStep[]; expected: ExpectedTurn }
+
+const none = { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0 }
+
+/** A reply that finishes, with what its receipt must say where the agent reports its usage. */
+export function finishingScript(world: SimWorld): Script {
+  const { random } = world
+  const steps: ChatStep[] = []
+  const receipt = { ...none }
+  let text = ''
+  let isReported = false
+  for (let n = random.between(1, 6); n > 0; n--) {
+    const kind = random.pick(['text', 'text', 'think', 'tool', 'usage'] as const)
+    if (kind === 'text') {
+      const step = { do: kind, delta: random.pick(deltas), times: random.between(1, 5) } as const
+      text += step.delta.repeat(step.times)
+      steps.push(step)
+    } else if (kind === 'think') steps.push({ do: kind, delta: random.pick(deltas) })
+    else if (kind === 'tool') {
+      const id = `call-${steps.length}`
+      receipt.toolCalls++
+      steps.push({ do: 'call', id }, { do: 'result', id })
+    } else {
+      const [prompt, completion] = [random.between(0, 400), random.between(0, 400)]
+      const [cached, reasoning] = [random.between(0, prompt), random.between(0, completion)]
+      isReported = true
+      receipt.promptTokens += prompt
+      receipt.cachedPromptTokens += cached
+      receipt.completionTokens += completion
+      receipt.reasoningTokens += reasoning
+      steps.push({ do: 'usage', prompt, cached, completion, reasoning })
+    }
+  }
+  return { steps, expected: { outcomes: ['finished'], text, ...(isReported && { receipt }) } }
+}
+
+/** What must be free for a chat: below `least` it is refused, from `most` on it is not. */
+function needs(world: SimWorld, { message, session }: { message: string; session: SimSession }) {
+  const tokens = Math.ceil(Buffer.byteLength(message) / 4)
+  let stored = 0
+  for (const row of world.audit.reader.messages(session.id)) stored += row.tokens
+  const of = (promptTokens: number, completionTokens: number) =>
+    receiptCost({ ...none, promptTokens, completionTokens, rates })
+  return { least: of(tokens, 1) - 1, most: of(tokens + stored, 500) + 3 }
+}
+
+/** The status of a chat, or `unsure` where only the service's own count of tokens decides. */
+export function foreseeChat(
+  world: SimWorld,
+  session: SimSession,
+  of: { message: string; key: string | null },
+): number | 'unsure' {
+  const person = world.model.person(session.userId)
+  const { now } = world
+  const keyAt = of.key === null ? undefined : person.chatKeys.get(of.key)
+  if (keyAt !== undefined && now - keyAt < dayMs) return 409
+  if (session.isDeleted) return 404
+  const status = world.model.sessionStatus(session, world.chats.has(session.id), now)
+  if (status === 'expired') return 410
+  if (status === 'completed' || world.chats.has(session.id)) return 409
+  if (world.model.used(person, now) >= 10) return 429
+  const free = person.balance - person.held
+  const { least, most } = needs(world, { message: of.message, session })
+  if (free < least) return 403
+  return free >= most ? 200 : 'unsure'
+}
+
+export async function openChat(
+  world: SimWorld,
+  session: SimSession,
+  { steps, key = null }: { steps: readonly ChatStep[]; key?: string | null },
+) {
+  const person = world.model.person(session.userId)
+  const { credential, key: apiKey } = world.credentialOf(person)
+  const { client } = world
+  const reader = await ChatReader.open({
+    url: world.client.url,
+    body: { sessionId: session.id, message: JSON.stringify(steps) },
+    headers: { ...credentialHeaders(world.client.url, credential), ...(key !== null && { 'Idempotency-Key': key }) },
+  }).catch((error: unknown) => {
+    if (world.isDown || client !== world.client) return undefined
+    throw error
+  })
+  const status = reader?.status ?? 0
+  world.note(`chat ${session.id} ${JSON.stringify(steps).slice(0, 160)} → ${status}`)
+  if (reader && status >= 400) {
+    await reader.all()
+    world.refused('chat', {
+      status,
+      body: { error: reader.events[0]?.event.error?.code ?? JSON.parse(reader.text).error },
+    })
+  }
+  return { reader, status, refused: world.model.refusedCredential(person, apiKey, world.now) }
+}
+
+/** The lines of a reply that is read to its end, which came whole. */
+export async function readToEnd(world: SimWorld, reader: ChatReader): Promise<ChatEventLine> {
+  const lines = await reader.all()
+  world.checks.same(await reader.wasCutOff(), false, 'a reply that was cut off')
+  return checkLines(world, lines)
+}
+
+/** Exactly one terminal line, and it is the last; every result follows its call. */
+export function checkLines(world: SimWorld, lines: readonly ChatEventLine[]): ChatEventLine {
+  const { checks } = world
+  const calls = new Set<string>()
+  for (const line of lines) {
+    checks.that(
+      typeof line.type === 'string' && typeof line.timestamp === 'string',
+      'a line has a type and a timestamp',
+    )
+    if (line.type === 'tool_call') calls.add(line.toolCall.id)
+    if (line.type === 'tool_result') checks.that(calls.has(line.toolResult.id), 'a tool_result follows its tool_call')
+  }
+  const terminal = lines.filter(({ type }) => type === 'done' || type === 'error')
+  checks.same([terminal.length, terminal[0] === lines.at(-1)], [1, true], 'a stream has one terminal line, the last')
+  return terminal[0]
+}
+
+/** The terminal line came after the charge, and names it. */
+export function checkTerminal(world: SimWorld, session: SimSession, terminal: ChatEventLine): void {
+  const { checks } = world
+  world.refresh()
+  const turn = [...world.audit.seen.turns.values()].findLast((row) => row.session_id === session.id)
+  checks.that(typeof turn?.settled_at === 'number', `the turn of ${session.id} is settled before its terminal line`)
+  if (!turn) return
+  const charge = world.audit.seen.turnMoney.get(turn.id)
+  checks.same(
+    unitsOfUsd(terminal.costUsd),
+    -(charge?.amount ?? 0) || 0,
+    `costUsd of the terminal line in ${session.id}`,
+  )
+  checks.same(
+    terminal.type === 'done',
+    turn.outcome === 'finished',
+    `a ${terminal.type} line of a turn that ${turn.outcome}`,
+  )
+  const receipt = charge && (JSON.parse(charge.breakdown!) as ChatReceipt & Record<string, unknown>)
+  if (terminal.type === 'done') {
+    for (const name of ['promptTokens', 'completionTokens', 'reasoningTokens', 'toolCalls'] as const) {
+      checks.same(terminal.usage[name], receipt![name], `usage.${name} of ${session.id}`)
+    }
+  }
+  if (receipt?.writtenOffUsd !== undefined) {
+    const { balance, held } = world.model.person(session.userId)
+    checks.same(balance - held, 0, `what is left free when a part of the price of ${turn.id} is written off`)
+  }
+  const { message, text } = world.model.expectedTurns.get(session.id)!
+  const [said, replied] = world.audit.reader.messages(session.id).slice(-2)
+  if (message !== undefined && turn.outcome !== 'failed')
+    checks.same([said?.turn_id, said?.content], [turn.id, message], `what was said in ${session.id}`)
+  if (text !== undefined && turn.outcome === 'finished')
+    checks.same(replied?.content, text, `the reply in ${session.id}`)
+}
+
+function anySession(world: SimWorld): SimSession | undefined {
+  const sessions = [...world.state.sessions.values()].slice(-60)
+  const usable = sessions.filter(
+    (session) =>
+      !session.isDeleted && world.model.sessionStatus(session, world.chats.has(session.id), world.now) === 'active',
+  )
+  if (sessions.length === 0) return undefined
+  return usable.length > 0 && world.random.chance(0.93) ? world.random.pick(usable) : world.random.pick(sessions)
+}
+
+/** What is free may not be enough for all that waits: replies that go on may end at the balance. */
+export function isPoor(world: SimWorld, { balance, held, userId }: SimPerson): boolean {
+  const waiting = [...world.chats.values()].filter(({ person }) => person.userId === userId)
+  return balance - held < ampleUnits * Math.max(1, waiting.length)
+}
+
+export function hasHeldChat(world: SimWorld, person: SimPerson): boolean {
+  return [...world.chats.values()].some((chat) => chat.person === person)
+}
+
+/** A chat that is read to its end: it finishes, or its agent fails, or it is refused as foreseen. */
+export async function chatStep(world: SimWorld): Promise<number> {
+  const { checks, model, random } = world
+  const session = anySession(world)
+  if (!session) return 0
+  const person = model.person(session.userId)
+  const script = finishingScript(world)
+  if (random.chance(0.15)) {
+    script.steps.push({ do: 'throw' })
+    script.expected = { outcomes: ['failed'] }
+  }
+  const usedKeys = [...person.chatKeys.keys()]
+  const key = random.chance(0.1)
+    ? `chat-${world.nextNumber()}`
+    : random.chance(0.05) && usedKeys.length > 0
+      ? random.pick(usedKeys)
+      : null
+  const message = JSON.stringify(script.steps)
+  const foreseen = foreseeChat(world, session, { message, key })
+  // What another chat of the person may need would be waited for.
+  if (foreseen === 'unsure' && hasHeldChat(world, person)) return 0
+  if (foreseen === 200 && hasHeldChat(world, person) && person.balance - person.held < ampleUnits) return 0
+  if (foreseen === 403 && hasHeldChat(world, person)) return 0
+  // A balance that is nearly used up may end any reply.
+  if (isPoor(world, person)) script.expected.outcomes.push('truncated')
+  if (!world.chats.has(session.id)) model.expectedTurns.set(session.id, { ...script.expected, message })
+  const { reader, refused, status } = await openChat(world, session, { steps: script.steps, key })
+  if (refused !== 0) {
+    checks.same(status, refused, 'the status of a chat with a bad credential')
+    return 1
+  }
+  if (foreseen === 'unsure') checks.that(status === 200 || status === 403, `a chat got ${status}`)
+  else checks.same(status, foreseen, `the status of a chat in ${session.id}`)
+  if (status !== 200) {
+    checkRefusedChat(world, person, reader!)
+    return 1
+  }
+  if (key !== null) person.chatKeys.set(key, world.now)
+  const terminal = await readToEnd(world, reader!)
+  checkTerminal(world, session, terminal)
+  const failure = script.steps.at(-1)!.do === 'throw' ? 'AGENT_ERROR' : 'INSUFFICIENT_BALANCE'
+  if (terminal.type === 'error')
+    checks.that(
+      [failure, 'INSUFFICIENT_BALANCE'].includes(terminal.error.code),
+      `a reply ends by ${terminal.error.code}`,
+    )
+  world.checkSessionRow(session.id)
+  return 1
+}
+
+function checkRefusedChat(world: SimWorld, person: SimPerson, reader: ChatReader): void {
+  const { checks } = world
+  if (!reader.text.startsWith('{"type"')) return
+  const line = checkLines(
+    world,
+    reader.events.map(({ event }) => event),
+  )
+  checks.same([line.type, line.statusCode], ['error', reader.status], 'the line of a refusal')
+  if (line.error.code === 'INSUFFICIENT_BALANCE') {
+    checks.that(String(line.message).includes(usdOfUnits(person.balance)), `"${line.message}" states the balance`)
+  }
+}
+
+/** A reply that is longer than the balance allows is stopped there. */
+export async function floodStep(world: SimWorld): Promise<number> {
+  const { checks, model } = world
+  const session = anySession(world)
+  if (!session) return 0
+  const person = model.person(session.userId)
+  const free = person.balance - person.held
+  if (hasHeldChat(world, person) || free > 6000) return await chatStep(world)
+  const steps: ChatStep[] = [{ do: 'text', delta: 'many words of it ', times: 12_000 }]
+  const foreseen = foreseeChat(world, session, { message: JSON.stringify(steps), key: null })
+  if (!world.chats.has(session.id)) model.expectedTurns.set(session.id, { outcomes: ['truncated'] })
+  const { reader, refused, status } = await openChat(world, session, { steps })
+  if (refused !== 0) {
+    checks.same(status, refused, 'the status of a chat with a bad credential')
+    return 1
+  }
+  if (foreseen !== 'unsure') checks.same(status, foreseen, `the status of a chat in ${session.id}`)
+  if (status !== 200) return 1
+  const terminal = await readToEnd(world, reader!)
+  checks.same(terminal.error?.code, 'INSUFFICIENT_BALANCE', 'a reply past the balance')
+  checkTerminal(world, session, terminal)
+  world.checkSessionRow(session.id)
+  return 1
+}
+
+/** A chat that stays open: its agent waits at a gate after some lines. */
+export async function holdChatStep(world: SimWorld): Promise<number> {
+  const { checks, model, random } = world
+  const session = anySession(world)
+  if (!session) return 0
+  const person = model.person(session.userId)
+  const gate = `${world.seed}-chat-${world.nextNumber()}`
+  const lines = random.between(0, 5)
+  const before = Array.from({ length: lines }, (): ChatStep => ({ do: 'text', delta: random.pick(deltas) }))
+  const after = finishingScript(world)
+  const steps: ChatStep[] = [...before, { do: 'gate', name: gate }, ...after.steps]
+  const message = JSON.stringify(steps)
+  if (foreseeChat(world, session, { message, key: null }) !== 200 || person.balance - person.held < ampleUnits) return 0
+  if (hasHeldChat(world, person) && random.chance(0.6)) return 0
+  const said = before.map((step) => ('delta' in step ? step.delta : '')).join('')
+  model.expectedTurns.set(session.id, { ...after.expected, message, text: said + (after.expected.text ?? '') })
+  const { reader, refused, status } = await openChat(world, session, { steps })
+  if (refused !== 0) {
+    checks.same(status, refused, 'the status of a chat with a bad credential')
+    return 1
+  }
+  checks.same(status, 200, `the status of a chat in ${session.id}`)
+  const chat: HeldChat = { reader: reader!, gate, person, sessionId: session.id, readLines: lines }
+  world.chats.set(session.id, chat)
+  await untilLines(reader!, lines)
+  world.refresh()
+  const turn = [...world.audit.seen.turns.values()].findLast((row) => row.session_id === session.id)
+  checks.that(
+    (turn?.held ?? 0) > needs(world, { message, session }).least,
+    `the open turn of ${session.id} holds ${turn?.held}, less than it costs`,
+  )
+  return 1
+}
+
+async function untilLines(reader: ChatReader, lines: number): Promise<void> {
+  const until = performance.now() + 10_000
+  while (reader.events.length < lines) {
+    if (performance.now() > until) throw new Violation(`${reader.events.length} of ${lines} lines of a reply came`)
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+}
+
+/** A chat that waits goes on and finishes; or its client leaves, before or while it goes on. */
+export async function endChatStep(world: SimWorld): Promise<number> {
+  const { random } = world
+  const held = [...world.chats.values()]
+  if (held.length === 0) return await holdChatStep(world)
+  await endChat(world, random.pick(held), random.pick(['finish', 'leave', 'leave', 'race'] as const))
+  return 1
+}
+
+export async function endChat(world: SimWorld, chat: HeldChat, how: 'finish' | 'leave' | 'race'): Promise<void> {
+  const { checks, model } = world
+  const { gate, readLines, reader, sessionId } = chat
+  const session = world.state.sessions.get(sessionId)!
+  const expected = model.expectedTurns.get(sessionId)!
+  world.note(`${how} the chat in ${sessionId} after ${readLines} lines`)
+  const mayStop = isPoor(world, chat.person)
+  world.chats.delete(sessionId)
+  if (how === 'finish') {
+    if (mayStop) model.expectedTurns.set(sessionId, { ...expected, outcomes: ['finished', 'truncated'] })
+    await world.openGate(gate, 'ok')
+    const terminal = await readToEnd(world, reader)
+    checkTerminal(world, session, terminal)
+    if (terminal.type === 'error') checks.same(terminal.error.code, 'INSUFFICIENT_BALANCE', 'why a reply ends early')
+  } else {
+    model.expectedTurns.set(sessionId, { outcomes: how === 'leave' ? ['truncated'] : ['truncated', 'finished'] })
+    if (how === 'race') void world.openGate(gate, 'ok')
+    reader.leave()
+    await world.quiesce(5000)
+    const turn = [...world.audit.seen.turns.values()].findLast((row) => row.session_id === sessionId)!
+    const stored = world.audit.reader.messages(sessionId)
+    checks.same(
+      [stored.at(-1)?.turn_id, stored.at(-2)?.content],
+      [turn.id, expected.message],
+      `the exchange of the turn that was left in ${sessionId}`,
+    )
+    const said = stored.at(-1)!.content
+    checks.that(
+      (expected.text ?? '').startsWith(said),
+      `the reply that was left in ${sessionId} is a beginning of the whole`,
+    )
+    const read = reader.events
+      .map(({ event }) => event.delta ?? '')
+      .slice(0, readLines)
+      .join('')
+    checks.that(said.startsWith(read), `what was read of ${sessionId} is stored`)
+    checks.that(turn.cost! > 0, `what was used in ${sessionId} is charged`)
+  }
+  world.checkSessionRow(sessionId)
+}

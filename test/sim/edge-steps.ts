@@ -1,0 +1,68 @@
+import { expectAccess } from './access-steps.ts'
+import { readSessionStep, updateSessionStep } from './session-steps.ts'
+import type { SimPerson } from './sim-model.ts'
+import type { SimWorld } from './sim-world.ts'
+import { createTaskStep, linkStep } from './task-steps.ts'
+import { passUntil } from './time-steps.ts'
+
+const dayMs = 86_400_000
+
+/** When something ends, and a request whose answer the model foresees by that. */
+type Edge = { at: number; ask: () => Promise<unknown> }
+
+/** Of what ends by itself: a millisecond before its time nothing has ended, and then it has. */
+export async function edgeStep(world: SimWorld): Promise<number> {
+  const { now, random } = world
+  const kind = random.pick([sessionEdges, blockEdges, repeatEdges, keyEdges, linkEdges])
+  const edges = kind(world).filter(({ at }) => at > now)
+  if (edges.length === 0) return 0
+  const { ask, at } = random.pick(edges)
+  await passUntil(world, at - 1)
+  await world.quiesce()
+  await ask()
+  await world.quiesce()
+  await passUntil(world, at)
+  await ask()
+  return 2
+}
+
+function sessionEdges(world: SimWorld): Edge[] {
+  const { chats, random, state } = world
+  const idle = [...state.sessions.values()].slice(-40).filter(({ id, isDeleted }) => !isDeleted && !chats.has(id))
+  // Only a read leaves the session's end where it is.
+  const isRead = random.chance(0.7)
+  return idle.map((session) => ({
+    at: session.activeAt + dayMs,
+    ask: () => (isRead ? readSessionStep(world, session) : updateSessionStep(world, session)),
+  }))
+}
+
+function blockEdges(world: SimWorld): Edge[] {
+  return world.state.people.map((person) => ({
+    at: person.blockedUntil,
+    ask: () => createTaskStep(world, { person }),
+  }))
+}
+
+/** The same request again: within a day the first task, after it another one. */
+function repeatEdges(world: SimWorld): Edge[] {
+  const { state } = world
+  const repeatsOf = (person: SimPerson): Edge[] =>
+    [...person.taskKeys.values()].slice(-10).map(({ at, taskId }) => ({
+      at: at + dayMs,
+      ask: () => createTaskStep(world, { person, asked: state.tasks.get(taskId)!.asked }),
+    }))
+  return state.people.flatMap(repeatsOf)
+}
+
+function keyEdges(world: SimWorld): Edge[] {
+  return world.state.people.flatMap((person) =>
+    person.keys
+      .filter(({ isRevoked }) => !isRevoked)
+      .map((key) => ({ at: key.expiresAt ?? -Infinity, ask: () => expectAccess(world, person, key) })),
+  )
+}
+
+function linkEdges(world: SimWorld): Edge[] {
+  return world.state.links.map((link) => ({ at: link.expiresAt, ask: () => linkStep(world, link) }))
+}

@@ -1,0 +1,301 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { verifyLedger } from '../../server/store/sqlite/verify-ledger.ts'
+import { AuditReader, type AccountRow, type TaskRow, type TransactionRow, type TurnRow } from './audit-rows.ts'
+import { receiptCost, unitsOfUsd, type ChatReceipt } from './chat-cost.ts'
+import type { Checks } from './sim-checks.ts'
+
+/** What has been seen of the rows; it outlives restarts, so that nothing that was seen can be lost or change. */
+export type SeenRows = {
+  transactions: TransactionRow[]
+  sums: Map<string, number>
+  taskMoney: Map<string, { charge?: TransactionRow; refund?: TransactionRow }>
+  turnMoney: Map<string, TransactionRow>
+  tasks: Map<string, TaskRow>
+  openTasks: Set<string>
+  turns: Map<string, TurnRow>
+  openTurns: Set<string>
+  executions: Map<string, number[]>
+  lastTask: number
+  lastTurn: number
+}
+
+export type RowEvents = {
+  transactions: TransactionRow[]
+  newTasks: TaskRow[]
+  endedTasks: TaskRow[]
+  newTurns: TurnRow[]
+  settledTurns: TurnRow[]
+  accounts: AccountRow[]
+}
+
+const rateWindowMs = 60_000
+const rateMax = 10
+const inlineBytes = 16_384
+const previewChars = 1024
+const moves: Record<TaskRow['status'], readonly TaskRow['status'][]> = {
+  pending: ['pending', 'processing', 'completed', 'failed'],
+  processing: ['processing', 'completed', 'failed'],
+  completed: ['completed'],
+  failed: ['failed'],
+}
+
+export function nothingSeen(): SeenRows {
+  return {
+    transactions: [],
+    sums: new Map(),
+    taskMoney: new Map(),
+    turnMoney: new Map(),
+    tasks: new Map(),
+    openTasks: new Set(),
+    turns: new Map(),
+    openTurns: new Set(),
+    executions: new Map(),
+    lastTask: 0,
+    lastTurn: 0,
+  }
+}
+
+/**
+ * Reads what is new in the database and checks every invariant of rows on it: of money (1–5), of tasks (8, 10), of the
+ * rate window (15), of payloads (20). It knows nothing of what was asked for; the model does.
+ */
+export class RowAudit {
+  readonly reader: AuditReader
+  readonly seen: SeenRows
+  readonly #checks: Checks
+  readonly #dataDir: string
+
+  constructor(dataDir: string, seen: SeenRows, checks: Checks) {
+    this.reader = new AuditReader(dataDir)
+    this.#dataDir = dataDir
+    this.seen = seen
+    this.#checks = checks
+  }
+
+  refresh(): RowEvents {
+    const { reader, seen } = this
+    const rows = reader.snapshot(() => ({
+      accounts: reader.accounts(),
+      transactions: reader.transactionsAfter(seen.transactions.at(-1)?.seq ?? 0),
+      oldTasks: [...seen.openTasks].map((id) => reader.task(id)),
+      newTasks: reader.tasksAfter(seen.lastTask),
+      oldTurns: [...seen.openTurns].map((id) => reader.turn(id)),
+      newTurns: reader.turnsAfter(seen.lastTurn),
+    }))
+    const { accounts, newTasks, newTurns, transactions } = rows
+    for (const row of transactions) this.#addTransaction(row)
+    const endedTasks = [...rows.oldTasks, ...newTasks].filter((row) => this.#addTask(row))
+    const settledTurns = [...rows.oldTurns, ...newTurns].filter((row) => this.#addTurn(row))
+    for (const row of [...newTasks, ...newTurns]) this.#addExecution(row)
+    this.#checkAccounts(accounts)
+    const kept = (row: TaskRow | undefined): row is TaskRow => row !== undefined
+    const keptTurn = (row: TurnRow | undefined): row is TurnRow => row !== undefined
+    return {
+      accounts,
+      transactions,
+      newTasks,
+      newTurns,
+      endedTasks: endedTasks.filter(kept),
+      settledTurns: settledTurns.filter(keptTurn),
+    }
+  }
+
+  #addTransaction(row: TransactionRow): void {
+    const { seen } = this
+    const checks = this.#checks
+    const sum = (seen.sums.get(row.user_id) ?? 0) + row.amount
+    checks.same(row.balance_after, sum, `balanceAfter of ${row.id} is the running sum`)
+    seen.sums.set(row.user_id, sum)
+    seen.transactions.push(row)
+    if (row.type === 'task_charge' || row.type === 'task_refund') {
+      const taskId = checks.present(row.task_id, `${row.type} ${row.id} names a task`)
+      const money = seen.taskMoney.get(taskId) ?? {}
+      const kind = row.type === 'task_charge' ? 'charge' : 'refund'
+      checks.that(money[kind] === undefined, `task ${taskId} has one ${kind}`)
+      seen.taskMoney.set(taskId, { ...money, [kind]: row })
+    }
+    if (row.type === 'chat_charge') {
+      const turnId = checks.present(row.turn_id, `${row.id} names a turn`)
+      checks.that(!seen.turnMoney.has(turnId), `turn ${turnId} has one charge`)
+      seen.turnMoney.set(turnId, row)
+      const receipt = JSON.parse(row.breakdown!) as ChatReceipt
+      const writtenOff = receipt.writtenOffUsd === undefined ? 0 : unitsOfUsd(receipt.writtenOffUsd)
+      checks.same(
+        writtenOff - row.amount,
+        receiptCost(receipt),
+        `the charge ${row.id} is one rounding of its components`,
+      )
+    }
+  }
+
+  /** True when the task has ended since it was looked at before. */
+  #addTask(found: TaskRow | undefined): boolean {
+    const { seen } = this
+    const checks = this.#checks
+    const row = checks.present(found, 'a task that was seen is still there')
+    const before = seen.tasks.get(row.id)
+    const { id, completed_at: completedAt, cost, created_at: createdAt, started_at: startedAt, status } = row
+    if (before) {
+      checks.that(moves[before.status].includes(status), `task ${id} moved from ${before.status} to ${status}`)
+      checks.same(
+        [row.user_id, cost, row.request, createdAt],
+        [before.user_id, before.cost, before.request, before.created_at],
+        `what was asked for of task ${id}`,
+      )
+      checks.that(row.attempt >= before.attempt, `the attempts of ${id} grow`)
+    }
+    const money = seen.taskMoney.get(id)
+    checks.same(
+      [money?.charge?.amount, money?.charge?.user_id],
+      [-cost || 0, row.user_id],
+      `the one charge of task ${id}`,
+    )
+    checks.same(
+      money?.refund?.amount,
+      status === 'failed' ? cost : undefined,
+      `the refund of task ${id}, which is ${status}`,
+    )
+    checks.that(startedAt === null || startedAt >= createdAt, `task ${id} starts after its creation`)
+    checks.that(completedAt === null || completedAt >= (startedAt ?? Infinity), `task ${id} ends after its start`)
+    checks.same(row.response !== null, status === 'completed', `task ${id} has a response when completed`)
+    checks.same(row.error_code !== null, status === 'failed', `task ${id} has an error when failed`)
+    const hasEnded = status === 'completed' || status === 'failed'
+    checks.same(completedAt !== null, hasEnded, `task ${id} has an end when it has ended`)
+    if (!before) this.checkJson(row, 'request')
+    if (hasEnded && row.response !== null) this.checkJson(row, 'response')
+    seen.tasks.set(id, row)
+    seen.lastTask = Math.max(seen.lastTask, row.seq)
+    if (hasEnded) seen.openTasks.delete(id)
+    else seen.openTasks.add(id)
+    return hasEnded
+  }
+
+  /** The 16 KB rule: what stands in the row, and what in a file. */
+  checkJson(row: TaskRow, field: 'request' | 'response'): void {
+    const checks = this.#checks
+    const [text, payloadId] =
+      field === 'request' ? [row.request, row.request_payload] : [row.response!, row.response_payload]
+    const what = `the ${field} of ${row.id}`
+    if (payloadId === null) {
+      checks.that(Buffer.byteLength(text) <= inlineBytes, `${what} is inline and has at most ${inlineBytes} bytes`)
+      return
+    }
+    const file = join(this.#dataDir, 'payloads', payloadId.slice(-2), `${payloadId}.json`)
+    checks.that(existsSync(file), `${what} has its file`)
+    const whole = readFileSync(file)
+    checks.that(whole.length > inlineBytes, `${what} is stored apart and has more than ${inlineBytes} bytes`)
+    const json: unknown = JSON.parse(whole.toString())
+    const shown = typeof json === 'string' ? json : whole.toString()
+    checks.that(text.isWellFormed() && !text.includes('\uFFFD'), `the preview of ${what} is valid Unicode`)
+    checks.same(text, firstCharacters(shown, previewChars), `the preview of ${what}`)
+    checks.same(this.reader.taskOfPayload(payloadId), row.id, `the row of the payload of ${what}`)
+  }
+
+  #addTurn(found: TurnRow | undefined): boolean {
+    const { seen } = this
+    const checks = this.#checks
+    const row = checks.present(found, 'a turn that was seen is still there')
+    const { cost, id, outcome, settled_at: settledAt } = row
+    const charge = seen.turnMoney.get(id)
+    const isCharged = outcome !== null && (outcome !== 'failed' || (cost ?? 0) > 0)
+    checks.same(charge !== undefined, isCharged, `turn ${id}, ${outcome ?? 'open'}, has a charge`)
+    if (charge)
+      checks.same(
+        [charge.amount, charge.user_id, charge.session_id],
+        [-cost! || 0, row.user_id, row.session_id],
+        `the charge of turn ${id}`,
+      )
+    checks.same(settledAt === null, outcome === null, `turn ${id} is settled when it has an outcome`)
+    checks.that(settledAt === null || row.held === 0, `a settled turn holds nothing`)
+    seen.turns.set(id, row)
+    seen.lastTurn = Math.max(seen.lastTurn, row.seq)
+    if (settledAt === null) seen.openTurns.add(id)
+    else seen.openTurns.delete(id)
+    return settledAt !== null
+  }
+
+  #addExecution({ created_at: at, user_id: userId }: { user_id: string; created_at: number }): void {
+    const times = this.seen.executions.get(userId) ?? []
+    times.push(at)
+    this.seen.executions.set(userId, times)
+    const inWindow = times.filter((time) => time > at - rateWindowMs && time <= at).length
+    this.#checks.that(inWindow <= rateMax, `${inWindow} executions of ${userId} in 60 s`)
+    // What is older than that is in no window of a clock that does not run backwards.
+    if (times.length > 200) this.seen.executions.set(userId, times.slice(-100))
+  }
+
+  #checkAccounts(accounts: readonly AccountRow[]): void {
+    const held = new Map<string, number>()
+    for (const id of this.seen.openTurns) {
+      const turn = this.seen.turns.get(id)!
+      held.set(turn.user_id, (held.get(turn.user_id) ?? 0) + turn.held)
+    }
+    for (const account of accounts) {
+      const id = account.user_id
+      this.#checks.same(
+        account.balance,
+        this.seen.sums.get(id) ?? 0,
+        `the balance of ${id} is the sum of its transactions`,
+      )
+      this.#checks.that(account.held >= 0 && account.held <= account.balance, `0 ≤ held ≤ balance of ${id}`)
+      this.#checks.same(account.held, held.get(id) ?? 0, `what ${id} holds is what its open turns hold`)
+    }
+  }
+
+  /** Reads everything again: what was seen is there and unchanged, and every session's messages are whole. */
+  checkAll(): void {
+    const { reader, seen } = this
+    const checks = this.#checks
+    reader.snapshot(() => {
+      checks.same(
+        JSON.stringify(reader.transactionsAfter(0)),
+        JSON.stringify(seen.transactions),
+        'transactions are append-only',
+      )
+      for (const row of reader.tasksAfter(0)) {
+        const before = checks.present(seen.tasks.get(row.id), `task ${row.id} was seen`)
+        if (before.completed_at !== null) checks.same(row, before, `the ended task ${row.id}`)
+      }
+      for (const row of reader.turnsAfter(0)) checks.same(row, seen.turns.get(row.id), `turn ${row.id}`)
+      checks.same(reader.db.prepare('SELECT count(*) FROM tasks').pluck().get(), seen.tasks.size, 'all tasks are there')
+      checks.same(reader.db.prepare('SELECT count(*) FROM turns').pluck().get(), seen.turns.size, 'all turns are there')
+      for (const id of reader.sessionIds()) this.checkSession(id)
+      const orphans = reader.db.prepare(
+        'SELECT count(*) FROM messages WHERE session_id NOT IN (SELECT id FROM sessions)',
+      )
+      checks.same(orphans.pluck().get(), 0, 'messages without a session')
+    })
+    checks.same(verifyLedger(reader.db).differences, [], 'the ledger adds up')
+  }
+
+  /** messageCount counts the messages; exchanges are whole, and turns do not interleave. */
+  checkSession(sessionId: string): void {
+    const session = this.reader.session(sessionId)
+    const messages = this.reader.messages(sessionId)
+    const checks = this.#checks
+    checks.same(session?.message_count ?? 0, messages.length, `the messages of ${sessionId} are counted`)
+    messages.forEach(({ role, turn_id: turnId }, at) => {
+      checks.same(role, at % 2 === 0 ? 'user' : 'assistant', `the role of message ${at} of ${sessionId}`)
+      checks.same(messages[at - (at % 2)]!.turn_id, turnId, `exchange ${at >> 1} of ${sessionId} is whole`)
+    })
+    checks.same(new Set(messages.map((message) => message.turn_id)).size, messages.length / 2, `turns of ${sessionId}`)
+    const open = session?.open_turn_id ?? null
+    if (open !== null)
+      checks.that(
+        this.seen.openTurns.has(open) || !this.seen.turns.has(open),
+        `${sessionId} names a settled turn as open`,
+      )
+  }
+
+  close(): void {
+    this.reader.close()
+  }
+}
+
+/** Characters as code points, which may be two units of a string each. */
+export function firstCharacters(text: string, count: number): string {
+  return Array.from(text.slice(0, count * 2))
+    .slice(0, count)
+    .join('')
+}

@@ -1,0 +1,142 @@
+import { z } from 'zod'
+import {
+  defineConfig,
+  defineEndpoint,
+  type ChatPart,
+  type ChatRun,
+  type TaskRun,
+} from '../../server/agents/define-config.ts'
+import { gates } from './sim-gates.ts'
+
+// Agents that do what a simulation asks of them. They run in the thread of the service, so that gates reach them.
+
+export type ChatStep =
+  | { do: 'text' | 'think'; delta: string; times?: number }
+  | { do: 'call' | 'result'; id: string }
+  | { do: 'usage'; prompt: number; cached: number; completion: number; reasoning: number }
+  | { do: 'gate'; name: string }
+  | { do: 'throw' }
+
+/** Rates with so many digits that costs have to be rounded. */
+export const simPricing = {
+  inputPer1kUsd: '0.010005',
+  cachedInputPer1kUsd: '0.0033',
+  outputPer1kUsd: '0.03',
+  reasoningPer1kUsd: '0.050001',
+  toolCallUsd: '0.001255',
+} as const
+
+export const simPrices = {
+  'sim.echo': 100,
+  'sim.free': 0,
+  'sim.dear': 12_345,
+  'sim.fail': 200,
+  'sim.failfree': 0,
+  'sim.size': 150,
+  'sim.held': 300,
+  'sim.retried': 250,
+  'sim.slow': 100,
+} as const
+export type SimEndpoint = keyof typeof simPrices
+
+const numbered = z.looseObject({ n: z.number() })
+const gated = z.object({ n: z.number(), gate: z.string() })
+
+async function passGate({ params, signal }: TaskRun<{ n: number; gate: string }>) {
+  if ((await gates.pass(params.gate, signal)) === 'fail') throw new Error('It was to fail.')
+  return { passed: params.gate }
+}
+
+const throwIt = () => {
+  throw new Error('It failed.')
+}
+
+const usd = (endpoint: SimEndpoint): string => (simPrices[endpoint] / 10_000).toFixed(4)
+
+export default defineConfig({
+  agents: [
+    {
+      kind: 'code',
+      id: 'sim',
+      name: 'Simulated agent',
+      endpoints: {
+        echo: defineEndpoint({
+          description: 'Returns its params.',
+          priceUsd: usd('sim.echo'),
+          params: numbered,
+          run: ({ params }) => params,
+        }),
+        free: defineEndpoint({ description: 'Free.', priceUsd: usd('sim.free'), params: numbered, run: () => ({}) }),
+        dear: defineEndpoint({ description: 'Dear.', priceUsd: usd('sim.dear'), params: numbered, run: () => 'dear' }),
+        fail: defineEndpoint({ description: 'Throws.', priceUsd: usd('sim.fail'), params: numbered, run: throwIt }),
+        failfree: defineEndpoint({
+          description: 'Throws and costs nothing.',
+          priceUsd: usd('sim.failfree'),
+          params: numbered,
+          run: throwIt,
+        }),
+        size: defineEndpoint({
+          description: 'Returns a text that is made of `lead` and so many of `of`.',
+          priceUsd: usd('sim.size'),
+          params: z.object({ n: z.number(), lead: z.string(), of: z.string(), times: z.number() }),
+          run: ({ params: { lead, of, times } }) => ({ text: lead + of.repeat(times) }),
+        }),
+        held: defineEndpoint({
+          description: 'Waits at a gate.',
+          priceUsd: usd('sim.held'),
+          params: gated,
+          run: passGate,
+        }),
+        retried: defineEndpoint({
+          description: 'Waits at a gate, and is run again twice when it is interrupted.',
+          priceUsd: usd('sim.retried'),
+          params: gated,
+          retries: 2,
+          run: passGate,
+        }),
+        slow: defineEndpoint({
+          description: 'Never ends and ignores its signal.',
+          priceUsd: usd('sim.slow'),
+          timeoutSeconds: 1,
+          params: numbered,
+          run: () => new Promise(() => {}),
+        }),
+      },
+      chat: { pricing: simPricing, reasoning: true, maxOutputTokens: 1000, reply },
+    },
+  ],
+})
+
+/** Carries out the steps of a message, which is JSON. */
+async function* reply({ message, signal }: ChatRun): AsyncGenerator<ChatPart> {
+  for (const step of JSON.parse(message) as ChatStep[]) {
+    switch (step.do) {
+      case 'text':
+      case 'think':
+        for (let n = 0; n < (step.times ?? 1); n++) {
+          yield { type: step.do === 'text' ? 'text' : 'reasoning', delta: step.delta }
+        }
+        break
+      case 'call':
+        yield { type: 'tool-call', id: step.id, name: 'look', arguments: { at: step.id } }
+        break
+      case 'result':
+        yield { type: 'tool-result', id: step.id, output: { found: step.id } }
+        break
+      case 'usage':
+        yield {
+          type: 'usage',
+          promptTokens: step.prompt,
+          cachedPromptTokens: step.cached,
+          completionTokens: step.completion,
+          reasoningTokens: step.reasoning,
+        }
+        break
+      case 'gate':
+        await gates.pass(step.name, signal)
+        break
+      case 'throw':
+        throw new Error('The reply broke off.')
+    }
+  }
+}

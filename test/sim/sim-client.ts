@@ -1,0 +1,75 @@
+import { Agent, request, type IncomingHttpHeaders } from 'node:http'
+
+/** What a request is authenticated by: an API key, or the cookie of a browser login. */
+export type SimCredential = { kind: 'key' | 'login'; token: string }
+
+/** `status` 0: the connection ended without an answer. */
+// The shape of a body is what the tests are about.
+// oxlint-disable-next-line typescript/no-explicit-any
+export type SimAnswer = { status: number; headers: IncomingHttpHeaders; body: any; text: string }
+
+type SimRequest = {
+  method?: string
+  path: string
+  credential?: SimCredential | null
+  body?: unknown
+  headers?: Record<string, string>
+}
+
+export function credentialHeaders(url: string, credential: SimCredential | null): Record<string, string> {
+  if (!credential) return {}
+  if (credential.kind === 'key') return { Authorization: `Bearer ${credential.token}` }
+  return { Cookie: `errand=${credential.token}`, Origin: url, 'Sec-Fetch-Site': 'same-origin' }
+}
+
+/** Requests to one start of the service, over connections that are kept. */
+export class SimClient {
+  readonly url: string
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 })
+
+  constructor(url: string) {
+    this.url = url
+  }
+
+  send({ body, credential = null, headers, method = 'GET', path }: SimRequest): Promise<SimAnswer> {
+    const text = body === undefined ? undefined : JSON.stringify(body)
+    return new Promise((resolve) => {
+      const lost = () => resolve({ status: 0, headers: {}, body: undefined, text: '' })
+      const sent = request(
+        path.startsWith('http') ? path : this.url + path,
+        {
+          method,
+          agent: this.#agent,
+          headers: {
+            ...credentialHeaders(this.url, credential),
+            ...(text !== undefined && {
+              'Content-Type': 'application/json',
+              'Content-Length': String(Buffer.byteLength(text)),
+            }),
+            ...headers,
+          },
+        },
+        (response) => {
+          const chunks: Buffer[] = []
+          response.on('data', (chunk: Buffer) => chunks.push(chunk))
+          response.on('error', lost)
+          response.on('close', lost)
+          response.on('end', () => {
+            if (!response.complete) return lost()
+            const received = Buffer.concat(chunks).toString()
+            const isJson = response.headers['content-type']?.startsWith('application/json') === true
+            const parsed: unknown = isJson && received !== '' ? JSON.parse(received) : undefined
+            resolve({ status: response.statusCode!, headers: response.headers, body: parsed, text: received })
+          })
+        },
+      )
+      sent.on('error', lost)
+      sent.end(text)
+    })
+  }
+
+  /** Ends all connections; what was not answered yet never is. */
+  cut(): void {
+    this.#agent.destroy()
+  }
+}

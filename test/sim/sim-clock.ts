@@ -1,0 +1,45 @@
+import { SystemClock, type Clock } from '../../server/kernel/clock.ts'
+
+/**
+ * The machine's clocks under the simulation's control: wall time, which may be set back, and monotonic time. The service
+ * reads them through its real SystemClock, which must never run backwards whatever these do.
+ */
+export class MachineTime {
+  wall: number
+  monotonic: number
+
+  constructor(wall: number, monotonic = 0) {
+    this.wall = wall
+    this.monotonic = monotonic
+  }
+
+  /** Time passes. */
+  pass(ms: number): void {
+    this.wall += ms
+    this.monotonic += ms
+  }
+
+  /** The system's clock is set, forward or back. */
+  set(ms: number): void {
+    this.wall += ms
+  }
+
+  systemClock(notBefore: number): Clock {
+    const clock = this.#within(() => new SystemClock(notBefore))
+    return { now: () => this.#within(() => clock.now()) }
+  }
+
+  /** Runs synchronous code that sees these clocks. */
+  #within<Result>(work: () => Result): Result {
+    const dateNow = Date.now
+    Date.now = () => this.wall
+    performance.now = () => this.monotonic
+    try {
+      return work()
+    } finally {
+      Date.now = dateNow
+      // The own property hides the one of its prototype.
+      delete (performance as { now?: () => number }).now
+    }
+  }
+}

@@ -1,0 +1,110 @@
+import { usdOfUnits } from './chat-cost.ts'
+import type { TransactionRow } from './audit-rows.ts'
+import type { SeenRows } from './row-audit.ts'
+
+/** What moved on the accounts, in units: gifts of an operator and what is taken back, tasks and chats. */
+type SimMoney = Record<'credited' | 'takenBack' | 'taskCharges' | 'taskRefunds' | 'chatCharges', number>
+
+export type SimReport = {
+  seed: number
+  operations: Record<string, number>
+  total: number
+  refusals: Record<string, number>
+  /** Starts in all; those after a crash and of a backup are among them. */
+  restarts: number
+  crashes: number
+  restores: number
+  clockMoves: number
+  people: number
+  tasks: Record<string, number>
+  turns: Record<string, number>
+  money: SimMoney
+  /** The sum of all balances as the model reckons them. */
+  balances: number
+  checks: number
+  seconds: number
+  /** What did not hold, with the last steps before it; null when everything held. */
+  violation: { what: string; atOperation: number; atStep: number; steps: string[] } | null
+}
+
+export function moneyOf(transactions: readonly TransactionRow[]): SimMoney {
+  const money: SimMoney = { credited: 0, takenBack: 0, taskCharges: 0, taskRefunds: 0, chatCharges: 0 }
+  for (const { amount, type } of transactions) {
+    if (type === 'task_charge') money.taskCharges -= amount
+    else if (type === 'task_refund') money.taskRefunds += amount
+    else if (type === 'chat_charge') money.chatCharges -= amount
+    else if (amount > 0) money.credited += amount
+    else money.takenBack -= amount
+  }
+  return money
+}
+
+/** How tasks and chats stand at the end. */
+export function endsOf({ tasks, turns }: SeenRows): Pick<SimReport, 'tasks' | 'turns'> {
+  const count = (names: Iterable<string>) => {
+    const counts: Record<string, number> = {}
+    for (const name of names) counts[name] = (counts[name] ?? 0) + 1
+    return counts
+  }
+  return {
+    tasks: count([...tasks.values()].map(({ status }) => status)),
+    turns: count([...turns.values()].map(({ outcome }) => outcome ?? 'open')),
+  }
+}
+
+const plain = (count: number): string => count.toLocaleString('en')
+
+const sumOf = (counts: Record<string, number>): number => Object.values(counts).reduce((sum, count) => sum + count, 0)
+
+const counted = (counts: Record<string, number>): string =>
+  Object.entries(counts)
+    .toSorted(([, a], [, b]) => b - a)
+    .map(([name, count]) => `${name} ${plain(count)}`)
+    .join(', ')
+
+/** Broken between items, under the place where the first line begins. */
+function wrapped(label: string, text: string): string[] {
+  const widthMax = 100
+  const indent = 14
+  const lines = ['']
+  for (const item of text.split(/(?<=,) /)) {
+    const last = lines.at(-1)!
+    if (last !== '' && last.length + item.length + 1 > widthMax) lines.push(item)
+    else lines[lines.length - 1] = last === '' ? item : `${last} ${item}`
+  }
+  return lines.map((line, nth) => `  ${(nth === 0 ? label : '').padEnd(indent)}${line}`)
+}
+
+/** For people to read; `repeat` is the command that repeats the run. */
+export function reportLines(report: SimReport, repeat: string): string[] {
+  const { checks, clockMoves, crashes, money, restarts, restores, seconds, seed, total, violation } = report
+  const { chatCharges, credited, takenBack, taskCharges, taskRefunds } = money
+  const left = credited - takenBack - taskCharges + taskRefunds - chatCharges
+  const stops = restarts - crashes - restores
+  const usd = (units: number) => `$${usdOfUnits(units)}`
+  const verdict = violation ? '1 VIOLATION' : '0 violations'
+  return [
+    `seed ${seed}: ${plain(total)} operations in ${seconds.toFixed(1)} s, ${plain(checks)} checks, ${verdict}`,
+    ...wrapped('operations', counted(report.operations)),
+    ...wrapped('refused', `${counted(report.refusals)} (${plain(sumOf(report.refusals))} in all)`),
+    ...wrapped('ended', `tasks: ${counted(report.tasks)}, chats: ${counted(report.turns)}`),
+    ...wrapped(
+      'interrupted',
+      `${crashes} crashes, ${stops} stops and starts, ${restores} restored backups, ${clockMoves} times the clock was set`,
+    ),
+    ...wrapped('money in', `${usd(credited)} credited to ${report.people} people`),
+    ...wrapped(
+      'money out',
+      `${usd(takenBack)} taken back, ${usd(taskCharges)} for tasks less ${usd(taskRefunds)} refunded, ${usd(chatCharges)} for chats`,
+    ),
+    ...wrapped('money left', `${usd(left)} by the ledger, ${usd(report.balances)} by the accounts of the model`),
+    ...(violation
+      ? [
+          `VIOLATION at step ${violation.atStep}, after ${plain(violation.atOperation)} operations: ${violation.what}`,
+          `The last steps before it:`,
+          ...violation.steps.map((step) => `  ${step}`),
+          `To repeat it: ${repeat}`,
+        ]
+      : []),
+  ]
+}

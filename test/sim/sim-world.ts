@@ -1,0 +1,302 @@
+import { rmSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { draftKey } from '../../server/auth/manage-keys.ts'
+import { newSecretToken } from '../../server/auth/login-token.ts'
+import { scopes } from '../../server/store/records.ts'
+import { openSqliteStoreBeside } from '../../server/store/sqlite/sqlite-store.ts'
+import type { Store } from '../../server/store/store.ts'
+import type { ChatReader } from '../support/chat-reader.ts'
+import { nothingSeen, RowAudit, type SeenRows } from './row-audit.ts'
+import type { MachineTime } from './sim-clock.ts'
+import { Checks, Violation } from './sim-checks.ts'
+import { SimClient, type SimAnswer, type SimCredential } from './sim-client.ts'
+import type { GateEnd } from './sim-gates.ts'
+import { newSimFolder, simConcurrency, simLimits, type SimHost, type StartHost } from './sim-host.ts'
+import { isOpen, newPerson, SimModel, type SimKey, type SimLogin, type SimPerson, type SimState } from './sim-model.ts'
+import { SimRandom } from './sim-random.ts'
+
+const traceSteps = 30
+const settleMs = 10_000
+const peopleCount = 5
+const keyStart = 'errand_sk_'
+export const startOfTime = Date.UTC(2026, 0, 15, 12)
+
+/** A chat whose agent waits at a gate. */
+export type HeldChat = { reader: ChatReader; gate: string; person: SimPerson; sessionId: string; readLines: number }
+
+export type Backup = { folder: string; state: SimState; seen: SeenRows }
+
+/** Of the hash of a password, so that each world need not make its own. */
+export type KnownPassword = { password: string; hash: string }
+
+/** One data directory with its service, the model of it, and what happens to both. */
+export class SimWorld {
+  readonly seed: number
+  readonly checks = new Checks()
+  readonly model: SimModel
+  readonly time: MachineTime
+  readonly operations: Record<string, number> = {}
+  readonly refusals: Record<string, number> = {}
+  readonly trace: string[] = []
+  readonly chats = new Map<string, HeldChat>()
+  readonly #start: StartHost
+  host!: SimHost
+  client!: SimClient
+  audit!: RowAudit
+  random: SimRandom
+  admin!: { userId: string; token: string }
+  /** Of everybody: hashing another for each would take most of the time. */
+  password = ''
+  backup: Backup | undefined
+  restarts = 0
+  crashes = 0
+  restores = 0
+  clockMoves = 0
+  /** The service is gone, so requests may stay without an answer. */
+  isDown = false
+  #numbers = 0
+  #notes = 0
+
+  constructor(seed: number, { start, time }: { start: StartHost; time: MachineTime }) {
+    this.seed = seed
+    this.time = time
+    this.#start = start
+    this.model = new SimModel(this.checks)
+    this.random = new SimRandom(seed)
+  }
+
+  get now(): number {
+    return this.host.now()
+  }
+
+  get state(): SimState {
+    return this.model.state
+  }
+
+  /** A number that no earlier request of this world has. */
+  nextNumber(): number {
+    return ++this.#numbers
+  }
+
+  note(text: string): void {
+    this.trace.push(`${++this.#notes}: ${text}`.slice(0, 400))
+    if (this.trace.length > traceSteps * 4) this.trace.splice(0, traceSteps * 3)
+  }
+
+  lastSteps(): string[] {
+    return this.trace.slice(-traceSteps)
+  }
+
+  did(kind: string, count: number): void {
+    if (count > 0) this.operations[kind] = (this.operations[kind] ?? 0) + count
+  }
+
+  /** Begins with people in an empty data directory. */
+  async open(known: KnownPassword): Promise<void> {
+    this.password = known.password
+    const dataDir = newSimFolder()
+    await this.run(dataDir, nothingSeen())
+    await this.beside(async (store) => {
+      for (let n = 0; n <= peopleCount; n++) {
+        const isAdmin = n === 0
+        const email = isAdmin ? 'admin@example.com' : `person-${n}@example.com`
+        const created = await store.createUser({ email, passwordHash: known.hash, isAdmin })
+        if (created.outcome === 'refused') throw new Error(`${email} exists`)
+        const { userId } = created
+        if (isAdmin) this.admin = { userId, token: '' }
+        else await this.#addPerson(store, { userId, email, password: known.password })
+      }
+    })
+    await this.quiesce()
+  }
+
+  async #addPerson(store: Store, who: { userId: string; email: string; password: string }): Promise<void> {
+    const { token, key } = draftKey({ userId: who.userId, name: 'first', scopes: [...scopes], expiresAt: null })
+    const { id } = await store.createKey(key)
+    const first: SimKey = { id, token, scopes: [...scopes], expiresAt: null, isRevoked: false, isReplaced: false }
+    const person = newPerson(who)
+    person.keys.push(first)
+    this.state.people.push(person)
+  }
+
+  /** Starts the service on a data directory; what was seen before must still be so. */
+  async run(dataDir: string, seen: SeenRows): Promise<void> {
+    this.host = await this.#start(dataDir, this.time)
+    this.client = new SimClient(this.host.url)
+    this.audit = new RowAudit(dataDir, seen, this.checks)
+    this.isDown = false
+  }
+
+  /** Work on the store on a connection of its own, as the command line does beside a server. */
+  async beside<Result>(work: (store: Store) => Promise<Result>): Promise<Result> {
+    const store = openSqliteStoreBeside({
+      dataDir: this.host.dataDir,
+      limits: simLimits,
+      clock: () => ({ now: () => this.now }),
+      onFatal: (cause) => {
+        throw cause
+      },
+    })
+    try {
+      return await work(store)
+    } finally {
+      await store.close()
+    }
+  }
+
+  async send(of: Parameters<SimClient['send']>[0] & { kind: string }): Promise<SimAnswer> {
+    const { client } = this
+    const answer = await client.send(of)
+    const isDown = this.isDown || client !== this.client
+    const { kind, method = 'GET', path } = of
+    if (answer.status >= 400) this.refused(kind, answer)
+    if (answer.status === 0) this.checks.that(isDown, `${method} ${path} was not answered`)
+    else
+      this.checks.that(
+        answer.status < 500 || (isDown && answer.status === 503),
+        () => `${method} ${path} was answered ${answer.text}`,
+      )
+    // A key is shown by the request that makes it and by no other.
+    if (kind !== 'key') this.checks.that(!answer.text.includes(keyStart), `${method} ${path} was answered with a key`)
+    this.note(
+      `${kind} ${method} ${path} ${JSON.stringify(of.body ?? '').slice(0, 120)} → ${answer.status} ${answer.status >= 400 ? answer.text.slice(0, 120) : ''}`,
+    )
+    return answer
+  }
+
+  refused(kind: string, { body, status }: Pick<SimAnswer, 'status' | 'body'>): void {
+    const reason = (body as { error?: string } | undefined)?.error ?? ''
+    const name = `${kind} ${status} ${reason}`.trim()
+    this.refusals[name] = (this.refusals[name] ?? 0) + 1
+  }
+
+  /** A person, a credential of theirs that is to be good, and what it is in the model. */
+  credentialOf(person: SimPerson): { credential: SimCredential; key: SimKey | null } {
+    const keys = person.keys.filter((key) => key.scopes.length === scopes.length)
+    const live = keys.filter(({ expiresAt, isRevoked }) => !isRevoked && (expiresAt === null || expiresAt > this.now))
+    const logins = person.logins.filter((login) => this.#isFresh(login))
+    if (logins.length > 0 && this.random.chance(0.3)) {
+      const login = this.random.pick(logins)
+      login.usedAt = this.now
+      return { credential: { kind: 'login', token: login.token }, key: null }
+    }
+    const key = this.random.pick(live.length > 0 && this.random.chance(0.95) ? live : keys)
+    return { credential: { kind: 'key', token: key.token }, key }
+  }
+
+  /** Its last use may not have been written down when the service ended, so only young ones are sure to work. */
+  #isFresh({ createdAt, hasEnded }: SimLogin): boolean {
+    return !hasEnded && this.now - createdAt < 6 * 86_400_000
+  }
+
+  async adminCredential(): Promise<SimCredential> {
+    const credential: SimCredential = { kind: 'login', token: this.admin.token }
+    const answer =
+      this.admin.token === '' ? { status: 401 } : await this.client.send({ path: '/api/account', credential })
+    if (answer.status !== 401) return credential
+    const { token, tokenHash } = newSecretToken()
+    const login = {
+      userId: this.admin.userId,
+      tokenHash,
+      method: 'password',
+      provider: null,
+      userAgent: null,
+      forget: null,
+    } as const
+    await this.beside(async (store) =>
+      this.checks.that((await store.createLogin(login)) !== undefined, 'an admin may log in'),
+    )
+    this.admin.token = token
+    return { kind: 'login', token }
+  }
+
+  person(): SimPerson {
+    return this.random.pick(this.state.people)
+  }
+
+  async openGate(name: string, end: GateEnd): Promise<void> {
+    this.model.gateEnds.set(name, end)
+    await this.host.openGate(name, end)
+  }
+
+  refresh(): void {
+    this.model.timeIs(this.now)
+    this.model.take(this.audit.refresh())
+    const faults = this.host.faults()
+    this.checks.that(faults.length === 0, () => `the service logged a fault: ${faults.join('; ')}`)
+  }
+
+  /** Waits until nothing is under way but what waits at gates, checking all the time. */
+  async quiesce(withinMs = settleMs): Promise<void> {
+    const until = performance.now() + withinMs
+    for (;;) {
+      this.refresh()
+      const underWay = this.#underWay()
+      if (underWay === undefined) return
+      if (performance.now() > until) throw new Violation(`${underWay} does not come to its end`)
+      await delay(1)
+    }
+  }
+
+  #underWay(): string | undefined {
+    const { openTasks, openTurns, tasks, turns } = this.audit.seen
+    const open = [...openTasks].map((id) => ({ row: tasks.get(id)!, task: this.state.tasks.get(id)! }))
+    const working = open.filter(({ row }) => row.status === 'processing' && row.queued === 0)
+    for (const { task } of working) {
+      const { gate } = task.asked
+      if (task.mustEnd || gate === null || this.model.gateEnds.has(gate)) return `task ${task.id}`
+    }
+    const waiting = open.find(({ row }) => row.queued === 1)
+    if (waiting && working.length < simConcurrency) return `the queued task ${waiting.task.id}`
+    for (const id of openTurns) {
+      const { session_id: sessionId } = turns.get(id)!
+      if (!this.chats.has(sessionId)) return `turn ${id} of ${sessionId}`
+    }
+    return undefined
+  }
+
+  /** What the model says of a session that was touched is what the row says. */
+  checkSessionRow(sessionId: string): void {
+    const session = this.state.sessions.get(sessionId)
+    if (!session) return
+    this.audit.checkSession(sessionId)
+    const row = this.audit.reader.session(sessionId)
+    this.checks.same(row === undefined, session.isDeleted, `session ${sessionId} is gone`)
+    if (!row) return
+    const isOpen = this.chats.has(sessionId)
+    this.checks.same(
+      [
+        row.is_completed === 1,
+        row.message_count,
+        row.updated_at,
+        row.active_at,
+        row.open_turn_id !== null,
+        JSON.parse(row.metadata),
+      ],
+      [session.isCompleted, session.messageCount, session.updatedAt, session.activeAt, isOpen, session.metadata],
+      `session ${sessionId}`,
+    )
+  }
+
+  openTasks(): string[] {
+    return [...this.state.tasks.values()].filter(({ status }) => isOpen(status)).map(({ id }) => id)
+  }
+
+  /** Ends everything and removes what it left on the disk. */
+  async close(): Promise<void> {
+    for (const { reader } of this.chats.values()) reader.leave()
+    this.chats.clear()
+    this.isDown = true
+    this.audit.close()
+    this.client.cut()
+    await this.host.stop(true)
+    rmSync(this.host.dataDir, { recursive: true, force: true })
+    if (this.backup) this.dropBackup()
+  }
+
+  dropBackup(): void {
+    if (!this.backup) return
+    rmSync(this.backup.folder, { recursive: true, force: true })
+    this.backup = undefined
+  }
+}

@@ -1,0 +1,162 @@
+import { hashPassword } from '../../server/auth/passwords.ts'
+import { foreignStep, keyStep, loginStep, strangerStep } from './access-steps.ts'
+import { chatBurst, countedBurst, failuresBurst, mixedBurst, repeatedBurst, revokedBurst } from './burst-steps.ts'
+import { chatStep, endChatStep, floodStep, holdChatStep } from './chat-steps.ts'
+import { creditStep, forbiddenStep, staleStep, suspendStep, unblockStep, verifyStep } from './money-steps.ts'
+import { startProcessHost } from './process-host.ts'
+import { backupStep, crashStep, finishStep, restartStep, restoreStep } from './restart-steps.ts'
+import { edgeStep } from './edge-steps.ts'
+import { guardStep } from './guard-steps.ts'
+import { invitationStep } from './invitation-steps.ts'
+import {
+  createSessionStep,
+  deleteSessionStep,
+  listSessionsStep,
+  readSessionStep,
+  updateSessionStep,
+} from './session-steps.ts'
+import { MachineTime } from './sim-clock.ts'
+import { abandonedHaveEnded, startInlineHost } from './sim-host.ts'
+import { SimRandom } from './sim-random.ts'
+import { endsOf, moneyOf, type SimReport } from './sim-report.ts'
+import { SimWorld, startOfTime, type KnownPassword } from './sim-world.ts'
+import {
+  accountStep,
+  createTaskStep,
+  linkStep,
+  listTasksStep,
+  readTaskStep,
+  releaseStep,
+  slowTaskStep,
+} from './task-steps.ts'
+import { passStep, setClockStep } from './time-steps.ts'
+
+/** A step's operations: how many there were where that is not one. */
+type Step = (world: SimWorld) => Promise<unknown>
+
+const steps = {
+  task: [createTaskStep, 240],
+  release: [releaseStep, 60],
+  readTask: [readTaskStep, 50],
+  listTasks: [listTasksStep, 10],
+  link: [linkStep, 12],
+  slowTask: [slowTaskStep, 0.4],
+  account: [accountStep, 20],
+  chat: [chatStep, 100],
+  flood: [floodStep, 12],
+  holdChat: [holdChatStep, 50],
+  endChat: [endChatStep, 35],
+  createSession: [createSessionStep, 35],
+  readSession: [readSessionStep, 35],
+  listSessions: [listSessionsStep, 10],
+  updateSession: [updateSessionStep, 25],
+  deleteSession: [deleteSessionStep, 20],
+  credit: [creditStep, 70],
+  forbidden: [forbiddenStep, 6],
+  unblock: [unblockStep, 12],
+  suspend: [suspendStep, 12],
+  key: [keyStep, 25],
+  login: [loginStep, 5],
+  invitation: [invitationStep, 4],
+  foreign: [foreignStep, 20],
+  stranger: [strangerStep, 3],
+  stale: [staleStep, 15],
+  guard: [guardStep, 4],
+  verify: [verifyStep, 3],
+  pass: [passStep, 130],
+  setClock: [setClockStep, 8],
+  edge: [edgeStep, 12],
+  restart: [restartStep, 4],
+  crash: [crashStep, 4],
+  backup: [backupStep, 1.5],
+  restore: [restoreStep, 0.7],
+  countedBurst: [countedBurst, 5],
+  repeatedBurst: [repeatedBurst, 3],
+  failuresBurst: [failuresBurst, 6],
+  chatBurst: [chatBurst, 5],
+  mixedBurst: [mixedBurst, 4],
+  crashBurst: [(world: SimWorld) => mixedBurst(world, true), 1.5],
+  revokedBurst: [revokedBurst, 2],
+} as const satisfies Record<string, readonly [Step, number]>
+
+type StepName = keyof typeof steps
+const weights = Object.fromEntries(Object.entries(steps).map(([name, [, weight]]) => [name, weight])) as Record<
+  StepName,
+  number
+>
+const fullCheckEvery = 100
+/** These come in the middle of what is under way; the others foresee answers, for which it has to have ended. */
+const interrupting: ReadonlySet<StepName> = new Set(['restart', 'crash', 'pass', 'setClock'])
+
+let known: KnownPassword | undefined
+
+type Simulation = {
+  seed: number
+  operations: number
+  /** Runs the service in a process of its own and crashes it by kill -9. */
+  inProcess?: boolean
+}
+
+/** One world from its seed, until that many operations were done or something does not hold. */
+export async function simulate({ inProcess = false, operations, seed }: Simulation): Promise<SimReport> {
+  const begun = performance.now()
+  const password = 'a simulated password'
+  known ??= { password, hash: await hashPassword(password) }
+  const start = inProcess ? startProcessHost : startInlineHost
+  const world = new SimWorld(seed, { start, time: new MachineTime(startOfTime) })
+  let [step, total] = [0, 0]
+  let violation: SimReport['violation'] = null
+  const violated = (what: string) => ({ what, atOperation: total, atStep: step, steps: world.lastSteps() })
+  try {
+    await world.open(known)
+    for (; total < operations; step++) {
+      world.random = new SimRandom(seed, step)
+      total += await takeStep(world, step)
+    }
+    await restartStep(world)
+    await finishStep(world)
+  } catch (error) {
+    const what = error instanceof Error ? `${error.name}: ${error.message}\n${error.stack ?? ''}` : String(error)
+    violation = violated(what)
+  }
+  await world.close().catch((error: unknown) => {
+    violation ??= violated(`the end: ${String(error)}`)
+  })
+  await abandonedHaveEnded()
+  const { clockMoves, crashes, operations: byKind, refusals, restarts, restores } = world
+  const { seen } = world.audit
+  return {
+    seed,
+    operations: byKind,
+    total,
+    refusals,
+    restarts,
+    crashes,
+    restores,
+    clockMoves,
+    people: world.state.people.length,
+    ...endsOf(seen),
+    money: moneyOf(seen.transactions),
+    balances: world.state.people.reduce((sum, { balance }) => sum + balance, 0),
+    checks: world.checks.count,
+    seconds: (performance.now() - begun) / 1000,
+    violation,
+  }
+}
+
+/** One step with all checks after it; how many operations it was. */
+async function takeStep(world: SimWorld, step: number): Promise<number> {
+  const name = world.random.weighted(weights)
+  world.note(`— step ${step}: ${name}`)
+  const [run] = steps[name]
+  if (!interrupting.has(name)) await world.quiesce()
+  const done = await run(world)
+  const count = typeof done === 'number' ? done : 1
+  world.did(name, count)
+  world.refresh()
+  if (step % fullCheckEvery === 0) {
+    await world.quiesce()
+    world.audit.checkAll()
+  }
+  return count
+}

@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import type { SimReport } from './sim-report.ts'
+import { simulate } from './simulate.ts'
+
+// Random operations against the real app, with every invariant checked after each. A failure prints its seed; repeat it
+// with `npm run sim -- --seed S --ops N`.
+
+const operations = 2400
+const anySeed = Math.floor(Math.random() * 1_000_000_000)
+
+function expectSound({ operations: byKind, seed, total, violation }: SimReport): void {
+  const what = violation && `seed ${seed}: ${violation.what}\n${violation.steps.join('\n')}`
+  expect(what).toBe(null)
+  expect(total).toBeGreaterThan(0)
+  expect(Object.keys(byKind).length).toBeGreaterThan(20)
+}
+
+test.each([1, 2, 3])(
+  'seed %i: every invariant holds after every operation, over stops and crashes',
+  async (seed) => {
+    expectSound(await simulate({ seed, operations }))
+  },
+  300_000,
+)
+
+test(`seed ${anySeed}, which is another one each time: every invariant holds after every operation`, async () => {
+  console.log(`simulation: the random seed is ${anySeed}`)
+  expectSound(await simulate({ seed: anySeed, operations }))
+}, 300_000)
+
+test('every invariant holds when the service is a process that is killed with -9', async () => {
+  expectSound(await simulate({ seed: 4, operations: 400, inProcess: true }))
+}, 300_000)

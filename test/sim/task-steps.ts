@@ -1,0 +1,278 @@
+import { simPrices, type SimEndpoint } from './sim-agents.ts'
+import { unitsOfUsd, usdOfUnits } from './chat-cost.ts'
+import type { SimAnswer } from './sim-client.ts'
+import { firstCharacters } from './row-audit.ts'
+import { minuteMs, responseOf, type AskedTask, type SimPerson, type SimLink, type SimTask } from './sim-model.ts'
+import type { SimWorld } from './sim-world.ts'
+
+const kinds: Record<SimEndpoint, number> = {
+  'sim.echo': 30,
+  'sim.free': 6,
+  'sim.dear': 8,
+  'sim.fail': 15,
+  'sim.failfree': 3,
+  'sim.size': 10,
+  'sim.held': 9,
+  'sim.retried': 7,
+  'sim.slow': 0,
+}
+const inlineBytes = 16_384
+const fillers = ['x', 'é', '€', '😀', '"', '\n'] as const
+
+/** Text parts whose JSON is of about the largest size that stays inline, or of about a preview's length. */
+function sizes(world: SimWorld, around: number): { lead: string; of: string; times: number } {
+  const { random } = world
+  const of = random.pick(fillers)
+  const bytes = Buffer.byteLength(JSON.stringify(of)) - 2
+  const lead = 'a'.repeat(random.between(0, 8))
+  return { lead, of, times: Math.max(0, Math.round(around / bytes) + random.between(-3, 3)) }
+}
+
+/** A request to create a task; with `endpointId` of that kind. */
+export function draftTask(world: SimWorld, person: SimPerson, endpointId?: SimEndpoint): AskedTask {
+  const { random } = world
+  const kind = endpointId ?? random.weighted(kinds)
+  const n = world.nextNumber()
+  const params: Record<string, unknown> = { n }
+  let gate: string | null = null
+  if (kind === 'sim.held' || kind === 'sim.retried') {
+    gate = `${world.seed}-task-${n}`
+    params['gate'] = gate
+  } else if (kind === 'sim.size') {
+    // The response is {"text":"…"}, eleven bytes beside the text.
+    const around = random.chance(0.7) ? inlineBytes - 11 : random.pick([200, 1024, 30_000])
+    Object.assign(params, sizes(world, around))
+  } else if (kind === 'sim.echo' && random.chance(0.15)) {
+    const { lead, of, times } = sizes(world, inlineBytes - `{"n":${n},"text":""}`.length)
+    params['text'] = lead + of.repeat(times)
+  }
+  const key = random.chance(0.12) ? `key-${random.between(1, 400)}-${n}` : null
+  const body = JSON.stringify({ endpointId: kind, params })
+  return { n, userId: person.userId, endpointId: kind, params, key, body, gate }
+}
+
+export function sendTask(world: SimWorld, asked: AskedTask, person: SimPerson): Promise<SimAnswer> {
+  world.model.asked.set(asked.n, asked)
+  const { credential } = world.credentialOf(person)
+  return world.send({
+    kind: 'task',
+    method: 'POST',
+    path: '/api/tasks',
+    credential,
+    body: { endpointId: asked.endpointId, params: asked.params },
+    ...(asked.key !== null && { headers: { 'Idempotency-Key': asked.key } }),
+  })
+}
+
+/** Creates a task, alone, and expects the answer that was foreseen; repeats and conflicts of keys included. */
+export async function createTaskStep(
+  world: SimWorld,
+  of: { person?: SimPerson; asked?: AskedTask } = {},
+): Promise<void> {
+  const { checks, model } = world
+  const { person = world.person() } = of
+  const { asked = askedTask(world, person) } = of
+  model.asked.set(asked.n, asked)
+  const { credential, key } = world.credentialOf(person)
+  const now = world.now
+  const refused = model.refusedCredential(person, key, now)
+  const foreseen = refused === 0 ? model.foreseeTask(person, asked, now) : { status: refused }
+  const answer = await world.send({
+    kind: 'task',
+    method: 'POST',
+    path: '/api/tasks',
+    credential,
+    body: { endpointId: asked.endpointId, params: asked.params, ...(asked.key === null && claims(world)) },
+    ...(asked.key !== null && { headers: { 'Idempotency-Key': asked.key } }),
+  })
+  checks.same(answer.status, foreseen.status, `the status of ${asked.endpointId} for ${person.userId}`)
+  if ('error' in foreseen) checks.same(answer.body.error, foreseen.error, 'the reason of a refusal')
+  if (foreseen.status === 403 && answer.body.error === 'Insufficient balance') {
+    const { balance } = person
+    const message: string = answer.body.message
+    checks.that(
+      message.includes(usdOfUnits(balance)) && message.includes(usdOfUnits(simPrices[asked.endpointId])),
+      `"${message}" states balance and cost`,
+    )
+  }
+  if (refused === 0) checkRate(world, person, answer)
+  if (answer.status === 200) checkAccepted(world, answer, 'replays' in foreseen ? foreseen.replays : undefined)
+}
+
+/** Fields by which a client may want to change who pays what; none of them is heeded. */
+function claims(world: SimWorld): Record<string, unknown> {
+  if (!world.random.chance(0.1)) return {}
+  const { userId } = world.person()
+  return { userId, costUsd: '0.0000', priceUsd: '-1.0000', status: 'completed', balanceUsd: '9.0000', isAdmin: true }
+}
+
+/** Anew, or one that was asked for before: the same again, or another body under its key. */
+function askedTask(world: SimWorld, person: SimPerson): AskedTask {
+  const { random } = world
+  const used = [...person.taskKeys.entries()]
+  if (used.length === 0 || !random.chance(0.12)) return draftTask(world, person)
+  const [key, { taskId }] = random.pick(used.slice(-20))
+  const earlier = world.state.tasks.get(taskId)!.asked
+  if (random.chance(0.7)) return earlier
+  const other = draftTask(world, person, 'sim.echo')
+  return { ...other, key }
+}
+
+/** It is durable before it was answered. */
+export function checkAccepted(world: SimWorld, { body }: SimAnswer, replays?: string): void {
+  const { checks } = world
+  world.refresh()
+  checks.that(world.audit.seen.tasks.has(body.taskId), `the accepted task ${body.taskId} has its row`)
+  checks.same(body.status, 'pending', 'the status of a new task')
+  if (replays !== undefined) checks.same(body.taskId, replays, 'a repeated request gets the first task')
+}
+
+/** The headers of the rate window say what was accepted. */
+function checkRate(world: SimWorld, person: SimPerson, { headers, status }: SimAnswer): void {
+  const { checks, model } = world
+  world.refresh()
+  const used = model.used(person, world.now)
+  checks.same(
+    headers['x-ratelimit-remaining'],
+    String(Math.max(0, 10 - used)),
+    `X-RateLimit-Remaining of ${person.userId}`,
+  )
+  if (status === 429) checks.that(Number(headers['retry-after']) >= 1, 'a 429 says when to come again')
+}
+
+/** Opens the gate of a task that waits at it. */
+export async function releaseStep(world: SimWorld): Promise<void> {
+  const held = world.openTasks().map((id) => world.state.tasks.get(id)!)
+  const waiting = held.filter(({ asked }) => asked.gate !== null && !world.model.gateEnds.has(asked.gate))
+  if (waiting.length === 0) return await createTaskStep(world)
+  const { asked } = world.random.pick(waiting)
+  const end = world.random.pick(['ok', 'ok', 'fail'] as const)
+  world.note(`release ${asked.gate} ${end}`)
+  await world.openGate(asked.gate!, end)
+  await world.quiesce()
+}
+
+/** A task whose agent never ends and ignores its signal is ended by its timeout. */
+export async function slowTaskStep(world: SimWorld): Promise<void> {
+  const { checks, model } = world
+  const person = world.person()
+  const free = world.openTasks().length < 5
+  const asked = draftTask(world, person, 'sim.slow')
+  if (!free || model.foreseeTask(person, asked, world.now).status !== 200 || person.isSuspended)
+    return await createTaskStep(world)
+  const answer = await sendTask(world, { ...asked, key: null }, person)
+  if (answer.status !== 200) return
+  // Its timeout and five seconds, and as long again for a busy machine.
+  await world.quiesce(12_000)
+  checks.same(world.state.tasks.get(answer.body.taskId)?.errorCode, 'AGENT_TIMEOUT', 'how an endless task ends')
+}
+
+export async function readTaskStep(world: SimWorld): Promise<void> {
+  const { checks, random } = world
+  const person = world.person()
+  const own = [...world.state.tasks.values()].filter(({ asked }) => asked.userId === person.userId)
+  const { credential, key } = world.credentialOf(person)
+  const refused = world.model.refusedCredential(person, key, world.now)
+  if (own.length === 0) return await createTaskStep(world)
+  const task = random.chance(0.7) ? random.pick(own.slice(-30)) : random.pick(own)
+  const answer = await world.send({ kind: 'read', path: `/api/tasks/${task.id}`, credential })
+  checks.same(answer.status, refused === 0 ? 200 : refused, `the status of a read of ${task.id}`)
+  if (refused !== 0) return
+  const row = world.audit.seen.tasks.get(task.id)!
+  const { body } = answer
+  checks.same(
+    [body.id, body.userId, body.endpointId, body.costUsd, body.request !== undefined],
+    [task.id, person.userId, row.endpoint_id, usdOfUnits(row.cost), true],
+    `task ${task.id} as it is read`,
+  )
+  if (row.completed_at !== null) checks.same(body.status, row.status, `the status of ${task.id}`)
+  await readPayload(world, { task, body, field: 'request' })
+  if (body.status === 'completed') await readPayload(world, { task, body, field: 'response' })
+}
+
+type ReadPayload = { task: SimTask; body: Record<string, unknown>; field: 'request' | 'response' }
+
+async function readPayload(world: SimWorld, { body, field, task }: ReadPayload): Promise<void> {
+  const { checks, random } = world
+  const whole = field === 'request' ? task.asked.params : responseOf(task.asked)
+  const json = JSON.stringify(whole)
+  const uri = body[`${field}Uri`] as string | undefined
+  const what = `the ${field} of ${task.id}`
+  checks.same(uri !== undefined, Buffer.byteLength(json) > inlineBytes, `${what} has a link when it is large`)
+  if (uri === undefined) return checks.same(JSON.stringify(body[field]), json, what)
+  checks.same(body[field], firstCharacters(json, 1024), `the preview of ${what}`)
+  const download = await world.send({ kind: 'payload', path: uri })
+  checks.same([download.status, download.text === json], [200, true], `the download of ${what}`)
+  world.state.links.push({ url: uri, expiresAt: (Math.floor(world.now / 1000) + 3600) * 1000, json })
+  if (world.state.links.length > 40) world.state.links.shift()
+  const at = random.between(1, 40)
+  const other = uri.at(-at) === 'A' ? 'B' : 'A'
+  const tampered = await world.send({
+    kind: 'payload',
+    path: uri.slice(0, uri.length - at) + other + uri.slice(uri.length - at + 1),
+  })
+  checks.same(tampered.status, 403, `a changed link of ${what}`)
+}
+
+/** A link that was given out serves its object until it expires, over restarts. */
+export async function linkStep(world: SimWorld, link?: SimLink): Promise<void> {
+  const { links } = world.state
+  if (links.length === 0) return await readTaskStep(world)
+  const { expiresAt, json, url } = link ?? world.random.pick(links)
+  const { pathname, search } = new URL(url)
+  const answer = await world.send({ kind: 'payload', path: pathname + search })
+  world.checks.same(answer.status, expiresAt > world.now ? 200 : 403, 'the status of a link')
+  if (answer.status === 200) world.checks.that(answer.text === json, 'a link serves its own object')
+}
+
+export async function listTasksStep(world: SimWorld): Promise<void> {
+  const person = world.person()
+  const { credential, key } = world.credentialOf(person)
+  const refused = world.model.refusedCredential(person, key, world.now)
+  const status = world.random.pick(['', 'completed', 'failed'] as const)
+  const answer = await world.send({
+    kind: 'list',
+    path: `/api/tasks?limit=5${status && `&status=${status}`}`,
+    credential,
+  })
+  if (refused !== 0) return world.checks.same(answer.status, refused, 'the status of a list')
+  world.refresh()
+  const own = [...world.audit.seen.tasks.values()].filter((row) => row.user_id === person.userId)
+  const expected = own.filter((row) => status === '' || row.status === status)
+  world.checks.same(answer.body.total, expected.length, `the total of the ${status} tasks of ${person.userId}`)
+  const ids = expected.toSorted((a, b) => b.created_at - a.created_at || b.seq - a.seq).map(({ id }) => id)
+  world.checks.same(
+    answer.body.tasks.map((task: { id: string }) => task.id),
+    ids.slice(0, 5),
+    'the newest tasks',
+  )
+}
+
+/** What the account says is what the rows say. */
+export async function accountStep(world: SimWorld): Promise<void> {
+  const person = world.person()
+  const { credential, key } = world.credentialOf(person)
+  const { checks, model, now } = world
+  const refused = model.refusedCredential(person, key, now)
+  const { body, status } = await world.send({ kind: 'account', path: '/api/account', credential })
+  checks.same(status, refused === 0 ? 200 : refused, 'the status of the account')
+  if (refused !== 0) return
+  world.refresh()
+  checks.same(
+    [unitsOfUsd(body.balanceUsd), unitsOfUsd(body.heldUsd)],
+    [person.balance, person.held],
+    `the account of ${person.userId}`,
+  )
+  checks.same(
+    body.blockedUntil === null ? null : Date.parse(body.blockedUntil),
+    model.isBlocked(person, now) ? person.blockedUntil : null,
+    'the block',
+  )
+  const oldest = person.executions.find((at) => at > now - minuteMs)
+  checks.same(body.rateLimit.remaining, 10 - model.used(person, now), 'what remains of the rate')
+  checks.same(
+    body.rateLimit.resetAt === null ? undefined : Date.parse(body.rateLimit.resetAt),
+    oldest === undefined ? undefined : oldest + minuteMs,
+    'the reset of the rate',
+  )
+}
