@@ -5,8 +5,7 @@ import type { ChatStream } from '../server/chat/chat-stream.ts'
 import { refusalLine } from '../server/chat/event-lines.ts'
 import { disconnectSignal } from '../server/http/disconnect-signal.ts'
 import { readIdempotencyKey } from '../server/http/idempotency-header.ts'
-import { readJsonBody, releaseBody } from '../server/http/read-body.ts'
-import { releaseGate } from '../server/http/request-gate.ts'
+import { readJsonBody } from '../server/http/read-body.ts'
 import { errorHeaders, respondError } from '../server/http/respond.ts'
 import type { RoutedRequest } from '../server/http/routed-request.ts'
 import { writeLines } from '../server/http/write-lines.ts'
@@ -73,8 +72,6 @@ export function createChatAdapter(parts: ChatAdapterParts): (routed: RoutedReque
       }
       const signal = disconnectSignal(response)
       const stream = (await callChat({ context, input, signal })) as ChatStream
-      releaseBody(request)
-      releaseGate(request)
       headers.push(...rateHeaders(context.rate!))
       await writeLines(response, { headers, next: () => stream.nextLines(), stallMs: parts.stallMs })
     } catch (thrown) {

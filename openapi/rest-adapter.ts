@@ -3,6 +3,7 @@ import { rateHeaders } from '../server/billing/rate-headers.ts'
 import { disconnectSignal } from '../server/http/disconnect-signal.ts'
 import { readIdempotencyKey } from '../server/http/idempotency-header.ts'
 import { publicBodyBytesMax, readJsonBody } from '../server/http/read-body.ts'
+import { bodyArrived } from '../server/http/request-gate.ts'
 import { hasBody, respondError, respondJson } from '../server/http/respond.ts'
 import type { RoutedRequest } from '../server/http/routed-request.ts'
 import { badField, ErrandError } from '../server/kernel/errors.ts'
@@ -70,6 +71,7 @@ async function call(parts: RestAdapterParts, { context, route, routed, segments 
     }
     input = { ...value, ...pathInput }
   } else {
+    bodyArrived(request)
     input = query === '' ? pathInput : { ...readQuery(query, route.query), ...pathInput }
   }
   // Only a query can ask that the answer be held, and so outlive its client.

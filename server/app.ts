@@ -98,6 +98,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const tracing = ServiceTracing.open()
   // Made last, and read only when somebody asks.
   let metrics: ServiceMetrics | undefined
+  const gate = new RequestGate(limits)
   const meter: Meter = {
     taskTaken: (waitedSeconds) => metrics?.taskTaken(waitedSeconds),
     taskRun: (run) => metrics?.taskRun(run),
@@ -111,6 +112,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     onCommit: (commit) => {
       metrics?.committed({ ...commit, seconds: (performance.now() - commit.startedAt) / 1000 })
       tracing?.committed(commit)
+      gate.synced(commit.syncMs)
     },
     onWarning: (message) => log.warn({}, message),
     clock: (notBefore) => (clock = createClock(notBefore)),
@@ -198,7 +200,6 @@ export async function startApp(options: AppOptions): Promise<App> {
     write: (uses) => store.touchLogins(uses.map(({ at, id }) => ({ loginId: id, at }))),
     log,
   })
-  const gate = new RequestGate(limits)
   const connections = () => Promise.resolve(connectionCount(server))
   metrics = new ServiceMetrics({
     agentIds: catalogue.agents.map(({ id }) => id),

@@ -53,12 +53,13 @@ export async function logIn(
   parts: LoginAccess,
   { browser, input }: { browser: Browser; input: z.output<typeof LoginInput> },
 ): Promise<LoggedIn> {
+  assertLoginAllowed(parts, browser.request)
   let userId: string | undefined
   try {
     return await logInPerson(parts, { browser, input, onFound: (found) => (userId = found) })
   } catch (error) {
-    // Whoever is throttled could fill the log.
-    if (error instanceof ErrandError && error.code !== 'LOGIN_THROTTLED') {
+    // What the throttle does not bound could fill the log.
+    if (error instanceof ErrandError && (error.code === 'UNAUTHORIZED' || error.code === 'FORBIDDEN')) {
       const { requestId } = browser.about
       parts.system.log.info({ requestId, userId, code: error.code }, 'a login was refused')
     }
@@ -70,7 +71,6 @@ type LogIn = { browser: Browser; input: z.output<typeof LoginInput>; onFound: (u
 
 async function logInPerson(parts: LoginAccess, { browser, input, onFound }: LogIn): Promise<LoggedIn> {
   const { logins } = parts
-  assertLoginAllowed(parts, browser.request)
   const attempt = { email: input.email, client: logins.clients.of(browser.request) }
   const user = await admitAttempt(parts, {
     attempt,

@@ -1,5 +1,6 @@
 import { requireScope } from '../auth/caller.ts'
 import { badField } from '../kernel/errors.ts'
+import { holdAnswer } from '../rpc/hold-answer.ts'
 import { callerOf, procedure, router } from '../rpc/trpc.ts'
 import type { RateState } from '../store/records.ts'
 import { ChatInput } from './chat-schema.ts'
@@ -20,6 +21,7 @@ export const chatRouter = router({
       // A client that leaves before it reads never ends the stream that it was given.
       if (signal?.aborted) turn.stop('disconnect')
       else signal?.addEventListener('abort', () => turn.stop('disconnect'), { once: true })
+      holdAnswer(ctx)
       return new ChatStream(turn, ctx.stream)
     }),
 })

@@ -33,6 +33,7 @@ export async function backup(file: string, options: Common): Promise<void> {
   if (!(await stat(folder).catch(() => undefined))?.isDirectory()) {
     throw new Error(`There is no folder ${folder} for the backup.`)
   }
+  const left = { ...drafts }
   try {
     const { bad, copied } = await withStore(options, async (store) => {
       await store.backup(drafts.file)
@@ -41,12 +42,16 @@ export async function backup(file: string, options: Common): Promise<void> {
     })
     await chmod(drafts.file, 0o600)
     await syncPath(drafts.file)
-    if (copied > 0) await rename(drafts.payloads, names.payloads)
+    if (copied > 0) {
+      await rename(drafts.payloads, names.payloads)
+      left.payloads = names.payloads
+    }
     await rename(drafts.file, names.file)
+    left.file = names.file
     await syncPath(folder)
     report(options, { ...names, bad, hasPayloads: copied > 0 })
   } catch (error) {
-    for (const draft of Object.values(drafts)) await rm(draft, { recursive: true, force: true }).catch(() => {})
+    for (const path of Object.values(left)) await rm(path, { recursive: true, force: true }).catch(() => {})
     throw isFull(error)
       ? new Error(`There is no room for the backup on the disk of ${folder}. Nothing was left there.`)
       : error

@@ -14,7 +14,7 @@ const spareMsMax = 2000
 /** Requests that a client may send ahead of their answers; no known client comes near. */
 const aheadMax = 64
 
-type Connection = { isUsed: boolean; isSpare: boolean; ahead: number }
+type Connection = { isUsed: boolean; isSpare: boolean; ahead: number; silence: NodeJS.Timeout | undefined }
 
 const connectionsOf = new WeakMap<Server, Map<Socket, Connection>>()
 const known = new WeakMap<Socket, Connection>()
@@ -25,13 +25,13 @@ export function limitConnections(server: Server, { connectionsMax, stallMs }: Co
   connectionsOf.set(server, all)
   server.on('connection', (socket: Socket) => {
     if (all.size >= connectionsMax + spareMax) return void socket.destroy()
-    const connection = { isUsed: false, isSpare: all.size >= connectionsMax, ahead: 0 }
-    all.set(socket, connection)
-    known.set(socket, connection)
-    const timer = connection.isSpare ? setTimeout(() => socket.destroy(), spareMsMax) : undefined
+    const isSpare = all.size >= connectionsMax
+    const silence = isSpare ? setTimeout(() => socket.destroy(), spareMsMax) : undefined
+    all.set(socket, { isUsed: false, isSpare, ahead: 0, silence })
+    known.set(socket, all.get(socket)!)
     socket.once('close', () => {
       all.delete(socket)
-      clearTimeout(timer)
+      clearTimeout(silence)
     })
   })
   server.timeout = stallMs
@@ -67,7 +67,10 @@ export function inTurn(
 ): void {
   const { socket } = request
   const connection = known.get(socket)
-  if (connection) connection.isUsed = true
+  if (connection) {
+    connection.isUsed = true
+    clearTimeout(connection.silence)
+  }
   // Node gives a response its socket when those before it are out.
   if (response.socket !== null) return serve(request, response)
   if (connection && ++connection.ahead > aheadMax) return void socket.destroy()

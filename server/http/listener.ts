@@ -162,11 +162,7 @@ async function route(parts: ListenerParts, routed: RoutedRequest): Promise<void>
     return await parts.payload({ ...routed, payloadId: path.slice(payloadPath.length) })
   }
   const isRest = path.startsWith('/api/')
-  if (isRest || path.startsWith('/trpc/')) {
-    const isHeld = query.includes('wait')
-    if (isHeld) routed.about.isLong = true
-    return await (isRest ? parts.rest(routed) : parts.rpc(routed))
-  }
+  if (isRest || path.startsWith('/trpc/')) return await (isRest ? parts.rest(routed) : parts.rpc(routed))
   if (isOidcPath(path)) {
     routed.operation = 'oidc'
     return await parts.oidc(routed)

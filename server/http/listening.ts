@@ -26,7 +26,8 @@ export async function listen(server: Server, { host, port }: Address): Promise<v
   try {
     await listenOn(server, { host, port, reusePort: true })
   } catch (error) {
-    if (!isUnsupported(error)) throw error
+    if (isTaken(error)) throw error
+    // A system that does not let sockets share a port says so in one way or another.
     return await listenOn(server, { host, port })
   }
   const { port: shared } = server.address() as AddressInfo
@@ -68,6 +69,6 @@ function listenOn(server: NetServer, options: ListenOptions): Promise<void> {
   })
 }
 
-function isUnsupported(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ENOTSUP' || error.code === 'EINVAL')
+function isTaken(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'EADDRINUSE' || error.code === 'EACCES')
 }

@@ -27,7 +27,7 @@ export function bodyArrived(request: IncomingMessage): void {
   if (visit && !visit.isIn && !visit.gate.letIn(visit)) throw overloaded()
 }
 
-/** A request is answered, or what remains of it is a stream that may go on for minutes. */
+/** A request is answered, or what remains of it is a stream or a wait that may go on for minutes. */
 export function releaseGate(request: IncomingMessage): void {
   const visit = visits.get(request)
   if (visit?.isIn) visit.gate.letOut(visit)
@@ -41,13 +41,15 @@ export function overloaded(): ErrandError {
  * Refuses work before it piles up. Each request that is let in waits for those before it, so what is in flight is what the
  * last of them waits for: with a bound on it the rest get 503 at once, instead of everybody an answer too late. Most reads
  * are done at once, and what they keep waiting is the event loop, so those of one sample count together. Answers that are
- * held on purpose cost nothing while they wait, and are not counted.
+ * held on purpose cost nothing while they wait, and are not counted from then on.
  *
  * How long a given number takes depends on the machine and on what else it does, so the bounds follow the delay of the
  * event loop: they fall while it is over its limit and requests are what fills it, and rise again step by step.
  *
  *   share of the bounds ──loop late, bound half used──▶ × limit ÷ delay, at most to a tenth and to the least
  *                       ──loop in time───────────────▶ × 1.1, or × 1.02 while less than half is used, to the whole
+ *
+ * What the disk takes for its syncs is not counted: fewer requests would not make it faster.
  *
  * A rule that refused everybody while the loop was late answered 503 to single requests after one long pause, and on a
  * machine that others keep busy.
@@ -59,6 +61,7 @@ export class RequestGate {
   /** The most of `#used` since the last sample. */
   readonly #peak = { reads: 0, writes: 0 }
   #readsOfSample = 0
+  #syncMs = 0
   #sampledAt = performance.now()
   #share = 1
 
@@ -70,10 +73,9 @@ export class RequestGate {
 
   /** Whether a request is let in, until `releaseGate`. One with a body is counted once that has arrived. */
   enter(request: IncomingMessage): boolean {
-    const { method, url = '' } = request
+    const { method } = request
     if (method === 'OPTIONS') return true
     const isRead = method === 'GET' || method === 'HEAD'
-    if (isRead && isHeld(url)) return true
     const visit: Visit = { gate: this, kind: isRead ? 'reads' : 'writes', isIn: false }
     visits.set(request, visit)
     return !isRead && hasBody(request) ? this.#hasRoom('writes') : this.letIn(visit)
@@ -109,9 +111,16 @@ export class RequestGate {
     clearInterval(this.#timer)
   }
 
+  /** The loop stood still while the disk synced a commit, which takes as long for one request as for many. */
+  synced(ms: number): void {
+    this.#syncMs += ms
+  }
+
   /** Takes note of how late the event loop is. */
-  sampled(lateMs: number): void {
+  sampled(delayMs: number): void {
     const { maxLoopDelayMs } = this.#limits
+    const lateMs = delayMs - this.#syncMs
+    this.#syncMs = 0
     const isHalfUsed = (kind: Kind) => this.#peak[kind] * 2 >= this.boundOf(kind)
     const isFilled = isHalfUsed('reads') || isHalfUsed('writes')
     if (lateMs <= maxLoopDelayMs) {
@@ -137,9 +146,4 @@ export class RequestGate {
     this.sampled(now - this.#sampledAt - sampleMs)
     this.#sampledAt = now
   }
-}
-
-/** Whether a read asks that its answer be held until something happens. */
-function isHeld(url: string): boolean {
-  return (url.startsWith('/api/tasks/') || url.startsWith('/trpc/')) && url.includes('wait')
 }

@@ -21,7 +21,8 @@ export function createTurnAway({ ends, onRefused, rpcErrorJson }: TurnAwayParts)
   const rpcJson = rpcErrorJson(error)
   const own = errorHeaders(error)
   const rested = new RestedSockets()
-  return ({ socket, url = '' }: IncomingMessage, response: ServerResponse, headers: HeaderList): void => {
+  return (request: IncomingMessage, response: ServerResponse, headers: HeaderList): void => {
+    const { socket, url = '' } = request
     onRefused(error.code)
     ends.turnedAway()
     respondJson(response, {
@@ -29,6 +30,7 @@ export function createTurnAway({ ends, onRefused, rpcErrorJson }: TurnAwayParts)
       json: url.startsWith('/trpc/') ? rpcJson : restJson,
       headers: [...headers, ...own],
     })
-    rested.rest(socket)
+    // Before its end Node would resume the socket by itself.
+    request.once('close', () => rested.rest(socket))
   }
 }

@@ -3,8 +3,6 @@ import { TRPCError, type AnyProcedure } from '@trpc/server'
 import { nodeHTTPRequestHandler } from '@trpc/server/adapters/node-http'
 import type { Authenticator } from '../auth/authenticate.ts'
 import { rateHeaders } from '../billing/rate-headers.ts'
-import { releaseBody } from '../http/read-body.ts'
-import { releaseGate } from '../http/request-gate.ts'
 import { errorHeaders, respondJson } from '../http/respond.ts'
 import { ErrandError, toErrandError } from '../kernel/errors.ts'
 import type { RateState } from '../store/records.ts'
@@ -74,11 +72,6 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
       const idempotencyKey = parts.readIdempotencyKey(request)
       context = { services, caller, request, about, setCookies: [], idempotencyKey, rate: null, stream }
       if (request.method === 'POST') body = await parts.readBody({ request, response, isPublic })
-      if (takesStream) {
-        about.isLong = true
-        releaseBody(request)
-        releaseGate(request)
-      }
     } catch (thrown) {
       // Thrown again where tRPC makes its context, so that the error has the shape that a client of it reads.
       context = toErrandError(thrown)

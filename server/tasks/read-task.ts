@@ -8,13 +8,20 @@ import type { Store, ListTasks } from '../store/store.ts'
 import type { TaskEnds } from './task-ends.ts'
 import type { ListTasksOutput, Task } from './task-schema.ts'
 
-type GetTask = { userId: string; taskId: string; waitSeconds: number; signal: AbortSignal | undefined }
+type GetTask = {
+  userId: string
+  taskId: string
+  waitSeconds: number
+  signal: AbortSignal | undefined
+  /** Told when the answer begins to be held. */
+  onHold: () => void
+}
 type GetTaskParts = { store: Store; links: SignedLinks; ends: TaskEnds }
 
 /** One task of the user; with `waitSeconds` the answer is held until it has ended or that long has passed. */
 export async function getTask(
   { store, links, ends }: GetTaskParts,
-  { userId, taskId, waitSeconds, signal }: GetTask,
+  { userId, taskId, waitSeconds, signal, onHold }: GetTask,
 ): Promise<Task> {
   let record = await store.getTask({ userId, taskId })
   if (record && record.completedAt === null && waitSeconds > 0) {
@@ -23,6 +30,7 @@ export async function getTask(
       // The task may have ended between the read and the registration.
       record = await store.getTask({ userId, taskId })
       if (record?.completedAt === null) {
+        onHold()
         await wait.ended
         record = await store.getTask({ userId, taskId })
       }

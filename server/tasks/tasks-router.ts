@@ -1,3 +1,4 @@
+import { holdAnswer } from '../rpc/hold-answer.ts'
 import { callerOf, procedure, router, withScope } from '../rpc/trpc.ts'
 import type { RateState } from '../store/records.ts'
 import { createTask } from './create-task.ts'
@@ -64,7 +65,8 @@ export const tasksRouter = router({
     .query(
       withScope('read', ({ ctx, input, signal }) => {
         const { taskId, wait = 0 } = input
-        return getTask(ctx.services, { userId: ctx.caller.userId, taskId, waitSeconds: wait, signal })
+        const onHold = () => holdAnswer(ctx)
+        return getTask(ctx.services, { userId: ctx.caller.userId, taskId, waitSeconds: wait, signal, onHold })
       }),
     ),
 

@@ -1,5 +1,6 @@
 import {
   context,
+  diag,
   ROOT_CONTEXT,
   SpanKind,
   SpanStatusCode,
@@ -42,7 +43,7 @@ const probes = /^\/(?:healthz|readyz|metrics)(?:\?|$)/
 /**
  * The spans of the service: of requests, of tasks' and chats' runs, and of commits to the database. They go to whatever
  * OpenTelemetry SDK is registered when the service starts; without one there is no object of this class, and nothing is
- * done. Attributes are ids, names and numbers, never what a user wrote.
+ * done. What an SDK throws stops nothing. Attributes are ids, names and numbers, never what a user wrote.
  */
 export class ServiceTracing {
   readonly #tracer: Tracer
@@ -70,24 +71,26 @@ export class ServiceTracing {
     // Another instrumentation of node:http may have opened a span already.
     const parent = trace.getSpan(active) ? active : remoteContext(headers)
     const attributes = { 'http.request.method': method, 'url.path': path, 'url.scheme': 'http' }
-    return this.#tracer.startSpan(method, { kind: SpanKind.SERVER, attributes }, parent)
+    return quietly(() => this.#tracer.startSpan(method, { kind: SpanKind.SERVER, attributes }, parent))
   }
 
   requestEnded({ about, isAnswered, operation, status }: RequestEnd): void {
     const { requestId, route, sessionId, span, taskId, userId } = about
     if (!span) return
-    span.updateName(operation)
-    span.setAttribute('errand.request.id', requestId)
-    if (isAnswered) span.setAttribute('http.response.status_code', status)
-    if (route !== undefined) span.setAttribute('http.route', route)
-    if (userId !== undefined) span.setAttribute('user.id', userId)
-    if (taskId !== undefined) span.setAttribute('errand.task.id', taskId)
-    if (sessionId !== undefined) span.setAttribute('gen_ai.conversation.id', sessionId)
-    if (status >= 500) {
-      span.setAttribute('error.type', String(status))
-      span.setStatus({ code: SpanStatusCode.ERROR })
-    }
-    span.end()
+    quietly(() => {
+      span.updateName(operation)
+      span.setAttribute('errand.request.id', requestId)
+      if (isAnswered) span.setAttribute('http.response.status_code', status)
+      if (route !== undefined) span.setAttribute('http.route', route)
+      if (userId !== undefined) span.setAttribute('user.id', userId)
+      if (taskId !== undefined) span.setAttribute('errand.task.id', taskId)
+      if (sessionId !== undefined) span.setAttribute('gen_ai.conversation.id', sessionId)
+      if (status >= 500) {
+        span.setAttribute('error.type', String(status))
+        span.setStatus({ code: SpanStatusCode.ERROR })
+      }
+      span.end()
+    })
   }
 
   /** A task was admitted by that request: its run is going to be linked to it. */
@@ -97,42 +100,46 @@ export class ServiceTracing {
   }
 
   /** A run is a trace of its own, since it may begin long after its request, and in another process. */
-  taskBegan({ agentId, attempt, endpointId, id, userId }: TaskRun): Span {
+  taskBegan({ agentId, attempt, endpointId, id, userId }: TaskRun): Span | undefined {
     const link = this.#links.get(id)
     this.#links.delete(id)
-    return this.#tracer.startSpan(
-      `run ${endpointId}`,
-      {
-        kind: SpanKind.CONSUMER,
-        root: true,
-        ...(link && { links: [{ context: link }] }),
-        attributes: {
-          'errand.task.id': id,
-          'errand.task.attempt': attempt,
-          'errand.endpoint.id': endpointId,
-          'gen_ai.operation.name': 'invoke_agent',
-          'gen_ai.agent.id': agentId,
-          'user.id': userId,
+    return quietly(() =>
+      this.#tracer.startSpan(
+        `run ${endpointId}`,
+        {
+          kind: SpanKind.CONSUMER,
+          root: true,
+          ...(link && { links: [{ context: link }] }),
+          attributes: {
+            'errand.task.id': id,
+            'errand.task.attempt': attempt,
+            'errand.endpoint.id': endpointId,
+            'gen_ai.operation.name': 'invoke_agent',
+            'gen_ai.agent.id': agentId,
+            'user.id': userId,
+          },
         },
-      },
-      ROOT_CONTEXT,
+        ROOT_CONTEXT,
+      ),
     )
   }
 
-  chatBegan({ agentId, request, sessionId, turnId, userId }: ChatRun): Span {
+  chatBegan({ agentId, request, sessionId, turnId, userId }: ChatRun): Span | undefined {
     const parent: Context = request ? trace.setSpan(ROOT_CONTEXT, request) : ROOT_CONTEXT
-    return this.#tracer.startSpan(
-      `chat ${agentId}`,
-      {
-        attributes: {
-          'errand.turn.id': turnId,
-          'gen_ai.operation.name': 'invoke_agent',
-          'gen_ai.agent.id': agentId,
-          'gen_ai.conversation.id': sessionId,
-          'user.id': userId,
+    return quietly(() =>
+      this.#tracer.startSpan(
+        `chat ${agentId}`,
+        {
+          attributes: {
+            'errand.turn.id': turnId,
+            'gen_ai.operation.name': 'invoke_agent',
+            'gen_ai.agent.id': agentId,
+            'gen_ai.conversation.id': sessionId,
+            'user.id': userId,
+          },
         },
-      },
-      parent,
+        parent,
+      ),
     )
   }
 
@@ -144,9 +151,11 @@ export class ServiceTracing {
       'db.operation.batch.size': commands,
     }
     const options = { kind: SpanKind.CLIENT, root: true, startTime: performance.timeOrigin + startedAt, attributes }
-    const span = this.#tracer.startSpan('commit', options, ROOT_CONTEXT)
-    if (!isDurable) span.setStatus({ code: SpanStatusCode.ERROR })
-    span.end()
+    quietly(() => {
+      const span = this.#tracer.startSpan('commit', options, ROOT_CONTEXT)
+      if (!isDurable) span.setStatus({ code: SpanStatusCode.ERROR })
+      span.end()
+    })
   }
 
   /** Sends what the SDK still keeps, because the process is about to end. */
@@ -161,23 +170,37 @@ export class ServiceTracing {
 }
 
 export function endTaskSpan(span: Span, { code, end }: { end: string; code: string }): void {
-  span.setAttribute('errand.run.end', end)
-  if (code !== '') fail(span, code)
-  span.end()
+  quietly(() => {
+    span.setAttribute('errand.run.end', end)
+    if (code !== '') fail(span, code)
+    span.end()
+  })
 }
 
 export function endChatSpan(span: Span, ended: ChatEnd): void {
   const { code, completionTokens, cost, end, promptTokens, toolCalls } = ended
-  span.setAttribute('errand.run.end', end)
-  span.setAttribute('gen_ai.usage.input_tokens', promptTokens)
-  span.setAttribute('gen_ai.usage.output_tokens', completionTokens)
-  span.setAttribute('errand.tool_calls', toolCalls)
-  if (cost !== undefined) span.setAttribute('errand.cost_usd', formatUsd(cost))
-  if (code !== null && end === 'failed') fail(span, code)
-  span.end()
+  quietly(() => {
+    span.setAttribute('errand.run.end', end)
+    span.setAttribute('gen_ai.usage.input_tokens', promptTokens)
+    span.setAttribute('gen_ai.usage.output_tokens', completionTokens)
+    span.setAttribute('errand.tool_calls', toolCalls)
+    if (cost !== undefined) span.setAttribute('errand.cost_usd', formatUsd(cost))
+    if (code !== null && end === 'failed') fail(span, code)
+    span.end()
+  })
 }
 
 function fail(span: Span, code: string): void {
   span.setAttribute('error.type', code)
   span.setStatus({ code: SpanStatusCode.ERROR, message: code })
+}
+
+/** An error of the SDK goes where those go, and changes nothing of what is traced. */
+function quietly<Result>(work: () => Result): Result | undefined {
+  try {
+    return work()
+  } catch (error) {
+    diag.error('a span could not be made', error)
+    return undefined
+  }
 }

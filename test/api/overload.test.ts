@@ -1,8 +1,10 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import { expect, test } from 'vitest'
 import { createClient } from '../../client/client.ts'
-import { closeServer, listen } from '../../server/http/listening.ts'
+import { closeServer, listen, urlOf } from '../../server/http/listening.ts'
+import type { RequestEnds } from '../../server/http/request-ends.ts'
 import { RequestGate } from '../../server/http/request-gate.ts'
+import { createTurnAway } from '../../server/http/turn-away.ts'
 import { Checker } from '../pins/documented-answers.ts'
 import { rejection } from '../client/rejection.ts'
 import { RawConnection, rawRequest, sendRaw } from '../support/raw-http.ts'
@@ -13,6 +15,10 @@ const json = 'Content-Type: application/json'
 /** Requests of one sample of the gate, more of them than it lets in. */
 async function readAtOnce(service: TestService, key: string, count: number): Promise<Answer[]> {
   return await Promise.all(Array.from({ length: count }, () => service.get('/api/account', key)))
+}
+
+async function untilRead(service: TestService, key: string, times: number): Promise<undefined> {
+  for (let read = 0; read < times;) if ((await service.get('/api/account', key)).status === 200) read++
 }
 
 test('requests that are too many at a time get 503 with Retry-After, as documented; the others are answered', async () => {
@@ -48,6 +54,56 @@ test('the typed client reads a refusal under overload as SERVICE_UNAVAILABLE', a
   await expect.poll(refused, { timeout: 20_000 }).toMatchObject({ code: 'SERVICE_UNAVAILABLE', retryAfterSeconds: 1 })
   await service.stop()
 })
+
+test('reads that ask for a wait are counted like others until they wait, and not from then on', async () => {
+  const service = await startService({ limits: { maxReadsInFlight: 1, taskConcurrency: 0 } })
+  const { key } = await service.createPerson()
+  const { taskId } = (await service.createTask(key, 'test.echo')).body
+  const controller = new AbortController()
+  const options = { headers: { Authorization: `Bearer ${key}` }, signal: controller.signal }
+  const held: Promise<unknown>[] = []
+  while (held.length < 5) {
+    const waiting = fetch(`${service.url}/api/tasks/${taskId}?wait=60`, options)
+    // One that is refused is answered before these reads are.
+    if (await Promise.race([waiting, untilRead(service, key, 3)])) continue
+    held.push(waiting)
+  }
+  for (const query of ['wait=0', 'x=wait']) {
+    const path = `/api/tasks/${taskId}?${query}`
+    const readSome = () => Promise.all(Array.from({ length: 50 }, async () => (await service.get(path, key)).status))
+    await expect.poll(readSome, { timeout: 20_000 }).toEqual(expect.arrayContaining([200, 503]))
+  }
+  controller.abort()
+  await Promise.allSettled(held)
+  await service.stop()
+})
+
+test.each([
+  ['GET', ''],
+  ['POST', 'a body'],
+])(
+  'a client that repeats a refused %s at once is refused a few times a second, not thousands',
+  async (method, body) => {
+    const turnAway = createTurnAway({
+      ends: { turnedAway: () => {} } as RequestEnds,
+      onRefused: () => {},
+      rpcErrorJson: () => '{}',
+    })
+    const server = createServer((request, response) => turnAway(request, response, []))
+    await listen(server, { host: '127.0.0.1', port: 0 })
+    {
+      using client = await RawConnection.open(urlOf(server))
+      let refusals = 0
+      for (const end = performance.now() + 1000; performance.now() < end; refusals++) {
+        await client.send(rawRequest(`${method} /api/tasks`, [], body))
+        expect((await client.readAnswer())!.status).toBe(503)
+      }
+      expect(refusals).toBeGreaterThan(1)
+      expect(refusals).toBeLessThan(20)
+    }
+    await closeServer(server)
+  },
+)
 
 test('bodies that have not arrived take nobody room', async () => {
   const service = await startService({ limits: { maxWritesInFlight: 1 } })
@@ -106,6 +162,19 @@ test('one long pause of a service with little to do refuses nobody', () => {
   gate.enter(write())
   gate.sampled(60_000)
   expect(letIn(gate)).toBe(499)
+  gate.close()
+})
+
+test('what the disk takes for its syncs lets in no fewer: it takes as long for one request as for many', () => {
+  const gate = new RequestGate(limits)
+  letIn(gate)
+  for (let sample = 0; sample < 100; sample++) {
+    gate.synced(150)
+    gate.sampled(160)
+  }
+  expect(gate.boundOf('writes')).toBe(500)
+  gate.sampled(160)
+  expect(gate.boundOf('writes')).toBeLessThan(500)
   gate.close()
 })
 

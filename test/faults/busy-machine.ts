@@ -17,6 +17,11 @@ export function machineSlowness(): number {
   return Math.max(1, ...tookMs.map((ms) => ms / nodeStartMs))
 }
 
+/** Whether something took no longer than it may, on a machine as busy as this one is. */
+export function isInTime(tookMs: number, msMax: number): boolean {
+  return tookMs <= msMax || tookMs <= msMax * machineSlowness()
+}
+
 /** The longest that a thread of the process was ready to run while others had the processors; 0 where nobody tells. */
 export function waitedForProcessor({ pid }: ChildProcess): number {
   const folder = `/proc/${pid}/task`

@@ -80,7 +80,7 @@ export const faults = {
     run: manyConnections.run,
   },
   overload: {
-    what: 'at twice the load that it can serve, what is accepted is answered within a second and the rest gets 503',
+    what: 'at twice the load that it can serve every request is answered, what is accepted in time, and the rest with 503',
     times: { short: 1, long: 3 },
     run: overload.run,
   },

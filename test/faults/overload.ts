@@ -92,6 +92,7 @@ async function overload({ load, server, tally }: Tried, order: Order): Promise<v
   demand(outcome.accepted.count > 0, 'requests are accepted')
   // How fast a machine is that others use too is not for every run to judge.
   if (outcome.seconds < 5) return
+  demand(outcome.refused.count > 0, 'twice the load is more than is accepted')
   demand(outcome.accepted.p99Ms < acceptedMsMax, `the p99 of what was accepted is ${outcome.accepted.p99Ms} ms`)
   demand(outcome.refused.maxMs < hungMsMax, `a refusal took ${outcome.refused.maxMs} ms`)
   demand(slowestMs < watchedMsMax, `health or metrics took ${slowestMs} ms`)

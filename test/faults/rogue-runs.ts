@@ -5,6 +5,7 @@ import { ProcessClient } from '../runner/process-client.ts'
 import { returnedNames, thrownNames } from '../runner/odd-values.ts'
 import { startProcess, type ServerProcess } from '../support/test-process.ts'
 import { newDataDir } from '../support/test-service.ts'
+import { isInTime } from './busy-machine.ts'
 import { checkRows, readRows, unlimited, untilIdle } from './fault-invariants.ts'
 import { FaultLoad, openRichAccount } from './fault-load.ts'
 import { reportOn, type FaultOptions, type FaultReport } from './fault-report.ts'
@@ -87,7 +88,7 @@ async function runRogue(client: ProcessClient, { rogue, dataDir }: { rogue: Rogu
   demand(ended.status === 'failed' || ended.status === 'completed', `${name} has ended: ${ended.status}`)
   if (ends) demandEqual(ended.status, ends, `the end of what ${name}`)
   const tookMs = Date.parse(ended.completedAt) - Date.parse(ended.startedAt)
-  demand(tookMs <= timeoutMs + overrunMsMax, `it ended after ${tookMs} ms`)
+  demand(isInTime(tookMs, timeoutMs + overrunMsMax), `it ended after ${tookMs} ms`)
   const well = await client.runTask('rogue.echo', { still: 'here' })
   demandEqual([well.status, well.response], ['completed', { still: 'here' }], 'the next run')
   const { body } = await client.get(`/api/transactions?taskId=${ended.id}`)

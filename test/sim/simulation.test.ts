@@ -8,10 +8,11 @@ import { simulate } from './simulate.ts'
 const operations = 2400
 const anySeed = Math.floor(Math.random() * 1_000_000_000)
 
-function expectSound({ operations: byKind, seed, total, violation }: SimReport): void {
+function expectSound({ operations: byKind, restarts, seed, total, violation }: SimReport): void {
   const what = violation && `seed ${seed}: ${violation.what}\n${violation.steps.join('\n')}`
   expect(what).toBe(null)
   expect(total).toBeGreaterThan(0)
+  expect(restarts).toBeGreaterThan(0)
   expect(Object.keys(byKind).length).toBeGreaterThan(20)
 }
 

@@ -99,3 +99,11 @@ test('a server and commands leave nothing in the data directory, and no backup, 
   expect(server.log().match(/other users of this machine could read/g)).toHaveLength(1)
   expect(server.log()).toContain(`could read ${dataDir} and 2 more: closed to them`)
 })
+
+test('a folder that holds more than the service’s own stays as open as it is; what the service has in it does not', async () => {
+  chmodSync(dataDir, 0o755)
+  writeFileSync(join(dataDir, 'package.json'), '{}', { mode: 0o644 })
+  const store = openSqliteStore(options)
+  await store.close()
+  expect(open()).toEqual([dataDir, join(dataDir, 'package.json')])
+})

@@ -233,3 +233,28 @@ test('without an SDK there is nothing that traces', async () => {
   expect(spans.all).toEqual([])
   expect(trace.getActiveSpan()).toBeUndefined()
 })
+
+test('an SDK that throws at every step stops neither requests nor runs', async () => {
+  spans.unregister()
+  const broken = () => {
+    throw new Error('The SDK is broken.')
+  }
+  const spanContext = () => ({ traceId, spanId, traceFlags: 1 })
+  const span = new Proxy({}, { get: (_, name) => (name === 'spanContext' ? spanContext : broken) })
+  for (const startSpan of [broken, () => span]) {
+    const provider = { getTracer: () => ({ startSpan }) } as unknown as BasicTracerProvider
+    trace.setGlobalTracerProvider(provider)
+    const service = await startService()
+    const { key } = await service.createPerson({ balanceUsd: '1.0000' })
+    expect(await service.runTask(key, 'test.echo')).toMatchObject({ status: 'completed' })
+    const { body } = await service.post('/api/sessions', { agentId: 'talk' }, { key })
+    const reader = await ChatReader.open({
+      url: service.url,
+      key,
+      body: { sessionId: body.sessionId, message: say({ do: 'text', delta: 'Hello' }) },
+    })
+    expect(await reader.end()).toMatchObject({ type: 'done' })
+    await service.stop()
+    trace.disable()
+  }
+})

@@ -22,7 +22,8 @@ export type GroupCommitOptions = {
   onCommit?: (commit: Committed) => void
 }
 
-export type Committed = { commands: number; isDurable: boolean; startedAt: number }
+/** `syncMs` is the time of the COMMIT itself, which is the disk's. */
+export type Committed = { commands: number; isDurable: boolean; startedAt: number; syncMs: number }
 
 type Entry = { run: () => unknown; resolve: (value: unknown) => void; reject: (reason: unknown) => void }
 type Outcome = { entry: Entry; value?: unknown; thrown?: unknown; failed: boolean }
@@ -118,22 +119,24 @@ export class GroupCommit {
       // is undone too, and what would come after must not commit on its own.
       return this.#batchFailed(batch, error)
     }
+    const syncsAt = performance.now()
     try {
       this.#statements.commit.run()
     } catch (error) {
       return this.#commitFailed(batch, error)
     }
     this.#batchEnd.committed()
-    this.#tried(batch.length, true)
+    const syncMs = performance.now() - syncsAt
     for (const { entry, failed, thrown, value } of outcomes) {
       if (failed) entry.reject(thrown)
       else entry.resolve(value)
     }
+    this.#tried({ commands: batch.length, isDurable: true, syncMs })
   }
 
-  #tried(commands: number, isDurable: boolean): void {
-    this.#isFailing = !isDurable
-    this.#options.onCommit?.({ commands, isDurable, startedAt: this.#startedAt })
+  #tried(tried: Omit<Committed, 'startedAt'>): void {
+    this.#isFailing = !tried.isDurable
+    this.#options.onCommit?.({ ...tried, startedAt: this.#startedAt })
   }
 
   /** One command in its savepoint; throws only when the transaction as a whole is lost or the disk fails it. */
@@ -156,7 +159,7 @@ export class GroupCommit {
 
   #batchFailed(batch: readonly Entry[], error: unknown): void {
     this.#batchEnd.clear()
-    this.#tried(batch.length, false)
+    this.#tried({ commands: batch.length, isDurable: false, syncMs: 0 })
     try {
       if (this.#db.inTransaction) this.#statements.rollback.run()
     } catch (rollbackError) {
@@ -188,7 +191,7 @@ export class GroupCommit {
     this.#queue = []
     this.#isScheduled = false
     this.#busySince = undefined
-    this.#tried(batch.length, false)
+    this.#tried({ commands: batch.length, isDurable: false, syncMs: 0 })
     rejectAll(batch, unavailable('The database could not be written. Nothing was changed.', error))
   }
 
@@ -199,7 +202,7 @@ export class GroupCommit {
    */
   #commitFailed(batch: Entry[], error: unknown): void {
     this.#batchEnd.clear()
-    this.#tried(batch.length, false)
+    this.#tried({ commands: batch.length, isDurable: false, syncMs: 0 })
     try {
       if (this.#db.inTransaction) this.#statements.rollback.run()
       if (codeOf(error) !== 'SQLITE_FULL') {

@@ -105,9 +105,20 @@ function scan(file: string): { cutAt: number; commits: number } | undefined {
   return isCutOff ? { cutAt, commits } : undefined
 }
 
+/** Undefined when a server that stopped meanwhile has removed it. */
+function openLog(file: string): number | undefined {
+  try {
+    return openSync(file, 'r')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
 /** The header, then each frame that is there in full. */
 function* framesOf(file: string): Generator<Frame | 'header' | 'damaged header'> {
-  const log = openSync(file, 'r')
+  const log = openLog(file)
+  if (log === undefined) return
   try {
     const header = Buffer.alloc(headerBytes)
     if (readSync(log, header, 0, headerBytes, 0) < headerBytes) return

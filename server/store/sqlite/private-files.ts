@@ -23,7 +23,7 @@ export function keepPrivate(dataDir: string): { closed: string[]; left: string[]
     if (outcome) found[outcome].push(path)
     return outcome
   }
-  close(dataDir)
+  if (isOnlyOurs(dataDir)) close(dataDir)
   for (const name of names) close(join(dataDir, name))
   const root = join(dataDir, payloads)
   close(root)
@@ -34,6 +34,11 @@ export function keepPrivate(dataDir: string): { closed: string[]; left: string[]
     for (const file of namesIn(path)) close(join(path, file))
   }
   return found
+}
+
+/** Whether nothing else stands in it, which might be meant for others: a project's folder, say. */
+function isOnlyOurs(dataDir: string): boolean {
+  return namesIn(dataDir).every((name) => name === payloads || (names as readonly string[]).includes(name))
 }
 
 /** One line for the log; undefined when there is nothing to tell. */
@@ -50,11 +55,13 @@ function listed([first = '', ...more]: string[]): string {
 }
 
 function closeToOthers(path: string): 'closed' | 'left' | undefined {
+  // Elsewhere modes say nothing of who may read.
+  const self = process.getuid?.()
   const found = statOf(path)
-  if (!found || (found.mode & 0o077) === 0) return undefined
+  if (self === undefined || !found || (found.mode & 0o077) === 0) return undefined
   // A folder that all share, such as /tmp, or the root of the disk, is not this service's to close.
   const isShared = found.isDirectory() && ((found.mode & 0o1000) !== 0 || dirname(path) === path)
-  if (isShared || found.uid !== process.getuid?.()) return 'left'
+  if (isShared || found.uid !== self) return 'left'
   try {
     chmodSync(path, found.mode & 0o700)
     return 'closed'
