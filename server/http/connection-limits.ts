@@ -17,18 +17,20 @@ const aheadMax = 64
 type Connection = { isUsed: boolean; isSpare: boolean; ahead: number; silence: NodeJS.Timeout | undefined }
 
 const connectionsOf = new WeakMap<Server, Map<Socket, Connection>>()
-const known = new WeakMap<Socket, Connection>()
+const connectionOf = Symbol('connection')
+type Connected = Socket & { [connectionOf]?: Connection }
 
 /** Counts the connections of a server, closes those that are too many, and those whose readers have stopped. */
 export function limitConnections(server: Server, { connectionsMax, stallMs }: ConnectionLimits): void {
   const all = new Map<Socket, Connection>()
   connectionsOf.set(server, all)
-  server.on('connection', (socket: Socket) => {
+  server.on('connection', (socket: Connected) => {
     if (all.size >= connectionsMax + spareMax) return void socket.destroy()
     const isSpare = all.size >= connectionsMax
     const silence = isSpare ? setTimeout(() => socket.destroy(), spareMsMax) : undefined
-    all.set(socket, { isUsed: false, isSpare, ahead: 0, silence })
-    known.set(socket, all.get(socket)!)
+    const connection = { isUsed: false, isSpare, ahead: 0, silence }
+    all.set(socket, connection)
+    socket[connectionOf] = connection
     socket.once('close', () => {
       all.delete(socket)
       clearTimeout(silence)
@@ -52,8 +54,8 @@ export function connectionCount(server: Server): number {
 }
 
 /** Whether a connection is one beyond the limit. */
-export function isSpare({ socket }: IncomingMessage): boolean {
-  return known.get(socket)?.isSpare === true
+export function isSpare({ socket }: { socket: Connected }): boolean {
+  return socket[connectionOf]?.isSpare === true
 }
 
 /**
@@ -65,8 +67,8 @@ export function inTurn(
   response: ServerResponse,
   serve: (request: IncomingMessage, response: ServerResponse) => void,
 ): void {
-  const { socket } = request
-  const connection = known.get(socket)
+  const socket: Connected = request.socket
+  const connection = socket[connectionOf]
   if (connection) {
     connection.isUsed = true
     clearTimeout(connection.silence)

@@ -77,9 +77,6 @@ export function createListener(parts: ListenerParts): Server {
       return turnAway(request, response, headersFor(newId('req', parts.clock.now()), request))
     }
     const routed = begin(parts, request, response)
-    const release = () => releaseGate(request)
-    // The answer is made, whether it is read or not; or nobody waits for it any more.
-    response.once('prefinish', release).once('close', release)
     route(parts, routed).catch((thrown: unknown) => {
       const error = toErrandError(thrown)
       const { about, headers, operation } = routed
@@ -121,7 +118,12 @@ function begin(parts: ListenerParts, request: IncomingMessage, response: ServerR
   const about = new RequestTrace(requestId, parts.tracing?.requestBegan(request))
   const headers = headersFor(requestId, request)
   const routed: RoutedRequest = { request, response, headers, path: '', query: '', operation: 'other', about }
-  response.once('close', () => parts.ends.ended(routed, startedAt))
+  // The answer is made, whether it is read or not; or nobody waits for it any more. Each comes once, so `on` will do.
+  response.on('prefinish', () => releaseGate(request))
+  response.on('close', () => {
+    releaseGate(request)
+    parts.ends.ended(routed, startedAt)
+  })
   return routed
 }
 

@@ -16,20 +16,22 @@ const leastShare = 0.02
 /** One request that asks to be let in. `isIn` while it is counted. */
 type Visit = { gate: RequestGate; kind: Kind; isIn: boolean }
 
-const visits = new WeakMap<IncomingMessage, Visit>()
+// On the request itself: entries of a weak map are a task for each garbage collection.
+const visitOf = Symbol('visit')
+type Visitor = IncomingMessage & { [visitOf]?: Visit }
 
 /**
  * The body of a request has arrived, and the work on it begins; throws 503 when others came first. A client that sends
  * slowly holds nobody up before that.
  */
-export function bodyArrived(request: IncomingMessage): void {
-  const visit = visits.get(request)
+export function bodyArrived(request: Visitor): void {
+  const visit = request[visitOf]
   if (visit && !visit.isIn && !visit.gate.letIn(visit)) throw overloaded()
 }
 
 /** A request is answered, or what remains of it is a stream or a wait that may go on for minutes. */
-export function releaseGate(request: IncomingMessage): void {
-  const visit = visits.get(request)
+export function releaseGate(request: Visitor): void {
+  const visit = request[visitOf]
   if (visit?.isIn) visit.gate.letOut(visit)
 }
 
@@ -72,12 +74,12 @@ export class RequestGate {
   }
 
   /** Whether a request is let in, until `releaseGate`. One with a body is counted once that has arrived. */
-  enter(request: IncomingMessage): boolean {
+  enter(request: Visitor): boolean {
     const { method } = request
     if (method === 'OPTIONS') return true
     const isRead = method === 'GET' || method === 'HEAD'
     const visit: Visit = { gate: this, kind: isRead ? 'reads' : 'writes', isIn: false }
-    visits.set(request, visit)
+    request[visitOf] = visit
     return !isRead && hasBody(request) ? this.#hasRoom('writes') : this.letIn(visit)
   }
 
