@@ -102,6 +102,7 @@ test('a server and commands leave nothing in the data directory, and no backup, 
 
 test('a folder that holds more than the service’s own stays as open as it is; what the service has in it does not', async () => {
   chmodSync(dataDir, 0o755)
+  writeFileSync(join(dataDir, 'server.lock-journal'), '')
   writeFileSync(join(dataDir, 'package.json'), '{}', { mode: 0o644 })
   const store = openSqliteStore(options)
   await store.close()

@@ -38,7 +38,9 @@ export function keepPrivate(dataDir: string): { closed: string[]; left: string[]
 
 /** Whether nothing else stands in it, which might be meant for others: a project's folder, say. */
 function isOnlyOurs(dataDir: string): boolean {
-  return namesIn(dataDir).every((name) => name === payloads || (names as readonly string[]).includes(name))
+  // SQLite puts files of its own beside a database.
+  const ours = [...names, payloads, /^(?:errand\.db|server\.lock|migrate\.lock)[.-]/]
+  return namesIn(dataDir).every((name) => ours.some((own) => (typeof own === 'string' ? own === name : own.test(name))))
 }
 
 /** One line for the log; undefined when there is nothing to tell. */
