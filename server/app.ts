@@ -1,13 +1,9 @@
 import type { Server } from 'node:http'
-import { join } from 'node:path'
 import { chatMethods, chatPath, createChatAdapter } from '../openapi/chat-adapter.ts'
 import { createRestAdapter } from '../openapi/rest-adapter.ts'
 import { RestRoutes } from '../openapi/rest-routes.ts'
-import type { AgentHost, AgentLogLine } from './agents/agent-port.ts'
 import { Catalogue } from './agents/catalogue.ts'
 import type { ErrandConfig } from './agents/define-config.ts'
-import { createInlineHost } from './agents/inline-host.ts'
-import { ThreadHost } from './agents/thread-host.ts'
 import { LoopDelay, type SystemParts } from './admin/system-state.ts'
 import { createAuthenticator } from './auth/authenticate.ts'
 import { ClientAddresses } from './auth/client-address.ts'
@@ -17,9 +13,11 @@ import { createOidcLogin } from './auth/oidc-login.ts'
 import { OwnOrigins } from './auth/own-origin.ts'
 import { SpendDays } from './billing/spend-days.ts'
 import { ChatTurns } from './chat/chat-turns.ts'
-import { agentEnvironment, type Limits } from './config.ts'
+import type { Limits, Role } from './config.ts'
+import { createAgentHost } from './create-agent-host.ts'
 import { ConnectorAccess } from './connectors/connector-access.ts'
 import { ConnectorChecks } from './connectors/connector-checks.ts'
+import { assertSameSecret } from './connectors/secret-check.ts'
 import { SecretVault, type Secrets } from './connectors/secret-vault.ts'
 import { openConsoleFiles } from './http/console-files.ts'
 import { readIdempotencyKey } from './http/idempotency-header.ts'
@@ -38,15 +36,19 @@ import type { Logger } from './kernel/logger.ts'
 import type { Meter } from './kernel/meter.ts'
 import { packageVersion } from './kernel/package-version.ts'
 import { ServiceMetrics } from './metrics/service-metrics.ts'
-import { FilePayloadStore } from './payloads/payload-store.ts'
+import type { PayloadBucket } from './payloads/payload-bucket.ts'
 import { SignedLinks } from './payloads/signed-links.ts'
+import { openPayloads } from './open-payloads.ts'
 import type { Services } from './rpc/context.ts'
 import { createRpcHandler, rpcErrorJson } from './rpc/rpc-handler.ts'
+import type { Committed } from './store/committed.ts'
+import type { PostgresStoreOptions } from './store/postgres/postgres-store.ts'
 import { openSqliteStore } from './store/sqlite/sqlite-store.ts'
 import type { Store, LedgerReport } from './store/store.ts'
 import { TaskEnds } from './tasks/task-ends.ts'
 import { TaskRunner } from './tasks/task-runner.ts'
 import { ServiceTracing } from './tracing/service-tracing.ts'
+import { LeaseKeeper } from './nodes/lease-keeper.ts'
 import { startUpkeep } from './upkeep.ts'
 
 export type AppOptions = {
@@ -54,6 +56,12 @@ export type AppOptions = {
   /** The file that `config` came from, which every agent thread loads; null runs agents inline. */
   configFile: string | null
   dataDir: string
+  /** Of a PostgreSQL database; without it the database is a file in the data directory. */
+  databaseUrl?: string | undefined
+  /** Of payloads; without it they are kept beside the database. */
+  payloadBucket?: PayloadBucket | undefined
+  /** What a node of a shared database does: take requests, run tasks, or both. */
+  role?: Role
   host: string
   port: number
   /** Where clients reach the service; null for the address that it listens on. */
@@ -89,6 +97,19 @@ export type App = {
   hasten(): void
 }
 
+/** Loaded only where it is used: its drivers take a tenth of a start. */
+async function openPostgres(options: PostgresStoreOptions, secrets: Secrets): Promise<Store> {
+  const { openPostgresStore } = await import('./store/postgres/postgres-store.ts')
+  const store = await openPostgresStore(options)
+  try {
+    if (store.settings) await assertSameSecret(store.settings, secrets)
+    return store
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}
+
 /** Constructs the whole service and starts it. Throws when the data directory, the port or a setting is unusable. */
 export async function startApp(options: AppOptions): Promise<App> {
   const { dataDir, limits, log, onFatal } = options
@@ -105,19 +126,37 @@ export async function startApp(options: AppOptions): Promise<App> {
     tasksRecovered: (runs) => metrics?.tasksRecovered(runs),
     chatRun: (run) => metrics?.chatRun(run),
   }
-  const store = openSqliteStore({
-    dataDir,
-    limits,
-    onFatal,
-    onCommit: (commit) => {
-      metrics?.committed({ ...commit, seconds: (performance.now() - commit.startedAt) / 1000 })
-      tracing?.committed(commit)
-      gate.synced(commit.syncMs)
-    },
-    onWarning: (message) => log.warn({}, message),
-    clock: (notBefore) => (clock = createClock(notBefore)),
+  const onCommit = (commit: Committed) => {
+    metrics?.committed({ ...commit, seconds: (performance.now() - commit.startedAt) / 1000 })
+    tracing?.committed(commit)
+    gate.synced(commit.syncMs)
+  }
+  const storeClock = (notBefore: number) => (clock = createClock(notBefore))
+  const store =
+    options.databaseUrl === undefined
+      ? openSqliteStore({
+          dataDir,
+          limits,
+          onFatal,
+          onCommit,
+          onWarning: (message) => log.warn({}, message),
+          clock: storeClock,
+        })
+      : await openPostgres(
+          {
+            databaseUrl: options.databaseUrl,
+            limits,
+            onCommit,
+            onWarning: (message) => log.warn({}, message),
+            // All nodes go by the database's clock, which a test's own takes the place of.
+            ...(options.createClock && { clock: storeClock }),
+          },
+          options.secrets(),
+        )
+  const payloads = await openPayloads(options, store, clock).catch(async (error: unknown) => {
+    await store.close()
+    throw error
   })
-  const payloads = new FilePayloadStore(join(dataDir, 'payloads'), clock)
   let listensOn = ''
   const links = new SignedLinks({
     secret: options.secrets().current,
@@ -125,7 +164,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     clock,
     lifeSeconds: limits.signedUrlSeconds,
   })
-  const ends = new TaskEnds()
+  const ends = new TaskEnds(store.shared?.signals)
   const agents = createAgentHost(options, catalogue)
   const vault = new SecretVault(options.secrets)
   const { commandPath, connectorPrivateHosts: privateHosts } = options
@@ -135,7 +174,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     agents,
     catalogue,
     clock,
-    concurrency: limits.taskConcurrency,
+    concurrency: options.role === 'api' ? 0 : limits.taskConcurrency,
     drainSeconds: limits.drainSeconds,
     queuedMax: limits.maxQueuedTasks,
     ends,
@@ -220,22 +259,36 @@ export async function startApp(options: AppOptions): Promise<App> {
   const server = createServer({ options, services, keyUses, loginUses, gate, metrics })
   const onLedgerReport = (report: LedgerReport) => (system.ledger = { report, checkedAt: clock.now() })
   const upkeep = startUpkeep({ store, payloads, log, onLedgerReport })
+  const keeper =
+    store.shared &&
+    new LeaseKeeper({
+      store,
+      shared: store.shared,
+      runner,
+      chats,
+      leaseSeconds: limits.leaseSeconds,
+      queuedMax: limits.maxQueuedTasks,
+      log,
+    })
   const close = async () => {
     upkeep.stop()
+    await keeper?.stop()
     await closeServer(server)
     await agents.close()
     gate.close()
     system.loopDelay.close()
     await keyUses.close()
     await loginUses.close()
+    await payloads.close()
     await store.close()
     await tracing?.flush()
   }
   try {
-    await closeOpenTurns(store, log)
+    if (!store.shared) await closeAbandonedTurns(store, log)
     await listen(server, options)
     listensOn = urlOf(server)
     await runner.start()
+    keeper?.start()
   } catch (error) {
     await close()
     throw error
@@ -258,9 +311,9 @@ export async function startApp(options: AppOptions): Promise<App> {
 }
 
 /** Chats that the process before this one left open; nothing is charged for them. */
-async function closeOpenTurns(store: Store, log: Logger): Promise<void> {
+async function closeAbandonedTurns(store: Store, log: Logger): Promise<void> {
   let turns = 0
-  for (let closed = -1; closed !== 0; turns += closed) closed = await store.closeOpenTurns()
+  for (let closed = -1; closed !== 0; turns += closed) closed = await store.closeAbandonedTurns()
   if (turns > 0) log.info({ turns }, 'chats that were interrupted have been closed without a charge')
 }
 
@@ -322,6 +375,7 @@ function createServer({ options, services, keyUses, loginUses, gate, metrics }: 
     ends: createRequestEnds({ count: (request) => metrics.requestEnded(request), log, tracing: services.tracing }),
     onRefused: (code) => metrics.refused(code),
     connectionsMax: limits.maxConnections,
+    isWorker: options.role === 'worker',
     stallMs,
     whyNotReady,
     methodsOf: (path) => (path === chatPath ? chatMethods : routes.methodsOf(path)),
@@ -329,24 +383,4 @@ function createServer({ options, services, keyUses, loginUses, gate, metrics }: 
     log,
     tracing: services.tracing,
   })
-}
-
-function createAgentHost({ configFile, limits, log }: AppOptions, catalogue: Catalogue): AgentHost {
-  const { agentThreads, agentThreadMemoryMb, maxResultBytes } = limits
-  const onLog = ({ fields, message, runId }: AgentLogLine) =>
-    log.info({ ...idField(runId), ...(fields && { fields }) }, message)
-  if (configFile === null) return createInlineHost({ catalogue, resultBytesMax: maxResultBytes, onLog })
-  return new ThreadHost({
-    configFile,
-    threads: agentThreads,
-    memoryMb: agentThreadMemoryMb,
-    resultBytesMax: maxResultBytes,
-    env: agentEnvironment(),
-    onLog,
-    onWarning: (message) => log.warn({}, message),
-  })
-}
-
-function idField(runId: string): { taskId?: string; turnId?: string } {
-  return runId.startsWith('turn_') ? { turnId: runId } : { taskId: runId }
 }

@@ -7,6 +7,7 @@ import { ConfigError } from './agents/catalogue.ts'
 import type { Secrets } from './connectors/secret-vault.ts'
 import { makeFolder } from './kernel/make-folder.ts'
 import { UsageError } from './kernel/usage-error.ts'
+import type { PayloadBucket } from './payloads/payload-bucket.ts'
 import type { LimitsConfig, LoginConfig } from './agents/define-config.ts'
 
 // The only reader of the environment.
@@ -19,6 +20,7 @@ const limitDefaults = {
   abuseBlockSeconds: 600,
   abuseBlockMaxSeconds: 3600,
   sessionIdleSeconds: 86_400,
+  leaseSeconds: 15,
   inlineBytes: 16_384,
   maxBodyBytes: 10_485_760,
   maxResultBytes: 52_428_800,
@@ -68,13 +70,25 @@ function wholeNumber(field: string, value: unknown, name: LimitName): number {
   throw new ConfigError(`${field}: must be a whole number of at least ${least}`)
 }
 
-export type ServeSettings = { dataDir: string; host: string; port: number; configFile: string; baseUrl: string | null }
+/** What a node does: take requests, run tasks, or both. */
+export const roles = ['all', 'api', 'worker'] as const
+export type Role = (typeof roles)[number]
+
+export type ServeSettings = {
+  dataDir: string
+  host: string
+  port: number
+  configFile: string
+  baseUrl: string | null
+  role: Role
+}
 export type ServeOptions = {
   data?: string
   host?: string
   port?: string
   config?: string
   baseUrl?: string
+  role?: string
   defaultConfig?: string
 }
 
@@ -87,8 +101,9 @@ export function resolveServe(options: ServeOptions, env: NodeJS.ProcessEnv = pro
   const port = Number(portText)
   if (!/^\d{1,5}$/.test(portText) || port > 65_535)
     throw new UsageError(`--port or ERRAND_PORT: "${portText}" is no port`)
+  const role = resolveRole(options.role ?? env['ERRAND_ROLE'] ?? 'all', env)
   const given = options.baseUrl ?? env['ERRAND_BASE_URL']
-  if (given === undefined && !loopback.test(host)) {
+  if (given === undefined && !loopback.test(host) && role !== 'worker') {
     throw new UsageError('--base-url: is required when the host is not loopback, since links in answers start with it')
   }
   if (given !== undefined && !/^https?:\/\/[^/?#\s]+(?:\/[^?#\s]*)?$/.test(given)) {
@@ -100,11 +115,84 @@ export function resolveServe(options: ServeOptions, env: NodeJS.ProcessEnv = pro
     port,
     configFile: options.config ?? env['ERRAND_CONFIG'] ?? options.defaultConfig ?? 'errand.config.ts',
     baseUrl: given?.replace(/\/+$/, '') ?? null,
+    role,
   }
+}
+
+function resolveRole(text: string, env: NodeJS.ProcessEnv): Role {
+  const role = roles.find((known) => known === text)
+  if (!role) throw new UsageError(`--role or ERRAND_ROLE: "${text}" is none of ${roles.join(', ')}`)
+  if (role !== 'all' && resolveDatabaseUrl(env) === undefined) {
+    throw new UsageError(`--role ${role}: needs ERRAND_DATABASE_URL, since nodes share a PostgreSQL database`)
+  }
+  return role
 }
 
 export function resolveDataDir(option: string | undefined, env: NodeJS.ProcessEnv = process.env): string {
   return option ?? env['ERRAND_DATA_DIR'] ?? '.errand'
+}
+
+/** Of PostgreSQL; undefined when the database is a file in the data directory. */
+export function resolveDatabaseUrl(env: NodeJS.ProcessEnv = process.env): string | undefined {
+  const url = env['ERRAND_DATABASE_URL']
+  return url === undefined || url === '' ? undefined : checkDatabaseUrl('ERRAND_DATABASE_URL', url)
+}
+
+/** Its errors do not quote the URL: it holds a password. */
+export function checkDatabaseUrl(field: string, url: string): string {
+  if (!/^postgres(?:ql)?:\/\//.test(url)) throw new UsageError(`${field}: must begin with postgres://`)
+  try {
+    // As the driver reads it: without a host for a socket.
+    const { password, username } = new URL(url.replace('@/', '@localhost/'))
+    decodeURIComponent(`${username}:${password}`)
+  } catch {
+    throw new UsageError(`${field}: is no URL; in a password / is written %2F, ? %3F, # %23, @ %40 and % %25`)
+  }
+  return url
+}
+
+const bucketVariables = 'ERRAND_PAYLOADS_S3_'
+
+/** The bucket of payloads; undefined when they are kept beside the database. */
+export function resolvePayloadBucket(env: NodeJS.ProcessEnv = process.env): PayloadBucket | undefined {
+  const given = (name: string) => env[bucketVariables + name] || undefined
+  const bucket = given('BUCKET')
+  if (bucket === undefined) {
+    const other = Object.keys(env).find((name) => name.startsWith(bucketVariables) && env[name] !== '')
+    if (other !== undefined) throw new ConfigError(`${bucketVariables}BUCKET: is required with ${other}`)
+    return undefined
+  }
+  const fail = (name: string, what: string) => new ConfigError(`${bucketVariables}${name}: ${what}`)
+  if (!/^[A-Za-z0-9._-]{3,255}$/.test(bucket)) throw fail('BUCKET', `"${bucket}" is no name of a bucket`)
+  const endpoint = given('ENDPOINT')
+  if (endpoint !== undefined && !/^https?:\/\/[^/?#\s@]+\/?$/.test(endpoint)) {
+    throw fail('ENDPOINT', 'must be http:// or https://, a host, and nothing after it')
+  }
+  const accessKeyId = given('ACCESS_KEY_ID')
+  const secretAccessKey = given('SECRET_ACCESS_KEY')
+  const keyWithout = (other: string) => `is required with ${bucketVariables}${other}`
+  if (accessKeyId === undefined && secretAccessKey !== undefined) {
+    throw fail('ACCESS_KEY_ID', keyWithout('SECRET_ACCESS_KEY'))
+  }
+  if (accessKeyId !== undefined && secretAccessKey === undefined) {
+    throw fail('SECRET_ACCESS_KEY', keyWithout('ACCESS_KEY_ID'))
+  }
+  const prefix = (given('PREFIX') ?? '').replace(/\/$/, '')
+  if (prefix !== '' && !/^[\w!.*'()-]{1,100}(?:\/[\w!.*'()-]{1,100}){0,7}$/.test(prefix)) {
+    throw fail('PREFIX', "must be names of letters, digits and -_.!*'() with slashes between them")
+  }
+  const pathStyle = given('PATH_STYLE') ?? String(endpoint !== undefined)
+  if (pathStyle !== 'true' && pathStyle !== 'false') throw fail('PATH_STYLE', 'is true or false')
+  const region = given('REGION')
+  return {
+    bucket,
+    ...(endpoint !== undefined && { endpoint: endpoint.replace(/\/$/, '') }),
+    ...(region !== undefined && { region }),
+    ...(accessKeyId !== undefined &&
+      secretAccessKey !== undefined && { credentials: { accessKeyId, secretAccessKey } }),
+    prefix: prefix === '' ? '' : `${prefix}/`,
+    hasPathStyle: pathStyle === 'true',
+  }
 }
 
 export function resolveLogLevel(env: NodeJS.ProcessEnv = process.env): string {
@@ -118,8 +206,11 @@ export function resolveLogLevel(env: NodeJS.ProcessEnv = process.env): string {
 /** What agents see of the environment: all of it but the service's own secrets. */
 export function agentEnvironment(env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
   const {
+    ERRAND_DATABASE_URL: _database,
     ERRAND_METRICS_TOKEN: _metrics,
     ERRAND_OIDC_CLIENT_SECRET: _client,
+    ERRAND_PAYLOADS_S3_ACCESS_KEY_ID: _keyId,
+    ERRAND_PAYLOADS_S3_SECRET_ACCESS_KEY: _key,
     ERRAND_SECRET: _current,
     ERRAND_SECRET_PREVIOUS: _previous,
     ...rest
@@ -177,24 +268,39 @@ const secretCharsMin = 16
 
 /**
  * ERRAND_SECRET, with ERRAND_SECRET_PREVIOUS while a change of it is under way; or secrets of its own that the data
- * directory keeps, readable by their owner only: a line each, the current one first.
+ * directory keeps, readable by their owner only: a line each, the current one first. Nodes that share a database have
+ * no such file.
  */
 export function resolveSecrets(dataDir: string, env: NodeJS.ProcessEnv = process.env): Secrets {
   const { ERRAND_SECRET: given, ERRAND_SECRET_PREVIOUS: previous } = env
+  const isShared = resolveDatabaseUrl(env) !== undefined
+  if (isShared && (given === undefined || given === '')) {
+    throw new ConfigError('ERRAND_SECRET: is required with ERRAND_DATABASE_URL, the same on every node')
+  }
   if (given === undefined) return readSecretFile(dataDir)
   for (const [name, secret] of Object.entries({ ERRAND_SECRET: given, ERRAND_SECRET_PREVIOUS: previous })) {
     if (secret !== undefined && secret.length < secretCharsMin) {
       throw new ConfigError(`${name}: must have at least ${secretCharsMin} characters`)
     }
   }
-  // What the directory kept before the variable was set has encrypted what is there.
-  const kept = existsSync(secretFile(dataDir)) ? Object.values(readSecretFile(dataDir)).flat() : []
+  // What the directory kept before the variable was set has encrypted what is there. A file of one node alone counts
+  // for nothing where nodes share a database.
+  const kept = !isShared && existsSync(secretFile(dataDir)) ? Object.values(readSecretFile(dataDir)).flat() : []
   return { current: given, previous: [...(previous === undefined ? [] : [previous]), ...kept] }
+}
+
+/** The secrets of an installation that has its database in that directory, whatever ERRAND_DATABASE_URL names; and where they are. */
+export function resolveOwnSecrets(
+  dataDir: string,
+  env: NodeJS.ProcessEnv = process.env,
+): { secrets: Secrets; file: string | null } {
+  const secrets = resolveSecrets(dataDir, { ...env, ERRAND_DATABASE_URL: undefined })
+  return { secrets, file: env['ERRAND_SECRET'] === undefined ? secretFile(dataDir) : null }
 }
 
 /** Puts a new secret before those that the data directory keeps, unless ERRAND_SECRET gives it. */
 export function replaceSecret(dataDir: string, env: NodeJS.ProcessEnv = process.env): Secrets {
-  if (env['ERRAND_SECRET'] !== undefined) return resolveSecrets(dataDir, env)
+  if (env['ERRAND_SECRET'] !== undefined || resolveDatabaseUrl(env) !== undefined) return resolveSecrets(dataDir, env)
   const { current, previous } = readSecretFile(dataDir)
   return writeSecretFile(dataDir, {
     current: randomBytes(32).toString('base64url'),

@@ -25,12 +25,22 @@ export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepPart
   const purge = async () => {
     while (await store.purgeExpired()) continue
   }
+  let wasLookedAt = true
   const collect = async () => {
+    const isDue = wasLookedAt
+    wasLookedAt = false
+    // While the database is away, runs that ended wait to name what they have written. When it is back they get until
+    // the next round, since what any node wrote may be collected here.
+    await store.findPayload('')
+    if (isDue) await collectOrphans()
+    wasLookedAt = true
+  }
+  const collectOrphans = async () => {
     const removed = await payloads.collectOrphans(
       orphanAgeMs,
       async (id) => (await store.findPayload(id)) !== undefined,
     )
-    if (removed > 0) log.info({ files: removed }, 'payload files that no task names were removed')
+    if (removed > 0) log.info({ payloads: removed }, 'payloads that no task names were removed')
   }
   const verify = async () => {
     const report = await store.verifyLedger()

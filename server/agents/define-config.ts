@@ -206,6 +206,8 @@ export type LimitsConfig = {
   readonly abuseBlockSeconds?: number
   readonly abuseBlockMaxSeconds?: number
   readonly sessionIdleSeconds?: number
+  /** Where nodes share a database: how long a silent node keeps the tasks and chats that it took. */
+  readonly leaseSeconds?: number
   readonly inlineBytes?: number
   readonly maxBodyBytes?: number
   readonly maxResultBytes?: number

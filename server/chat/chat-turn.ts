@@ -16,7 +16,7 @@ import { doneLine, failureLine } from './event-lines.ts'
 import type { Membership } from './user-turns.ts'
 
 /** Why a turn is ended before its reply. */
-export type StopCause = 'disconnect' | 'deleted' | 'timeout' | 'balance' | 'drain' | 'fault'
+export type StopCause = 'disconnect' | 'deleted' | 'timeout' | 'balance' | 'drain' | 'fault' | 'lost'
 
 export type ChatTurnParts = {
   agents: AgentHost
@@ -36,8 +36,6 @@ type Begin = {
   rates: ChatRates
   /** What the account holds for the turn. */
   held: Units
-  /** The most that the turn may come to. */
-  most: Units
   /** Its place among the user's turns. */
   membership: Membership
   onSettled: () => void
@@ -104,6 +102,15 @@ export class ChatTurn {
     this.#timer = setTimeout(() => this.stop('timeout'), parts.turnTimeoutMs)
   }
 
+  get turnId(): string {
+    return this.#begin.request.turnId
+  }
+
+  /** Its reply is over, and it is being settled. */
+  get isEnding(): boolean {
+    return this.#ending !== undefined
+  }
+
   /** The next lines of the stream, whole events each; undefined after the terminal one. Asking again takes the last ones as read. */
   async next(): Promise<string | undefined> {
     this.#taken += this.#untaken
@@ -152,7 +159,7 @@ export class ChatTurn {
 
   /** Makes the hold large enough for what is used; false when the balance does not allow it. */
   async #cover(used: ChatUsed): Promise<boolean> {
-    const { membership, most, rates, request } = this.#begin
+    const { membership, rates, request } = this.#begin
     const need = chatHold(used, rates)
     while (need > this.#held) {
       const least = need - this.#held
@@ -164,7 +171,7 @@ export class ChatTurn {
       if (this.#cause !== undefined || this.#ending) return true
       if (held !== undefined) {
         this.#held = held
-        membership.mayNeed(Math.max(0, most - held))
+        membership.holds(held)
       } else {
         const mayGoOn = await membership.wait()
         if (this.#cause !== undefined || this.#ending) return true
@@ -198,19 +205,32 @@ export class ChatTurn {
     if (this.#cause !== 'balance') this.#accept(this.#inbox.splice(0))
     else this.#use(this.#inbox.at(-1)?.reported)
     const judgement = this.#judge(outcome)
-    const { summary, turnOutcome } = judgement
     const settled = await this.#settle(judgement)
+    return this.#tell(settled === 'closed' ? this.#closed(judgement) : judgement, { outcome, settled })
+  }
+
+  /** What another node closed was not charged, and nothing of it was stored. */
+  #closed(judgement: Judgement): Judgement {
+    if (judgement.turnOutcome !== 'failed' || judgement.cost > 0) this.#cause = 'lost'
+    return { ...judgement, turnOutcome: 'failed', cost: 0 }
+  }
+
+  /** The terminal line. */
+  #tell(judgement: Judgement, { outcome, settled }: { outcome: RunOutcome; settled: Settled | 'late' }): string {
+    const { summary, turnOutcome } = judgement
     const failure = turnOutcome === 'finished' ? null : describeEnd(this.#cause, outcome)
-    this.#report(judgement, { code: failure?.code ?? null, settled })
+    const cost = settled === 'late' ? undefined : settled === 'closed' ? 0 : settled.charged
+    this.#report(judgement, { code: failure?.code ?? null, charged: cost })
     const at = this.#parts.clock.now()
-    if (!settled) return failureLine({ code: 'INTERNAL_ERROR', message: 'The chat could not be settled yet.', at })
-    const cost = settled.charged
+    if (cost === undefined) {
+      return failureLine({ code: 'INTERNAL_ERROR', message: 'The chat could not be settled yet.', at })
+    }
     return failure ? failureLine({ ...failure, cost, at }) : doneLine({ used: summary.used, cost, at })
   }
 
   #report(
     { cost, summary, turnOutcome: end }: Judgement,
-    { code, settled }: { code: string | null; settled: SettledTurn | undefined },
+    { charged, code }: { code: string | null; charged: Units | undefined },
   ): void {
     const { log, meter } = this.#parts
     const { request, requestId, span } = this.#begin
@@ -220,7 +240,7 @@ export class ChatTurn {
     const { completionTokens, promptTokens, reasoningTokens, toolCalls } =
       end === 'failed' && cost === 0 ? chatUse({}) : summary.used
     meter.chatRun({ agentId, end, seconds, completionTokens, promptTokens, reasoningTokens, toolCalls })
-    if (span) endChatSpan(span, { end, code, completionTokens, promptTokens, toolCalls, cost: settled?.charged })
+    if (span) endChatSpan(span, { end, code, completionTokens, promptTokens, toolCalls, cost: charged })
     const isFailure = end === 'failed'
     if (!isFailure && !isDebug(log)) return
     const fields = { requestId, turnId, sessionId, userId, agentId, end, ...(code !== null && { code }) }
@@ -237,7 +257,7 @@ export class ChatTurn {
     const chargedAs = (turnOutcome: TurnOutcome, charged: ChatSummary): Judgement => {
       return { summary: charged, turnOutcome, cost: chatCost(charged.used, this.#begin.rates) }
     }
-    if (cause === 'drain' || cause === 'fault') return free
+    if (cause === 'drain' || cause === 'fault' || cause === 'lost') return free
     if (outcome.kind === 'failed') {
       return cause === undefined && outcome.owed ? chargedAs('failed', { ...summary, ...outcome.owed }) : free
     }
@@ -259,8 +279,12 @@ export class ChatTurn {
    * Settles, and tries again while the store cannot: the hold must not stay. The reader is told after some seconds that
    * it has not happened yet.
    */
-  async #settle({ cost, summary, turnOutcome: outcome }: Judgement): Promise<SettledTurn | undefined> {
-    const { rates, request } = this.#begin
+  async #settle({ cost, summary, turnOutcome: outcome }: Judgement): Promise<Settled | 'late'> {
+    const { onSettled, rates, request } = this.#begin
+    if (this.#cause === 'lost') {
+      onSettled()
+      return 'closed'
+    }
     const { isEstimated, messageTokens, replyTokens, used } = summary
     const input: SettleTurn = {
       turnId: request.turnId,
@@ -275,30 +299,38 @@ export class ChatTurn {
               reply: { content: this.#text.toWellFormed(), tokens: replyTokens, toolCalls: joinSteps(this.#toolSteps) },
             },
     }
-    const settled = settleSurely(this.#parts, input)
-    void settled.then(this.#begin.onSettled)
-    const late = new Promise<undefined>((resolve) => {
-      const timer = setTimeout(resolve, settlePauseMs * settleTriesAnswered)
+    const settled = settleSurely(this.#parts, { userId: request.userId, settle: input })
+    void settled.then(onSettled)
+    const late = new Promise<'late'>((resolve) => {
+      const timer = setTimeout(() => resolve('late'), settlePauseMs * settleTriesAnswered)
       void settled.finally(() => clearTimeout(timer))
     })
     return await Promise.race([settled, late])
   }
 }
 
+/** `closed` when another node has closed the turn, and nothing was charged. */
+type Settled = SettledTurn | 'closed'
+
 /** Settles a turn however long the store cannot: its hold must not stay, nor its session busy. */
 export async function settleSurely(
   { log, store }: Pick<ChatTurnParts, 'log' | 'store'>,
-  input: SettleTurn,
-): Promise<SettledTurn | undefined> {
-  let settling = input
+  { settle, userId }: { settle: SettleTurn; userId: string },
+): Promise<Settled> {
+  const { turnId } = settle
+  let settling = settle
   for (let tries = 1; ; tries++) {
     try {
-      return await store.settleTurn(settling)
+      const settled = await store.settleTurn(settling)
+      if (settled) return settled
+      // A try before this one may have taken place though its answer was lost.
+      const own = tries > 1 && (await store.listTransactions({ userId, turnId, limit: 1, offset: 0 })).transactions[0]
+      return own ? { charged: -own.amount, balance: own.balanceAfter } : 'closed'
     } catch (error) {
-      log.error({ err: error, turnId: input.turnId }, 'a chat could not be settled; trying again')
+      log.error({ err: error, turnId }, 'a chat could not be settled; trying again')
       // What fails for another reason than the disk's will fail each time: then better without a charge than never.
       const isPassing = error instanceof ErrandError && error.code === 'SERVICE_UNAVAILABLE'
-      if (!isPassing && tries >= faultyTriesMax) settling = { ...input, outcome: 'failed', cost: 0, exchange: null }
+      if (!isPassing && tries >= faultyTriesMax) settling = { ...settle, outcome: 'failed', cost: 0, exchange: null }
       await new Promise((resolve) => setTimeout(resolve, settlePauseMs).unref())
     }
   }
@@ -319,7 +351,8 @@ function joinSteps(steps: readonly ToolCallStep[]): ToolCallRecord[] {
 }
 
 function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): { code: string; message: string } {
-  if (outcome.kind === 'failed' && cause !== 'drain') return { code: 'AGENT_ERROR', message: outcome.error.message }
+  if (outcome.kind === 'failed' && cause !== 'drain' && cause !== 'lost')
+    return { code: 'AGENT_ERROR', message: outcome.error.message }
   switch (cause) {
     case 'fault':
       return { code: 'INTERNAL_ERROR', message: 'The service failed. Nothing was charged; send the message again.' }
@@ -335,6 +368,11 @@ function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): { code:
       return {
         code: 'AGENT_INTERRUPTED',
         message: 'The service is stopping. Nothing was charged; send the message again.',
+      }
+    case 'lost':
+      return {
+        code: 'AGENT_INTERRUPTED',
+        message: 'The service was interrupted. Nothing was charged; send the message again.',
       }
     case undefined:
       return { code: 'AGENT_INTERRUPTED', message: outcome.kind === 'interrupted' ? outcome.message : 'Interrupted' }

@@ -11,8 +11,8 @@ import { newId } from '../kernel/ids.ts'
 import type { Units } from '../kernel/money.ts'
 import { connectorIdsOf } from '../sessions/session-connectors.ts'
 import { sessionNotFound, sessionRefusal } from '../sessions/session-operations.ts'
-import type { RateState } from '../store/records.ts'
-import type { OpenTurn, OpenTurnResult } from '../store/store.ts'
+import type { RateState, SessionRecord } from '../store/records.ts'
+import type { History, OpenTurn, OpenTurnResult } from '../store/store.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
 import type { ChatInput } from './chat-schema.ts'
 import { ChatTurn, holdStep, settleSurely, type ChatTurnParts } from './chat-turn.ts'
@@ -40,21 +40,26 @@ type Start = {
 
 /** How long a chat waits for others of its user to leave some of the balance free. */
 const waitMsMax = 30_000
-/** Between two looks at a session whose turn is being settled. */
+/** Between two looks at a session whose turn is being settled here, or on another node. */
 const stopPauseMs = 10
+const stopElsewherePauseMs = 100
 /** How long interrupted chats may take to be settled when the service stops. */
 const settleMsMax = 10_000
 
 /** The chats of this process: admits them, and ends them when their session or the service ends. */
 export class ChatTurns {
   readonly #parts: ChatTurnsParts
-  readonly #users = new UserTurns()
+  readonly #users: UserTurns
   /** By session: claimed while its turn is being admitted, then the turn. */
   readonly #sessions = new Map<string, ChatTurn | 'admitting'>()
   #isInterrupted = false
 
   constructor(parts: ChatTurnsParts) {
     this.#parts = parts
+    const { store } = parts
+    const heldOf = async (userId: string) => (await store.getAccount(userId))?.held ?? 0
+    this.#users = new UserTurns(store.shared && heldOf)
+    store.shared?.signals.on('session-stopped', (sessionId) => this.#turn(sessionId)?.stop('deleted'))
   }
 
   get runningCount(): number {
@@ -99,14 +104,17 @@ export class ChatTurns {
       const opened = await this.#open({ sessionId, turnId, userId, idempotency }, { amounts, signal })
       onRate(opened.rate)
       if (opened.outcome === 'refused') throw refusal(opened)
-      if (signal?.aborted) {
-        const nothing = { ...chatUse({}), rates: writtenRates(chat.rates), isEstimated: false }
-        await settleSurely(this.#parts, { turnId, outcome: 'failed', cost: 0, breakdown: nothing, exchange: null })
-        throw clientLeft()
+      const membership = this.#users.join(userId, { held: opened.held, most: amounts.most })
+      const latest = await this.#historyAfter({ history, session, tokensMax }).catch((error: unknown) => ({ error }))
+      if (signal?.aborted || 'error' in latest) {
+        const breakdown = { ...chatUse({}), rates: writtenRates(chat.rates), isEstimated: false }
+        const settle = { turnId, outcome: 'failed', cost: 0, breakdown, exchange: null } as const
+        await settleSurely(this.#parts, { userId, settle })
+        membership.leave()
+        throw 'error' in latest ? latest.error : clientLeft()
       }
       about.turnId = turnId
-      const membership = this.#users.join(userId, Math.max(0, amounts.most - opened.held))
-      const { messages, tokens: historyTokens } = history
+      const { messages, tokens: historyTokens } = latest
       const span = this.#parts.tracing?.chatBegan({ agentId: agent.id, request: about.span, sessionId, turnId, userId })
       const turn = new ChatTurn(this.#parts, {
         requestId: about.requestId,
@@ -125,7 +133,6 @@ export class ChatTurns {
         },
         rates: chat.rates,
         held: opened.held,
-        most: amounts.most,
         membership,
         onSettled: () => {
           this.#sessions.delete(sessionId)
@@ -143,12 +150,14 @@ export class ChatTurns {
 
   /** Ends the session's turn, if there is one, and resolves when it is settled. */
   async stopSession({ sessionId }: { sessionId: string }): Promise<void> {
-    const turn = this.#sessions.get(sessionId)
-    if (turn instanceof ChatTurn) {
-      turn.stop('deleted')
-      await turn.ended()
-    }
-    await new Promise((resolve) => setTimeout(resolve, stopPauseMs))
+    const turn = this.#turn(sessionId)
+    turn?.stop('deleted')
+    await turn?.ended()
+    const { shared } = this.#parts.store
+    const isElsewhere = shared !== undefined && !this.#sessions.has(sessionId) && turn === undefined
+    // It may be lost, but whoever waits for the session comes here again.
+    if (isElsewhere) shared.signals.send('session-stopped', sessionId)
+    await new Promise((resolve) => setTimeout(resolve, isElsewhere ? stopElsewherePauseMs : stopPauseMs))
   }
 
   /** Lets what runs finish within the drain time, then interrupts it. */
@@ -166,6 +175,35 @@ export class ChatTurns {
   interrupt(): void {
     this.#isInterrupted = true
     for (const turn of this.#turns()) turn.stop('drain')
+  }
+
+  get heldTurnIds(): string[] {
+    return this.#turns().map(({ turnId }) => turnId)
+  }
+
+  /** Another node has closed these: those that run end, and nothing more of them is stored. Which they were. */
+  loseTurns(turnIds: readonly string[]): string[] {
+    const lost = new Set(turnIds)
+    const running = this.#turns().filter((turn) => lost.has(turn.turnId) && !turn.isEnding)
+    for (const turn of running) turn.stop('lost')
+    return running.map(({ turnId }) => turnId)
+  }
+
+  /**
+   * The history as the turn that was opened finds it: between the first look at it and the opening, another node may
+   * have ended the turn before.
+   */
+  async #historyAfter({ history, session, tokensMax }: Seen): Promise<History> {
+    const { store } = this.#parts
+    if (!store.shared) return history
+    const { id: sessionId, messageCount, userId } = session
+    const now = await store.getSession({ userId, sessionId })
+    return now?.messageCount === messageCount ? history : await store.readHistory({ sessionId, tokensMax })
+  }
+
+  #turn(sessionId: string): ChatTurn | undefined {
+    const turn = this.#sessions.get(sessionId)
+    return turn instanceof ChatTurn ? turn : undefined
   }
 
   #turns(): ChatTurn[] {
@@ -190,9 +228,12 @@ export class ChatTurns {
         }),
       })
     }
-    // Where nothing else of the user was under way, what is free now is all that there will be.
+    // Where nothing else of the user was under way, here or on other nodes, what is free now is all that there will be.
     const isFinal = ({ others, result }: { others: Units; result: OpenTurnResult }) =>
-      result.outcome !== 'refused' || result.reason !== 'balance' || result.balance < required || others === 0
+      result.outcome !== 'refused' ||
+      result.reason !== 'balance' ||
+      result.balance < required ||
+      (others === 0 && !this.#users.isHeldElsewhere(userId, result.held))
 
     if (!this.#users.hasLine(userId)) {
       const first = await attempt()
@@ -205,12 +246,19 @@ export class ChatTurns {
       for (;;) {
         const next = await attempt()
         if (isFinal(next) || performance.now() > until) return next.result
-        if (this.#users.isBusy(userId)) await this.#users.change(userId)
+        const isElsewhere = this.#users.isHeldElsewhere(userId, heldIn(next.result))
+        if (isElsewhere || this.#users.isBusy(userId)) await this.#users.change(userId)
       }
     } finally {
       place.leave()
     }
   }
+}
+
+type Seen = { history: History; session: SessionRecord; tokensMax: number }
+
+function heldIn(result: OpenTurnResult): Units {
+  return 'held' in result ? result.held : 0
 }
 
 type Amounts = {

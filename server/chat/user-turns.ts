@@ -1,6 +1,6 @@
 import type { Units } from '../kernel/money.ts'
 
-type Member = { isWaiting: boolean; hasLeft: boolean; mayNeed: Units }
+type Member = { isWaiting: boolean; hasLeft: boolean; held: Units; most: Units; patientUntil: number | undefined }
 type Line = {
   turns: Member[]
   line: object[]
@@ -13,13 +13,15 @@ type Line = {
 export type Membership = {
   /** Waits until something changed; false when the turn is the one to give up. */
   wait: () => Promise<boolean>
-  /** How much more than it holds the turn may still need. */
-  mayNeed: (amount: Units) => void
+  /** Told when it holds more. */
+  holds: (held: Units) => void
   leave: () => void
 }
 
 /** A balance may also be topped up from outside, which nobody tells. */
 const lookMs = 1000
+/** How long, at most, a turn waits for what other nodes hold; one that waits for it in turn gives up after another time. */
+const patienceMsMax = 30_000
 
 /**
  * The turns of each user that run side by side on one balance. What one of them does not use comes free when it is
@@ -27,9 +29,18 @@ const lookMs = 1000
  *
  * - A new turn waits in line, first come first served, while others run that may need what is free.
  * - A running turn that needs a larger hold waits too. When all that run wait, the last one to have come gives up.
+ *
+ * Turns on other nodes are known only by what the account holds beyond these. While it does, those here wait for that
+ * as well, for some time: whether those there wait too is not known.
  */
 export class UserTurns {
   readonly #users = new Map<string, Line>()
+  readonly #heldOf: ((userId: string) => Promise<Units>) | undefined
+
+  /** `heldOf` reads what the account holds in all; left out where these are all the turns there are. */
+  constructor(heldOf?: (userId: string) => Promise<Units>) {
+    this.#heldOf = heldOf
+  }
 
   /**
    * Makes an attempt to begin a turn, which is told what the others of the user that run, or are about to, may still
@@ -41,7 +52,7 @@ export class UserTurns {
   ): Promise<Result> {
     const user = this.#user(userId)
     const isAnyWaiting = user.turns.some(({ isWaiting }) => isWaiting)
-    const others = sum(user.turns.map((turn) => turn.mayNeed)) + sum(user.trying)
+    const others = sum(user.turns.map(({ held, most }) => Math.max(0, most - held))) + sum(user.trying)
     user.trying.push(mayNeed)
     try {
       return await begin(isAnyWaiting ? Infinity : others)
@@ -61,6 +72,11 @@ export class UserTurns {
     return user !== undefined && user.turns.length + user.trying.length > 0
   }
 
+  /** Whether an account that holds `held` in all holds some of it for turns on other nodes. */
+  isHeldElsewhere(userId: string, held: Units): boolean {
+    return this.#heldOf !== undefined && held > heldBy(this.#users.get(userId)?.turns ?? [])
+  }
+
   /** A place in the user's line: `mine` resolves when nobody stands before it. */
   queue(userId: string): { mine: () => Promise<void>; leave: () => void } {
     const user = this.#user(userId)
@@ -77,20 +93,24 @@ export class UserTurns {
     }
   }
 
-  join(userId: string, mayNeed: Units): Membership {
+  join(userId: string, { held, most }: { held: Units; most: Units }): Membership {
     const user = this.#user(userId)
-    const member: Member = { isWaiting: false, hasLeft: false, mayNeed }
+    const member: Member = { isWaiting: false, hasLeft: false, held, most, patientUntil: undefined }
     user.turns.push(member)
     return {
       wait: async () => {
         member.isWaiting = true
-        if (member.hasLeft || this.#mustGiveUp(user, member)) return false
+        if (member.hasLeft) return false
+        if (this.#mustGiveUp(user, member) && !(await this.#mayComeFree(userId, member))) return false
         this.#changed(userId)
         await this.change(userId)
         member.isWaiting = false
         return true
       },
-      mayNeed: (amount) => (member.mayNeed = amount),
+      holds: (amount) => {
+        member.held = amount
+        member.patientUntil = undefined
+      },
       leave: () => {
         member.hasLeft = true
         user.turns.splice(user.turns.indexOf(member), 1)
@@ -117,6 +137,13 @@ export class UserTurns {
     return turns.at(-1) === member && turns.every(({ isWaiting }) => isWaiting)
   }
 
+  /** Whether a turn on another node may leave some of the balance free soon. */
+  async #mayComeFree(userId: string, member: Member): Promise<boolean> {
+    if (!this.#heldOf) return false
+    member.patientUntil ??= performance.now() + patienceMsMax * (0.5 + Math.random() / 2)
+    return performance.now() < member.patientUntil && this.isHeldElsewhere(userId, await this.#heldOf(userId))
+  }
+
   #user(userId: string): Line {
     let user = this.#users.get(userId)
     if (!user) this.#users.set(userId, (user = { turns: [], line: [], trying: [], onChange: new Set() }))
@@ -135,4 +162,8 @@ function sum(amounts: readonly Units[]): Units {
   let total = 0
   for (const amount of amounts) total += amount
   return total
+}
+
+function heldBy(turns: readonly Member[]): Units {
+  return sum(turns.map(({ held }) => held))
 }

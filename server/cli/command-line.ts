@@ -59,6 +59,7 @@ function addServe(program: Command): void {
         '--base-url <url>',
         'where clients reach the service (ERRAND_BASE_URL); required unless the host is loopback',
       )
+      .option('--role <role>', 'what this node of a shared database does: all, api or worker (ERRAND_ROLE, all)')
       .option('--json', 'print one JSON object when the service listens')
   withServeOptions(program.command('serve').description('serve the API')).action(
     async (options: ServeOptions & Common) => {
@@ -169,6 +170,14 @@ function addUpkeep(program: Command): void {
     .action(async (file: string, options: Common) => {
       const { backup } = await import('./upkeep-commands.ts')
       await backup(file, options)
+    })
+  common(program.command('migrate-to'))
+    .description('copy a stopped installation to an empty PostgreSQL database, and prove that everything is there')
+    .argument('[url]', 'postgres://… of the database (ERRAND_DATABASE_URL)')
+    .option('--without-damaged', 'leave stored payloads behind that are missing or damaged')
+    .action(async (url: string | undefined, options: Common & { withoutDamaged?: boolean }) => {
+      const { migrateTo } = await import('./migrate-to.ts')
+      await migrateTo(url, options)
     })
   program
     .command('openapi')

@@ -1,4 +1,4 @@
-import { resolveDataDir, resolveLimits } from '../config.ts'
+import { resolveDatabaseUrl, resolveDataDir, resolveLimits } from '../config.ts'
 import { SystemClock } from '../kernel/clock.ts'
 import { openSqliteStoreBeside } from '../store/sqlite/sqlite-store.ts'
 import type { Store } from '../store/store.ts'
@@ -12,21 +12,31 @@ export async function withStore<Result>(
   { data, mayCreate = false }: { data?: string; mayCreate?: boolean },
   work: (store: Store) => Promise<Result>,
 ): Promise<Result> {
-  const store = openSqliteStoreBeside({
+  const store = await openBeside(data, mayCreate)
+  try {
+    return await work(store)
+  } finally {
+    await store.close()
+  }
+}
+
+async function openBeside(data: string | undefined, mayCreate: boolean): Promise<Store> {
+  const databaseUrl = resolveDatabaseUrl()
+  const limits = resolveLimits()
+  if (databaseUrl !== undefined) {
+    const { openPostgresStoreBeside } = await import('../store/postgres/postgres-store.ts')
+    return await openPostgresStoreBeside({ databaseUrl, limits, connectionsMax: 2, mayCreate })
+  }
+  return openSqliteStoreBeside({
     dataDir: resolveDataDir(data),
     mustExist: !mayCreate,
-    limits: resolveLimits(),
+    limits,
     clock: (notBefore) => new SystemClock(notBefore),
     onWarning: (message) => process.stderr.write(`errand: warning: ${message}\n`),
     onFatal: (cause) => {
       throw cause
     },
   })
-  try {
-    return await work(store)
-  } finally {
-    await store.close()
-  }
 }
 
 export async function findUserOrFail(store: Store, email: string): Promise<UserRecord> {

@@ -1,4 +1,5 @@
 import { dropOldSecrets, replaceSecret, resolveDataDir } from '../config.ts'
+import { assertSameSecret, settleSecret } from '../connectors/secret-check.ts'
 import { SealedSecretsError, SecretVault } from '../connectors/secret-vault.ts'
 import type { Store } from '../store/store.ts'
 import { print, withStore } from './open-store.ts'
@@ -10,12 +11,16 @@ const pageRows = 200
 
 /**
  * Puts everything that is encrypted under a new secret. The one that the data directory keeps is replaced first, and
- * stays behind the new one, so that a crash at any moment leaves every row readable, as does a server that runs.
+ * stays behind the new one, so that a crash at any moment leaves every row readable, as does a server that runs. Nodes
+ * that share a database have been given both secrets before, and the new one is the right one for all from then on.
  */
 export async function rotateSecret(options: Common): Promise<void> {
   const counts = await withStore(options, async (store) => {
     const secrets = replaceSecret(resolveDataDir(options.data))
-    return await reencrypt(store, new SecretVault(() => secrets))
+    if (store.settings) await assertSameSecret(store.settings, secrets)
+    const counted = await reencrypt(store, new SecretVault(() => secrets))
+    if (store.settings) await settleSecret(store.settings, secrets)
+    return counted
   })
   const { reencrypted, unchanged, unreadable } = counts
   if (unreadable.length === 0) dropOldSecrets(resolveDataDir(options.data))

@@ -3,10 +3,12 @@ import { loadConfigFile } from '../agents/load-config-file.ts'
 import { startApp, type App } from '../app.ts'
 import {
   resolveCommandPath,
+  resolveDatabaseUrl,
   resolveLimits,
   resolveLogin,
   resolveLogLevel,
   resolveMetricsToken,
+  resolvePayloadBucket,
   resolvePrivateHosts,
   resolveSecrets,
   resolveServe,
@@ -20,7 +22,7 @@ type Options = ServeOptions & { json?: boolean }
 /** Serves until a signal; resolves when the service listens. */
 export async function serve(options: Options, onListening?: (app: App) => Promise<void> | void): Promise<void> {
   const settings = resolveServe(options)
-  const { baseUrl, configFile, dataDir, host, port } = settings
+  const { baseUrl, configFile, dataDir, host, port, role } = settings
   const log = createServiceLog(resolveLogLevel())
   const loaded = await loadConfigFile(configFile)
   const config = { ...loaded, login: resolveLogin(loaded.login) }
@@ -28,6 +30,9 @@ export async function serve(options: Options, onListening?: (app: App) => Promis
     config,
     configFile,
     dataDir,
+    databaseUrl: resolveDatabaseUrl(),
+    payloadBucket: resolvePayloadBucket(),
+    role,
     host,
     port,
     baseUrl,

@@ -1,6 +1,6 @@
 import { chmod, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { resolveDataDir } from '../config.ts'
+import { resolveDataDir, resolvePayloadBucket } from '../config.ts'
 import { documentFile } from '../http/docs-pages.ts'
 import { copyPayloads } from './backup-payloads.ts'
 import { print, withStore } from './open-store.ts'
@@ -33,10 +33,12 @@ export async function backup(file: string, options: Common): Promise<void> {
   if (!(await stat(folder).catch(() => undefined))?.isDirectory()) {
     throw new Error(`There is no folder ${folder} for the backup.`)
   }
+  const bucket = resolvePayloadBucket()?.bucket
   const left = { ...drafts }
   try {
     const { bad, copied } = await withStore(options, async (store) => {
       await store.backup(drafts.file)
+      if (bucket) return { bad: [], copied: 0 }
       const from = join(resolveDataDir(options.data), 'payloads')
       return await copyPayloads(store, { from, to: drafts.payloads })
     })
@@ -49,7 +51,7 @@ export async function backup(file: string, options: Common): Promise<void> {
     await rename(drafts.file, names.file)
     left.file = names.file
     await syncPath(folder)
-    report(options, { ...names, bad, hasPayloads: copied > 0 })
+    report(options, { ...names, bad, bucket, hasPayloads: copied > 0 })
   } catch (error) {
     for (const path of Object.values(left)) await rm(path, { recursive: true, force: true }).catch(() => {})
     throw isFull(error)
@@ -58,13 +60,22 @@ export async function backup(file: string, options: Common): Promise<void> {
   }
 }
 
-type Written = { file: string; payloads: string; bad: string[]; hasPayloads: boolean }
+type Written = { file: string; payloads: string; bad: string[]; bucket: string | undefined; hasPayloads: boolean }
 
-function report(options: Common, { bad, file, hasPayloads, payloads }: Written): void {
+function report(options: Common, { bad, bucket, file, hasPayloads, payloads }: Written): void {
+  const uncopied =
+    bucket === undefined
+      ? ''
+      : ` The payloads are in the bucket "${bucket}", which this does not copy: keep its versions or copies by its own means.`
   print(
     options,
-    { file, payloads: hasPayloads ? payloads : null, ...(bad.length > 0 && { badPayloads: bad }) },
-    hasPayloads ? `Wrote ${file} and ${payloads}.` : `Wrote ${file}.`,
+    {
+      file,
+      payloads: hasPayloads ? payloads : null,
+      ...(bad.length > 0 && { badPayloads: bad }),
+      ...(bucket !== undefined && { uncopiedBucket: bucket }),
+    },
+    (hasPayloads ? `Wrote ${file} and ${payloads}.` : `Wrote ${file}.`) + uncopied,
   )
   if (bad.length === 0) return
   // The rest is worth keeping, and whoever runs this every night must hear of it.

@@ -31,6 +31,8 @@ type ListenerParts = {
   ends: RequestEnds
   onRefused: (code: ErrorCode) => void
   connectionsMax: number
+  /** Serves nothing but what an operator's tools read. */
+  isWorker: boolean
   /** A reader that takes nothing of an answer for so long is cut off. */
   stallMs: number
   /** Why requests should go elsewhere; null when they should not. */
@@ -150,6 +152,9 @@ async function route(parts: ListenerParts, routed: RoutedRequest): Promise<void>
   const target = splitTarget(url)
   if (!target) throw badField('', 'The request target is malformed.')
   const { path, query } = target
+  if (parts.isWorker && !isOperation(path)) {
+    throw new ErrandError('NOT_FOUND', 'This node runs tasks; requests go to the nodes that serve the API.')
+  }
   const isPayload = path.startsWith(payloadPath) && !path.includes('/', payloadPath.length)
   if (method === 'OPTIONS') {
     const isRead = isPayload || isPage(path) || parts.console.serves(path)
@@ -179,7 +184,12 @@ async function route(parts: ListenerParts, routed: RoutedRequest): Promise<void>
 }
 
 function isPage(path: string): boolean {
-  return /^\/(?:openapi\.json|docs(?:\/.*)?|healthz|readyz|metrics)$/.test(path)
+  return /^\/(?:openapi\.json|docs(?:\/.*)?)$/.test(path) || isOperation(path)
+}
+
+/** What an operator's tools read, of every node. */
+function isOperation(path: string): boolean {
+  return path === '/healthz' || path === '/readyz' || path === '/metrics'
 }
 
 async function servePage(

@@ -65,7 +65,7 @@ export async function servePayload(
   } catch (error) {
     response.destroy()
     // A reader that leaves is no error.
-    if (error instanceof PayloadDamage) throw error
+    if (error instanceof PayloadDamage || error instanceof ErrandError) throw error
   } finally {
     // Of a reader that left before the rest was begun on, the file is still open.
     await chunks.return()

@@ -10,6 +10,10 @@ export class PayloadDamage extends Error {
   }
 }
 
+export function digestOf(content: Buffer): PayloadDigest {
+  return { bytes: content.length, sha256: hash('sha256', content, 'base64url') }
+}
+
 export function assertWhole(payloadId: string, content: Buffer, digest: PayloadDigest): void {
   if (content.length !== digest.bytes || hash('sha256', content, 'base64url') !== digest.sha256) {
     throw new PayloadDamage(payloadId)

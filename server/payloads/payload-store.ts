@@ -1,148 +1,41 @@
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { chmod, mkdir, open, readdir, readFile, rename, rm, stat, type FileHandle } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
-import type { Clock } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
-import { isId, newId } from '../kernel/ids.ts'
 import type { PayloadDigest } from '../store/records.ts'
-import { assertWhole } from './payload-digest.ts'
+
+export type WrittenPayload = { id: string; digest: PayloadDigest }
 
 /**
- * Where JSON that is too large for a row is kept; the local folder now, a bucket later. The digest that `write` returns
- * stands in the row that names the payload, and each read is checked against it; it is null for what has none.
+ * Where JSON that is too large for a row is kept: files, PostgreSQL or a bucket. The digest that `write` returns stands
+ * in the row that names the payload, and each read is checked against it; it is null for what has none.
+ *
+ * A payload is there before its row, and one that no row ever names is an orphan. Any node may collect the orphans of
+ * all, so they are told by their age: nothing is written and named further apart than that.
  */
 export type PayloadStore = {
-  /** Durable when it resolves: the file and its folder are synced. The caller names the row, then calls `release`. */
-  write(json: string): Promise<{ id: string; digest: PayloadDigest }>
+  /** Durable when it resolves. The caller names it in a row, then calls `release`. */
+  write(json: string): Promise<WrittenPayload>
+  /** Durable when it resolves: the content of a payload that a row names, for copies from another store. May be repeated. */
+  writeAs(payloadId: string, json: string): Promise<PayloadDigest>
   /** Ends the protection of a new payload: its row is committed, or (`discard`) never will be. */
   release(payloadId: string, discard?: boolean): Promise<void>
   /** Throws PayloadDamage when it is no longer what was written. */
   read(payloadId: string, digest: PayloadDigest | null): Promise<string>
   /** Undefined when there is none. The stream is not opened before it is read, and not checked: see `checkedChunks`. */
   openStream(payloadId: string): Promise<{ bytes: number; stream: () => Readable } | undefined>
-  /** Removes files that are older than `olderThanMs` and that no row names; returns how many. */
+  /** Removes what is older than `olderThanMs` and named by no row, a bounded number at a time; returns how many. */
   collectOrphans(olderThanMs: number, hasRow: (payloadId: string) => Promise<boolean>): Promise<number>
+  close(): Promise<void>
 }
 
-/** Between two of them other requests are served. */
-const writeBytesMax = 1_048_576
-const otherUsers = 0o077
-
-export class FilePayloadStore implements PayloadStore {
-  readonly #root: string
-  readonly #clock: Clock
-  /** Written, but not yet named by a committed row. */
-  readonly #unsettled = new Set<string>()
-  readonly #syncedFolders = new Set<string>()
-
-  constructor(root: string, clock: Clock) {
-    this.#root = root
-    this.#clock = clock
-  }
-
-  async write(json: string): Promise<{ id: string; digest: PayloadDigest }> {
-    const id = newId('pay', this.#clock.now())
-    this.#unsettled.add(id)
-    try {
-      const file = payloadFile(this.#root, id)
-      const folder = dirname(file)
-      await this.#makeFolder(folder)
-      const partial = join(folder, `${id}.partial`)
-      const handle = await open(partial, 'wx', 0o600)
-      let digest: PayloadDigest
-      try {
-        digest = await writeHashed(handle, Buffer.from(json))
-        await handle.sync()
-      } finally {
-        await handle.close()
-      }
-      await rename(partial, file)
-      await syncFolder(folder)
-      return { id, digest }
-    } catch (error) {
-      await this.release(id, true)
-      throw new ErrandError('SERVICE_UNAVAILABLE', 'The payload could not be stored. Nothing was changed.', {
-        retryAfterSeconds: 5,
-        cause: error,
-      })
-    }
-  }
-
-  async release(payloadId: string, discard = false): Promise<void> {
-    if (discard) {
-      const file = payloadFile(this.#root, payloadId)
-      for (const path of [file, join(dirname(file), `${payloadId}.partial`)]) {
-        // What cannot be removed now is an orphan, which is collected later.
-        await rm(path, { force: true }).catch(() => {})
-      }
-    }
-    this.#unsettled.delete(payloadId)
-  }
-
-  async read(payloadId: string, digest: PayloadDigest | null): Promise<string> {
-    const content = await readFile(payloadFile(this.#root, payloadId))
-    if (digest) assertWhole(payloadId, content, digest)
-    return content.toString()
-  }
-
-  async openStream(payloadId: string): Promise<{ bytes: number; stream: () => Readable } | undefined> {
-    if (!isId('pay', payloadId)) return undefined
-    const file = payloadFile(this.#root, payloadId)
-    const found = await stat(file).catch(() => undefined)
-    return found && { bytes: found.size, stream: () => createReadStream(file) }
-  }
-
-  async collectOrphans(olderThanMs: number, hasRow: (payloadId: string) => Promise<boolean>): Promise<number> {
-    let removed = 0
-    for (const name of await readdir(this.#root, { recursive: true }).catch(() => [])) {
-      const path = join(this.#root, name)
-      const id = /(pay_[0-9a-z]{26})\.(?:json|partial)$/.exec(name)?.[1]
-      if (id === undefined || this.#unsettled.has(id)) continue
-      const found = await stat(path).catch(() => undefined)
-      if (!found) continue
-      // A payload that was restored with a copying tool may have become everybody's to read.
-      if ((found.mode & otherUsers) !== 0) await chmod(path, 0o600).catch(() => {})
-      // The file system's times and wall time, not the service's clock: files are stamped by the machine.
-      if (Date.now() - found.mtimeMs < olderThanMs) continue
-      if (name.endsWith('.json') && (await hasRow(id))) continue
-      await rm(path, { force: true })
-      removed++
-    }
-    return removed
-  }
-
-  async #makeFolder(folder: string): Promise<void> {
-    if (this.#syncedFolders.has(folder)) return
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-    await syncFolder(this.#root)
-    await syncFolder(dirname(this.#root))
-    this.#syncedFolders.add(folder)
-  }
+/** Where the store can be reached by a network, a fault of it is an answer of its own and no error of the request. */
+export function notStored(cause: unknown): ErrandError {
+  return unavailable('The payload could not be stored. Nothing was changed.', cause)
 }
 
-/** The last two characters of an id are random, so the files spread over a thousand folders. */
-export function payloadFile(root: string, payloadId: string): string {
-  return join(root, payloadId.slice(-2), `${payloadId}.json`)
+export function notRead(cause: unknown): ErrandError {
+  return unavailable('The payload could not be read.', cause)
 }
 
-async function writeHashed(handle: FileHandle, content: Buffer): Promise<PayloadDigest> {
-  const sha256 = createHash('sha256')
-  for (let at = 0; at < content.length; at += writeBytesMax) {
-    const part = content.subarray(at, at + writeBytesMax)
-    sha256.update(part)
-    await handle.writeFile(part)
-  }
-  return { bytes: content.length, sha256: sha256.digest('base64url') }
-}
-
-/** A file's name is durable only when its folder is. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
+function unavailable(message: string, cause: unknown): ErrandError {
+  return new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 5, cause })
 }

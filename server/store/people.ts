@@ -8,7 +8,12 @@ import type { Page } from './store.ts'
 export const loginLifeMs = 30 * 86_400_000
 export const loginIdleMs = 7 * 86_400_000
 
+/** A user has this many browser logins; a further one ends the one that was used longest ago. */
+export const loginsMax = 100
+
 export type CreateUser = { email: string; passwordHash: string | null; isAdmin: boolean }
+
+export type CreateUserResult = { outcome: 'created'; userId: string } | { outcome: 'refused'; reason: 'email-taken' }
 
 /** `search` finds a part of the email address. */
 export type ListUsers = Page & { search?: string }

@@ -34,6 +34,7 @@ import type {
   CreateInvitationResult,
   CreateLogin,
   CreateUser,
+  CreateUserResult,
   ListUsers,
   OpenIdentity,
   OpenIdentityResult,
@@ -42,6 +43,7 @@ import type {
   UpdateUserResult,
   UserAccount,
 } from './people.ts'
+import type { SharedSettings, SharedStore } from './shared.ts'
 
 // The store port. Each method is one atomic business command or one read. A command's promise resolves only when its
 // outcome is durable, refusals included; expected refusals are values, only faults throw (SERVICE_UNAVAILABLE when the
@@ -55,10 +57,21 @@ export type StoreLimits = {
   abuseBlockSeconds: number
   abuseBlockMaxSeconds: number
   sessionIdleSeconds: number
+  /** Where nodes share the store: how long a silent node keeps what it took. */
+  leaseSeconds: number
 }
 
 /** Of a session's metadata, as JSON. */
 export const metadataBytesMax = 16_384
+
+/** A hundred billion USD: far below what is counted exactly, so that no refund can leave that range. */
+export const balanceMax = 1_000_000_000_000_000
+
+/** Keys that work, of one account; and with those that ended, which are kept for as long as `endedKeptMs`. */
+export const liveKeysMax = 1000
+export const keysMax = 10_000
+/** Keys and invitations that ended are kept for this long. */
+export const endedKeptMs = 90 * 86_400_000
 
 /** Executions are counted over this long. */
 export const rateWindowMs = 60_000
@@ -90,7 +103,12 @@ export type AdmitTaskResult =
 /** Names one attempt of a task: a write of any other attempt than the latest affects nothing. */
 export type AttemptRef = { taskId: string; attempt: number }
 
-export type Interruption = AttemptRef & { error: TaskFailure; retries: number }
+export type Interruption = AttemptRef & {
+  error: TaskFailure
+  retries: number
+  /** Only if the task's lease has passed, where nodes share the store. */
+  ifAbandoned?: boolean
+}
 
 export type CreateSession = {
   sessionId: string
@@ -228,6 +246,11 @@ export type ConnectorCheck = ConnectorOf & {
 export const connectorsMax = 100
 
 export type Store = {
+  /** Undefined where one process owns the store. */
+  readonly shared?: SharedStore
+  /** Undefined where one process owns the store; open to commands beside the nodes, too. */
+  readonly settings?: SharedSettings
+
   // Tasks
   /** Idempotency, block, rate, balance; then charge, ledger row, task row and idempotency row, all in one transaction. */
   admitTask(input: AdmitTask): Promise<AdmitTaskResult>
@@ -245,8 +268,11 @@ export type Store = {
   interruptTask(input: Interruption): Promise<'requeued' | 'failed' | 'stale'>
   /** Queued tasks in order of admission, after `afterSeq`. */
   queuedTasks(input: { afterSeq: number; limit: number }): Promise<{ seq: number; id: string }[]>
-  /** Tasks that a run was at work on, queued ones left out: what a new process finds after a crash. */
-  processingTasks(limit: number): Promise<{ id: string; endpointId: string; attempt: number }[]>
+  /**
+   * Tasks that were taken up by a process that is gone, queued ones left out: all of them where one process owns the
+   * store, which asks once when it starts; else those whose lease has passed.
+   */
+  abandonedTasks(limit: number): Promise<{ id: string; endpointId: string; attempt: number }[]>
   getTask(input: { userId: string; taskId: string }): Promise<TaskRecord | undefined>
   listTasks(input: ListTasks): Promise<{ tasks: TaskListItem[]; total: number }>
   findIdempotent(input: {
@@ -276,8 +302,8 @@ export type Store = {
   growHold(input: { turnId: string; by: Units; least: Units }): Promise<Units | undefined>
   /** Releases the hold, charges and stores the exchange in one transaction; undefined when the turn is settled already. */
   settleTurn(input: SettleTurn): Promise<SettledTurn | undefined>
-  /** What a new process finds after a crash: every open turn is closed without a charge. How many there were. */
-  closeOpenTurns(): Promise<number>
+  /** Closes the turns of processes that are gone, as for `abandonedTasks`, without a charge. How many there were. */
+  closeAbandonedTurns(): Promise<number>
 
   // Money
   getAccount(userId: string): Promise<AccountRecord | undefined>
@@ -288,9 +314,7 @@ export type Store = {
   verifyLedger(): Promise<LedgerReport>
 
   // People and keys
-  createUser(
-    input: CreateUser,
-  ): Promise<{ outcome: 'created'; userId: string } | { outcome: 'refused'; reason: 'email-taken' }>
+  createUser(input: CreateUser): Promise<CreateUserResult>
   findUser(email: string): Promise<UserRecord | undefined>
   getUser(userId: string): Promise<(UserAccount & { passwordHash: string | null }) | undefined>
   /** In order of their creation. */

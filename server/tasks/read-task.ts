@@ -31,8 +31,10 @@ export async function getTask(
       record = await store.getTask({ userId, taskId })
       if (record?.completedAt === null) {
         onHold()
-        await wait.ended
-        record = await store.getTask({ userId, taskId })
+        do {
+          await wait.change()
+          record = await store.getTask({ userId, taskId })
+        } while (record?.completedAt === null && !wait.isOver)
       }
     } finally {
       wait.cancel()

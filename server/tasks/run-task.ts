@@ -71,8 +71,17 @@ async function runToItsEnd(parts: RunTaskParts, { span, stop, task }: Run): Prom
     if (response.payloadId !== null) await parts.payloads.release(response.payloadId)
   }
   if (isStored) report(parts, { ...ended, isRequeued: false })
-  if (!isStored && response.payloadId !== null) await parts.payloads.release(response.payloadId, true)
+  if (!isStored && response.payloadId !== null) await discardUnnamed(parts, response.payloadId)
   return 'ended'
+}
+
+/** Of a stale attempt; but a completion whose answer was lost took place, and its repetition looks like one. */
+async function discardUnnamed({ payloads, store }: RunTaskParts, payloadId: string): Promise<void> {
+  const isNamed = await store.findPayload(payloadId).then(
+    (found) => found !== undefined,
+    () => true,
+  )
+  if (!isNamed) await payloads.release(payloadId, true)
 }
 
 type Ended = Omit<Run, 'stop'> & { outcome: RunOutcome; startedAt: number; isRequeued: boolean }
@@ -123,7 +132,8 @@ async function runAgent(parts: RunTaskParts, { span, task, timeoutMs, stop }: Ru
     message: `The agent did not finish within ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`,
     details: '',
   }
-  const remainingMs = Math.max(0, task.startedAt! + timeoutMs - clock.now())
+  // On a server `startedAt` is by its clock, which may differ from this node's; the task was claimed a moment ago.
+  const remainingMs = store.shared ? timeoutMs : Math.max(0, task.startedAt! + timeoutMs - clock.now())
   const timer = setTimeout(() => abort({ kind: 'failed', error: timedOut }), remainingMs)
   const onStop = () => abort({ kind: 'interrupted', message: 'The service was stopped before the agent finished.' })
   if (stop.aborted) onStop()

@@ -1,38 +1,90 @@
-/** Tells those who wait for a task that it has ended, in this process. */
+import type { Signals } from '../store/shared.ts'
+
+/** One who waits for a task. */
+export type TaskWait = {
+  /** Resolves when there is reason to look at the task again, at once if there was one since the last time. */
+  change(): Promise<void>
+  /** Whether waiting is over: the time is up, the signal aborted or the service drains. */
+  readonly isOver: boolean
+  cancel(): void
+}
+
+/** Where a signal may be lost, who waits looks by himself as well, each at his own moments about this far apart. */
+const defaultLookMs = 5000
+
+/** Tells those who wait for a task that it has ended, in this process and, where nodes share the store, on all of them. */
 export class TaskEnds {
-  readonly #waiters = new Map<string, Set<() => void>>()
+  readonly #signals: Signals | undefined
+  readonly #lookMs: number
+  readonly #waiters = new Map<string, Set<Waiter>>()
   #isClosed = false
 
-  /** `ended` resolves when the task ends, the time is up, the signal aborts or the service drains. */
-  wait(
-    taskId: string,
-    { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal | undefined },
-  ): { ended: Promise<void>; cancel: () => void } {
-    if (this.#isClosed || signal?.aborted) return { ended: Promise.resolve(), cancel: () => {} }
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const waiters = this.#waiters.get(taskId) ?? new Set()
-    this.#waiters.set(taskId, waiters.add(resolve))
-    const timer = setTimeout(resolve, timeoutMs)
-    const onAbort = () => resolve()
-    signal?.addEventListener('abort', onAbort, { once: true })
-    const cancel = () => {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', onAbort)
-      waiters.delete(resolve)
-      if (waiters.size === 0 && this.#waiters.get(taskId) === waiters) this.#waiters.delete(taskId)
-    }
-    return { ended: promise, cancel }
+  constructor(signals?: Signals, lookMs = defaultLookMs) {
+    this.#signals = signals
+    this.#lookMs = lookMs
+    signals?.on('task-ended', (taskId) => this.#wake(taskId))
+    signals?.onGap(() => {
+      for (const taskId of this.#waiters.keys()) this.#wake(taskId)
+    })
   }
 
+  wait(taskId: string, { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal | undefined }): TaskWait {
+    const waiter = new Waiter()
+    if (this.#isClosed || signal?.aborted) {
+      waiter.end()
+      return waiter
+    }
+    const waiters = this.#waiters.get(taskId) ?? new Set()
+    this.#waiters.set(taskId, waiters.add(waiter))
+    const timer = setTimeout(() => waiter.end(), timeoutMs)
+    const looks = this.#signals && setInterval(() => waiter.wake(), this.#lookMs * (0.75 + Math.random() / 2))
+    const onAbort = () => waiter.end()
+    signal?.addEventListener('abort', onAbort, { once: true })
+    waiter.cancel = () => {
+      clearTimeout(timer)
+      clearInterval(looks)
+      signal?.removeEventListener('abort', onAbort)
+      waiters.delete(waiter)
+      if (waiters.size === 0 && this.#waiters.get(taskId) === waiters) this.#waiters.delete(taskId)
+    }
+    return waiter
+  }
+
+  /** Called when the end is durable. */
   taskEnded(taskId: string): void {
-    const waiters = this.#waiters.get(taskId)
-    this.#waiters.delete(taskId)
-    for (const resolve of waiters ?? []) resolve()
+    this.#wake(taskId)
+    this.#signals?.send('task-ended', taskId)
   }
 
   /** Answers everybody now, so that a stop does not wait for them. */
   close(): void {
     this.#isClosed = true
-    for (const taskId of this.#waiters.keys()) this.taskEnded(taskId)
+    for (const waiters of this.#waiters.values()) for (const waiter of waiters) waiter.end()
+  }
+
+  #wake(taskId: string): void {
+    for (const waiter of this.#waiters.get(taskId) ?? []) waiter.wake()
+  }
+}
+
+class Waiter implements TaskWait {
+  isOver = false
+  cancel: () => void = () => {}
+  #hasChanged = false
+  #resolve: (() => void) | undefined
+
+  async change(): Promise<void> {
+    if (!this.#hasChanged && !this.isOver) await new Promise<void>((resolve) => (this.#resolve = resolve))
+    this.#hasChanged = false
+  }
+
+  wake(): void {
+    this.#hasChanged = true
+    this.#resolve?.()
+  }
+
+  end(): void {
+    this.isOver = true
+    this.#resolve?.()
   }
 }

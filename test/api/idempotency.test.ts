@@ -1,8 +1,8 @@
-import { readdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { defineConfig } from '../../server/agents/define-config.ts'
 import { FakeClock } from '../support/fake-clock.ts'
+import { storedPayloads } from '../support/stored-payloads.ts'
 import { newDataDir, startService, type Answer, type TestService } from '../support/test-service.ts'
 
 const named = (key: string) => ({ 'Idempotency-Key': key })
@@ -142,8 +142,7 @@ test('a large body is replayed as well, and stores no second payload, not even f
   expect(new Set(answers.map(({ body }) => body.taskId)).size).toBe(1)
   expect((await create('x'.repeat(50_000))).body).toEqual(answers[0]!.body)
   expect((await create('y'.repeat(50_000))).status).toBe(409)
-  const files = readdirSync(join(service.dataDir, 'payloads'), { recursive: true })
-  expect(files.filter((name) => String(name).startsWith('pay_', 3))).toHaveLength(1)
+  expect(await storedPayloads(service.dataDir).ids()).toHaveLength(1)
   expect(await stateOf(service, key)).toEqual([1, '0.9900'])
   await service.stop()
 })

@@ -1,7 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { withRaw } from '../store/sqlite-engine.ts'
+import { keptBytes, withRaw } from '../support/test-engine.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import { Browser, password } from './browser-login.ts'
@@ -60,8 +58,7 @@ test('the link is shown once, and its token stands nowhere in the data directory
   expect(token).toMatch(/^[\w-]{43}$/)
   const listed = await expectStatus(200, admin.browser.get('/api/invitations'))
   expect(listed).toEqual({ invitations: [invitation], total: 1, limit: 50, offset: 0 })
-  const files = readdirSync(service.dataDir, { recursive: true, withFileTypes: true }).filter((file) => file.isFile())
-  const bytes = Buffer.concat(files.map(({ name, parentPath }) => readFileSync(join(parentPath, name))))
+  const bytes = Buffer.concat([...(await keptBytes(service.dataDir)).values()])
   expect(bytes.indexOf('ada@example.com')).toBeGreaterThan(0)
   expect(bytes.indexOf(token)).toBe(-1)
   await service.stop()
@@ -126,12 +123,10 @@ test('an invitation of an admin makes an admin, and one without credit no transa
 test('the credit is posted with the account or neither is there', async () => {
   const { admin, service } = await prepare()
   const token = await invite(admin, 'ada@example.com', { creditUsd: '5' })
-  withRaw(service.dataDir, (raw) =>
-    raw.exec("CREATE TRIGGER no_credit BEFORE INSERT ON transactions BEGIN SELECT RAISE(ABORT, 'no'); END"),
-  )
+  await withRaw(service.dataDir, (raw) => raw.refuseInserts('transactions'))
   await expectStatus(500, accept(service, token))
   expect(await emails(service)).toEqual(['admin@example.com'])
-  withRaw(service.dataDir, (raw) => raw.exec('DROP TRIGGER no_credit'))
+  await withRaw(service.dataDir, (raw) => raw.allowInserts('transactions'))
   const { userId } = await expectStatus(200, accept(service, token))
   expect(await service.app.store.getAccount(userId)).toMatchObject({ balance: 50_000 })
   expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true, transactions: 1 })

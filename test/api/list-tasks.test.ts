@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { defineConfig, type CodeAgentConfig } from '../../server/agents/define-config.ts'
+import { soon } from '../runner/task-checks.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 
@@ -126,7 +127,7 @@ test('a page is 50 unless limit says otherwise, at most 100; pages side by side 
   const { key } = await service.createPerson()
   const created = await Promise.all(Array.from({ length: 103 }, () => service.createTask(key, 'test.free')))
   const all = created.map(({ body }) => body.taskId as string)
-  await expect.poll(async () => (await idsOf(service, key, '?status=completed')).total).toBe(103)
+  await expect.poll(async () => (await idsOf(service, key, '?status=completed')).total, soon).toBe(103)
 
   const first = await service.get('/api/tasks', key)
   expect(first.body).toMatchObject({ total: 103, limit: 50, offset: 0 })

@@ -1,7 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { must } from '../../server/kernel/assert.ts'
+import { keptBytes } from '../support/test-engine.ts'
 import { startService, type Answer } from '../support/test-service.ts'
 import { Browser, password } from './browser-login.ts'
 
@@ -55,10 +54,7 @@ test('neither tokens nor passwords nor their hashes are in any answer or log, an
   const { passwordHash } = must(await service.app.store.getUser(userId), 'the user')
   const hash = must(passwordHash, 'a password')
 
-  const onDisk = readdirSync(service.dataDir)
-    .filter((name) => name.startsWith('errand.db'))
-    .map((name) => readFileSync(join(service.dataDir, name), 'latin1'))
-    .join('\n')
+  const onDisk = Buffer.concat([...(await keptBytes(service.dataDir)).values()]).toString('latin1')
   // The search would find what is there.
   expect([onDisk.includes(hash), onDisk.includes(email)]).toEqual([true, true])
   for (const secret of [...tokens, password, next, 'wrong horse battery']) {

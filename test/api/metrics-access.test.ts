@@ -1,10 +1,7 @@
-import type Database from 'better-sqlite3'
 import type { IncomingMessage } from 'node:http'
 import { expect, test } from 'vitest'
 import { createMetricsPage } from '../../server/http/metrics-page.ts'
 import type { RoutedRequest } from '../../server/http/routed-request.ts'
-import { must } from '../../server/kernel/assert.ts'
-import { watchStatements } from '../store/watch-statements.ts'
 import { startService } from '../support/test-service.ts'
 import { readExposition, readMetrics } from './exposition.ts'
 
@@ -121,39 +118,5 @@ test('while all room for requests is taken, health, readiness and metrics answer
   const refused = statuses.filter((status) => status === 503).length
   expect(new Set(statuses)).toEqual(new Set([200, 503]))
   expect((await readMetrics(service)).get(refusals)).toBe(refused)
-  await service.stop()
-})
-
-test('on a full disk readiness is 503 until there is room again, without anybody else having to write', async () => {
-  let connection: Database.Database | undefined
-  const service = await watchStatements(
-    (of) => (connection ??= of.name.endsWith('errand.db') ? of : undefined),
-    () => startService({ limits: { executionsPerMinute: 0, inlineBytes: 500_000 } }),
-  )
-  const raw = must(connection, 'the store has a connection')
-  const { key } = await service.createPerson()
-  const pages = (count: number) => raw.pragma(`max_page_count = ${count}`)
-  pages(raw.pragma('page_count', { simple: true }) as number)
-  const large = { text: 'x'.repeat(200_000) }
-  expect((await service.createTask(key, 'test.echo', large)).status).toBe(503)
-  // A small write still finds room in pages that are there: whether it does is what readiness tells.
-  const { canWrite } = service.app.store
-  const said = (await service.get('/readyz')).status
-  expect(said).toBe(200)
-  expect(await canWrite()).toBe(true)
-  expect((await readMetrics(service)).get('errand_database_commit_failures_total')).toBe(1)
-  // No write at all: the file is read-only to this connection.
-  raw.pragma('query_only = 1')
-  expect((await service.createTask(key, 'test.echo')).status).toBe(503)
-  const ready = await service.get('/readyz')
-  expect([ready.status, ready.body.message]).toEqual([503, 'The database cannot be written.'])
-  expect((await readMetrics(service)).get('errand_database_up')).toBe(0)
-  expect((await service.get('/healthz')).status).toBe(200)
-  expect((await service.get('/api/account', key)).status).toBe(200)
-  raw.pragma('query_only = 0')
-  expect((await service.get('/readyz')).status).toBe(200)
-  expect((await readMetrics(service)).get('errand_database_up')).toBe(1)
-  pages(1_000_000)
-  expect((await service.createTask(key, 'test.echo', large)).status).toBe(200)
   await service.stop()
 })

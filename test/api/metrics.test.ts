@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { must } from '../../server/kernel/assert.ts'
 import { parseUsd } from '../../server/kernel/money.ts'
 import { transactionTypes } from '../../server/store/records.ts'
+import { soon } from '../runner/task-checks.ts'
 import { say } from '../support/chat-agents.ts'
 import { ChatReader } from '../support/chat-reader.ts'
 import { RawConnection } from '../support/raw-http.ts'
@@ -70,8 +71,7 @@ test('interrupted runs are counted by the process that interrupts them, and thos
   const created = await left.createTask(person.key, 'test.echo')
   await left.app.store.claimTask(created.body.taskId as string)
   await left.app.services.runner.start()
-  const recovered = await readMetrics(left)
-  expect(recovered.get(interrupted)).toBe(1)
+  await expect.poll(async () => (await readMetrics(left)).get(interrupted), soon).toBe(1)
   await Promise.all([service.stop(), left.stop()])
 })
 

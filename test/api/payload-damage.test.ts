@@ -1,10 +1,10 @@
-import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { rmSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Logger } from '../../server/kernel/logger.ts'
 import rogueAgents from '../runner/rogue-agents.ts'
 import { moneyOf, refundedOnce, signalFiles, unlimited, untilBegun } from '../runner/task-checks.ts'
-import { withRaw } from '../store/sqlite-engine.ts'
+import { storedPayloads } from '../support/stored-payloads.ts'
+import { queryRows } from '../support/test-engine.ts'
 import { newDataDir, startService, type TestService } from '../support/test-service.ts'
 
 /** A log whose errors a test can look at. */
@@ -17,32 +17,32 @@ function keepErrors(): { log: Logger; errors: string[] } {
   return { errors, log: { debug() {}, info() {}, warn() {}, error } }
 }
 
-type Stored = { uri: string; id: string; file: string; whole: string }
+type Stored = { uri: string; id: string; whole: Buffer; replace: (content: Buffer) => Promise<void> }
 
 /** The stored response of a new task. */
 async function storeResponse(service: TestService, key: string, chars: number): Promise<Stored> {
   const { responseUri: uri } = await service.runTask(key, 'test.large', { chars })
   const id = /pay_\w+/.exec(uri)![0]
-  const file = join(service.dataDir, 'payloads', id.slice(-2), `${id}.json`)
-  return { uri, id, file, whole: readFileSync(file, 'utf8') }
+  const stored = storedPayloads(service.dataDir)
+  return { uri, id, whole: await stored.read(id), replace: (content) => stored.replace(id, content) }
 }
 
-function flipAt(file: string, at: number): void {
-  const bytes = readFileSync(file)
-  bytes[at]! ^= 1
-  writeFileSync(file, bytes)
+function flippedAt(content: Buffer, at: number): Buffer {
+  const flipped = Buffer.from(content)
+  flipped[at]! ^= 1
+  return flipped
 }
 
 test('a payload of one chunk or of many is served as it was written, and its row has its size and its SHA-256', async () => {
   const service = await startService({ limits: unlimited })
   const { key } = await service.createPerson()
   for (const chars of [20_000, 65_534, 65_536, 65_537, 400_000]) {
-    const { file, id, uri, whole } = await storeResponse(service, key, chars)
+    const { id, uri, whole } = await storeResponse(service, key, chars)
     const response = await fetch(uri)
-    expect(response.headers.get('content-length')).toBe(String(Buffer.byteLength(whole)))
-    expect(await response.text()).toBe(whole)
+    expect(response.headers.get('content-length')).toBe(String(whole.length))
+    expect(await response.text()).toBe(whole.toString())
     const { digest } = (await service.app.store.findPayload(id))!
-    expect(digest).toEqual({ bytes: Buffer.byteLength(whole), sha256: await sha256Of(readFileSync(file)) })
+    expect(digest).toEqual({ bytes: whole.length, sha256: await sha256Of(whole) })
   }
   await service.stop()
 })
@@ -55,24 +55,24 @@ test('a small payload that is not what was written is 500, with an error in the 
   const { errors, log } = keepErrors()
   const service = await startService({ limits: unlimited, log })
   const { key } = await service.createPerson()
-  const changes: ((stored: Stored) => void)[] = [
-    ({ file }) => flipAt(file, 0),
-    ({ file }) => flipAt(file, 10_000),
-    ({ file, whole }) => flipAt(file, whole.length - 1),
-    ({ file }) => truncateSync(file, 10_000),
-    ({ file, whole }) => writeFileSync(file, `${whole} `),
+  const changes: ((content: Buffer) => Buffer)[] = [
+    (content) => flippedAt(content, 0),
+    (content) => flippedAt(content, 10_000),
+    (content) => flippedAt(content, content.length - 1),
+    (content) => content.subarray(0, 10_000),
+    (content) => Buffer.concat([content, Buffer.from(' ')]),
   ]
   for (const change of changes) {
     const stored = await storeResponse(service, key, 20_000)
     expect((await fetch(stored.uri)).status).toBe(200)
-    change(stored)
+    await stored.replace(change(stored.whole))
     errors.length = 0
     const response = await fetch(stored.uri)
     expect(response.status).toBe(500)
     expect(response.headers.get('etag')).toBeNull()
     const body = await response.text()
     expect(JSON.parse(body)).toMatchObject({ error: 'Internal error', statusCode: 500 })
-    expect(body).not.toContain(stored.whole.slice(100, 200))
+    expect(body).not.toContain(stored.whole.toString().slice(100, 200))
     expect(errors).toEqual([
       `a request failed req The stored payload ${stored.id} is damaged: it is not what was written.`,
     ])
@@ -84,10 +84,10 @@ test('a large payload that is not what was written is cut before its end, wherev
   const { errors, log } = keepErrors()
   const service = await startService({ limits: unlimited, log })
   const { key } = await service.createPerson()
-  const chars = 400_000
+  const chars = 3_500_000
   for (const at of [0, chars / 2, chars]) {
     const stored = await storeResponse(service, key, chars)
-    flipAt(stored.file, at)
+    await stored.replace(flippedAt(stored.whole, at))
     errors.length = 0
     const response = await fetch(stored.uri)
     expect(response.status).toBe(200)
@@ -115,7 +115,7 @@ test('a payload from before there were digests is served and given to agents as 
   const text = 'x'.repeat(20_000)
   const { taskId } = (await first.createTask(key, 'test.echo', { text })).body
   await first.stop()
-  withRaw(dataDir, (raw) => raw.exec('UPDATE payloads SET bytes = NULL, sha256 = NULL'))
+  await queryRows(dataDir, 'UPDATE payloads SET bytes = NULL, sha256 = NULL')
   const second = await startService({ dataDir, limits: unlimited })
   const task = (await second.get(`/api/tasks/${taskId}?wait=20`, key)).body
   expect(task.status).toBe('completed')
@@ -138,10 +138,11 @@ test('an agent is not given a request of which one character has changed: the ta
   const { taskId } = (await service.createTask(key, 'rogue.echo', { text: 'x'.repeat(20_000) })).body
   const { requestUri } = (await service.get(`/api/tasks/${taskId}`, key)).body
   const id = /pay_\w+/.exec(requestUri)![0]
-  const file = join(service.dataDir, 'payloads', id.slice(-2), `${id}.json`)
-  flipAt(file, 10_000)
+  const stored = storedPayloads(service.dataDir)
+  const flipped = flippedAt(await stored.read(id), 10_000)
+  await stored.replace(id, flipped)
   // It is JSON still, and only its digest tells.
-  expect(JSON.parse(readFileSync(file, 'utf8')).text).toContain('xyx')
+  expect(JSON.parse(flipped.toString()).text).toContain('xyx')
   writeFileSync(files.release, '')
   const task = (await service.get(`/api/tasks/${taskId}?wait=20`, key)).body
   expect(task).toMatchObject({ status: 'failed', response: null, error: { code: 'AGENT_INTERRUPTED' } })

@@ -3,9 +3,10 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { defineConfig } from '../../server/agents/define-config.ts'
+import { must } from '../../server/kernel/assert.ts'
 import { databaseFile } from '../../server/store/sqlite/database.ts'
-import { withRaw } from '../store/sqlite-engine.ts'
 import { FakeClock } from '../support/fake-clock.ts'
+import { engine, queryRows } from '../support/test-engine.ts'
 import { newDataDir, startService, type TestService } from '../support/test-service.ts'
 import { expectStatus, signUp, signUpAdmin } from './signed-in.ts'
 
@@ -73,9 +74,14 @@ test('what was built, since when it runs and on what', async () => {
   expect(system.memory.heapUsedBytes).toBeGreaterThan(1_000_000)
   expect(system.eventLoopDelayMs.p50).toBeGreaterThanOrEqual(0)
   expect(system.eventLoopDelayMs.p99).toBeGreaterThanOrEqual(system.eventLoopDelayMs.p50)
-  const file = databaseFile(service.dataDir)
-  expect(system.database).toEqual({ bytes: statSync(file).size, walBytes: statSync(`${file}-wal`).size })
-  expect(system.database.walBytes).toBeGreaterThan(0)
+  if (engine().name === 'SQLite') {
+    const file = databaseFile(service.dataDir)
+    expect(system.database).toEqual({ bytes: statSync(file).size, walBytes: statSync(`${file}-wal`).size })
+    expect(system.database.walBytes).toBeGreaterThan(0)
+  } else {
+    const [size] = await queryRows(service.dataDir, 'SELECT pg_database_size(current_database()) AS bytes')
+    expect(system.database).toEqual({ bytes: Number(must(size, 'a row')['bytes']), walBytes: 0 })
+  }
   await service.stop()
 })
 
@@ -134,7 +140,7 @@ test("the ledger's state is that of the check at the start", async () => {
   }
   expect(await ledgerOf(first)).toEqual({ ok: true, checkedAt: expect.stringMatching(/Z$/), differences: 0 })
   await first.stop()
-  withRaw(dataDir, (raw) => raw.prepare('UPDATE accounts SET balance = balance + 1 WHERE user_id = ?').run(userId))
+  await queryRows(dataDir, `UPDATE accounts SET balance = balance + 1 WHERE user_id = '${userId}'`)
   const second = await startService({ dataDir })
   expect(await ledgerOf(second)).toMatchObject({ ok: false, differences: 1 })
   await second.stop()

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { formatUsd, parseUsd } from '../../server/kernel/money.ts'
-import { withRaw } from '../store/sqlite-engine.ts'
+import { queryRows } from '../support/test-engine.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import { sessionAgents, SessionCalls } from './session-calls.ts'
@@ -164,15 +164,13 @@ function addCharges(
   service: TestService,
   { count, days, now, userId }: { count: number; days: number; now: number; userId: string },
 ) {
-  withRaw(service.dataDir, (raw) =>
-    raw
-      .prepare(
-        `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < @count)
-         INSERT INTO transactions (id, user_id, type, amount, balance_after, task_id, description, created_at)
-         SELECT 'txn_' || @at || '_' || i, @userId, 'task_charge', -1, 0, 'task_' || @at || '_' || i, 'Task',
-                @now - (@days - 1 - CAST(i * @days / @count AS INTEGER)) * ${dayMs} FROM n`,
-      )
-      .run({ count, days, now, userId, at: `${now}_${count}` }),
+  const at = `${now}_${count}`
+  return queryRows(
+    service.dataDir,
+    `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ${count})
+     INSERT INTO transactions (id, user_id, type, amount, balance_after, task_id, description, created_at)
+     SELECT 'txn_${at}_' || i, '${userId}', 'task_charge', -1, 0, 'task_${at}_' || i, 'Task',
+            ${now} - CAST(${days - 1} - i * ${days} / ${count} AS BIGINT) * ${dayMs} FROM n`,
   )
 }
 
@@ -182,7 +180,7 @@ test('more than one page of transactions is summed once, also by parallel reader
   const { key, userId } = await service.createPerson()
   const of = (days: number) => ({ days, now: clock.now(), userId })
   const total = (days: Day[]) => days.reduce((sum, { executions }) => sum + executions, 0)
-  addCharges(service, { ...of(60), count: 12_000 })
+  await addCharges(service, { ...of(60), count: 12_000 })
   const [thirty, ...others] = await Promise.all(
     [30, 60, 90, 1, 30, 90].map((days) => usage(service, key, `?days=${days}`)),
   )
@@ -193,7 +191,7 @@ test('more than one page of transactions is summed once, also by parallel reader
   // Exactly one page, and then one more row than a page.
   for (const count of [4000, 4001]) {
     const before = total(await usage(service, key, '?days=90'))
-    addCharges(service, { ...of(1), count })
+    await addCharges(service, { ...of(1), count })
     const after = await Promise.all(Array.from({ length: 4 }, () => usage(service, key, '?days=90')))
     expect(after.map(total)).toEqual(after.map(() => before + count))
     expect(after[0]!.at(-1)!.executions).toBe(total(after[0]!) - 11_800)

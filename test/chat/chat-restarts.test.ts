@@ -40,6 +40,8 @@ test('after kill -9 in the middle of chats their turns are closed without a char
   }
 
   const again = await startProcess({ dataDir, config })
+  // Where nodes share a database, a dead one keeps its turns until its lease has passed.
+  await expect.poll(async () => (await send(again, key, '/api/account')).heldUsd, soon).toBe('0.0000')
   const { balanceUsd, heldUsd } = await send(again, key, '/api/account')
   expect([Number(balanceUsd).toFixed(4), heldUsd]).toEqual([(1000 - Number(costUsd)).toFixed(4), '0.0000'])
   for (const [n, sessionId] of ids.entries()) {
@@ -129,9 +131,9 @@ test('a chat that was being admitted when the service stopped is refused or inte
 test('a thread that is ended because one chat blocks it interrupts those beside it, and all their sessions go on', async () => {
   const service = await startTalk({ limits: { agentThreads: 1, turnTimeoutSeconds: 6 } })
   const [talker, beside] = [await Talker.create(service), await Talker.create(service)]
+  const before = await talker.state()
   const besides = await beside.do({ do: 'text', delta: 'x' }, { do: 'wait', ms: 600_000 })
   await besides.until('assistant_delta')
-  const before = await talker.state()
   const blocked = await talker.do({ do: 'block', ms: 600_000 })
   expect(expectOneEnd(await blocked.all(), 'error').error.code).toBe('AGENT_TIMEOUT')
   const end = expectOneEnd(await besides.all(), 'error')
@@ -149,8 +151,8 @@ test('a chat that waits in line for the balance is not begun once the service st
   await holding.until('assistant_delta')
   const talker = await idle.another()
   const waiting = talker.do({ do: 'text', delta: 'x' }, { do: 'wait', ms: 600_000 })
-  // The session is busy as soon as its message is being admitted.
-  await expect.poll(async () => (await talker.open('Busy?')).status, soon).toBe(409)
+  // A session is among those that run as soon as its message is being admitted.
+  await expect.poll(() => service.app.services.chats.runningCount, soon).toBe(2)
   const stopped = service.stop()
   const reader = await waiting
   await reader.all()

@@ -1,8 +1,8 @@
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterEach, expect, test } from 'vitest'
 import { openAccount } from '../runner/process-client.ts'
+import { keptBytes } from '../support/test-engine.ts'
 import { startProcess } from '../support/test-process.ts'
 import { newDataDir, type Person } from '../support/test-service.ts'
 import { stopAll } from './guarded-server.ts'
@@ -33,14 +33,9 @@ async function tellAll(world: World, person: Person, { calls, id }: { calls: Too
     told.push((await service.get(`/api/${path}`, person.key)).body)
   }
   told.push((await service.post(`/api/connectors/${id}/test`, {}, { key: person.key })).body)
-  return JSON.stringify([told, provider.bodies, kept(service.dataDir)])
-}
-
-/** Every byte of a data directory. */
-function kept(dataDir: string): string {
-  const files = readdirSync(dataDir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
-  expect(files.length).toBeGreaterThan(0)
-  return files.map(({ name, parentPath }) => readFileSync(join(parentPath, name), 'latin1')).join('\n')
+  const kept = [...(await keptBytes(service.dataDir)).values()].map((bytes) => bytes.toString('latin1'))
+  expect(kept.join('')).toContain(person.userId)
+  return JSON.stringify([told, provider.bodies, kept])
 }
 
 const uses = [

@@ -1,16 +1,12 @@
 import { expect, test } from 'vitest'
-import Database from 'better-sqlite3'
-import { join } from 'node:path'
+import { queryRows } from '../support/test-engine.ts'
 import { TestBrowser } from './oidc-browser.ts'
 import { comeBack, expectRefusal, signOn, signOnAs, startSignOn, whoIs, type SignOn } from './sign-on.ts'
 
 const verified = (email: string) => ({ email, email_verified: true })
 
-function identitiesOf({ service }: SignOn): { issuer: string; subject: string; userId: string }[] {
-  const database = new Database(join(service.dataDir, 'errand.db'), { readonly: true })
-  const rows = database.prepare('SELECT issuer, subject, user_id AS userId FROM identities').all()
-  database.close()
-  return rows as { issuer: string; subject: string; userId: string }[]
+function identitiesOf({ service }: SignOn): Promise<Record<string, unknown>[]> {
+  return queryRows(service.dataDir, 'SELECT issuer, subject, user_id AS "userId" FROM identities')
 }
 
 async function countUsers({ service }: SignOn): Promise<number> {
@@ -25,7 +21,7 @@ test('the first login links the account of the verified address; later ones go b
   provider.people.set('subject-ada', verified('Ada@Example.com'))
   expect(await signOnAs(on, 'subject-ada')).toMatchObject({ userId: ada.userId })
   const identity = { issuer: provider.issuer, subject: 'subject-ada', userId: ada.userId }
-  expect(identitiesOf(on)).toEqual([identity])
+  expect(await identitiesOf(on)).toEqual([identity])
   const later = [
     verified('ada@elsewhere.example'),
     verified(ben.email),
@@ -37,7 +33,7 @@ test('the first login links the account of the verified address; later ones go b
     provider.people.set('subject-ada', claims)
     expect(await signOnAs(on, 'subject-ada')).toMatchObject({ userId: ada.userId, email: 'ada@example.com' })
   }
-  expect(identitiesOf(on)).toEqual([identity])
+  expect(await identitiesOf(on)).toEqual([identity])
   await on.stop()
 })
 
@@ -57,7 +53,7 @@ test('an address that the provider has not verified, or gives none of, links and
     provider.people.set(`subject-${index}`, claim)
     await expectRefusal(on, `subject-${index}`, 'email-unverified')
   }
-  expect(identitiesOf(on)).toEqual([])
+  expect(await identitiesOf(on)).toEqual([])
   expect(await countUsers(on)).toBe(1)
   await on.stop()
 })
@@ -79,7 +75,7 @@ test('what only resembles an address, or turns into another one in lower case, l
     provider.people.set(`subject-${index}`, verified(address))
     await expectRefusal(on, `subject-${index}`, 'email-unverified')
   }
-  expect(identitiesOf(on)).toEqual([])
+  expect(await identitiesOf(on)).toEqual([])
   expect(await countUsers(on)).toBe(1)
   await on.stop()
 })
@@ -89,7 +85,7 @@ test('a person without an account is refused when sign-up is closed, as it is by
   on.provider.people.set('subject-eve', verified('eve@example.com'))
   await expectRefusal(on, 'subject-eve', 'sign-up-closed')
   expect(await countUsers(on)).toBe(0)
-  expect(identitiesOf(on)).toEqual([])
+  expect(await identitiesOf(on)).toEqual([])
   await on.stop()
 })
 
@@ -119,7 +115,7 @@ test('two first logins at once make one account and one identity', async () => {
   const people = await Promise.all(browsers.map(async (browser) => await whoIs(on, browser)))
   expect(new Set(people.map((person) => person.userId)).size).toBe(1)
   expect(await countUsers(on)).toBe(1)
-  expect(identitiesOf(on)).toHaveLength(1)
+  expect(await identitiesOf(on)).toHaveLength(1)
   await on.stop()
 })
 
@@ -134,7 +130,7 @@ test('a subject means nothing without its issuer', async () => {
   // One person may have an identity at each provider.
   on.other.people.set('subject-2', verified('ada@example.com'))
   expect(await signOnAs(on, 'subject-2', 'other')).toMatchObject({ userId: ada.userId })
-  expect(identitiesOf(on)).toHaveLength(3)
+  expect(await identitiesOf(on)).toHaveLength(3)
   await on.stop()
 })
 
@@ -146,7 +142,7 @@ test('whom the provider gives the address of somebody else to does not get the a
   provider.people.set('subject-after', verified('ada@example.com'))
   await expectRefusal(on, 'subject-after', 'email-taken')
   expect(await signOnAs(on, 'subject-before')).toMatchObject({ userId: ada.userId })
-  expect(identitiesOf(on)).toHaveLength(1)
+  expect(await identitiesOf(on)).toHaveLength(1)
   await on.stop()
 })
 
@@ -178,7 +174,7 @@ test('a suspended person is refused, at the first login as at a later one, and n
   provider.people.set('subject-ada', verified('ada@example.com'))
   await store.updateUser({ userId, isSuspended: true })
   await expectRefusal(on, 'subject-ada', 'suspended')
-  expect(identitiesOf(on)).toEqual([])
+  expect(await identitiesOf(on)).toEqual([])
   await store.updateUser({ userId, isSuspended: false })
   const { browser } = await signOn(on, 'subject-ada')
   expect(await whoIs(on, browser)).toMatchObject({ userId })

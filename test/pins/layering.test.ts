@@ -63,7 +63,8 @@ test('slices know neither HTTP nor REST nor the engine of the store', () => {
 
 test('drizzle and the database drivers live under store/ only', () => {
   const bad = imports.filter(
-    ({ from, to }) => /^(?:drizzle-orm|better-sqlite3|pg$)/.test(to) && /^(?:server|openapi|client)\//.test(from),
+    ({ from, to }) =>
+      /^(?:drizzle-orm|better-sqlite3|pg$|pg-boss)/.test(to) && /^(?:server|openapi|client)\//.test(from),
   )
   expect(bad.filter(({ from }) => !from.startsWith('server/store/')).map(describe)).toEqual([])
 })
@@ -71,9 +72,27 @@ test('drizzle and the database drivers live under store/ only', () => {
 test('only the composition root, the command line and tests open a store', () => {
   const bad = imports.filter(
     ({ from, to }) =>
-      to.startsWith('server/store/sqlite/') && from.startsWith('server/') && !from.startsWith('server/store/'),
+      /^server\/store\/(?:sqlite|postgres)\//.test(to) &&
+      from.startsWith('server/') &&
+      !from.startsWith('server/store/'),
   )
-  expect(bad.map(({ from }) => from).toSorted()).toEqual(['server/app.ts', 'server/cli/open-store.ts'])
+  expect([...new Set(bad.map(({ from }) => from))].toSorted()).toEqual([
+    'server/app.ts',
+    'server/cli/migrate-to.ts',
+    'server/cli/open-store.ts',
+    'server/open-payloads.ts',
+  ])
+})
+
+test('neither engine of the store knows the other', () => {
+  const bad = imports.filter(
+    ({ from, to }) =>
+      (from.startsWith('server/store/sqlite/') &&
+        /^(?:server\/store\/postgres\/|pg$|drizzle-orm\/(?:pg|node-p))/.test(to)) ||
+      (from.startsWith('server/store/postgres/') && /^(?:server\/store\/sqlite\/|better-sqlite3)/.test(to)),
+  )
+  expect(bad.map(describe)).toEqual([])
+  expect(imports.map(describe)).toContain('server/store/postgres/drizzle.ts → drizzle-orm/node-postgres')
 })
 
 test('only the configuration reads the environment', () => {

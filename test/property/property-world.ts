@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { newSecretToken } from '../../server/auth/login-token.ts'
 import { hashPassword } from '../../server/auth/passwords.ts'
@@ -11,6 +10,7 @@ import { signIn, signUpAdmin } from '../api/signed-in.ts'
 import { startStubMcpServer, type StubMcpServer } from '../api/stub-mcp-server.ts'
 import { Checker, type Operation } from '../pins/documented-answers.ts'
 import { openResources } from '../support/resources.ts'
+import { engine, type RawDatabase } from '../support/test-engine.ts'
 import { startService, type Person, type TestService } from '../support/test-service.ts'
 
 /** Who sends a request: the lines of its head that say so. */
@@ -20,40 +20,37 @@ export type Senders = Record<'key' | 'cookie' | 'admin' | 'page' | 'stranger', S
 
 /** Whether anything in the tables or among the stored payloads has changed. */
 class StoreWatch {
-  readonly #db
+  readonly #raw: RawDatabase
   readonly #folder: string
-  #version: unknown
+  #version = ''
   #digest = ''
 
-  constructor(dataDir: string) {
-    this.#db = new Database(join(dataDir, 'errand.db'), { readonly: true })
+  constructor(raw: RawDatabase, dataDir: string) {
+    this.#raw = raw
     this.#folder = join(dataDir, 'payloads')
   }
 
   /** Of every row of every table, without when a credential was last used. */
-  digest(): string {
-    // Changes with each commit of another connection.
-    const version = this.#db.pragma('data_version', { simple: true })
-    if (version !== this.#version) this.#digest = this.#digestOfRows()
+  async digest(): Promise<string> {
+    const version = await this.#raw.version()
+    if (version !== this.#version) this.#digest = await this.#digestOfRows()
     this.#version = version
     const files = existsSync(this.#folder) ? readdirSync(this.#folder, { recursive: true, encoding: 'utf8' }) : []
     return [this.#digest, ...files.toSorted()].join(' ')
   }
 
-  #digestOfRows(): string {
+  async #digestOfRows(): Promise<string> {
     const hash = createHash('sha256')
-    const names = `SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name`
-    for (const table of this.#db.prepare<[], string>(names).pluck().all()) {
+    for (const table of await this.#raw.tables()) {
       hash.update(table)
-      for (const row of this.#db.prepare<[], Record<string, unknown>>(`SELECT * FROM "${table}"`).iterate()) {
-        hash.update(JSON.stringify({ ...row, last_used_at: null }))
-      }
+      const rows = await this.#raw.query(`SELECT * FROM ${table}`)
+      for (const row of rows.map((one) => JSON.stringify({ ...one, last_used_at: null })).toSorted()) hash.update(row)
     }
     return hash.digest('hex')
   }
 
-  close(): void {
-    this.#db.close()
+  close(): Promise<void> {
+    return this.#raw.close()
   }
 }
 
@@ -78,11 +75,11 @@ export class World {
     this.ids = parts.ids
     this.mcpUrl = parts.mcpUrl
     this.checker = new Checker(parts.service, parts.person.key)
-    this.#watch = new StoreWatch(parts.service.dataDir)
+    this.#watch = new StoreWatch(parts.raw, parts.service.dataDir)
     this.#faults = parts.faults
   }
 
-  digest(): string {
+  digest(): Promise<string> {
     return this.#watch.digest()
   }
 
@@ -101,12 +98,15 @@ export class World {
   }
 
   async stop(): Promise<void> {
-    this.#watch.close()
+    await this.#watch.close()
     await this.service.stop()
   }
 }
 
-type WorldParts = Pick<World, 'service' | 'person' | 'other' | 'senders' | 'ids' | 'mcpUrl'> & { faults: unknown[] }
+type WorldParts = Pick<World, 'service' | 'person' | 'other' | 'senders' | 'ids' | 'mcpUrl'> & {
+  faults: unknown[]
+  raw: RawDatabase
+}
 
 /** The generating of values holds up the service, which is in this thread too, and must not be refused for it. */
 const limits = { executionsPerMinute: 1_000_000, maxLoopDelayMs: 600_000 }
@@ -132,6 +132,7 @@ async function createWorld(mcp: StubMcpServer): Promise<World> {
     person,
     other,
     faults,
+    raw: await engine().openRaw(service.dataDir),
     mcpUrl: mcp.url,
     ids: await createIds(service, { person, other, mcpUrl: mcp.url }),
     senders: {

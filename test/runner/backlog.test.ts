@@ -4,8 +4,9 @@ import { expect, test } from 'vitest'
 import { defineConfig, defineEndpoint } from '../../server/agents/define-config.ts'
 import { newId } from '../../server/kernel/ids.ts'
 import type { Store } from '../../server/store/store.ts'
+import { engine } from '../support/test-engine.ts'
 import { newDataDir, startService } from '../support/test-service.ts'
-import { besideServer, openAccount } from './process-client.ts'
+import { openAccount } from './process-client.ts'
 import { soon, unlimited } from './task-checks.ts'
 
 function numbered(run: (n: number) => unknown) {
@@ -19,8 +20,10 @@ function numbered(run: (n: number) => unknown) {
   return defineConfig({ agents: [{ kind: 'code', id: 'order', name: 'Order', endpoints: { number } }] })
 }
 
-/** Pending tasks with the numbers 0 to `count` - 1, in that order. */
-async function admitMany(store: Store, userId: string, count: number): Promise<string[]> {
+type Numbers = { count: number; from?: number }
+
+/** Pending tasks with the numbers `from` to `from + count - 1`, in that order. */
+async function admitMany(store: Store, userId: string, { count, from = 0 }: Numbers): Promise<string[]> {
   const ids = Array.from({ length: count }, () => newId('task', Date.now()))
   await Promise.all(
     ids.map((taskId, n) =>
@@ -30,7 +33,7 @@ async function admitMany(store: Store, userId: string, count: number): Promise<s
         agentId: 'order',
         endpointId: 'order.number',
         cost: 100,
-        request: { text: JSON.stringify({ n }), payloadId: null },
+        request: { text: JSON.stringify({ n: from + n }), payloadId: null },
         connectorIds: null,
         idempotency: null,
       }),
@@ -46,10 +49,15 @@ async function countOpen(store: Store, userId: string): Promise<number> {
   return (await ofStatus('pending')) + (await ofStatus('processing'))
 }
 
-test('2,000 tasks that are pending at the start run in the order of their admission, with few of them in memory', async () => {
+/** Each task is several statements: a server takes ten times as long for them as a file. */
+const [many, some] = engine().name === 'SQLite' ? [2000, 500] : [400, 100]
+
+test('many tasks that are pending at the start run in the order of their admission, with few of them in memory', async () => {
   const dataDir = newDataDir()
   const { userId } = await openAccount(dataDir)
-  await besideServer(dataDir, (store) => admitMany(store, userId, 2000))
+  const idle = await startService({ config: numbered(() => {}), dataDir, limits: { ...unlimited, taskConcurrency: 0 } })
+  await admitMany(idle.app.store, userId, { count: many })
+  await idle.stop()
   const order: number[] = []
   const waiting: number[] = []
   let waitingCount = () => 0
@@ -63,11 +71,14 @@ test('2,000 tasks that are pending at the start run in the order of their admiss
   waitingCount = () => service.app.services.runner.waitingCount
   const { store } = service.app
   // New tasks come in while the backlog is worked on, and wait their turn behind it.
-  const late = await admitMany(store, userId, 50)
+  const late = await admitMany(store, userId, { count: 50, from: many })
   for (const taskId of late) service.app.services.runner.taskAdmitted(taskId)
   await expect.poll(() => countOpen(store, userId), { timeout: 25_000, interval: 20 }).toBe(0)
-  expect(order).toHaveLength(2050)
-  expect(order).toEqual([...Array.from({ length: 2000 }, (_, n) => n), ...Array.from({ length: 50 }, (_, n) => n)])
+  expect(order).toHaveLength(many + 50)
+  expect(new Set(order).size).toBe(many + 50)
+  // Claims that go to a server at once, one per slot, may overtake each other.
+  const overtaken = engine().name === 'SQLite' ? 0 : taskConcurrency * 4
+  expect(Math.max(...order.map((n, at) => Math.abs(n - at)))).toBeLessThanOrEqual(overtaken)
   // A few times the eight per slot that the runner reads at once.
   expect(Math.max(...waiting)).toBeLessThanOrEqual(taskConcurrency * 8 * 3)
   expect((await store.verifyLedger()).differences).toEqual([])
@@ -93,7 +104,7 @@ test('while the store refuses to hand out tasks, a backlog is tried again at a p
     await new Promise((resolve) => setImmediate(resolve))
     throw new Error('no space left on device')
   }
-  for (const taskId of await admitMany(store, userId, 500)) runner.taskAdmitted(taskId)
+  for (const taskId of await admitMany(store, userId, { count: some })) runner.taskAdmitted(taskId)
   setTimeout(() => (isWell = true), 2500)
   await expect.poll(() => isWell, soon).toBe(true)
   expect(refused).toBeGreaterThan(0)
@@ -101,7 +112,7 @@ test('while the store refuses to hand out tasks, a backlog is tried again at a p
   expect(refused).toBeLessThan(1000)
   expect(runner.waitingCount).toBeLessThanOrEqual(taskConcurrency * 8 * 3)
   await expect.poll(() => countOpen(store, userId), soon).toBe(0)
-  expect(ran).toHaveLength(500)
+  expect(ran).toHaveLength(some)
   await service.stop()
   rmSync(dataDir, { recursive: true })
 })

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
-import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
+import { queryRows } from '../support/test-engine.ts'
 import { runErrand, startProcess } from '../support/test-process.ts'
 import { newDataDir } from '../support/test-service.ts'
 import { besideServer, ProcessClient } from './process-client.ts'
@@ -96,9 +96,7 @@ test('ledger verify exits 1 and names the difference when a balance was changed 
   expect(await runErrand(['ledger', 'verify', '--data', dataDir])).toBe(
     '1 accounts, 1 transactions: the ledger adds up.\n',
   )
-  const db = new Database(`${dataDir}/errand.db`)
-  db.exec('UPDATE accounts SET balance = balance + 1')
-  db.close()
+  await queryRows(dataDir, 'UPDATE accounts SET balance = balance + 1')
   const verified = await runErrand(['ledger', 'verify', '--data', dataDir, '--json']).catch((error: unknown) => error)
   expect(verified).toMatchObject({ code: 1, stdout: expect.stringMatching(/^\{"ok":false,.*\}\n$/) })
   const { differences } = JSON.parse((verified as { stdout: string }).stdout)

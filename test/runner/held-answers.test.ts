@@ -16,14 +16,15 @@ function watchWaits(service: TestService): { open: () => number; begun: () => nu
   const signals: AbortSignal[] = []
   let open = 0
   ends.wait = (taskId, how) => {
-    const { ended, cancel } = wait(taskId, how)
+    const begun = wait(taskId, how)
+    const cancel = begun.cancel.bind(begun)
     open++
     if (how.signal) signals.push(how.signal)
-    const cancelOnce = () => {
+    begun.cancel = () => {
       open--
       cancel()
     }
-    return { ended, cancel: cancelOnce }
+    return begun
   }
   return {
     open: () => open,
@@ -125,13 +126,17 @@ test('waits on one task are cancelled one by one, and a wait on an aborted signa
   first.cancel()
   ends.taskEnded('other')
   ends.taskEnded('task')
-  await second.ended
+  await second.change()
+  expect(second.isOver).toBe(false)
   second.cancel()
   expect(getEventListeners(signal, 'abort')).toEqual([])
-  await ends.wait('task', { timeoutMs: 60_000, signal: AbortSignal.abort() }).ended
+  const aborted = ends.wait('task', { timeoutMs: 60_000, signal: AbortSignal.abort() })
+  await aborted.change()
   const last = ends.wait('task', { timeoutMs: 60_000, signal: undefined })
   ends.close()
-  await last.ended
+  await last.change()
   last.cancel()
-  await ends.wait('task', { timeoutMs: 60_000, signal: undefined }).ended
+  const late = ends.wait('task', { timeoutMs: 60_000, signal: undefined })
+  await late.change()
+  expect([aborted.isOver, last.isOver, late.isOver]).toEqual([true, true, true])
 })

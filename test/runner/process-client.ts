@@ -1,20 +1,12 @@
-import { SystemClock } from '../../server/kernel/clock.ts'
 import { draftKey } from '../../server/auth/manage-keys.ts'
 import { resolveLimits } from '../../server/config.ts'
 import { scopes } from '../../server/store/records.ts'
-import { openSqliteStoreBeside } from '../../server/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../server/store/store.ts'
+import { engine } from '../support/test-engine.ts'
 
 /** Work on the store of a data directory whose server is another process, or is not running. */
 export async function besideServer<Result>(dataDir: string, work: (store: Store) => Promise<Result>): Promise<Result> {
-  const store = openSqliteStoreBeside({
-    dataDir,
-    limits: resolveLimits({ executionsPerMinute: 0 }, {}),
-    clock: (notBefore) => new SystemClock(notBefore),
-    onFatal: (cause) => {
-      throw cause
-    },
-  })
+  const store = await engine().openBeside(dataDir, resolveLimits({ executionsPerMinute: 0 }, {}))
   try {
     return await work(store)
   } finally {

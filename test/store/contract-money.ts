@@ -34,6 +34,16 @@ export function describeMoney(contractTest: ContractTest): void {
     expect(await world.balance(userId)).toBe(1234)
   })
 
+  contractTest('a text comes back as it was given, whichever characters it has', async (world) => {
+    const userId = await world.createUser(0)
+    const texts = ['\0', 'a\0b\0', '\u{10FFFF}', '\u{10FFFF}0\0\u{10FFFF}1', '\u0001\uFFFD\uFFFE ☃ "\\u0000"']
+    for (const description of texts) await world.store.credit(credit(userId, 1, { description }))
+    const { transactions } = await world.store.listTransactions({ userId, limit: 10, offset: 0 })
+    expect(transactions.map(({ description }) => description).toReversed()).toEqual(texts)
+    expect(await world.store.getTask({ userId, taskId: 'task_\0' })).toBeUndefined()
+    expect(await world.store.listTasks({ userId, agentId: 'a\0', limit: 10, offset: 0 })).toMatchObject({ total: 0 })
+  })
+
   contractTest(
     'a credit of the same key and amount is replayed, for ever, and another amount refused',
     async (world) => {

@@ -9,7 +9,7 @@ async function queuedIds({ store }: StoreWorld): Promise<string[]> {
 }
 
 async function processingIds({ store }: StoreWorld): Promise<string[]> {
-  return (await store.processingTasks(1000)).map(({ id }) => id)
+  return (await store.abandonedTasks(1000)).map(({ id }) => id)
 }
 
 export function describeRetries(contractTest: ContractTest): void {
@@ -121,11 +121,11 @@ export function describeRetries(contractTest: ContractTest): void {
     await world.store.interruptTask({ taskId: second, attempt: 1, error: interrupted, retries: 1 })
     await world.store.claimTask(second)
     const { id: first } = await world.processing(userId)
-    const found = await world.store.processingTasks(10)
+    const found = await world.store.abandonedTasks(10)
     expect(found.toSorted((a, b) => a.attempt - b.attempt)).toEqual([
       { id: first, endpointId: 'text.summarize', attempt: 1 },
       { id: second, endpointId: 'text.count', attempt: 2 },
     ])
-    expect(await world.store.processingTasks(1)).toHaveLength(1)
+    expect(await world.store.abandonedTasks(1)).toHaveLength(1)
   })
 }

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import type Database from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { StoreOpenError } from '../../server/store/sqlite/database.ts'
+import { StoreOpenError } from '../../server/store/store-open-error.ts'
 import { openSqliteStore, openSqliteStoreBeside } from '../../server/store/sqlite/sqlite-store.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { createOlder, migrationCount } from './older-database.ts'

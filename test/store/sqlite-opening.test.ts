@@ -3,13 +3,8 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import {
-  databaseFile,
-  lockDataDir,
-  migrateSchema,
-  openConnection,
-  StoreOpenError,
-} from '../../server/store/sqlite/database.ts'
+import { databaseFile, lockDataDir, migrateSchema, openConnection } from '../../server/store/sqlite/database.ts'
+import { StoreOpenError } from '../../server/store/store-open-error.ts'
 import { openSqliteStore, openSqliteStoreBeside } from '../../server/store/sqlite/sqlite-store.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import type { OpenThreadData } from './open-thread.ts'

@@ -46,6 +46,8 @@ export const noLimits: StoreLimits = {
   abuseBlockSeconds: 600,
   abuseBlockMaxSeconds: 3600,
   sessionIdleSeconds: 86_400,
+  // What a process was at work on counts as left behind at once.
+  leaseSeconds: 0,
 }
 
 export const agentError: TaskFailure = { code: 'AGENT_ERROR', message: 'The agent threw.', details: 'Error: no' }
@@ -186,7 +188,7 @@ export class StoreWorld {
       keys: await store.listKeys({ userId, ...allRows }),
       rate: await store.readRate(userId),
       queued: await store.queuedTasks({ afterSeq: 0, limit: 10_000 }),
-      processing: await store.processingTasks(10_000),
+      processing: await store.abandonedTasks(10_000),
     }
   }
 

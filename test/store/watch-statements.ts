@@ -14,9 +14,12 @@ export function watchStatements<Value>(
     return prepare.call(this, sql)
   }
   Object.defineProperty(Database.prototype, 'prepare', { ...original, value: watched })
+  const end = () => Object.defineProperty(Database.prototype, 'prepare', original)
+  let value: Value | undefined
   try {
-    return work()
+    value = work()
+    return value instanceof Promise ? (value.finally(end) as Value) : value
   } finally {
-    Object.defineProperty(Database.prototype, 'prepare', original)
+    if (!(value instanceof Promise)) end()
   }
 }

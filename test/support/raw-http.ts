@@ -1,9 +1,8 @@
 import { connect, type Socket } from 'node:net'
 import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { openResources } from './resources.ts'
+import { countRows, engine, withRaw, type RawDatabase } from './test-engine.ts'
 import { startService, type Answer, type Person, type TestService } from './test-service.ts'
 
 // Requests of exact bytes, which no HTTP library would send, and what must hold of every request that is refused.
@@ -172,7 +171,7 @@ export function rawRequest(target: string, lines: readonly string[], body: strin
 }
 
 /** A service and a user of it; what a refused request must leave as it was. */
-export type Guarded = { service: TestService; person: Person }
+export type Guarded = { service: TestService; person: Person; raw?: RawDatabase }
 
 /** One service for all tests of a file, since none of them may change anything. It is stopped after the last one. */
 export function shareService(options?: Parameters<typeof startService>[0]): Guarded {
@@ -180,34 +179,26 @@ export function shareService(options?: Parameters<typeof startService>[0]): Guar
   beforeAll(async () => {
     guarded.service = await startService(options)
     guarded.person = await guarded.service.createPerson()
+    guarded.raw = await engine().openRaw(guarded.service.dataDir)
     // The leak check looks after every test; this service outlives them and is stopped below.
     openResources.delete(`service on ${guarded.service.url}`)
   })
-  afterAll(() => guarded.service.stop())
+  afterAll(async () => {
+    await guarded.raw?.close()
+    await guarded.service.stop()
+  })
   return guarded
 }
 
-async function stateOf({ service, person }: Guarded): Promise<object> {
+async function stateOf({ service, person, raw }: Guarded): Promise<object> {
   const account = await service.get('/api/account', person.key)
   expect(account.status, 'the service answers a good request').toBe(200)
   const payloads = readdirSync(service.dataDir, { recursive: true }).filter((name) => /pay_/.test(String(name)))
   return {
     account: account.body,
     slotsLeft: account.headers.get('x-ratelimit-remaining'),
-    rows: countRows(service.dataDir),
+    rows: await (raw ? countRows(raw) : withRaw(service.dataDir, countRows)),
     payloads: payloads.length,
-  }
-}
-
-function countRows(dataDir: string): Record<string, unknown> {
-  const db = new Database(join(dataDir, 'errand.db'), { readonly: true })
-  try {
-    const tables = db.prepare<[], string>(`SELECT name FROM sqlite_master WHERE type = 'table'`).pluck().all()
-    return Object.fromEntries(
-      tables.map((table) => [table, db.prepare(`SELECT count(*) FROM "${table}"`).pluck().get()]),
-    )
-  } finally {
-    db.close()
   }
 }
 

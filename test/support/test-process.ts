@@ -2,6 +2,7 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { openResources } from './resources.ts'
+import { engine } from './test-engine.ts'
 
 const main = fileURLToPath(new URL('../../server/main.ts', import.meta.url))
 const testConfig = fileURLToPath(new URL('./test-agents.ts', import.meta.url))
@@ -35,13 +36,14 @@ export async function startProcess({
   under = [],
   onSpawn,
 }: ProcessOptions): Promise<ServerProcess> {
+  const database = await engine().environment(dataDir)
   const isGroup = under.length > 0
   const serve = [main, 'serve', '--data', dataDir, '--config', config, '--port', '0', '--json', ...args]
   const [command = '', ...line] = [...under, process.execPath, ...serve]
   const child = spawn(command, line, {
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: isGroup,
-    env: { ...process.env, ...env },
+    env: { ...process.env, ...database, ...env },
   })
   onSpawn?.(child)
   const name = `server process ${child.pid}`
@@ -82,6 +84,10 @@ export async function startProcess({
 
 /** Runs one command of the command line; rejects with `code` and `stderr` when it fails. */
 export async function runErrand(args: readonly string[], env: Record<string, string> = {}): Promise<string> {
-  const { stdout } = await promisify(execFile)(process.execPath, [main, ...args], { env: { ...process.env, ...env } })
+  const dataDir = args[args.indexOf('--data') + 1]
+  const database = args.includes('--data') && dataDir !== undefined ? await engine().environment(dataDir) : {}
+  const { stdout } = await promisify(execFile)(process.execPath, [main, ...args], {
+    env: { ...process.env, ...database, ...env },
+  })
   return stdout
 }

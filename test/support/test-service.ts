@@ -11,9 +11,11 @@ import type { Secrets } from '../../server/connectors/secret-vault.ts'
 import type { Clock } from '../../server/kernel/clock.ts'
 import type { Logger } from '../../server/kernel/logger.ts'
 import { parseUsd } from '../../server/kernel/money.ts'
+import type { PayloadBucket } from '../../server/payloads/payload-bucket.ts'
 import { scopes, type Scope } from '../../server/store/records.ts'
 import testAgents from './test-agents.ts'
 import { openResources } from './resources.ts'
+import { engine } from './test-engine.ts'
 
 export type Answer = { status: number; headers: Headers; body: any }
 export type Person = { userId: string; email: string; key: string }
@@ -36,22 +38,29 @@ type TestServiceOptions = {
   /** Where browsers reach it; the address that it listens on when left out. */
   baseUrl?: string
   log?: Logger
+  /** Payloads are kept beside the database when left out. */
+  payloadBucket?: PayloadBucket
   /** The built console; that of the checkout when left out. */
   consoleFolder?: string
   /** Keeps the folder for a restart; a new one that is removed at the end when left out. */
   dataDir?: string
+  /** Of a PostgreSQL database that is another service's as well; the engine's own choice when left out. */
+  databaseUrl?: string
 }
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** The whole service in this process, on a real SQLite file and a real port; stop it in the test that started it. */
+/** The whole service in this process, on a real database and a real port; stop it in the test that started it. */
 export async function startService(options: TestServiceOptions = {}): Promise<TestService> {
   const dataDir = options.dataDir ?? newDataDir()
   const { clock } = options
+  const databaseUrl = options.databaseUrl ?? (await engine().databaseUrl(dataDir))
   const app = await startApp({
     config: options.config ?? testAgents,
     configFile: options.configFile ?? null,
     dataDir,
+    databaseUrl,
+    payloadBucket: options.payloadBucket,
     host: '127.0.0.1',
     port: 0,
     baseUrl: options.baseUrl ?? null,
@@ -61,7 +70,13 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     trustedProxies: options.trustedProxies ?? [],
     connectorPrivateHosts: options.privateHosts ?? [],
     // A test takes the thread of the service, which would take that for overload.
-    limits: { ...resolveLimits({}, {}), agentThreads: 2, maxLoopDelayMs: 600_000, ...options.limits },
+    limits: {
+      ...resolveLimits({}, {}),
+      agentThreads: 2,
+      maxLoopDelayMs: 600_000,
+      ...engine().limits,
+      ...options.limits,
+    },
     log: options.log ?? silent,
     onFatal: (cause) => {
       throw cause
@@ -99,7 +114,9 @@ export class TestService {
   async stop(): Promise<void> {
     await this.app.stop()
     openResources.delete(this.#name)
-    if (this.#removesData) rmSync(this.dataDir, { recursive: true, force: true })
+    if (!this.#removesData) return
+    await engine().remove(this.dataDir)
+    rmSync(this.dataDir, { recursive: true, force: true })
   }
 
   /** A user with a key and that balance. */

@@ -1,11 +1,10 @@
 import { must } from '../../kernel/assert.ts'
 import type { EpochMs } from '../../kernel/clock.ts'
+import { nextBlockSeconds } from '../next-block.ts'
 import type { StoreLimits } from '../store.ts'
 import { and, eq, lte, sql } from './drizzle.ts'
 import type { Connection } from './database.ts'
 import { abuseFailures, accounts } from './schema.ts'
-
-const repeatMs = 24 * 3_600_000
 
 /**
  * Blocks an account at the `abuseFailures`-th failed task within the window. A block consumes the failures that led to
@@ -29,7 +28,7 @@ export class AbuseBlock {
     if (failures < failuresMax) return
     this.#statements.forgetAll.run({ userId })
     const { blockedAt, blockedUntil, blockSeconds } = must(this.#statements.account.get({ userId }), 'the user exists')
-    const seconds = this.#nextBlockSeconds(now, blockedAt, blockSeconds)
+    const seconds = nextBlockSeconds(this.#limits, { now, lastAt: blockedAt, lastSeconds: blockSeconds })
     const until = Math.max(blockedUntil ?? 0, now + seconds * 1000)
     this.#statements.block.run({ userId, blockedAt: now, until, seconds })
   }
@@ -41,12 +40,6 @@ export class AbuseBlock {
     if (!account || account.blockedUntil === null || account.blockedUntil <= now) return false
     this.#statements.lift.run({ userId })
     return true
-  }
-
-  #nextBlockSeconds(now: EpochMs, lastAt: EpochMs | null, lastSeconds: number | null): number {
-    const { abuseBlockMaxSeconds, abuseBlockSeconds } = this.#limits
-    if (lastAt === null || lastSeconds === null || now - lastAt >= repeatMs) return abuseBlockSeconds
-    return Math.max(abuseBlockSeconds, Math.min(lastSeconds * 2, abuseBlockMaxSeconds))
   }
 }
 

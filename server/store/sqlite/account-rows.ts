@@ -1,13 +1,10 @@
 import type { Clock } from '../../kernel/clock.ts'
 import type { AccountRecord, ChatBreakdown, TransactionRecord } from '../records.ts'
-import type { Credit, CreditResult, ListTransactions } from '../store.ts'
+import { balanceMax, type Credit, type CreditResult, type ListTransactions } from '../store.ts'
 import { and, desc, eq, sql, type SQL } from './drizzle.ts'
 import type { Connection } from './database.ts'
 import type { Ledger } from './ledger.ts'
 import { accounts, counters, transactions, users } from './schema.ts'
-
-/** A hundred billion USD: far below what is counted exactly, so that no refund can leave that range. */
-const balanceMax = 1_000_000_000_000_000
 
 /** Accounts and their transactions. */
 export class AccountRows {

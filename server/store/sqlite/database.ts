@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { assert } from '../../kernel/assert.ts'
 import { makeFolder } from '../../kernel/make-folder.ts'
+import { StoreOpenError } from '../store-open-error.ts'
 import { describeLogDamage, findLogDamage } from './log-damage.ts'
 import { readMigrationFiles, drizzle, type BetterSQLite3Database, migrate } from './drizzle.ts'
 
@@ -14,11 +15,6 @@ const migrationsFolder = fileURLToPath(new URL('./migrations', import.meta.url))
 
 export function databaseFile(dataDir: string): string {
   return join(dataDir, 'errand.db')
-}
-
-/** Why a data directory cannot be used; the message is for the operator. */
-export class StoreOpenError extends Error {
-  override readonly name = 'StoreOpenError'
 }
 
 /** Opens the database with the settings that durability rests on. `busyTimeoutMs` blocks the calling thread. */

@@ -1,5 +1,6 @@
 import type { Database, Statement } from 'better-sqlite3'
 import { ErrandError } from '../../kernel/errors.ts'
+import type { Committed } from '../committed.ts'
 
 // Group commit. Commands that arrive in the same turn of the event loop share one transaction and one sync:
 //
@@ -21,9 +22,6 @@ export type GroupCommitOptions = {
   /** Told of each transaction that was tried; `startedAt` is of performance.now(). */
   onCommit?: (commit: Committed) => void
 }
-
-/** `syncMs` is the time of the COMMIT itself, which is the disk's. */
-export type Committed = { commands: number; isDurable: boolean; startedAt: number; syncMs: number }
 
 type Entry = { run: () => unknown; resolve: (value: unknown) => void; reject: (reason: unknown) => void }
 type Outcome = { entry: Entry; value?: unknown; thrown?: unknown; failed: boolean }

@@ -1,6 +1,7 @@
 import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import type { Database } from 'better-sqlite3'
-import { databaseFile, StoreOpenError } from './database.ts'
+import { StoreOpenError } from '../store-open-error.ts'
+import { databaseFile } from './database.ts'
 import { findDamage } from './find-damage.ts'
 
 /**

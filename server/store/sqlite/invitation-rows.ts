@@ -2,12 +2,10 @@ import type { Clock } from '../../kernel/clock.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { InvitationRecord } from '../records.ts'
 import type { CreateInvitation } from '../people.ts'
-import type { Page } from '../store.ts'
+import { endedKeptMs, type Page } from '../store.ts'
 import { and, desc, eq, gt, inArray, isNull, lte, sql } from './drizzle.ts'
 import type { Connection } from './database.ts'
 import { invitations } from './login-tables.ts'
-
-const endedKeptMs = 90 * 86_400_000
 
 type Row = typeof invitations.$inferSelect
 

@@ -2,16 +2,11 @@ import type { Clock, EpochMs } from '../../kernel/clock.ts'
 import { ErrandError } from '../../kernel/errors.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { KeyHolder, KeyRecord, Scope } from '../records.ts'
-import type { CreateKey, Page } from '../store.ts'
+import { endedKeptMs, keysMax, liveKeysMax, type CreateKey, type Page } from '../store.ts'
 import { and, desc, eq, isNull, lte, or, sql } from './drizzle.ts'
 import type { Connection } from './database.ts'
 import { HolderCache } from './holder-cache.ts'
 import { apiKeys, users } from './schema.ts'
-
-const liveKeysMax = 1000
-/** With those that ended, which are kept for 90 days. */
-const keysMax = 10_000
-const endedKeptMs = 90 * 86_400_000
 
 /** API keys. */
 export class KeyRows {

@@ -1,16 +1,13 @@
 import type { Clock, EpochMs } from '../../kernel/clock.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { LoginHolder, LoginRecord } from '../records.ts'
-import { loginIdleMs, loginLifeMs, type CreateLogin } from '../people.ts'
+import { loginIdleMs, loginLifeMs, loginsMax, type CreateLogin } from '../people.ts'
 import type { Page } from '../store.ts'
 import { and, desc, eq, gt, inArray, lte, sql } from './drizzle.ts'
 import type { Connection } from './database.ts'
 import { HolderCache } from './holder-cache.ts'
 import { logins } from './login-tables.ts'
 import { users } from './schema.ts'
-
-/** A user has this many browser logins; a further one ends the one that was used longest ago. */
-const loginsMax = 100
 
 /** Browser logins that have not ended. */
 export class LoginRows {

@@ -1,18 +1,9 @@
-import { hash } from 'node:crypto'
 import type { Clock, EpochMs } from '../../kernel/clock.ts'
+import { fullUntil, hashEmail, loginTriesMax, loginWindowMs } from '../login-tries.ts'
 import type { AdmitLogin } from '../people.ts'
 import { and, desc, eq, gt, inArray, lte, sql, type SQL } from './drizzle.ts'
 import type { Connection } from './database.ts'
 import { loginAttempts } from './login-tables.ts'
-
-const windowMs = 15 * 60_000
-
-/**
- * Tries within the window, for one address from one client, for one address from anywhere, and from one client for any
- * address. The first bounds guessing and leaves a user's other clients alone; the others bound guessing by many clients,
- * and of one password for many users. Clients that cannot be told apart count as one in the first, and not in the last.
- */
-const triesMax = { pair: 10, email: 50, client: 100 }
 
 /** Counts tries to log in with a password, those that go on at the same time included. */
 export class LoginThrottle {
@@ -27,12 +18,12 @@ export class LoginThrottle {
   /** Counts a try; when it is one too many, counts nothing and says until when. */
   admit({ client, email }: AdmitLogin): EpochMs | undefined {
     const now = this.#clock.now()
-    const of = { emailHash: hashEmail(email), client: client ?? '', after: now - windowMs }
+    const of = { emailHash: hashEmail(email), client: client ?? '', after: now - loginWindowMs }
     const { byClient, byEmail, byPair } = this.#statements
     const until = Math.max(
-      full(byPair.all({ ...of, limit: triesMax.pair }), triesMax.pair),
-      full(byEmail.all({ ...of, limit: triesMax.email }), triesMax.email),
-      client === null ? 0 : full(byClient.all({ ...of, limit: triesMax.client }), triesMax.client),
+      fullUntil(byPair.all({ ...of, limit: loginTriesMax.pair }), loginTriesMax.pair),
+      fullUntil(byEmail.all({ ...of, limit: loginTriesMax.email }), loginTriesMax.email),
+      client === null ? 0 : fullUntil(byClient.all({ ...of, limit: loginTriesMax.client }), loginTriesMax.client),
     )
     if (until > now) return until
     this.#statements.insert.run({ ...of, now })
@@ -50,17 +41,8 @@ export class LoginThrottle {
   }
 
   purge(rowsMax: number): number {
-    return this.#statements.purge.run({ until: this.#clock.now() - windowMs, rowsMax }).changes
+    return this.#statements.purge.run({ until: this.#clock.now() - loginWindowMs, rowsMax }).changes
   }
-}
-
-/** When the oldest of as many tries as are allowed leaves the window; 0 while there are fewer. */
-function full(newest: readonly { at: EpochMs }[], limit: number): EpochMs {
-  return newest.length < limit ? 0 : newest.at(-1)!.at + windowMs
-}
-
-function hashEmail(email: string): string {
-  return hash('sha256', email.toLowerCase(), 'hex')
 }
 
 function prepare({ orm }: Connection) {

@@ -12,6 +12,7 @@ const names = [
   'migrate.lock',
   'secret',
   'demo.json',
+  'moved.json',
 ] as const
 const payloads = 'payloads'
 

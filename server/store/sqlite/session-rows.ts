@@ -1,7 +1,15 @@
 import type { Statement } from 'better-sqlite3'
 import type { Clock, EpochMs } from '../../kernel/clock.ts'
 import { newId } from '../../kernel/ids.ts'
-import type { MessageRecord, SessionRecord, SessionStatus, ToolCallRecord } from '../records.ts'
+import type { MessageRecord, SessionRecord, SessionStatus } from '../records.ts'
+import {
+  HistoryBuilder,
+  mergeMetadata,
+  messageRecord,
+  sessionRecord,
+  sessionStatus,
+  type SessionRow,
+} from '../session-records.ts'
 import {
   metadataBytesMax,
   type CreateSession,
@@ -19,10 +27,8 @@ import type { Connection } from './database.ts'
 import type { IdempotencyRows } from './idempotency-rows.ts'
 import { messages, sessions } from './schema.ts'
 
-const historyExchangesMax = 1000
 const operation = 'createSession'
 
-type SessionRow = typeof sessions.$inferSelect
 type NewestRow = { content: string; tokens: number }
 type Of = { userId: string; sessionId: string }
 
@@ -68,11 +74,8 @@ export class SessionRows {
     return this.#statements.get.get(of)
   }
 
-  /** A turn that is under way is activity. */
-  status({ activeAt, isCompleted, openTurnId }: SessionRow): SessionStatus {
-    if (isCompleted === 1) return 'completed'
-    if (openTurnId !== null) return 'active'
-    return activeAt <= this.#activeAfter() ? 'expired' : 'active'
+  status(row: SessionRow): SessionStatus {
+    return sessionStatus(row, this.#activeAfter())
   }
 
   list({ agentId, limit, offset, status, userId }: ListSessions): { sessions: SessionRecord[]; total: number } {
@@ -89,7 +92,7 @@ export class SessionRows {
     const status = this.status(row)
     if (status === 'expired') return { outcome: 'refused', reason: 'expired' }
     if (status === 'completed' && activate) return { outcome: 'refused', reason: 'completed' }
-    const merged = JSON.stringify(mergeMetadata(JSON.parse(row.metadata) as Record<string, unknown>, metadata))
+    const merged = mergeMetadata(row.metadata, metadata)
     if (Buffer.byteLength(merged) > metadataBytesMax) return { outcome: 'refused', reason: 'metadata-too-large' }
     const isCompleted = complete ? 1 : row.isCompleted
     this.#statements.update.run({ sessionId, metadata: merged, isCompleted, now: this.#clock.now() })
@@ -111,38 +114,16 @@ export class SessionRows {
     const { limit, offset, sessionId } = of
     const rows = this.#statements.messages.all({ sessionId, limit, offset })
     return {
-      messages: rows.map(({ isTruncated, toolCalls, ...row }) => ({
-        ...row,
-        toolCalls: toolCalls === null ? [] : (JSON.parse(toolCalls) as ToolCallRecord[]),
-        isTruncated: isTruncated === 1,
-      })),
+      messages: rows.map(messageRecord),
       total: session.messageCount,
     }
   }
 
   history({ sessionId, tokensMax }: { sessionId: string; tokensMax: number }): History {
-    const kept: History = { messages: [], tokens: 0 }
-    let reply: NewestRow | undefined
-    let exchanges = 0
+    const builder = new HistoryBuilder(tokensMax)
     // Row by row, so that no more of a long session is read than fits.
-    for (const row of this.#newest.iterate(sessionId)) {
-      // Exchanges are stored whole, a message and its reply, so the newest come in pairs.
-      if (!reply) {
-        reply = row
-        continue
-      }
-      const { content, tokens: replyTokens } = reply
-      reply = undefined
-      if (++exchanges > historyExchangesMax) break
-      // A reply that was cut off before its first word is nothing that an agent could go on from.
-      if (content === '') continue
-      const tokens = replyTokens + row.tokens
-      if (kept.tokens + tokens > tokensMax) break
-      kept.tokens += tokens
-      kept.messages.push({ role: 'assistant', content }, { role: 'user', content: row.content })
-    }
-    kept.messages.reverse()
-    return kept
+    for (const row of this.#newest.iterate(sessionId)) if (!builder.add(row)) break
+    return builder.history
   }
 
   /** Marks the turn as the one under way. */
@@ -183,20 +164,8 @@ export class SessionRows {
   }
 
   #record(row: SessionRow): SessionRecord {
-    const { agentId, createdAt, id, messageCount, metadata, updatedAt, userId } = row
-    const parsed = JSON.parse(metadata) as Record<string, unknown>
-    return { id, userId, agentId, status: this.status(row), metadata: parsed, messageCount, createdAt, updatedAt }
+    return sessionRecord(row, this.#activeAfter())
   }
-}
-
-/** Merges key by key; null removes a key. Built without prototypes, so that no key is special. */
-function mergeMetadata(own: Record<string, unknown>, changes: Record<string, unknown>): Record<string, unknown> {
-  const merged = new Map(Object.entries(own))
-  for (const [key, value] of Object.entries(changes)) {
-    if (value === null) merged.delete(key)
-    else merged.set(key, value)
-  }
-  return Object.fromEntries(merged)
 }
 
 function prepare({ orm }: Connection) {

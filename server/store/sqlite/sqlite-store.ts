@@ -1,22 +1,16 @@
 import { existsSync } from 'node:fs'
 import type { Clock } from '../../kernel/clock.ts'
 import { makeFolder } from '../../kernel/make-folder.ts'
+import type { Committed } from '../committed.ts'
+import { StoreOpenError } from '../store-open-error.ts'
 import type { Store, StoreLimits } from '../store.ts'
 import { AbuseBlock } from './abuse-block.ts'
 import { AccountRows } from './account-rows.ts'
 import { ConnectorRows } from './connector-rows.ts'
 import { Counters } from './counters.ts'
-import {
-  databaseFile,
-  lockDataDir,
-  migrateSchema,
-  openConnection,
-  schemaState,
-  StoreOpenError,
-  type Connection,
-} from './database.ts'
+import { databaseFile, lockDataDir, migrateSchema, openConnection, schemaState, type Connection } from './database.ts'
 import { isDamage } from './find-damage.ts'
-import { GroupCommit, type Committed } from './group-commit.ts'
+import { GroupCommit } from './group-commit.ts'
 import { IdempotencyRows } from './idempotency-rows.ts'
 import { checkAtStart, damaged, noteDamage } from './integrity-check.ts'
 import { InvitationRows } from './invitation-rows.ts'
@@ -26,6 +20,7 @@ import { Ledger } from './ledger.ts'
 import { LoginCommands } from './login-commands.ts'
 import { LoginRows } from './login-rows.ts'
 import { LoginThrottle } from './login-throttle.ts'
+import { assertNotMoved } from './moved-note.ts'
 import { describeClosed, keepPrivate } from './private-files.ts'
 import { RateWindow } from './rate-window.ts'
 import { SessionRows } from './session-rows.ts'
@@ -56,6 +51,7 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
   return inPrivate(options, () => {
     const lock = lockDataDir(dataDir)
     try {
+      assertNotMoved(dataDir)
       // Waiting here would block every request; group commit waits without blocking.
       const connection = openConnection(dataDir, 5)
       return orClose(connection, dataDir, () => {
@@ -81,6 +77,7 @@ export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?
     makeFolder(dataDir)
   }
   return inPrivate(options, () => {
+    assertNotMoved(dataDir)
     const connection = openConnection(dataDir, 5000)
     return orClose(connection, dataDir, () => {
       if (schemaState(connection.raw) === 'empty') migrateSchema(connection, dataDir)
@@ -189,7 +186,7 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
     failTask: (input) => commit.run(() => commands.fail(input)),
     interruptTask: (input) => commit.run(() => commands.interrupt(input)),
     queuedTasks: async (input) => queries.queued(input),
-    processingTasks: async (limit) => queries.processing(limit),
+    abandonedTasks: async (limit) => queries.processing(limit),
     getTask: async (input) => queries.get(input),
     listTasks: async (input) => queries.list(input),
     findIdempotent: async (input) => idempotency.find(input, clock.now()),
@@ -206,7 +203,7 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
     openTurn: (input) => commit.run(() => turns.open(input)),
     growHold: (input) => commit.run(() => turns.grow(input)),
     settleTurn: (input) => commit.run(() => turns.settle(input)),
-    closeOpenTurns: () => commit.run(() => turns.closeOpen()),
+    closeAbandonedTurns: () => commit.run(() => turns.closeOpen()),
     getAccount: async (userId) => accounts.getAccount(userId),
     listTransactions: async (input) => accounts.listTransactions(input),
     credit: (input) => commit.run(() => accounts.credit(input)),

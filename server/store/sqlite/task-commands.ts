@@ -1,5 +1,5 @@
 import type { Clock } from '../../kernel/clock.ts'
-import { must } from '../../kernel/assert.ts'
+import { judgeTask, withOneMore, type TaskNotAccepted } from '../judge-admission.ts'
 import type { RateState, StoredJson, TaskFailure, TaskRecord } from '../records.ts'
 import type { AdmitTask, AdmitTaskResult, AttemptRef, Interruption } from '../store.ts'
 import { and, eq, sql } from './drizzle.ts'
@@ -10,7 +10,7 @@ import type { IdempotencyRows } from './idempotency-rows.ts'
 import type { Ledger } from './ledger.ts'
 import type { RateWindow } from './rate-window.ts'
 import { payloads, tasks } from './schema.ts'
-import { taskRecord } from './task-rows.ts'
+import { taskRecord } from '../task-rows.ts'
 
 type Parts = {
   clock: Clock
@@ -20,8 +20,6 @@ type Parts = {
   abuseBlock: AbuseBlock
   idempotency: IdempotencyRows
 }
-
-type NotAccepted = Exclude<AdmitTaskResult, { outcome: 'accepted' }>
 
 const operation = 'createTask'
 
@@ -61,32 +59,17 @@ export class TaskCommands {
   }
 
   /** What `admit` would answer other than `accepted`; writes nothing. */
-  foresee(input: Omit<AdmitTask, 'request'>): NotAccepted | undefined {
+  foresee(input: Omit<AdmitTask, 'request'>): TaskNotAccepted | undefined {
     return this.#judge(input, this.#parts.clock.now()).against
   }
 
-  #judge(input: Omit<AdmitTask, 'request'>, now: number): { against?: NotAccepted; rate: RateState } {
+  #judge(input: Omit<AdmitTask, 'request'>, now: number): { against: TaskNotAccepted | undefined; rate: RateState } {
     const { idempotency, ledger, rateWindow } = this.#parts
-    const { cost, userId } = input
+    const { userId } = input
     const rate = rateWindow.read(userId, now)
-    if (input.idempotency) {
-      const earlier = idempotency.find({ userId, operation, key: input.idempotency.key }, now)
-      if (earlier?.bodyHash === input.idempotency.bodyHash) {
-        return { rate, against: { outcome: 'replayed', taskId: earlier.resourceId, rate } }
-      }
-      if (earlier) return { rate, against: { outcome: 'refused', reason: 'idempotency-conflict', rate } }
-    }
-    const { balance, blockedUntil, held } = must(ledger.account(userId), 'an authenticated user has an account')
-    if (blockedUntil !== null && blockedUntil > now) {
-      return { rate, against: { outcome: 'refused', reason: 'blocked', until: blockedUntil, rate } }
-    }
-    if (rate.limit > 0 && rate.used >= rate.limit) {
-      return { rate, against: { outcome: 'refused', reason: 'rate', rate } }
-    }
-    if (balance - held < cost) {
-      return { rate, against: { outcome: 'refused', reason: 'balance', balance, held, required: cost, rate } }
-    }
-    return { rate }
+    const earlier = input.idempotency && idempotency.find({ userId, operation, key: input.idempotency.key }, now)
+    const facts = { now, rate, earlier: earlier ?? undefined, account: ledger.account(userId) }
+    return { rate, against: judgeTask(input, facts) }
   }
 
   claim(taskId: string): TaskRecord | undefined {
@@ -139,10 +122,6 @@ export class TaskCommands {
     this.#parts.counters.task(task, from, -1)
     this.#parts.counters.task(task, to, 1)
   }
-}
-
-function withOneMore(rate: RateState, now: number): RateState {
-  return rate.limit === 0 ? rate : { ...rate, used: rate.used + 1, oldestAt: rate.oldestAt ?? now }
 }
 
 function prepare({ orm }: Connection) {

@@ -4,7 +4,7 @@ import type { ListTasks } from '../store.ts'
 import { and, asc, desc, eq, gt, isNull, sql, type SQL, unionAll } from './drizzle.ts'
 import type { Connection } from './database.ts'
 import { counters, payloads, tasks } from './schema.ts'
-import { taskRecordOf, type TaskValues } from './task-rows.ts'
+import { taskRecordOf, type TaskValues } from '../task-rows.ts'
 
 const listColumns = {
   seq: tasks.seq,

@@ -1,6 +1,8 @@
 import { must } from '../../kernel/assert.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { formatUsd, type Units } from '../../kernel/money.ts'
+import { judgeTurn, withOneMore } from '../judge-admission.ts'
+import { nothingUsed, turnEndings } from '../turn-endings.ts'
 import type { OpenTurn, OpenTurnResult, SettledTurn, SettleTurn } from '../store.ts'
 import { and, eq, isNull, sql } from './drizzle.ts'
 import type { Connection } from './database.ts'
@@ -26,7 +28,7 @@ const closedAtOnce = 1000
  * The commands that move a chat turn. While it is open it holds a part of its account's balance:
  *
  *   openTurn ──▶ open ──growHold──▶ open ──settleTurn──▶ settled: the hold released, the cost charged, once
- *                  └──closeOpenTurns (after a crash)──▶ settled: the hold released, nothing charged
+ *                  └──closeAbandonedTurns (after a crash)──▶ settled: the hold released, nothing charged
  */
 export class TurnCommands {
   readonly #parts: Parts
@@ -37,32 +39,29 @@ export class TurnCommands {
     this.#statements = prepare(connection)
   }
 
-  open({ hold, idempotency, leaving, required, sessionId, turnId, userId }: OpenTurn): OpenTurnResult {
+  open(input: OpenTurn): OpenTurnResult {
+    const { idempotency, sessionId, turnId, userId } = input
     const { clock, idempotency: keys, ledger, rateWindow, sessions } = this.#parts
     const now = clock.now()
     const rate = rateWindow.read(userId, now)
-    if (idempotency && keys.find({ userId, operation, key: idempotency.key }, now)) {
-      return { outcome: 'refused', reason: 'idempotency-conflict', rate }
-    }
+    const isUsed = idempotency !== null && keys.find({ userId, operation, key: idempotency.key }, now) !== undefined
     const session = sessions.find({ userId, sessionId })
-    if (!session) return { outcome: 'refused', reason: 'unknown', rate }
-    const status = sessions.status(session)
-    if (status !== 'active') return { outcome: 'refused', reason: status, rate }
-    if (session.openTurnId !== null) return { outcome: 'refused', reason: 'busy', rate }
-    if (rate.limit > 0 && rate.used >= rate.limit) return { outcome: 'refused', reason: 'rate', rate }
-    const { balance, held } = must(ledger.account(userId), 'an authenticated user has an account')
-    const free = balance - held
-    const taken = Math.min(hold, free)
-    if (free < required || free - taken < leaving) {
-      return { outcome: 'refused', reason: 'balance', balance, held, required, rate }
+    const facts = {
+      rate,
+      isUsed,
+      session: session && { status: sessions.status(session), openTurnId: session.openTurnId },
+      account: ledger.account(userId),
     }
+    const judged = judgeTurn(input, facts)
+    if ('outcome' in judged) return judged
+    const { taken } = judged
+    const { agentId } = must(session, 'a turn has a session')
     this.#statements.hold.run({ userId, by: taken })
-    this.#statements.insert.run({ id: turnId, userId, sessionId, agentId: session.agentId, held: taken, now })
+    this.#statements.insert.run({ id: turnId, userId, sessionId, agentId, held: taken, now })
     sessions.open(sessionId, turnId)
     if (idempotency) keys.insert({ userId, operation, ...idempotency, resourceId: turnId }, now)
     rateWindow.accepted(userId, now)
-    const seen = rate.limit === 0 ? rate : { ...rate, used: rate.used + 1, oldestAt: rate.oldestAt ?? now }
-    return { outcome: 'opened', held: taken, rate: seen }
+    return { outcome: 'opened', held: taken, rate: withOneMore(rate, now) }
   }
 
   grow({ turnId, by, least }: { turnId: string; by: Units; least: Units }): Units | undefined {
@@ -90,7 +89,7 @@ export class TurnCommands {
     let { balance } = account
     if (outcome !== 'failed' || charged > 0) {
       const receipt = { ...breakdown, ...(writtenOff > 0 && { writtenOffUsd: formatUsd(writtenOff) }) }
-      const description = `Chat with ${turn.agentId}${endings[outcome]}`
+      const description = `Chat with ${turn.agentId}${turnEndings[outcome]}`
       const posting = { userId, type: 'chat_charge', amount: -charged, sessionId, turnId, description, now } as const
       balance = ledger.post({ ...posting, breakdown: receipt }).balance
     }
@@ -106,25 +105,6 @@ export class TurnCommands {
     }
     return open.length
   }
-}
-
-/** What a charge's description says of how the turn ended. */
-const endings = { finished: '', truncated: ', cut off', failed: ', failed' } as const
-
-const nothingUsed: SettleTurn['breakdown'] = {
-  promptTokens: 0,
-  cachedPromptTokens: 0,
-  completionTokens: 0,
-  reasoningTokens: 0,
-  toolCalls: 0,
-  rates: {
-    inputPer1kUsd: '0',
-    cachedInputPer1kUsd: '0',
-    outputPer1kUsd: '0',
-    reasoningPer1kUsd: '0',
-    toolCallUsd: '0',
-  },
-  isEstimated: false,
 }
 
 function prepare({ orm }: Connection) {

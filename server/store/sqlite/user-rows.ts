@@ -3,6 +3,7 @@ import { newId } from '../../kernel/ids.ts'
 import type { UserRecord } from '../records.ts'
 import type {
   CreateUser,
+  CreateUserResult,
   LoginCandidate,
   ListUsers,
   SetPassword,
@@ -13,8 +14,6 @@ import type {
 import { and, eq, sql } from './drizzle.ts'
 import type { Connection } from './database.ts'
 import { accounts, users } from './schema.ts'
-
-type CreateUserResult = { outcome: 'created'; userId: string } | { outcome: 'refused'; reason: 'email-taken' }
 
 /** Users, each with an account. */
 export class UserRows {

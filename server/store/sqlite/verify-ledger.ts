@@ -1,112 +1,15 @@
 import type { Database } from 'better-sqlite3'
-import { formatUsd } from '../../kernel/money.ts'
+import { differencesMax, ledgerChecks, ledgerDifference, type DifferenceRow } from '../ledger-checks.ts'
 import type { LedgerDifference, LedgerReport } from '../store.ts'
-
-const differencesMax = 100
-
-// Each check selects what breaks one invariant, in plain SQL, so that an auditor can run it by hand. Money is units.
-const checks: readonly { what: string; isMoney: boolean; sql: string }[] = [
-  {
-    what: 'the balance is the sum of the transactions',
-    isMoney: true,
-    sql: `SELECT a.user_id AS userId, NULL AS taskId, coalesce(sum(t.amount), 0) AS expected, a.balance AS actual
-          FROM accounts a LEFT JOIN transactions t ON t.user_id = a.user_id
-          GROUP BY a.user_id HAVING expected <> actual`,
-  },
-  {
-    what: 'every transaction has an account',
-    isMoney: true,
-    sql: `SELECT t.user_id AS userId, t.task_id AS taskId, 0 AS expected, t.amount AS actual
-          FROM transactions t LEFT JOIN accounts a ON a.user_id = t.user_id WHERE a.user_id IS NULL`,
-  },
-  {
-    what: 'balanceAfterUsd is the running sum',
-    isMoney: true,
-    sql: `SELECT userId, NULL AS taskId, expected, actual FROM (
-            SELECT user_id AS userId, balance_after AS actual,
-                   sum(amount) OVER (PARTITION BY user_id ORDER BY seq) AS expected FROM transactions)
-          WHERE expected <> actual`,
-  },
-  {
-    what: 'a task has one charge equal to its cost',
-    isMoney: true,
-    sql: `SELECT k.user_id AS userId, k.id AS taskId, -k.cost AS expected, coalesce(t.amount, 0) AS actual
-          FROM tasks k LEFT JOIN transactions t ON t.task_id = k.id AND t.task_id IS NOT NULL AND t.type = 'task_charge'
-          WHERE t.amount IS NULL OR t.amount <> -k.cost OR t.user_id <> k.user_id`,
-  },
-  {
-    what: 'a failed task has one refund equal to its cost, and no other task has one',
-    isMoney: true,
-    sql: `SELECT k.user_id AS userId, k.id AS taskId,
-                 CASE k.status WHEN 'failed' THEN k.cost ELSE 0 END AS expected, coalesce(t.amount, 0) AS actual
-          FROM tasks k LEFT JOIN transactions t ON t.task_id = k.id AND t.task_id IS NOT NULL AND t.type = 'task_refund'
-          WHERE (k.status = 'failed') <> (t.id IS NOT NULL)
-             OR t.amount IS NOT NULL AND (t.amount <> k.cost OR t.user_id <> k.user_id)`,
-  },
-  {
-    what: 'every charge and refund belongs to a task',
-    isMoney: true,
-    sql: `SELECT t.user_id AS userId, t.task_id AS taskId, 0 AS expected, t.amount AS actual
-          FROM transactions t LEFT JOIN tasks k ON k.id = t.task_id
-          WHERE t.type IN ('task_charge', 'task_refund') AND k.id IS NULL`,
-  },
-  {
-    what: 'a settled chat turn has one charge equal to its cost, unless it failed for nothing, and no other turn has one',
-    isMoney: true,
-    sql: `SELECT k.user_id AS userId, NULL AS taskId, -coalesce(k.cost, 0) AS expected, coalesce(t.amount, 0) AS actual
-          FROM turns k LEFT JOIN transactions t ON t.turn_id = k.id AND t.turn_id IS NOT NULL
-          WHERE coalesce(k.outcome IN ('finished', 'truncated') OR k.cost > 0, 0) <> (t.id IS NOT NULL)
-             OR t.amount IS NOT NULL AND (t.amount <> -k.cost OR t.user_id <> k.user_id OR t.type <> 'chat_charge')`,
-  },
-  {
-    what: 'every chat charge belongs to a turn',
-    isMoney: true,
-    sql: `SELECT t.user_id AS userId, NULL AS taskId, 0 AS expected, t.amount AS actual
-          FROM transactions t LEFT JOIN turns k ON k.id = t.turn_id
-          WHERE t.type = 'chat_charge' AND k.id IS NULL`,
-  },
-  {
-    what: 'what an account holds is what its open turns hold',
-    isMoney: true,
-    sql: `SELECT a.user_id AS userId, NULL AS taskId, coalesce(sum(k.held), 0) AS expected, a.held AS actual
-          FROM accounts a LEFT JOIN turns k ON k.user_id = a.user_id AND k.settled_at IS NULL
-          GROUP BY a.user_id HAVING expected <> actual`,
-  },
-  {
-    what: "the total of a user's tasks by agent and status is counted right",
-    isMoney: false,
-    sql: `SELECT userId, NULL AS taskId, sum(n) AS expected, sum(c) AS actual FROM (
-            SELECT user_id AS userId, agent_id AS part, status, count(*) AS n, 0 AS c FROM tasks GROUP BY 1, 2, 3
-            UNION ALL SELECT user_id, part, status, 0, count FROM counters WHERE kind = 'task')
-          GROUP BY userId, part, status HAVING expected <> actual`,
-  },
-  {
-    what: "the total of a user's transactions by type is counted right",
-    isMoney: false,
-    sql: `SELECT userId, NULL AS taskId, sum(n) AS expected, sum(c) AS actual FROM (
-            SELECT user_id AS userId, type AS part, count(*) AS n, 0 AS c FROM transactions GROUP BY 1, 2
-            UNION ALL SELECT user_id, part, 0, count FROM counters WHERE kind = 'transaction')
-          GROUP BY userId, part HAVING expected <> actual`,
-  },
-]
-
-type DifferenceRow = { userId: string; taskId: string | null; expected: number; actual: number }
 
 /** Proves the money invariants over one consistent snapshot of the database; of no worth when it was stopped. */
 export function verifyLedger(db: Database, isStopped = (): boolean => false): LedgerReport {
   return db.transaction((): LedgerReport => {
     const differences: LedgerDifference[] = []
-    for (const check of checks) {
+    for (const check of ledgerChecks) {
       if (isStopped()) break
-      const write = (value: number) => (check.isMoney ? formatUsd(value) : String(value))
       for (const row of db.prepare<[number], DifferenceRow>(`${check.sql} LIMIT ?`).all(differencesMax)) {
-        differences.push({
-          userId: row.userId,
-          ...(row.taskId === null ? {} : { taskId: row.taskId }),
-          what: check.what,
-          expected: write(row.expected),
-          actual: write(row.actual),
-        })
+        differences.push(ledgerDifference(check, row))
       }
     }
     const count = (table: string) => db.prepare<[], number>(`SELECT count(*) FROM ${table}`).pluck().get() ?? 0

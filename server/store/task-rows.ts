@@ -1,7 +1,28 @@
-import type { TaskRecord } from '../records.ts'
-import type { tasks } from './schema.ts'
+import type { TaskRecord, TaskStatus } from './records.ts'
 
-type TaskRow = typeof tasks.$inferSelect
+/** A row of the table as an engine reads it. */
+export type TaskRow = {
+  seq: number
+  id: string
+  userId: string
+  agentId: string
+  endpointId: string
+  status: TaskStatus
+  queued: number
+  attempt: number
+  cost: number
+  request: string
+  requestPayload: string | null
+  response: string | null
+  responsePayload: string | null
+  errorCode: string | null
+  errorMessage: string | null
+  errorDetails: string | null
+  connectorIds: string | null
+  createdAt: number
+  startedAt: number | null
+  completedAt: number | null
+}
 
 /** A row's values in the order of the schema's columns. */
 export type TaskValues = [
@@ -10,7 +31,7 @@ export type TaskValues = [
   userId: string,
   agentId: string,
   endpointId: string,
-  status: TaskRow['status'],
+  status: TaskStatus,
   queued: number,
   attempt: number,
   cost: number,

@@ -1,0 +1,7 @@
+import { defineConfig } from 'drizzle-kit'
+
+export default defineConfig({
+  dialect: 'postgresql',
+  schema: ['./server/store/postgres/schema.ts', './server/store/postgres/login-tables.ts'],
+  out: './server/store/postgres/migrations',
+})

@@ -1,0 +1,229 @@
+import { join, resolve } from 'node:path'
+import {
+  checkDatabaseUrl,
+  resolveDatabaseUrl,
+  resolveDataDir,
+  resolveOwnSecrets,
+  resolvePayloadBucket,
+} from '../config.ts'
+import { secretCheck } from '../connectors/secret-check.ts'
+import { SealedSecretsError, SecretVault, type Secrets } from '../connectors/secret-vault.ts'
+import { SystemClock } from '../kernel/clock.ts'
+import { formatUsd } from '../kernel/money.ts'
+import { UsageError } from '../kernel/usage-error.ts'
+import { openPayloads } from '../open-payloads.ts'
+import { FilePayloadStore } from '../payloads/file-payload-store.ts'
+import { RowDigest } from '../store/carried-rows.ts'
+import type { ImportTarget } from '../store/postgres/import-target.ts'
+import { InstallationAtRest } from '../store/sqlite/export-tables.ts'
+import type { LedgerReport } from '../store/store.ts'
+import { movePayloads, payloadColumns, type MovedPayloads } from './move-payloads.ts'
+import { print } from './open-store.ts'
+
+type Options = { data?: string; json?: boolean; withoutDamaged?: boolean }
+
+/** Lines for a person who waits; nothing where one JSON object is asked for. */
+type Say = (line: string) => void
+
+type Copied = { digests: Map<string, RowDigest>; accounts: RowDigest; balance: number }
+
+/**
+ * Copies an installation from its data directory into an empty PostgreSQL database, and proves that everything arrived.
+ * Until it says that it is done nothing opens that database, and the data directory is as it was; from then on nothing
+ * opens the data directory. Interrupted, it starts over when it is run again.
+ */
+export async function migrateTo(given: string | undefined, options: Options): Promise<void> {
+  const databaseUrl = given === undefined ? resolveDatabaseUrl() : checkDatabaseUrl('URL', given)
+  if (databaseUrl === undefined) {
+    throw new UsageError('URL: is missing; give the database as an argument, or in ERRAND_DATABASE_URL.')
+  }
+  const say: Say = (line) => void (options.json || process.stdout.write(`${line}\n`))
+  const startedAt = performance.now()
+  const dataDir = resolveDataDir(options.data)
+  const source = InstallationAtRest.open(dataDir)
+  try {
+    assertLedger(source.verifyLedger(), `in ${dataDir}`)
+    const { file, secrets } = resolveOwnSecrets(dataDir)
+    assertUnderCurrent(source, secrets)
+    const { ImportTarget: Target } = await import('../store/postgres/import-target.ts')
+    const target = await Target.open(databaseUrl, { isAgain: source.isMoved })
+    try {
+      const payloads = await copyPayloads(source, { dataDir, databaseUrl, secrets, options, say })
+      const copied = await copyTables(source, target, say)
+      const { queued } = await target.complete()
+      await prove(target, copied, say)
+      const where = describeUrl(databaseUrl)
+      if (!(await source.leave(where.name))) {
+        throw new Error(`A command has just changed the installation in ${dataDir}: run this again.`)
+      }
+      await target.finish(secretCheck(secrets.current))
+      report({ copied, payloads, queued, where, file, startedAt }, options)
+    } finally {
+      await target.close()
+    }
+  } finally {
+    source.close()
+  }
+}
+
+function assertLedger({ differences, ok }: LedgerReport, where: string): void {
+  if (ok) return
+  throw new Error(
+    `The ledger ${where} does not add up (${differences.length} differences, the first: ${differences[0]?.what}): see \`errand ledger verify\`.`,
+  )
+}
+
+/** Nodes have two secrets at most, and an installation may have been through more. */
+function assertUnderCurrent(source: InstallationAtRest, secrets: Secrets): void {
+  const vault = new SecretVault(() => secrets)
+  let earlier = 0
+  for (const batch of source.read('connectors', ['id', 'user_id', 'sealed'])) {
+    for (const [connectorId, userId, sealed] of batch as [string, string, string | null][]) {
+      if (sealed !== null && !vault.isCurrent(sealed) && canOpen(vault, sealed, { userId, connectorId })) earlier++
+    }
+  }
+  if (earlier === 0) return
+  throw new Error(
+    `The secrets of ${earlier} connectors are encrypted under an earlier secret: run \`errand secret rotate\` first.`,
+  )
+}
+
+function canOpen(vault: SecretVault, sealed: string, owner: { userId: string; connectorId: string }): boolean {
+  try {
+    vault.open(sealed, owner)
+    return true
+  } catch (error) {
+    if (error instanceof SealedSecretsError) return false
+    throw error
+  }
+}
+
+type PayloadMove = { dataDir: string; databaseUrl: string; secrets: Secrets; options: Options; say: Say }
+
+async function copyPayloads(source: InstallationAtRest, move: PayloadMove): Promise<MovedPayloads> {
+  const { databaseUrl, dataDir, options, say, secrets } = move
+  const clock = new SystemClock()
+  const payloadBucket = resolvePayloadBucket()
+  const settings = { dataDir, databaseUrl, payloadBucket, secrets: () => secrets }
+  // As yet the database names none.
+  const target = await openPayloads(settings, { listPayloads: async () => [] }, clock)
+  try {
+    const startedAt = performance.now()
+    const files = new FilePayloadStore(join(dataDir, 'payloads'), clock)
+    const moved = await movePayloads(source.read('payloads', payloadColumns), { files, target })
+    if (moved.damaged.length > 0 && options.withoutDamaged !== true) {
+      throw new Error(
+        `${moved.damaged.length} payloads are missing or damaged: ${moved.damaged.join(', ')}. Restore them from a backup, or move without them by --without-damaged.`,
+      )
+    }
+    say(lineOf('stored payloads', moved.count, startedAt) + `, ${(moved.bytes / 1_048_576).toFixed(1)} MB`)
+    return moved
+  } finally {
+    await target.close()
+  }
+}
+
+async function copyTables(source: InstallationAtRest, target: ImportTarget, say: Say): Promise<Copied> {
+  const copied: Copied = { digests: new Map(), accounts: new RowDigest(), balance: 0 }
+  for (const { columns, name } of target.tables) {
+    const startedAt = performance.now()
+    const digest = new RowDigest()
+    let writing: Promise<void> | undefined
+    for (const batch of source.read(name, columns)) {
+      for (const row of batch) digest.add(row)
+      // The next rows are read while these are written.
+      await writing
+      writing = target.insert(name, batch)
+      writing.catch(() => {})
+    }
+    await writing
+    copied.digests.set(name, digest)
+    say(lineOf(name, digest.rows, startedAt))
+  }
+  for (const row of source.accountSums()) {
+    copied.accounts.add(row)
+    copied.balance += row[1] as number
+  }
+  return copied
+}
+
+/** Everything is read from where it went and compared with what was read here. */
+async function prove(target: ImportTarget, { accounts, digests }: Copied, say: Say): Promise<void> {
+  const startedAt = performance.now()
+  let rows = 0
+  await target.read(async (read) => {
+    for (const [name, digest] of digests) {
+      const found = await read.table(name)
+      rows += found.rows
+      if (found.equals(digest)) continue
+      const counts = `${digest.rows} rows here, ${found.rows} there`
+      throw new Error(`The table "${name}" is not what was copied (${counts}). Run this again.`)
+    }
+    if (!(await read.accountSums()).equals(accounts)) {
+      throw new Error('Balances or sums of transactions are not what they were. Run this again.')
+    }
+  })
+  assertLedger(await target.verifyLedger(), 'that was copied')
+  say(lineOf('read again and compared', rows, startedAt))
+}
+
+type Moved = {
+  copied: Copied
+  payloads: MovedPayloads
+  queued: number
+  where: { name: string; url: string; hidesPassword: boolean }
+  /** Where the secret is; null when the environment gives it. */
+  file: string | null
+  startedAt: number
+}
+
+function report({ copied, payloads, queued, where, file, startedAt }: Moved, options: Options): void {
+  const { accounts, balance, digests } = copied
+  const tables = Object.fromEntries(Array.from(digests, ([name, { rows }]) => [name, rows]))
+  const seconds = Math.round((performance.now() - startedAt) / 100) / 10
+  const { bytes, count, damaged } = payloads
+  const value = {
+    ok: true,
+    database: where.name,
+    tables,
+    accounts: accounts.rows,
+    balanceUsd: formatUsd(balance),
+    queuedTasks: queued,
+    payloads: { count, bytes, damaged },
+    secretFile: file === null ? null : resolve(file),
+    seconds,
+  }
+  const secret = file === null ? '"$ERRAND_SECRET"' : `"$(head -n 1 '${resolve(file).replaceAll("'", `'\\''`)}')"`
+  const lines = [
+    '',
+    `Done in ${seconds} s: ${where.name} has the installation. Every row is what it was (SHA-256), ${accounts.rows} balances and the`,
+    `sums of their transactions are equal (${value.balanceUsd} USD in all), the ledger adds up, and every payload has its digest.`,
+    ...(damaged.length > 0 ? [`Left behind, since they are missing or damaged: ${damaged.join(', ')}`] : []),
+    `${queued} tasks wait for the first node. Nothing opens the data directory any more.`,
+    '',
+    file === null
+      ? 'Every node needs the ERRAND_SECRET that is set now. Go on with:'
+      : `Every node needs the secret of this installation as ERRAND_SECRET: the first line of ${resolve(file)}. Go on with:`,
+    '',
+    `  export ERRAND_DATABASE_URL='${where.url}' ERRAND_SECRET=${secret}`,
+    '  errand serve',
+    ...(where.hidesPassword ? ['', 'PASSWORD stands for the password that you gave.'] : []),
+  ]
+  print(options, value, lines.join('\n'))
+}
+
+/** The database for people to read, without its password. */
+function describeUrl(databaseUrl: string): { name: string; url: string; hidesPassword: boolean } {
+  const hidden = databaseUrl
+    .replace(/^([a-z]+:\/\/[^/?#]*?):[^/?#]*@/, '$1:PASSWORD@')
+    .replace(/([?&]password=)[^&]*/, '$1PASSWORD')
+  const { host, pathname } = new URL(hidden.replace('@/', '@localhost/'))
+  return { name: `${host}${pathname}`, url: hidden, hidesPassword: hidden !== databaseUrl }
+}
+
+function lineOf(what: string, rows: number, startedAt: number): string {
+  const seconds = (performance.now() - startedAt) / 1000
+  const count = rows.toLocaleString('en-US')
+  const rate = rows < 1000 ? '' : ` (${Math.round(rows / seconds).toLocaleString('en-US')} a second)`
+  return `${what.padEnd(24)} ${count.padStart(12)} in ${seconds.toFixed(1)} s${rate}`
+}

@@ -1,0 +1,80 @@
+import PQueue from 'p-queue'
+import { FilePayloadStore } from '../payloads/file-payload-store.ts'
+import { PayloadDamage } from '../payloads/payload-digest.ts'
+import type { PayloadStore } from '../payloads/payload-store.ts'
+import type { CarriedRow } from '../store/carried-rows.ts'
+import type { PayloadDigest } from '../store/records.ts'
+
+const movesAtOnce = 4
+/** A larger one is moved alone, since it is in memory as a whole. */
+const largeBytes = 4_194_304
+
+export type MovedPayloads = { count: number; bytes: number; damaged: string[] }
+
+export const payloadColumns = ['id', 'bytes', 'sha256'] as const
+
+/**
+ * Copies the payloads that those rows name, and reads each again where it went. One that has no file may be there
+ * already, in a bucket that was in use before; one that is missing or no longer what was written is named.
+ */
+export async function movePayloads(
+  rows: Iterable<CarriedRow[]>,
+  { files, target }: { files: FilePayloadStore; target: PayloadStore },
+): Promise<MovedPayloads> {
+  const moved: MovedPayloads = { count: 0, bytes: 0, damaged: [] }
+  const queue = new PQueue({ concurrency: movesAtOnce })
+  let failure: unknown
+  for (const batch of rows) {
+    for (const [id, bytes, sha256] of batch as [string, number | null, string | null][]) {
+      const digest = bytes === null || sha256 === null ? null : { bytes, sha256 }
+      const isLarge = (bytes ?? Infinity) > largeBytes
+      if (isLarge) await queue.onIdle()
+      void queue.add(async () => {
+        if (failure !== undefined) return
+        try {
+          const stored = await moveOne(id, digest, { files, target })
+          if (!stored) return void moved.damaged.push(id)
+          moved.count++
+          moved.bytes += stored
+        } catch (error) {
+          failure ??= error
+        }
+      })
+      if (isLarge) await queue.onIdle()
+      if (failure !== undefined) throw failure
+    }
+    await queue.onIdle()
+    if (failure !== undefined) throw failure
+  }
+  moved.damaged.sort()
+  return moved
+}
+
+/** How many bytes it has; undefined when there is no whole one. */
+async function moveOne(
+  id: string,
+  digest: PayloadDigest | null,
+  { files, target }: { files: FilePayloadStore; target: PayloadStore },
+): Promise<number | undefined> {
+  try {
+    const content = await readFile(files, { id, digest })
+    const stored = content === undefined ? digest : await target.writeAs(id, content)
+    const json = await target.read(id, stored)
+    return stored?.bytes ?? Buffer.byteLength(json)
+  } catch (error) {
+    if (error instanceof PayloadDamage) return undefined
+    throw error
+  }
+}
+
+async function readFile(
+  files: FilePayloadStore,
+  { digest, id }: { id: string; digest: PayloadDigest | null },
+): Promise<string | undefined> {
+  try {
+    return await files.read(id, digest)
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  }
+}

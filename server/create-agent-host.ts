@@ -1,0 +1,29 @@
+import type { AgentHost, AgentLogLine } from './agents/agent-port.ts'
+import type { Catalogue } from './agents/catalogue.ts'
+import { createInlineHost } from './agents/inline-host.ts'
+import { ThreadHost } from './agents/thread-host.ts'
+import { agentEnvironment, type Limits } from './config.ts'
+import type { Logger } from './kernel/logger.ts'
+
+type AgentHostOptions = { configFile: string | null; limits: Limits; log: Logger }
+
+/** Agents in threads that load the configuration file; inline where there is none. */
+export function createAgentHost({ configFile, limits, log }: AgentHostOptions, catalogue: Catalogue): AgentHost {
+  const { agentThreads, agentThreadMemoryMb, maxResultBytes } = limits
+  const onLog = ({ fields, message, runId }: AgentLogLine) =>
+    log.info({ ...idField(runId), ...(fields && { fields }) }, message)
+  if (configFile === null) return createInlineHost({ catalogue, resultBytesMax: maxResultBytes, onLog })
+  return new ThreadHost({
+    configFile,
+    threads: agentThreads,
+    memoryMb: agentThreadMemoryMb,
+    resultBytesMax: maxResultBytes,
+    env: agentEnvironment(),
+    onLog,
+    onWarning: (message) => log.warn({}, message),
+  })
+}
+
+function idField(runId: string): { taskId?: string; turnId?: string } {
+  return runId.startsWith('turn_') ? { turnId: runId } : { taskId: runId }
+}

@@ -1,0 +1,125 @@
+import type { ChatTurns } from '../chat/chat-turns.ts'
+import type { Logger } from '../kernel/logger.ts'
+import type { SharedStore } from '../store/shared.ts'
+import type { Store } from '../store/store.ts'
+import type { TaskRunner } from '../tasks/task-runner.ts'
+
+type LeaseKeeperParts = {
+  store: Store
+  shared: SharedStore
+  runner: TaskRunner
+  chats: Pick<ChatTurns, 'heldTurnIds' | 'loseTurns'>
+  leaseSeconds: number
+  queuedMax: number
+  log: Logger
+}
+
+const renewalsPerLease = 4
+const retryMsMax = 1000
+/** A step of the database's clock that is larger makes leases pass for others, too. */
+const breaksPerLease = 2
+/** A look for tasks that are missing in the queue reads all that wait. */
+const unheardMs = 600_000
+
+/**
+ * Among nodes that share a database: says again and again that this node is alive, ends what it has lost, and settles
+ * what nodes that are gone have left behind.
+ *
+ * While the database was away no node could renew its leases, and the first to reach it again would take the others for
+ * gone. So a node settles what others left only when it has reached the database without a break for as long as a lease.
+ */
+export class LeaseKeeper {
+  readonly #parts: LeaseKeeperParts
+  readonly #leaseMs: number
+  #timer: NodeJS.Timeout | undefined
+  #isStopped = false
+  #running: Promise<void> | undefined
+  #steadySince: number | undefined
+  #clockOffset: number | undefined
+  #lookedForUnheardAt = -Infinity
+
+  constructor(parts: LeaseKeeperParts) {
+    this.#parts = parts
+    this.#leaseMs = parts.leaseSeconds * 1000
+  }
+
+  start(): void {
+    if (this.#isStopped) return
+    // After a failure soon again: three quarters of a lease may have passed.
+    const renewMs = this.#leaseMs / renewalsPerLease
+    const pauseMs = this.#steadySince === undefined ? Math.min(retryMsMax, renewMs) : renewMs
+    this.#timer = setTimeout(() => {
+      this.#running = this.#turn().finally(() => this.start())
+    }, pauseMs)
+    this.#timer.unref()
+  }
+
+  /** Resolves when nothing of it is under way. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+    await this.#running
+  }
+
+  async #turn(): Promise<void> {
+    const { chats, log, queuedMax, runner, shared } = this.#parts
+    const askedAt = performance.now()
+    try {
+      const tasks = runner.heldTasks
+      const lost = await shared.renewLeases({ tasks, turnIds: chats.heldTurnIds })
+      const lostIds = new Set(lost.taskIds)
+      // What has ended meanwhile has no lease either, and is not lost.
+      const stopped = runner.loseTasks(tasks.filter(({ taskId }) => lostIds.has(taskId)))
+      const ended = chats.loseTurns(lost.turnIds)
+      if (stopped.length > 0) log.warn({ tasks: stopped }, 'tasks were taken over by other nodes')
+      if (ended.length > 0) log.warn({ turns: ended }, 'chats were closed by other nodes')
+      if (queuedMax > 0) runner.noteQueued(await shared.countQueued(queuedMax))
+      if (!this.#isSteady(lost.at, askedAt)) this.#steadySince = performance.now()
+      else if (askedAt - this.#steadySince! >= this.#leaseMs) await this.#settleAbandoned()
+    } catch (error) {
+      this.#steadySince = undefined
+      if (!this.#isStopped) log.warn({ err: error }, 'the leases of this node could not be renewed; it is tried again')
+    }
+  }
+
+  /** A renewal that took long is a break as well, and so is a step of the database's clock: the others get a whole lease after it. */
+  #isSteady(databaseMs: number, askedAt: number): boolean {
+    const now = performance.now()
+    const breakMs = this.#leaseMs / breaksPerLease
+    const offset = databaseMs - now
+    const before = this.#clockOffset ?? offset
+    this.#clockOffset = offset
+    return this.#steadySince !== undefined && now - askedAt < breakMs && Math.abs(offset - before) < breakMs
+  }
+
+  /** What cannot be settled keeps nothing else from it. */
+  async #settleAbandoned(): Promise<void> {
+    const stages = [() => this.#closeTurns(), () => this.#parts.runner.settleAbandoned(), () => this.#requeue()]
+    for (const settle of stages) {
+      await settle().catch((error: unknown) => {
+        if (!this.#isStopped)
+          this.#parts.log.warn({ err: error }, 'what another node left cannot be settled yet; it is tried again')
+      })
+    }
+  }
+
+  async #closeTurns(): Promise<void> {
+    let turns = 0
+    for (let closed = -1; closed !== 0; turns += closed) closed = await this.#parts.store.closeAbandonedTurns()
+    if (turns > 0) this.#parts.log.info({ turns }, 'chats of a node that is gone have been closed without a charge')
+  }
+
+  async #requeue(): Promise<void> {
+    const { log, shared } = this.#parts
+    let tasks = 0
+    for (let moved = -1; moved !== 0; tasks += moved) moved = await shared.requeueTaken()
+    if (performance.now() - this.#lookedForUnheardAt > unheardMs) {
+      for (let moved = -1; moved !== 0; tasks += moved) moved = await shared.queueUnheard()
+      this.#lookedForUnheardAt = performance.now()
+    }
+    if (tasks > 0) {
+      log.info({ tasks }, 'tasks that no node had begun have been put back into the queue')
+      shared.signals.send('task-queued', '')
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import { join } from 'node:path'
+import type { Secrets } from './connectors/secret-vault.ts'
+import type { Clock } from './kernel/clock.ts'
+import { FilePayloadStore } from './payloads/file-payload-store.ts'
+import type { PayloadBucket } from './payloads/payload-bucket.ts'
+import type { PayloadStore } from './payloads/payload-store.ts'
+import type { Store } from './store/store.ts'
+
+export type PayloadSettings = {
+  dataDir: string
+  /** Of a PostgreSQL database. */
+  databaseUrl?: string | undefined
+  payloadBucket?: PayloadBucket | undefined
+  secrets: () => Secrets
+}
+
+const looksMax = 20
+
+/** Tells which payloads there have to be. */
+type Names = Pick<Store, 'listPayloads'>
+
+/** Payloads are not where the settings say; the message is for the operator. */
+class PayloadPlaceError extends Error {
+  override readonly name = 'PayloadPlaceError'
+}
+
+/**
+ * Where the settings say that payloads are: in the bucket if there is one, else beside the database. What is used by
+ * few is loaded by those only. Throws when a bucket cannot be used, or is not the one in which the payloads are.
+ */
+export async function openPayloads(settings: PayloadSettings, store: Names, clock: Clock): Promise<PayloadStore> {
+  const { databaseUrl, dataDir, payloadBucket, secrets } = settings
+  if (payloadBucket) {
+    const { probeBucket } = await import('./payloads/s3-probe.ts')
+    await probeBucket(payloadBucket, secrets())
+    const { S3PayloadStore } = await import('./payloads/s3-payload-store.ts')
+    return await withWhatIsNamed(new S3PayloadStore(payloadBucket, clock), {
+      store,
+      refusal: `are not in the bucket "${payloadBucket.bucket}" under the prefix "${payloadBucket.prefix}". Set ERRAND_PAYLOADS_S3_BUCKET and _PREFIX to where they are, or to nothing when they never were in a bucket.`,
+    })
+  }
+  if (databaseUrl === undefined) return new FilePayloadStore(join(dataDir, 'payloads'), clock)
+  const { PostgresPayloadStore } = await import('./store/postgres/payload-parts.ts')
+  return await withWhatIsNamed(new PostgresPayloadStore(databaseUrl, clock), {
+    store,
+    refusal: 'are not in it. Set ERRAND_PAYLOADS_S3_BUCKET to the bucket that they are in.',
+  })
+}
+
+type Place = { store: Names; refusal: string }
+
+/** A few may have been lost, but when none is there of many, this is another place than that of before. */
+async function withWhatIsNamed(payloads: PayloadStore, { refusal, store }: Place): Promise<PayloadStore> {
+  try {
+    const named = await store.listPayloads({ afterId: '', limit: looksMax })
+    for (const { id } of named) if (await payloads.openStream(id)) return payloads
+    if (named.length > 0) throw new PayloadPlaceError(`The payloads that the database names ${refusal}`)
+    return payloads
+  } catch (error) {
+    await payloads.close()
+    throw error
+  }
+}

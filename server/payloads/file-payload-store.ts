@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { chmod, mkdir, open, readdir, readFile, rename, rm, stat, type FileHandle } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Readable } from 'node:stream'
+import type { Clock } from '../kernel/clock.ts'
+import { isId, newId } from '../kernel/ids.ts'
+import type { PayloadDigest } from '../store/records.ts'
+import { assertWhole } from './payload-digest.ts'
+import { notStored, type PayloadStore, type WrittenPayload } from './payload-store.ts'
+
+/** Between two of them other requests are served. */
+const writeBytesMax = 1_048_576
+const otherUsers = 0o077
+
+/** Payloads as files of one process's data directory, each synced with its folder. */
+export class FilePayloadStore implements PayloadStore {
+  readonly #root: string
+  readonly #clock: Clock
+  /** Written, but not yet named by a committed row. */
+  readonly #unsettled = new Set<string>()
+  readonly #syncedFolders = new Set<string>()
+
+  constructor(root: string, clock: Clock) {
+    this.#root = root
+    this.#clock = clock
+  }
+
+  async write(json: string): Promise<WrittenPayload> {
+    const id = newId('pay', this.#clock.now())
+    this.#unsettled.add(id)
+    try {
+      return { id, digest: await this.writeAs(id, json) }
+    } catch (error) {
+      await this.release(id, true)
+      throw error
+    }
+  }
+
+  async writeAs(payloadId: string, json: string): Promise<PayloadDigest> {
+    try {
+      const file = payloadFile(this.#root, payloadId)
+      const folder = dirname(file)
+      await this.#makeFolder(folder)
+      const partial = join(folder, `${payloadId}.partial`)
+      const handle = await open(partial, 'w', 0o600)
+      let digest: PayloadDigest
+      try {
+        digest = await writeHashed(handle, Buffer.from(json))
+        await handle.sync()
+      } finally {
+        await handle.close()
+      }
+      await rename(partial, file)
+      await syncFolder(folder)
+      return digest
+    } catch (error) {
+      throw notStored(error)
+    }
+  }
+
+  async release(payloadId: string, discard = false): Promise<void> {
+    if (discard) {
+      const file = payloadFile(this.#root, payloadId)
+      for (const path of [file, join(dirname(file), `${payloadId}.partial`)]) {
+        // What cannot be removed now is an orphan, which is collected later.
+        await rm(path, { force: true }).catch(() => {})
+      }
+    }
+    this.#unsettled.delete(payloadId)
+  }
+
+  async read(payloadId: string, digest: PayloadDigest | null): Promise<string> {
+    const content = await readFile(payloadFile(this.#root, payloadId))
+    if (digest) assertWhole(payloadId, content, digest)
+    return content.toString()
+  }
+
+  async openStream(payloadId: string): Promise<{ bytes: number; stream: () => Readable } | undefined> {
+    if (!isId('pay', payloadId)) return undefined
+    const file = payloadFile(this.#root, payloadId)
+    const found = await stat(file).catch(() => undefined)
+    return found && { bytes: found.size, stream: () => createReadStream(file) }
+  }
+
+  async collectOrphans(olderThanMs: number, hasRow: (payloadId: string) => Promise<boolean>): Promise<number> {
+    let removed = 0
+    for (const name of await readdir(this.#root, { recursive: true }).catch(() => [])) {
+      const path = join(this.#root, name)
+      const id = /(pay_[0-9a-z]{26})\.(?:json|partial)$/.exec(name)?.[1]
+      if (id === undefined || this.#unsettled.has(id)) continue
+      const found = await stat(path).catch(() => undefined)
+      if (!found) continue
+      // A payload that was restored with a copying tool may have become everybody's to read.
+      if ((found.mode & otherUsers) !== 0) await chmod(path, 0o600).catch(() => {})
+      // The file system's times and wall time, not the service's clock: files are stamped by the machine.
+      if (Date.now() - found.mtimeMs < olderThanMs) continue
+      if (name.endsWith('.json') && (await hasRow(id))) continue
+      await rm(path, { force: true })
+      removed++
+    }
+    return removed
+  }
+
+  async close(): Promise<void> {}
+
+  async #makeFolder(folder: string): Promise<void> {
+    if (this.#syncedFolders.has(folder)) return
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await syncFolder(this.#root)
+    await syncFolder(dirname(this.#root))
+    this.#syncedFolders.add(folder)
+  }
+}
+
+/** The last two characters of an id are random, so the files spread over a thousand folders. */
+export function payloadFile(root: string, payloadId: string): string {
+  return join(root, payloadId.slice(-2), `${payloadId}.json`)
+}
+
+async function writeHashed(handle: FileHandle, content: Buffer): Promise<PayloadDigest> {
+  const sha256 = createHash('sha256')
+  for (let at = 0; at < content.length; at += writeBytesMax) {
+    const part = content.subarray(at, at + writeBytesMax)
+    sha256.update(part)
+    await handle.writeFile(part)
+  }
+  return { bytes: content.length, sha256: sha256.digest('base64url') }
+}
+
+/** A file's name is durable only when its folder is. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}

@@ -1,0 +1,46 @@
+import type { PayloadBucket } from './payload-bucket.ts'
+
+type Thrown = Error & { $metadata?: { httpStatusCode?: number }; code?: unknown }
+
+/** Whether it says that there is no such object. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof Error && (error.name === 'NoSuchKey' || error.name === 'NotFound')
+}
+
+/** What the SDK threw without what else it carries along: the request, its signature, the id of the key. */
+export function plainFault(error: unknown): Error {
+  return new Error(`The bucket did not do it: ${describeFault(error)}`)
+}
+
+/** In one line. */
+export function describeFault(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const { $metadata, code, message, name } = error as Thrown
+  const status = $metadata?.httpStatusCode
+  const text = message.replaceAll(/\s+/g, ' ').slice(0, 200)
+  const kind = name === 'Error' && typeof code === 'string' ? code : name
+  const parts = text === '' || text === 'UnknownError' || text.includes(kind) ? [text] : [kind, text]
+  const what = parts.filter((part) => part !== '' && part !== 'UnknownError').join(': ') || kind
+  return status === undefined ? what : `${what.replace(/\.$/, '')} (HTTP ${status})`
+}
+
+/** What the operator can look at first. */
+export function adviceFor(error: unknown, { credentials }: PayloadBucket): string {
+  const name = error instanceof Error ? error.name : ''
+  if (name === 'CredentialsProviderError') {
+    return ' Set ERRAND_PAYLOADS_S3_ACCESS_KEY_ID and ERRAND_PAYLOADS_S3_SECRET_ACCESS_KEY.'
+  }
+  if (name === 'InvalidAccessKeyId' || name === 'SignatureDoesNotMatch') {
+    return credentials
+      ? ' Look at ERRAND_PAYLOADS_S3_ACCESS_KEY_ID and ERRAND_PAYLOADS_S3_SECRET_ACCESS_KEY.'
+      : ' Look at the credentials of the environment.'
+  }
+  if (
+    name === 'PermanentRedirect' ||
+    name === 'AuthorizationHeaderMalformed' ||
+    describeFault(error).includes('Region')
+  ) {
+    return ' Look at ERRAND_PAYLOADS_S3_REGION.'
+  }
+  return ''
+}

@@ -1,0 +1,227 @@
+import { Readable } from 'node:stream'
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+} from '@aws-sdk/client-s3'
+import type { Clock } from '../kernel/clock.ts'
+import { isId, newId } from '../kernel/ids.ts'
+import type { PayloadDigest } from '../store/records.ts'
+import { checkedText } from './json-parts.ts'
+import { digestOf, PayloadDamage } from './payload-digest.ts'
+import type { PayloadBucket } from './payload-bucket.ts'
+import { notRead, notStored, type PayloadStore, type WrittenPayload } from './payload-store.ts'
+import { isMissing, plainFault } from './s3-faults.ts'
+
+// This file and `s3-probe.ts` are loaded only by a service that has a bucket.
+
+/** Read by one request, so that a slow reader holds no connection and a lost one costs no more than this. */
+const rangeBytesMax = 4_194_304
+const triesMax = 3
+const connectTimeoutMs = 3000
+const idleTimeoutMs = 15_000
+/** Of a request with its repetitions. */
+const requestTimeoutMs = 60_000
+const connectionsMax = 100
+/** What one collection looks at. */
+const keysMax = 20_000
+const looksAtOnce = 4
+const lastCharacters = '0123456789abcdefghjkmnpqrstvwxyz'
+
+/** Payloads as objects of a bucket, which are there whole or not at all. */
+export class S3PayloadStore implements PayloadStore {
+  readonly #client: S3Client
+  readonly #bucket: PayloadBucket
+  readonly #clock: Clock
+  readonly #pageKeys: number
+  /** Written by this node, but not yet named by a committed row. */
+  readonly #unsettled = new Set<string>()
+  /** Of each folder: what does not come after this is named for good, and need not be looked at again. */
+  readonly #seen = new Map<string, string>()
+
+  constructor(bucket: PayloadBucket, clock: Clock, pageKeys = 1000) {
+    this.#pageKeys = pageKeys
+    this.#client = newS3Client(bucket)
+    this.#bucket = bucket
+    this.#clock = clock
+  }
+
+  async write(json: string): Promise<WrittenPayload> {
+    const id = newId('pay', this.#clock.now())
+    this.#unsettled.add(id)
+    try {
+      return { id, digest: await this.writeAs(id, json) }
+    } catch (error) {
+      await this.release(id, true)
+      throw error
+    }
+  }
+
+  async writeAs(payloadId: string, json: string): Promise<PayloadDigest> {
+    const content = Buffer.from(json)
+    try {
+      const put = { ...this.#object(payloadId), Body: content, ContentType: 'application/json' }
+      await this.#client.send(new PutObjectCommand(put), withinTime())
+    } catch (error) {
+      throw notStored(plainFault(error))
+    }
+    return digestOf(content)
+  }
+
+  async release(payloadId: string, discard = false): Promise<void> {
+    // What cannot be removed now is an orphan, which is collected later.
+    if (discard) await this.#remove(this.#object(payloadId).Key).catch(() => {})
+    this.#unsettled.delete(payloadId)
+  }
+
+  async read(payloadId: string, digest: PayloadDigest | null): Promise<string> {
+    return await checkedText(this.#ranges(payloadId), { payloadId, digest })
+  }
+
+  async openStream(payloadId: string): Promise<{ bytes: number; stream: () => Readable } | undefined> {
+    if (!isId('pay', payloadId)) return undefined
+    try {
+      const { ContentLength: bytes = 0 } = await this.#client.send(
+        new HeadObjectCommand(this.#object(payloadId)),
+        withinTime(),
+      )
+      return { bytes, stream: () => Readable.from(this.#ranges(payloadId), { objectMode: false }) }
+    } catch (error) {
+      if (isMissing(error)) return undefined
+      throw notRead(plainFault(error))
+    }
+  }
+
+  async collectOrphans(olderThanMs: number, hasRow: (payloadId: string) => Promise<boolean>): Promise<number> {
+    let removed = 0
+    let looked = 0
+    for (const last of lastCharacters) {
+      // The ids of a folder begin with their time, so the first that is too young ends it.
+      for (let at = this.#seen.get(last) ?? '', isHeld = false; looked < keysMax;) {
+        const { keys, isLastPage } = await this.#listOld(last, { after: at, olderThanMs })
+        looked += keys.length
+        for (let first = 0; first < keys.length; first += looksAtOnce) {
+          const few = keys.slice(first, first + looksAtOnce)
+          removed += (await Promise.all(few.map((key) => this.#removeOrphan(key, hasRow)))).filter(Boolean).length
+        }
+        // One that this node still holds may become an orphan, so it is looked at again.
+        isHeld ||= keys.some((key) => this.#unsettled.has(idOf(key)))
+        at = keys.at(-1) ?? at
+        if (!isHeld) this.#seen.set(last, at)
+        if (isLastPage) break
+      }
+    }
+    return removed
+  }
+
+  async close(): Promise<void> {
+    this.#client.destroy()
+  }
+
+  async #removeOrphan(key: string, hasRow: (payloadId: string) => Promise<boolean>): Promise<boolean> {
+    const id = idOf(key)
+    // What is not of our making is left alone.
+    if (!isId('pay', id) || this.#unsettled.has(id) || (await hasRow(id))) return false
+    try {
+      await this.#remove(key)
+    } catch (error) {
+      throw plainFault(error)
+    }
+    return true
+  }
+
+  async #listOld(
+    last: string,
+    { after, olderThanMs }: { after: string; olderThanMs: number },
+  ): Promise<{ keys: string[]; isLastPage: boolean }> {
+    const { bucket, prefix } = this.#bucket
+    try {
+      const page = await this.#client.send(
+        new ListObjectsV2Command({
+          Bucket: bucket,
+          Prefix: `${prefix}${last}/`,
+          MaxKeys: this.#pageKeys,
+          ...(after !== '' && { StartAfter: after }),
+        }),
+        withinTime(),
+      )
+      const found = page.Contents ?? []
+      // The bucket's times and wall time, not the service's clock: objects are stamped by the bucket.
+      const isYoung = ({ LastModified: at }: { LastModified?: Date | undefined }) =>
+        Date.now() - Number(at ?? Infinity) < olderThanMs
+      const young = found.findIndex(isYoung)
+      const old = young === -1 ? found : found.slice(0, young)
+      return { keys: old.map(({ Key: key = '' }) => key), isLastPage: young !== -1 || page.IsTruncated !== true }
+    } catch (error) {
+      throw plainFault(error)
+    }
+  }
+
+  /** The content in order. What was lost or cut short on the way shows by its digest or length. */
+  async *#ranges(payloadId: string): AsyncGenerator<Buffer, void> {
+    for (let at = 0, end = Infinity; at < end;) {
+      let part: Buffer
+      try {
+        const last = Math.min(at + rangeBytesMax, end) - 1
+        const got = await this.#client.send(
+          new GetObjectCommand({ ...this.#object(payloadId), Range: `bytes=${at}-${last}` }),
+          withinTime(),
+        )
+        end = Number(got.ContentRange?.split('/')[1] ?? got.ContentLength)
+        part = Buffer.from(await got.Body!.transformToByteArray())
+      } catch (error) {
+        if (isMissing(error)) throw new PayloadDamage(payloadId)
+        throw notRead(plainFault(error))
+      }
+      if (part.length === 0) throw new PayloadDamage(payloadId)
+      at += part.length
+      yield part
+    }
+  }
+
+  async #remove(key: string): Promise<void> {
+    await this.#client.send(new DeleteObjectCommand({ Bucket: this.#bucket.bucket, Key: key }), withinTime())
+  }
+
+  /** The last character of an id is random, so that writes spread over the bucket, which has limits for what lies together. */
+  #object(payloadId: string): { Bucket: string; Key: string } {
+    const { bucket, prefix } = this.#bucket
+    return { Bucket: bucket, Key: `${prefix}${payloadId.slice(-1)}/${payloadId}.json` }
+  }
+}
+
+function idOf(key: string): string {
+  return /([^/]*)\.json$/.exec(key)?.[1] ?? ''
+}
+
+function withinTime(): { abortSignal: AbortSignal } {
+  return { abortSignal: AbortSignal.timeout(requestTimeoutMs) }
+}
+
+const quiet = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
+
+export function newS3Client({ credentials, endpoint, hasPathStyle, region }: PayloadBucket): S3Client {
+  // Whoever runs a service of his own has no regions.
+  const given = region ?? (endpoint === undefined ? undefined : 'us-east-1')
+  return new S3Client({
+    ...(given !== undefined && { region: given }),
+    ...(endpoint !== undefined && { endpoint }),
+    ...(credentials && { credentials }),
+    forcePathStyle: hasPathStyle,
+    maxAttempts: triesMax,
+    // Checksums that not every service knows. What is written is signed, and what is read is checked by its digest.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    logger: quiet,
+    requestHandler: {
+      connectionTimeout: connectTimeoutMs,
+      socketTimeout: idleTimeoutMs,
+      httpAgent: { keepAlive: true, maxSockets: connectionsMax },
+      httpsAgent: { keepAlive: true, maxSockets: connectionsMax },
+      logger: quiet,
+    },
+  })
+}

@@ -1,0 +1,139 @@
+import { createRequire } from 'node:module'
+import { keepNulls, readNulls } from './null-characters.ts'
+
+// The part of `pg` that the store uses. It is loaded when the first pool is made, so that a service on SQLite never
+// reads it.
+
+export type PgResult = { rows: unknown[]; rowCount: number | null; command: string }
+export type PgQuery = { name?: string; text: string; values?: readonly unknown[]; rowMode?: 'array' }
+
+export type PgClient = {
+  query(query: string | PgQuery, values?: readonly unknown[]): Promise<PgResult>
+  connection: { stream: { destroy(): unknown } }
+  /** With `true` the connection is closed and not used again. */
+  release(destroy?: boolean): void
+}
+
+export type PgPool = {
+  connect(): Promise<PgClient>
+  query(query: string | PgQuery, values?: readonly unknown[]): Promise<PgResult>
+  end(): Promise<void>
+  on(event: 'error', listener: (error: Error) => void): unknown
+  on(event: 'connect', listener: (client: PooledClient) => void): unknown
+}
+
+/** As the pool hands it out for the first time. */
+export type PooledClient = {
+  on(event: 'error', listener: (error: Error) => void): unknown
+  query(...given: unknown[]): Promise<unknown>
+  connection: {
+    stream: { cork(): void; uncork(): void }
+    on(event: 'errorMessage', listener: (error: Error & { code?: string }) => void): unknown
+  }
+}
+
+/** What the server says of every statement that follows the one that failed, until the transaction is rolled back. */
+export const afterFailure = '25P02'
+const failures = new WeakMap<object, Error>()
+
+/** Keeps what failed first: of statements that were sent together, any may be the one whose answer is looked at. */
+export function keepFailures(client: PooledClient): void {
+  client.connection.on('errorMessage', (error) => {
+    if (error.code !== afterFailure) failures.set(client, error)
+  })
+}
+
+/** The error behind one that says no more than that an earlier statement of the transaction failed. */
+export function failureBehind(client: PgClient, error: unknown): unknown {
+  const isAfter = error instanceof Error && 'code' in error && error.code === afterFailure
+  return (isAfter && failures.get(client)) || error
+}
+
+/**
+ * Sends the queries that a connection is given in one turn of the event loop together: a write each took a third of the
+ * processor's time of an admission.
+ */
+export function sendTogether(client: PooledClient): void {
+  const { stream } = client.connection
+  const query = client.query.bind(client)
+  let isCorked = false
+  const send = () => {
+    isCorked = false
+    stream.uncork()
+  }
+  client.query = (...given) => {
+    if (!isCorked) {
+      isCorked = true
+      stream.cork()
+      process.nextTick(send)
+    }
+    return query(...given)
+  }
+}
+
+/** A connection of its own, beside the pool. */
+export type PgListener = {
+  connect(): Promise<unknown>
+  query(query: string, values?: readonly unknown[]): Promise<PgResult>
+  on(event: 'error', listener: (error: Error) => void): unknown
+  on(event: 'end', listener: () => void): unknown
+  on(event: 'notification', listener: (message: { channel: string; payload?: string }) => void): unknown
+  /** Whether it keeps the process from ending. */
+  ref(): void
+  unref(): void
+  end(): Promise<void>
+}
+
+type ClientConfig = {
+  connectionString: string
+  connectionTimeoutMillis: number
+  /** The connection is closed when a query is not answered within this long. */
+  query_timeout: number
+  application_name: string
+  keepAlive: boolean
+  pipeline: true
+}
+
+type PoolConfig = {
+  idleTimeoutMillis: number
+  connectionString: string
+  max: number
+  connectionTimeoutMillis: number
+  idle_in_transaction_session_timeout: number
+  lock_timeout: number
+  application_name: string
+  keepAlive: boolean
+  keepAliveInitialDelayMillis: number
+  pipeline: boolean
+}
+
+type Queries = new (config: unknown) => { query(query: unknown, values?: unknown, ...more: unknown[]): unknown }
+type Driver = {
+  Pool: new (config: PoolConfig & { Client: Queries }) => PgPool
+  Client: Queries
+  types: { setTypeParser(type: number, parse: (text: string) => unknown): void }
+}
+
+const textType = 25
+
+export function newPool(config: PoolConfig): PgPool {
+  const { Client, Pool, types } = createRequire(import.meta.url)('pg') as Driver
+  types.setTypeParser(textType, readNulls)
+  return new Pool({ ...config, Client: keepingNulls(Client) })
+}
+
+function keepingNulls(Client: Queries): Queries {
+  return class extends Client {
+    override query(query: unknown, values?: unknown, ...more: unknown[]): unknown {
+      const own = typeof query === 'object' && query !== null && 'values' in query ? query.values : undefined
+      const kept = Array.isArray(own) ? keepNulls(own) : own
+      const given = kept === own ? query : { ...(query as object), values: kept }
+      return super.query(given, Array.isArray(values) ? keepNulls(values) : values, ...more)
+    }
+  }
+}
+
+export function newClient(config: ClientConfig): PgListener {
+  const { Client } = createRequire(import.meta.url)('pg') as { Client: new (config: ClientConfig) => PgListener }
+  return new Client(config)
+}

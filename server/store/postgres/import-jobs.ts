@@ -1,0 +1,29 @@
+import { Connection } from './pooled-connection.ts'
+import type { PgClient } from './driver.ts'
+import { queuedTasks } from './task-queries.ts'
+import { TaskJobs } from './task-jobs.ts'
+import { Transaction } from './transaction.ts'
+
+const pageRows = 1000
+
+/** Makes a job for each task that waits, oldest first. How many there were. */
+export async function queueAll(databaseUrl: string, client: PgClient): Promise<number> {
+  // Its upkeep has nothing to do yet, and is none of this command's.
+  const jobs = await TaskJobs.open(databaseUrl, () => {})
+  try {
+    let queued = 0
+    let afterSeq = 0
+    for (;;) {
+      const tasks = await queuedTasks(new Connection(client, undefined), { afterSeq, limit: pageRows })
+      // Not within one transaction, in which all jobs would be of one age and be taken in any order.
+      const sent = new Transaction(client, undefined)
+      for (const { id } of tasks) await jobs.send(sent, id)
+      await Promise.all(sent.unanswered)
+      queued += tasks.length
+      if (tasks.length < pageRows) return queued
+      afterSeq = tasks.at(-1)!.seq
+    }
+  } finally {
+    await jobs.close()
+  }
+}

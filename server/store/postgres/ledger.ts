@@ -1,0 +1,76 @@
+import type { EpochMs } from '../../kernel/clock.ts'
+import { newId } from '../../kernel/ids.ts'
+import type { Units } from '../../kernel/money.ts'
+import { transactionTypes, type ChatBreakdown, type TransactionType } from '../records.ts'
+import type { PostedTotals } from '../store.ts'
+import type { Transaction } from './transaction.ts'
+
+type Posting = {
+  type: TransactionType
+  amount: Units
+  taskId?: string
+  sessionId?: string
+  turnId?: string
+  description: string
+  breakdown?: ChatBreakdown
+  idempotencyKey?: string | null
+  now: EpochMs
+}
+
+// What the row says of the balance is what the account has, by construction.
+const post = {
+  name: 'ledger_post',
+  text: `WITH moved AS (UPDATE accounts SET balance = balance + $4 WHERE user_id = $2 RETURNING balance)
+    INSERT INTO transactions (id, user_id, type, amount, balance_after, task_id, session_id, turn_id, description,
+      breakdown, idempotency_key, created_at)
+    SELECT $1, $2, $3, $4, moved.balance, $5, $6, $7, $8, $9, $10, $11 FROM moved`,
+}
+
+/** The only writer of balances: each change of one is a transaction row in the same database transaction. */
+export class Ledger {
+  readonly #posted: PostedTotals = Object.fromEntries(
+    transactionTypes.map((type) => [type, { count: 0, units: 0 }]),
+  ) as PostedTotals
+
+  /**
+   * Of the account that is locked; the statement is sent and not waited for. The balance's CHECK fails, and so undoes
+   * the command, if the amount would take it below what is held.
+   */
+  post(tx: Transaction, posting: Posting): { id: string; balance: Units } {
+    const { amount, breakdown, description, idempotencyKey, now, sessionId, taskId, turnId, type } = posting
+    const { account } = tx
+    const id = newId('txn', now)
+    const about = [taskId ?? null, sessionId ?? null, turnId ?? null, description]
+    const rest = [breakdown === undefined ? null : JSON.stringify(breakdown), idempotencyKey ?? null, now]
+    void tx.write({ ...post, values: [id, account.userId, type, amount, ...about, ...rest] })
+    account.balance += amount
+    tx.changes.push({ kind: 'transaction', part: type, status: '', by: 1 })
+    tx.posted.push({ type, amount })
+    tx.made({ table: 'transactions', id })
+    return { id, balance: account.balance }
+  }
+
+  /** Holds more of the locked account's balance, or less. Its CHECK refuses to hold more than there is. */
+  hold(tx: Transaction, by: Units): void {
+    const { account } = tx
+    void tx.write({ ...holdMore, values: [account.userId, by] })
+    account.held += by
+  }
+
+  /** What this process has committed, for those who watch it. */
+  get posted(): PostedTotals {
+    return this.#posted
+  }
+
+  committed({ posted }: Transaction): void {
+    for (const { amount, type } of posted) {
+      this.#posted[type].count++
+      this.#posted[type].units += Math.abs(amount)
+    }
+  }
+}
+
+const holdMore = {
+  name: 'ledger_hold',
+  text: 'UPDATE accounts SET held = held + $2 WHERE user_id = $1',
+}

@@ -1,0 +1,26 @@
+// PostgreSQL keeps every character but U+0000, which people's texts may have. It is written as a noncharacter and a
+// digit, in values of every kind: an id with it is not refused, and finds nothing.
+
+const mark = '\u{10FFFF}'
+const kept = /[\0\u{10FFFF}]/gu
+const written = /\u{10FFFF}([01])/gu
+
+function isKept(value: unknown): boolean {
+  if (typeof value === 'string') return value.includes('\0') || value.includes(mark)
+  return Array.isArray(value) && value.some(isKept)
+}
+
+function keepIn(value: unknown): unknown {
+  if (typeof value === 'string') return value.replace(kept, (character) => mark + (character === '\0' ? '0' : '1'))
+  return Array.isArray(value) ? value.map(keepIn) : value
+}
+
+/** Values of a query, as the server takes them. */
+export function keepNulls(values: readonly unknown[]): readonly unknown[] {
+  return values.some(isKept) ? values.map(keepIn) : values
+}
+
+/** A text of the server's, as it was given. */
+export function readNulls(text: string): string {
+  return text.includes(mark) ? text.replace(written, (_, digit) => (digit === '0' ? '\0' : mark)) : text
+}

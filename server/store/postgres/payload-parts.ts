@@ -1,0 +1,182 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Readable } from 'node:stream'
+import type { Clock } from '../../kernel/clock.ts'
+import { isId, newId } from '../../kernel/ids.ts'
+import { checkedText, jsonParts, mayContinue } from '../../payloads/json-parts.ts'
+import { PayloadDamage } from '../../payloads/payload-digest.ts'
+import { notRead, notStored, type PayloadStore, type WrittenPayload } from '../../payloads/payload-store.ts'
+import type { PayloadDigest } from '../records.ts'
+import { openPool } from './database.ts'
+import type { PgPool, PgResult } from './driver.ts'
+import { isLostConnection } from './pg-errors.ts'
+import { databaseTime } from './pooled-connection.ts'
+
+// Payloads in rows of a megabyte at most. They have connections of their own: a few large ones would keep commands
+// waiting for the pool of the store.
+
+const connectionsMax = 4
+const triesMax = 3
+const pageRows = 500
+/** What one collection looks at. */
+const rowsMax = 20_000
+const looksAtOnce = 4
+
+// The one that made the row makes it again when the answer to the first try was lost, with the same content.
+const putPart = `INSERT INTO payload_parts (payload_id, part, content, created_at) VALUES ($1, $2, $3, ${databaseTime})
+  ON CONFLICT (payload_id, part) DO UPDATE SET content = excluded.content`
+const getPart = 'SELECT content FROM payload_parts WHERE payload_id = $1 AND part = $2'
+const sizeOf = 'SELECT sum(octet_length(content))::float8 AS bytes FROM payload_parts WHERE payload_id = $1'
+const oldOnes = `SELECT payload_id AS id, created_at::float8 AS "createdAt" FROM payload_parts
+  WHERE part = 0 AND created_at >= $1 AND (created_at, payload_id) > ($1, $2) AND created_at < ${databaseTime} - $3::float8
+  ORDER BY created_at, payload_id LIMIT ${pageRows}`
+const remove = 'DELETE FROM payload_parts WHERE payload_id = ANY($1)'
+
+type Seen = { createdAt: number; id: string }
+
+/** Payloads in the database that the nodes share. */
+export class PostgresPayloadStore implements PayloadStore {
+  readonly #pool: PgPool
+  readonly #clock: Clock
+  /** Written by this node, but not yet named by a committed row. */
+  readonly #unsettled = new Set<string>()
+  /** What is not younger than this is named for good, and need not be looked at again. */
+  #seen: Seen = { createdAt: 0, id: '' }
+  #closing: Promise<void> | undefined
+
+  constructor(databaseUrl: string, clock: Clock) {
+    this.#pool = openPool(databaseUrl, connectionsMax)
+    this.#clock = clock
+  }
+
+  async write(json: string): Promise<WrittenPayload> {
+    const id = newId('pay', this.#clock.now())
+    this.#unsettled.add(id)
+    try {
+      return { id, digest: await this.writeAs(id, json) }
+    } catch (error) {
+      await this.release(id, true)
+      throw error
+    }
+  }
+
+  async writeAs(payloadId: string, json: string): Promise<PayloadDigest> {
+    try {
+      return await repeated(() => this.#put(payloadId, json))
+    } catch (error) {
+      throw notStored(error)
+    }
+  }
+
+  async release(payloadId: string, discard = false): Promise<void> {
+    // What cannot be removed now is an orphan, which is collected later.
+    if (discard) await this.#pool.query({ name: 'payload_remove', text: remove, values: [[payloadId]] }).catch(() => {})
+    this.#unsettled.delete(payloadId)
+  }
+
+  async read(payloadId: string, digest: PayloadDigest | null): Promise<string> {
+    return await checkedText(this.#parts(payloadId), { payloadId, digest })
+  }
+
+  async openStream(payloadId: string): Promise<{ bytes: number; stream: () => Readable } | undefined> {
+    if (!isId('pay', payloadId)) return undefined
+    const { rows } = await this.#read('payload_size', { text: sizeOf, values: [payloadId] })
+    const { bytes } = rows[0] as { bytes: number | null }
+    if (bytes === null) return undefined
+    return { bytes, stream: () => Readable.from(this.#parts(payloadId), { objectMode: false }) }
+  }
+
+  async collectOrphans(olderThanMs: number, hasRow: (payloadId: string) => Promise<boolean>): Promise<number> {
+    let removed = 0
+    let at = this.#seen
+    let isHeld = false
+    for (let looked = 0; looked < rowsMax; looked += pageRows) {
+      const { rows } = await this.#read('payload_old', { text: oldOnes, values: [at.createdAt, at.id, olderThanMs] })
+      const page = rows as Seen[]
+      const orphans: string[] = []
+      for (let first = 0; first < page.length; first += looksAtOnce) {
+        const few = page.slice(first, first + looksAtOnce).filter(({ id }) => !this.#unsettled.has(id))
+        const named = await Promise.all(few.map(({ id }) => hasRow(id)))
+        orphans.push(...few.filter((_, index) => !named[index]).map(({ id }) => id))
+      }
+      if (orphans.length > 0) await this.#pool.query(remove, [orphans])
+      removed += orphans.length
+      // One that this node still holds may become an orphan, so it is looked at again.
+      isHeld ||= page.some(({ id }) => this.#unsettled.has(id))
+      at = page.at(-1) ?? at
+      if (!isHeld) this.#seen = at
+      if (page.length < pageRows) break
+    }
+    return removed
+  }
+
+  /** May be called again, as the store's own may. */
+  close(): Promise<void> {
+    this.#closing ??= this.#pool.end()
+    return this.#closing
+  }
+
+  async #put(payloadId: string, json: string): Promise<PayloadDigest> {
+    const sha256 = createHash('sha256')
+    let bytes = 0
+    const parts = jsonParts(json)
+    const hashed = (content: Buffer) => {
+      sha256.update(content)
+      bytes += content.length
+      return content
+    }
+    const first = hashed(parts.next().value!)
+    const second = parts.next().value
+    const values = [payloadId, 0, first]
+    if (!second) await this.#pool.query({ name: 'payload_put', text: putPart, values })
+    else {
+      const client = await this.#pool.connect()
+      let isWhole = false
+      try {
+        await client.query('BEGIN')
+        await client.query({ name: 'payload_put', text: putPart, values })
+        let part = 1
+        for (let content: Buffer | void = second; content; content = parts.next().value) {
+          await client.query({ name: 'payload_put', text: putPart, values: [payloadId, part++, hashed(content)] })
+        }
+        await client.query('COMMIT')
+        isWhole = true
+      } finally {
+        // The end of the connection ends the transaction.
+        client.release(!isWhole)
+      }
+    }
+    return { bytes, sha256: sha256.digest('base64url') }
+  }
+
+  async *#parts(payloadId: string): AsyncGenerator<Buffer, void> {
+    for (let part = 0; ; part++) {
+      const { rows } = await this.#read('payload_get', { text: getPart, values: [payloadId, part] })
+      const row = rows[0] as { content: Buffer } | undefined
+      if (!row && part === 0) throw new PayloadDamage(payloadId)
+      if (!row) return
+      yield row.content
+      if (!mayContinue(row.content.length)) return
+    }
+  }
+
+  async #read(name: string, query: { text: string; values: readonly unknown[] }): Promise<PgResult> {
+    try {
+      return await repeated(() => this.#pool.query({ name, ...query }))
+    } catch (error) {
+      throw notRead(error)
+    }
+  }
+}
+
+/** A connection that was lost is replaced: the server may have been started again. */
+async function repeated<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (tries === triesMax || !isLostConnection(error)) throw error
+    }
+    await pause(100 * tries)
+  }
+}

@@ -1,0 +1,25 @@
+/** The SQLSTATE of what the driver or drizzle threw; empty when the server did not say it. */
+export function codeOf(error: unknown): string {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    // Each has a digit, unlike EPIPE, which is the system's word for a connection that is gone.
+    if ('code' in at && typeof at.code === 'string' && /^(?=.*\d)[0-9A-Z]{5}$/.test(at.code)) return at.code
+  }
+  return ''
+}
+
+/** The connection is gone: 08 connection exception, 57P01 to 57P05 the server ends it, or no answer at all. */
+export function isLostConnection(error: unknown): boolean {
+  const code = codeOf(error)
+  if (code !== '') return /^(?:08...|57P0.|25P03)$/.test(code)
+  for (let at = error; at instanceof Error; at = at.cause) {
+    const system = 'code' in at && typeof at.code === 'string' ? at.code : ''
+    if (/^(?:ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_AGAIN)/.test(system)) return true
+    if (/^(?:Connection terminated|Client has encountered|Client was closed|timeout )/.test(at.message)) return true
+  }
+  return false
+}
+
+/** 25006 read-only, 53 no resources, 55P03 a lock was waited for too long, 57014 cancelled, 58 a fault of the system. */
+export function isRefusedByServer(error: unknown): boolean {
+  return /^(?:25006|53...|55P03|57014|58...)$/.test(codeOf(error))
+}

@@ -1,0 +1,289 @@
+import type { EpochMs } from '../../kernel/clock.ts'
+import { newId } from '../../kernel/ids.ts'
+import type { MessageRecord, SessionRecord } from '../records.ts'
+import {
+  HistoryBuilder,
+  mergeMetadata,
+  messageRecord,
+  sessionRecord,
+  sessionStatus,
+  type SessionRow,
+} from '../session-records.ts'
+import {
+  metadataBytesMax,
+  type CreateSession,
+  type CreateSessionResult,
+  type History,
+  type ListSessions,
+  type Page,
+  type SettleTurn,
+  type StoreLimits,
+  type UpdateSession,
+  type UpdateSessionResult,
+} from '../store.ts'
+import type { Connection } from './pooled-connection.ts'
+import { and, asc, desc, eq, gt, isNotNull, isNull, lt, lte, or, sql } from './drizzle.ts'
+import { insertKey, readKey, stillKept } from './idempotency-rows.ts'
+import { messages, sessions } from './schema.ts'
+import { statementsOf } from './statements.ts'
+import type { Transaction } from './transaction.ts'
+
+/** Messages are read so many at a time until the history is full. */
+const historyPage = 100
+const operation = 'createSession'
+
+type Of = { userId: string; sessionId: string }
+
+/** Sessions and their messages. Nothing expires a session: whether it has is decided whenever it is looked at. */
+export class SessionRows {
+  readonly #idleMs: number
+
+  constructor({ sessionIdleSeconds }: StoreLimits) {
+    this.#idleMs = sessionIdleSeconds * 1000
+  }
+
+  async create(tx: Transaction, input: CreateSession): Promise<CreateSessionResult> {
+    const { agentId, idempotency, metadata, sessionId, userId } = input
+    await tx.lockAccount({ userId })
+    const now = await tx.now()
+    if (idempotency) {
+      const earlier = stillKept(await readKey(tx, { userId, operation, key: idempotency.key }), now)
+      if (earlier && earlier.bodyHash !== idempotency.bodyHash) {
+        return { outcome: 'refused', reason: 'idempotency-conflict' }
+      }
+      // A session that was deleted since is not made anew by the request that made it.
+      const session = earlier && (await this.get(tx, { userId, sessionId: earlier.resourceId }))
+      if (session) return { outcome: 'replayed', session }
+      if (earlier) return { outcome: 'refused', reason: 'idempotency-conflict' }
+      insertKey(tx, { userId, operation, ...idempotency, resourceId: sessionId }, now)
+    }
+    await statements(tx).insert.run({ id: sessionId, userId, agentId, metadata: JSON.stringify(metadata), now })
+    tx.made({ table: 'sessions', id: sessionId })
+    return { outcome: 'created', session: (await this.get(tx, { userId, sessionId }))! }
+  }
+
+  async get(connection: Connection, of: Of): Promise<SessionRecord | undefined> {
+    const row = await statements(connection).get.get(of)
+    return row && sessionRecord(row, await this.activeAfter(connection))
+  }
+
+  /** Of a user whose account is locked: the session is locked after it. */
+  lock(tx: Transaction, of: Of): Promise<SessionRow | undefined> {
+    return statements(tx).lock.get(of)
+  }
+
+  /** Sessions that were active no later than this have expired. */
+  async activeAfter(connection: Connection): Promise<EpochMs> {
+    return (await connection.now()) - this.#idleMs
+  }
+
+  async list(
+    connection: Connection,
+    { agentId, limit, offset, status, userId }: ListSessions,
+  ): Promise<{ sessions: SessionRecord[]; total: number }> {
+    const activeAfter = await this.activeAfter(connection)
+    const of = { userId, agentId: agentId ?? null, activeAfter }
+    const s = statements(connection)
+    const kind = status ?? 'any'
+    const [rows, counted] = await Promise.all([
+      s[`list_${kind}`].all({ ...of, limit, offset }),
+      s[`total_${kind}`].get(of),
+    ])
+    return { sessions: rows.map((row) => sessionRecord(row, activeAfter)), total: counted!.total }
+  }
+
+  async update(tx: Transaction, input: UpdateSession): Promise<UpdateSessionResult> {
+    const { activate, complete, metadata, sessionId, userId } = input
+    await tx.lockAccount({ userId })
+    const row = await this.lock(tx, { userId, sessionId })
+    if (!row) return { outcome: 'refused', reason: 'unknown' }
+    const status = sessionStatus(row, await this.activeAfter(tx))
+    if (status === 'expired') return { outcome: 'refused', reason: 'expired' }
+    if (status === 'completed' && activate) return { outcome: 'refused', reason: 'completed' }
+    const merged = mergeMetadata(row.metadata, metadata)
+    if (Buffer.byteLength(merged) > metadataBytesMax) return { outcome: 'refused', reason: 'metadata-too-large' }
+    const isCompleted = complete ? 1 : row.isCompleted
+    await statements(tx).update.run({ sessionId, metadata: merged, isCompleted, now: await tx.now() })
+    return { outcome: 'updated', session: (await this.get(tx, { userId, sessionId }))! }
+  }
+
+  async delete(tx: Transaction, of: Of): Promise<'deleted' | 'unknown' | 'busy'> {
+    await tx.lockAccount({ userId: of.userId })
+    const row = await this.lock(tx, of)
+    if (!row) return 'unknown'
+    if (row.openTurnId !== null) return 'busy'
+    const s = statements(tx)
+    await s.deleteMessages.run({ sessionId: of.sessionId })
+    await s.delete.run(of)
+    return 'deleted'
+  }
+
+  async listMessages(
+    connection: Connection,
+    of: Of & Page,
+  ): Promise<{ messages: MessageRecord[]; total: number } | undefined> {
+    const s = statements(connection)
+    const session = await s.get.get(of)
+    if (!session) return undefined
+    const { limit, offset, sessionId } = of
+    const rows = await s.messages.all({ sessionId, limit, offset })
+    return { messages: rows.map(messageRecord), total: session.messageCount }
+  }
+
+  async history(
+    connection: Connection,
+    { sessionId, tokensMax }: { sessionId: string; tokensMax: number },
+  ): Promise<History> {
+    const builder = new HistoryBuilder(tokensMax)
+    let beforeSeq = Number.MAX_SAFE_INTEGER
+    for (;;) {
+      const rows = await statements(connection).newest.all({ sessionId, beforeSeq })
+      if (!rows.every((row) => builder.add(row)) || rows.length < historyPage) return builder.history
+      beforeSeq = rows.at(-1)!.seq
+    }
+  }
+
+  /** Marks the turn as the one under way. */
+  async open(tx: Transaction, of: { sessionId: string; turnId: string }): Promise<void> {
+    await statements(tx).open.run(of)
+  }
+
+  /** Ends the turn: with its exchange, or as though it had never been. */
+  async close(
+    tx: Transaction,
+    { beganAt, now, sessionId, turn }: { sessionId: string; turn: SettleTurn; beganAt: EpochMs; now: EpochMs },
+  ): Promise<void> {
+    const { exchange, outcome, turnId } = turn
+    const s = statements(tx)
+    if (!exchange) return void (await s.close.run({ sessionId, turnId }))
+    const { message, reply } = exchange
+    const of = { sessionId, turnId, toolCalls: null, isTruncated: 0 }
+    await s.insertMessage.run({ ...of, ...message, id: newId('msg', beganAt), role: 'user', now: beganAt })
+    await s.insertMessage.run({
+      ...of,
+      ...reply,
+      id: newId('msg', now),
+      role: 'assistant',
+      toolCalls: reply.toolCalls.length === 0 ? null : JSON.stringify(reply.toolCalls),
+      isTruncated: outcome === 'truncated' ? 1 : 0,
+      now,
+    })
+    await s.closeActive.run({ sessionId, turnId, now })
+  }
+}
+
+const statements = statementsOf('session', (orm) => {
+  const [sessionId, turnId, now] = [sql.placeholder('sessionId'), sql.placeholder('turnId'), sql.placeholder('now')]
+  const thisSession = and(eq(sessions.id, sessionId), eq(sessions.userId, sql.placeholder('userId')))
+  const ofSession = eq(messages.sessionId, sessionId)
+  const isOpen = and(eq(sessions.id, sessionId), eq(sessions.openTurnId, turnId))
+  const ofUser = and(
+    eq(sessions.userId, sql.placeholder('userId')),
+    sql`(${sql.placeholder('agentId')}::text IS NULL OR ${sessions.agentId} = ${sql.placeholder('agentId')})`,
+  )
+  const activeAfter = sql.placeholder('activeAfter')
+  const kinds = {
+    any: ofUser,
+    active: and(
+      ofUser,
+      eq(sessions.isCompleted, 0),
+      or(gt(sessions.activeAt, activeAfter), isNotNull(sessions.openTurnId)),
+    ),
+    expired: and(ofUser, eq(sessions.isCompleted, 0), lte(sessions.activeAt, activeAfter), isNull(sessions.openTurnId)),
+    completed: and(ofUser, eq(sessions.isCompleted, 1)),
+  }
+  const list = (where: (typeof kinds)['any']) =>
+    orm
+      .select()
+      .from(sessions)
+      .where(where)
+      .orderBy(desc(sessions.createdAt), desc(sessions.seq))
+      .limit(sql.placeholder('limit'))
+      .offset(sql.placeholder('offset'))
+  const total = (where: (typeof kinds)['any']) =>
+    orm
+      .select({ total: sql<number>`count(*)`.mapWith(Number) })
+      .from(sessions)
+      .where(where)
+  const messageColumns = {
+    id: messages.id,
+    turnId: messages.turnId,
+    role: messages.role,
+    content: messages.content,
+    toolCalls: messages.toolCalls,
+    isTruncated: messages.isTruncated,
+    createdAt: messages.createdAt,
+  }
+  return {
+    insert: orm.insert(sessions).values({
+      id: sql.placeholder('id'),
+      userId: sql.placeholder('userId'),
+      agentId: sql.placeholder('agentId'),
+      isCompleted: 0,
+      metadata: sql.placeholder('metadata'),
+      messageCount: 0,
+      createdAt: now,
+      updatedAt: now,
+      activeAt: now,
+    }),
+    get: orm.select().from(sessions).where(thisSession),
+    lock: orm.select().from(sessions).where(thisSession).for('update'),
+    list_any: list(kinds.any),
+    list_active: list(kinds.active),
+    list_expired: list(kinds.expired),
+    list_completed: list(kinds.completed),
+    total_any: total(kinds.any),
+    total_active: total(kinds.active),
+    total_expired: total(kinds.expired),
+    total_completed: total(kinds.completed),
+    update: orm
+      .update(sessions)
+      .set({
+        metadata: sql`${sql.placeholder('metadata')}`,
+        isCompleted: sql`${sql.placeholder('isCompleted')}`,
+        updatedAt: sql`${now}`,
+        activeAt: sql`${now}`,
+      })
+      .where(eq(sessions.id, sessionId)),
+    deleteMessages: orm.delete(messages).where(ofSession),
+    delete: orm.delete(sessions).where(thisSession),
+    open: orm
+      .update(sessions)
+      .set({ openTurnId: sql`${turnId}` })
+      .where(eq(sessions.id, sessionId)),
+    close: orm.update(sessions).set({ openTurnId: null }).where(isOpen),
+    closeActive: orm
+      .update(sessions)
+      .set({
+        openTurnId: null,
+        messageCount: sql`${sessions.messageCount} + 2`,
+        updatedAt: sql`${now}`,
+        activeAt: sql`${now}`,
+      })
+      .where(isOpen),
+    insertMessage: orm.insert(messages).values({
+      id: sql.placeholder('id'),
+      sessionId,
+      turnId,
+      role: sql.placeholder('role'),
+      content: sql.placeholder('content'),
+      toolCalls: sql.placeholder('toolCalls'),
+      isTruncated: sql.placeholder('isTruncated'),
+      tokens: sql.placeholder('tokens'),
+      createdAt: now,
+    }),
+    messages: orm
+      .select(messageColumns)
+      .from(messages)
+      .where(ofSession)
+      .orderBy(asc(messages.seq))
+      .limit(sql.placeholder('limit'))
+      .offset(sql.placeholder('offset')),
+    newest: orm
+      .select({ seq: messages.seq, content: messages.content, tokens: messages.tokens })
+      .from(messages)
+      .where(and(ofSession, lt(messages.seq, sql.placeholder('beforeSeq'))))
+      .orderBy(desc(messages.seq))
+      .limit(historyPage),
+  }
+})

@@ -1,0 +1,32 @@
+import { must } from '../../kernel/assert.ts'
+import { StoreOpenError } from '../store-open-error.ts'
+import type { PgClient } from './driver.ts'
+
+type Queries = Pick<PgClient, 'query'>
+
+/** Says how far `errand migrate-to`, which fills the database, has come: `begun` or `done`. */
+export const migrationSetting = 'migration'
+
+export async function readSetting(on: Queries, name: string): Promise<string | undefined> {
+  const { rows } = await on.query('SELECT value FROM settings WHERE name = $1', [name])
+  return (rows[0] as { value: string } | undefined)?.value
+}
+
+/** Keeps the value unless there is one; the one that stands. */
+export async function agreeSetting(on: Queries, name: string, value: string): Promise<string> {
+  await on.query('INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING', [name, value])
+  return must(await readSetting(on, name), 'a setting that was kept is there')
+}
+
+export async function replaceSetting(on: Queries, name: string, value: string): Promise<void> {
+  const upsert = 'INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = $2'
+  await on.query(upsert, [name, value])
+}
+
+/** Throws while the database holds a part of an installation only. */
+export async function assertMoved(on: Queries): Promise<void> {
+  if ((await readSetting(on, migrationSetting)) !== 'begun') return
+  throw new StoreOpenError(
+    'The database is being filled by `errand migrate-to`, or was when that was interrupted: run it again to its end.',
+  )
+}

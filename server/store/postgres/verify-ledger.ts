@@ -1,0 +1,30 @@
+import { differencesMax, ledgerChecks, ledgerDifference, type DifferenceRow } from '../ledger-checks.ts'
+import type { LedgerReport } from '../store.ts'
+import type { PgClient } from './driver.ts'
+
+/** Proves the money invariants over one consistent snapshot of the database. */
+export async function verifyLedger(client: Pick<PgClient, 'query'>): Promise<LedgerReport> {
+  await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+  try {
+    // These do read whole tables.
+    await client.query('SET LOCAL enable_seqscan = on')
+    const differences = []
+    for (const check of ledgerChecks) {
+      const { rows } = await client.query(`${check.sql} LIMIT ${differencesMax}`)
+      for (const row of rows as DifferenceRow[]) {
+        const numbers = { expected: Number(row.expected), actual: Number(row.actual) }
+        differences.push(ledgerDifference(check, { ...row, ...numbers }))
+      }
+    }
+    const counted = await client.query(
+      'SELECT (SELECT count(*) FROM accounts)::float8 AS accounts, (SELECT count(*) FROM transactions)::float8 AS transactions',
+    )
+    return {
+      ok: differences.length === 0,
+      ...(counted.rows[0] as { accounts: number; transactions: number }),
+      differences,
+    }
+  } finally {
+    await client.query('ROLLBACK')
+  }
+}

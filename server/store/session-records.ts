@@ -1,0 +1,93 @@
+import type { EpochMs } from '../kernel/clock.ts'
+import type { History } from './store.ts'
+import type { MessageRecord, SessionRecord, SessionStatus, ToolCallRecord } from './records.ts'
+
+// What every engine makes of the rows of sessions and messages.
+
+export const historyExchangesMax = 1000
+
+/** A row of the table as an engine reads it. */
+export type SessionRow = {
+  id: string
+  userId: string
+  agentId: string
+  isCompleted: number
+  metadata: string
+  messageCount: number
+  openTurnId: string | null
+  createdAt: EpochMs
+  updatedAt: EpochMs
+  activeAt: EpochMs
+}
+
+/** A turn that is under way is activity. */
+export function sessionStatus({ activeAt, isCompleted, openTurnId }: SessionRow, activeAfter: EpochMs): SessionStatus {
+  if (isCompleted === 1) return 'completed'
+  if (openTurnId !== null) return 'active'
+  return activeAt <= activeAfter ? 'expired' : 'active'
+}
+
+export function sessionRecord(row: SessionRow, activeAfter: EpochMs): SessionRecord {
+  const { agentId, createdAt, id, messageCount, metadata, updatedAt, userId } = row
+  const parsed = JSON.parse(metadata) as Record<string, unknown>
+  const status = sessionStatus(row, activeAfter)
+  return { id, userId, agentId, status, metadata: parsed, messageCount, createdAt, updatedAt }
+}
+
+type MessageRow = Omit<MessageRecord, 'toolCalls' | 'isTruncated'> & { toolCalls: string | null; isTruncated: number }
+
+export function messageRecord({ isTruncated, toolCalls, ...row }: MessageRow): MessageRecord {
+  return {
+    ...row,
+    toolCalls: toolCalls === null ? [] : (JSON.parse(toolCalls) as ToolCallRecord[]),
+    isTruncated: isTruncated === 1,
+  }
+}
+
+/** Merges key by key; null removes a key. Built without prototypes, so that no key is special. */
+export function mergeMetadata(own: string, changes: Record<string, unknown>): string {
+  const merged = new Map(Object.entries(JSON.parse(own) as Record<string, unknown>))
+  for (const [key, value] of Object.entries(changes)) {
+    if (value === null) merged.delete(key)
+    else merged.set(key, value)
+  }
+  return JSON.stringify(Object.fromEntries(merged))
+}
+
+type NewestRow = { content: string; tokens: number }
+
+/** Gathers a history from a session's messages, given newest first. */
+export class HistoryBuilder {
+  readonly #tokensMax: number
+  readonly #kept: History = { messages: [], tokens: 0 }
+  #reply: NewestRow | undefined
+  #exchanges = 0
+
+  constructor(tokensMax: number) {
+    this.#tokensMax = tokensMax
+  }
+
+  /** False when no more of the session fits. */
+  add(row: NewestRow): boolean {
+    // Exchanges are stored whole, a message and its reply, so the newest come in pairs.
+    if (!this.#reply) {
+      this.#reply = row
+      return true
+    }
+    const { content, tokens: replyTokens } = this.#reply
+    this.#reply = undefined
+    if (++this.#exchanges > historyExchangesMax) return false
+    // A reply that was cut off before its first word is nothing that an agent could go on from.
+    if (content === '') return true
+    const tokens = replyTokens + row.tokens
+    if (this.#kept.tokens + tokens > this.#tokensMax) return false
+    this.#kept.tokens += tokens
+    this.#kept.messages.push({ role: 'assistant', content }, { role: 'user', content: row.content })
+    return true
+  }
+
+  /** Oldest first. */
+  get history(): History {
+    return { messages: this.#kept.messages.toReversed(), tokens: this.#kept.tokens }
+  }
+}

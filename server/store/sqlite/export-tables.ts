@@ -1,0 +1,141 @@
+import { existsSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import Database from 'better-sqlite3'
+import { accountSums, type CarriedRow } from '../carried-rows.ts'
+import { StoreOpenError } from '../store-open-error.ts'
+import type { LedgerReport } from '../store.ts'
+import { databaseFile, lockDataDir, schemaState } from './database.ts'
+import { findDamage } from './find-damage.ts'
+import { damaged } from './integrity-check.ts'
+import { describeLogDamage, findLogDamage } from './log-damage.ts'
+import { forgetMoved, movedNoteFile, noteMoved } from './moved-note.ts'
+import { verifyLedger } from './verify-ledger.ts'
+
+const batchRows = 2000
+const batchChars = 1_000_000
+const lockWaitMs = 5000
+/** SQLite looks for a lock that it waits for ten times a second. */
+const settleMs = 300
+
+/**
+ * An installation at rest, to be copied: no server can start on it and no command can write to it before `close`. Not a
+ * byte of its database is changed.
+ */
+export class InstallationAtRest {
+  readonly #dataDir: string
+  readonly #release: () => void
+  /** Whoever closes a database last copies the log into it, unless he may only read: so this one is closed last. */
+  readonly #reader: Database.Database
+  readonly #writer: Database.Database
+  /** Changes when somebody else commits. */
+  #version: unknown
+
+  private constructor(dataDir: string, release: () => void) {
+    const file = databaseFile(dataDir)
+    this.#dataDir = dataDir
+    this.#release = release
+    this.#reader = new Database(file, { readonly: true, timeout: lockWaitMs })
+    try {
+      this.#writer = new Database(file, { timeout: lockWaitMs })
+    } catch (error) {
+      this.#reader.close()
+      throw error
+    }
+  }
+
+  /** Throws when it is not at rest, damaged, or of another version. */
+  static open(dataDir: string): InstallationAtRest {
+    const file = databaseFile(dataDir)
+    if (!existsSync(file)) throw new StoreOpenError(`There is no Errand database in ${dataDir}.`)
+    const logDamage = findLogDamage(file)
+    if (logDamage) throw new StoreOpenError(describeLogDamage(logDamage))
+    const lock = lockDataDir(dataDir)
+    let opened: InstallationAtRest
+    try {
+      opened = new InstallationAtRest(dataDir, lock.release)
+    } catch (error) {
+      lock.release()
+      throw error
+    }
+    try {
+      opened.#settle()
+      return opened
+    } catch (error) {
+      opened.close()
+      throw error
+    }
+  }
+
+  #settle(): void {
+    const state = schemaState(this.#reader)
+    if (state !== 'current') {
+      throw new StoreOpenError(
+        `The database in ${this.#dataDir} was written by an older version of Errand. Start \`errand serve\` once on it to migrate it.`,
+      )
+    }
+    this.#writer.exec('BEGIN IMMEDIATE')
+    this.#version = this.#writer.pragma('data_version', { simple: true })
+    const damage = findDamage(this.#reader)
+    if (damage !== undefined) throw damaged(this.#dataDir, damage)
+  }
+
+  /** Whether it was left for another database before. */
+  get isMoved(): boolean {
+    return existsSync(movedNoteFile(this.#dataDir))
+  }
+
+  tables(): string[] {
+    const names = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'`
+    return this.#reader.prepare<[], string>(names).pluck().all()
+  }
+
+  columnsOf(table: string): string[] {
+    return this.#reader.prepare<[string], string>('SELECT name FROM pragma_table_info(?)').pluck().all(table)
+  }
+
+  /** All rows, some at a time. A column `seq` that a table lacks is the place that a row has in it. */
+  *read(table: string, columns: readonly string[]): Generator<CarriedRow[]> {
+    const fields = columns.map((column) => (column === 'seq' ? 'rowid' : `"${column}"`))
+    const order = columns.includes('seq') ? 'ORDER BY rowid' : ''
+    const statement = this.#reader.prepare<[], CarriedRow>(`SELECT ${fields.join(', ')} FROM "${table}" ${order}`)
+    let batch: CarriedRow[] = []
+    let chars = 0
+    for (const row of statement.raw().iterate()) {
+      batch.push(row)
+      for (const value of row) if (typeof value === 'string') chars += value.length
+      if (batch.length < batchRows && chars < batchChars) continue
+      yield batch
+      batch = []
+      chars = 0
+    }
+    if (batch.length > 0) yield batch
+  }
+
+  /** Balance, hold, sum and number of the transactions of each account. */
+  accountSums(): IterableIterator<CarriedRow> {
+    return this.#reader.prepare<[], CarriedRow>(accountSums).raw().iterate()
+  }
+
+  verifyLedger(): LedgerReport {
+    return verifyLedger(this.#reader)
+  }
+
+  /**
+   * Leaves a note that the installation is in `database` now, with which nothing opens it any more. False when a command
+   * that had opened it before was waiting to write, and did: then there is no note.
+   */
+  async leave(database: string): Promise<boolean> {
+    noteMoved(this.#dataDir, { database, at: new Date().toISOString() })
+    this.#writer.exec('ROLLBACK')
+    await pause(settleMs)
+    if (this.#writer.pragma('data_version', { simple: true }) === this.#version) return true
+    forgetMoved(this.#dataDir)
+    return false
+  }
+
+  close(): void {
+    this.#writer.close()
+    this.#reader.close()
+    this.#release()
+  }
+}

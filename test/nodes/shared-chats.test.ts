@@ -1,0 +1,189 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { expectOneEnd, soon, Talker, textOf } from '../chat/chat-checks.ts'
+import { engine } from '../support/test-engine.ts'
+import { startProcess } from '../support/test-process.ts'
+import type { TestService } from '../support/test-service.ts'
+import { at, startNodes } from './start-nodes.ts'
+
+const noRate = { limits: { executionsPerMinute: 0 } }
+
+async function startTwo(options: Parameters<typeof startNodes>[0] = noRate) {
+  const { nodes, ...more } = await startNodes(options, options)
+  const [first, second] = nodes as [TestService, TestService]
+  return { first, second, ...more }
+}
+
+const newFile = () => join(mkdtempSync(join(tmpdir(), 'errand-nodes-')), 'release')
+
+/** Runs `before` each time before the node's own store does its work. */
+function beforeEach(
+  { app: { store } }: TestService,
+  name: 'openTurn' | 'growHold',
+  before: () => Promise<void> | void,
+): void {
+  const own = store[name].bind(store) as (input: unknown) => Promise<unknown>
+  const counted = async (input: unknown) => {
+    await before()
+    return await own(input)
+  }
+  Object.assign(store, { [name]: counted })
+}
+
+test('of twelve messages to a session at one moment, sent to two nodes, one is answered', async () => {
+  const { first, second, stop } = await startTwo()
+  const talker = await Talker.create(first)
+  const there = at(second, talker)
+  const file = newFile()
+  const readers = await Promise.all(
+    Array.from({ length: 12 }, (_, n) =>
+      (n % 2 ? there : talker).do({ do: 'await-file', file }, { do: 'text', delta: 'x' }),
+    ),
+  )
+  expect(readers.map(({ status }) => status).toSorted()).toEqual([200, ...Array(11).fill(409)])
+  writeFileSync(file, '')
+  await Promise.all(readers.map((reader) => reader.all()))
+  expect(await there.session()).toMatchObject({ messageCount: 2 })
+  expect(await there.charges()).toHaveLength(1)
+  expectOneEnd(await there.chat('And again'), 'done')
+  await stop()
+})
+
+test('DELETE at one node stops the chat that another answers, charged for what it used, and leaves nothing of the session', async () => {
+  const { first, second, stop } = await startTwo()
+  const talker = await Talker.create(first)
+  const reader = await talker.do({ do: 'text', delta: 'Some text' }, { do: 'await-abort' })
+  await reader.until('assistant_delta')
+  const answer = await second.request('DELETE', `/api/sessions/${talker.sessionId}`, { key: talker.key })
+  expect(answer.status).toBe(200)
+  const { costUsd, error } = expectOneEnd(await reader.all(), 'error')
+  expect(error).toEqual({ code: 'AGENT_INTERRUPTED', message: 'The session was deleted.' })
+  expect(await talker.charges()).toMatchObject([{ type: 'chat_charge', amountUsd: `-${costUsd}` }])
+  expect(Number(costUsd)).toBeGreaterThan(0)
+  for (const node of [first, second]) {
+    expect((await node.get(`/api/sessions/${talker.sessionId}`, talker.key)).status).toBe(404)
+  }
+  expect((await talker.account()).heldUsd).toBe('0.0000')
+  await stop()
+})
+
+test('a session that is completed at one node lets the chat on another finish, and takes no further message there', async () => {
+  const { first, second, stop } = await startTwo()
+  const talker = await Talker.create(first)
+  const file = newFile()
+  const reader = await talker.do({ do: 'text', delta: 'x' }, { do: 'await-file', file })
+  await reader.until('assistant_delta')
+  const body = { status: 'completed' }
+  const path = `/api/sessions/${talker.sessionId}`
+  expect((await second.request('PATCH', path, { key: talker.key, body })).status).toBe(200)
+  writeFileSync(file, '')
+  expectOneEnd(await reader.all(), 'done')
+  expect(await talker.session()).toMatchObject({ status: 'completed', messageCount: 2 })
+  for (const node of [first, second]) {
+    expect((await (await at(node, talker).open('Hello')).end()).error.code).toBe('SESSION_COMPLETED')
+  }
+  await stop()
+})
+
+test('a message that another node ends while this one admits the next is in the history of the next', async () => {
+  const { first, second, stop } = await startTwo()
+  const talker = await Talker.create(first)
+  const file = newFile()
+  const earlier = await talker.do({ do: 'text', delta: 'The reply before' }, { do: 'await-file', file })
+  await earlier.until('assistant_delta')
+  // The next has looked at the history by the time that it is opened.
+  beforeEach(second, 'openTurn', async () => {
+    writeFileSync(file, '')
+    await earlier.all()
+  })
+  const told = textOf(await (await at(second, talker).do({ do: 'tell', what: 'history' })).all())
+  expect(JSON.parse(told)).toMatchObject([{ role: 'user' }, { role: 'assistant', content: 'The reply before' }])
+  await stop()
+})
+
+test('a turn that another node has closed ends AGENT_INTERRUPTED at no cost, however the agent ends, and is not stored', async () => {
+  const { databaseOf, first, second, stop } = await startTwo({ limits: { executionsPerMinute: 0, leaseSeconds: 4 } })
+  const file = newFile()
+  const [finishing, endless] = await Promise.all([Talker.create(first), Talker.create(first)])
+  const readers = await Promise.all([
+    finishing.do({ do: 'text', delta: 'x' }, { do: 'await-file', file }),
+    endless.do({ do: 'text', delta: 'x' }, { do: 'await-abort' }),
+  ])
+  await Promise.all(readers.map((reader) => reader.until('assistant_delta')))
+  const raw = await engine().openRaw(databaseOf)
+  await raw.query('UPDATE turns SET lease_until = 0')
+  await raw.close()
+  // Of both, whichever node does it.
+  await second.app.store.closeAbandonedTurns()
+  await Promise.all([finishing.settled(), endless.settled()])
+  writeFileSync(file, '')
+  for (const [n, talker] of [finishing, endless].entries()) {
+    const { costUsd, error } = expectOneEnd(await readers[n]!.all(), 'error')
+    expect([error.code, costUsd]).toEqual(['AGENT_INTERRUPTED', '0.0000'])
+    expect(await talker.session()).toMatchObject({ messageCount: 0 })
+    expect(await talker.charges()).toEqual([])
+    expectOneEnd(await at(second, talker).chat('Hello'), 'done')
+  }
+  expect((await first.app.store.verifyLedger()).differences).toEqual([])
+  await stop()
+})
+
+test('the session of a node that was killed in mid-chat takes messages again at another, and nothing was charged', async () => {
+  const leases = { leaseSeconds: 3 }
+  const { databaseOf, nodes, stop } = await startNodes({ limits: { executionsPerMinute: 0, ...leases } })
+  const here = nodes[0]!
+  const env = { ...(await engine().environment(databaseOf)), ERRAND_LEASE_SECONDS: String(leases.leaseSeconds) }
+  const gone = await startProcess({ dataDir: here.dataDir, env })
+  const talker = await Talker.create(here)
+  const there = at({ url: gone.url } as TestService, talker)
+  const reader = await there.do({ do: 'text', delta: 'x' }, { do: 'await-abort' })
+  await reader.until('assistant_delta')
+  expect((await talker.open('Hello')).status).toBe(409)
+  await gone.end('SIGKILL')
+  expect(await reader.wasCutOff()).toBe(true)
+  await talker.settled()
+  expect(await talker.session()).toMatchObject({ messageCount: 0 })
+  expect(await talker.charges()).toEqual([])
+  expectOneEnd(await talker.chat('Hello'), 'done')
+  await stop()
+}, 60_000)
+
+test('a chat for which another node holds the balance waits until it is settled there', async () => {
+  const { first, second, stop } = await startTwo()
+  const talker = await Talker.create(first, { balanceUsd: '0.3000' })
+  const next = at(second, await talker.another())
+  const file = newFile()
+  const reader = await talker.do({ do: 'text', delta: 'x' }, { do: 'await-file', file })
+  await reader.until('assistant_delta')
+  let attempts = 0
+  beforeEach(second, 'openTurn', () => void attempts++)
+  const waiting = next.chat('Hello')
+  await expect.poll(() => attempts, soon).toBeGreaterThan(1)
+  writeFileSync(file, '')
+  expectOneEnd(await reader.all(), 'done')
+  expectOneEnd(await waiting, 'done')
+  await stop()
+})
+
+test('a chat that outgrows what is free waits for what another node holds, and goes on', async () => {
+  const { first, second, stop } = await startTwo()
+  const talker = await Talker.create(first, { balanceUsd: '0.6300' })
+  const other = at(second, await talker.another())
+  const [file, grown] = [newFile(), newFile()]
+  const holding = await other.do({ do: 'text', delta: 'x' }, { do: 'await-file', file })
+  await holding.until('assistant_delta')
+  let attempts = 0
+  beforeEach(first, 'growHold', () => void attempts++)
+  const large = 'x'.repeat(3000)
+  const reader = await talker.do({ do: 'await-file', file: grown }, { do: 'text', delta: large })
+  writeFileSync(grown, '')
+  await expect.poll(() => attempts, soon).toBeGreaterThan(1)
+  writeFileSync(file, '')
+  expectOneEnd(await holding.all(), 'done')
+  const events = await reader.all()
+  expectOneEnd(events, 'done')
+  expect(textOf(events)).toBe(large)
+  await stop()
+})

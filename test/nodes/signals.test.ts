@@ -1,0 +1,133 @@
+import { expect, test } from 'vitest'
+import { openPool } from '../../server/store/postgres/database.ts'
+import type { PgPool } from '../../server/store/postgres/driver.ts'
+import { PgSignals, type PgSignalsOptions } from '../../server/store/postgres/signals.ts'
+import { engine } from '../support/test-engine.ts'
+import { soon } from '../runner/task-checks.ts'
+
+const quick = { probeMs: 200, lookMs: 50 }
+
+type Part = { signals: PgSignals; pool: PgPool; gaps: () => number; warnings: string[]; close: () => Promise<void> }
+
+async function databaseUrl(): Promise<string> {
+  return (await engine().databaseUrl(`signals-${crypto.randomUUID()}`))!
+}
+
+function open(url: string, options: Partial<PgSignalsOptions> = {}): Part {
+  const pool = openPool(url, 2)
+  const warnings: string[] = []
+  const onWarning = (message: string) => void warnings.push(message)
+  const signals = new PgSignals({ databaseUrl: url, pool, onWarning, ...quick, ...options })
+  let gaps = 0
+  signals.onGap(() => gaps++)
+  const close = async () => {
+    await signals.close()
+    await pool.end()
+  }
+  return { signals, pool, gaps: () => gaps, warnings, close }
+}
+
+/** Resolves when messages arrive: then nobody is told of gaps any more. */
+async function untilLive({ gaps }: Part): Promise<void> {
+  await expect
+    .poll(async () => {
+      const before = gaps()
+      await new Promise((resolve) => setTimeout(resolve, quick.lookMs * 3))
+      return before > 0 && gaps() === before
+    }, soon)
+    .toBe(true)
+}
+
+function endListeners(pool: PgPool): Promise<unknown> {
+  return pool.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND application_name = 'errand signals'`,
+  )
+}
+
+test('messages reach every node, their sender as well, more than fit into one notification, each topic its listeners', async () => {
+  const url = await databaseUrl()
+  const [first, second] = [open(url), open(url)]
+  await Promise.all([untilLive(first), untilLive(second)])
+  const heard = [first, second].map(({ signals }) => {
+    const ids = { ended: new Set<string>(), stopped: new Set<string>(), queued: 0 }
+    signals.on('task-ended', (id) => ids.ended.add(id))
+    signals.on('session-stopped', (id) => ids.stopped.add(id))
+    signals.on('task-queued', () => ids.queued++)
+    return ids
+  })
+  const ids = Array.from({ length: 3000 }, (_, n) => `task_${String(n).padStart(26, '0')}`)
+  for (const id of ids) first.signals.send('task-ended', id)
+  second.signals.send('session-stopped', 'ses_1')
+  for (let n = 0; n < 100; n++) second.signals.send('task-queued', '')
+  for (const { ended, stopped } of heard) {
+    await expect.poll(() => [ended.size, stopped.size], soon).toEqual([3000, 1])
+    expect([...ended].toSorted()).toEqual(ids)
+  }
+  // Said at one moment, it is said once.
+  expect(heard.map(({ queued }) => queued)).toEqual([1, 1])
+  const off = first.signals.on('session-stopped', () => expect.unreachable())
+  off()
+  second.signals.send('session-stopped', 'ses_2')
+  await expect.poll(() => heard[0]!.stopped.has('ses_2'), soon).toBe(true)
+  expect([...first.warnings, ...second.warnings]).toEqual([])
+  await Promise.all([first.close(), second.close()])
+})
+
+test('a connection that was ended is opened again, all are told to look, and what was said meanwhile arrives', async () => {
+  const part = open(await databaseUrl())
+  await untilLive(part)
+  const heard: string[] = []
+  part.signals.on('task-ended', (id) => heard.push(id))
+  for (let round = 0; round < 3; round++) {
+    const before = part.gaps()
+    await endListeners(part.pool)
+    await expect.poll(part.gaps, soon).toBeGreaterThan(before)
+    part.signals.send('task-ended', `task_${round}`)
+    await expect.poll(() => heard, soon).toContain(`task_${round}`)
+    await untilLive(part)
+  }
+  await part.close()
+})
+
+test('without the database nothing throws and everybody is told to look again and again, with one warning', async () => {
+  const url = new URL(await databaseUrl())
+  url.port = '1'
+  const part = open(url.href)
+  for (let n = 0; n < 20_000; n++) part.signals.send('task-ended', `task_${n}`)
+  await expect.poll(part.gaps, soon).toBeGreaterThan(5)
+  await expect.poll(() => part.warnings, soon).toEqual([expect.stringMatching(/cannot signal to each other/)])
+  await part.close()
+  part.signals.send('task-ended', 'task_after')
+})
+
+test('a LISTEN that takes and hears nothing, as behind a pooler, is found out: one warning, and everybody looks', async () => {
+  // Probes go to another database than the one that is listened to.
+  const [own, other] = [await databaseUrl(), await databaseUrl()]
+  const part = open(own, { databaseUrl: other, probeMsMax: 50 })
+  await expect.poll(() => part.warnings.length, soon).toBe(1)
+  const before = part.gaps()
+  await expect.poll(part.gaps, soon).toBeGreaterThan(before + 20)
+  expect(part.warnings).toEqual([expect.stringMatching(/pooler in transaction mode.*ERRAND_DATABASE_URL/)])
+  await part.close()
+})
+
+test('what was said last is sent before the connection is closed, and a connection is opened only where it is needed', async () => {
+  const url = await databaseUrl()
+  const [teller, hearer, silent] = [open(url), open(url), openPool(url, 1)]
+  const unused = new PgSignals({ databaseUrl: url, pool: silent })
+  await Promise.all([untilLive(teller), untilLive(hearer)])
+  const heard: string[] = []
+  hearer.signals.on('task-ended', (id) => heard.push(id))
+  const { rows } = await silent.query(
+    `SELECT count(*)::int AS count FROM pg_stat_activity
+      WHERE datname = current_database() AND application_name = 'errand signals'`,
+  )
+  expect(rows).toEqual([{ count: 2 }])
+  teller.signals.send('task-ended', 'task_last')
+  await teller.close()
+  await expect.poll(() => heard, soon).toEqual(['task_last'])
+  await unused.close()
+  await silent.end()
+  await hearer.close()
+})

@@ -1,0 +1,43 @@
+import { randomUUID } from 'node:crypto'
+import { engine } from '../support/test-engine.ts'
+import { startService, type TestService } from '../support/test-service.ts'
+
+type NodeOptions = Parameters<typeof startService>[0]
+
+export type Nodes = {
+  nodes: TestService[]
+  databaseUrl: string
+  /** Names the database to the engine. */
+  databaseOf: string
+  /** Another node on the same database. */
+  start(options?: NodeOptions): Promise<TestService>
+  stop(): Promise<void>
+}
+
+/** Leases that no node loses because the machine is busy. */
+const limits = { leaseSeconds: 20 }
+
+/** As many nodes of one database in this process, each with a data directory of its own; `options` are those of each. */
+export async function startNodes(...options: [NodeOptions, ...NodeOptions[]]): Promise<Nodes> {
+  const databaseOf = `nodes-${randomUUID()}`
+  const databaseUrl = await engine().databaseUrl(databaseOf)
+  if (databaseUrl === undefined) throw new Error('nodes share a database on a server')
+  const nodes: TestService[] = []
+  const start = async (own: NodeOptions = {}) => {
+    const node = await startService({ databaseUrl, ...own, limits: { ...limits, ...own.limits } })
+    nodes.push(node)
+    return node
+  }
+  const stop = async () => {
+    await Promise.all(nodes.map((node) => node.stop()))
+    await engine().remove(databaseOf)
+  }
+  // One after the other would take as long as all of them.
+  await Promise.all(options.map((own) => start(own)))
+  return { nodes, databaseUrl, databaseOf, start, stop }
+}
+
+/** The same person, asked about at another node. */
+export function at<Of extends { service: TestService }>(service: TestService, of: Of): Of {
+  return Object.assign(Object.create(Object.getPrototypeOf(of) as object) as Of, of, { service })
+}

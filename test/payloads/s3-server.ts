@@ -1,0 +1,79 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { CreateBucketCommand } from '@aws-sdk/client-s3'
+import { afterAll, test } from 'vitest'
+import type { PayloadBucket } from '../../server/payloads/payload-bucket.ts'
+import { newS3Client } from '../../server/payloads/s3-payload-store.ts'
+
+const python = '/usr/bin/python3'
+const script = fileURLToPath(new URL('./swift-server.py', import.meta.url))
+export const accessKeyId = 'errand:tests'
+export const secretAccessKey = 'a-secret-of-the-tests-of-buckets'
+
+export type S3Server = {
+  port: number
+  newBucket(): Promise<PayloadBucket>
+  stop(): Promise<void>
+}
+
+/** Runs tests on a real server of S3's protocol; where there is none, one test stands for them that says why. */
+export async function describeS3(what: string, describe: (server: S3Server) => void): Promise<void> {
+  const server = await startS3()
+  if ('skipped' in server) return test.skipIf(true)(`S3: ${what}, because ${server.skipped}`, () => {})
+  afterAll(() => server.stop())
+  describe(server)
+}
+
+async function startS3(): Promise<S3Server | { skipped: string }> {
+  try {
+    execFileSync(python, ['-c', 'import swift.common.middleware.s3api'], { stdio: 'ignore' })
+  } catch {
+    return { skipped: 'OpenStack Swift is not here; on Debian the package python3-swift has it' }
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'errand-swift-'))
+  const child = spawn(python, [script, folder, accessKeyId, secretAccessKey], { stdio: ['pipe', 'pipe', 'pipe'] })
+  let log = ''
+  child.stderr.on('data', (chunk: Buffer) => (log = (log + chunk.toString()).slice(-2000)))
+  const exited = once(child, 'exit')
+  const stop = async () => {
+    child.kill('SIGKILL')
+    await exited
+    rmSync(folder, { recursive: true, force: true })
+  }
+  const [line] = (await Promise.race([once(createInterface(child.stdout), 'line'), exited.then(() => [''])])) as [
+    string,
+  ]
+  if (line === '') {
+    await stop()
+    return { skipped: `OpenStack Swift does not start: ${log}` }
+  }
+  const port = Number(line)
+  let buckets = 0
+  return {
+    port,
+    newBucket: async () => {
+      const bucket: PayloadBucket = {
+        bucket: `payloads-${++buckets}`,
+        endpoint: `http://127.0.0.1:${port}`,
+        credentials: { accessKeyId, secretAccessKey },
+        prefix: 'installation/',
+        hasPathStyle: true,
+      }
+      const client = newS3Client(bucket)
+      await client.send(new CreateBucketCommand({ Bucket: bucket.bucket }))
+      client.destroy()
+      return bucket
+    },
+    stop,
+  }
+}
+
+/** The same bucket, reached through that port. */
+export function bucketAt(bucket: PayloadBucket, port: number): PayloadBucket {
+  return { ...bucket, endpoint: `http://127.0.0.1:${port}` }
+}

@@ -1,0 +1,18 @@
+import { test } from 'vitest'
+import { describeConnectors } from './connector-contract.ts'
+import { describePostgres, postgresEngine } from './postgres-engine.ts'
+import { noLimits, openWorld } from './store-world.ts'
+
+await describePostgres('connectors', (server) => {
+  const engine = postgresEngine(server)
+  describeConnectors((title, body, { limits = {} } = {}) => {
+    test(`${engine.name}: ${title}`, async () => {
+      const world = await openWorld(engine, { ...noLimits, ...limits })
+      try {
+        await body(world)
+      } finally {
+        await world.close()
+      }
+    })
+  })
+})

@@ -1,0 +1,91 @@
+import { afterAll, inject, test } from 'vitest'
+import type { PgPool } from '../../server/store/postgres/driver.ts'
+import { openPostgresStore } from '../../server/store/postgres/postgres-store.ts'
+import { connectPostgres, startPostgres, withPool, type PostgresServer } from '../support/postgres-server.ts'
+import type { OpenedStore, OpenOptions, StoreEngine, Tampering } from './store-world.ts'
+
+/**
+ * Runs a file's tests on the server of the run. In a run without one they are all skipped; where a file would have its
+ * own and cannot, one test stands for them that says why.
+ */
+export async function describePostgres(what: string, describe: (server: PostgresServer) => void): Promise<void> {
+  const skipped = inject('postgresSkipped')
+  if (skipped !== undefined) return describe(noServer(skipped))
+  const url = inject('postgresUrl')
+  // A file of another project than that of PostgreSQL starts one of its own.
+  const server = url === undefined ? await startPostgres() : connectPostgres(url)
+  if ('skipped' in server) return test.skipIf(true)(`PostgreSQL: ${what}, because ${server.skipped}`, () => {})
+  afterAll(() => server.stop())
+  describe(server)
+}
+
+/** Of tests that are not run. */
+function noServer(why: string): PostgresServer {
+  const refuse = () => Promise.reject(new Error(why))
+  return { url: '', newDatabase: refuse, dropDatabase: refuse, stop: refuse }
+}
+
+/** PostgreSQL, with a database of its own for every store. */
+export function postgresEngine(server: PostgresServer): StoreEngine {
+  return { name: 'PostgreSQL', open: async (options) => openOn(server, await server.newDatabase(), options) }
+}
+
+async function openOn(server: PostgresServer, url: string, options: OpenOptions): Promise<OpenedStore> {
+  const store = await openPostgresStore({ ...options, databaseUrl: url, connectionsMax: 6 })
+  return {
+    store,
+    reopen: async () => {
+      await store.close()
+      return await openOn(server, url, options)
+    },
+    close: async () => {
+      await store.close()
+      await server.dropDatabase(url)
+    },
+    tamper: (change) => withPool(url, (pool) => tamper(pool, change)),
+    verify: () => store.verifyLedger(),
+  }
+}
+
+const ofCounter = "AND count = 1 AND part IN ('text', 'credit') AND status IN ('completed', '')"
+
+async function tamper(pool: PgPool, change: Tampering): Promise<void> {
+  const [text, values] = statementOf(change)
+  // Neither triggers nor foreign keys look on.
+  await pool.query('SET session_replication_role = replica')
+  if (change.what === 'hold') {
+    const turn = `INSERT INTO turns (id, user_id, session_id, agent_id, held, created_at, lease_until)
+      VALUES ('turn_0', $1, 'ses_0', 'agent', $2, 0, 0)`
+    await pool.query(turn, [change.userId, change.held])
+  }
+  const { rowCount } = await pool.query(text, values)
+  if (rowCount === 0) throw new Error(`no row was there for ${JSON.stringify(change)}`)
+}
+
+function statementOf(change: Tampering): [string, unknown[]] {
+  switch (change.what) {
+    case 'hold':
+      return ['UPDATE accounts SET held = $2 WHERE user_id = $1', [change.userId, change.held]]
+    case 'balance':
+      return ['UPDATE accounts SET balance = balance + $2 WHERE user_id = $1', [change.userId, change.by]]
+    case 'transaction-amount':
+      return ['UPDATE transactions SET amount = amount + $2 WHERE id = $1', [change.transactionId, change.by]]
+    case 'transaction-removed':
+      return ['DELETE FROM transactions WHERE id = $1', [change.transactionId]]
+    case 'transaction-repeated':
+      return [
+        `INSERT INTO transactions (id, user_id, type, amount, balance_after, description, created_at)
+          SELECT id || '-again', user_id, type, amount, balance_after, description, created_at
+          FROM transactions WHERE id = $1`,
+        [change.transactionId],
+      ]
+    case 'task-removed':
+      return ['DELETE FROM tasks WHERE id = $1', [change.taskId]]
+    case 'task-counter':
+    case 'transaction-counter':
+      return [
+        `UPDATE counters SET count = count + $2 WHERE user_id = $1 AND kind = $3 ${ofCounter}`,
+        [change.userId, change.by, change.what.slice(0, -'-counter'.length)],
+      ]
+  }
+}

@@ -1,0 +1,83 @@
+import { expect, test } from 'vitest'
+import { StoreOpenError } from '../../server/store/store-open-error.ts'
+import { openPostgresStore, openPostgresStoreBeside } from '../../server/store/postgres/postgres-store.ts'
+import { withPool, type PostgresServer } from '../support/postgres-server.ts'
+import { describePostgres } from './postgres-engine.ts'
+import { agentError, noLimits } from './store-world.ts'
+
+await describePostgres('opening', describeOpening)
+
+function describeOpening({ dropDatabase, newDatabase }: PostgresServer): void {
+  const open = (databaseUrl: string) => openPostgresStore({ databaseUrl, limits: noLimits, connectionsMax: 2 })
+
+  test('ten nodes that start at once on an empty database migrate it once', async () => {
+    const url = await newDatabase({ isEmpty: true })
+    const stores = await Promise.all(Array.from({ length: 10 }, () => open(url)))
+    const users = await Promise.all(
+      stores.map((store, n) => store.createUser({ email: `p${n}@example.com`, passwordHash: null, isAdmin: false })),
+    )
+    expect(users.map(({ outcome }) => outcome)).toEqual(Array.from({ length: 10 }, () => 'created'))
+    const applied = await withPool(url, (pool) => pool.query('SELECT hash FROM drizzle.__drizzle_migrations'))
+    expect(new Set(applied.rows.map((row) => (row as { hash: string }).hash)).size).toBe(applied.rows.length)
+    await Promise.all(stores.map((store) => store.close()))
+    await dropDatabase(url)
+  })
+
+  test('a database that a newer version wrote is refused, and nothing of it is changed', async () => {
+    const url = await newDatabase()
+    const newer = `INSERT INTO drizzle.__drizzle_migrations (hash, created_at) VALUES ('newer', 9999999999999)`
+    await withPool(url, (pool) => pool.query(newer))
+    await expect(open(url)).rejects.toThrow('newer version')
+    await dropDatabase(url)
+  })
+
+  test('the command line fills an empty database only where it may', async () => {
+    const url = await newDatabase({ isEmpty: true })
+    const beside = (mayCreate: boolean) => openPostgresStoreBeside({ databaseUrl: url, limits: noLimits, mayCreate })
+    await expect(beside(false)).rejects.toThrow(StoreOpenError)
+    await (await beside(true)).close()
+    await (await beside(false)).close()
+    await dropDatabase(url)
+  })
+
+  test('a server that cannot be reached is a reason not to start, in one line', async () => {
+    const opening = open('postgres://postgres:password@127.0.0.1:1/none')
+    await expect(opening).rejects.toThrow(StoreOpenError)
+    await expect(opening).rejects.toThrow(/^The database cannot be reached: [^\n]+$/)
+  })
+
+  test('a server that answers commits before they are on its disk is refused', async () => {
+    const url = await newDatabase()
+    const name = new URL(url).pathname.slice(1)
+    await withPool(url, (pool) => pool.query(`ALTER DATABASE ${name} SET synchronous_commit = off`))
+    await expect(open(url)).rejects.toThrow('synchronous_commit')
+    await dropDatabase(url)
+  })
+
+  test('the database itself refuses to change transactions, ended tasks and a balance below what is held', async () => {
+    const url = await newDatabase()
+    const store = await open(url)
+    const created = await store.createUser({ email: 'a@example.com', passwordHash: null, isAdmin: false })
+    if (created.outcome === 'refused') throw new Error(created.reason)
+    const { userId } = created
+    await store.credit({ userId, amount: 100, description: '', idempotencyKey: null })
+    const task = { taskId: 'task_1', userId, agentId: 'text', endpointId: 'text.a', cost: 10, connectorIds: null }
+    await store.admitTask({ ...task, request: { text: '{}', payloadId: null }, idempotency: null })
+    await store.claimTask('task_1')
+    await store.failTask({ taskId: 'task_1', attempt: 1, error: agentError, countsAsAbuse: false })
+    await withPool(url, async (pool) => {
+      await expect(pool.query('UPDATE transactions SET amount = 1')).rejects.toThrow('append-only')
+      await expect(pool.query('DELETE FROM transactions')).rejects.toThrow('append-only')
+      await expect(pool.query('TRUNCATE transactions')).rejects.toThrow('append-only')
+      await expect(pool.query(`UPDATE tasks SET error_message = 'x'`)).rejects.toThrow('never changes')
+      await expect(pool.query('UPDATE accounts SET held = 101')).rejects.toThrow('balance_covers_held')
+      await expect(pool.query('UPDATE accounts SET balance = -1')).rejects.toThrow('balance_covers_held')
+      const again = `INSERT INTO transactions (id, user_id, type, amount, balance_after, task_id, description, created_at)
+        SELECT 'txn_again', user_id, type, amount, balance_after, task_id, '', 0 FROM transactions
+        WHERE type = 'task_refund'`
+      await expect(pool.query(again)).rejects.toThrow('transactions_task')
+    })
+    await store.close()
+    await dropDatabase(url)
+  })
+}

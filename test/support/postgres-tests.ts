@@ -1,0 +1,35 @@
+/** Which tests run on PostgreSQL, all paths from the root of the checkout. */
+export const postgresTests = {
+  /** Its own. */
+  only: ['test/store/postgres-*.test.ts', 'test/nodes/*.test.ts'],
+  /** Those of the service, which run on SQLite, too. */
+  too: ['test/{api,chat,connectors,login,property,runner}/*.test.ts', 'test/models/model-tasks.test.ts'],
+  /** Of these, those that would learn nothing from another engine, and why. */
+  never: {
+    // SQLite is what they are about.
+    'test/**/sqlite-*.test.ts': 'files of SQLite',
+    'test/runner/cli-backup.test.ts': "copies of SQLite's file; PostgreSQL has its own tools",
+    'test/runner/cli-secret.test.ts': 'the secret that a data directory keeps; nodes are given theirs',
+    'test/runner/cli-usage.test.ts': 'words of the command line, and a data directory that is made or missing',
+    'test/runner/data-directory-owner.test.ts': 'the lock of a data directory',
+    'test/runner/failed-start.test.ts': 'a start that waits for what a crash left; nodes settle it as they run',
+    'test/runner/sync-before-answer.test.ts': "the sync of SQLite's log, seen in the system calls",
+
+    // Nothing of them reaches a store.
+    'test/api/{bad-connectors,bad-payload-links,login-answers}.test.ts': 'addresses, signatures and cookies',
+    'test/api/{console-files,cors,docs,login-origins,metrics-access,request-logs}.test.ts': 'headers and pages',
+    'test/api/http-*.test.ts': 'methods, paths, headers and connections',
+    'test/api/bad-{bodies,credentials,large-bodies,random-requests,rpc-requests,rpc-superjson}.test.ts':
+      'bodies and headers that are refused before a store is asked',
+    'test/connectors/{crossed-answers,guarded-*,name-tools,private-address,stdio-transport,tool-answer,vault}.test.ts':
+      'tools and their servers, without a service',
+    'test/chat/chat-{events,faults,hardening,price,rpc}.test.ts':
+      'what a reply does and what of it is sent; how it is admitted, charged and kept is in the others',
+    'test/connectors/run-{bad-http,bad-stdio,defects,everything,limits,secrets,tool-names}.test.ts':
+      'what servers of tools do wrong; tasks and chats with connectors end the same way',
+    'test/login/oidc-{attacks,config,log,requests,tokens}.test.ts': 'what passes between a browser and a provider',
+    'test/property/broken-{fields,frames,senders}.test.ts': 'requests that are refused before a store is asked',
+    'test/runner/{agent-values,blocked-thread,http-agent-*,stubborn-runs,task-memory,thread-ends}.test.ts':
+      'agents and their threads',
+  },
+}
