@@ -1,26 +1,20 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type Database from 'better-sqlite3'
 import { formatUsd, parseUsd } from '../../server/kernel/money.ts'
 import { type FaultLoad, largeText } from './fault-load.ts'
+import { dataDirOf, type Place, type RowSource } from './row-source.ts'
 import { demand, demandEqual } from './until.ts'
 
 // What clients and agents of a load know, against the rows.
 
 /** What was acknowledged is there, ended and paid once. */
-export function checkTasks(db: Database.Database, { accepted, owners }: FaultLoad): void {
-  const rows = db
-    .prepare<
-      [],
-      { id: string; user: string; endpoint: string; status: string; error: string | null; money: string | null }
-    >(
-      `SELECT k.id, k.user_id AS user, k.endpoint_id AS endpoint, k.status, k.error_code AS error,
-              (SELECT group_concat(t.type || (t.amount / k.cost), ' ' ORDER BY t.seq) FROM transactions t
-               WHERE t.task_id = k.id) AS money
-       FROM tasks k`,
-    )
-    .all()
-  const byId = new Map(rows.map((row) => [row.id, row]))
+export function checkTasks(rows: RowSource, { accepted, owners }: FaultLoad): void {
+  type Task = { id: string; user: string; endpoint: string; status: string; error: string | null }
+  const tasks = rows.all<Task>(
+    `SELECT id, user_id AS "user", endpoint_id AS endpoint, status, error_code AS error FROM tasks`,
+  )
+  const money = moneyOf(rows)
+  const byId = new Map(tasks.map((row) => [row.id, { ...row, money: money.get(row.id) }]))
   for (const [id, endpoint] of accepted) {
     const row = byId.get(id)
     demand(row, `the acknowledged task ${id} of ${endpoint} is lost`)
@@ -35,36 +29,57 @@ export function checkTasks(db: Database.Database, { accepted, owners }: FaultLoa
   }
 }
 
-/** What a client has read of a task that has ended is so for ever. */
-export function checkEnds(db: Database.Database, { ended }: FaultLoad): void {
-  const read = db.prepare<[string], { status: string; at: number; cost: number }>(
-    'SELECT status, completed_at AS at, cost FROM tasks WHERE id = ?',
+/** Of each task its transactions in their order, each with its share of the price. */
+function moneyOf(rows: RowSource): Map<string, string> {
+  const money = new Map<string, string>()
+  const postings = rows.all<{ id: string; posted: string; share: number }>(
+    `SELECT t.task_id AS id, t.type AS posted, t.amount / k.cost AS share
+     FROM transactions t JOIN tasks k ON k.id = t.task_id ORDER BY t.seq`,
   )
+  for (const { id, posted, share } of postings) {
+    const earlier = money.get(id)
+    money.set(id, `${earlier === undefined ? '' : `${earlier} `}${posted}${share}`)
+  }
+  return money
+}
+
+/** What a client has read of a task that has ended is so for ever. */
+export function checkEnds(rows: RowSource, { ended }: FaultLoad): void {
+  type End = { id: string; status: string; at: number; cost: number }
+  const tasks = rows.all<End>('SELECT id, status, completed_at AS at, cost FROM tasks WHERE completed_at IS NOT NULL')
+  const byId = new Map(tasks.map((row) => [row.id, row]))
   for (const [id, seen] of ended) {
-    const row = read.get(id)
+    const row = byId.get(id)
     demand(row, `the task ${id}, which a client read, is lost`)
     const now = { status: row.status, completedAt: new Date(row.at).toISOString(), costUsd: formatUsd(row.cost) }
     demandEqual(now, seen, `the end of ${id}, as a client read it`)
   }
 }
 
+export type Note = { id: string; what: 'begins' | 'ends'; pid: number; at: number }
+
+/** What agents have noted of their runs, oldest first. */
+export function readNotes(file: string): Note[] {
+  const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : []
+  return lines.map((line) => {
+    const [id = '', what, pid, at] = line.split(' ')
+    return { id, what: what as Note['what'], pid: Number(pid), at: Number(at) }
+  })
+}
+
 /** By the notes of the agents: nothing ran that is no task, and nothing ran more often than its row says. */
-export function checkRuns(db: Database.Database, { parts }: FaultLoad): void {
+export function checkRuns(rows: RowSource, { parts }: FaultLoad): void {
   if (parts.notes === undefined || !existsSync(parts.notes)) return
   const runs = new Map<string, { begins: number; ends: number }>()
-  for (const line of readFileSync(parts.notes, 'utf8').split('\n').slice(0, -1)) {
-    const [id = '', what] = line.split(' ')
+  for (const { id, what } of readNotes(parts.notes)) {
     const run = runs.get(id) ?? { begins: 0, ends: 0 }
-    if (what === 'begins') run.begins++
-    else run.ends++
+    run[what]++
     runs.set(id, run)
   }
-  const rows = db
-    .prepare<[], { id: string; attempt: number; status: string }>(
-      `SELECT id, attempt, status FROM tasks WHERE endpoint_id IN ('noted.once', 'noted.again')`,
-    )
-    .all()
-  for (const { attempt, id, status } of rows) {
+  const tasks = rows.all<{ id: string; attempt: number; status: string }>(
+    `SELECT id, attempt, status FROM tasks WHERE endpoint_id LIKE 'noted.%'`,
+  )
+  for (const { attempt, id, status } of tasks) {
     const { begins, ends } = runs.get(id) ?? { begins: 0, ends: 0 }
     runs.delete(id)
     demand(begins <= attempt, `${id} ran ${begins} times in ${attempt} attempts`)
@@ -74,25 +89,26 @@ export function checkRuns(db: Database.Database, { parts }: FaultLoad): void {
 }
 
 /** Each credit that was acknowledged is one transaction; there is no other. */
-export function checkCredits(db: Database.Database, { parts }: FaultLoad): void {
+export function checkCredits(rows: RowSource, { parts }: FaultLoad): void {
   if (!parts.poor) return
   const { credits } = parts.poor
-  const rows = db
-    .prepare<[string], { id: string; key: string }>(
-      `SELECT id, idempotency_key AS key FROM transactions WHERE user_id = ? AND type = 'credit' AND idempotency_key IS NOT NULL`,
-    )
-    .all(credits.userId)
-  const found = Object.fromEntries(rows.map(({ id, key }) => [key, id]))
+  const posted = rows.all<{ id: string; key: string }>(
+    `SELECT id, idempotency_key AS key FROM transactions
+     WHERE user_id = ? AND type = 'credit' AND idempotency_key IS NOT NULL`,
+    credits.userId,
+  )
+  const found = Object.fromEntries(posted.map(({ id, key }) => [key, id]))
   for (const [key, id] of credits.acknowledged) demandEqual(found[key], id, `the transaction of the credit ${key}`)
-  demandEqual(rows.length, credits.sent, 'credits')
+  demandEqual(posted.length, credits.sent, 'credits')
 }
 
-export function checkChats(db: Database.Database, { charged }: FaultLoad): void {
-  const amounts = db
-    .prepare<[string], number>(`SELECT -amount FROM transactions WHERE session_id = ? AND type = 'chat_charge'`)
-    .pluck()
+export function checkChats(rows: RowSource, { charged }: FaultLoad): void {
+  const charges = rows.all<{ id: string; amount: number }>(
+    `SELECT session_id AS id, -amount AS amount FROM transactions WHERE type = 'chat_charge'`,
+  )
+  const bySession = Map.groupBy(charges, ({ id }) => id)
   for (const [sessionId, costs] of charged) {
-    const left = amounts.all(sessionId)
+    const left = (bySession.get(sessionId) ?? []).map(({ amount }) => amount)
     for (const cost of costs) {
       const at = left.indexOf(parseUsd(cost)!)
       demand(at >= 0, `a done that said ${cost} has no charge in ${sessionId}`)
@@ -102,19 +118,26 @@ export function checkChats(db: Database.Database, { charged }: FaultLoad): void 
 }
 
 /** Every payload is there and whole. */
-export function checkPayloads(db: Database.Database, dataDir: string, { accepted, wholePayloads }: FaultLoad): void {
-  const rows = db.prepare<[], { id: string; taskId: string }>('SELECT id, task_id AS taskId FROM payloads').all()
-  for (const { id, taskId } of rows) {
-    const file = join(dataDir, 'payloads', id.slice(-2), `${id}.json`)
-    if (wholePayloads.has(id)) {
-      // Nothing writes a file again that was found whole; whether it is still there is looked at each time.
-      demand(existsSync(file), `the payload ${id} is there`)
-      continue
-    }
-    const text = readFileSync(file, 'utf8')
+export function checkPayloads(rows: RowSource, place: Place, { accepted, wholePayloads }: FaultLoad): void {
+  const payloads = rows.all<{ id: string; taskId: string }>('SELECT id, task_id AS "taskId" FROM payloads')
+  for (const { id, taskId } of payloads) {
+    // Nothing writes one again that was found whole; whether it is still there is looked at each time.
+    const text = readPayload(rows, place, id)
+    demand(text !== undefined, `the payload ${id} is there`)
+    if (wholePayloads.has(id)) continue
     demand(Buffer.byteLength(text) > 16_384, `the payload ${id} is whole`)
     const value = JSON.parse(text)
     if (accepted.has(taskId)) demandEqual(value.text, largeText, `the text of the payload ${id}`)
     wholePayloads.add(id)
   }
+}
+
+function readPayload(rows: RowSource, place: Place, id: string): string | undefined {
+  if (typeof place === 'string') {
+    const file = join(dataDirOf(place), 'payloads', id.slice(-2), `${id}.json`)
+    return existsSync(file) ? readFileSync(file, 'utf8') : undefined
+  }
+  const select = 'SELECT content FROM payload_parts WHERE payload_id = ? ORDER BY part'
+  const parts = rows.all<{ content: Uint8Array }>(select, id)
+  return parts.length === 0 ? undefined : Buffer.concat(parts.map(({ content }) => content)).toString()
 }

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { newSecretToken } from '../../server/auth/login-token.ts'
 import { must } from '../../server/kernel/assert.ts'
-import { besideServer } from '../runner/process-client.ts'
+import { besidePlace } from './fault-place.ts'
+import type { Place } from './row-source.ts'
 
 type Credit = { idempotencyKey: string; amountUsd: string }
 
@@ -19,9 +20,9 @@ export class Credits {
     this.#cookie = cookie
   }
 
-  static async open(dataDir: string, userId: string): Promise<Credits> {
+  static async open(place: Place, userId: string): Promise<Credits> {
     const { token, tokenHash } = newSecretToken()
-    await besideServer(dataDir, async (store) => {
+    await besidePlace(place, async (store) => {
       const created = await store.createUser({ email: 'admin@example.com', passwordHash: null, isAdmin: true })
       if (created.outcome === 'refused') throw new Error('there is an admin already')
       const of = { method: 'password', provider: null, userAgent: null, forget: null } as const

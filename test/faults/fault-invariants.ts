@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { databaseFile } from '../../server/store/sqlite/database.ts'
-import { verifyLedger } from '../../server/store/sqlite/verify-ledger.ts'
 import { startProcess, type ServerProcess } from '../support/test-process.ts'
 import { checkChats, checkCredits, checkEnds, checkPayloads, checkRuns, checkTasks } from './acknowledged-rows.ts'
 import { type FaultLoad, retriesOf } from './fault-load.ts'
 import { machineSlowness, waitedForProcessor } from './busy-machine.ts'
+import { countRows, dataDirOf, readPlace, type Place } from './row-source.ts'
 import { demand, demandEqual, until } from './until.ts'
 
 /** Limits of accounts, and of a service on a busy machine, are not what most faults are about. */
@@ -18,6 +18,8 @@ export const unlimited = {
 export const settings = { ...unlimited, ERRAND_TASK_CONCURRENCY: '16', ERRAND_AGENT_THREADS: '1' }
 
 const recoveryMsMax = 5000
+/** Leases of nodes that were killed have to run out, and those who settle them to have seen the database for as long. */
+const leaseRecoveryMsMax = 12_000
 const backlogMsMax = 60_000
 const logCharsMax = 1500
 const retriesMax = 2
@@ -31,48 +33,50 @@ export function readRows<Result>(dataDir: string, read: (db: Database.Database) 
   }
 }
 
-function countRows(db: Database.Database, from: string, ...values: unknown[]): number {
-  return db
-    .prepare<unknown[], number>(`SELECT count(*) FROM ${from}`)
-    .pluck()
-    .get(...values)!
-}
-
 type LeftTask = { id: string; endpoint: string; attempt: number }
 
 /** What a server that is no more has left processing. */
-function leftProcessing(dataDir: string): LeftTask[] {
-  if (!existsSync(databaseFile(dataDir))) return []
-  return readRows(dataDir, (db) =>
-    db
-      .prepare<[], LeftTask>(
-        `SELECT id, endpoint_id AS endpoint, attempt FROM tasks WHERE status = 'processing' AND queued = 0`,
-      )
-      .all(),
+export function leftProcessing(place: Place): LeftTask[] {
+  if (typeof place === 'string' && !existsSync(databaseFile(place))) return []
+  return readPlace(place, (rows) =>
+    rows.all<LeftTask>(
+      `SELECT id, endpoint_id AS endpoint, attempt FROM tasks WHERE status = 'processing' AND queued = 0`,
+    ),
+  )
+}
+
+/** What a node that was killed had asked of PostgreSQL may still be done; after this nothing is. */
+export async function untilAlone(place: Place): Promise<void> {
+  if (typeof place === 'string') return
+  const others = `pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name <> ''`
+  await until('what a killed node had asked for is over', backlogMsMax, () =>
+    readPlace(place, (rows) => countRows(rows, others) === 0),
   )
 }
 
 /** Starts a server on what a fault has left, and proves that all invariants hold. The server goes on running. */
 export async function restartAndCheck(
-  dataDir: string,
+  place: Place,
   load: FaultLoad,
   options: { env?: Record<string, string>; config?: string } = {},
 ): Promise<ServerProcess> {
-  const left = leftProcessing(dataDir)
+  await untilAlone(place)
+  const left = leftProcessing(place)
   const startedAt = Date.now()
-  const server = await startProcess({ dataDir, env: settings, ...options })
+  const server = await startProcess({ dataDir: dataDirOf(place), env: settings, ...options })
   const startMs = Date.now() - startedAt
   try {
-    const endedMs = (await untilEnded(dataDir, left)) - startedAt
+    const endedMs = (await untilEnded(place, left)) - startedAt
+    const msMax = typeof place === 'string' ? recoveryMsMax : leaseRecoveryMsMax
     const waitedMs = left.length === 0 ? 0 : waitedForProcessor(server.child)
     load.restarts.push({ left: left.length, startMs, endedMs, waitedMs })
-    if (left.length > 0 && endedMs > recoveryMsMax + waitedMs) {
-      const allowedMs = recoveryMsMax * machineSlowness() + waitedMs
+    if (left.length > 0 && endedMs > msMax + waitedMs) {
+      const allowedMs = msMax * machineSlowness() + waitedMs
       demand(endedMs <= allowedMs, `what was processing ended after ${endedMs} ms, where ${allowedMs} are allowed`)
     }
     await load.repeatUnknown(server.url)
-    await untilIdle(dataDir)
-    checkRows(dataDir, load)
+    await untilIdle(place)
+    checkRows(place, load)
     return server
   } catch (error) {
     await server.end('SIGKILL')
@@ -85,51 +89,54 @@ export async function restartAndCheck(
  * allows that, by another run. Time in which the process was ready to run and the machine did other work does not count.
  * Resolves with the time at which the last one ended.
  */
-async function untilEnded(dataDir: string, left: readonly LeftTask[]): Promise<number> {
-  type Row = { status: string; attempt: number; error: string | null; endedAt: number | null }
+async function untilEnded(place: Place, left: readonly LeftTask[]): Promise<number> {
+  type Row = { id: string; status: string; attempt: number; error: string | null; endedAt: number | null }
   let endedAt = 0
-  await until('what a fault left processing has ended', backlogMsMax, () =>
-    readRows(dataDir, (db) => {
-      const row = db.prepare<[string], Row>(
-        'SELECT status, attempt, error_code AS error, completed_at AS endedAt FROM tasks WHERE id = ?',
-      )
-      return left.every(({ attempt, endpoint, id }) => {
-        const now = row.get(id)
-        demand(now, `${id}, which was processing, is lost`)
-        if (now.endedAt === null) return false
-        const runsAgain = attempt <= (retriesOf[endpoint] ?? 0)
-        const expected = runsAgain ? ['completed', attempt + 1, null] : ['failed', attempt, 'AGENT_INTERRUPTED']
-        demandEqual([now.status, now.attempt, now.error], expected, `the end of ${id} after attempt ${attempt}`)
-        endedAt = Math.max(endedAt, now.endedAt)
-        return true
-      })
-    }),
-  )
+  if (left.length === 0) return endedAt
+  const select = `SELECT id, status, attempt, error_code AS error, completed_at AS "endedAt" FROM tasks
+    WHERE id IN (${left.map(() => '?').join(', ')})`
+  await until('what a fault left processing has ended', backlogMsMax, () => {
+    const found = readPlace(place, (rows) => rows.all<Row>(select, ...left.map(({ id }) => id)))
+    const byId = new Map(found.map((row) => [row.id, row]))
+    return left.every(({ attempt, endpoint, id }) => {
+      const now = byId.get(id)
+      demand(now, `${id}, which was processing, is lost`)
+      if (now.endedAt === null) return false
+      const runsAgain = attempt <= (retriesOf[endpoint] ?? 0)
+      const expected = runsAgain ? ['completed', attempt + 1, null] : ['failed', attempt, 'AGENT_INTERRUPTED']
+      demandEqual([now.status, now.attempt, now.error], expected, `the end of ${id} after attempt ${attempt}`)
+      endedAt = Math.max(endedAt, now.endedAt)
+      return true
+    })
+  })
   return endedAt
 }
 
 /** Until every task has ended. */
-export async function untilIdle(dataDir: string): Promise<void> {
+export async function untilIdle(place: Place): Promise<void> {
   const isOpen = `tasks WHERE status IN ('pending', 'processing')`
   await until('every accepted task has ended', backlogMsMax, () =>
-    readRows(dataDir, (db) => countRows(db, isOpen) === 0),
+    readPlace(place, (rows) => countRows(rows, isOpen) === 0),
   )
 }
 
 /** Every invariant that can be read off the files of a service that has nothing under way. */
-export function checkRows(dataDir: string, load: FaultLoad, { isAllKnown = true } = {}): void {
+export function checkRows(place: Place, load: FaultLoad, { isAllKnown = true } = {}): void {
   demandEqual(load.unexpected, [], 'answers that nobody expects')
-  readRows(dataDir, (db) => {
-    demandEqual(db.pragma('integrity_check', { simple: true }), 'ok', 'integrity of the database')
-    demandEqual(verifyLedger(db).differences, [], 'the ledger')
-    for (const [what, from] of Object.entries(broken)) demandEqual(countRows(db, from), 0, what)
-    checkTasks(db, load)
-    checkEnds(db, load)
-    if (isAllKnown) demandEqual(countRows(db, 'tasks'), load.accepted.size, 'all tasks, against those acknowledged')
-    checkRuns(db, load)
-    checkCredits(db, load)
-    checkChats(db, load)
-    checkPayloads(db, dataDir, load)
+  if (typeof place === 'string') {
+    const integrity = readRows(place, (db) => db.pragma('integrity_check', { simple: true }))
+    demandEqual(integrity, 'ok', 'integrity of the database')
+  }
+  readPlace(place, (rows) => {
+    demandEqual(rows.verifyLedger().differences, [], 'the ledger')
+    for (const [what, from] of Object.entries(broken)) demandEqual(countRows(rows, from), 0, what)
+    checkTasks(rows, load)
+    checkEnds(rows, load)
+    if (isAllKnown) demandEqual(countRows(rows, 'tasks'), load.accepted.size, 'all tasks, against those acknowledged')
+    checkRuns(rows, load)
+    checkCredits(rows, load)
+    checkChats(rows, load)
+    checkPayloads(rows, place, load)
   })
 }
 
@@ -145,7 +152,7 @@ const broken = {
     (SELECT count(*) FROM messages m WHERE m.session_id = s.id)`,
   'a session with a turn that is over': 'sessions WHERE open_turn_id IS NOT NULL',
   'a turn whose messages are not those of its end': `turns t WHERE
-    (SELECT count(*) FROM messages m WHERE m.turn_id = t.id) <> (outcome IN ('finished', 'truncated')) * 2
+    (SELECT count(*) FROM messages m WHERE m.turn_id = t.id) <> CASE WHEN outcome IN ('finished', 'truncated') THEN 2 ELSE 0 END
     AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = t.session_id)`,
   'a key whose task is not there': `idempotency_keys k WHERE operation = 'createTask'
     AND NOT EXISTS (SELECT 1 FROM tasks WHERE id = k.resource_id AND user_id = k.user_id)`,

@@ -1,5 +1,6 @@
 import * as backups from './backups.ts'
 import * as clockJumps from './clock-jumps.ts'
+import * as cluster from './cluster.ts'
 import * as damagedFiles from './damaged-files.ts'
 import * as disconnects from './disconnects.ts'
 import * as diskFull from './disk-full.ts'
@@ -11,6 +12,7 @@ import * as manyConnections from './many-connections.ts'
 import * as mcpServers from './mcp-servers.ts'
 import * as migrations from './migrations.ts'
 import * as overload from './overload.ts'
+import * as postgresKills from './postgres-kills.ts'
 import * as powerLoss from './power-loss.ts'
 import * as rogueRuns from './rogue-runs.ts'
 import * as slowReader from './slow-reader.ts'
@@ -33,6 +35,21 @@ export const faults = {
     what: 'after kill -9 before or after any step of a transaction or of the storing of a payload, the same',
     times: { short: 4, long: 150 },
     run: statementKills.run,
+  },
+  'postgres-kills': {
+    what: 'on PostgreSQL, after kill -9 of the node at random under load, the same',
+    times: { short: 3, long: 100 },
+    run: postgresKills.runKills,
+  },
+  'postgres-crashes': {
+    what: 'when PostgreSQL is killed or cuts its connections, requests are 503, the node heals by itself, and the same',
+    times: { short: 2, long: 20 },
+    run: postgresKills.runCrashes,
+  },
+  cluster: {
+    what: 'two API nodes and two workers lose no task and run none twice, whichever is killed or stands still',
+    times: { short: 1, long: 1 },
+    run: cluster.run,
   },
   'power-loss': {
     what: 'a server that finds only what was synced has every acknowledged task and charge',

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { besideServer, openAccount } from '../runner/process-client.ts'
 import { say } from '../support/chat-agents.ts'
 import { ChatReader } from '../support/chat-reader.ts'
 import type { Credits } from './credits.ts'
+import { openAccountAt } from './fault-place.ts'
 import type { Random } from './fault-report.ts'
+import type { Place } from './row-source.ts'
 import { until } from './until.ts'
 
 export type Account = { userId: string; key: string }
@@ -14,12 +15,9 @@ export type Reply = { status: number; body: any }
 /** The agents of a load that counts its runs. */
 export const notedAgents = fileURLToPath(new URL('./noted-agents.ts', import.meta.url))
 
-/** An account of that data directory that no load uses up. */
-export async function openRichAccount(dataDir: string, email?: string): Promise<Account> {
-  const account = await openAccount(dataDir, email)
-  const credit = { amount: 10_000_000_000, description: 'For the load', idempotencyKey: null }
-  await besideServer(dataDir, (store) => store.credit({ userId: account.userId, ...credit }))
-  return account
+/** An account that no load uses up. */
+export function openRichAccount(place: Place, email = 'person@example.com'): Promise<Account> {
+  return openAccountAt(place, email, 10_000_000_000)
 }
 
 const letInMsMax = 20_000
@@ -32,14 +30,16 @@ function isOverload({ body, status }: Reply): boolean {
 
 type Create = { account: Account; idempotencyKey: string; endpointId: string; params: object }
 
+const retriedEndpoints = ['noted.again', 'noted.twice'] as const
+
 /** Short and long runs, some that may be repeated, some that fail, some with large payloads. */
-function work(n: number, notes: string | undefined): [string, object] {
-  const shortMs = 30 + (n % 7) * 50
-  const longMs = 20 + (n % 5) * 40
+function work(n: number, { notes, slowness = 1 }: LoadParts): [string, object] {
+  const shortMs = (30 + (n % 7) * 50) * slowness
+  const longMs = (20 + (n % 5) * 40) * slowness
   const kinds: [string, object][] = [
     ['test.echo', { n }],
     notes === undefined ? ['test.wait', { ms: shortMs }] : ['noted.once', { ms: shortMs, file: notes }],
-    notes === undefined ? ['test.retried', { ms: longMs }] : ['noted.again', { ms: longMs, file: notes }],
+    notes === undefined ? ['test.retried', { ms: longMs }] : [retriedEndpoints[n % 2]!, { ms: longMs, file: notes }],
     ['test.fail', { message: `failure ${n}` }],
     ['test.echo', { n, text: largeText }],
   ]
@@ -50,7 +50,7 @@ function work(n: number, notes: string | undefined): [string, object] {
 export const largeText = 'x'.repeat(20_000)
 
 /** How often a run may be made again after an interruption. */
-export const retriesOf: Readonly<Record<string, number>> = { 'test.retried': 2, 'noted.again': 2 }
+export const retriesOf: Readonly<Record<string, number>> = { 'test.retried': 2, 'noted.again': 2, 'noted.twice': 1 }
 
 const replySteps = say(
   { do: 'text', delta: 'Some words. ', times: 20 },
@@ -73,6 +73,8 @@ type LoadOptions = {
   refusals?: readonly number[]
   clients?: number
   talkers?: number
+  /** How long each client rests after a request that was accepted. */
+  pauseMs?: number
   /** Ends the load of a server that lives. */
   signal?: AbortSignal
 }
@@ -85,6 +87,8 @@ type LoadParts = {
   poor?: { account: Account; credits: Credits }
   /** The file in which agents note their runs; the server has to be started with `notedAgents`. */
   notes?: string
+  /** How many times as long as usual runs take. */
+  slowness?: number
 }
 
 /** What a client has once seen of a task that has ended, which never changes again. */
@@ -168,7 +172,7 @@ export class FaultLoad {
   }
 
   #next(account = this.account): Create {
-    const [endpointId, params] = work(this.#sent++, this.parts.notes)
+    const [endpointId, params] = work(this.#sent++, this.parts)
     return { account, idempotencyKey: randomUUID(), endpointId, params }
   }
 
@@ -209,6 +213,7 @@ export class FaultLoad {
         if (answer.body.taskId !== again.body.taskId) this.unexpected.push(`two tasks of ${create.idempotencyKey}`)
       }
       if (!(await this.#isExpected(answer, options))) return
+      if (options.pauseMs !== undefined) await delay(options.pauseMs)
     }
   }
 
@@ -265,17 +270,24 @@ export class FaultLoad {
 
   async #talkUntilGone(url: string, account: Account, options: LoadOptions): Promise<void> {
     try {
-      const session = await call(url, account, ['POST', '/api/sessions', { agentId: 'talk' }])
-      if (session.status !== 200) {
-        const isKnown = isOverload(session) || options.refusals?.includes(session.status)
-        if (!isKnown) this.unexpected.push(`POST /api/sessions: ${session.status}`)
-        return
-      }
-      const { sessionId } = session.body
-      while (!options.signal?.aborted && (await this.#chat(url, { account, sessionId }, options)));
+      while (!options.signal?.aborted && (await this.#talk(url, account, options)));
     } catch {
       // The server is gone; what was not answered is not known.
     }
+  }
+
+  /** Chats in a session of its own, until one of them cannot go on. */
+  async #talk(url: string, account: Account, options: LoadOptions): Promise<boolean> {
+    const session = await call(url, account, ['POST', '/api/sessions', { agentId: 'talk' }])
+    if (session.status !== 200) {
+      const isKnown = isOverload(session) || options.refusals?.includes(session.status) === true
+      if (!isKnown) this.unexpected.push(`POST /api/sessions: ${session.status}`)
+      await delay(50)
+      return isKnown
+    }
+    const { sessionId } = session.body
+    while (!options.signal?.aborted && (await this.#chat(url, { account, sessionId }, options)));
+    return (options.refusals ?? []).length > 0
   }
 
   async #chat(
@@ -286,7 +298,10 @@ export class FaultLoad {
     const reader = await ChatReader.open({ url, key: account.key, body: { sessionId, message: replySteps } })
     const end = await reader.end()
     if (reader.status !== 200) {
-      const isKnown = refusals.includes(reader.status) || isOverload({ status: reader.status, body: end ?? {} })
+      // A turn whose end could not be stored yet is under way.
+      const isBusy = reader.status === 409 && refusals.length > 0
+      const isKnown =
+        isBusy || refusals.includes(reader.status) || isOverload({ status: reader.status, body: end ?? {} })
       if (!isKnown) this.unexpected.push(`POST /api/chat: ${reader.status}`)
       await delay(20)
       return isKnown

@@ -1,12 +1,13 @@
 import { rmSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { openAccount } from '../runner/process-client.ts'
 import { startProcess, type ServerProcess } from '../support/test-process.ts'
 import { newDataDir } from '../support/test-service.ts'
 import { Credits } from './credits.ts'
 import { checkRows, restartAndCheck, settings } from './fault-invariants.ts'
 import { FaultLoad, notedAgents, openRichAccount } from './fault-load.ts'
+import { openAccountAt } from './fault-place.ts'
 import { Random, reportOn, Tally, type FaultOptions, type FaultReport } from './fault-report.ts'
+import { dataDirOf, type DatabasePlace, type Place } from './row-source.ts'
 import { demandEqual } from './until.ts'
 
 const killsPerFolder = 10
@@ -18,7 +19,6 @@ const instants: readonly { share: number; loadMs: number }[] = [
   { share: 0.8, loadMs: 1000 },
   { share: 1, loadMs: 3000 },
 ]
-const spread = { config: notedAgents, env: settings }
 const noFigures = { kills: 0, killedStarts: 0, tasks: 0, chats: 0, credits: 0, sentTwice: 0, foundAtWork: 0 }
 
 /**
@@ -31,15 +31,7 @@ export function run(options: FaultOptions): Promise<FaultReport> {
     const { earlier, isShort = false, times } = options
     const folders = Math.ceil(times / killsPerFolder)
     const done = (tally.parts = [...(earlier?.parts ?? [])])
-    tally.figures = {
-      ...noFigures,
-      slowestStartMs: 0,
-      slowestEndMs: 0,
-      itsWaitMs: 0,
-      lateEnds: 0,
-      ...earlier?.figures,
-      underWay: 0,
-    }
+    tally.figures = { ...newFigures(), ...earlier?.figures, underWay: 0 }
     tally.tries = earlier?.tries ?? 0
     tally.held = earlier?.held ?? 0
     tally.failures.push(...(earlier?.failures ?? []))
@@ -54,18 +46,31 @@ export function run(options: FaultOptions): Promise<FaultReport> {
     }
     await Promise.all(Array.from({ length: isShort ? 1 : 2 }, killNext))
     delete tally.figures.underWay
-    const figures = tally.figures
-    tally.notes.push(
-      `${figures.kills} kills under load and ${figures.killedStarts} of a start; acknowledged: ${figures.tasks} tasks, ${figures.chats} chats, ${figures.credits} credits; ${figures.sentTwice} requests sent twice`,
-      `${figures.foundAtWork} tasks found at work, ended at most ${figures.slowestEndMs} ms after the start of the process, of which it waited ${Math.round(figures.itsWaitMs!)} ms for a processor; ${figures.lateEnds} restarts where that took more than 5 s; the slowest start took ${figures.slowestStartMs} ms`,
-    )
+    tally.notes.push(...killNotes(tally.figures))
   })
 }
 
-type KillFolder = { n: number; kills: number; isShort: boolean }
+export function newFigures(): Record<string, number> {
+  return { ...noFigures, slowestStartMs: 0, slowestEndMs: 0, itsWaitMs: 0, lateEnds: 0, underWay: 0 }
+}
+
+export function killNotes(figures: Record<string, number>): string[] {
+  return [
+    `${figures.kills} kills under load and ${figures.killedStarts} of a start; acknowledged: ${figures.tasks} tasks, ${figures.chats} chats, ${figures.credits} credits; ${figures.sentTwice} requests sent twice`,
+    `${figures.foundAtWork} tasks found at work, ended at most ${figures.slowestEndMs} ms after the start of the process, of which it waited ${Math.round(figures.itsWaitMs!)} ms for a processor; ${figures.lateEnds} restarts where that took more than 5 s; the slowest start took ${figures.slowestStartMs} ms`,
+  ]
+}
+
+type KillFolder = {
+  n: number
+  kills: number
+  isShort: boolean
+  /** Of PostgreSQL, with what a server has to be told; a new data directory where it is left out. */
+  database?: { place: DatabasePlace; env: Record<string, string> }
+}
 
 /** Its tries count when all of them are made: a run that is broken off makes them again. */
-async function killFolder(total: Tally, { isShort, kills, n }: KillFolder): Promise<void> {
+export async function killFolder(total: Tally, { database, isShort, kills, n }: KillFolder): Promise<void> {
   const random = new Random(total.random.seed + n)
   const tally = new Tally(random)
   tally.onProgress = () => {
@@ -73,31 +78,34 @@ async function killFolder(total: Tally, { isShort, kills, n }: KillFolder): Prom
     total.onProgress()
   }
   const figures = { ...noFigures }
-  const dataDir = newDataDir()
+  const place = database?.place ?? newDataDir()
+  const dataDir = dataDirOf(place)
   const notes = `${dataDir}.notes`
-  const load = await openLoad(dataDir, notes, random)
-  let server: ServerProcess | undefined = await startProcess({ dataDir, ...spread })
+  const options = { config: notedAgents, env: { ...settings, ...database?.env } }
+  const load = await openLoad(place, notes, random)
+  let server: ServerProcess | undefined = await startProcess({ dataDir, ...options })
   for (let kill = 1; kill <= kills && server; kill++) {
     const killed: ServerProcess = server
     server = undefined
     await tally.attempt(`kill ${kill} of directory ${n}`, async () => {
       const loading = load.run(killed.url)
-      await delay(instantMs(random, isShort))
+      // A first connection and its plans take their time.
+      await delay(instantMs(random, isShort) + (database ? 500 : 0))
       demandEqual(await killed.end('SIGKILL'), null, 'the exit code of what was killed')
       figures.kills++
       await loading
       if (random.below(4) === 0) {
         figures.killedStarts++
-        await killStart(dataDir, random.next() * startMs)
+        await killStart(dataDir, { ...options, afterMs: random.next() * startMs })
       }
-      server = await restartAndCheck(dataDir, load, spread)
+      server = await restartAndCheck(place, load, options)
     })
   }
   if (server) {
     await tally.attempt(`the stop after the kills of directory ${n}`, async () => {
       demandEqual(await server!.end('SIGTERM'), 0, 'the exit code of the last stop')
       load.wholePayloads.clear()
-      checkRows(dataDir, load)
+      checkRows(place, load)
     })
   }
   total.figures!.underWay! -= tally.tries
@@ -111,19 +119,19 @@ async function killFolder(total: Tally, { isShort, kills, n }: KillFolder): Prom
   }
   // What failed is kept, to be looked at.
   if (tally.failures.length > 0) return void total.notes.push(`the data directory is kept: ${dataDir}`)
-  rmSync(dataDir, { recursive: true })
+  rmSync(dataDir, { recursive: true, force: true })
   rmSync(notes, { force: true })
 }
 
 /** Two accounts that have enough, and one that spends what it is credited. */
-async function openLoad(dataDir: string, notes: string, random: Random): Promise<FaultLoad> {
-  const rich = await openRichAccount(dataDir)
-  const others = [await openRichAccount(dataDir, 'second@example.com')]
-  const account = await openAccount(dataDir, 'poor@example.com', 0)
+export async function openLoad(place: Place, notes: string, random: Random): Promise<FaultLoad> {
+  const rich = await openRichAccount(place)
+  const others = [await openRichAccount(place, 'second@example.com')]
+  const account = await openAccountAt(place, 'poor@example.com', 0)
   return new FaultLoad(rich, random, {
     others,
     notes,
-    poor: { account, credits: await Credits.open(dataDir, account.userId) },
+    poor: { account, credits: await Credits.open(place, account.userId) },
   })
 }
 
@@ -150,11 +158,13 @@ function addTo(total: Tally, { failures, held, tries }: Tally, figures: Record<s
   for (const [name, count] of Object.entries(figures)) total.figures![name] = (total.figures![name] ?? 0) + count
 }
 
+type KilledStart = { config: string; env: Record<string, string>; afterMs: number }
+
 /** A start that is killed while it opens the database, recovers or loads its agents. */
-async function killStart(dataDir: string, afterMs: number): Promise<void> {
+async function killStart(dataDir: string, { afterMs, ...options }: KilledStart): Promise<void> {
   const started = startProcess({
     dataDir,
-    ...spread,
+    ...options,
     onSpawn: (child) => void setTimeout(() => child.kill('SIGKILL'), afterMs),
   })
   const server = await started.catch(() => undefined)

@@ -6,11 +6,14 @@ import testAgents from '../support/test-agents.ts'
 
 const params = z.object({ file: z.string(), ms: z.number() })
 
-/** Notes its begin and its end in a file, which knows of every run that ever was, whatever became of the server. */
+/**
+ * Notes its begin and its end in a file, with its process and the time: the file knows of every run that ever was,
+ * whatever became of the server.
+ */
 async function note({ params: { file, ms }, taskId }: TaskRun<z.output<typeof params>>): Promise<object> {
-  appendFileSync(file, `${taskId} begins\n`)
+  appendFileSync(file, `${taskId} begins ${process.pid} ${Date.now()}\n`)
   await delay(ms)
-  appendFileSync(file, `${taskId} ends\n`)
+  appendFileSync(file, `${taskId} ends ${process.pid} ${Date.now()}\n`)
   return { waited: ms }
 }
 
@@ -25,6 +28,13 @@ export default defineConfig({
       name: 'Noted agent',
       endpoints: {
         once: defineEndpoint({ description: 'Notes its run.', priceUsd: '0.0100', params, run: note }),
+        twice: defineEndpoint({
+          description: 'Notes its run and may be run again once after an interruption.',
+          priceUsd: '0.0100',
+          retries: 1,
+          params,
+          run: note,
+        }),
         again: defineEndpoint({
           description: 'Notes its run and may be run again twice after an interruption.',
           priceUsd: '0.0100',

@@ -110,7 +110,7 @@ export async function loginStep(world: SimWorld): Promise<void> {
   if (live.length > 0 && random.chance(0.5)) return await logoutStep(world, person)
   const isRight = random.chance(0.8)
   const body = { email: person.email, password: isRight ? person.password : 'not the password at all' }
-  const headers = { Origin: world.client.url, 'Sec-Fetch-Site': 'same-origin' }
+  const headers = { Origin: world.origin, 'Sec-Fetch-Site': 'same-origin' }
   const answer = await world.send({ kind: 'login', method: 'POST', path: '/api/login', body, headers })
   if (answer.status === 429) return
   checks.same(

@@ -1,5 +1,4 @@
-import Database from 'better-sqlite3'
-import { join } from 'node:path'
+import type { LedgerDifference } from '../../server/store/store.ts'
 
 // The rows that an audit reads, by SQL of its own and on a connection of its own.
 
@@ -21,6 +20,8 @@ export type TaskRow = {
   created_at: number
   started_at: number | null
   completed_at: number | null
+  /** Where nodes share the database. */
+  lease_until?: number | null
 }
 export type TransactionRow = {
   seq: number
@@ -59,72 +60,47 @@ export type SessionRow = {
 }
 export type MessageRow = { turn_id: string; role: string; content: string; is_truncated: number; tokens: number }
 
-/** One reader of the service's database. `snapshot` runs reads that see one and the same commit. */
-export class AuditReader {
-  readonly db: Database.Database
-  readonly #statements
+/** What an audit has read so far: the newest rows, and those that may still change. */
+export type Since = {
+  transactionSeq: number
+  taskSeq: number
+  turnSeq: number
+  openTasks: readonly string[]
+  openTurns: readonly string[]
+}
+export type Changes = {
+  accounts: AccountRow[]
+  transactions: TransactionRow[]
+  newTasks: TaskRow[]
+  /** One for each open task or turn that was asked for; undefined when it is gone. */
+  oldTasks: (TaskRow | undefined)[]
+  newTurns: TurnRow[]
+  oldTurns: (TurnRow | undefined)[]
+}
+export type Everything = {
+  transactions: TransactionRow[]
+  tasks: TaskRow[]
+  turns: TurnRow[]
+  orphanMessages: number
+}
+export type SessionAndMessages = { session: SessionRow | undefined; messages: MessageRow[] }
 
-  constructor(dataDir: string) {
-    this.db = new Database(join(dataDir, 'errand.db'), { readonly: true, timeout: 5000 })
-    const all = <Row>(sql: string) => this.db.prepare<[number | string], Row>(sql)
-    this.#statements = {
-      accounts: this.db.prepare<[], AccountRow>('SELECT user_id, balance, held, blocked_until FROM accounts'),
-      transactions: all<TransactionRow>('SELECT * FROM transactions WHERE seq > ? ORDER BY seq'),
-      tasks: all<TaskRow>('SELECT * FROM tasks WHERE seq > ? ORDER BY seq'),
-      task: all<TaskRow>('SELECT * FROM tasks WHERE id = ?'),
-      turns: all<TurnRow>('SELECT * FROM turns WHERE seq > ? ORDER BY seq'),
-      turn: all<TurnRow>('SELECT * FROM turns WHERE id = ?'),
-      session: all<SessionRow>('SELECT * FROM sessions WHERE id = ?'),
-      messages: all<MessageRow>('SELECT * FROM messages WHERE session_id = ? ORDER BY seq'),
-      payload: this.db.prepare<[string], string>('SELECT task_id FROM payloads WHERE id = ?').pluck(),
-    }
-  }
-
-  accounts(): AccountRow[] {
-    return this.#statements.accounts.all()
-  }
-
-  transactionsAfter(seq: number): TransactionRow[] {
-    return this.#statements.transactions.all(seq)
-  }
-
-  tasksAfter(seq: number): TaskRow[] {
-    return this.#statements.tasks.all(seq)
-  }
-
-  task(id: string): TaskRow | undefined {
-    return this.#statements.task.get(id)
-  }
-
-  turnsAfter(seq: number): TurnRow[] {
-    return this.#statements.turns.all(seq)
-  }
-
-  turn(id: string): TurnRow | undefined {
-    return this.#statements.turn.get(id)
-  }
-
-  session(id: string): SessionRow | undefined {
-    return this.#statements.session.get(id)
-  }
-
-  sessionIds(): string[] {
-    return this.db.prepare<[], string>('SELECT id FROM sessions').pluck().all()
-  }
-
-  messages(sessionId: string): MessageRow[] {
-    return this.#statements.messages.all(sessionId)
-  }
-
-  taskOfPayload(payloadId: string): string | undefined {
-    return this.#statements.payload.get(payloadId)
-  }
-
-  snapshot<Result>(work: () => Result): Result {
-    return this.db.transaction(work)()
-  }
-
-  close(): void {
-    this.db.close()
-  }
+/** One reader of the service's database; what one call reads is as one commit left it. */
+export type AuditReader = {
+  changes(since: Since): Changes
+  /** All rows, in the order of their making. */
+  everything(): Everything
+  task(id: string): TaskRow | undefined
+  session(id: string): SessionRow | undefined
+  sessionIds(): string[]
+  messages(sessionId: string): MessageRow[]
+  withMessages(sessionId: string): SessionAndMessages
+  taskOfPayload(payloadId: string): string | undefined
+  /** The whole of what is stored apart. */
+  payload(payloadId: string): Buffer | undefined
+  /** What the service's own proof of its ledger finds. */
+  ledgerDifferences(): LedgerDifference[]
+  /** Files or tables that hold one of the texts in clear. */
+  placesOf(texts: readonly string[]): string[]
+  close(): void
 }

@@ -187,11 +187,11 @@ async function chatOnce(world: SimWorld, session: SimSession): Promise<void> {
   const steps: ChatStep[] = world.random.chance(0.2)
     ? [{ do: 'text', delta: 'broken ' }, { do: 'throw' }]
     : finishingScript(world).steps
-  const { reader, status } = await openChat(world, session, { steps })
+  const { client, reader, status } = await openChat(world, session, { steps })
   world.checks.that([0, 200, 401, 403, 404, 409, 410, 429, 503].includes(status), `a chat got ${status}`)
   if (reader && status === 200) {
     const lines = await reader.all()
-    if (!world.isDown && !(await reader.wasCutOff())) checkLines(world, lines)
+    if (!client.isDown && !(await reader.wasCutOff())) checkLines(world, lines)
   }
 }
 

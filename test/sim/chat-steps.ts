@@ -95,13 +95,14 @@ export async function openChat(
 ) {
   const person = world.model.person(session.userId)
   const { credential, key: apiKey } = world.credentialOf(person)
-  const { client } = world
+  const node = world.anyNode()
+  const { client } = world.at(node)
   const reader = await ChatReader.open({
-    url: world.client.url,
+    url: client.url,
     body: { sessionId: session.id, message: JSON.stringify(steps) },
-    headers: { ...credentialHeaders(world.client.url, credential), ...(key !== null && { 'Idempotency-Key': key }) },
+    headers: { ...credentialHeaders(client.origin, credential), ...(key !== null && { 'Idempotency-Key': key }) },
   }).catch((error: unknown) => {
-    if (world.isDown || client !== world.client) return undefined
+    if (client.isDown) return undefined
     throw error
   })
   const status = reader?.status ?? 0
@@ -113,7 +114,7 @@ export async function openChat(
       body: { error: reader.events[0]?.event.error?.code ?? JSON.parse(reader.text).error },
     })
   }
-  return { reader, status, refused: world.model.refusedCredential(person, apiKey, world.now) }
+  return { reader, status, node, client, refused: world.model.refusedCredential(person, apiKey, world.now) }
 }
 
 /** The lines of a reply that is read to its end, which came whole. */
@@ -300,13 +301,13 @@ export async function holdChatStep(world: SimWorld): Promise<number> {
   if (hasHeldChat(world, person) && random.chance(0.6)) return 0
   const said = before.map((step) => ('delta' in step ? step.delta : '')).join('')
   model.expectedTurns.set(session.id, { ...after.expected, message, text: said + (after.expected.text ?? '') })
-  const { reader, refused, status } = await openChat(world, session, { steps })
+  const { node, reader, refused, status } = await openChat(world, session, { steps })
   if (refused !== 0) {
     checks.same(status, refused, 'the status of a chat with a bad credential')
     return 1
   }
   checks.same(status, 200, `the status of a chat in ${session.id}`)
-  const chat: HeldChat = { reader: reader!, gate, person, sessionId: session.id, readLines: lines }
+  const chat: HeldChat = { reader: reader!, gate, person, sessionId: session.id, readLines: lines, node }
   world.chats.set(session.id, chat)
   await untilLines(reader!, lines)
   world.refresh()

@@ -1,37 +1,15 @@
-import Database from 'better-sqlite3'
-import { join } from 'node:path'
-import { Violation } from './sim-checks.ts'
+import type { ForbiddenWrite } from './sim-engine.ts'
 import type { SimWorld } from './sim-world.ts'
 
 // What the database itself refuses, whatever the service's code would write: the last line of defence for money.
 
-type Guard = { what: string; sql: string; values: (string | number)[] }
+type Guard = ForbiddenWrite & { what: string }
 
 /** Each is tried on the rows of a living database, and undone should it be let through. */
 export async function guardStep(world: SimWorld): Promise<void> {
-  const db = new Database(join(world.host.dataDir, 'errand.db'), { timeout: 5000 })
-  try {
-    for (const { sql, values, what } of guardsOf(world)) {
-      db.exec('BEGIN IMMEDIATE')
-      try {
-        world.checks.that(isRefused(db, { sql, values }), `the database refuses ${what}`)
-      } finally {
-        db.exec('ROLLBACK')
-      }
-    }
-  } finally {
-    db.close()
-  }
-}
-
-function isRefused(db: Database.Database, { sql, values }: Omit<Guard, 'what'>): boolean {
-  try {
-    const { changes } = db.prepare(sql).run(...values)
-    if (changes === 0) throw new Violation(`there is nothing that "${sql}" would change`)
-    return false
-  } catch (error) {
-    if (error instanceof Database.SqliteError && error.code.startsWith('SQLITE_CONSTRAINT')) return true
-    throw error
+  for (const { sql, values, what } of guardsOf(world)) {
+    const refusal = await world.engine.tryWrite(world.host.dataDir, { sql, values })
+    world.checks.that(refusal !== undefined, `the database refuses ${what}`)
   }
 }
 

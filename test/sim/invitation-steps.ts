@@ -61,7 +61,7 @@ async function revokeInvitation(world: SimWorld, invitation: SimInvitation): Pro
 }
 
 function accept(world: SimWorld, { token }: SimInvitation): Promise<SimAnswer> {
-  const headers = { Origin: world.client.url, 'Sec-Fetch-Site': 'same-origin' }
+  const headers = { Origin: world.origin, 'Sec-Fetch-Site': 'same-origin' }
   const body = { token, password: world.password }
   return world.send({ kind: 'accept', method: 'POST', path: '/api/invitations/accept', body, headers })
 }

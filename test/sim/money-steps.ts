@@ -136,7 +136,7 @@ async function failInTheMiddle(world: SimWorld, store: Store): Promise<void> {
 /** Commands of an attempt that is not the latest, or of what has ended: each must change nothing. */
 export async function staleStep(world: SimWorld): Promise<void> {
   const { checks, random } = world
-  const { store } = world.host
+  const { store } = world.at(world.anyNode()).host
   const tasks = [...world.state.tasks.values()]
   if (!store || tasks.length === 0) return await verifyStep(world)
   await failInTheMiddle(world, store)

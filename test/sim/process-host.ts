@@ -55,6 +55,7 @@ export async function startProcessHost(dataDir: string, time: MachineTime): Prom
   const { url } = await give({ do: 'start', dataDir, wall: time.wall, monotonic: time.monotonic })
   return {
     url,
+    origin: url,
     dataDir,
     store: null,
     now: () => now,

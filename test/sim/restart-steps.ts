@@ -1,49 +1,64 @@
-import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { checkLines, isPoor } from './chat-steps.ts'
+import { checkLines, endChat, isPoor } from './chat-steps.ts'
 import type { ExpectedTurn } from './sim-model.ts'
 import { newSimFolder } from './sim-host.ts'
 import type { TaskRow } from './audit-rows.ts'
 import type { SeenRows } from './row-audit.ts'
-import type { SimWorld } from './sim-world.ts'
+import type { HeldChat, SimWorld } from './sim-world.ts'
 
-const recoveryMs = 5000
+/** Of several nodes, one or all. */
+function someNodes(world: SimWorld): number[] {
+  const { engine, random } = world
+  return engine.nodes === 1 || random.chance(0.3) ? world.allNodes() : [world.anyNode()]
+}
+
+function chatsOf(world: SimWorld, nodes: readonly number[]): HeldChat[] {
+  return [...world.chats.values()].filter(({ node }) => nodes.includes(node))
+}
 
 /** Stops as SIGTERM does and starts again on the same data: what runs is interrupted, or gets to its end first. */
 export async function restartStep(world: SimWorld): Promise<void> {
-  const { checks, host, model, random } = world
+  const { checks, model, random } = world
   const hastens = random.chance(0.6)
-  world.note(`stop${hastens ? ' at once' : ' when all is done'}, and start again`)
+  const nodes = someNodes(world)
+  world.note(`stop${hastens ? ' at once' : ' when all is done'}, and start again: ${nodes.join(', ')}`)
+  // Beside other nodes something is always under way.
+  if (world.engine.nodes > 1) await world.quiesce()
   world.refresh()
   world.audit.checkAll()
-  interruptAll(world, { isCrash: false, hastens })
-  const waiting = [...world.chats.values()].filter(({ person }) => isPoor(world, person))
-  const poor = new Set(waiting.map(({ sessionId }) => sessionId))
-  world.isDown = true
+  interruptAll(world, { isCrash: false, hastens, nodes })
+  const chats = chatsOf(world, nodes)
+  const poor = new Set(chats.filter(({ person }) => isPoor(world, person)).map(({ sessionId }) => sessionId))
+  const hosts = nodes.map((node) => world.at(node))
+  for (const { client } of hosts) client.isDown = true
   // A client that reads no more would hold the stop up; these read to the end.
-  const stopped = host.stop(hastens)
-  if (!hastens) for (const gate of openGates(world)) await world.openGate(gate, 'ok')
+  const stopped = Promise.all(hosts.map(({ host }) => host.stop(hastens)))
+  if (!hastens) for (const gate of openGates(world, nodes)) await world.openGate(gate, 'ok')
   await stopped
-  for (const { reader, sessionId } of world.chats.values()) {
+  for (const { reader, sessionId } of chats) {
     const terminal = checkLines(world, await reader.all())
     const what = `the end of the chat in ${sessionId} by a stop`
     if (hastens) checks.same(terminal.error?.code, 'AGENT_INTERRUPTED', what)
     else if (terminal.type !== 'done') {
       checks.same([terminal.error.code, poor.has(sessionId)], ['INSUFFICIENT_BALANCE', true], what)
     }
+    world.chats.delete(sessionId)
   }
-  world.client.cut()
-  world.chats.clear()
+  for (const { client } of hosts) client.cut()
   model.timeIs(world.now)
   world.refresh()
   checkSecrets(world)
-  await again(world, host.dataDir)
+  world.closeAudit()
+  await start(world, world.host.dataDir, { nodes, seen: world.audit.seen })
 }
 
 /** Everything that waits goes on: nothing is left under way, and nothing is held. */
 export async function finishStep(world: SimWorld): Promise<void> {
   const { audit, checks } = world
-  for (const gate of openGates(world)) await world.openGate(gate, 'ok')
+  // A node that was not stopped goes on with its chats.
+  for (const chat of world.chats.values()) await endChat(world, chat, 'finish')
+  for (const gate of openGates(world, world.allNodes())) await world.openGate(gate, 'ok')
   await world.quiesce()
   checks.same([audit.seen.openTasks.size, audit.seen.openTurns.size], [0, 0], 'tasks and turns that have no end')
   for (const { held, userId } of world.state.people) checks.same(held, 0, `what ${userId} holds in the end`)
@@ -51,44 +66,63 @@ export async function finishStep(world: SimWorld): Promise<void> {
   checkSecrets(world)
 }
 
-function openGates(world: SimWorld): string[] {
-  const tasks = world.openTasks().map((id) => world.state.tasks.get(id)!.asked.gate)
-  const chats = [...world.chats.values()].map(({ gate }) => gate)
-  return [...tasks, ...chats].filter((gate) => gate !== null && !world.model.gateEnds.has(gate)) as string[]
+/** Of what these nodes are at work on, or may take up. */
+function openGates(world: SimWorld, nodes: readonly number[]): string[] {
+  const tasks = world.openTasks().filter((id) => mayBeAt(world, id, nodes))
+  const gates = [
+    ...tasks.map((id) => world.state.tasks.get(id)!.asked.gate),
+    ...chatsOf(world, nodes).map(({ gate }) => gate),
+  ]
+  return gates.filter((gate) => gate !== null && !world.model.gateEnds.has(gate)) as string[]
+}
+
+function mayBeAt(world: SimWorld, taskId: string, nodes: readonly number[]): boolean {
+  const row = world.audit.seen.tasks.get(taskId)
+  const node = row && world.engine.nodeOf(row, world.now)
+  return node === undefined || nodes.includes(node)
 }
 
 /** Ends without a stop, as kill -9 does, perhaps with requests under way, and starts on what the disk holds. */
 export async function crashStep(world: SimWorld): Promise<void> {
-  world.note('crash, and start again')
   world.refresh()
   await crash(world)
 }
 
 export async function crash(world: SimWorld): Promise<void> {
-  world.isDown = true
+  const { audit, engine, model } = world
+  const nodes = someNodes(world)
+  world.note(`crash, and start again: ${nodes.join(', ')}`)
+  const hosts = nodes.map((node) => world.at(node))
+  for (const { client } of hosts) client.isDown = true
   world.crashes++
-  world.model.areNewInterrupted = true
-  interruptAll(world, { isCrash: true, hastens: true })
-  const { host } = world
-  world.audit.close()
-  const dataDir = await host.crash()
-  world.client.cut()
-  for (const { reader } of world.chats.values()) reader.leave()
-  world.chats.clear()
-  await start(world, dataDir, world.audit.seen)
+  model.areNewInterrupted = true
+  interruptAll(world, { isCrash: true, hastens: true, nodes })
+  world.closeAudit()
+  let { dataDir } = world.host
+  for (const { host } of hosts) dataDir = await host.crash()
+  for (const { client } of hosts) client.cut()
+  for (const { reader, sessionId } of chatsOf(world, nodes)) {
+    reader.leave()
+    world.chats.delete(sessionId)
+  }
+  for (const node of nodes) await engine.nodeIsGone(node, world.now)
+  await start(world, dataDir, { nodes, seen: audit.seen })
 }
 
+type Interruption = { isCrash: boolean; hastens: boolean; nodes: readonly number[] }
+
 /** What is open may now end as interrupted, and what a crash finds at work and may not be repeated must. */
-function interruptAll(world: SimWorld, { hastens, isCrash }: { isCrash: boolean; hastens: boolean }): void {
+function interruptAll(world: SimWorld, { hastens, isCrash, nodes }: Interruption): void {
   for (const id of world.openTasks()) {
     const task = world.state.tasks.get(id)!
     const row = world.audit.seen.tasks.get(id)
     // A stop waits no longer than the timeouts, by a clock that the simulation may have set forward.
-    task.mayInterrupt = hastens || world.now - (row?.started_at ?? 0) > 200_000
+    const mayInterrupt = hastens || world.now - (row?.started_at ?? 0) > 200_000
+    task.mayInterrupt = mayInterrupt && mayBeAt(world, id, nodes)
     // What was queued may have been taken up since it was looked at, so only what was surely at work must end.
-    task.mustEnd = isCrash && row !== undefined && isStuck(world, row)
+    task.mustEnd = isCrash && row !== undefined && isStuck(world, row) && mayBeAt(world, id, nodes)
   }
-  for (const { person, sessionId } of world.chats.values()) {
+  for (const { person, sessionId } of chatsOf(world, nodes)) {
     const ends: ExpectedTurn['outcomes'] = isPoor(world, person) ? ['finished', 'truncated'] : ['finished']
     world.model.expectedTurns.set(sessionId, { outcomes: hastens ? ['failed'] : ends })
   }
@@ -100,17 +134,14 @@ function isStuck({ model, state }: SimWorld, { id, status }: TaskRow): boolean {
   return status === 'processing' && endpointId === 'sim.held' && !model.gateEnds.has(gate!)
 }
 
-async function again(world: SimWorld, dataDir: string): Promise<void> {
-  world.audit.close()
-  await start(world, dataDir, world.audit.seen)
-}
+type Start = { nodes: readonly number[]; seen: SeenRows }
 
-async function start(world: SimWorld, dataDir: string, seen: SeenRows): Promise<void> {
+async function start(world: SimWorld, dataDir: string, { nodes, seen }: Start): Promise<void> {
   const newest = seen.transactions.at(-1)?.created_at ?? 0
-  await world.run(dataDir, seen)
+  await world.run(dataDir, { nodes, seen })
   world.restarts++
   world.checks.that(world.now >= newest, 'time does not run backwards over a restart')
-  await world.quiesce(recoveryMs)
+  await world.quiesce(world.engine.recoveryMs)
   world.model.areNewInterrupted = false
   for (const task of world.state.tasks.values()) {
     if (task.mustEnd) world.checks.same(task.errorCode, 'AGENT_INTERRUPTED', `the end of ${task.id} by a crash`)
@@ -142,13 +173,15 @@ export async function restoreStep(world: SimWorld): Promise<void> {
   if (!backup) return await backupStep(world)
   world.note('restore the backup')
   world.restores++
-  world.isDown = true
-  interruptAll(world, { isCrash: false, hastens: true })
+  const nodes = world.allNodes()
+  const { client } = world.at(0)
+  client.isDown = true
+  interruptAll(world, { isCrash: false, hastens: true, nodes })
   await host.stop(true)
-  world.client.cut()
+  client.cut()
   for (const { reader } of world.chats.values()) reader.leave()
   world.chats.clear()
-  world.audit.close()
+  world.closeAudit()
   rmSync(host.dataDir, { recursive: true, force: true })
   const dataDir = newSimFolder()
   rmSync(dataDir, { recursive: true })
@@ -162,17 +195,13 @@ export async function restoreStep(world: SimWorld): Promise<void> {
     task.mustEnd = isStuck(world, seen.tasks.get(id)!)
   }
   for (const id of seen.openTurns) model.expectedTurns.set(seen.turns.get(id)!.session_id, { outcomes: ['failed'] })
-  await start(world, dataDir, seen)
+  await start(world, dataDir, { nodes, seen })
 }
 
 /** No key and no cookie stands in clear in what is stored. */
 function checkSecrets(world: SimWorld): void {
   const logins = world.state.people.flatMap((person) => person.logins.slice(-5).map(({ token }) => token))
-  const files = readdirSync(world.host.dataDir).filter((name) => name.startsWith('errand.db'))
-  for (const name of files) {
-    const bytes = readFileSync(join(world.host.dataDir, name))
-    // Every key begins so, and everybody has the same password.
-    for (const secret of ['errand_sk_', world.password, ...logins])
-      world.checks.that(!bytes.includes(secret), `${name} holds a credential in clear`)
-  }
+  // Every key begins so, and everybody has the same password.
+  const places = world.audit.reader.placesOf(['errand_sk_', world.password, ...logins])
+  world.checks.same(places, [], 'files or tables that hold a credential in clear')
 }

@@ -1,7 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { verifyLedger } from '../../server/store/sqlite/verify-ledger.ts'
-import { AuditReader, type AccountRow, type TaskRow, type TransactionRow, type TurnRow } from './audit-rows.ts'
+import type { AccountRow, AuditReader, TaskRow, TransactionRow, TurnRow } from './audit-rows.ts'
 import { receiptCost, unitsOfUsd, type ChatReceipt } from './chat-cost.ts'
 import type { Checks } from './sim-checks.ts'
 
@@ -64,25 +61,22 @@ export class RowAudit {
   readonly reader: AuditReader
   readonly seen: SeenRows
   readonly #checks: Checks
-  readonly #dataDir: string
 
-  constructor(dataDir: string, seen: SeenRows, checks: Checks) {
-    this.reader = new AuditReader(dataDir)
-    this.#dataDir = dataDir
+  constructor(reader: AuditReader, seen: SeenRows, checks: Checks) {
+    this.reader = reader
     this.seen = seen
     this.#checks = checks
   }
 
   refresh(): RowEvents {
     const { reader, seen } = this
-    const rows = reader.snapshot(() => ({
-      accounts: reader.accounts(),
-      transactions: reader.transactionsAfter(seen.transactions.at(-1)?.seq ?? 0),
-      oldTasks: [...seen.openTasks].map((id) => reader.task(id)),
-      newTasks: reader.tasksAfter(seen.lastTask),
-      oldTurns: [...seen.openTurns].map((id) => reader.turn(id)),
-      newTurns: reader.turnsAfter(seen.lastTurn),
-    }))
+    const rows = reader.changes({
+      transactionSeq: seen.transactions.at(-1)?.seq ?? 0,
+      taskSeq: seen.lastTask,
+      turnSeq: seen.lastTurn,
+      openTasks: [...seen.openTasks],
+      openTurns: [...seen.openTurns],
+    })
     const { accounts, newTasks, newTurns, transactions } = rows
     for (const row of transactions) this.#addTransaction(row)
     const endedTasks = [...rows.oldTasks, ...newTasks].filter((row) => this.#addTask(row))
@@ -181,9 +175,7 @@ export class RowAudit {
       checks.that(Buffer.byteLength(text) <= inlineBytes, `${what} is inline and has at most ${inlineBytes} bytes`)
       return
     }
-    const file = join(this.#dataDir, 'payloads', payloadId.slice(-2), `${payloadId}.json`)
-    checks.that(existsSync(file), `${what} has its file`)
-    const whole = readFileSync(file)
+    const whole = checks.present(this.reader.payload(payloadId), `${what} is stored`)
     checks.that(whole.length > inlineBytes, `${what} is stored apart and has more than ${inlineBytes} bytes`)
     const json: unknown = JSON.parse(whole.toString())
     const shown = typeof json === 'string' ? json : whole.toString()
@@ -247,32 +239,23 @@ export class RowAudit {
   checkAll(): void {
     const { reader, seen } = this
     const checks = this.#checks
-    reader.snapshot(() => {
-      checks.same(
-        JSON.stringify(reader.transactionsAfter(0)),
-        JSON.stringify(seen.transactions),
-        'transactions are append-only',
-      )
-      for (const row of reader.tasksAfter(0)) {
-        const before = checks.present(seen.tasks.get(row.id), `task ${row.id} was seen`)
-        if (before.completed_at !== null) checks.same(row, before, `the ended task ${row.id}`)
-      }
-      for (const row of reader.turnsAfter(0)) checks.same(row, seen.turns.get(row.id), `turn ${row.id}`)
-      checks.same(reader.db.prepare('SELECT count(*) FROM tasks').pluck().get(), seen.tasks.size, 'all tasks are there')
-      checks.same(reader.db.prepare('SELECT count(*) FROM turns').pluck().get(), seen.turns.size, 'all turns are there')
-      for (const id of reader.sessionIds()) this.checkSession(id)
-      const orphans = reader.db.prepare(
-        'SELECT count(*) FROM messages WHERE session_id NOT IN (SELECT id FROM sessions)',
-      )
-      checks.same(orphans.pluck().get(), 0, 'messages without a session')
-    })
-    checks.same(verifyLedger(reader.db).differences, [], 'the ledger adds up')
+    const { orphanMessages, tasks, transactions, turns } = reader.everything()
+    const seenTransactions = seen.transactions.toSorted((a, b) => a.seq - b.seq)
+    checks.same(JSON.stringify(transactions), JSON.stringify(seenTransactions), 'transactions are append-only')
+    for (const row of tasks) {
+      const before = checks.present(seen.tasks.get(row.id), `task ${row.id} was seen`)
+      if (before.completed_at !== null) checks.same(row, before, `the ended task ${row.id}`)
+    }
+    for (const row of turns) checks.same(row, seen.turns.get(row.id), `turn ${row.id}`)
+    checks.same([tasks.length, turns.length], [seen.tasks.size, seen.turns.size], 'all tasks and turns are there')
+    for (const id of reader.sessionIds()) this.checkSession(id)
+    checks.same(orphanMessages, 0, 'messages without a session')
+    checks.same(reader.ledgerDifferences(), [], 'the ledger adds up')
   }
 
   /** messageCount counts the messages; exchanges are whole, and turns do not interleave. */
   checkSession(sessionId: string): void {
-    const session = this.reader.session(sessionId)
-    const messages = this.reader.messages(sessionId)
+    const { messages, session } = this.reader.withMessages(sessionId)
     const checks = this.#checks
     checks.same(session?.message_count ?? 0, messages.length, `the messages of ${sessionId} are counted`)
     messages.forEach(({ role, turn_id: turnId }, at) => {

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { reportLines } from './sim-report.ts'
 import { simulate } from './simulate.ts'
 
-// npm run sim -- --ops N --seed S [--worlds W] [--process]
+// npm run sim -- --ops N --seed S [--worlds W] [--process] [--engine postgres [--nodes N] [--url postgres://…]]
 
 const { values } = parseArgs({
   options: {
@@ -10,6 +10,9 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     worlds: { type: 'string', default: '1' },
     process: { type: 'boolean', default: false },
+    engine: { type: 'string', default: 'sqlite' },
+    nodes: { type: 'string', default: '2' },
+    url: { type: 'string' },
   },
 })
 const operations = whole('--ops', values.ops)
@@ -18,15 +21,33 @@ const seed = values.seed === undefined ? Math.floor(Math.random() * 1_000_000_00
 
 function whole(option: string, text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text)
-  console.error(`${option}: "${text}" is no whole number`)
+  refuse(`${option}: "${text}" is no whole number`)
+}
+
+function refuse(message: string): never {
+  console.error(message)
   process.exit(2)
 }
 
+if (values.engine !== 'sqlite' && values.engine !== 'postgres')
+  refuse(`--engine: "${values.engine}" is not sqlite or postgres`)
+const nodes = whole('--nodes', values.nodes)
+if (nodes < 1) refuse('--nodes: must be at least 1')
+if (values.process && values.engine === 'postgres')
+  refuse('--process: is for --engine sqlite; npm run faults kills nodes')
+const postgres = values.engine === 'postgres' ? { nodes, url: values.url } : undefined
+
 let violations = 0
 for (let world = 0; world < worlds; world++) {
-  const report = await simulate({ seed: seed + world, operations, inProcess: values.process })
+  const report = await simulate({
+    seed: seed + world,
+    operations,
+    inProcess: values.process,
+    ...(postgres && { postgres }),
+  })
   const inProcess = values.process ? ' --process' : ''
-  const repeat = `npm run sim -- --seed ${report.seed} --ops ${operations}${inProcess}`
+  const engine = postgres ? ` --engine postgres --nodes ${nodes}` : ''
+  const repeat = `npm run sim -- --seed ${report.seed} --ops ${operations}${inProcess}${engine}`
   for (const line of reportLines(report, repeat)) console.log(line)
   if (report.violation) violations++
 }

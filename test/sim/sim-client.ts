@@ -16,19 +16,24 @@ type SimRequest = {
   headers?: Record<string, string>
 }
 
-export function credentialHeaders(url: string, credential: SimCredential | null): Record<string, string> {
+export function credentialHeaders(origin: string, credential: SimCredential | null): Record<string, string> {
   if (!credential) return {}
   if (credential.kind === 'key') return { Authorization: `Bearer ${credential.token}` }
-  return { Cookie: `errand=${credential.token}`, Origin: url, 'Sec-Fetch-Site': 'same-origin' }
+  return { Cookie: `errand=${credential.token}`, Origin: origin, 'Sec-Fetch-Site': 'same-origin' }
 }
 
 /** Requests to one start of the service, over connections that are kept. */
 export class SimClient {
   readonly url: string
+  /** Where browsers and links take the service to be. */
+  readonly origin: string
+  /** It ends, or is gone: requests may stay without an answer. */
+  isDown = false
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 })
 
-  constructor(url: string) {
+  constructor({ origin, url }: { url: string; origin: string }) {
     this.url = url
+    this.origin = origin
   }
 
   send({ body, credential = null, headers, method = 'GET', path }: SimRequest): Promise<SimAnswer> {
@@ -36,12 +41,12 @@ export class SimClient {
     return new Promise((resolve) => {
       const lost = () => resolve({ status: 0, headers: {}, body: undefined, text: '' })
       const sent = request(
-        path.startsWith('http') ? path : this.url + path,
+        this.url + (path.startsWith(this.origin) ? path.slice(this.origin.length) : path),
         {
           method,
           agent: this.#agent,
           headers: {
-            ...credentialHeaders(this.url, credential),
+            ...credentialHeaders(this.origin, credential),
             ...(text !== undefined && {
               'Content-Type': 'application/json',
               'Content-Length': String(Buffer.byteLength(text)),
@@ -70,6 +75,7 @@ export class SimClient {
 
   /** Ends all connections; what was not answered yet never is. */
   cut(): void {
+    this.isDown = true
     this.#agent.destroy()
   }
 }

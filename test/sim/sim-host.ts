@@ -1,12 +1,12 @@
 import { cpSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startApp, type App } from '../../server/app.ts'
+import { startApp, type App, type AppOptions } from '../../server/app.ts'
 import { resolveLimits, type Limits } from '../../server/config.ts'
 import type { Logger } from '../../server/kernel/logger.ts'
 import type { Clock } from '../../server/kernel/clock.ts'
 import type { Store } from '../../server/store/store.ts'
-import { MachineTime } from './sim-clock.ts'
+import type { MachineTime } from './sim-clock.ts'
 import simAgents from './sim-agents.ts'
 import { gates, type GateEnd } from './sim-gates.ts'
 
@@ -24,6 +24,8 @@ export const simLimits: Limits = {
 /** A service under simulation, in this process or in one of its own. */
 export type SimHost = {
   readonly url: string
+  /** Where browsers and links take it to be. */
+  readonly origin: string
   readonly dataDir: string
   /** For commands that no request gives; null where the service is another process. */
   readonly store: Store | null
@@ -39,8 +41,6 @@ export type SimHost = {
   /** Lines of the log that tell of a fault. */
   faults(): string[]
 }
-
-export type StartHost = (dataDir: string, time: MachineTime) => Promise<SimHost>
 
 const memoryFolder = '/dev/shm'
 const memoryBytesMin = 512 * 1024 * 1024
@@ -59,12 +59,15 @@ function hasMemoryFolder(): boolean {
   }
 }
 
-/** Starts the app on that data directory. `onClock` is given the clock that it goes by. */
-export async function startSimApp(
-  dataDir: string,
-  time: MachineTime,
-  { log, onClock, onFatal }: { log: Logger; onClock: (clock: Clock) => void; onFatal: (cause: unknown) => void },
-): Promise<App> {
+type SimApp = Pick<AppOptions, 'log' | 'onFatal'> & {
+  createClock: (notBefore: number) => Clock
+  baseUrl?: string
+  databaseUrl?: string
+  limits?: Limits
+}
+
+/** Starts the app on that data directory. */
+export async function startSimApp(dataDir: string, options: SimApp): Promise<App> {
   return await startApp({
     config: simAgents,
     configFile: null,
@@ -78,13 +81,7 @@ export async function startSimApp(
     trustedProxies: [],
     connectorPrivateHosts: [],
     limits: simLimits,
-    log,
-    onFatal,
-    createClock: (notBefore) => {
-      const clock = time.systemClock(notBefore)
-      onClock(clock)
-      return clock
-    },
+    ...options,
   })
 }
 
@@ -119,17 +116,29 @@ export async function abandonedHaveEnded(): Promise<void> {
   await Promise.all(abandoned)
 }
 
+/** Ends an app whose data nobody looks at any more, in its own time. */
+export function abandon(app: App, onGone: () => void): void {
+  const stopped = app.stop()
+  app.hasten()
+  const gone: Promise<void> = stopped.finally(() => {
+    abandoned.delete(gone)
+    onGone()
+  })
+  abandoned.add(gone)
+}
+
 /** The service in this process. */
 export async function startInlineHost(dataDir: string, time: MachineTime): Promise<SimHost> {
   const log = new FaultLog()
   let clock: Clock = { now: () => 0 }
-  const app = await startSimApp(dataDir, time, {
+  const app = await startSimApp(dataDir, {
     log,
-    onClock: (made) => (clock = made),
+    createClock: (notBefore) => (clock = time.systemClock(notBefore)),
     onFatal: (cause) => log.note(`the store stopped for good: ${String(cause)}`),
   })
   return {
     url: app.url,
+    origin: app.url,
     dataDir,
     store: app.store,
     now: () => clock.now(),
@@ -146,13 +155,7 @@ export async function startInlineHost(dataDir: string, time: MachineTime): Promi
     crash: async () => {
       const left = copyOfDisk(dataDir)
       // What it does from here on is done to a folder that nobody looks at.
-      const stopped = app.stop()
-      app.hasten()
-      const gone: Promise<void> = stopped.finally(() => {
-        abandoned.delete(gone)
-        rmSync(dataDir, { recursive: true, force: true })
-      })
-      abandoned.add(gone)
+      abandon(app, () => rmSync(dataDir, { recursive: true, force: true }))
       return left
     },
     faults: () => log.take(),

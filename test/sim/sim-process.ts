@@ -23,9 +23,9 @@ async function carryOut(order: SimOrder): Promise<void> {
   switch (order.do) {
     case 'start':
       time = new MachineTime(order.wall, order.monotonic)
-      app = await startSimApp(order.dataDir, time, {
+      app = await startSimApp(order.dataDir, {
         log,
-        onClock: (made) => (clock = made),
+        createClock: (notBefore) => (clock = time.systemClock(notBefore)),
         onFatal: (cause) => log.note(`the store stopped for good: ${String(cause)}`),
       })
       return

@@ -6,6 +6,9 @@ import type { SeenRows } from './row-audit.ts'
 type SimMoney = Record<'credited' | 'takenBack' | 'taskCharges' | 'taskRefunds' | 'chatCharges', number>
 
 export type SimReport = {
+  engine: string
+  nodes: number
+  leftOut: string | null
   seed: number
   operations: Record<string, number>
   total: number
@@ -82,10 +85,12 @@ export function reportLines(report: SimReport, repeat: string): string[] {
   const left = credited - takenBack - taskCharges + taskRefunds - chatCharges
   const stops = restarts - crashes - restores
   const usd = (units: number) => `$${usdOfUnits(units)}`
+  const on = report.nodes === 1 ? report.engine : `${report.nodes} nodes on ${report.engine}`
   const verdict = violation ? '1 VIOLATION' : '0 violations'
   return [
-    `seed ${seed}: ${plain(total)} operations in ${seconds.toFixed(1)} s, ${plain(checks)} checks, ${verdict}`,
+    `seed ${seed}, ${on}: ${plain(total)} operations in ${seconds.toFixed(1)} s, ${plain(checks)} checks, ${verdict}`,
     ...wrapped('operations', counted(report.operations)),
+    ...(report.leftOut === null ? [] : wrapped('left out', report.leftOut)),
     ...wrapped('refused', `${counted(report.refusals)} (${plain(sumOf(report.refusals))} in all)`),
     ...wrapped('ended', `tasks: ${counted(report.tasks)}, chats: ${counted(report.turns)}`),
     ...wrapped(

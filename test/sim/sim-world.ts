@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { draftKey } from '../../server/auth/manage-keys.ts'
 import { newSecretToken } from '../../server/auth/login-token.ts'
 import { scopes } from '../../server/store/records.ts'
-import { openSqliteStoreBeside } from '../../server/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../server/store/store.ts'
 import type { ChatReader } from '../support/chat-reader.ts'
 import { nothingSeen, RowAudit, type SeenRows } from './row-audit.ts'
@@ -11,7 +10,8 @@ import type { MachineTime } from './sim-clock.ts'
 import { Checks, Violation } from './sim-checks.ts'
 import { SimClient, type SimAnswer, type SimCredential } from './sim-client.ts'
 import type { GateEnd } from './sim-gates.ts'
-import { newSimFolder, simConcurrency, simLimits, type SimHost, type StartHost } from './sim-host.ts'
+import type { SimEngine } from './sim-engine.ts'
+import { simConcurrency, type SimHost } from './sim-host.ts'
 import { isOpen, newPerson, SimModel, type SimKey, type SimLogin, type SimPerson, type SimState } from './sim-model.ts'
 import { SimRandom } from './sim-random.ts'
 
@@ -22,14 +22,23 @@ const keyStart = 'errand_sk_'
 export const startOfTime = Date.UTC(2026, 0, 15, 12)
 
 /** A chat whose agent waits at a gate. */
-export type HeldChat = { reader: ChatReader; gate: string; person: SimPerson; sessionId: string; readLines: number }
+export type HeldChat = {
+  reader: ChatReader
+  gate: string
+  person: SimPerson
+  sessionId: string
+  readLines: number
+  node: number
+}
+/** A service, and who sends it requests. */
+type SimNode = { host: SimHost; client: SimClient }
 
 export type Backup = { folder: string; state: SimState; seen: SeenRows }
 
 /** Of the hash of a password, so that each world need not make its own. */
 export type KnownPassword = { password: string; hash: string }
 
-/** One data directory with its service, the model of it, and what happens to both. */
+/** One database with its service, of one node or several, the model of it, and what happens to both. */
 export class SimWorld {
   readonly seed: number
   readonly checks = new Checks()
@@ -39,9 +48,8 @@ export class SimWorld {
   readonly refusals: Record<string, number> = {}
   readonly trace: string[] = []
   readonly chats = new Map<string, HeldChat>()
-  readonly #start: StartHost
-  host!: SimHost
-  client!: SimClient
+  readonly engine: SimEngine
+  readonly #nodes: SimNode[] = []
   audit!: RowAudit
   random: SimRandom
   admin!: { userId: string; token: string }
@@ -52,21 +60,37 @@ export class SimWorld {
   crashes = 0
   restores = 0
   clockMoves = 0
-  /** The service is gone, so requests may stay without an answer. */
-  isDown = false
   #numbers = 0
   #notes = 0
 
-  constructor(seed: number, { start, time }: { start: StartHost; time: MachineTime }) {
+  constructor(seed: number, { engine, time }: { engine: SimEngine; time: MachineTime }) {
     this.seed = seed
     this.time = time
-    this.#start = start
-    this.model = new SimModel(this.checks)
+    this.engine = engine
+    this.model = new SimModel(this.checks, { claimsTakeTime: engine.name === 'PostgreSQL' })
     this.random = new SimRandom(seed)
   }
 
   get now(): number {
     return this.host.now()
+  }
+
+  at(node: number): SimNode {
+    return this.#nodes[node]!
+  }
+
+  /** Of the first node, for what all of them have in common. */
+  get host(): SimHost {
+    return this.at(0).host
+  }
+
+  get origin(): string {
+    return this.host.origin
+  }
+
+  /** The node that the next request goes to. */
+  anyNode(): number {
+    return this.engine.nodes === 1 ? 0 : this.random.between(0, this.engine.nodes - 1)
   }
 
   get state(): SimState {
@@ -94,8 +118,8 @@ export class SimWorld {
   /** Begins with people in an empty data directory. */
   async open(known: KnownPassword): Promise<void> {
     this.password = known.password
-    const dataDir = newSimFolder()
-    await this.run(dataDir, nothingSeen())
+    const dataDir = await this.engine.newPlace()
+    await this.run(dataDir, { nodes: this.allNodes(), seen: nothingSeen() })
     await this.beside(async (store) => {
       for (let n = 0; n <= peopleCount; n++) {
         const isAdmin = n === 0
@@ -119,24 +143,25 @@ export class SimWorld {
     this.state.people.push(person)
   }
 
-  /** Starts the service on a data directory; what was seen before must still be so. */
-  async run(dataDir: string, seen: SeenRows): Promise<void> {
-    this.host = await this.#start(dataDir, this.time)
-    this.client = new SimClient(this.host.url)
-    this.audit = new RowAudit(dataDir, seen, this.checks)
-    this.isDown = false
+  allNodes(): number[] {
+    return Array.from({ length: this.engine.nodes }, (_, node) => node)
+  }
+
+  /** Starts nodes on a data directory; what was seen before must still be so. */
+  async run(dataDir: string, { nodes, seen }: { nodes: readonly number[]; seen: SeenRows }): Promise<void> {
+    const { time } = this
+    await Promise.all(
+      nodes.map(async (node) => {
+        const host = await this.engine.start({ dataDir, time, node })
+        this.#nodes[node] = { host, client: new SimClient(host) }
+      }),
+    )
+    this.audit = new RowAudit(this.engine.openAudit(dataDir), seen, this.checks)
   }
 
   /** Work on the store on a connection of its own, as the command line does beside a server. */
   async beside<Result>(work: (store: Store) => Promise<Result>): Promise<Result> {
-    const store = openSqliteStoreBeside({
-      dataDir: this.host.dataDir,
-      limits: simLimits,
-      clock: () => ({ now: () => this.now }),
-      onFatal: (cause) => {
-        throw cause
-      },
-    })
+    const store = await this.engine.openBeside(this.host.dataDir, { now: () => this.now })
     try {
       return await work(store)
     } finally {
@@ -145,9 +170,9 @@ export class SimWorld {
   }
 
   async send(of: Parameters<SimClient['send']>[0] & { kind: string }): Promise<SimAnswer> {
-    const { client } = this
+    const { client } = this.at(this.anyNode())
     const answer = await client.send(of)
-    const isDown = this.isDown || client !== this.client
+    const { isDown } = client
     const { kind, method = 'GET', path } = of
     if (answer.status >= 400) this.refused(kind, answer)
     if (answer.status === 0) this.checks.that(isDown, `${method} ${path} was not answered`)
@@ -191,8 +216,8 @@ export class SimWorld {
 
   async adminCredential(): Promise<SimCredential> {
     const credential: SimCredential = { kind: 'login', token: this.admin.token }
-    const answer =
-      this.admin.token === '' ? { status: 401 } : await this.client.send({ path: '/api/account', credential })
+    const { client } = this.at(this.anyNode())
+    const answer = this.admin.token === '' ? { status: 401 } : await client.send({ path: '/api/account', credential })
     if (answer.status !== 401) return credential
     const { token, tokenHash } = newSecretToken()
     const login = {
@@ -222,7 +247,7 @@ export class SimWorld {
   refresh(): void {
     this.model.timeIs(this.now)
     this.model.take(this.audit.refresh())
-    const faults = this.host.faults()
+    const faults = this.#nodes.flatMap(({ host }) => host.faults())
     this.checks.that(faults.length === 0, () => `the service logged a fault: ${faults.join('; ')}`)
   }
 
@@ -247,7 +272,7 @@ export class SimWorld {
       if (task.mustEnd || gate === null || this.model.gateEnds.has(gate)) return `task ${task.id}`
     }
     const waiting = open.find(({ row }) => row.queued === 1)
-    if (waiting && working.length < simConcurrency) return `the queued task ${waiting.task.id}`
+    if (waiting && working.length < simConcurrency * this.engine.nodes) return `the queued task ${waiting.task.id}`
     for (const id of openTurns) {
       const { session_id: sessionId } = turns.get(id)!
       if (!this.chats.has(sessionId)) return `turn ${id} of ${sessionId}`
@@ -286,12 +311,16 @@ export class SimWorld {
   async close(): Promise<void> {
     for (const { reader } of this.chats.values()) reader.leave()
     this.chats.clear()
-    this.isDown = true
-    this.audit.close()
-    this.client.cut()
-    await this.host.stop(true)
-    rmSync(this.host.dataDir, { recursive: true, force: true })
+    for (const { client } of this.#nodes) client.cut()
+    await Promise.all(this.#nodes.map(({ host }) => host.stop(true)))
+    this.closeAudit()
+    await this.engine.removePlace(this.host.dataDir)
     if (this.backup) this.dropBackup()
+  }
+
+  /** Of one data directory; a database stays where it is. */
+  closeAudit(): void {
+    if (this.engine.name === 'SQLite') this.audit.close()
   }
 
   dropBackup(): void {

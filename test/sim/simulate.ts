@@ -3,7 +3,6 @@ import { foreignStep, keyStep, loginStep, strangerStep } from './access-steps.ts
 import { chatBurst, countedBurst, failuresBurst, mixedBurst, repeatedBurst, revokedBurst } from './burst-steps.ts'
 import { chatStep, endChatStep, floodStep, holdChatStep } from './chat-steps.ts'
 import { creditStep, forbiddenStep, staleStep, suspendStep, unblockStep, verifyStep } from './money-steps.ts'
-import { startProcessHost } from './process-host.ts'
 import { backupStep, crashStep, finishStep, restartStep, restoreStep } from './restart-steps.ts'
 import { edgeStep } from './edge-steps.ts'
 import { guardStep } from './guard-steps.ts'
@@ -16,7 +15,9 @@ import {
   updateSessionStep,
 } from './session-steps.ts'
 import { MachineTime } from './sim-clock.ts'
-import { abandonedHaveEnded, startInlineHost } from './sim-host.ts'
+import { postgresSimEngine } from './postgres-sim.ts'
+import { sqliteSimEngine, type SimEngine } from './sim-engine.ts'
+import { abandonedHaveEnded } from './sim-host.ts'
 import { SimRandom } from './sim-random.ts'
 import { endsOf, moneyOf, type SimReport } from './sim-report.ts'
 import { SimWorld, startOfTime, type KnownPassword } from './sim-world.ts'
@@ -84,26 +85,40 @@ const weights = Object.fromEntries(Object.entries(steps).map(([name, [, weight]]
   StepName,
   number
 >
+const weightsOn = ({ leftOut }: SimEngine): Record<StepName, number> =>
+  leftOut ? { ...weights, ...Object.fromEntries(leftOut.steps.map((name) => [name, 0])) } : weights
 const fullCheckEvery = 100
 /** These come in the middle of what is under way; the others foresee answers, for which it has to have ended. */
 const interrupting: ReadonlySet<StepName> = new Set(['restart', 'crash', 'pass', 'setClock'])
 
 let known: KnownPassword | undefined
 
-type Simulation = {
+export type Simulation = {
   seed: number
   operations: number
-  /** Runs the service in a process of its own and crashes it by kill -9. */
+  /** Runs the service in a process of its own and crashes it by kill -9; on SQLite. */
   inProcess?: boolean
+  /** So many services on one database of PostgreSQL: of the server at `url`, or of one that is started. */
+  postgres?: { nodes: number; url?: string | undefined }
 }
 
 /** One world from its seed, until that many operations were done or something does not hold. */
-export async function simulate({ inProcess = false, operations, seed }: Simulation): Promise<SimReport> {
+export async function simulate({ inProcess = false, operations, postgres, seed }: Simulation): Promise<SimReport> {
+  const engine = postgres ? await postgresSimEngine(postgres) : sqliteSimEngine(inProcess)
+  try {
+    return await simulateOn(engine, { operations, seed })
+  } finally {
+    await engine.close()
+  }
+}
+
+type World = { seed: number; operations: number }
+
+async function simulateOn(engine: SimEngine, { operations, seed }: World): Promise<SimReport> {
   const begun = performance.now()
   const password = 'a simulated password'
   known ??= { password, hash: await hashPassword(password) }
-  const start = inProcess ? startProcessHost : startInlineHost
-  const world = new SimWorld(seed, { start, time: new MachineTime(startOfTime) })
+  const world = new SimWorld(seed, { engine, time: new MachineTime(startOfTime) })
   let [step, total] = [0, 0]
   let violation: SimReport['violation'] = null
   const violated = (what: string) => ({ what, atOperation: total, atStep: step, steps: world.lastSteps() })
@@ -126,6 +141,9 @@ export async function simulate({ inProcess = false, operations, seed }: Simulati
   const { clockMoves, crashes, operations: byKind, refusals, restarts, restores } = world
   const { seen } = world.audit
   return {
+    engine: engine.name,
+    nodes: engine.nodes,
+    leftOut: engine.leftOut && `${engine.leftOut.steps.join(', ')}: ${engine.leftOut.why}`,
     seed,
     operations: byKind,
     total,
@@ -146,7 +164,7 @@ export async function simulate({ inProcess = false, operations, seed }: Simulati
 
 /** One step with all checks after it; how many operations it was. */
 async function takeStep(world: SimWorld, step: number): Promise<number> {
-  const name = world.random.weighted(weights)
+  const name = world.random.weighted(weightsOn(world.engine))
   world.note(`— step ${step}: ${name}`)
   const [run] = steps[name]
   if (!interrupting.has(name)) await world.quiesce()

@@ -1,0 +1,51 @@
+import { resolveLimits } from '../../server/config.ts'
+import { openPostgresStoreBeside } from '../../server/store/postgres/postgres-store.ts'
+import type { Store } from '../../server/store/store.ts'
+import { draftKey } from '../../server/auth/manage-keys.ts'
+import { scopes } from '../../server/store/records.ts'
+import { besideServer } from '../runner/process-client.ts'
+import { newDataDir } from '../support/test-service.ts'
+import type { FaultDatabase } from './fault-database.ts'
+import type { DatabasePlace, Place } from './row-source.ts'
+
+const secret = 'a secret of the fault runs only'
+
+/** A new database, with a folder for what a node keeps beside it. */
+export async function newDatabasePlace(server: FaultDatabase): Promise<DatabasePlace> {
+  return { dataDir: newDataDir(), databaseUrl: await server.newDatabase() }
+}
+
+/** What a server process has to be told to serve that database. */
+export function databaseEnv({ databaseUrl }: DatabasePlace): Record<string, string> {
+  return { ERRAND_DATABASE_URL: databaseUrl, ERRAND_SECRET: secret }
+}
+
+/** Work on the store of a place beside its servers, or without one. */
+export async function besidePlace<Result>(place: Place, work: (store: Store) => Promise<Result>): Promise<Result> {
+  if (typeof place === 'string') return await besideServer(place, work)
+  const limits = resolveLimits({ executionsPerMinute: 0 }, {})
+  const store = await openPostgresStoreBeside({
+    databaseUrl: place.databaseUrl,
+    limits,
+    connectionsMax: 2,
+    mayCreate: true,
+  })
+  try {
+    return await work(store)
+  } finally {
+    await store.close()
+  }
+}
+
+/** A user with a key and a balance of so many units. */
+export function openAccountAt(place: Place, email: string, amount: number): Promise<{ userId: string; key: string }> {
+  return besidePlace(place, async (store) => {
+    const created = await store.createUser({ email, passwordHash: null, isAdmin: false })
+    if (created.outcome === 'refused') throw new Error(`${email} exists`)
+    const { userId } = created
+    if (amount > 0) await store.credit({ userId, amount, description: 'For the load', idempotencyKey: null })
+    const { token, key } = draftKey({ userId, name: 'test', scopes: [...scopes], expiresAt: null })
+    await store.createKey(key)
+    return { userId, key: token }
+  })
+}

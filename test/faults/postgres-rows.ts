@@ -1,0 +1,70 @@
+import { MessageChannel, receiveMessageOnPort, Worker, type MessagePort } from 'node:worker_threads'
+import type { LedgerReport } from '../../server/store/store.ts'
+
+export type RowsRequest = { queries: { text: string; values: unknown[] }[] } | { verify: true } | { close: true }
+export type RowsReply = { rows: unknown[][] } | { report: LedgerReport } | { error: string }
+
+const program = new URL('./postgres-rows-thread.ts', import.meta.url)
+const answerMsMax = 120_000
+const opened = new Map<string, PostgresRows>()
+
+/**
+ * Reads of PostgreSQL that are answered before the caller goes on, as SQLite's are: a thread asks the server, and this
+ * one waits for it. So what is checked against rows is still so when the check ends.
+ */
+export class PostgresRows {
+  readonly #signal: Int32Array
+  readonly #port: MessagePort
+  readonly #url: string
+
+  private constructor(url: string) {
+    this.#url = url
+    this.#signal = new Int32Array(new SharedArrayBuffer(4))
+    const { port1, port2 } = new MessageChannel()
+    this.#port = port1
+    port1.unref()
+    const workerData = { url, signal: this.#signal, port: port2 }
+    new Worker(program, { workerData, transferList: [port2] }).unref()
+  }
+
+  /** The reader of that database, one for all who ask. */
+  static of(url: string): PostgresRows {
+    let rows = opened.get(url)
+    if (!rows) opened.set(url, (rows = new PostgresRows(url)))
+    return rows
+  }
+
+  all<Row>(sql: string, ...values: unknown[]): Row[] {
+    return this.snapshot([[sql, ...values]])[0] as Row[]
+  }
+
+  /** Several reads that see one and the same commit. */
+  snapshot(queries: readonly (readonly [sql: string, ...values: unknown[]])[]): unknown[][] {
+    const sent = queries.map(([sql, ...values]) => {
+      let n = 0
+      return { text: sql.replaceAll('?', () => `$${++n}`), values }
+    })
+    return (this.#ask({ queries: sent }) as { rows: unknown[][] }).rows
+  }
+
+  verifyLedger(): LedgerReport {
+    return (this.#ask({ verify: true }) as { report: LedgerReport }).report
+  }
+
+  #ask(request: RowsRequest): RowsReply {
+    const before = Atomics.load(this.#signal, 0)
+    this.#port.postMessage(request)
+    if (Atomics.wait(this.#signal, 0, before, answerMsMax) === 'timed-out')
+      throw new Error('PostgreSQL does not answer')
+    const reply = receiveMessageOnPort(this.#port)!.message as RowsReply
+    if ('error' in reply) throw new Error(reply.error)
+    return reply
+  }
+
+  /** Ends its connection and its thread. */
+  close(): void {
+    opened.delete(this.#url)
+    this.#ask({ close: true })
+    this.#port.close()
+  }
+}

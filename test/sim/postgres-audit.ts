@@ -1,0 +1,140 @@
+import type { PostgresRows } from '../faults/postgres-rows.ts'
+import type {
+  AccountRow,
+  AuditReader,
+  Changes,
+  Everything,
+  MessageRow,
+  SessionAndMessages,
+  SessionRow,
+  Since,
+  TaskRow,
+  TransactionRow,
+  TurnRow,
+} from './audit-rows.ts'
+
+/** Rows whose number is lower than that of others which were committed before them: as many as are looked for. */
+const missingMax = 500
+const gapMax = 100
+/** Renewed again and again, by nodes that are at work. */
+const turnColumns = 'seq, id, user_id, session_id, held, cost, outcome, created_at, settled_at'
+const sessionById = 'SELECT * FROM sessions WHERE id = ?'
+const messagesOf = 'SELECT * FROM messages WHERE session_id = ? ORDER BY seq'
+
+/** Of a database of PostgreSQL, where commits may pass each other: a row may appear after one with a higher number. */
+export class PostgresAudit implements AuditReader {
+  readonly #rows: PostgresRows
+  readonly #late = { transactions: new LateRows(), tasks: new LateRows(), turns: new LateRows() }
+
+  constructor(rows: PostgresRows) {
+    this.#rows = rows
+  }
+
+  changes({ openTasks, openTurns }: Since): Changes {
+    const late = this.#late
+    const fresh = (columns: string, table: keyof typeof late) =>
+      [
+        `SELECT ${columns} FROM ${table} WHERE seq > ? OR seq = ANY (?::bigint[]) ORDER BY seq`,
+        late[table].newest,
+        late[table].missing,
+      ] as const
+    const [accounts, transactions, newTasks, newTurns, oldTasks, oldTurns] = this.#rows.snapshot([
+      ['SELECT user_id, balance, held, blocked_until FROM accounts'],
+      fresh('*', 'transactions'),
+      fresh('*', 'tasks'),
+      fresh(turnColumns, 'turns'),
+      ['SELECT * FROM tasks WHERE id = ANY (?::text[])', openTasks],
+      [`SELECT ${turnColumns} FROM turns WHERE id = ANY (?::text[])`, openTurns],
+    ]) as [AccountRow[], TransactionRow[], TaskRow[], TurnRow[], TaskRow[], TurnRow[]]
+    late.transactions.have(transactions)
+    late.tasks.have(newTasks)
+    late.turns.have(newTurns)
+    const tasks = new Map(oldTasks.map((row) => [row.id, row]))
+    const turns = new Map(oldTurns.map((row) => [row.id, row]))
+    return {
+      accounts,
+      transactions,
+      newTasks,
+      newTurns,
+      oldTasks: openTasks.map((id) => tasks.get(id)),
+      oldTurns: openTurns.map((id) => turns.get(id)),
+    }
+  }
+
+  everything(): Everything {
+    const [transactions, tasks, turns, orphans] = this.#rows.snapshot([
+      ['SELECT * FROM transactions ORDER BY seq'],
+      ['SELECT * FROM tasks ORDER BY seq'],
+      [`SELECT ${turnColumns} FROM turns ORDER BY seq`],
+      ['SELECT count(*) AS count FROM messages WHERE session_id NOT IN (SELECT id FROM sessions)'],
+    ]) as [TransactionRow[], TaskRow[], TurnRow[], { count: number }[]]
+    return { transactions, tasks, turns, orphanMessages: orphans[0]!.count }
+  }
+
+  task(id: string): TaskRow | undefined {
+    return this.#rows.all<TaskRow>('SELECT * FROM tasks WHERE id = ?', id)[0]
+  }
+
+  session(id: string): SessionRow | undefined {
+    return this.#rows.all<SessionRow>(sessionById, id)[0]
+  }
+
+  sessionIds(): string[] {
+    return this.#rows.all<{ id: string }>('SELECT id FROM sessions').map(({ id }) => id)
+  }
+
+  messages(sessionId: string): MessageRow[] {
+    return this.#rows.all<MessageRow>(messagesOf, sessionId)
+  }
+
+  withMessages(sessionId: string): SessionAndMessages {
+    const [sessions, messages] = this.#rows.snapshot([
+      [sessionById, sessionId],
+      [messagesOf, sessionId],
+    ]) as [SessionRow[], MessageRow[]]
+    return { session: sessions[0], messages }
+  }
+
+  taskOfPayload(payloadId: string): string | undefined {
+    return this.#rows.all<{ id: string }>('SELECT task_id AS id FROM payloads WHERE id = ?', payloadId)[0]?.id
+  }
+
+  payload(payloadId: string): Buffer | undefined {
+    const select = 'SELECT content FROM payload_parts WHERE payload_id = ? ORDER BY part'
+    const parts = this.#rows.all<{ content: Uint8Array }>(select, payloadId)
+    return parts.length === 0 ? undefined : Buffer.concat(parts.map(({ content }) => content))
+  }
+
+  ledgerDifferences() {
+    return this.#rows.verifyLedger().differences
+  }
+
+  placesOf(texts: readonly string[]): string[] {
+    const tables = this.#rows.all<{ name: string }>(
+      `SELECT format('%I.%I', table_schema, table_name) AS name FROM information_schema.tables
+       WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ('pg_catalog', 'information_schema')`,
+    )
+    const holds = texts.map(() => 'strpos(row::text, ?) > 0').join(' OR ')
+    return tables
+      .map(({ name }) => name)
+      .filter((name) => this.#rows.all(`SELECT 1 FROM ${name} AS row WHERE ${holds} LIMIT 1`, ...texts).length > 0)
+  }
+
+  close(): void {
+    this.#rows.close()
+  }
+}
+
+/** The numbers of rows that were not there when rows with higher ones were, which may be rolled back or on their way. */
+class LateRows {
+  newest = 0
+  missing: number[] = []
+
+  have(rows: readonly { seq: number }[]): void {
+    const found = new Set(rows.map(({ seq }) => seq))
+    const newest = Math.max(this.newest, ...found)
+    for (let seq = Math.max(this.newest + 1, newest - gapMax); seq < newest; seq++) this.missing.push(seq)
+    this.missing = this.missing.filter((seq) => !found.has(seq)).slice(-missingMax)
+    this.newest = newest
+  }
+}

@@ -1,0 +1,183 @@
+import { rmSync } from 'node:fs'
+import { migrateSchema, openPool } from '../../server/store/postgres/database.ts'
+import type { PgPool } from '../../server/store/postgres/driver.ts'
+import { codeOf } from '../../server/store/postgres/pg-errors.ts'
+import { openPostgresStoreBeside } from '../../server/store/postgres/postgres-store.ts'
+import type { Clock } from '../../server/kernel/clock.ts'
+import { FaultDatabase } from '../faults/fault-database.ts'
+import { PostgresRows } from '../faults/postgres-rows.ts'
+import { until } from '../faults/until.ts'
+import type { TaskRow } from './audit-rows.ts'
+import { DatabaseLink } from './database-link.ts'
+import { PostgresAudit } from './postgres-audit.ts'
+import { Violation } from './sim-checks.ts'
+import { gates } from './sim-gates.ts'
+import type { ForbiddenWrite, SimEngine, StartNode } from './sim-engine.ts'
+import { abandon, FaultLog, newSimFolder, simLimits, startSimApp, type SimHost } from './sim-host.ts'
+
+// Services on one database of PostgreSQL. All of them go by one clock, as they do by the database's in earnest, but here
+// it jumps by days, and no node can renew a lease in the middle of a jump. So each lease is stored as if it lasted for
+// so many years, and runs out when the simulation says so: the rows also tell whose it is, because each node's leases
+// have a length of their own.
+
+const leaseDayMs = 1000 * 86_400_000
+/** Between two looks after what nodes that are gone have left lie a quarter of it, in real time. */
+const leaseSeconds = 1
+const origin = 'http://127.0.0.1:1'
+const grave = 'errand_sim_grave'
+const nodeSetting = 'sim.node'
+
+const longLeases = `
+  CREATE FUNCTION sim_long_lease() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      IF TG_OP = 'INSERT' OR NEW.lease_until IS DISTINCT FROM OLD.lease_until THEN
+        NEW.lease_until := NEW.lease_until
+          + coalesce(nullif(current_setting('${nodeSetting}', true), ''), '0')::bigint * ${leaseDayMs};
+      END IF;
+      RETURN NEW;
+    END $$;
+  CREATE TRIGGER sim_long_lease BEFORE INSERT OR UPDATE OF lease_until ON tasks
+    FOR EACH ROW EXECUTE FUNCTION sim_long_lease();
+  CREATE TRIGGER sim_long_lease BEFORE INSERT OR UPDATE OF lease_until ON turns
+    FOR EACH ROW EXECUTE FUNCTION sim_long_lease();`
+
+type PostgresSim = {
+  nodes: number
+  /** Of a server whose user may make databases; one is started when it is left out. */
+  url?: string | undefined
+}
+
+export async function postgresSimEngine({ nodes, url }: PostgresSim): Promise<SimEngine> {
+  const server = url === undefined ? await FaultDatabase.start({ isDurable: false }) : undefined
+  const urlOf = (database: string) => {
+    const of = new URL(url ?? server!.urlOf('postgres'))
+    of.pathname = `/${database}`
+    return of.href
+  }
+  const admin = openPool(url ?? server!.urlOf('postgres'), 1)
+  await newDatabase(admin, grave, urlOf(grave))
+  const database = `errand_sim_${process.pid}_${Date.now()}`
+  const target = urlOf(database)
+  let direct: PgPool | undefined
+  let rows: PostgresRows | undefined
+  let audit: PostgresAudit | undefined
+  let clock: Clock | undefined
+  const links = new Set<DatabaseLink>()
+
+  async function start({ dataDir, node, time }: StartNode): Promise<SimHost> {
+    const log = new FaultLog()
+    const link = await DatabaseLink.open(target, grave)
+    links.add(link)
+    const nodeUrl = new URL(link.url)
+    nodeUrl.searchParams.set('options', `-c ${nodeSetting}=${node + 1}`)
+    const app = await startSimApp(dataDir, {
+      log,
+      baseUrl: origin,
+      databaseUrl: nodeUrl.href,
+      limits: { ...simLimits, leaseSeconds },
+      createClock: (notBefore) => (clock ??= time.systemClock(notBefore)),
+      onFatal: (cause) => log.note(`the store stopped for good: ${String(cause)}`),
+    })
+    return {
+      url: app.url,
+      origin,
+      dataDir,
+      store: app.store,
+      now: () => clock!.now(),
+      moveTime: async (passMs, setMs) => {
+        time.pass(passMs)
+        time.set(setMs)
+      },
+      openGate: async (name, end) => gates.open(name, end),
+      stop: async (hasten) => {
+        const stopped = app.stop()
+        if (hasten) app.hasten()
+        await stopped
+        link.close()
+      },
+      crash: async () => {
+        const ports = link.cut()
+        abandon(app, () => link.close())
+        // What was sent before the cut may still be committed; after this nothing is.
+        const left = 'SELECT count(*)::int AS left FROM pg_stat_activity WHERE client_port = ANY ($1)'
+        await until('what a crashed service had asked for is over', 20_000, async () => {
+          const { rows: found } = await admin.query(left, [ports])
+          return (found as { left: number }[])[0]!.left === 0
+        })
+        return dataDir
+      },
+      faults: () => log.take(),
+    }
+  }
+
+  return {
+    name: 'PostgreSQL',
+    nodes,
+    leftOut: { steps: ['backup', 'restore'], why: 'a PostgreSQL database is backed up by its own tools' },
+    recoveryMs: 20_000,
+    newPlace: async () => {
+      await newDatabase(admin, database, target)
+      direct = openPool(target, 1)
+      await direct.query(longLeases)
+      return newSimFolder()
+    },
+    start,
+    openAudit: () => (audit ??= new PostgresAudit((rows = PostgresRows.of(target)))),
+    openBeside: (_, now) =>
+      openPostgresStoreBeside({ databaseUrl: target, limits: simLimits, clock: () => now, connectionsMax: 1 }),
+    nodeOf: ({ lease_until: leaseUntil }: TaskRow, now) => nodeOfLease(leaseUntil, now),
+    nodeIsGone: async (node, now) => {
+      // Half a lease on either side of what its own were when it renewed them last.
+      const [from, to] = [(node + 0.5) * leaseDayMs + now, (node + 1.5) * leaseDayMs + now]
+      for (const table of ['tasks', 'turns']) {
+        await direct!.query(`UPDATE ${table} SET lease_until = $1 WHERE lease_until > $2 AND lease_until <= $3`, [
+          now,
+          from,
+          to,
+        ])
+      }
+    },
+    tryWrite: (_, write) => tryOnPostgres(direct!, write),
+    removePlace: async (dataDir) => rmSync(dataDir, { recursive: true, force: true }),
+    close: async () => {
+      rows?.close()
+      for (const link of links) link.close()
+      await direct?.end()
+      if (!server) {
+        for (const name of [database, grave]) await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+      }
+      await admin.end()
+      await server?.stop()
+    },
+  }
+}
+
+async function newDatabase(admin: PgPool, name: string, url: string): Promise<void> {
+  await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+  await admin.query(`CREATE DATABASE ${name}`)
+  const pool = openPool(url, 1)
+  await migrateSchema(pool)
+  await pool.end()
+}
+
+function nodeOfLease(leaseUntil: number | null | undefined, now: number): number | undefined {
+  return leaseUntil === null || leaseUntil === undefined ? undefined : Math.round((leaseUntil - now) / leaseDayMs) - 1
+}
+
+async function tryOnPostgres(pool: PgPool, { sql, values }: ForbiddenWrite): Promise<string | undefined> {
+  let n = 0
+  const client = await pool.connect()
+  try {
+    await client.query('BEGIN')
+    const { rowCount } = await client.query({ text: sql.replaceAll('?', () => `$${++n}`), values })
+    if (rowCount === 0) throw new Violation(`there is nothing that "${sql}" would change`)
+    return undefined
+  } catch (error) {
+    // Of class 23: an integrity constraint.
+    if (codeOf(error).startsWith('23')) return codeOf(error)
+    throw error
+  } finally {
+    await client.query('ROLLBACK')
+    client.release()
+  }
+}

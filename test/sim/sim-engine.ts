@@ -1,0 +1,83 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { openSqliteStoreBeside } from '../../server/store/sqlite/sqlite-store.ts'
+import type { Clock } from '../../server/kernel/clock.ts'
+import type { Store } from '../../server/store/store.ts'
+import { startProcessHost } from './process-host.ts'
+import type { AuditReader, TaskRow } from './audit-rows.ts'
+import type { MachineTime } from './sim-clock.ts'
+import { newSimFolder, simLimits, startInlineHost, type SimHost } from './sim-host.ts'
+import { SqliteAudit } from './sqlite-audit.ts'
+
+export type StartNode = { dataDir: string; time: MachineTime; node: number }
+
+/** A write that the database must refuse by itself. */
+export type ForbiddenWrite = { sql: string; values: (string | number)[] }
+
+/** What a world needs to know of the database that its service is on. */
+export type SimEngine = {
+  readonly name: 'SQLite' | 'PostgreSQL'
+  /** How many services share the database. */
+  readonly nodes: number
+  /** Steps that this engine cannot take, and why. */
+  readonly leftOut: { steps: readonly string[]; why: string } | null
+  /** What a crash leaves is settled within this time of the next start. */
+  readonly recoveryMs: number
+  newPlace(): Promise<string>
+  start(of: StartNode): Promise<SimHost>
+  openAudit(dataDir: string): AuditReader
+  /** For work on a connection of its own, as the command line does beside a server. */
+  openBeside(dataDir: string, clock: Clock): Promise<Store>
+  /** Which node's lease is on a task; undefined when none is, or nobody knows. */
+  nodeOf(row: TaskRow, now: number): number | undefined
+  /** The leases of a node that is gone run out. */
+  nodeIsGone(node: number, now: number): Promise<void>
+  /** The message of the refusal; undefined when the write was let through, and undone. Throws when it would change nothing. */
+  tryWrite(dataDir: string, write: ForbiddenWrite): Promise<string | undefined>
+  removePlace(dataDir: string): Promise<void>
+  close(): Promise<void>
+}
+
+/** A data directory with one service, in this process or in one of its own. */
+export function sqliteSimEngine(inProcess: boolean): SimEngine {
+  return {
+    name: 'SQLite',
+    nodes: 1,
+    leftOut: null,
+    recoveryMs: 5000,
+    newPlace: async () => newSimFolder(),
+    start: ({ dataDir, time }) => (inProcess ? startProcessHost : startInlineHost)(dataDir, time),
+    openAudit: (dataDir) => new SqliteAudit(dataDir),
+    openBeside: async (dataDir, clock) =>
+      openSqliteStoreBeside({
+        dataDir,
+        limits: simLimits,
+        clock: () => clock,
+        onFatal: (cause) => {
+          throw cause
+        },
+      }),
+    nodeOf: () => 0,
+    nodeIsGone: async () => {},
+    tryWrite: async (dataDir, write) => tryOnSqlite(dataDir, write),
+    removePlace: async (dataDir) => rmSync(dataDir, { recursive: true, force: true }),
+    close: async () => {},
+  }
+}
+
+function tryOnSqlite(dataDir: string, { sql, values }: ForbiddenWrite): string | undefined {
+  const db = new Database(join(dataDir, 'errand.db'), { timeout: 5000 })
+  try {
+    db.exec('BEGIN IMMEDIATE')
+    const { changes } = db.prepare(sql).run(...values)
+    if (changes === 0) throw new Error(`there is nothing that "${sql}" would change`)
+    return undefined
+  } catch (error) {
+    if (error instanceof Database.SqliteError && error.code.startsWith('SQLITE_CONSTRAINT')) return error.code
+    throw error
+  } finally {
+    if (db.inTransaction) db.exec('ROLLBACK')
+    db.close()
+  }
+}
