@@ -22,10 +22,7 @@ export async function startProcess(args: readonly string[], env: Record<string, 
   return {
     url,
     residentMb: () => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1024,
-    cpuSeconds: () => {
-      const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
-      return (Number(fields[11]) + Number(fields[12])) / 100
-    },
+    cpuSeconds: () => cpuSecondsOf(child.pid!),
     stop: async () => {
       const exited = new Promise((resolve) => child.once('exit', resolve))
       kill()
@@ -33,6 +30,25 @@ export async function startProcess(args: readonly string[], env: Record<string, 
       process.off('exit', kill)
     },
   }
+}
+
+/** User and system seconds of a process so far, with those of its children that have ended. */
+export function cpuSecondsOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+  return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / 100
+}
+
+/** Of the children that a process has now. */
+export function cpuSecondsOfChildren(pid: number): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
+  return children.reduce((sum, child) => {
+    try {
+      return sum + cpuSecondsOf(Number(child))
+    } catch {
+      // It ended meanwhile, and its parent has its time.
+      return sum
+    }
+  }, 0)
 }
 
 async function readUrl(child: ChildProcess): Promise<string> {

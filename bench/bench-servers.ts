@@ -23,7 +23,7 @@ const floors = {
 /** Starts a server as a process of its own on a copy of the prepared data directory. */
 export async function startServer(
   kind: ServerKind,
-  { template, env = {} }: { template: string; env?: Record<string, string> },
+  { template, env = {}, args: more = [] }: { template: string; env?: Record<string, string>; args?: string[] },
 ): Promise<BenchServer> {
   const dataDir = mkdtempSync(join(tmpdir(), `errand-bench-${kind}-`))
   cpSync(template, dataDir, { recursive: true })
@@ -41,6 +41,7 @@ export async function startServer(
           '--port',
           '0',
           '--json',
+          ...more,
         ]
       : floors[kind](dataDir)
   const startedAt = performance.now()

@@ -6,9 +6,11 @@ import { prepareData } from './bench-data.ts'
 import { formatTable, type Row } from './bench-table.ts'
 import { measureBlocking } from './measure-blocking.ts'
 import { measureChat } from './measure-chat.ts'
+import { measureCluster } from './measure-cluster.ts'
 import { measureLists } from './measure-lists.ts'
 import { measureMemory } from './measure-memory.ts'
 import { measureModels } from './measure-models.ts'
+import { measurePostgres } from './measure-postgres.ts'
 import { measureReads } from './measure-reads.ts'
 import { measureStart } from './measure-start.ts'
 import { measureSubmissions } from './measure-submissions.ts'
@@ -28,6 +30,8 @@ const groups = {
   blocking: measureBlocking,
   start: measureStart,
   memory: measureMemory,
+  postgres: measurePostgres,
+  cluster: measureCluster,
 }
 
 const data = await prepareData(userCount)

