@@ -5,9 +5,9 @@ import type { Store } from '../store/store.ts'
 import type { TaskRunner } from '../tasks/task-runner.ts'
 
 type LeaseKeeperParts = {
-  store: Store
+  store: Pick<Store, 'closeAbandonedTurns'>
   shared: SharedStore
-  runner: TaskRunner
+  runner: Pick<TaskRunner, 'heldTasks' | 'loseTasks' | 'noteQueued' | 'settleAbandoned'>
   chats: Pick<ChatTurns, 'heldTurnIds' | 'loseTurns'>
   leaseSeconds: number
   queuedMax: number
@@ -16,7 +16,7 @@ type LeaseKeeperParts = {
 
 const renewalsPerLease = 4
 const retryMsMax = 1000
-/** A step of the database's clock that is larger makes leases pass for others, too. */
+/** A renewal that takes longer than this part of a lease is a break, and so is a larger step of the database's clock. */
 const breaksPerLease = 2
 /** A look for tasks that are missing in the queue reads all that wait. */
 const unheardMs = 600_000
