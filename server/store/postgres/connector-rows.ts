@@ -139,13 +139,13 @@ const statements = statementsOf('connector', (orm) => {
     update: orm
       .update(connectors)
       .set({
-        name: sql`${sql.param(sql.placeholder('name'), connectors.name)}`,
+        name: sql`${sql.placeholder('name')}`,
         url: sql`${sql.placeholder('url')}`,
         authType: sql`${sql.placeholder('authType')}`,
         sealed: sql`${sql.placeholder('sealed')}`,
         allowedTools: sql`${sql.placeholder('allowedTools')}`,
         status: sql`${sql.placeholder('status')}`,
-        statusMessage: sql`${sql.param(sql.placeholder('statusMessage'), connectors.statusMessage)}`,
+        statusMessage: sql`${sql.placeholder('statusMessage')}`,
         checkedAt: sql`${sql.placeholder('checkedAt')}`,
         updatedAt: sql`${sql.placeholder('updatedAt')}`,
       })
@@ -155,7 +155,7 @@ const statements = statementsOf('connector', (orm) => {
       .update(connectors)
       .set({
         status: sql`${sql.placeholder('status')}`,
-        statusMessage: sql`${sql.param(sql.placeholder('statusMessage'), connectors.statusMessage)}`,
+        statusMessage: sql`${sql.placeholder('statusMessage')}`,
         checkedAt: sql`${sql.placeholder('now')}`,
       })
       .where(and(thisConnector, eq(connectors.updatedAt, sql.placeholder('updatedAt')))),

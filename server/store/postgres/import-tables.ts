@@ -74,13 +74,7 @@ const statements = new Map<string, string>(
 )
 
 export async function insertRows(client: PgClient, name: string, rows: readonly CarriedRow[]): Promise<void> {
-  const values = columnsOf.get(name)!.map((column, at) => {
-    const isText = !isNumber(column)
-    return rows.map((row) => {
-      const value = row[at]!
-      return isText && value !== null ? column.mapToDriverValue(value) : value
-    })
-  })
+  const values = columnsOf.get(name)!.map((_, at) => rows.map((row) => row[at]!))
   await client.query({ name: `import_${name}`, text: statements.get(name)!, values })
 }
 
@@ -103,7 +97,7 @@ export async function* readRows(client: PgClient, name: string): AsyncGenerator<
     yield columns.map((column, at) => {
       const value = row[at]!
       if (value === null) return null
-      return isNumber(column) ? Number(value) : (column.mapFromDriverValue(value) as string)
+      return isNumber(column) ? Number(value) : value
     })
   }
 }

@@ -1,5 +1,5 @@
 import { invitationKinds, loginMethods } from '../records.ts'
-import { freeText, madeInOrder } from './columns.ts'
+import { madeInOrder } from './columns.ts'
 import { sql, check, index, bigint, primaryKey, pgTable, text } from './drizzle.ts'
 import { users } from './schema.ts'
 
@@ -36,7 +36,7 @@ export const logins = pgTable(
     method: text({ enum: loginMethods }).notNull(),
     /** Id of the OpenID Connect provider. */
     provider: text(),
-    userAgent: freeText('user_agent'),
+    userAgent: text('user_agent'),
     createdAt: bigint('created_at', { mode: 'number' }).notNull(),
     lastUsedAt: bigint('last_used_at', { mode: 'number' }).notNull(),
     /** It ends then, however much it is used. */

@@ -6,7 +6,7 @@ import {
   transactionTypes,
   turnOutcomes,
 } from '../records.ts'
-import { bytes, freeText, madeInOrder } from './columns.ts'
+import { bytes, madeInOrder } from './columns.ts'
 import { sql, check, index, bigint, primaryKey, pgTable, text, uniqueIndex } from './drizzle.ts'
 
 // Money columns are units of 0.0001 USD; times are milliseconds since the epoch. The tables are those of SQLite; where
@@ -48,7 +48,7 @@ export const apiKeys = pgTable(
     userId: text('user_id')
       .notNull()
       .references(() => users.id),
-    name: freeText().notNull(),
+    name: text().notNull(),
     tokenHash: text('token_hash').notNull().unique(),
     /** The token's last four characters, by which a person tells keys apart. */
     hint: text().notNull(),
@@ -84,11 +84,11 @@ export const tasks = pgTable(
     request: text().notNull(),
     requestPayload: text('request_payload'),
     /** The preview of a text is not JSON. */
-    response: freeText(),
+    response: text(),
     responsePayload: text('response_payload'),
     errorCode: text('error_code'),
-    errorMessage: freeText('error_message'),
-    errorDetails: freeText('error_details'),
+    errorMessage: text('error_message'),
+    errorDetails: text('error_details'),
     /** JSON array of connector ids; null when none was named. */
     connectorIds: text('connector_ids'),
     createdAt: bigint('created_at', { mode: 'number' }).notNull(),
@@ -201,7 +201,7 @@ export const messages = pgTable(
       .references(() => sessions.id),
     turnId: text('turn_id').notNull(),
     role: text({ enum: messageRoles }).notNull(),
-    content: freeText().notNull(),
+    content: text().notNull(),
     /** JSON array of the tool calls of a reply, with their results; null when there were none. */
     toolCalls: text('tool_calls'),
     /** 1 for a reply that was cut off. */
@@ -311,7 +311,7 @@ export const connectors = pgTable(
     userId: text('user_id')
       .notNull()
       .references(() => users.id),
-    name: freeText().notNull(),
+    name: text().notNull(),
     url: text(),
     /** Id of a server that the operator defines. */
     server: text(),
@@ -321,7 +321,7 @@ export const connectors = pgTable(
     /** JSON array of names; null allows all tools. */
     allowedTools: text('allowed_tools'),
     status: text({ enum: connectorStatuses }).notNull(),
-    statusMessage: freeText('status_message'),
+    statusMessage: text('status_message'),
     checkedAt: bigint('checked_at', { mode: 'number' }),
     createdAt: bigint('created_at', { mode: 'number' }).notNull(),
     updatedAt: bigint('updated_at', { mode: 'number' }).notNull(),

@@ -176,7 +176,7 @@ const statements = statementsOf('task', (orm) => {
       .update(tasks)
       .set({
         status: 'completed',
-        response: sql`${sql.param(sql.placeholder('response'), tasks.response)}`,
+        response: sql`${sql.placeholder('response')}`,
         responsePayload: sql`${sql.placeholder('responsePayload')}`,
         completedAt,
         leaseUntil: null,
@@ -188,8 +188,8 @@ const statements = statementsOf('task', (orm) => {
       .set({
         status: 'failed',
         errorCode: sql`${sql.placeholder('code')}`,
-        errorMessage: sql`${sql.param(sql.placeholder('message'), tasks.errorMessage)}`,
-        errorDetails: sql`${sql.param(sql.placeholder('details'), tasks.errorDetails)}`,
+        errorMessage: sql`${sql.placeholder('message')}`,
+        errorDetails: sql`${sql.placeholder('details')}`,
         completedAt,
         leaseUntil: null,
       })
