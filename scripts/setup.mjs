@@ -2,7 +2,7 @@
 // than the lock file, puts a Node that can run this project where npm scripts find it first, and builds the web console
 // when its sources are newer. Plain JavaScript without dependencies, because it runs before anything is installed.
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildConsole } from './build-console.mjs'
@@ -99,7 +99,46 @@ function installNode() {
   if (!isUsable(link)) throw new Error(`The Node that was installed at ${link} does not start.`)
 }
 
+/** One set-up of a checkout at a time: `npm ci` deletes what another one is installing. A lock whose owner is gone is taken over. */
+function lockCheckout() {
+  const lock = join(root, '.setup-lock')
+  for (;;) {
+    try {
+      writeFileSync(lock, String(process.pid), { flag: 'wx' })
+      process.on('exit', () => rmSync(lock, { force: true }))
+      return
+    } catch (error) {
+      // Where nothing can be written, nothing can be installed either.
+      if (error.code !== 'EEXIST') return
+    }
+    if (!isAlive(readOwner(lock))) rmSync(lock, { force: true })
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100 + Math.random() * 100)
+  }
+}
+
+function readOwner(lock) {
+  try {
+    const isOld = Date.now() - statSync(lock).mtimeMs > 10_000
+    return Number(readFileSync(lock, 'utf8')) || (isOld ? -1 : 0)
+  } catch {
+    // It was released a moment ago.
+    return 0
+  }
+}
+
+function isAlive(pid) {
+  // A file whose owner has not written its number yet.
+  if (pid <= 0) return pid === 0
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error.code === 'EPERM'
+  }
+}
+
 try {
+  lockCheckout()
   installPackages()
   installNode()
   buildConsole()
