@@ -113,7 +113,8 @@ testConsole(
     expect(await page.getByText('You said: Message 4', { exact: true }).count()).toBe(0)
     const earlier = page.getByRole('button', { name: 'Show earlier messages (8)' })
     await earlier.scrollIntoViewIfNeeded()
-    const read = page.getByText('You said: Message 5', { exact: true })
+    // A paragraph: the plain text that stands there until Markdown is loaded is replaced by it.
+    const read = page.getByRole('paragraph').filter({ hasText: /^You said: Message 5$/ })
     const before = (await read.boundingBox())!
     await earlier.click()
     await page.getByText('You said: Message 1', { exact: true }).waitFor({ state: 'attached' })
