@@ -7,11 +7,15 @@ import { withPool, type PostgresServer } from '../support/postgres-server.ts'
 import { describePostgres } from './postgres-engine.ts'
 import { noLimits } from './store-world.ts'
 
+const cuts = ['commit is lost on its way', 'answer to the commit is lost'] as const
+/** Nothing comes through any more, and neither side is told. */
+const silences = ['commit goes into silence', 'commit is answered by silence'] as const
+
 await describePostgres('faults and nodes', describeFaults)
 
-type Fault = 'none' | 'commit is lost on its way' | 'answer to the commit is lost'
+type Fault = 'none' | (typeof cuts)[number] | (typeof silences)[number]
 
-/** Stands between a store and its server; a fault strikes the next COMMIT, once. */
+/** Stands between a store and its server; a fault strikes the next COMMIT of any connection, once. */
 class Wire {
   next: Fault = 'none'
   readonly #server: Server
@@ -29,17 +33,20 @@ class Wire {
         client.destroy()
         upstream.destroy()
       }
-      client.on('close', () => upstream.destroy())
-      upstream.on('close', () => client.destroy())
+      let isSilent = false
+      client.on('close', () => isSilent || upstream.destroy())
+      upstream.on('close', () => isSilent || client.destroy())
       let isMuted = false
       client.on('data', (data) => {
         const fault = data.includes('COMMIT\0') ? this.next : 'none'
         if (fault !== 'none') this.next = 'none'
         if (fault === 'commit is lost on its way') return cut()
         isMuted ||= fault === 'answer to the commit is lost'
-        upstream.write(data)
+        if (!isSilent && fault !== 'commit goes into silence') upstream.write(data)
+        isSilent ||= silences.some((silence) => silence === fault)
       })
       upstream.on('data', (data) => {
+        if (isSilent) return
         if (isMuted) cut()
         else client.write(data)
       })
@@ -76,26 +83,33 @@ function describeFaults({ dropDatabase, newDatabase }: PostgresServer): void {
     return created.userId
   }
 
-  for (const fault of ['commit is lost on its way', 'answer to the commit is lost'] as const) {
-    test(`a task is charged once when the ${fault}, and the request is answered`, async () => {
-      const url = new URL(await newDatabase())
-      const wire = new Wire(Number(url.port))
-      const through = new URL(url)
-      through.port = String(await wire.listen())
-      const store = await openPostgresStore({ databaseUrl: through.href, limits: noLimits, connectionsMax: 2 })
-      const userId = await userWith(store, 1000)
-      wire.next = fault
-      expect(await store.admitTask(draft(userId))).toMatchObject({ outcome: 'accepted' })
-      expect(wire.next).toBe('none')
-      expect(await store.getAccount(userId)).toMatchObject({ balance: 990 })
-      expect(await store.listTasks({ userId, limit: 10, offset: 0 })).toMatchObject({ total: 1 })
-      expect(await store.verifyLedger()).toMatchObject({ ok: true, transactions: 2 })
-      expect((await store.readState()).isWritable).toBe(true)
-      await store.close()
-      await wire.close()
-      await dropDatabase(url.href)
-    })
+  async function admitThrough(fault: Fault): Promise<void> {
+    const url = new URL(await newDatabase())
+    const wire = new Wire(Number(url.port))
+    const through = new URL(url)
+    through.port = String(await wire.listen())
+    const store = await openPostgresStore({ databaseUrl: through.href, limits: noLimits, connectionsMax: 2 })
+    const userId = await userWith(store, 1000)
+    wire.next = fault
+    expect(await store.admitTask(draft(userId))).toMatchObject({ outcome: 'accepted' })
+    expect(wire.next).toBe('none')
+    expect(await store.getAccount(userId)).toMatchObject({ balance: 990 })
+    expect(await store.listTasks({ userId, limit: 10, offset: 0 })).toMatchObject({ total: 1 })
+    expect(await store.verifyLedger()).toMatchObject({ ok: true, transactions: 2 })
+    expect((await store.readState()).isWritable).toBe(true)
+    await store.close()
+    await wire.close()
+    await dropDatabase(url.href)
   }
+
+  for (const fault of cuts) {
+    test(`a task is charged once when the ${fault}, and the request is answered`, () => admitThrough(fault))
+  }
+
+  // Together, because each waits until the store gives the silent connection up.
+  test(`a task is charged once when the ${silences.join(' or the ')}, and the request is answered`, async () => {
+    await Promise.all(silences.map(admitThrough))
+  })
 
   for (const code of ['40001', '40P01']) {
     test(`a transaction that the server undoes with ${code} is run again, and written once`, async () => {
