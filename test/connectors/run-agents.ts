@@ -1,4 +1,5 @@
-import { appendFileSync } from 'node:fs'
+import { appendFileSync, existsSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { tool } from 'ai'
@@ -49,6 +50,12 @@ async function useAll({ connectors, params: of, signal }: TaskRun<z.output<typeo
   return { tools: connectors.tools, answers }
 }
 
+/** Keeps its place among the tasks that run until the file is there. */
+async function waitForFile({ params: { file }, signal }: TaskRun<z.output<typeof params>>): Promise<object> {
+  while (!existsSync(file!) && !signal.aborted) await sleep(20)
+  return {}
+}
+
 /** Agents that call what they are told to, and the servers that users may connect. */
 export function runAgents(url: string): ErrandConfig {
   const ask = (of: z.output<typeof params>) => JSON.stringify(of.calls)
@@ -59,7 +66,7 @@ export function runAgents(url: string): ErrandConfig {
     model: createOpenAICompatible({ name: 'stub', baseURL: `${url}/v1`, apiKey: 'none', includeUsage: true })('stub-1'),
     maxSteps: 3,
     pricing: modelPricing,
-    endpoints: { call: { ...endpoint, prompt: ask }, brief: { ...endpoint, timeoutSeconds: 1, prompt: ask } },
+    endpoints: { call: { ...endpoint, prompt: ask }, brief: { ...endpoint, timeoutSeconds: 2, prompt: ask } },
   }
   const own = tool({
     description: 'Adds up by itself.',
@@ -77,8 +84,9 @@ export function runAgents(url: string): ErrandConfig {
         name: 'Code',
         endpoints: {
           call: { ...endpoint, run: useAll },
-          brief: { ...endpoint, timeoutSeconds: 1, run: useAll },
-          block: { ...endpoint, timeoutSeconds: 4, run: useAll },
+          brief: { ...endpoint, timeoutSeconds: 2, run: useAll },
+          block: { ...endpoint, timeoutSeconds: 8, run: useAll },
+          wait: { ...endpoint, run: waitForFile },
           echo: { description: 'Echoes.', priceUsd: '0.0100', params: z.looseObject({}), run: (run) => run.params },
         },
         chat: {

@@ -1,4 +1,5 @@
-import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { expectOneEnd, filesIn } from '../chat/chat-checks.ts'
 import { expectSentence } from '../models/model-checks.ts'
@@ -126,6 +127,10 @@ test.for(places)('a task whose time is up while a tool is at work, in threads: $
   const person = await world.service.createPerson()
   const wellIds = [await connect(world, person, { server: 'everything' })]
   const silentIds = [await connect(world, person, { server: 'no-answer' })]
+  // What an agent loads at its first run keeps a busy thread from answering, which ends all of its runs.
+  for (const agentId of agents) {
+    await completeTask(world, person, { endpointId: `${agentId}.call`, params: {}, connectorIds: wellIds })
+  }
   const tasks = [
     { endpointId: 'code.brief', params: { calls: long }, connectorIds: wellIds },
     { endpointId: 'model.brief', params: { calls: long }, connectorIds: wellIds },
@@ -181,22 +186,22 @@ test.for([false, true])('a service that stops leaves no server behind, in thread
   rmSync(dataDir, { recursive: true })
 })
 
-/** With one task at a time: a first one that hangs, and one that waits behind it and names that connector. */
+/** With one task at a time: a first one, which runs until it is let go, and one that waits behind it and names that connector. */
 async function queue(world: World, auth: object = { type: 'none' }) {
   const person = await world.service.createPerson()
-  const server = await connect(world, person, { server: 'serve' })
   const waitedFor = await connect(world, person, { name: 'Waited for', server: 'keyed', auth })
-  const hang = { calls: [{ name: 'hang' }] }
-  await createTask(world, person, { endpointId: 'code.brief', params: hang, connectorIds: [server] })
+  const file = join(world.service.dataDir, 'go')
+  await createTask(world, person, { endpointId: 'code.wait', params: { file }, connectorIds: [] })
   const taskId = await createTask(world, person, { endpointId: 'code.call', params: {}, connectorIds: [waitedFor] })
-  return { person, taskId, waitedFor }
+  return { person, taskId, waitedFor, letGo: () => writeFileSync(file, '') }
 }
 
 test('a task whose connector is deleted before it runs fails and is refunded', async () => {
   const world = await startWorld({ limits: { taskConcurrency: 1 } })
-  const { person, taskId, waitedFor } = await queue(world)
+  const { letGo, person, taskId, waitedFor } = await queue(world)
   const { status } = await world.service.request('DELETE', `/api/connectors/${waitedFor}`, { key: person.key })
   expect(status).toBe(200)
+  letGo()
   await expectTaskFailed(world, person, { taskId, message: /^Connector "con_\w+": It was deleted\.$/ })
   await expectSound(world)
   await world.stop()
