@@ -4,8 +4,10 @@ import { postgresTests } from './test/support/postgres-tests.ts'
 
 export default defineConfig({
   test: {
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // A test that hangs ends; how fast something is, no test says. Many start processes, on whatever else the machine does.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    expect: { poll: { timeout: 20_000 } },
     // Real servers, databases and threads: a file at a time per core.
     pool: 'forks',
     maxWorkers: availableParallelism(),
@@ -23,8 +25,6 @@ export default defineConfig({
           name: 'postgres',
           include: [...postgresTests.only, ...postgresTests.too],
           exclude: Object.keys(postgresTests.never),
-          // Each statement goes over a connection to another process, which waits for its turn where many run.
-          testTimeout: 60_000,
           globalSetup: ['test/support/postgres-run.ts'],
           setupFiles: ['test/support/postgres-project.ts', 'test/support/leak-check.ts'],
         },

@@ -14,7 +14,7 @@ type Movement = { service: TestService; before: Samples; series: RegExp }
 
 /** A client has its answer a moment before the service has counted it. */
 async function expectMoved({ before, series, service }: Movement, by: Record<string, number>): Promise<void> {
-  await expect.poll(async () => moved(before, await readMetrics(service), series), { timeout: 10_000 }).toEqual(by)
+  await expect.poll(async () => moved(before, await readMetrics(service), series), { timeout: 20_000 }).toEqual(by)
 }
 
 const free = { executionsPerMinute: 0 }
@@ -64,7 +64,7 @@ test('interrupted runs are counted by the process that interrupts them, and thos
   expect(running.get('errand_tasks{status="processing"}')).toBe(1)
   service.app.services.runner.interrupt()
   const interrupted = 'errand_runs_total{kind="task",end="interrupted",agent="test"}'
-  await expect.poll(async () => (await readMetrics(service)).get(interrupted), { timeout: 10_000 }).toBe(1)
+  await expect.poll(async () => (await readMetrics(service)).get(interrupted), { timeout: 20_000 }).toBe(1)
   // What a crash leaves: rows that are processing, and nobody at work on them.
   const left = await startService({ limits: { ...free, taskConcurrency: 0 } })
   const person = await left.createPerson()
@@ -262,7 +262,7 @@ test('a client that leaves before its answer is counted as 499, and what is no H
   const headers = { Authorization: `Bearer ${key}` }
   const held = fetch(`${service.url}/api/tasks/${body.taskId}?wait=20`, { headers, signal: client.signal })
   const running = async () => (await service.get(`/api/tasks/${body.taskId}`, key)).body.status
-  await expect.poll(running, { timeout: 10_000 }).toBe('processing')
+  await expect.poll(running, { timeout: 20_000 }).toBe('processing')
   client.abort()
   await expect(held).rejects.toThrow('aborted')
   using raw = await RawConnection.open(service.url)

@@ -17,7 +17,7 @@ function keepLog(level: string) {
 }
 
 const [debug, info] = [20, 30]
-const soon = { timeout: 10_000 }
+const soon = { timeout: 20_000 }
 
 test('at debug each request is one line with its id, and its ids lead to its task, its run and its chat', async () => {
   const { log, named } = keepLog('debug')

@@ -135,7 +135,7 @@ test("the ledger's state is that of the check at the start", async () => {
   const { userId } = await first.createPerson()
   const ledgerOf = async (service: TestService) => {
     const { browser } = await signUpAdmin(service)
-    await expect.poll(async () => (await browser.get('/api/system')).body.ledger, { timeout: 10_000 }).not.toBeNull()
+    await expect.poll(async () => (await browser.get('/api/system')).body.ledger, { timeout: 20_000 }).not.toBeNull()
     return (await browser.get('/api/system')).body.ledger
   }
   expect(await ledgerOf(first)).toEqual({ ok: true, checkedAt: expect.stringMatching(/Z$/), differences: 0 })
@@ -166,7 +166,7 @@ test('agent threads are shown with what each runs; there are none when agents ru
   await service.get(`/api/tasks/${body.taskId}?wait=20`, key)
   await expect.poll(running).toEqual([0, 0])
   await service.stop()
-}, 60_000)
+})
 
 test('a service that is stopping says so', async () => {
   const { config, open } = gated()

@@ -157,7 +157,7 @@ test('over random days the sums are those of the list of transactions, however o
     { numRuns: 15 },
   )
   await service.stop()
-}, 60_000)
+})
 
 /** Adds that many charges of the task kind, one ten-thousandth each, spread evenly over the last `days` days. */
 function addCharges(

@@ -123,7 +123,7 @@ test('each fault of an agent is one error event, free of charge, and the session
     if (agentId === 'talk') await expectSound(talker)
   }
   await service.stop()
-}, 60_000)
+})
 
 test('an agent that leaves an error behind harms neither its own reply nor those beside it', async () => {
   const service = await startTalk({ limits: { agentThreads: 1 } })

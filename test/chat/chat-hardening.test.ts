@@ -123,7 +123,7 @@ test("a chat that its client leaves does not end its thread while another user's
   expect(await talker.charges()).toHaveLength(1)
   await expectSound(talker)
   await service.stop()
-}, 60_000)
+})
 
 test('three clients that chat side by side are never refused for the balance while it covers them', async () => {
   const service = await startTalk()
@@ -189,7 +189,7 @@ test('chats that are streaming no longer count as large requests under way', asy
   expect((await service.get(`/api/tasks/${body.taskId}?wait=20`, other.key)).body.status).toBe('completed')
   for (const reader of readers) reader.leave()
   await service.stop()
-}, 60_000)
+})
 
 /** Stores an exchange in the session as a reply that was free of charge. */
 async function store({ person, service, sessionId }: Talker, { message, reply }: { message: string; reply: string }) {
@@ -225,7 +225,7 @@ test('of a long session a reply is given, and charged for, only the newest excha
   expect(promptTokens).toBeGreaterThan(4 * 25_001)
   expect(promptTokens).toBeLessThanOrEqual(110_000)
   await service.stop()
-}, 60_000)
+})
 
 test('an exchange whose reply was cut off before its first word is stored, and is not in the history', async () => {
   const service = await startTalk()

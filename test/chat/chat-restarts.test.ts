@@ -57,7 +57,7 @@ test('after kill -9 in the middle of chats their turns are closed without a char
     expect(total).toBe(4)
   })
   rmSync(dataDir, { recursive: true })
-}, 60_000)
+})
 
 test('a stop lets a chat finish that ends within the drain time, and refuses new ones with 503', async () => {
   const service = await startTalk()
@@ -126,7 +126,7 @@ test('a chat that was being admitted when the service stopped is refused or inte
   for (const reader of await Promise.all(opened)) {
     if (reader?.status === 200) expect((await reader.end()).error.code).toBe('AGENT_INTERRUPTED')
   }
-}, 60_000)
+})
 
 test('a thread that is ended because one chat blocks it interrupts those beside it, and all their sessions go on', async () => {
   const service = await startTalk({ limits: { agentThreads: 1, turnTimeoutSeconds: 6 } })
@@ -159,4 +159,4 @@ test('a chat that waits in line for the balance is not begun once the service st
   await stopped
   expect([reader.status, reader.text.includes('assistant_delta')]).toEqual([503, false])
   expect(expectOneEnd(await holding.all(), 'error').error.code).toBe('AGENT_INTERRUPTED')
-}, 60_000)
+})

@@ -125,7 +125,7 @@ process.once('exit', () => {
 })
 
 export async function expectNoServers(): Promise<void> {
-  await expect.poll(serverPids, { timeout: 10_000, interval: 20 }).toEqual([])
+  await expect.poll(serverPids, { timeout: 20_000, interval: 20 }).toEqual([])
 }
 
 export async function untilServers(count: number): Promise<number[]> {

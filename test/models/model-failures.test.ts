@@ -194,4 +194,4 @@ test('a provider that cuts every connection, and one that is not there, fail aft
   await expectSound(world, talker)
   await gone.service.stop()
   await world.stop()
-}, 60_000)
+})

@@ -91,7 +91,7 @@ test('ERRAND_MODEL_BASE_URL and ERRAND_MODEL_NAME give the quickstart an agent o
   expect(events.at(-1).usage).toMatchObject({ promptTokens: 300, completionTokens: 60, toolCalls: 2 })
   await stop()
   await provider.stop()
-}, 60_000)
+})
 
 test("a task and a chat of the quickstart's model use a tool of a server that the user connected, charged exactly", async () => {
   const provider = await ModelProvider.start()
@@ -137,7 +137,7 @@ test("a task and a chat of the quickstart's model use a tool of a server that th
   await stop()
   await mcp.stop()
   await provider.stop()
-}, 60_000)
+})
 
 test.for([
   { env: {}, description: null },

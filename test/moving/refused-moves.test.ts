@@ -182,7 +182,7 @@ await describePostgres('moves are refused', (server: PostgresServer) => {
     })
     expect(moved.secretFile).toBe(join(dataDir, 'secret'))
     rmSync(dataDir, { recursive: true })
-  }, 60_000)
+  })
 
   test('rows or payloads that arrive as something else are found, and the database is not released', async () => {
     const dataDir = newDataDir()
@@ -207,5 +207,5 @@ await describePostgres('moves are refused', (server: PostgresServer) => {
       expect(existsSync(join(dataDir, 'moved.json'))).toBe(false)
     }
     rmSync(dataDir, { recursive: true })
-  }, 60_000)
+  })
 })

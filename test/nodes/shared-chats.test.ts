@@ -148,7 +148,7 @@ test('the session of a node that was killed in mid-chat takes messages again at 
   expect(await talker.charges()).toEqual([])
   expectOneEnd(await talker.chat('Hello'), 'done')
   await stop()
-}, 60_000)
+})
 
 test('a chat for which another node holds the balance waits until it is settled there', async () => {
   const { first, second, stop } = await startTwo()

@@ -87,7 +87,7 @@ test('a run with little time that blocks its thread for ever does not take the r
   expect(await read(held.taskId)).toMatchObject({ status: 'failed', error: { code: 'AGENT_INTERRUPTED' } })
   await expectSound(service, key)
   await service.stop()
-}, 60_000)
+})
 
 test('runs that a blocked thread has not begun go to another thread and are not counted as attempts', async () => {
   const service = await startService(inThreads(2))
@@ -108,4 +108,4 @@ test('runs that a blocked thread has not begun go to another thread and are not 
   }
   await expectSound(service, key)
   await service.stop()
-}, 60_000)
+})

@@ -68,7 +68,7 @@ test('users, credits and keys act at once on the running server, with the promis
   expect(await run('ledger', 'verify')).toEqual({ ok: true, accounts: 1, transactions: 3, differences: [] })
   expect(await server.end('SIGTERM')).toBe(0)
   rmSync(dataDir, { recursive: true })
-}, 60_000)
+})
 
 test('unblocking a user lets the next task in at once', async () => {
   const dataDir = newDataDir()
@@ -87,7 +87,7 @@ test('unblocking a user lets the next task in at once', async () => {
   expect(JSON.parse(await unblock())).toMatchObject({ wasBlocked: false })
   await server.end('SIGTERM')
   rmSync(dataDir, { recursive: true })
-}, 60_000)
+})
 
 test('ledger verify exits 1 and names the difference when a balance was changed by hand', async () => {
   const dataDir = newDataDir()

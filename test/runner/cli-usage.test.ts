@@ -91,7 +91,7 @@ test('every other error exits 1 with one line on standard error', async () => {
   }
   expect(existsSync(missing)).toBe(false)
   rmSync(dataDir, { recursive: true })
-}, 60_000)
+})
 
 test('commands work on a fresh data directory without a server, also several at once, and keep it to its owner', async () => {
   const dataDir = join(newDataDir(), 'fresh')

@@ -33,7 +33,7 @@ test('AGENT_TIMEOUT and a refund for an agent that ignores its signal; its threa
   })
   await expectSound(service, key)
   await service.stop()
-}, 60_000)
+})
 
 test('an agent that rejects after its run is over, or throws in a listener or a timer, changes nothing', async () => {
   const service = await startService({ config: rogueAgents, configFile: rogueFile, limits })

@@ -164,7 +164,7 @@ function describeFaults({ dropDatabase, newDatabase }: PostgresServer): void {
       const endWaiting = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND wait_event_type = 'Lock'`
       await expect
-        .poll(async () => (await holder.query(endWaiting)).rows.length, { timeout: 10_000 })
+        .poll(async () => (await holder.query(endWaiting)).rows.length, { timeout: 20_000 })
         .toBeGreaterThan(0)
       await refused
       await holder.query('ROLLBACK')

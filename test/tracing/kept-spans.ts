@@ -32,7 +32,7 @@ export class KeptSpans {
 
   /** Resolves with the only span of that name when it has ended. */
   async one(name: string): Promise<ReadableSpan> {
-    await expect.poll(() => this.named(name).length, { timeout: 10_000 }).toBe(1)
+    await expect.poll(() => this.named(name).length, { timeout: 20_000 }).toBe(1)
     return this.named(name)[0]!
   }
 }

@@ -9,7 +9,7 @@ import { ChatReader } from '../support/chat-reader.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import { KeptSpans } from './kept-spans.ts'
 
-const soon = { timeout: 10_000 }
+const soon = { timeout: 20_000 }
 const traceId = '0af7651916cd43dd8448eb211c80319c'
 const spanId = 'b7ad6b7169203331'
 
