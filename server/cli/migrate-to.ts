@@ -13,11 +13,13 @@ import { formatUsd } from '../kernel/money.ts'
 import { UsageError } from '../kernel/usage-error.ts'
 import { openPayloads } from '../open-payloads.ts'
 import { FilePayloadStore } from '../payloads/file-payload-store.ts'
+import type { PayloadBucket } from '../payloads/payload-bucket.ts'
+import type { PayloadStore } from '../payloads/payload-store.ts'
 import { RowDigest } from '../store/carried-rows.ts'
 import type { ImportTarget } from '../store/postgres/import-target.ts'
 import { InstallationAtRest } from '../store/sqlite/export-tables.ts'
 import type { LedgerReport } from '../store/store.ts'
-import { movePayloads, payloadColumns, type MovedPayloads } from './move-payloads.ts'
+import { leaveStandIn, movePayloads, payloadColumns, type MovedPayloads } from './move-payloads.ts'
 import { print } from './open-store.ts'
 
 type Options = { data?: string; json?: boolean; withoutDamaged?: boolean }
@@ -45,21 +47,29 @@ export async function migrateTo(given: string | undefined, options: Options): Pr
     assertLedger(source.verifyLedger(), `in ${dataDir}`)
     const { file, secrets } = resolveOwnSecrets(dataDir)
     assertUnderCurrent(source, secrets)
-    const { ImportTarget: Target } = await import('../store/postgres/import-target.ts')
-    const target = await Target.open(databaseUrl, { isAgain: source.isMoved })
+    const payloadBucket = resolvePayloadBucket()
+    const settings = { dataDir, databaseUrl, payloadBucket, secrets: () => secrets }
+    // A bucket that cannot be used is refused while the database is as it was. As yet that names no payloads.
+    const place = await openPayloads(settings, { listPayloads: async () => [] }, new SystemClock())
     try {
-      const payloads = await copyPayloads(source, { dataDir, databaseUrl, secrets, options, say })
-      const copied = await copyTables(source, target, say)
-      const { queued } = await target.complete()
-      await prove(target, copied, say)
-      const where = describeUrl(databaseUrl)
-      if (!(await source.leave(where.name))) {
-        throw new Error(`A command has just changed the installation in ${dataDir}: run this again.`)
+      const { ImportTarget: Target } = await import('../store/postgres/import-target.ts')
+      const target = await Target.open(databaseUrl, { isAgain: source.isMoved })
+      try {
+        const payloads = await copyPayloads(source, { dataDir, payloadBucket, place, options, say })
+        const copied = await copyTables(source, target, say)
+        const { queued } = await target.complete()
+        await prove(target, copied, say)
+        const where = describeUrl(databaseUrl)
+        if (!(await source.leave(where.name))) {
+          throw new Error(`A command has just changed the installation in ${dataDir}: run this again.`)
+        }
+        await target.finish(secretCheck(secrets.current))
+        report({ copied, payloads, queued, where, file, startedAt }, options)
+      } finally {
+        await target.close()
       }
-      await target.finish(secretCheck(secrets.current))
-      report({ copied, payloads, queued, where, file, startedAt }, options)
     } finally {
-      await target.close()
+      await place.close()
     }
   } finally {
     source.close()
@@ -98,29 +108,28 @@ function canOpen(vault: SecretVault, sealed: string, owner: { userId: string; co
   }
 }
 
-type PayloadMove = { dataDir: string; databaseUrl: string; secrets: Secrets; options: Options; say: Say }
+type PayloadMove = {
+  dataDir: string
+  payloadBucket: PayloadBucket | undefined
+  place: PayloadStore
+  options: Options
+  say: Say
+}
 
 async function copyPayloads(source: InstallationAtRest, move: PayloadMove): Promise<MovedPayloads> {
-  const { databaseUrl, dataDir, options, say, secrets } = move
-  const clock = new SystemClock()
-  const payloadBucket = resolvePayloadBucket()
-  const settings = { dataDir, databaseUrl, payloadBucket, secrets: () => secrets }
-  // As yet the database names none.
-  const target = await openPayloads(settings, { listPayloads: async () => [] }, clock)
-  try {
-    const startedAt = performance.now()
-    const files = new FilePayloadStore(join(dataDir, 'payloads'), clock)
-    const moved = await movePayloads(source.read('payloads', payloadColumns), { files, target })
-    if (moved.damaged.length > 0 && options.withoutDamaged !== true) {
-      throw new Error(
-        `${moved.damaged.length} payloads are missing or damaged: ${moved.damaged.join(', ')}. Restore them from a backup, or move without them by --without-damaged.`,
-      )
-    }
-    say(lineOf('stored payloads', moved.count, startedAt) + `, ${(moved.bytes / 1_048_576).toFixed(1)} MB`)
-    return moved
-  } finally {
-    await target.close()
+  const { dataDir, options, payloadBucket, place, say } = move
+  const startedAt = performance.now()
+  const files = new FilePayloadStore(join(dataDir, 'payloads'), new SystemClock())
+  const moved = await movePayloads(source.read('payloads', payloadColumns), { files, target: place })
+  if (moved.damaged.length > 0 && options.withoutDamaged !== true) {
+    const advice = payloadBucket ? '' : ' If they are in a bucket, set ERRAND_PAYLOADS_S3_BUCKET and the rest to it.'
+    throw new Error(
+      `${moved.damaged.length} payloads are missing or damaged: ${moved.damaged.join(', ')}.${advice} Restore them from a backup, or move without them by --without-damaged.`,
+    )
   }
+  if (moved.firstLost !== undefined) await leaveStandIn(moved.firstLost, place)
+  say(lineOf('stored payloads', moved.count, startedAt) + `, ${(moved.bytes / 1_048_576).toFixed(1)} MB`)
+  return moved
 }
 
 async function copyTables(source: InstallationAtRest, target: ImportTarget, say: Say): Promise<Copied> {

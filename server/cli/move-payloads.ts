@@ -1,4 +1,5 @@
 import PQueue from 'p-queue'
+import { ErrandError } from '../kernel/errors.ts'
 import { FilePayloadStore } from '../payloads/file-payload-store.ts'
 import { PayloadDamage } from '../payloads/payload-digest.ts'
 import type { PayloadStore } from '../payloads/payload-store.ts'
@@ -9,7 +10,13 @@ const movesAtOnce = 4
 /** A larger one is moved alone, since it is in memory as a whole. */
 const largeBytes = 4_194_304
 
-export type MovedPayloads = { count: number; bytes: number; damaged: string[] }
+export type MovedPayloads = {
+  count: number
+  bytes: number
+  damaged: string[]
+  /** The first of the damaged that has a digest, so that nothing else is ever taken for it. */
+  firstLost: string | undefined
+}
 
 export const payloadColumns = ['id', 'bytes', 'sha256'] as const
 
@@ -21,7 +28,7 @@ export async function movePayloads(
   rows: Iterable<CarriedRow[]>,
   { files, target }: { files: FilePayloadStore; target: PayloadStore },
 ): Promise<MovedPayloads> {
-  const moved: MovedPayloads = { count: 0, bytes: 0, damaged: [] }
+  const moved: MovedPayloads = { count: 0, bytes: 0, damaged: [], firstLost: undefined }
   const queue = new PQueue({ concurrency: movesAtOnce })
   let failure: unknown
   for (const batch of rows) {
@@ -33,7 +40,11 @@ export async function movePayloads(
         if (failure !== undefined) return
         try {
           const stored = await moveOne(id, digest, { files, target })
-          if (!stored) return void moved.damaged.push(id)
+          if (!stored) {
+            moved.damaged.push(id)
+            if (digest && !(moved.firstLost !== undefined && moved.firstLost < id)) moved.firstLost = id
+            return
+          }
           moved.count++
           moved.bytes += stored
         } catch (error) {
@@ -50,6 +61,14 @@ export async function movePayloads(
   return moved
 }
 
+/**
+ * Nodes look for the first payloads that the database names, and take a place with none of them for the wrong one. So
+ * one that is left behind has something in its place, which is not what was written and is given to nobody.
+ */
+export async function leaveStandIn(payloadId: string, target: PayloadStore): Promise<void> {
+  if (!(await target.openStream(payloadId))) await target.writeAs(payloadId, 'lost before the move')
+}
+
 /** How many bytes it has; undefined when there is no whole one. */
 async function moveOne(
   id: string,
@@ -63,7 +82,10 @@ async function moveOne(
     return stored?.bytes ?? Buffer.byteLength(json)
   } catch (error) {
     if (error instanceof PayloadDamage) return undefined
-    throw error
+    // What users are told of a place that cannot be reached does not say why.
+    if (!(error instanceof ErrandError) || !(error.cause instanceof Error)) throw error
+    const why = error.cause.message.replace(/\.$/, '')
+    throw new Error(`The payload ${id} could not be moved: ${why}. Run this again.`, { cause: error })
   }
 }
 

@@ -7,6 +7,11 @@ export function isMissing(error: unknown): boolean {
   return error instanceof Error && (error.name === 'NoSuchKey' || error.name === 'NotFound')
 }
 
+/** Whether it says that there is less of the object, an empty one included. */
+export function isOutOfRange(error: unknown): boolean {
+  return error instanceof Error && error.name === 'InvalidRange'
+}
+
 /** What the SDK threw without what else it carries along: the request, its signature, the id of the key. */
 export function plainFault(error: unknown): Error {
   return new Error(`The bucket did not do it: ${describeFault(error)}`)

@@ -14,7 +14,7 @@ import { checkedText } from './json-parts.ts'
 import { digestOf, PayloadDamage } from './payload-digest.ts'
 import type { PayloadBucket } from './payload-bucket.ts'
 import { notRead, notStored, type PayloadStore, type WrittenPayload } from './payload-store.ts'
-import { isMissing, plainFault } from './s3-faults.ts'
+import { isMissing, isOutOfRange, plainFault } from './s3-faults.ts'
 
 // This file and `s3-probe.ts` are loaded only by a service that has a bucket.
 
@@ -173,7 +173,7 @@ export class S3PayloadStore implements PayloadStore {
         end = Number(got.ContentRange?.split('/')[1] ?? got.ContentLength)
         part = Buffer.from(await got.Body!.transformToByteArray())
       } catch (error) {
-        if (isMissing(error)) throw new PayloadDamage(payloadId)
+        if (isMissing(error) || isOutOfRange(error)) throw new PayloadDamage(payloadId)
         throw notRead(plainFault(error))
       }
       if (part.length === 0) throw new PayloadDamage(payloadId)

@@ -172,7 +172,7 @@ await describePostgres('moves are refused', (server: PostgresServer) => {
     const said = await refusal(['migrate-to', url, '--data', dataDir])
     const [missing, damaged] = ids.slice(0, 2).sort()
     expect(said).toBe(
-      `1 errand: 2 payloads are missing or damaged: ${missing}, ${damaged}. Restore them from a backup, or move without them by --without-damaged.\n`,
+      `1 errand: 2 payloads are missing or damaged: ${missing}, ${damaged}. If they are in a bucket, set ERRAND_PAYLOADS_S3_BUCKET and the rest to it. Restore them from a backup, or move without them by --without-damaged.\n`,
     )
     const moved = JSON.parse(await runErrand(['migrate-to', url, '--data', dataDir, '--without-damaged', '--json']))
     expect(moved).toMatchObject({
@@ -181,6 +181,21 @@ await describePostgres('moves are refused', (server: PostgresServer) => {
       tables: { payloads: 3 },
     })
     expect(moved.secretFile).toBe(join(dataDir, 'secret'))
+
+    // Where none is left, nodes start all the same, and give nobody what was not written.
+    rmSync(join(dataDir, 'moved.json'))
+    rmSync(join(dataDir, 'payloads'), { recursive: true })
+    const databaseUrl = await server.newDatabase({ isEmpty: true })
+    const env = { ERRAND_SECRET: 'a secret of the tests only' }
+    await runErrand(['migrate-to', databaseUrl, '--data', dataDir, '--without-damaged'], env)
+    const node = await startService({ databaseUrl })
+    const { tasks } = (await node.get('/api/tasks', key)).body
+    for (const { id } of tasks) {
+      const { requestUri } = (await node.get(`/api/tasks/${id}`, key)).body
+      expect([404, 500]).toContain((await fetch(requestUri)).status)
+    }
+    expect(tasks).toHaveLength(3)
+    await node.stop()
     rmSync(dataDir, { recursive: true })
   })
 

@@ -113,10 +113,15 @@ test('a turn that another node has closed ends AGENT_INTERRUPTED at no cost, how
   ])
   await Promise.all(readers.map((reader) => reader.until('assistant_delta')))
   const raw = await engine().openRaw(databaseOf)
-  await raw.query('UPDATE turns SET lease_until = 0')
+  const closed = async () => {
+    // The node that answers may renew its leases just then.
+    await raw.query('UPDATE turns SET lease_until = 0 WHERE settled_at IS NULL')
+    // Of both, whichever node does it.
+    await second.app.store.closeAbandonedTurns()
+    return await raw.query('SELECT id FROM turns WHERE settled_at IS NULL')
+  }
+  await expect.poll(closed, soon).toEqual([])
   await raw.close()
-  // Of both, whichever node does it.
-  await second.app.store.closeAbandonedTurns()
   await Promise.all([finishing.settled(), endless.settled()])
   writeFileSync(file, '')
   for (const [n, talker] of [finishing, endless].entries()) {

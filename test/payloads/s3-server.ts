@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { CreateBucketCommand } from '@aws-sdk/client-s3'
+import { CreateBucketCommand, ListObjectsV2Command } from '@aws-sdk/client-s3'
 import { afterAll, test } from 'vitest'
 import type { PayloadBucket } from '../../server/payloads/payload-bucket.ts'
 import { newS3Client } from '../../server/payloads/s3-payload-store.ts'
@@ -76,4 +76,23 @@ async function startS3(): Promise<S3Server | { skipped: string }> {
 /** The same bucket, reached through that port. */
 export function bucketAt(bucket: PayloadBucket, port: number): PayloadBucket {
   return { ...bucket, endpoint: `http://127.0.0.1:${port}` }
+}
+
+/** The settings that name it to a process. */
+export function bucketVariables({ bucket, credentials, endpoint, prefix }: PayloadBucket): Record<string, string> {
+  return {
+    ERRAND_PAYLOADS_S3_BUCKET: bucket,
+    ERRAND_PAYLOADS_S3_ENDPOINT: endpoint!,
+    ERRAND_PAYLOADS_S3_ACCESS_KEY_ID: credentials!.accessKeyId,
+    ERRAND_PAYLOADS_S3_SECRET_ACCESS_KEY: credentials!.secretAccessKey,
+    ERRAND_PAYLOADS_S3_PREFIX: prefix,
+  }
+}
+
+/** All that is in it, sorted. */
+export async function keysOf(bucket: PayloadBucket): Promise<string[]> {
+  const client = newS3Client(bucket)
+  const { Contents: found = [] } = await client.send(new ListObjectsV2Command({ Bucket: bucket.bucket }))
+  client.destroy()
+  return found.map(({ Key: key = '' }) => key).toSorted()
 }

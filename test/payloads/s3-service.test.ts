@@ -1,36 +1,26 @@
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
-import { ListObjectsV2Command } from '@aws-sdk/client-s3'
 import { expect, test } from 'vitest'
 import { SystemClock } from '../../server/kernel/clock.ts'
 import type { Logger } from '../../server/kernel/logger.ts'
 import { newId } from '../../server/kernel/ids.ts'
 import { newS3Client, S3PayloadStore } from '../../server/payloads/s3-payload-store.ts'
-import type { PayloadBucket } from '../../server/payloads/payload-bucket.ts'
 import { startProcess } from '../support/test-process.ts'
 import { newDataDir, startService } from '../support/test-service.ts'
 import { expectLargeTask } from './large-requests.ts'
 import { LinkRelay } from './link-relay.ts'
-import { accessKeyId, bucketAt, describeS3, secretAccessKey, type S3Server } from './s3-server.ts'
+import {
+  accessKeyId,
+  bucketAt,
+  bucketVariables,
+  describeS3,
+  keysOf,
+  secretAccessKey,
+  type S3Server,
+} from './s3-server.ts'
 
 await describeS3('the service', describeService)
-
-async function keysOf(bucket: PayloadBucket): Promise<string[]> {
-  const client = newS3Client(bucket)
-  const { Contents: found = [] } = await client.send(new ListObjectsV2Command({ Bucket: bucket.bucket }))
-  client.destroy()
-  return found.map(({ Key: key = '' }) => key)
-}
-
-function environmentOf({ bucket, credentials, endpoint }: PayloadBucket): Record<string, string> {
-  return {
-    ERRAND_PAYLOADS_S3_BUCKET: bucket,
-    ERRAND_PAYLOADS_S3_ENDPOINT: endpoint!,
-    ERRAND_PAYLOADS_S3_ACCESS_KEY_ID: credentials!.accessKeyId,
-    ERRAND_PAYLOADS_S3_SECRET_ACCESS_KEY: credentials!.secretAccessKey,
-  }
-}
 
 function describeService(server: S3Server): void {
   test('S3: a megabyte each way goes through the bucket, and no file is written', async () => {
@@ -79,7 +69,7 @@ function describeService(server: S3Server): void {
     const bucket = await server.newBucket()
     const refused = async (changes: Record<string, string>) => {
       const dataDir = newDataDir()
-      const env = { ...environmentOf(bucket), ...changes }
+      const env = { ...bucketVariables(bucket), ...changes }
       const failure = await startProcess({ dataDir, env }).then(
         () => 'it has started',
         (error: unknown) => String(error),
@@ -92,7 +82,9 @@ function describeService(server: S3Server): void {
     const relay = await LinkRelay.to(server.port)
     relay.cut()
     const endpoint = `http://127.0.0.1:${relay.port}`
-    expect(await refused({ ERRAND_PAYLOADS_S3_ENDPOINT: endpoint })).toContain(`at ${endpoint} cannot be written`)
+    expect(await refused({ ERRAND_PAYLOADS_S3_ENDPOINT: endpoint })).toContain(
+      `at ${endpoint} under installation/ cannot be written`,
+    )
     await relay.close()
     expect(await refused({ ERRAND_PAYLOADS_S3_BUCKET: 'not-made' })).toContain(
       'The bucket "not-made" of ERRAND_PAYLOADS_S3_BUCKET',

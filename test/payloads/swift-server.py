@@ -41,6 +41,10 @@ swift_dir = {folder}
 devices = {folder}/disks
 mount_check = false
 fallocate_reserve = 0
+# Nobody repeats what is not listed in time, and on a busy machine all of this waits for its turn.
+conn_timeout = 30
+node_timeout = 30
+container_update_timeout = 30
 [pipeline:main]
 pipeline = {name}-server
 [app:{name}-server]
@@ -73,6 +77,11 @@ user_{account}_{user} = {secret_key} .admin
 use = egg:swift#proxy
 allow_account_management = true
 account_autocreate = true
+conn_timeout = 30
+node_timeout = 30
+recoverable_node_timeout = 30
+# There is no other to go to.
+error_suppression_limit = 1000000
 """
     )
 

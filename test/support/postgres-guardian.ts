@@ -8,6 +8,7 @@ import { join } from 'node:path'
 
 type Embedded = { initialise(): Promise<void>; start(): Promise<void>; stop(): Promise<void> }
 const bytesNeeded = 2_000_000_000
+const triesMax = 3
 
 type EmbeddedClass = new (options: Record<string, unknown>) => Embedded
 
@@ -48,10 +49,8 @@ function roomyMemory(): string | undefined {
 
 async function start(): Promise<{ server: Embedded; port: number }> {
   const Server = await loadServer()
-  const port = await freePort()
-  const server = new Server({
+  const options = {
     databaseDir: folder,
-    port,
     persistent: false,
     // A server refuses to run as root, as which containers run.
     createPostgresUser: process.getuid?.() === 0,
@@ -59,6 +58,7 @@ async function start(): Promise<{ server: Embedded; port: number }> {
     postgresFlags: flagsOf({
       // What a crash of the machine would lose is of no interest here, and the disk is slow.
       ...(!isDurable && { fsync: 'off', full_page_writes: 'off' }),
+      listen_addresses: '127.0.0.1',
       wal_level: 'minimal',
       max_wal_senders: '0',
       max_wal_size: '256MB',
@@ -70,15 +70,24 @@ async function start(): Promise<{ server: Embedded; port: number }> {
     }).concat(given),
     onLog: (line: unknown) => void log.push(String(line)),
     onError: (line: unknown) => void log.push(String(line)),
-  })
+  }
   try {
-    await server.initialise()
-    await server.start()
+    await new Server(options).initialise()
+    for (let tries = 1; ; tries++) {
+      // A port that was free a moment ago may be another's by now: a connection's, or that of a server beside this one.
+      const port = await freePort()
+      const server = new Server({ ...options, port })
+      try {
+        await server.start()
+        return { server, port }
+      } catch (error) {
+        if (tries === triesMax) throw error
+      }
+    }
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     throw new Error(`PostgreSQL does not start: ${message}`, { cause: error })
   }
-  return { server, port }
 }
 
 async function loadServer(): Promise<EmbeddedClass> {
