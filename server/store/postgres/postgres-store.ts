@@ -32,6 +32,8 @@ import { verifyLedger } from './verify-ledger.ts'
 
 const purgeRowsMax = 500
 const closedAtOnce = 1000
+/** Of a pool of connections that others need as well. */
+const closedBeside = 4
 
 export type PostgresStoreOptions = {
   databaseUrl: string
@@ -164,12 +166,21 @@ function composeStore({ clock, jobs, pool }: Opened, options: PostgresStoreOptio
     },
     closeAbandonedTurns: async () => {
       const left = await all.read((on) => abandonedTurns(on, closedAtOnce))
-      let closed = 0
-      for (const turnId of left) {
-        // A transaction each: no command holds the locks of two accounts.
+      // A transaction each: no command holds the locks of two accounts.
+      const close = async (turnId: string) => {
         const ended = { turnId, outcome: 'failed', cost: 0, breakdown: nothingUsed, exchange: null } as const
-        if (await all.run((tx) => turns.settle(tx, ended, 'if abandoned'))) closed++
+        return await all.run((tx) => turns.settle(tx, ended, 'if abandoned'))
       }
+      let closed = 0
+      let failure: unknown
+      for (let first = 0; first < left.length; first += closedBeside) {
+        // One that cannot be closed keeps no other from it.
+        for (const result of await Promise.allSettled(left.slice(first, first + closedBeside).map(close))) {
+          if (result.status === 'rejected') failure = result.reason
+          else if (result.value) closed++
+        }
+      }
+      if (failure !== undefined && closed === 0) throw failure
       return closed
     },
     getAccount: (userId) => all.read((on) => accounts.getAccount(on, userId)),
