@@ -25,7 +25,7 @@ import { readState } from './state-query.ts'
 import { TaskCommands } from './task-commands.ts'
 import { TaskJobs } from './task-jobs.ts'
 import * as tasks from './task-queries.ts'
-import { Transactions } from './transactions.ts'
+import { silentMsMax, Transactions } from './transactions.ts'
 import { abandonedTurns, TurnCommands } from './turn-commands.ts'
 import * as users from './user-rows.ts'
 import { verifyLedger } from './verify-ledger.ts'
@@ -83,6 +83,11 @@ async function opened(options: PostgresStoreOptions, prepare: Prepare): Promise<
   }
 }
 
+/** One that meets silence is given up while another is still in time. */
+function renewalMsMax(leaseMs: number): number {
+  return Math.min(silentMsMax, Math.max(1000, leaseMs / 3))
+}
+
 /** A store of the command line never queues a task. */
 const noQueue = {
   send: () => Promise.reject(new UsageError('Tasks are queued by a running service.')),
@@ -106,7 +111,7 @@ function composeStore({ clock, jobs, pool }: Opened, options: PostgresStoreOptio
     onCommitted: (tx) => ledger.committed(tx),
   })
   const urgentPool = openPool(databaseUrl, 1)
-  const urgent = new Transactions(urgentPool, { clock, onCommitted: () => {} })
+  const urgent = new Transactions(urgentPool, { clock, onCommitted: () => {}, silentMs: renewalMsMax(leaseMs) })
   // Connects when it is first used, so never for a command of the command line.
   const signals = new PgSignals({ databaseUrl, pool, onWarning })
   let closing: Promise<void> | undefined
