@@ -18,6 +18,8 @@ const renewalsPerLease = 4
 const retryMsMax = 1000
 /** A renewal that takes longer than this part of a lease is a break, and so is a larger step of the database's clock. */
 const breaksPerLease = 2
+/** So many renewals left out are a break too: all nodes may have stood still, and none but this one goes on yet. */
+const renewalsLeftOut = 3
 /** A look for tasks that are missing in the queue reads all that wait. */
 const unheardMs = 600_000
 
@@ -26,14 +28,20 @@ const unheardMs = 600_000
  * what nodes that are gone have left behind.
  *
  * While the database was away no node could renew its leases, and the first to reach it again would take the others for
- * gone. So a node settles what others left only when it has reached the database without a break for as long as a lease.
+ * gone. So a node settles what others left only while it has reached the database without a break for as long as a lease.
+ *
+ * What a node of many chats left may take longer than a lease to settle, and waits for connections and locks of others.
+ * So it goes on beside the renewals, which wait for nothing: else the nodes that settle would be taken for gone as well.
  */
 export class LeaseKeeper {
   readonly #parts: LeaseKeeperParts
   readonly #leaseMs: number
   #timer: NodeJS.Timeout | undefined
   #isStopped = false
-  #running: Promise<void> | undefined
+  #renewing: Promise<void> | undefined
+  /** What goes on beside the renewals, each once at a time. */
+  readonly #besides = new Map<string, Promise<void>>()
+  #renewedAt = -Infinity
   #steadySince: number | undefined
   #clockOffset: number | undefined
   #lookedForUnheardAt = -Infinity
@@ -49,7 +57,7 @@ export class LeaseKeeper {
     const renewMs = this.#leaseMs / renewalsPerLease
     const pauseMs = this.#steadySince === undefined ? Math.min(retryMsMax, renewMs) : renewMs
     this.#timer = setTimeout(() => {
-      this.#running = this.#turn().finally(() => this.start())
+      this.#renewing = this.#renew().finally(() => this.start())
     }, pauseMs)
     this.#timer.unref()
   }
@@ -58,11 +66,12 @@ export class LeaseKeeper {
   async stop(): Promise<void> {
     this.#isStopped = true
     clearTimeout(this.#timer)
-    await this.#running
+    await this.#renewing
+    await Promise.all(this.#besides.values())
   }
 
-  async #turn(): Promise<void> {
-    const { chats, log, queuedMax, runner, shared } = this.#parts
+  async #renew(): Promise<void> {
+    const { chats, log, runner, shared } = this.#parts
     const askedAt = performance.now()
     try {
       const tasks = runner.heldTasks
@@ -73,13 +82,28 @@ export class LeaseKeeper {
       const ended = chats.loseTurns(lost.turnIds)
       if (stopped.length > 0) log.warn({ tasks: stopped }, 'tasks were taken over by other nodes')
       if (ended.length > 0) log.warn({ turns: ended }, 'chats were closed by other nodes')
-      if (queuedMax > 0) runner.noteQueued(await shared.countQueued(queuedMax))
       if (!this.#isSteady(lost.at, askedAt)) this.#steadySince = performance.now()
-      else if (askedAt - this.#steadySince! >= this.#leaseMs) await this.#settleAbandoned()
+      this.#renewedAt = askedAt
     } catch (error) {
       this.#steadySince = undefined
       if (!this.#isStopped) log.warn({ err: error }, 'the leases of this node could not be renewed; it is tried again')
+      return
     }
+    this.#beside('the count of the tasks that wait', () => this.#countQueued())
+    if (!this.#maySettle()) return
+    this.#beside('the end of chats that another node left', () => this.#closeTurns())
+    this.#beside('the end of tasks that another node left', () => runner.settleAbandoned(this.#maySettle))
+    this.#beside('the return of tasks to the queue', () => this.#requeue())
+  }
+
+  #beside(what: string, work: () => Promise<void>): void {
+    if (this.#besides.has(what)) return
+    const done = work()
+      .catch((error: unknown) => {
+        if (!this.#isStopped) this.#parts.log.warn({ err: error }, `${what} failed; it is tried again`)
+      })
+      .finally(() => this.#besides.delete(what))
+    this.#besides.set(what, done)
   }
 
   /** A renewal that took long is a break as well, and so is a step of the database's clock: the others get a whole lease after it. */
@@ -89,31 +113,34 @@ export class LeaseKeeper {
     const offset = databaseMs - now
     const before = this.#clockOffset ?? offset
     this.#clockOffset = offset
-    return this.#steadySince !== undefined && now - askedAt < breakMs && Math.abs(offset - before) < breakMs
+    const isInTime = now - askedAt < breakMs && !this.#isLate(askedAt)
+    return this.#steadySince !== undefined && isInTime && Math.abs(offset - before) < breakMs
   }
 
-  /** What cannot be settled keeps nothing else from it. */
-  async #settleAbandoned(): Promise<void> {
-    const stages = [() => this.#closeTurns(), () => this.#parts.runner.settleAbandoned(), () => this.#requeue()]
-    for (const settle of stages) {
-      await settle().catch((error: unknown) => {
-        if (!this.#isStopped)
-          this.#parts.log.warn({ err: error }, 'what another node left cannot be settled yet; it is tried again')
-      })
-    }
+  #isLate(at: number): boolean {
+    return at - this.#renewedAt > (this.#leaseMs / renewalsPerLease) * renewalsLeftOut
+  }
+
+  /** Asked before each look at what others left: a break may come in the midst of settling it. */
+  readonly #maySettle = (): boolean => {
+    const now = performance.now()
+    const isLongEnough = this.#steadySince !== undefined && now - this.#steadySince >= this.#leaseMs
+    return isLongEnough && !this.#isLate(now) && !this.#isStopped
   }
 
   async #closeTurns(): Promise<void> {
     let turns = 0
-    for (let closed = -1; closed !== 0; turns += closed) closed = await this.#parts.store.closeAbandonedTurns()
+    for (let closed = -1; closed !== 0 && this.#maySettle(); turns += closed) {
+      closed = await this.#parts.store.closeAbandonedTurns()
+    }
     if (turns > 0) this.#parts.log.info({ turns }, 'chats of a node that is gone have been closed without a charge')
   }
 
   async #requeue(): Promise<void> {
     const { log, shared } = this.#parts
     let tasks = 0
-    for (let moved = -1; moved !== 0; tasks += moved) moved = await shared.requeueTaken()
-    if (performance.now() - this.#lookedForUnheardAt > unheardMs) {
+    for (let moved = -1; moved !== 0 && this.#maySettle(); tasks += moved) moved = await shared.requeueTaken()
+    if (performance.now() - this.#lookedForUnheardAt > unheardMs && this.#maySettle()) {
       for (let moved = -1; moved !== 0; tasks += moved) moved = await shared.queueUnheard()
       this.#lookedForUnheardAt = performance.now()
     }
@@ -121,5 +148,10 @@ export class LeaseKeeper {
       log.info({ tasks }, 'tasks that no node had begun have been put back into the queue')
       shared.signals.send('task-queued', '')
     }
+  }
+
+  async #countQueued(): Promise<void> {
+    const { queuedMax, runner, shared } = this.#parts
+    if (queuedMax > 0) runner.noteQueued(await shared.countQueued(queuedMax))
   }
 }

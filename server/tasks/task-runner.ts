@@ -184,8 +184,11 @@ export class TaskRunner {
     }
   }
 
-  /** Ends what was left at work by a process that is gone: runs it again as often as its endpoint allows, or refunds it. */
-  async settleAbandoned(): Promise<void> {
+  /**
+   * Ends what was left at work by a process that is gone: runs it again as often as its endpoint allows, or refunds it.
+   * Before each look at what there is, `maySettle` says whether that is still to be trusted.
+   */
+  async settleAbandoned(maySettle = () => true): Promise<void> {
     const { catalogue, ends, log, meter, store } = this.#options
     const error = {
       code: 'AGENT_INTERRUPTED',
@@ -194,7 +197,7 @@ export class TaskRunner {
     }
     let recovered = 0
     const batch = store.shared ? recoveryBatchShared : recoveryBatch
-    for (;;) {
+    while (maySettle()) {
       const left = await store.abandonedTasks(batch)
       const settled = await Promise.allSettled(
         left.map(async ({ id: taskId, endpointId, attempt }) => {

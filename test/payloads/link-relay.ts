@@ -5,6 +5,7 @@ import { openResources } from '../support/resources.ts'
 export class LinkRelay {
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
+  #silenced = new Set<Socket>()
   #isCut = false
   #losesAnswer = false
   #spoils: ((data: Buffer) => Buffer) | undefined
@@ -30,6 +31,7 @@ export class LinkRelay {
       client.on('close', end)
       upstream.on('close', end)
       client.on('data', (data) => {
+        if (this.#silenced.has(client)) return
         if (!this.#wasSending) this.roundTrips++
         this.#wasSending = true
         if (!upstream.write(this.#spoils?.(data) ?? data)) {
@@ -75,6 +77,11 @@ export class LinkRelay {
 
   heal(): void {
     this.#isCut = false
+  }
+
+  /** Nothing more comes through what is open, and neither side is told. */
+  silence(): void {
+    this.#silenced = new Set(this.#sockets)
   }
 
   /** The next answer does not arrive, and its connection ends. */

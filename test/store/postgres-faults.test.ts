@@ -111,6 +111,26 @@ function describeFaults({ dropDatabase, newDatabase }: PostgresServer): void {
     await Promise.all(silences.map(admitThrough))
   })
 
+  test('leases whose renewal meets silence are renewed by another connection before they have passed', async () => {
+    const url = await newDatabase()
+    const wire = new Wire(Number(new URL(url).port))
+    const through = new URL(url)
+    through.port = String(await wire.listen())
+    const limits = { ...noLimits, leaseSeconds: 12 }
+    const store = await openPostgresStore({ databaseUrl: through.href, limits })
+    const task = draft(await userWith(store, 1000))
+    await store.admitTask(task)
+    expect(await store.claimTask(task.taskId)).toMatchObject({ attempt: 1 })
+    const held = { tasks: [{ taskId: task.taskId, attempt: 1 }], turnIds: [] }
+    wire.next = 'commit goes into silence'
+    await expect(store.shared!.renewLeases(held)).rejects.toThrow('connection to the database was lost')
+    expect(await store.abandonedTasks(10)).toEqual([])
+    expect(await store.shared!.renewLeases(held)).toMatchObject({ taskIds: [] })
+    await store.close()
+    await wire.close()
+    await dropDatabase(url)
+  })
+
   for (const code of ['40001', '40P01']) {
     test(`a transaction that the server undoes with ${code} is run again, and written once`, async () => {
       const url = await newDatabase()

@@ -175,6 +175,25 @@ await describePostgres('leases of nodes that share a database', (server) => {
       expect(await two.store.openTurn({ ...turn, turnId: 'turn_2' })).toMatchObject({ outcome: 'opened' })
     },
   )
+
+  nodesTest('a chat of a dead node that cannot be closed keeps no other from it', async (nodes) => {
+    const { clock, one, two, url, userId } = nodes
+    for (const n of [1, 2, 3]) {
+      const sessionId = newId('ses', clock.now())
+      await one.store.createSession({ sessionId, userId, agentId: 'talk', metadata: {}, idempotency: null })
+      const turn = { sessionId, userId, idempotency: null, required: 10, hold: 100, leaving: 0 }
+      expect(await one.store.openTurn({ ...turn, turnId: `turn_${n}` })).toMatchObject({ outcome: 'opened' })
+      clock.advance(1)
+    }
+    const change = (text: string) => withPool(url, (pool) => pool.query(text))
+    await change(`ALTER TABLE turns ADD CONSTRAINT stuck CHECK (id <> 'turn_1' OR settled_at IS NULL)`)
+    clock.advance(leaseMs)
+    expect(await two.store.closeAbandonedTurns()).toBe(2)
+    await expect(two.store.closeAbandonedTurns()).rejects.toThrow('stuck')
+    await change('ALTER TABLE turns DROP CONSTRAINT stuck')
+    expect(await two.store.closeAbandonedTurns()).toBe(1)
+    expect(await two.store.getAccount(userId)).toMatchObject({ balance: 100_000, held: 0 })
+  })
 })
 
 async function admit(nodes: Nodes, count: number): Promise<string[]> {

@@ -19,7 +19,7 @@ await describePostgres('payloads', (server) => {
 type Query = (text: string, values?: unknown[]) => Promise<{ rows: unknown[] }>
 type Place = PayloadPlace & { query: Query }
 
-function payloadEngine(server: PostgresServer): { name: string; open(): Promise<Place> } {
+function payloadEngine(server: PostgresServer, silentMs?: number): { name: string; open(): Promise<Place> } {
   return {
     name: 'PostgreSQL',
     open: async () => {
@@ -27,7 +27,7 @@ function payloadEngine(server: PostgresServer): { name: string; open(): Promise<
       const relay = await LinkRelay.to(Number(new URL(url).port))
       const through = new URL(url)
       through.port = String(relay.port)
-      const store = new PostgresPayloadStore(through.href, new SystemClock())
+      const store = new PostgresPayloadStore(through.href, new SystemClock(), silentMs)
       const other = new PostgresPayloadStore(url, new SystemClock())
       const query: Query = (text, values = []) => withPool(url, (pool) => pool.query(text, values))
       return {
@@ -86,6 +86,18 @@ function describeOwn(server: PostgresServer): void {
     before = relay!.roundTrips
     await store.read(id, digest)
     expect(relay!.roundTrips - before).toBe(1)
+    await place.close()
+  })
+
+  test('PostgreSQL: what is asked of a server that went without a word is asked again, written and read', async () => {
+    const place = await payloadEngine(server, 2000).open()
+    const { relay, store } = place
+    const { digest, id } = await store.write('x'.repeat(20_000))
+    relay!.silence()
+    expect(await store.read(id, digest)).toHaveLength(20_000)
+    relay!.silence()
+    const large = await store.write('x'.repeat(3_000_000))
+    expect(await place.other.read(large.id, large.digest)).toHaveLength(3_000_000)
     await place.close()
   })
 

@@ -12,6 +12,8 @@ class Reached {
   clockStepMs = 0
   renewedAt = 0
   settledAt: number | undefined
+  settling = Promise.resolve()
+  maySettle: (() => boolean) | undefined
   readonly keeper = new LeaseKeeper({
     store: { closeAbandonedTurns: () => Promise.resolve(0) },
     shared: {
@@ -30,9 +32,10 @@ class Reached {
       heldTasks: [],
       loseTasks: () => [],
       noteQueued() {},
-      settleAbandoned: () => {
+      settleAbandoned: (maySettle) => {
         this.settledAt ??= performance.now()
-        return Promise.resolve()
+        this.maySettle = maySettle
+        return this.settling
       },
     },
     chats: { heldTurnIds: [], loseTurns: () => [] },
@@ -80,6 +83,15 @@ const breaks: [string, (reached: Reached) => Promise<number>][] = [
     },
   ],
   [
+    'a standstill of the nodes themselves',
+    async (reached) => {
+      const before = reached.renewedAt
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, leaseMs)
+      await expect.poll(() => reached.renewedAt > before, { timeout: 20_000, interval: 5 }).toBe(true)
+      return reached.renewedAt
+    },
+  ],
+  [
     "a step of the database's clock",
     async (reached) => {
       reached.clockStepMs = 3_600_000
@@ -97,5 +109,19 @@ test.for(breaks)('after %s a node leaves alone for a lease what others have', as
   const brokenUntil = await happen(reached)
   reached.settledAt = undefined
   expect((await reached.settles()) - brokenUntil).toBeGreaterThanOrEqual(leaseMs)
+  await reached.keeper.stop()
+})
+
+test('a node renews its leases however long it takes to settle what another left, and stops at a break', async () => {
+  const reached = new Reached()
+  const { promise, resolve } = Promise.withResolvers<void>()
+  reached.settling = promise
+  reached.keeper.start()
+  const settlesSince = await reached.settles()
+  await expect.poll(() => reached.renewedAt - settlesSince, { timeout: 20_000 }).toBeGreaterThan(leaseMs)
+  await expect.poll(() => reached.maySettle!(), { timeout: 20_000 }).toBe(true)
+  reached.trouble = () => Promise.reject(new Error('the database is away'))
+  await expect.poll(() => reached.maySettle!(), { timeout: 20_000 }).toBe(false)
+  resolve()
   await reached.keeper.stop()
 })

@@ -5,7 +5,14 @@ import { keepNulls, readNulls } from './null-characters.ts'
 // reads it.
 
 export type PgResult = { rows: unknown[]; rowCount: number | null; command: string }
-export type PgQuery = { name?: string; text: string; values?: readonly unknown[]; rowMode?: 'array' }
+export type PgQuery = {
+  name?: string
+  text: string
+  values?: readonly unknown[]
+  rowMode?: 'array'
+  /** The connection is closed when the query is not answered within so many milliseconds. */
+  query_timeout?: number
+}
 
 export type PgClient = {
   query(query: string | PgQuery, values?: readonly unknown[]): Promise<PgResult>

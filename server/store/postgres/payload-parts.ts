@@ -11,6 +11,7 @@ import { openPool } from './database.ts'
 import type { PgPool, PgResult } from './driver.ts'
 import { isLostConnection } from './pg-errors.ts'
 import { databaseTime } from './pooled-connection.ts'
+import { silentMsMax } from './transactions.ts'
 
 // Payloads in rows of a megabyte at most. They have connections of their own: a few large ones would keep commands
 // waiting for the pool of the store.
@@ -38,13 +39,16 @@ type Seen = { createdAt: number; id: string }
 export class PostgresPayloadStore implements PayloadStore {
   readonly #pool: PgPool
   readonly #clock: Clock
+  /** Else a server that went without a word would keep a run waiting for its content for a quarter of an hour. */
+  readonly #inTime: { query_timeout: number }
   /** Written by this node, but not yet named by a committed row. */
   readonly #unsettled = new Set<string>()
   /** What is not younger than this is named for good, and need not be looked at again. */
   #seen: Seen = { createdAt: 0, id: '' }
   #closing: Promise<void> | undefined
 
-  constructor(databaseUrl: string, clock: Clock) {
+  constructor(databaseUrl: string, clock: Clock, silentMs = silentMsMax) {
+    this.#inTime = { query_timeout: silentMs }
     this.#pool = openPool(databaseUrl, connectionsMax)
     this.#clock = clock
   }
@@ -70,7 +74,7 @@ export class PostgresPayloadStore implements PayloadStore {
 
   async release(payloadId: string, discard = false): Promise<void> {
     // What cannot be removed now is an orphan, which is collected later.
-    if (discard) await this.#pool.query({ name: 'payload_remove', text: remove, values: [[payloadId]] }).catch(() => {})
+    if (discard) await this.#remove([payloadId]).catch(() => {})
     this.#unsettled.delete(payloadId)
   }
 
@@ -99,7 +103,7 @@ export class PostgresPayloadStore implements PayloadStore {
         const named = await Promise.all(few.map(({ id }) => hasRow(id)))
         orphans.push(...few.filter((_, index) => !named[index]).map(({ id }) => id))
       }
-      if (orphans.length > 0) await this.#pool.query(remove, [orphans])
+      if (orphans.length > 0) await this.#remove(orphans)
       removed += orphans.length
       // One that this node still holds may become an orphan, so it is looked at again.
       isHeld ||= page.some(({ id }) => this.#unsettled.has(id))
@@ -116,6 +120,10 @@ export class PostgresPayloadStore implements PayloadStore {
     return this.#closing
   }
 
+  async #remove(payloadIds: string[]): Promise<void> {
+    await this.#pool.query({ name: 'payload_remove', text: remove, values: [payloadIds], ...this.#inTime })
+  }
+
   async #put(payloadId: string, json: string): Promise<PayloadDigest> {
     const sha256 = createHash('sha256')
     let bytes = 0
@@ -127,19 +135,20 @@ export class PostgresPayloadStore implements PayloadStore {
     }
     const first = hashed(parts.next().value!)
     const second = parts.next().value
+    const put = { name: 'payload_put', text: putPart, ...this.#inTime }
     const values = [payloadId, 0, first]
-    if (!second) await this.#pool.query({ name: 'payload_put', text: putPart, values })
+    if (!second) await this.#pool.query({ ...put, values })
     else {
       const client = await this.#pool.connect()
       let isWhole = false
       try {
-        await client.query('BEGIN')
-        await client.query({ name: 'payload_put', text: putPart, values })
+        await client.query({ text: 'BEGIN', ...this.#inTime })
+        await client.query({ ...put, values })
         let part = 1
         for (let content: Buffer | void = second; content; content = parts.next().value) {
-          await client.query({ name: 'payload_put', text: putPart, values: [payloadId, part++, hashed(content)] })
+          await client.query({ ...put, values: [payloadId, part++, hashed(content)] })
         }
-        await client.query('COMMIT')
+        await client.query({ text: 'COMMIT', ...this.#inTime })
         isWhole = true
       } finally {
         // The end of the connection ends the transaction.
@@ -162,7 +171,7 @@ export class PostgresPayloadStore implements PayloadStore {
 
   async #read(name: string, query: { text: string; values: readonly unknown[] }): Promise<PgResult> {
     try {
-      return await repeated(() => this.#pool.query({ name, ...query }))
+      return await repeated(() => this.#pool.query({ name, ...query, ...this.#inTime }))
     } catch (error) {
       throw notRead(error)
     }

@@ -14,7 +14,10 @@ export function isLostConnection(error: unknown): boolean {
   for (let at = error; at instanceof Error; at = at.cause) {
     const system = 'code' in at && typeof at.code === 'string' ? at.code : ''
     if (/^(?:ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_AGAIN)/.test(system)) return true
-    if (/^(?:Connection terminated|Client has encountered|Client was closed|timeout )/.test(at.message)) return true
+    if (
+      /^(?:Connection terminated|Client has encountered|Client was closed|Query read timeout|timeout )/.test(at.message)
+    )
+      return true
   }
   return false
 }

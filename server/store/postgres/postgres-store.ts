@@ -25,13 +25,15 @@ import { readState } from './state-query.ts'
 import { TaskCommands } from './task-commands.ts'
 import { TaskJobs } from './task-jobs.ts'
 import * as tasks from './task-queries.ts'
-import { Transactions } from './transactions.ts'
+import { silentMsMax, Transactions } from './transactions.ts'
 import { abandonedTurns, TurnCommands } from './turn-commands.ts'
 import * as users from './user-rows.ts'
 import { verifyLedger } from './verify-ledger.ts'
 
 const purgeRowsMax = 500
 const closedAtOnce = 1000
+/** Of a pool of connections that others need as well. */
+const closedBeside = 4
 
 export type PostgresStoreOptions = {
   databaseUrl: string
@@ -81,6 +83,11 @@ async function opened(options: PostgresStoreOptions, prepare: Prepare): Promise<
   }
 }
 
+/** One that meets silence is given up while another is still in time. */
+function renewalMsMax(leaseMs: number): number {
+  return Math.min(silentMsMax, Math.max(1000, leaseMs / 3))
+}
+
 /** A store of the command line never queues a task. */
 const noQueue = {
   send: () => Promise.reject(new UsageError('Tasks are queued by a running service.')),
@@ -104,7 +111,7 @@ function composeStore({ clock, jobs, pool }: Opened, options: PostgresStoreOptio
     onCommitted: (tx) => ledger.committed(tx),
   })
   const urgentPool = openPool(databaseUrl, 1)
-  const urgent = new Transactions(urgentPool, { clock, onCommitted: () => {} })
+  const urgent = new Transactions(urgentPool, { clock, onCommitted: () => {}, silentMs: renewalMsMax(leaseMs) })
   // Connects when it is first used, so never for a command of the command line.
   const signals = new PgSignals({ databaseUrl, pool, onWarning })
   let closing: Promise<void> | undefined
@@ -164,12 +171,21 @@ function composeStore({ clock, jobs, pool }: Opened, options: PostgresStoreOptio
     },
     closeAbandonedTurns: async () => {
       const left = await all.read((on) => abandonedTurns(on, closedAtOnce))
-      let closed = 0
-      for (const turnId of left) {
-        // A transaction each: no command holds the locks of two accounts.
+      // A transaction each: no command holds the locks of two accounts.
+      const close = async (turnId: string) => {
         const ended = { turnId, outcome: 'failed', cost: 0, breakdown: nothingUsed, exchange: null } as const
-        if (await all.run((tx) => turns.settle(tx, ended, 'if abandoned'))) closed++
+        return await all.run((tx) => turns.settle(tx, ended, 'if abandoned'))
       }
+      let closed = 0
+      let failure: unknown
+      for (let first = 0; first < left.length; first += closedBeside) {
+        // One that cannot be closed keeps no other from it.
+        for (const result of await Promise.allSettled(left.slice(first, first + closedBeside).map(close))) {
+          if (result.status === 'rejected') failure = result.reason
+          else if (result.value) closed++
+        }
+      }
+      if (failure !== undefined && closed === 0) throw failure
       return closed
     },
     getAccount: (userId) => all.read((on) => accounts.getAccount(on, userId)),

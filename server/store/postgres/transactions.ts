@@ -28,6 +28,8 @@ type TransactionsOptions = {
   onCommit?: (commit: Committed) => void
   /** Told of each transaction that was committed, once. */
   onCommitted: (transaction: Transaction) => void
+  /** How long the server may say nothing before its connection is given up. */
+  silentMs?: number
 }
 
 type Attempt<Value> = { value: Value } | { again: unknown }
@@ -103,7 +105,7 @@ export class Transactions {
     { isSecond = false, mayTakeLong }: { isSecond?: boolean; mayTakeLong: boolean },
   ): Promise<Value> {
     const client = await this.#connect()
-    const watch = mayTakeLong ? undefined : endIfSilent(client)
+    const watch = mayTakeLong ? undefined : this.#endIfSilent(client)
     if (mayTakeLong) this.#long.add(client)
     let isLost = false
     try {
@@ -134,7 +136,7 @@ export class Transactions {
 
   async #attempt<Value>(work: (tx: Transaction) => Promise<Value>, startedAt: number): Promise<Attempt<Value>> {
     const client = await this.#connect()
-    const watch = endIfSilent(client)
+    const watch = this.#endIfSilent(client)
     try {
       return await this.#attemptOn(client, work, startedAt)
     } finally {
@@ -198,7 +200,7 @@ export class Transactions {
       let watch: NodeJS.Timeout | undefined
       try {
         client = await this.#pool.connect()
-        watch = endIfSilent(client)
+        watch = this.#endIfSilent(client)
         const tx = new Transaction(client, this.#options.clock)
         await client.query('BEGIN')
         if (lockedUserId !== undefined) await tx.lockAccount({ userId: lockedUserId })
@@ -224,16 +226,18 @@ export class Transactions {
       throw unavailable('The database cannot be reached. Nothing was changed.', error)
     }
   }
+
+  /**
+   * A server that went without a word, as in a failover, is noticed by the system after a quarter of an hour. What waits
+   * for an answer then fails as for any lost connection.
+   */
+  #endIfSilent(client: PgClient): NodeJS.Timeout {
+    return setTimeout(() => client.connection.stream.destroy(), this.#options.silentMs ?? silentMsMax)
+  }
 }
 
-/**
- * A server that went without a word, as in a failover, is noticed by the system after a quarter of an hour. Longer than a
- * lock is waited for. What waits for an answer then fails as for any lost connection.
- */
-const silentMsMax = 15_000
-function endIfSilent(client: PgClient): NodeJS.Timeout {
-  return setTimeout(() => client.connection.stream.destroy(), silentMsMax)
-}
+/** Longer than a lock is waited for. */
+export const silentMsMax = 15_000
 
 /** Undefined when it took place. */
 async function commit(client: PgClient): Promise<{ error: unknown } | undefined> {
