@@ -75,7 +75,7 @@ function installNode() {
       `Node ${process.versions.node} is too old for Errand. Install Node ${nodeMin.join('.')} or newer from nodejs.org and run this again.`,
     )
   }
-  console.error(`Node ${process.versions.node} is too old: fetching Node ${nodeVersion} for this folder (once)…`)
+  console.error(`The machine's Node is too old: fetching Node ${nodeVersion} for this folder (once)…`)
   const folder = join(root, 'node_modules', '.node')
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import type { EpochMs } from '../../kernel/clock.ts'
 import { StoreOpenError } from '../store-open-error.ts'
 import { drizzle, migrate, readMigrationFiles } from './drizzle.ts'
-import { keepFailures, newPool, type PgClient, type PgPool, sendTogether } from './driver.ts'
+import { explainPooler, keepFailures, newPool, type PgClient, type PgPool, sendTogether } from './driver.ts'
 
 const migrationsFolder = fileURLToPath(new URL('./migrations', import.meta.url))
 /** Any number that no other program takes a lock by in this database. */
@@ -10,6 +10,11 @@ const migrationLock = 7015
 const connectionsMax = 10
 /** What the connections of nodes and commands are called in pg_stat_activity. */
 export const poolName = 'errand'
+
+// Set by a statement, since poolers refuse to start a connection with them. Each statement has an index: a plan that is
+// made while a table is empty reads all of it, and stays when it has grown.
+const connectionSettings =
+  "SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '10s'; SET enable_seqscan = off"
 
 /**
  * A pool of connections to the database. One that stays inside a transaction without a word is ended by the server, so
@@ -24,8 +29,6 @@ export function openPool(databaseUrl: string, max = connectionsMax, name = poolN
     connectionTimeoutMillis: 10_000,
     // A new one is slow at first: it plans each statement anew.
     idleTimeoutMillis: 600_000,
-    idle_in_transaction_session_timeout: 5_000,
-    lock_timeout: 10_000,
     keepAlive: true,
     // A network that drops idle connections without a word does so after minutes.
     keepAliveInitialDelayMillis: 10_000,
@@ -38,8 +41,8 @@ export function openPool(databaseUrl: string, max = connectionsMax, name = poolN
     client.on('error', ignore)
     keepFailures(client)
     sendTogether(client)
-    // Each statement has an index. A plan that is made while a table is empty reads all of it, and stays when it has grown.
-    client.query('SET enable_seqscan = off').catch(ignore)
+    explainPooler(client)
+    client.query(connectionSettings).catch(ignore)
   })
   return pool
 }

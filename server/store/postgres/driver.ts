@@ -50,6 +50,20 @@ export function keepFailures(client: PooledClient): void {
   })
 }
 
+/** No statement of that name is on the connection, or one is there already: it was another connection before. */
+const otherConnection = /^(?:26000|42P05)$/
+
+/** Adds to an error what the server cannot know: that a pooler hands out another connection for each transaction. */
+export function explainPooler(client: PooledClient): void {
+  client.connection.on('errorMessage', (error) => {
+    if (!otherConnection.test(error.code ?? '')) return
+    error.message += `, as behind a pooler in transaction mode; ${withoutPooler}`
+  })
+}
+
+/** What the operator can do. */
+export const withoutPooler = 'give ERRAND_DATABASE_URL a direct connection or a pooler in session mode.'
+
 /** The error behind one that says no more than that an earlier statement of the transaction failed. */
 export function failureBehind(client: PgClient, error: unknown): unknown {
   const isAfter = error instanceof Error && 'code' in error && error.code === afterFailure
@@ -106,8 +120,6 @@ type PoolConfig = {
   connectionString: string
   max: number
   connectionTimeoutMillis: number
-  idle_in_transaction_session_timeout: number
-  lock_timeout: number
   application_name: string
   keepAlive: boolean
   keepAliveInitialDelayMillis: number

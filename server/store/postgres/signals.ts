@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Signals, SignalTopic } from '../shared.ts'
-import { newClient, type PgListener, type PgPool } from './driver.ts'
+import { newClient, type PgListener, type PgPool, withoutPooler } from './driver.ts'
 import { SignalBatch, signalsIn } from './signal-batch.ts'
 
 // Messages between nodes by LISTEN and NOTIFY, on one connection that does nothing else.
@@ -219,7 +219,7 @@ export class PgSignals implements Signals {
     if (this.#hasWarnedOfDeafness) return
     this.#hasWarnedOfDeafness = true
     this.#warn(
-      'Notifications of the database do not arrive, as behind a pooler in transaction mode. The nodes look by themselves, which is slower; give ERRAND_DATABASE_URL a direct connection or a pooler in session mode.',
+      `Notifications of the database do not arrive, as behind a pooler in transaction mode. The nodes look by themselves, which is slower; ${withoutPooler}`,
     )
   }
 
