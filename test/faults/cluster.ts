@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
+import { resolveLimits } from '../../server/config.ts'
 import { say } from '../support/chat-agents.ts'
 import { ChatReader } from '../support/chat-reader.ts'
 import { runErrand, startProcess, type ServerProcess } from '../support/test-process.ts'
@@ -36,7 +37,8 @@ export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('cluster', options, async (tally) => {
     const server = await FaultDatabase.start({ isDurable: true })
     try {
-      const scale = options.isShort ? { leaseSeconds: 5, killsMs: 12_000 } : { leaseSeconds: 20, killsMs: 60_000 }
+      const { leaseSeconds } = resolveLimits({}, {})
+      const scale = options.isShort ? { leaseSeconds: 5, killsMs: 12_000 } : { leaseSeconds, killsMs: 60_000 }
       for (let n = 0; n < options.times; n++) await runOnce(tally, await newDatabasePlace(server), scale)
     } finally {
       await server.stop()
