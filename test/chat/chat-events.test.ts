@@ -6,7 +6,7 @@ import { expectOneEnd, expectSound, isoMs, priceOf, startTalk, Talker, textOf, u
 const timestamp = expect.stringMatching(isoMs)
 
 test('a chat is 200 and one JSON object a line, each kind with its exact fields, and done last with the receipt', async () => {
-  const service = await startTalk()
+  const service = await startTalk({ isInline: false })
   const talker = await Talker.create(service)
   const message = say(
     { do: 'reasoning', delta: 'Hm. ' },

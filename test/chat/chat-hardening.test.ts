@@ -21,7 +21,7 @@ function only(chat: Partial<NonNullable<CodeAgentConfig['chat']>>) {
 }
 
 test('a client that leaves during its admission while the store fails leaves no hold and a session that can go on', async () => {
-  const service = await startTalk()
+  const service = await startTalk({ isInline: false })
   const talker = await Talker.create(service)
   const { chats, store } = service.app.services
   const before = await talker.state()
@@ -63,7 +63,7 @@ test.for([
 ])(
   'reports that add up to more than a billion tokens fail the reply free of charge, and DELETE works ($what)',
   async ({ report }) => {
-    const service = await startTalk()
+    const service = await startTalk({ isInline: false })
     for (const agentId of ['talk', 'free']) {
       const talker = await Talker.create(service, { agentId })
       const before = await talker.state()
@@ -81,7 +81,7 @@ test.for([
 )
 
 test('reports that add up to just a billion tokens are taken', async () => {
-  const service = await startTalk()
+  const service = await startTalk({ isInline: false })
   const talker = await Talker.create(service, { agentId: 'free' })
   const usage: Step = { do: 'usage', promptTokens: half, completionTokens: half }
   const { costUsd, usage: used } = expectOneEnd(await talker.chat(say(text, usage, usage)), 'done')
@@ -126,7 +126,7 @@ test("a chat that its client leaves does not end its thread while another user's
 })
 
 test('three clients that chat side by side are never refused for the balance while it covers them', async () => {
-  const service = await startTalk()
+  const service = await startTalk({ isInline: false })
   // One reply may come to 0.6 USD at most, so that two do not fit into what is free; each comes to 0.0008.
   const first = await Talker.create(service, { agentId: 'forgetful', balanceUsd: '0.9000' })
   const talkers = [first, await first.another('forgetful'), await first.another('forgetful')]
@@ -145,7 +145,7 @@ test('three clients that chat side by side are never refused for the balance whi
 }, 120_000)
 
 test('a chat that too little was free for is admitted when the other one is settled before its refusal is known', async () => {
-  const service = await startTalk()
+  const service = await startTalk({ isInline: false })
   const first = await Talker.create(service, { balanceUsd: '0.9000' })
   const second = await first.another()
   const release = filesIn(service)('release')
@@ -172,7 +172,7 @@ test('a chat that too little was free for is admitted when the other one is sett
 })
 
 test('chats that are streaming no longer count as large requests under way', async () => {
-  const service = await startTalk()
+  const service = await startTalk({ isInline: false })
   const readers: ChatReader[] = []
   for (let n = 0; n < 7; n++) {
     const { key, sessionId } = await Talker.create(service)
@@ -228,7 +228,7 @@ test('of a long session a reply is given, and charged for, only the newest excha
 })
 
 test('an exchange whose reply was cut off before its first word is stored, and is not in the history', async () => {
-  const service = await startTalk()
+  const service = await startTalk({ isInline: false })
   const talker = await Talker.create(service)
   await talker.chat('One')
   const reader = await talker.do({ do: 'call', id: 'a' }, { do: 'await-abort' })
@@ -288,7 +288,7 @@ test('an agent that yields a bad part and then hangs in its finally fails at onc
 test.for([{ isRead: true }, { isRead: false }])(
   'a session can be deleted within a second while its chat streams, at one charge (read to the end: $isRead)',
   async ({ isRead }) => {
-    const service = await startTalk()
+    const service = await startTalk({ isInline: false })
     const talker = await Talker.create(service, { balanceUsd: '1000' })
     // With a report nothing is counted, for which a thread would have to load the tables first.
     const usage: Step = { do: 'usage', promptTokens: 10, completionTokens: 10 }

@@ -202,6 +202,8 @@ test('a chat whose client leaves while it waits in line for the balance is not b
   await expect.poll(() => service.app.services.chats.runningCount, soon).toBe(2)
   leaving.abort()
   await expect(sent).rejects.toThrow()
+  // Or the balance would be free before the service has seen that its client is gone.
+  await expect.poll(() => service.app.services.chats.runningCount, soon).toBe(1)
   holding.leave()
   await talker.settled()
   await expect.poll(async () => (await (await talker.open('Free?')).end()).type, soon).toBe('done')

@@ -60,7 +60,7 @@ test('after kill -9 in the middle of chats their turns are closed without a char
 })
 
 test('a stop lets a chat finish that ends within the drain time, and refuses new ones with 503', async () => {
-  const service = await startTalk()
+  const service = await startTalk({ isInline: false })
   const talker = await Talker.create(service)
   const other = await talker.another()
   const release = filesIn(service)('release')
@@ -84,7 +84,7 @@ test('a stop lets a chat finish that ends within the drain time, and refuses new
 
 test('a stop without drain time ends a chat as AGENT_INTERRUPTED, free of charge, and its session goes on after the restart', async () => {
   const dataDir = newDataDir()
-  const service = await startTalk({ dataDir, limits: { drainSeconds: 0 } })
+  const service = await startTalk({ isInline: false, dataDir, limits: { drainSeconds: 0 } })
   const talker = await Talker.create(service)
   const aborted = join(dataDir, 'aborted')
   const reader = await talker.do(
@@ -98,7 +98,7 @@ test('a stop without drain time ends a chat as AGENT_INTERRUPTED, free of charge
   expect(end).toMatchObject({ error: { code: 'AGENT_INTERRUPTED' }, costUsd: '0.0000' })
   expect(existsSync(aborted)).toBe(true)
 
-  const again = await startTalk({ dataDir })
+  const again = await startTalk({ isInline: false, dataDir })
   const account = (await again.get('/api/account', talker.key)).body
   expect(account).toMatchObject({ balanceUsd: '10.0000', heldUsd: '0.0000' })
   const after = await ChatReader.open({
@@ -113,7 +113,7 @@ test('a stop without drain time ends a chat as AGENT_INTERRUPTED, free of charge
 })
 
 test('a chat that was being admitted when the service stopped is refused or interrupted, and does not hold up the stop', async () => {
-  const service = await startTalk({ limits: { drainSeconds: 0 } })
+  const service = await startTalk({ isInline: false, limits: { drainSeconds: 0 } })
   const talker = await Talker.create(service, { balanceUsd: '1000' })
   const talkers = [talker, ...(await Promise.all(Array.from({ length: 40 }, () => talker.another())))]
   const endless = say({ do: 'text', delta: 'x' }, { do: 'wait', ms: 600_000 })
@@ -129,7 +129,7 @@ test('a chat that was being admitted when the service stopped is refused or inte
 })
 
 test('a thread that is ended because one chat blocks it interrupts those beside it, and all their sessions go on', async () => {
-  const service = await startTalk({ limits: { agentThreads: 1, turnTimeoutSeconds: 6 } })
+  const service = await startTalk({ isInline: false, limits: { agentThreads: 1, turnTimeoutSeconds: 6 } })
   const [talker, beside] = [await Talker.create(service), await Talker.create(service)]
   const before = await talker.state()
   const besides = await beside.do({ do: 'text', delta: 'x' }, { do: 'wait', ms: 600_000 })
@@ -145,7 +145,7 @@ test('a thread that is ended because one chat blocks it interrupts those beside 
 })
 
 test('a chat that waits in line for the balance is not begun once the service stops', async () => {
-  const service = await startTalk({ limits: { drainSeconds: 0 } })
+  const service = await startTalk({ isInline: false, limits: { drainSeconds: 0 } })
   const idle = await Talker.create(service, { balanceUsd: '0.8000' })
   const holding = await idle.do({ do: 'text', delta: 'x' }, { do: 'wait', ms: 600_000 })
   await holding.until('assistant_delta')

@@ -1,29 +1,12 @@
-import { fileURLToPath } from 'node:url'
 import { createContext, runInContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { build, type Rollup } from 'vite'
 import type * as ClientModule from '../../client/client.ts'
 import { startService } from '../support/test-service.ts'
+import { bundleClient } from './bundle-client.ts'
 import { createBrowserFetch } from './browser-fetch.ts'
 import { delta, done, hello, startStream, toLine } from './chat-answers.ts'
 import { startStub } from './stub-server.ts'
-
-const entry = fileURLToPath(new URL('../../client/client.ts', import.meta.url))
-
-/** The client as a bundler makes it for a page that has no modules: one script that sets a global. */
-async function bundle(): Promise<{ code: string; modules: string[] }> {
-  const built = await build({
-    configFile: false,
-    envFile: false,
-    logLevel: 'silent',
-    build: { write: false, lib: { entry, formats: ['iife'], name: 'Errand' } },
-  })
-  const outputs = (Array.isArray(built) ? built : [built]) as Rollup.RollupOutput[]
-  const chunks = outputs.flatMap(({ output }) => output).filter((item) => item.type === 'chunk')
-  expect(chunks).toHaveLength(1)
-  return { code: chunks[0]!.code, modules: Object.keys(chunks[0]!.modules) }
-}
 
 /** What any page has; everything of Node's stays outside. */
 const webNames =
@@ -41,12 +24,12 @@ function webGlobals(fetch: unknown): Record<string, unknown> {
 
 async function loadBundle(fetch: unknown): Promise<typeof ClientModule> {
   const context = createContext(webGlobals(fetch))
-  runInContext(`${(await bundle()).code}\nglobalThis.Errand = Errand`, context)
+  runInContext(`${(await bundleClient()).code}\nglobalThis.Errand = Errand`, context)
   return context['Errand'] as typeof ClientModule
 }
 
 test('the bundle needs nothing of Node, holds nothing of the server, and is small', async () => {
-  const { code, modules } = await bundle()
+  const { code, modules } = await bundleClient()
   expect(code).not.toMatch(/["'`]node:|\brequire\(|\bprocess\b|\bBuffer\b|\b__dirname\b|\bimport\.meta\b/)
   expect(modules.some((path) => path.endsWith('/client/wait-for-task.ts'))).toBe(true)
   expect(modules.filter((path) => path.includes('/server/') && !path.includes('/node_modules/'))).toEqual([])

@@ -3,12 +3,12 @@ import https from 'node:https'
 import { createServer, getDefaultAutoSelectFamily, setDefaultAutoSelectFamily, type LookupFunction } from 'node:net'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterEach, expect, test } from 'vitest'
+import { missingCommand, testNeeding } from '../support/test-needing.ts'
 import { ConnectorError } from '../../server/connectors/connector-spec.ts'
 import type { GuardedFetch } from '../../server/connectors/guarded-fetch.ts'
 import {
   answering,
   gone,
-  hasOpenssl,
   makeCertificate,
   openGuard,
   openGuardFor,
@@ -236,17 +236,15 @@ test('a host that the operator names may be private, at its port only', async ()
   expect(other.connections).toEqual([])
 })
 
-function hasIpv6(): Promise<boolean> {
+function missingIpv6(): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer()
-    server.once('error', () => resolve(false))
-    server.listen(0, '::1', () => server.close(() => resolve(true)))
+    server.once('error', (error) => resolve(error.message))
+    server.listen(0, '::1', () => server.close(() => resolve(undefined)))
   })
 }
 
-const ipv6 = await hasIpv6()
-
-test.skipIf(!ipv6)('an IPv6 host is allowed with brackets or without', async () => {
+testNeeding('ipv6', await missingIpv6())('an IPv6 host is allowed with brackets or without', async () => {
   const server = await startServer(echo, { host: '::1' })
   for (const host of ['::1', '[::1]', `[::1]:${server.port}`]) {
     const response = await openGuard({ privateHosts: [host] }).fetch(server.origin, post('"text"'))
@@ -310,31 +308,27 @@ test('the time for a connection covers the look-up and the greeting of TLS', asy
   expect(await refusalOf(openGuard({ lookup: () => {}, connectMs: 50 }), 'https://mcp.example/')).toBe(late)
 })
 
-const openssl = hasOpenssl()
-const noOpenssl = openssl ? '' : ' (skipped: openssl is not installed)'
+const opensslTest = testNeeding('openssl', missingCommand('openssl', 'version'))
 
-test.skipIf(!openssl)(
-  `a certificate that is not trusted, or of another name, gets no request${noOpenssl}`,
-  async () => {
-    const tls = makeCertificate('DNS:elsewhere.example')
-    const server = await startServer(echo, { tls })
-    const before = getCACertificates('default')
-    const refusals: string[] = []
-    for (const trusted of [before, [...before, tls.cert]]) {
-      setDefaultCACertificates(trusted)
-      try {
-        refusals.push(await refusalOf(openGuardFor([server]), server.origin, post()))
-      } finally {
-        setDefaultCACertificates(before)
-      }
+opensslTest(`a certificate that is not trusted, or of another name, gets no request`, async () => {
+  const tls = makeCertificate('DNS:elsewhere.example')
+  const server = await startServer(echo, { tls })
+  const before = getCACertificates('default')
+  const refusals: string[] = []
+  for (const trusted of [before, [...before, tls.cert]]) {
+    setDefaultCACertificates(trusted)
+    try {
+      refusals.push(await refusalOf(openGuardFor([server]), server.origin, post()))
+    } finally {
+      setDefaultCACertificates(before)
     }
-    const message = 'The connector has no certificate that is trusted for 127.0.0.1.'
-    expect(refusals).toEqual([message, message])
-    expect(server.requests).toEqual([])
-  },
-)
+  }
+  const message = 'The connector has no certificate that is trusted for 127.0.0.1.'
+  expect(refusals).toEqual([message, message])
+  expect(server.requests).toEqual([])
+})
 
-test.skipIf(!openssl)(`the environment cannot turn the check of certificates off${noOpenssl}`, async () => {
+opensslTest(`the environment cannot turn the check of certificates off`, async () => {
   const server = await startServer(echo, { tls: makeCertificate('IP:127.0.0.1') })
   process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
   try {
@@ -344,7 +338,7 @@ test.skipIf(!openssl)(`the environment cannot turn the check of certificates off
   }
 })
 
-test.skipIf(!openssl)(`a trusted certificate is asked over one connection of TLS${noOpenssl}`, async () => {
+opensslTest(`a trusted certificate is asked over one connection of TLS`, async () => {
   const tls = makeCertificate('DNS:mcp.internal,IP:127.0.0.1')
   const server = await startServer(echo, { tls })
   const before = getCACertificates('default')

@@ -123,15 +123,6 @@ export function gone(socket: Socket): Promise<unknown> {
 
 export type Certificate = { key: string; cert: string }
 
-export function hasOpenssl(): boolean {
-  try {
-    execFileSync('openssl', ['version'], { stdio: 'ignore' })
-    return true
-  } catch {
-    return false
-  }
-}
-
 /** A certificate that nobody has signed but itself, for that name. */
 export function makeCertificate(name: string): Certificate {
   const folder = mkdtempSync(join(tmpdir(), 'errand-cert-'))

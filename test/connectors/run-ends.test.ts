@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { expectOneEnd, filesIn } from '../chat/chat-checks.ts'
 import { expectSentence } from '../models/model-checks.ts'
 import { moneyOf, refundedOnce, soon } from '../runner/task-checks.ts'
+import { ofTier } from '../run/tiers.ts'
 import { engine, queryRows } from '../support/test-engine.ts'
 import { newDataDir } from '../support/test-service.ts'
 import {
@@ -25,7 +26,7 @@ import { startEverything } from './run-http-server.ts'
 
 const long = [{ name: 'trigger-long-running-operation', args: { duration: 60, steps: 1 } }]
 const agents = ['code', 'model']
-const places = [{ inThreads: false }, { inThreads: true }]
+const places = ofTier([{ inThreads: true }], [{ inThreads: false }, { inThreads: true }])
 
 const readWords = (file: string) => (existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [])
 
@@ -162,29 +163,32 @@ test('a thread that is blocked is ended, and with it the servers of its runs and
   await world.stop()
 })
 
-test.for([false, true])('a service that stops leaves no server behind, in threads: %s', async (inThreads) => {
-  const dataDir = newDataDir()
-  const first = await startWorld({ inThreads, dataDir, limits: { drainSeconds: 0 } })
-  const person = await first.service.createPerson()
-  const connectorIds = [await connect(first, person, { server: 'serve' })]
-  const file = filesIn(first.service)('words')
-  const params = { calls: [{ name: 'spawn' }, { name: 'hang' }], file }
-  const taskId = await createTask(first, person, { endpointId: 'code.call', params, connectorIds })
-  const talker = await talkWith(first, { agentId: 'code', connectorIds, person })
-  const reader = await talker.open(JSON.stringify(params.calls))
-  await reader.until('tool_result')
-  await untilServers(4)
-  await first.stop()
-  const error = { code: 'AGENT_INTERRUPTED' }
-  expect(expectOneEnd(await reader.all(), 'error')).toMatchObject({ costUsd: '0.0000', error })
+test.for(ofTier([true], [false, true]))(
+  'a service that stops leaves no server behind, in threads: %s',
+  async (inThreads) => {
+    const dataDir = newDataDir()
+    const first = await startWorld({ inThreads, dataDir, limits: { drainSeconds: 0 } })
+    const person = await first.service.createPerson()
+    const connectorIds = [await connect(first, person, { server: 'serve' })]
+    const file = filesIn(first.service)('words')
+    const params = { calls: [{ name: 'spawn' }, { name: 'hang' }], file }
+    const taskId = await createTask(first, person, { endpointId: 'code.call', params, connectorIds })
+    const talker = await talkWith(first, { agentId: 'code', connectorIds, person })
+    const reader = await talker.open(JSON.stringify(params.calls))
+    await reader.until('tool_result')
+    await untilServers(4)
+    await first.stop()
+    const error = { code: 'AGENT_INTERRUPTED' }
+    expect(expectOneEnd(await reader.all(), 'error')).toMatchObject({ costUsd: '0.0000', error })
 
-  const second = await startWorld({ inThreads, dataDir })
-  expect(await endOf(second, person, taskId)).toMatchObject({ status: 'failed', error })
-  expect(await moneyOf(second.service, person.key, taskId)).toEqual(refundedOnce)
-  await expectSound(second)
-  await second.stop()
-  rmSync(dataDir, { recursive: true })
-})
+    const second = await startWorld({ inThreads, dataDir })
+    expect(await endOf(second, person, taskId)).toMatchObject({ status: 'failed', error })
+    expect(await moneyOf(second.service, person.key, taskId)).toEqual(refundedOnce)
+    await expectSound(second)
+    await second.stop()
+    rmSync(dataDir, { recursive: true })
+  },
+)
 
 /** With one task at a time: a first one, which runs until it is let go, and one that waits behind it and names that connector. */
 async function queue(world: World, auth: object = { type: 'none' }) {

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
 import { expectOneEnd, priceOf, textOf, unitsOf } from '../chat/chat-checks.ts'
+import { ofTier } from '../run/tiers.ts'
 import { completeTask, connect, expectSound, startWorld, talkWith } from './run-checks.ts'
 import { startEverything } from './run-http-server.ts'
 
 // A server that speaks all of the protocol, over both of its transports, and agents of both kinds, in both places.
 
-const places = [
-  { transport: 'stdio', inThreads: false },
+const each = [
   { transport: 'stdio', inThreads: true },
   { transport: 'http', inThreads: false },
-  { transport: 'http', inThreads: true },
 ]
+const places = ofTier(each, [...each, { transport: 'stdio', inThreads: false }, { transport: 'http', inThreads: true }])
 
 test.for(places)('tools over $transport, in threads: $inThreads', async ({ inThreads, transport }) => {
   const http = transport === 'http' ? await startEverything() : undefined

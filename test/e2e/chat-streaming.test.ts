@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, expect } from 'vitest'
+import { temporaryFolder } from '../support/resources.ts'
 import { announced, callApi, chatConfig, createChat, messageBox, send } from './chat-console.ts'
 import { testConsole } from './open-console.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'errand-chat-'))
+const folder = temporaryFolder('chat')
 const fileOf = (name: string) => join(folder, name)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 

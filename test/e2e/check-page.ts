@@ -4,15 +4,17 @@ import { fileURLToPath } from 'node:url'
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
+import { ofTier } from '../run/tiers.ts'
 
 export const screenshots = fileURLToPath(new URL('../.output/screenshots/', import.meta.url))
 const desktop = { width: 1280, height: 800 }
 const phone = { width: 360, height: 740 }
+type Scheme = 'light' | 'dark'
 const tags = ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice']
 
 /**
  * Checks the open page for accessibility, in light and in dark, on a desktop and on a phone, where nothing may scroll
- * sideways; leaves a screenshot of each in test/.output/screenshots.
+ * sideways; leaves a screenshot of each in test/.output/screenshots. The small tier checks accessibility once.
  */
 export async function checkPage(page: Page, name: string): Promise<void> {
   mkdirSync(screenshots, { recursive: true })
@@ -20,28 +22,31 @@ export async function checkPage(page: Page, name: string): Promise<void> {
     await page.setViewportSize(viewport)
     // What comes to lie under the resting pointer would show its tooltip.
     await page.mouse.move(0, 0)
-    for (const scheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme: scheme })
-      await page.waitForSelector(`html[data-mantine-color-scheme="${scheme}"]`)
-      await settle(page)
-      // A page that was scrolled would have its header in the middle of the picture.
-      await page.evaluate(() => scrollTo(0, 0))
-      await page.screenshot({
-        path: join(screenshots, `${name}${suffix}-${scheme}.png`),
-        fullPage: true,
-        animations: 'disabled',
-      })
-      const found = await violationsOf(page)
-      expect(found.join('\n'), `accessibility of ${name}${suffix} in ${scheme}: ${found.join('; ')}`).toBe('')
-    }
-    const { scrolled, shown } = await page.evaluate(() => ({
-      scrolled: document.documentElement.scrollWidth,
-      shown: document.documentElement.clientWidth,
-    }))
-    expect(scrolled, `width of ${name} at ${viewport.width} px`).toBeLessThanOrEqual(shown)
+    const schemes = ofTier<readonly Scheme[]>(viewport === desktop ? ['light'] : [], ['light', 'dark'])
+    for (const scheme of schemes) await checkScheme(page, { scheme, name: `${name}${suffix}` })
+    await settle(page)
+    await expectNoScroll(page, `${name} at ${viewport.width} px`)
   }
   await page.setViewportSize(desktop)
   await page.emulateMedia({ colorScheme: 'light' })
+}
+
+async function checkScheme(page: Page, { name, scheme }: { name: string; scheme: Scheme }): Promise<void> {
+  await page.emulateMedia({ colorScheme: scheme })
+  await page.waitForSelector(`html[data-mantine-color-scheme="${scheme}"]`)
+  await settle(page)
+  // A page that was scrolled would have its header in the middle of the picture.
+  await page.evaluate(() => scrollTo(0, 0))
+  const path = join(screenshots, `${name}-${scheme}.png`)
+  await page.screenshot({ path, fullPage: true, animations: 'disabled' })
+  const found = await violationsOf(page)
+  expect(found.join('\n'), `accessibility of ${name} in ${scheme}: ${found.join('; ')}`).toBe('')
+}
+
+/** Nothing is wider than the page, once what a change of its size moves has come to rest. */
+async function expectNoScroll(page: Page, what: string): Promise<void> {
+  const width = () => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+  await expect.poll(width, { message: `what ${what} has beside the screen`, timeout: 10_000 }).toBeLessThanOrEqual(0)
 }
 
 /** Until nothing is loading any more and the page has its heading. */

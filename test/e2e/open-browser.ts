@@ -1,20 +1,21 @@
 import { existsSync } from 'node:fs'
 import sparticuz from '@sparticuz/chromium'
 import { chromium, type Browser } from 'playwright-core'
-import { afterAll } from 'vitest'
+import { CannotRun } from '../support/test-parts.ts'
+import { packagedChromium } from './unpack-browser.ts'
 
-/** One Chromium for all tests of a file; the reason in words when the machine cannot start any. */
-let opening: Promise<Browser | string> | undefined
+/** One Chromium for all tests of a worker, with which it ends. */
+let opening: Promise<Browser> | undefined
 
-export function openBrowser(): Promise<Browser | string> {
-  opening ??= launch()
-  return opening
+/** Throws CannotRun where the machine cannot start any. */
+export async function openBrowser(): Promise<Browser> {
+  const browser = await (opening ??= launch())
+  if (browser.isConnected()) return browser
+  opening = undefined
+  throw new Error('Chromium ended in the middle of the tests')
 }
 
-afterAll(async () => {
-  const browser = await opening
-  if (typeof browser === 'object') await browser.close()
-})
+const launchMsMax = 60_000
 
 const installed = [
   '/usr/bin/google-chrome',
@@ -25,27 +26,35 @@ const installed = [
   String.raw`C:\Program Files\Google\Chrome\Application\chrome.exe`,
 ]
 
-async function launch(): Promise<Browser | string> {
+async function launch(): Promise<Browser> {
   const reasons: string[] = []
-  for (const candidate of candidates()) {
+  for (const options of candidates()) {
     try {
-      return await chromium.launch({ ...(await candidate()), headless: true })
+      return await chromium.launch({ ...options, headless: true, timeout: launchMsMax })
     } catch (error) {
-      reasons.push(error instanceof Error ? error.message.split('\n', 1)[0]! : String(error))
+      reasons.push(error instanceof Error ? error.message : String(error))
     }
   }
-  return `no Chromium starts on this machine: ${reasons.join('; ') || 'none is installed'}`
+  throw new CannotRun('browser', `no Chromium starts: ${reasons.join('; ') || 'none is installed'}`)
 }
 
-function candidates(): (() => Promise<{ executablePath: string; args: string[] }>)[] {
-  const own = async () => ({
-    executablePath: await sparticuz.executablePath(),
-    // Everything in one process saves memory, and falls with the first page that closes.
-    args: sparticuz.args.filter((arg) => arg !== '--single-process' && arg !== '--no-zygote'),
-  })
+function candidates(): { executablePath: string; args: string[] }[] {
   const local = installed
     .filter((path) => existsSync(path))
-    .map((executablePath) => async () => ({ executablePath, args: ['--no-sandbox'] }))
-  // The packaged one is for Linux on x64 only.
-  return process.platform === 'linux' && process.arch === 'x64' ? [own, ...local] : local
+    .map((executablePath) => ({ executablePath, args: ['--no-sandbox'] }))
+  return packagedChromium ? [{ executablePath: packagedChromium, args: packagedArgs() }, ...local] : local
+}
+
+/** What the package recommends, but for what makes it unlike the browsers of users. */
+function packagedArgs(): string[] {
+  const unwanted = new Set([
+    // Everything in one process saves memory, and falls with the first page that closes.
+    '--single-process',
+    '--no-zygote',
+    // Without these a page of one origin reads what belongs to another.
+    '--disable-web-security',
+    '--disable-site-isolation-trials',
+    '--allow-running-insecure-content',
+  ])
+  return sparticuz.args.filter((arg) => !unwanted.has(arg) && !/^--disable-features=.*IsolateOrigins/.test(arg))
 }

@@ -28,9 +28,8 @@ export function testConsole(
   run: (opened: OpenConsole) => Promise<void>,
   options: ConsoleOptions = {},
 ): void {
-  test(title, { timeout: timeoutMs }, async ({ skip }) => {
+  test(title, { timeout: timeoutMs }, async () => {
     const browser = await openBrowser()
-    if (typeof browser === 'string') return skip(browser)
     const { balanceUsd = '25.0000', isAdmin = false, ...own } = options
     const service = await startService({ config: quickstart, consoleFolder: builtConsole(), ...own })
     const opened = new OpenConsole(service, browser)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { formatUsd, parseUsd } from '../../server/kernel/money.ts'
 import { type FaultLoad, largeText } from './fault-load.ts'
 import { dataDirOf, type Place, type RowSource } from './row-source.ts'
-import { demand, demandEqual } from './until.ts'
+import { demand, demandEqual } from '../support/until.ts'
 
 // What clients and agents of a load know, against the rows.
 

@@ -6,7 +6,7 @@ import { newDataDir } from '../support/test-service.ts'
 import { checkRows, readRows, settings, untilIdle } from './fault-invariants.ts'
 import { call, FaultLoad, largeText, openRichAccount, type Account } from './fault-load.ts'
 import { reportOn, type FaultOptions, type FaultReport, type Random } from './fault-report.ts'
-import { demand, demandEqual, until } from './until.ts'
+import { demand, demandEqual, until } from '../support/until.ts'
 
 const recoveryMsMax = 5000
 /** Time that a busy machine may take on top: the bar itself is measured where crashes are. */

@@ -1,4 +1,4 @@
-import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ChatReader } from '../support/chat-reader.ts'
@@ -7,12 +7,11 @@ import { newDataDir } from '../support/test-service.ts'
 import { openAccount } from '../runner/process-client.ts'
 import { checkRows, readRows, untilIdle } from './fault-invariants.ts'
 import { call, FaultLoad, type Account, type Reply } from './fault-load.ts'
-import { CannotRun, reportOn, type FaultOptions, type FaultReport } from './fault-report.ts'
-import { demand, demandEqual, until } from './until.ts'
+import { compilePreload } from './compile-preload.ts'
+import { reportOn, type FaultOptions, type FaultReport } from './fault-report.ts'
+import { demand, demandEqual, until } from '../support/until.ts'
 
-const libraries = ['x86_64-linux-gnu', 'aarch64-linux-gnu'].map(
-  (system) => `/usr/lib/${system}/faketime/libfaketimeMT.so.1`,
-)
+const dayAndHour = 25 * 3600
 const executionsMax = 10
 const windowMs = 60_000
 
@@ -69,26 +68,24 @@ class Visitor {
 /** The system's clock jumps 25 hours ahead, back, and 25 hours behind, under one running server and over kill -9. */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('clock-jumps', options, async (tally) => {
-    const library = libraries.find(existsSync)
-    if (library === undefined) throw new CannotRun('libfaketime is not installed (apt-get install faketime)')
     for (let n = 0; n < options.times; n++) {
       const dataDir = newDataDir()
       const people: Account[] = []
       for (const name of ['rate', 'session', 'block']) people.push(await openAccount(dataDir, `${name}@example.com`))
       const offset = join(dataDir, 'offset')
-      const jump = async (by: string) => {
-        writeFileSync(offset, by)
+      const jump = async (bySeconds: number) => {
+        // At once, since it is read in between.
+        writeFileSync(`${offset}.next`, String(bySeconds))
+        renameSync(`${offset}.next`, offset)
         await delay(50)
       }
-      await jump('+0')
+      await jump(0)
       const env = {
         ERRAND_AGENT_THREADS: '1',
         ERRAND_LOG_LEVEL: 'error',
         ERRAND_MAX_LOOP_DELAY_MS: '60000',
-        LD_PRELOAD: library,
-        FAKETIME_TIMESTAMP_FILE: offset,
-        FAKETIME_NO_CACHE: '1',
-        FAKETIME_DONT_FAKE_MONOTONIC: '1',
+        LD_PRELOAD: compilePreload('clock-jump', dataDir),
+        CLOCK_OFFSET_FILE: offset,
       }
       const server = await startProcess({ dataDir, env })
       await tally.attempt('ahead and back', () => jumpAbout(server, { env, dataDir, people, jump }))
@@ -102,7 +99,12 @@ export function run(options: FaultOptions): Promise<FaultReport> {
   })
 }
 
-type Jump = { env: Record<string, string>; dataDir: string; people: Account[]; jump: (by: string) => Promise<void> }
+type Jump = {
+  env: Record<string, string>
+  dataDir: string
+  people: Account[]
+  jump: (bySeconds: number) => Promise<void>
+}
 
 async function jumpAbout(server: ServerProcess, { env, dataDir, jump, people }: Jump): Promise<void> {
   const [rate, session, block] = people.map((account) => new Visitor(server.url, account)) as [
@@ -115,7 +117,7 @@ async function jumpAbout(server: ServerProcess, { env, dataDir, jump, people }: 
   demandEqual(await block.createAll('test.fail'), executionsMax, 'failures of a window')
   await until('the 10th failure blocks', 10_000, () => block.isBlocked())
 
-  await jump('+25h')
+  await jump(dayAndHour)
   demandEqual(await session.statusOf(early), 'expired', 'a session after 25 hours')
   demandEqual(await session.chat(early), 410, 'a chat in an expired session')
   demandEqual(await block.isBlocked(), false, 'whether the block is still there')
@@ -123,16 +125,16 @@ async function jumpAbout(server: ServerProcess, { env, dataDir, jump, people }: 
   demandEqual(await rate.createAll(), executionsMax, 'executions of the next window')
   const late = await session.openSession()
 
-  for (const by of ['+0', '-25h', '+1h']) {
+  for (const by of [0, -dayAndHour, 3600]) {
     await jump(by)
-    demandEqual(await rate.create(), 429, `the window after ${by}`)
-    demandEqual(await session.statusOf(late), 'active', `a new session after ${by}`)
-    demandEqual(await session.chat(late), 200, `a chat after ${by}`)
-    demandEqual(await block.create('test.stubborn'), 200, `a task after ${by}`)
+    demandEqual(await rate.create(), 429, `the window after ${by} s`)
+    demandEqual(await session.statusOf(late), 'active', `a new session after ${by} s`)
+    demandEqual(await session.chat(late), 200, `a chat after ${by} s`)
+    demandEqual(await block.create('test.stubborn'), 200, `a task after ${by} s`)
     await untilIdle(dataDir)
   }
   await server.end('SIGKILL')
-  await jump('+0')
+  await jump(0)
   const again = await startProcess({ dataDir, env })
   try {
     const visitor = new Visitor(again.url, rate.account)

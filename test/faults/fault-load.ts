@@ -7,7 +7,7 @@ import type { Credits } from './credits.ts'
 import { openAccountAt } from './fault-place.ts'
 import type { Random } from './fault-report.ts'
 import type { Place } from './row-source.ts'
-import { until } from './until.ts'
+import { until } from '../support/until.ts'
 
 export type Account = { userId: string; key: string }
 export type Reply = { status: number; body: any }

@@ -1,9 +1,10 @@
 import { performance } from 'node:perf_hooks'
+import { CannotRun, type TestPart } from '../support/test-parts.ts'
 
 export type FaultOptions = {
   /** How often the fault is made, or how many forms of it. */
   times: number
-  /** Shorter waits and loads, for `npm test`. */
+  /** Shorter waits and loads, for the tests. */
   isShort?: boolean
   /** Of the random choices; printed with what failed. */
   seed?: number
@@ -29,19 +30,16 @@ export type FaultReport = {
   /** What the fault table asks for and the product is known not to do. */
   gaps: string[]
   /** Why the fault, or a part of it, cannot be made here. */
-  skipped?: string
+  missing?: { part: TestPart; reason: string }
 }
 
 export type Fault = {
   /** What is done and what must hold, for the table. */
   what: string
-  /** `times` of the short form, which `npm test` runs, and of the long one, which `npm run faults` does. */
-  times: { short: number; long: number }
+  /** How often `npm test` makes it (0: not), `npm run test:all`, and `npm run faults`. */
+  times: { small: number; short: number; long: number }
   run: (options: FaultOptions) => Promise<FaultReport>
 }
-
-/** Thrown when this machine cannot make the fault. */
-export class CannotRun extends Error {}
 
 const failureCharsMax = 2500
 
@@ -52,7 +50,7 @@ export class Tally {
   readonly failures: string[] = []
   readonly notes: string[] = []
   readonly gaps: string[] = []
-  skipped: string | undefined
+  missing: { part: TestPart; reason: string } | undefined
   parts: number[] | undefined
   figures: Record<string, number> | undefined
   readonly random: Random
@@ -89,16 +87,16 @@ export async function reportOn(
   const { earlier, onProgress, seed } = options
   const tally = new Tally(new Random(earlier?.seed ?? seed))
   const report = (): FaultReport => {
-    const { failures, figures, gaps, held, notes, parts, skipped, tries } = tally
+    const { failures, figures, gaps, held, missing, notes, parts, tries } = tally
     const seconds = (earlier?.parts ? earlier.seconds : 0) + (performance.now() - startedAt) / 1000
     const found = { fault, tries, held, failures, notes, gaps, seconds, seed: tally.random.seed }
-    return { ...found, ...(parts && { parts }), ...(figures && { figures }), ...(skipped !== undefined && { skipped }) }
+    return { ...found, ...(parts && { parts }), ...(figures && { figures }), ...(missing && { missing }) }
   }
   tally.onProgress = () => onProgress?.(report())
   try {
     await work(tally)
   } catch (error) {
-    if (error instanceof CannotRun) tally.skipped = error.message
+    if (error instanceof CannotRun) tally.missing = { part: error.part, reason: error.reason }
     else {
       tally.tries++
       tally.failures.push(

@@ -7,7 +7,7 @@ import { checkRows, restartAndCheck, settings, untilIdle } from './fault-invaria
 import { call, FaultLoad, notedAgents, openRichAccount } from './fault-load.ts'
 import { reportOn, type FaultOptions, type FaultReport, type Tally } from './fault-report.ts'
 import { demandTracing, injectInto, type Injection } from './tracing.ts'
-import { demand, demandEqual, until } from './until.ts'
+import { demand, demandEqual, until } from '../support/until.ts'
 
 type Case = { name: string; isOfDatabase: boolean; faults: string[]; mayExit: boolean }
 
@@ -59,6 +59,7 @@ async function failFor(
     let server = await startProcess({ dataDir, config: notedAgents, env: settings })
     const { url } = server
     const stopped = new AbortController()
+    let injection: Awaited<ReturnType<typeof injectInto>> | undefined
     try {
       // Of every kind: the threads that write payloads come with the first of them.
       for (let n = 0; n < 5; n++) demandEqual(await load.create(url), 200, 'a task before')
@@ -67,13 +68,14 @@ async function failFor(
       const into: Injection = isOfDatabase
         ? { faults, threads: 'main', paths: [`${file}-wal`] }
         : { faults, threads: 'others' }
-      const injection = await injectInto(server.child.pid!, into)
+      injection = await injectInto(server.child.pid!, into)
       await until('a request is refused or the server exits', 20_000, () => load.refused > 0 || hasExited(server))
       for (const endAt = Date.now() + faultMs; Date.now() < endAt && !hasExited(server); await delay(50)) {
         const read = await call(url, load.account, ['GET', '/api/account']).catch(() => undefined)
         if (read) demandEqual(read.status, 200, 'a read while writes fail')
       }
       await injection.stop()
+      injection = undefined
       if (hasExited(server)) {
         end = `exited ${server.child.exitCode}`
         demand(mayExit, `the server went on, but: ${end} ${server.log().slice(-500)}`)
@@ -91,6 +93,7 @@ async function failFor(
     } finally {
       stopped.abort()
       await server.end('SIGKILL')
+      await injection?.stop()
     }
   })
   tally.notes.push(`${name}: ${end}, ${load.refused} refused`)

@@ -8,7 +8,7 @@ import { FaultLoad, notedAgents, openRichAccount } from './fault-load.ts'
 import { openAccountAt } from './fault-place.ts'
 import { Random, reportOn, Tally, type FaultOptions, type FaultReport } from './fault-report.ts'
 import { dataDirOf, type DatabasePlace, type Place } from './row-source.ts'
-import { demandEqual } from './until.ts'
+import { demandEqual } from '../support/until.ts'
 
 const killsPerFolder = 10
 const failuresMax = 5

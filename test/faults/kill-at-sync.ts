@@ -7,7 +7,7 @@ import { restartAndCheck, settings } from './fault-invariants.ts'
 import { FaultLoad, notedAgents, openRichAccount } from './fault-load.ts'
 import { reportOn, type FaultOptions, type FaultReport } from './fault-report.ts'
 import { demandTracing, injecting } from './tracing.ts'
-import { demand, demandEqual } from './until.ts'
+import { demand, demandEqual } from '../support/until.ts'
 
 const loadMsMax = 20_000
 /** A start makes about twenty syncs; a few steps reach behind it. */

@@ -7,9 +7,10 @@ import { newDataDir } from '../support/test-service.ts'
 import { isInTime } from './busy-machine.ts'
 import { settings } from './fault-invariants.ts'
 import { FaultLoad, openRichAccount } from './fault-load.ts'
-import { CannotRun, reportOn, type FaultOptions, type FaultReport } from './fault-report.ts'
+import { CannotRun } from '../support/test-parts.ts'
+import { reportOn, type FaultOptions, type FaultReport } from './fault-report.ts'
 import { residentBytes } from './slow-reader.ts'
-import { demand, demandEqual, until } from './until.ts'
+import { demand, demandEqual, until } from '../support/until.ts'
 
 const residentBytesMax = 400 * 2 ** 20
 const healthMsMax = 1000
@@ -22,7 +23,7 @@ const slowMsMax = 20_000 + 30_000 + 5000
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('connections', options, async (tally) => {
     const filesMax = Number(execFileSync('sh', ['-c', 'ulimit -n'], { encoding: 'utf8' }))
-    if (filesMax < options.times + spareFiles) throw new CannotRun(`ulimit -n is ${filesMax}`)
+    if (filesMax < options.times + spareFiles) throw new CannotRun('files', `ulimit -n is ${filesMax}`)
     const dataDir = newDataDir()
     const load = new FaultLoad(await openRichAccount(dataDir), tally.random)
     const server = await startProcess({ dataDir, env: settings })

@@ -6,7 +6,7 @@ import { newDataDir } from '../support/test-service.ts'
 import { checkRows, settings, untilIdle } from './fault-invariants.ts'
 import { call, FaultLoad, openRichAccount } from './fault-load.ts'
 import { reportOn, type FaultOptions, type FaultReport } from './fault-report.ts'
-import { demand, demandEqual, until } from './until.ts'
+import { demand, demandEqual, until } from '../support/until.ts'
 
 const config = fileURLToPath(new URL('../connectors/run-agents.ts', import.meta.url))
 

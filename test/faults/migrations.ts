@@ -9,7 +9,7 @@ import { newDataDir } from '../support/test-service.ts'
 import { checkRows, readRows, unlimited } from './fault-invariants.ts'
 import { FaultLoad } from './fault-load.ts'
 import { reportOn, type FaultOptions, type FaultReport, type Tally } from './fault-report.ts'
-import { demand, demandEqual } from './until.ts'
+import { demand, demandEqual } from '../support/until.ts'
 
 const killer = fileURLToPath(new URL('./kill-at-statement.ts', import.meta.url))
 const env = { ...unlimited, ERRAND_LOG_LEVEL: 'error', ERRAND_AGENT_THREADS: '1' }

@@ -9,7 +9,7 @@ import { call, FaultLoad, openRichAccount } from './fault-load.ts'
 import { reportOn, type FaultOptions, type FaultReport, type Tally } from './fault-report.ts'
 import type { Order, Outcome } from './open-loop.ts'
 import { residentBytes } from './slow-reader.ts'
-import { demand, demandEqual, until, within } from './until.ts'
+import { demand, demandEqual, until, within } from '../support/until.ts'
 
 const sessionCount = 200
 const connectionsMax = 4000

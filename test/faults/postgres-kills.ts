@@ -9,7 +9,7 @@ import { reportOn, type FaultOptions, type FaultReport, type Tally } from './fau
 import { killFolder, killNotes, newFigures, openLoad } from './kill-at-random.ts'
 import { PostgresRows } from './postgres-rows.ts'
 import type { DatabasePlace } from './row-source.ts'
-import { demand, demandEqual, until, within } from './until.ts'
+import { demand, demandEqual, until, within } from '../support/until.ts'
 
 /** Of a node that is killed, so that a run need not wait for long. */
 const shortLeases = { ERRAND_LEASE_SECONDS: '2' }

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process'
 import {
   copyFileSync,
   existsSync,
@@ -12,14 +11,13 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { newDataDir } from '../support/test-service.ts'
 import { restartAndCheck, settings } from './fault-invariants.ts'
 import { FaultLoad, notedAgents, openRichAccount } from './fault-load.ts'
-import { CannotRun, reportOn, type FaultOptions, type FaultReport, type Random } from './fault-report.ts'
-import { demandEqual } from './until.ts'
+import { compilePreload } from './compile-preload.ts'
+import { reportOn, type FaultOptions, type FaultReport, type Random } from './fault-report.ts'
+import { demandEqual } from '../support/until.ts'
 
-const source = fileURLToPath(new URL('./power-loss.c', import.meta.url))
 const pageBytes = 4096
 const lossesPerFolder = 20
 
@@ -32,7 +30,7 @@ export function run(options: FaultOptions): Promise<FaultReport> {
     const { isShort = false, times } = options
     const loadMsMax = isShort ? 800 : 2500
     const folder = newDataDir()
-    const library = compile(folder)
+    const library = compilePreload('power-loss', folder)
     let accepted = 0
     while (tally.tries < times && tally.failures.length === 0) {
       let dataDir = join(folder, `disk-${tally.tries}`)
@@ -62,23 +60,6 @@ export function run(options: FaultOptions): Promise<FaultReport> {
     tally.notes.push(`${accepted} tasks acknowledged`)
     rmSync(folder, { recursive: true })
   })
-}
-
-function compile(folder: string): string {
-  const library = join(folder, 'power-loss.so')
-  const { error, status, stderr } = spawnSync('cc', [
-    '-O1',
-    '-shared',
-    '-fPIC',
-    '-o',
-    library,
-    source,
-    '-ldl',
-    '-lpthread',
-  ])
-  if (error || process.platform !== 'linux') throw new CannotRun('there is no C compiler (cc), or this is no Linux')
-  demandEqual(status, 0, `cc: ${stderr}`)
-  return library
 }
 
 function mirrorOf(dataDir: string): string {

@@ -10,7 +10,7 @@ import { checkRows, readRows, unlimited, untilIdle } from './fault-invariants.ts
 import { FaultLoad, openRichAccount } from './fault-load.ts'
 import { reportOn, type FaultOptions, type FaultReport } from './fault-report.ts'
 import { residentBytes } from './slow-reader.ts'
-import { demand, demandEqual, until } from './until.ts'
+import { demand, demandEqual, until } from '../support/until.ts'
 
 const config = fileURLToPath(new URL('../runner/rogue-agents.ts', import.meta.url))
 const env = { ...unlimited, ERRAND_LOG_LEVEL: 'error', ERRAND_AGENT_THREADS: '1', ERRAND_AGENT_THREAD_MEMORY_MB: '128' }

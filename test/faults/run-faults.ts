@@ -28,15 +28,15 @@ const options = new Command('npm run faults --')
   })
   .option('--times <n>', 'how often each fault is made', wholeNumber)
   .option('--seed <n>', 'repeats the random choices of a run', wholeNumber)
-  .option('--short', 'the form that npm test runs')
+  .option('--short', 'the form that npm run test:all runs')
   .option('--report <file>', 'where the report is kept, as JSON', defaultFile)
   .option('--resume', 'goes on with the run of that report: with its seed, without what it has finished')
   .parse()
   .opts<Options>()
 
 function row(report: FaultReport): string {
-  const { fault, held, seconds, skipped, tries } = report
-  const outcome = skipped === undefined ? `${held} of ${tries} held` : `skipped: ${skipped}`
+  const { fault, held, missing, seconds, tries } = report
+  const outcome = missing ? `without ${missing.part}: ${missing.reason}` : `${held} of ${tries} held`
   return `${fault.padEnd(16)} ${outcome.padEnd(24)} ${seconds.toFixed(0).padStart(6)} s`
 }
 

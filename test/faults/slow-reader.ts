@@ -8,7 +8,7 @@ import { newDataDir } from '../support/test-service.ts'
 import { settings } from './fault-invariants.ts'
 import { call, openRichAccount, type Account } from './fault-load.ts'
 import { reportOn, type FaultOptions, type FaultReport } from './fault-report.ts'
-import { demand, demandEqual, until } from './until.ts'
+import { demand, demandEqual, until } from '../support/until.ts'
 
 const replyBytes = 50_000_000
 const delta = 'x'.repeat(2000)

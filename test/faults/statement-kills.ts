@@ -6,7 +6,7 @@ import { newDataDir } from '../support/test-service.ts'
 import { restartAndCheck, settings } from './fault-invariants.ts'
 import { FaultLoad, notedAgents, openRichAccount } from './fault-load.ts'
 import { reportOn, type FaultOptions, type FaultReport } from './fault-report.ts'
-import { demand, demandEqual, within } from './until.ts'
+import { demand, demandEqual, within } from '../support/until.ts'
 
 const killer = fileURLToPath(new URL('./kill-at-statement.ts', import.meta.url))
 const preloaded = { ...settings, NODE_OPTIONS: `--import=${killer}` }

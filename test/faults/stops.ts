@@ -5,7 +5,7 @@ import { newDataDir } from '../support/test-service.ts'
 import { restartAndCheck, settings } from './fault-invariants.ts'
 import { FaultLoad, notedAgents, openRichAccount } from './fault-load.ts'
 import { reportOn, type FaultOptions, type FaultReport } from './fault-report.ts'
-import { demandEqual, within } from './until.ts'
+import { demandEqual, within } from '../support/until.ts'
 
 const drainMsMax = 15_000
 

@@ -1,13 +1,17 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
-import { CannotRun } from './fault-report.ts'
+import { CannotRun } from '../support/test-parts.ts'
+import { within } from '../support/until.ts'
+
+const attachMsMax = 15_000
+const detachMsMax = 15_000
 
 /** Throws unless strace is installed and the system allows it to trace, as some containers do not. */
 export function demandTracing(): void {
-  const { error, status } = spawnSync('strace', ['-o', '/dev/null', 'true'])
-  if (error) throw new CannotRun('strace is not installed')
-  if (status !== 0) throw new CannotRun('the system forbids tracing')
+  const { error, status, stderr } = spawnSync('strace', ['-o', '/dev/null', 'true'], { timeout: attachMsMax })
+  if (error) throw new CannotRun('strace', error.message)
+  if (status !== 0) throw new CannotRun('strace', String(stderr).trim())
 }
 
 /** A command line before the server's own that makes the fault at its `nth` call of each thread. */
@@ -48,18 +52,32 @@ export async function injectInto(
     { stdio: ['ignore', 'ignore', 'pipe'] },
   )
   const exited = once(tracer, 'exit')
+  const stop = async () => {
+    tracer.kill('SIGTERM')
+    try {
+      await within('strace lets go', detachMsMax, exited)
+    } catch (error) {
+      tracer.kill('SIGKILL')
+      throw error
+    }
+  }
   let log = ''
-  await new Promise<void>((resolve, reject) => {
+  const attached = new Promise<void>((resolve, reject) => {
     tracer.stderr.on('data', (chunk: Buffer) => {
       log += chunk.toString()
-      if (log.split('attached').length > ids.length) resolve()
+      // A thread may have ended since it was listed.
+      if ((log.match(/attached|No such process/g) ?? []).length >= ids.length) resolve()
     })
-    void exited.then(() => reject(new CannotRun(`strace cannot attach to a process: ${log.trim()}`)))
+    exited.then(
+      () => reject(new Error(`strace cannot attach: ${log.trim()}`)),
+      (error: unknown) => reject(new CannotRun('strace', String(error))),
+    )
   })
-  return {
-    stop: async () => {
-      tracer.kill('SIGTERM')
-      await exited
-    },
+  try {
+    await within(`strace attaches to ${ids.length} threads of ${pid}`, attachMsMax, attached)
+  } catch (error) {
+    tracer.kill('SIGKILL')
+    throw new Error(`${String(error)}; strace wrote: ${log.trim()}`, { cause: error })
   }
+  return { stop }
 }

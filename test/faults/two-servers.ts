@@ -6,7 +6,7 @@ import { restartAndCheck, settings } from './fault-invariants.ts'
 import { FaultLoad, notedAgents, openRichAccount } from './fault-load.ts'
 import { reportOn, type FaultOptions, type FaultReport } from './fault-report.ts'
 import { machineSlowness, waitedForProcessor } from './busy-machine.ts'
-import { demand, demandEqual } from './until.ts'
+import { demand, demandEqual } from '../support/until.ts'
 
 const refusalMsMax = 2000
 

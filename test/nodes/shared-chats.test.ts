@@ -1,8 +1,8 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { expectOneEnd, soon, Talker, textOf } from '../chat/chat-checks.ts'
+import { temporaryFolder } from '../support/resources.ts'
 import { engine } from '../support/test-engine.ts'
 import { startProcess } from '../support/test-process.ts'
 import type { TestService } from '../support/test-service.ts'
@@ -16,7 +16,7 @@ async function startTwo(options: Parameters<typeof startNodes>[0] = noRate) {
   return { first, second, ...more }
 }
 
-const newFile = () => join(mkdtempSync(join(tmpdir(), 'errand-nodes-')), 'release')
+const newFile = () => join(temporaryFolder('nodes'), 'release')
 
 /** Runs `before` each time before the node's own store does its work. */
 function beforeEach(

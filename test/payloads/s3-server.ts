@@ -9,7 +9,10 @@ import { CreateBucketCommand, ListObjectsV2Command } from '@aws-sdk/client-s3'
 import { afterAll, test } from 'vitest'
 import type { PayloadBucket } from '../../server/payloads/payload-bucket.ts'
 import { newS3Client } from '../../server/payloads/s3-payload-store.ts'
+import { CannotRun, skipOrFail } from '../support/test-parts.ts'
+import { within } from '../support/until.ts'
 
+const startMsMax = 60_000
 const python = '/usr/bin/python3'
 const script = fileURLToPath(new URL('./swift-server.py', import.meta.url))
 export const accessKeyId = 'errand:tests'
@@ -23,17 +26,22 @@ export type S3Server = {
 
 /** Runs tests on a real server of S3's protocol; where there is none, one test stands for them that says why. */
 export async function describeS3(what: string, describe: (server: S3Server) => void): Promise<void> {
-  const server = await startS3()
-  if ('skipped' in server) return test.skipIf(true)(`S3: ${what}, because ${server.skipped}`, () => {})
+  let server: S3Server
+  try {
+    server = await startS3()
+  } catch (error) {
+    if (!(error instanceof CannotRun)) throw error
+    return test(`S3: ${what}`, (context) => skipOrFail(context, error))
+  }
   afterAll(() => server.stop())
   describe(server)
 }
 
-async function startS3(): Promise<S3Server | { skipped: string }> {
+async function startS3(): Promise<S3Server> {
   try {
     execFileSync(python, ['-c', 'import swift.common.middleware.s3api'], { stdio: 'ignore' })
   } catch {
-    return { skipped: 'OpenStack Swift is not here; on Debian the package python3-swift has it' }
+    throw new CannotRun('s3', 'OpenStack Swift is not here')
   }
   const folder = mkdtempSync(join(tmpdir(), 'errand-swift-'))
   const child = spawn(python, [script, folder, accessKeyId, secretAccessKey], { stdio: ['pipe', 'pipe', 'pipe'] })
@@ -45,12 +53,12 @@ async function startS3(): Promise<S3Server | { skipped: string }> {
     await exited
     rmSync(folder, { recursive: true, force: true })
   }
-  const [line] = (await Promise.race([once(createInterface(child.stdout), 'line'), exited.then(() => [''])])) as [
-    string,
-  ]
+  const answered = Promise.race([once(createInterface(child.stdout), 'line'), exited.then(() => [''])])
+  const [line] = (await within('OpenStack Swift listens', startMsMax, answered).catch(() => [''])) as [string]
   if (line === '') {
     await stop()
-    return { skipped: `OpenStack Swift does not start: ${log}` }
+    // It is there, so that is no machine without it.
+    throw new Error(`OpenStack Swift does not start: ${log}`)
   }
   const port = Number(line)
   let buckets = 0

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { missingCommand, testNeeding } from '../support/test-needing.ts'
 import { httpReply, httpRun } from '../../server/agents/http-agent.ts'
 import { httpLimits, toHttpService } from '../../server/agents/http-service.ts'
 import { runHttpTask } from '../../server/agents/http-task.ts'
@@ -232,16 +233,7 @@ test('a service that takes connections and does not shake hands is tried three t
   expect(bytes).not.toContain('POST')
 })
 
-function hasOpenssl(): boolean {
-  try {
-    execFileSync('openssl', ['version'], { stdio: 'ignore' })
-    return true
-  } catch {
-    return false
-  }
-}
-
-const openssl = hasOpenssl()
+const opensslTest = testNeeding('openssl', missingCommand('openssl', 'version'))
 
 /** A certificate that nobody has signed but itself, for that name. */
 function makeCertificate(name: string): { key: string; cert: string } {
@@ -255,31 +247,26 @@ function makeCertificate(name: string): { key: string; cert: string } {
   return made
 }
 
-const noOpenssl = openssl ? '' : ' (skipped: openssl is not installed)'
-
-test.skipIf(!openssl)(
-  `a certificate that is not trusted, or of another name, gets no request${noOpenssl}`,
-  async () => {
-    const other = makeCertificate('DNS:elsewhere.example')
-    const before = getCACertificates('default')
-    for (const isTrusted of [false, true]) {
-      const service = await startAgentService(answerWith(200, '{}'), { tls: other })
-      if (isTrusted) setDefaultCACertificates([other.cert])
-      try {
-        await expect(httpRun(agentAt(service.url), 'count')(taskRun())).rejects.toThrow(
-          "No secure connection to the agent's service could be made.",
-        )
-      } finally {
-        setDefaultCACertificates(before)
-      }
-      await service.stop()
-      expect(service.connections).toHaveLength(3)
-      expect(service.requests).toEqual([])
+opensslTest(`a certificate that is not trusted, or of another name, gets no request`, async () => {
+  const other = makeCertificate('DNS:elsewhere.example')
+  const before = getCACertificates('default')
+  for (const isTrusted of [false, true]) {
+    const service = await startAgentService(answerWith(200, '{}'), { tls: other })
+    if (isTrusted) setDefaultCACertificates([other.cert])
+    try {
+      await expect(httpRun(agentAt(service.url), 'count')(taskRun())).rejects.toThrow(
+        "No secure connection to the agent's service could be made.",
+      )
+    } finally {
+      setDefaultCACertificates(before)
     }
-  },
-)
+    await service.stop()
+    expect(service.connections).toHaveLength(3)
+    expect(service.requests).toEqual([])
+  }
+})
 
-test.skipIf(!openssl)(`a service with a trusted certificate is asked over TLS${noOpenssl}`, async () => {
+opensslTest(`a service with a trusted certificate is asked over TLS`, async () => {
   const own = makeCertificate('IP:127.0.0.1,DNS:localhost')
   const before = getCACertificates('default')
   const service = await startAgentService(

@@ -1,27 +1,16 @@
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { httpReply, httpRun } from '../../server/agents/http-agent.ts'
 import { signRequest } from '../../server/agents/http-signature.ts'
 import { parseWebhookSecret } from '../../server/agents/webhook-secret.ts'
 import { must } from '../../server/kernel/assert.ts'
 import { openResources } from '../support/resources.ts'
+import { missingCommand, testNeeding } from '../support/test-needing.ts'
 import { startService } from '../support/test-service.ts'
 import { agentAt, chatRun, readReply, secret, taskRun } from './agent-service.ts'
 
 const folder = fileURLToPath(new URL('../../examples/python-agent/', import.meta.url))
-const python = hasPython()
-const reason = python ? '' : ' (skipped: python3 is not installed)'
-
-function hasPython(): boolean {
-  try {
-    execFileSync('python3', ['--version'], { stdio: 'ignore' })
-    return true
-  } catch {
-    return false
-  }
-}
-
 type PythonAgent = { url: string; child: ChildProcess; stop: () => Promise<void> }
 
 /** The example as its README starts it, on a free port. */
@@ -50,7 +39,7 @@ async function startPython(): Promise<PythonAgent> {
   return { url, child, stop }
 }
 
-const pythonTest = test.skipIf(!python)
+const pythonTest = testNeeding('python', missingCommand('python3', '--version'))
 const text = 'The cat sat on the mat. It was a beautiful morning!'
 const found = {
   words: 11,
@@ -62,7 +51,7 @@ const found = {
 }
 const answer = '11 words in 2 sentences, 5.5 words in each; the longest is “beautiful”. Reading ease: 93.6.'
 
-pythonTest(`the example in Python runs tasks and replies, and says what it cannot do${reason}`, async () => {
+pythonTest('the example in Python runs tasks and replies, and says what it cannot do', async () => {
   const agent = await startPython()
   const config = agentAt(agent.url)
   expect(await httpRun(config, 'readability')(taskRun({ params: { text } }))).toEqual(found)
@@ -94,7 +83,7 @@ pythonTest(`the example in Python runs tasks and replies, and says what it canno
 })
 
 pythonTest(
-  `the example in Python takes a signature for five minutes, for its own body only, among others${reason}`,
+  `the example in Python takes a signature for five minutes, for its own body only, among others`,
   async () => {
     const agent = await startPython()
     const key = must(parseWebhookSecret(secret), 'a secret')
@@ -129,7 +118,7 @@ pythonTest(
   },
 )
 
-pythonTest(`the example's configuration serves the example to users, who are charged for it${reason}`, async () => {
+pythonTest("the example's configuration serves the example to users, who are charged for it", async () => {
   const agent = await startPython()
   Object.assign(process.env, { AGENT_URL: agent.url, AGENT_SECRET: secret })
   const { default: config } = await import('../../examples/python-agent/errand.config.ts')

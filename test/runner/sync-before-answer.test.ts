@@ -1,15 +1,16 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
+import { missingCommand, testNeeding } from '../support/test-needing.ts'
 import { newDataDir } from '../support/test-service.ts'
 import { openAccount, ProcessClient } from './process-client.ts'
 import { rogueFile, signalFiles, untilBegun } from './task-checks.ts'
 
 const main = fileURLToPath(new URL('../../server/main.ts', import.meta.url))
-// Also false where the system forbids tracing, as some containers do.
-const canTrace = spawnSync('strace', ['-o', '/dev/null', 'true']).status === 0
+// Also where the system forbids tracing, as some containers do.
+const missing = missingCommand('strace', '-o', '/dev/null', 'true')
 const created = 20
 
 /** Serves under strace, which writes the reads, writes and syncs of the main thread, with the files they go to. */
@@ -39,7 +40,7 @@ async function startTraced(dataDir: string, trace: string) {
   }
 }
 
-test.skipIf(!canTrace)(
+testNeeding('strace', missing)(
   'every 200 of POST /api/tasks is written after a sync of the log that holds the task',
   async () => {
     const dataDir = newDataDir()

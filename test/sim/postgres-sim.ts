@@ -6,7 +6,7 @@ import { openPostgresStoreBeside } from '../../server/store/postgres/postgres-st
 import type { Clock } from '../../server/kernel/clock.ts'
 import { FaultDatabase } from '../faults/fault-database.ts'
 import { PostgresRows } from '../faults/postgres-rows.ts'
-import { until } from '../faults/until.ts'
+import { until } from '../support/until.ts'
 import type { TaskRow } from './audit-rows.ts'
 import { DatabaseLink } from './database-link.ts'
 import { PostgresAudit } from './postgres-audit.ts'

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { demandPart } from '../support/test-parts.ts'
 import { runErrand } from '../support/test-process.ts'
 import { startService } from '../support/test-service.ts'
 import { newFolder } from './sqlite-engine.ts'
@@ -60,7 +61,7 @@ test.for([
   const disk = join(folder, `disk-${kb}`)
   mkdirSync(disk)
   const mount = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${kb}k`, 'errand-backup', disk])
-  if (mount.status !== 0) return context.skip('mounting a small tmpfs is not allowed')
+  if (mount.status !== 0) demandPart(context, 'mount', `mounting a small tmpfs: ${String(mount.stderr).trim()}`)
   try {
     const refusal = await refusalOf(join(disk, 'backup.db'))
     expect(refusal).toBe(`1 errand: There is no room for the backup on the disk of ${disk}. Nothing was left there.\n`)

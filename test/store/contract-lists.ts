@@ -93,9 +93,9 @@ export function describeLists(contractTest: ContractTest): void {
     })
     expect(running.every(Boolean)).toBe(true)
     for (const type of [undefined, 'credit', 'task_charge', 'task_refund', 'chat_charge', 'adjustment'] as const) {
-      for (const of of [undefined, taskId, failedId, 'task_unknown']) {
-        const filter = { ...(type && { type }), ...(of !== undefined && { taskId: of }) }
-        const expected = transactions.filter((row) => (!type || row.type === type) && (!of || row.taskId === of))
+      for (const task of [undefined, taskId, failedId, 'task_unknown']) {
+        const filter = { ...(type && { type }), ...(task !== undefined && { taskId: task }) }
+        const expected = transactions.filter((row) => (!type || row.type === type) && (!task || row.taskId === task))
         const found = await world.store.listTransactions({ userId, ...filter, ...all })
         expect(found).toEqual({ transactions: expected, total: expected.length })
         const second = await world.store.listTransactions({ userId, ...filter, limit: 1, offset: 1 })

@@ -2,27 +2,21 @@ import { afterAll, inject, test } from 'vitest'
 import type { PgPool } from '../../server/store/postgres/driver.ts'
 import { openPostgresStore } from '../../server/store/postgres/postgres-store.ts'
 import { connectPostgres, startPostgres, withPool, type PostgresServer } from '../support/postgres-server.ts'
+import { CannotRun, skipOrFail } from '../support/test-parts.ts'
 import type { OpenedStore, OpenOptions, StoreEngine, Tampering } from './store-world.ts'
 
-/**
- * Runs a file's tests on the server of the run. In a run without one they are all skipped; where a file would have its
- * own and cannot, one test stands for them that says why.
- */
+/** Runs a file's tests on the server of the run; a file of another project than that of PostgreSQL starts one of its own. */
 export async function describePostgres(what: string, describe: (server: PostgresServer) => void): Promise<void> {
-  const skipped = inject('postgresSkipped')
-  if (skipped !== undefined) return describe(noServer(skipped))
   const url = inject('postgresUrl')
-  // A file of another project than that of PostgreSQL starts one of its own.
-  const server = url === undefined ? await startPostgres() : connectPostgres(url)
-  if ('skipped' in server) return test.skipIf(true)(`PostgreSQL: ${what}, because ${server.skipped}`, () => {})
+  let server: PostgresServer
+  try {
+    server = url === undefined ? await startPostgres() : connectPostgres(url)
+  } catch (error) {
+    if (!(error instanceof CannotRun)) throw error
+    return test(`PostgreSQL: ${what}`, (context) => skipOrFail(context, error))
+  }
   afterAll(() => server.stop())
   describe(server)
-}
-
-/** Of tests that are not run. */
-function noServer(why: string): PostgresServer {
-  const refuse = () => Promise.reject(new Error(why))
-  return { url: '', newDatabase: refuse, dropDatabase: refuse, stop: refuse }
 }
 
 /** PostgreSQL, with a database of its own for every store. */

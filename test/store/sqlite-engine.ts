@@ -1,14 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { databaseFile } from '../../server/store/sqlite/database.ts'
 import { openSqliteStore } from '../../server/store/sqlite/sqlite-store.ts'
 import { verifyLedger } from '../../server/store/sqlite/verify-ledger.ts'
+import { temporaryFolder } from '../support/resources.ts'
 import type { OpenedStore, OpenOptions, StoreEngine, Tampering } from './store-world.ts'
 
 export function newFolder(): string {
-  return mkdtempSync(join(tmpdir(), 'errand-store-'))
+  return temporaryFolder('store')
 }
 
 /** SQLite on a real file in a folder of its own. */

@@ -1,5 +1,5 @@
-import { afterEach, expect } from 'vitest'
-import { openResources } from './resources.ts'
+import { afterAll, afterEach, expect } from 'vitest'
+import { openResources, removeFolders } from './resources.ts'
 
 // A test that leaves a server, a store or a process behind fails, and only that test.
 afterEach(() => {
@@ -7,3 +7,5 @@ afterEach(() => {
   openResources.clear()
   expect(left, 'everything that the test started was stopped').toEqual([])
 })
+
+afterAll(removeFolders)

@@ -5,12 +5,10 @@ import { useEngine } from './test-engine.ts'
 
 // Every file of the project that runs on PostgreSQL begins with this: its services keep what they know there.
 
-if (inject('postgresSkipped') === undefined) {
-  const server = connectPostgres(inject('postgresUrl'))
-  const databases = postgresDatabases(server)
-  useEngine(databases)
-  afterAll(async () => {
-    await databases.removeAll()
-    await server.stop()
-  })
-}
+const server = connectPostgres(inject('postgresUrl'))
+const databases = postgresDatabases(server)
+useEngine(databases)
+afterAll(async () => {
+  await databases.removeAll()
+  await server.stop()
+})

