@@ -11,7 +11,7 @@ import type { ServiceTracing } from '../tracing/service-tracing.ts'
 import type { ConsoleFiles } from './console-files.ts'
 import { serveDocs } from './docs-pages.ts'
 import { traceIdOf, type RequestEnds } from './request-ends.ts'
-import { splitTarget } from './request-url.ts'
+import { isHost, splitTarget } from './request-url.ts'
 import { createTurnAway } from './turn-away.ts'
 import { inTurn, isSpare, limitConnections } from './connection-limits.ts'
 import { releaseGate, type RequestGate } from './request-gate.ts'
@@ -144,6 +144,8 @@ async function route(parts: ListenerParts, routed: RoutedRequest): Promise<void>
   if (httpVersion === '1.1' && (headers.host === undefined || headers.host.includes(','))) {
     throw badField('Host', 'Must be given exactly once')
   }
+  // An empty one is what a client sends whose address has no host.
+  if (headers.host && !isHost(headers.host)) throw badField('Host', 'Must be the name or address of a host')
   // Node's parser refuses these too, but only after it has handed over the request, which would be carried out.
   if (headers['transfer-encoding'] !== undefined && !/^chunked$/i.test(headers['transfer-encoding'])) {
     throw badField('Transfer-Encoding', 'Must be chunked')
