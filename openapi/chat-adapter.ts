@@ -13,7 +13,7 @@ import { badField, ErrandError, type ErrorCode } from '../server/kernel/errors.t
 import type { CallerContext, Services } from '../server/rpc/context.ts'
 import { rootRouter } from '../server/rpc/root-router.ts'
 import { directCall } from '../server/rpc/call-procedure.ts'
-import { errandErrorOf } from '../server/rpc/trpc.ts'
+import { accessOf, errandErrorOf } from '../server/rpc/trpc.ts'
 
 type ChatAdapterParts = {
   services: Services
@@ -28,6 +28,7 @@ export const chatPath = '/api/chat'
 export const chatMethods = 'POST, OPTIONS'
 
 const callChat = directCall(rootRouter.chat.stream)
+const chatAccess = accessOf(rootRouter.chat.stream)
 
 /** Refusals of an admission, which are told as an event of the stream too. */
 const streamed = new Set<ErrorCode>([
@@ -65,8 +66,10 @@ export function createChatAdapter(parts: ChatAdapterParts): (routed: RoutedReque
         rate: null,
         stream: { stallMs: parts.stallMs, cutOff: () => response.destroy() },
       }
+      chatAccess?.(caller)
       context.idempotencyKey = readIdempotencyKey(request)
-      const input = await readJsonBody({ request, response, bytesMax: parts.bodyBytesMax })
+      const { bodyBytesMax: bytesMax } = parts
+      const input = await readJsonBody({ request, response, bytesMax, owner: caller.userId })
       if (typeof input !== 'object' || input === null || Array.isArray(input)) {
         throw badField('', 'The request body must be a JSON object.')
       }

@@ -22,8 +22,9 @@ type RestAdapterParts = {
 }
 
 /**
- * Serves the procedures at the contract's REST paths. The order is fixed: route, authentication, body, procedure; so
- * a stranger learns nothing and costs no more than the headers, or than the small body of an operation for strangers.
+ * Serves the procedures at the contract's REST paths. The order is fixed: route, authentication, permission, body,
+ * procedure; so a stranger learns nothing and costs no more than the headers, or than the small body of an operation for
+ * strangers, and a key that may not call an operation costs no body.
  */
 export function createRestAdapter(parts: RestAdapterParts): (routed: RoutedRequest) => Promise<void> {
   return async (routed) => {
@@ -59,17 +60,20 @@ type Call = { context: Context; route: RestRoute; segments: readonly string[]; r
 
 async function call(parts: RestAdapterParts, { context, route, routed, segments }: Call): Promise<unknown> {
   const { query, request, response } = routed
+  const { caller } = context
+  if (caller) route.access?.(caller)
   const pathInput = readPath(route, segments)
   let input: Record<string, unknown>
   if (route.hasBody) {
     if (route.isIdempotent) context.idempotencyKey = readIdempotencyKey(request)
     const isEmpty = route.isBodyOptional && !hasBody(request)
     const bytesMax = route.isPublic ? Math.min(publicBodyBytesMax, parts.bodyBytesMax) : parts.bodyBytesMax
-    const value = isEmpty ? {} : await readJsonBody({ request, response, bytesMax })
+    const value = isEmpty ? {} : await readJsonBody({ request, response, bytesMax, owner: caller?.userId ?? null })
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       throw badField('', 'The request body must be a JSON object.')
     }
-    input = { ...value, ...pathInput }
+    // A copy of many unknown fields would take as long as parsing them.
+    input = Object.assign(value, pathInput)
   } else {
     bodyArrived(request)
     input = query === '' ? pathInput : { ...readQuery(query, route.query), ...pathInput }

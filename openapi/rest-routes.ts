@@ -4,7 +4,7 @@ import { decodeSegment } from '../server/http/request-url.ts'
 import { assert } from '../server/kernel/assert.ts'
 import { badField } from '../server/kernel/errors.ts'
 import { rootRouter } from '../server/rpc/root-router.ts'
-import type { ProcedureMeta } from '../server/rpc/trpc.ts'
+import { accessOf, type AccessCheck, type ProcedureMeta } from '../server/rpc/trpc.ts'
 import { directCall } from '../server/rpc/call-procedure.ts'
 import { queryFields, type QueryFields } from './query-input.ts'
 
@@ -15,6 +15,8 @@ export type RestRoute = {
   path: string
   segments: readonly string[]
   call: ReturnType<typeof directCall>
+  /** Null for a public operation. */
+  access: AccessCheck | null
   isIdempotent: boolean
   isPublic: boolean
   hasBody: boolean
@@ -89,6 +91,7 @@ function toRoute(procedure: AnyProcedure): RestRoute[] {
       path,
       segments: path.split('/'),
       call: directCall(procedure),
+      access: accessOf(procedure),
       isIdempotent: meta.isIdempotent === true,
       isPublic: meta.isPublic === true,
       isBodyOptional: meta.isBodyOptional === true,

@@ -90,7 +90,7 @@ export const agentsRouter = router({
     .query(
       withScope('read', ({ ctx, input }) => {
         const agent = ctx.services.catalogue.agent(input.agentId)
-        // Decision: reading an agent that is not for the caller answers as one that does not exist; running it is 403.
+        // Decision: an agent that is not for the caller answers as one that does not exist.
         if (!agent || !isVisibleTo(agent, ctx.caller.email)) throw new ErrandError('NOT_FOUND', 'Agent not found')
         return toAgent(agent)
       }),

@@ -1,7 +1,6 @@
-import { requireScope } from '../auth/caller.ts'
 import { badField } from '../kernel/errors.ts'
 import { holdAnswer } from '../rpc/hold-answer.ts'
-import { callerOf, procedure, router } from '../rpc/trpc.ts'
+import { procedure, router, withScope } from '../rpc/trpc.ts'
 import type { RateState } from '../store/records.ts'
 import { ChatInput } from './chat-schema.ts'
 import { ChatStream } from './chat-stream.ts'
@@ -11,17 +10,17 @@ export const chatRouter = router({
   stream: procedure
     .meta({ isStream: true })
     .input(ChatInput)
-    .mutation(async ({ ctx, input, signal }): Promise<ChatStream> => {
-      const { about, idempotencyKey, services } = ctx
-      const caller = callerOf(ctx)
-      requireScope(caller, 'execute')
-      if (!ctx.stream) throw badField('', 'A chat is a stream; call it through httpBatchStreamLink')
-      const onRate = (rate: RateState) => (ctx.rate = rate)
-      const turn = await services.chats.start({ about, caller, idempotencyKey, input, onRate, signal })
-      // A client that leaves before it reads never ends the stream that it was given.
-      if (signal?.aborted) turn.stop('disconnect')
-      else signal?.addEventListener('abort', () => turn.stop('disconnect'), { once: true })
-      holdAnswer(ctx)
-      return new ChatStream(turn, ctx.stream)
-    }),
+    .mutation(
+      withScope('execute', async ({ ctx, input, signal }): Promise<ChatStream> => {
+        const { about, caller, idempotencyKey, services } = ctx
+        if (!ctx.stream) throw badField('', 'A chat is a stream; call it through httpBatchStreamLink')
+        const onRate = (rate: RateState) => (ctx.rate = rate)
+        const turn = await services.chats.start({ about, caller, idempotencyKey, input, onRate, signal })
+        // A client that leaves before it reads never ends the stream that it was given.
+        if (signal?.aborted) turn.stop('disconnect')
+        else signal?.addEventListener('abort', () => turn.stop('disconnect'), { once: true })
+        holdAnswer(ctx)
+        return new ChatStream(turn, ctx.stream)
+      }),
+    ),
 })

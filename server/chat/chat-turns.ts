@@ -82,11 +82,10 @@ export class ChatTurns {
     if (session.status !== 'active') throw sessionRefusal(session.status)
     const agent = catalogue.agent(session.agentId)
     const chat = agent?.chat
-    if (!agent || !chat) throw new ErrandError('NOT_FOUND', `The agent ${session.agentId} is no longer available.`)
-    checkSize(chat, input)
-    if (!isVisibleTo(agent, caller.email)) {
-      throw new ErrandError('FORBIDDEN', `You have no permission to use the agent ${agent.id}.`)
+    if (!agent || !chat || !isVisibleTo(agent, caller.email)) {
+      throw new ErrandError('NOT_FOUND', `The agent ${session.agentId} is no longer available.`)
     }
+    checkSize(chat, input)
     const connectorIds = connectorIdsOf(session.metadata)
     await access.assertOwned(connectorIds, { agent, path: 'sessionId', userId })
     if (this.#sessions.has(sessionId)) throw busy()

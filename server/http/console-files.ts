@@ -1,11 +1,10 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ErrandError } from '../kernel/errors.ts'
-import { acceptedEncoding, type ContentEncoding } from './accept-encoding.ts'
-import type { HeaderList } from './respond.ts'
 import type { RoutedRequest } from './routed-request.ts'
+import { sendAsset, staticAsset, withHeaders, type StaticAsset } from './static-asset.ts'
 
 // The built web console: its page, the same for each of its paths, and the files that the page loads.
 
@@ -15,10 +14,8 @@ export type ConsoleFiles = {
   serve: (routed: RoutedRequest) => Promise<void>
 }
 
-type Variant = { body: Buffer; etag: string }
-type Asset = { type: string; plain: Variant; encoded: Partial<Record<ContentEncoding, Variant>> }
 /** The page around its nonces, and every other file by its path. */
-type Built = { page: string[]; assets: ReadonlyMap<string, Asset> }
+type Built = { page: string[]; assets: ReadonlyMap<string, StaticAsset> }
 
 const builtFolder = fileURLToPath(new URL('../../console/dist', import.meta.url))
 
@@ -80,7 +77,7 @@ export function openConsoleFiles(folder: string = builtFolder): ConsoleFiles {
         throw new ErrandError('METHOD_NOT_ALLOWED', `${method} is not allowed here.`, { allow: readMethods })
       }
       if (!built) return sendMissing(routed)
-      if (asset) sendAsset(routed, asset)
+      if (asset) sendOwn(routed, asset)
       else sendPage(routed, built.page)
     },
   }
@@ -89,7 +86,7 @@ export function openConsoleFiles(folder: string = builtFolder): ConsoleFiles {
 async function readBuilt(folder: string): Promise<Built | undefined> {
   const html = await readFile(join(folder, 'index.html'), 'utf8').catch(() => undefined)
   if (html === undefined) return undefined
-  const assets = new Map<string, Asset>()
+  const assets = new Map<string, StaticAsset>()
   for (const name of await readdir(join(folder, 'assets'))) {
     const asset = await readAsset(join(folder, 'assets', name))
     if (asset) assets.set(assetPrefix + name, asset)
@@ -99,42 +96,22 @@ async function readBuilt(folder: string): Promise<Built | undefined> {
   return { page: html.split(noncePlaceholder), assets }
 }
 
-async function readAsset(file: string): Promise<Asset | undefined> {
+async function readAsset(file: string): Promise<StaticAsset | undefined> {
   const type = types[extname(file)]
   if (type === undefined) return undefined
   const plain = await readFile(file).catch(() => undefined)
   if (!plain) return undefined
-  const hash = createHash('sha256').update(plain).digest('base64url').slice(0, 22)
-  const encoded: Asset['encoded'] = {}
-  for (const [encoding, ending] of [['br', '.br'] as const, ['gzip', '.gz'] as const]) {
-    const body = await readFile(file + ending).catch(() => undefined)
-    if (body) encoded[encoding] = { body, etag: `"${hash}-${encoding}"` }
-  }
-  return { type, plain: { body: plain, etag: `"${hash}"` }, encoded }
+  const [br, gzip] = await Promise.all(['.br', '.gz'].map((ending) => readFile(file + ending).catch(() => undefined)))
+  return staticAsset(type, plain, { ...(br && { br }), ...(gzip && { gzip }) })
 }
 
-function sendAsset({ headers, path, request, response }: RoutedRequest, { type, plain, encoded }: Asset): void {
-  const available = Object.keys(encoded) as ContentEncoding[]
-  const encoding = acceptedEncoding(request.headers['accept-encoding'], available)
-  const { body, etag } = (encoding && encoded[encoding]) ?? plain
+function sendOwn(routed: RoutedRequest, asset: StaticAsset): void {
   // The names under assets/ hold a hash of the content; the icon's does not.
-  const isHashed = path.startsWith(assetPrefix)
-  const list = toList(headers, {
+  const isHashed = routed.path.startsWith(assetPrefix)
+  sendAsset(routed, asset, {
     'Cache-Control': isHashed ? 'public, max-age=31536000, immutable' : 'public, max-age=3600',
-    ETag: etag,
-    Vary: 'Accept-Encoding',
-    'X-Content-Type-Options': 'nosniff',
     'Cross-Origin-Resource-Policy': 'same-origin',
   })
-  if (isKnown(request.headers['if-none-match'], etag)) return void response.writeHead(304, list).end()
-  const own = { 'Content-Type': type, 'Content-Length': String(body.length) }
-  response.writeHead(200, toList(list, encoding ? { ...own, 'Content-Encoding': encoding } : own))
-  response.end(request.method === 'HEAD' ? undefined : body)
-}
-
-function isKnown(given: string | undefined, etag: string): boolean {
-  if (given === undefined) return false
-  return given.split(',').some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === etag)
 }
 
 function sendPage(routed: RoutedRequest, page: readonly string[]): void {
@@ -177,7 +154,7 @@ function sendMissing(routed: RoutedRequest): void {
 type TextAnswer = { status: number; text: string; headers: Record<string, string> }
 
 function sendText({ headers, request, response }: RoutedRequest, { status, text, headers: own }: TextAnswer): void {
-  const list = toList(headers, {
+  const list = withHeaders(headers, {
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
     ...own,
@@ -185,8 +162,4 @@ function sendText({ headers, request, response }: RoutedRequest, { status, text,
   })
   response.writeHead(status, list)
   response.end(request.method === 'HEAD' ? undefined : text)
-}
-
-function toList(headers: HeaderList, own: Record<string, string>): HeaderList {
-  return [...headers, ...Object.entries(own).flat()]
 }

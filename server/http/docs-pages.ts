@@ -1,12 +1,10 @@
 import { readFile } from 'node:fs/promises'
-import type { ServerResponse } from 'node:http'
-import { dirname, join } from 'node:path'
-import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { ErrandError } from '../kernel/errors.ts'
-import type { HeaderList } from './respond.ts'
+import type { RoutedRequest } from './routed-request.ts'
+import { compressedAsset, sendAsset, type StaticAsset } from './static-asset.ts'
 
-// The API reference: Swagger UI from the installed package and the committed document, so it works without a network.
+// The API reference: Swagger UI and the committed document, both from this folder, so it works without a network.
 
 export const documentFile = fileURLToPath(new URL('../../openapi/openapi.json', import.meta.url))
 
@@ -26,53 +24,49 @@ const page = `<!doctype html>
   </body>
 </html>
 `
-const startScript = `SwaggerUIBundle({ url: '/openapi.json', dom_id: '#swagger-ui', deepLinking: true, persistAuthorization: false })\n`
+// Without `validatorUrl` it would ask a service of its makers about the document.
+const startScript = `SwaggerUIBundle({ url: '/openapi.json', dom_id: '#swagger-ui', deepLinking: true, persistAuthorization: false, validatorUrl: null })\n`
 
-const assetTypes: Record<string, string> = {
-  'swagger-ui.css': 'text/css; charset=utf-8',
-  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
-  'favicon-32x32.png': 'image/png',
-}
+const script = 'text/javascript; charset=utf-8'
+const html = 'text/html; charset=utf-8'
+
+type Source = { type: string; read: () => Promise<Buffer> }
+
+const inFolder = (name: string) => () => readFile(new URL(`../../openapi/swagger-ui/${name}`, import.meta.url))
+const written = (text: string) => () => Promise.resolve(Buffer.from(text))
+
+const sources: ReadonlyMap<string, Source> = new Map([
+  ['/openapi.json', { type: 'application/json; charset=utf-8', read: () => readFile(documentFile) }],
+  ['/docs', { type: html, read: written(page) }],
+  ['/docs/', { type: html, read: written(page) }],
+  ['/docs/start.js', { type: script, read: written(startScript) }],
+  ['/docs/swagger-ui.css', { type: 'text/css; charset=utf-8', read: inFolder('swagger-ui.css') }],
+  ['/docs/swagger-ui-bundle.js', { type: script, read: inFolder('swagger-ui-bundle.js') }],
+  ['/docs/favicon-32x32.png', { type: 'image/png', read: inFolder('favicon-32x32.png') }],
+])
 
 // Swagger UI sets style attributes and draws its icons from data addresses.
 const contentSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-export async function serveDocument(response: ServerResponse, headers: HeaderList): Promise<void> {
-  send(response, { type: 'application/json; charset=utf-8', body: await readFile(documentFile), headers })
-}
+const assets = new Map<string, Promise<StaticAsset>>()
 
-/** `path` is `/docs` or below. */
-export async function serveDocs(
-  response: ServerResponse,
-  { path, headers }: { path: string; headers: HeaderList },
-): Promise<void> {
-  if (path === '/docs' || path === '/docs/') {
-    return send(response, { type: 'text/html; charset=utf-8', body: page, headers })
+/** Serves `/openapi.json`, or `/docs` and below. Each is read and compressed at its first request, once. */
+export async function serveDocs(routed: RoutedRequest): Promise<void> {
+  const { path } = routed
+  const source = sources.get(path)
+  if (!source) throw new ErrandError('NOT_FOUND', 'There is nothing at this path.')
+  let reading = assets.get(path)
+  if (!reading) {
+    reading = source.read().then((body) => compressedAsset(source.type, body))
+    assets.set(path, reading)
+    // What could not be read may be there the next time.
+    reading.catch(() => assets.delete(path))
   }
-  const name = path.slice('/docs/'.length)
-  if (name === 'start.js') return send(response, { type: 'text/javascript; charset=utf-8', body: startScript, headers })
-  const type = Object.hasOwn(assetTypes, name) ? assetTypes[name] : undefined
-  if (type === undefined) throw new ErrandError('NOT_FOUND', 'There is nothing at this path.')
-  const folder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
-  send(response, { type, body: await readFile(join(folder, name)), headers })
-}
-
-type Page = { type: string; body: string | Buffer; headers: HeaderList }
-
-function send(response: ServerResponse, { type, body, headers }: Page): void {
-  response.writeHead(200, [
-    ...headers,
-    'Content-Security-Policy',
-    contentSecurityPolicy,
-    'X-Content-Type-Options',
-    'nosniff',
-    'Referrer-Policy',
-    'no-referrer',
-    'Content-Type',
-    type,
-    'Content-Length',
-    String(Buffer.byteLength(body)),
-  ])
-  response.end(body)
+  sendAsset(routed, await reading, {
+    'Content-Security-Policy': contentSecurityPolicy,
+    'Referrer-Policy': 'no-referrer',
+    // Asked for again each time, so that a new release is not shown with the files of the one before.
+    'Cache-Control': 'no-cache',
+  })
 }

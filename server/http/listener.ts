@@ -9,9 +9,9 @@ import type { ErrorCode } from '../kernel/errors.ts'
 import { RequestTrace } from '../tracing/request-trace.ts'
 import type { ServiceTracing } from '../tracing/service-tracing.ts'
 import type { ConsoleFiles } from './console-files.ts'
-import { serveDocs, serveDocument } from './docs-pages.ts'
+import { serveDocs } from './docs-pages.ts'
 import { traceIdOf, type RequestEnds } from './request-ends.ts'
-import { splitTarget } from './request-url.ts'
+import { isHost, splitTarget } from './request-url.ts'
 import { createTurnAway } from './turn-away.ts'
 import { inTurn, isSpare, limitConnections } from './connection-limits.ts'
 import { releaseGate, type RequestGate } from './request-gate.ts'
@@ -144,6 +144,8 @@ async function route(parts: ListenerParts, routed: RoutedRequest): Promise<void>
   if (httpVersion === '1.1' && (headers.host === undefined || headers.host.includes(','))) {
     throw badField('Host', 'Must be given exactly once')
   }
+  // An empty one is what a client sends whose address has no host.
+  if (headers.host && !isHost(headers.host)) throw badField('Host', 'Must be the name or address of a host')
   // Node's parser refuses these too, but only after it has handed over the request, which would be carried out.
   if (headers['transfer-encoding'] !== undefined && !/^chunked$/i.test(headers['transfer-encoding'])) {
     throw badField('Transfer-Encoding', 'Must be chunked')
@@ -192,18 +194,15 @@ function isOperation(path: string): boolean {
   return path === '/healthz' || path === '/readyz' || path === '/metrics'
 }
 
-async function servePage(
-  { whyNotReady }: ListenerParts,
-  { headers, path, request, response }: RoutedRequest,
-): Promise<void> {
+async function servePage({ whyNotReady }: ListenerParts, routed: RoutedRequest): Promise<void> {
+  const { headers, path, request, response } = routed
   if (!isPage(path)) throw new ErrandError('NOT_FOUND', 'There is nothing at this path.')
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     throw new ErrandError('METHOD_NOT_ALLOWED', `${request.method} is not allowed here.`, {
       allow: readMethods,
     })
   }
-  if (path === '/openapi.json') return await serveDocument(response, headers)
-  if (path.startsWith('/docs')) return await serveDocs(response, { path, headers })
+  if (!isOperation(path)) return await serveDocs(routed)
   const reason = path === '/readyz' ? await whyNotReady() : null
   if (reason !== null) throw new ErrandError('SERVICE_UNAVAILABLE', reason, { retryAfterSeconds: 5 })
   respondJson(response, { status: 200, json: '{"status":"ok"}', headers })

@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { findUnfitJson } from '../kernel/check-json.ts'
+import { findUnfitJson, jsonDepthMax } from '../kernel/check-json.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
+import { BodyRoom, smallBodyBytesMax } from './body-room.ts'
 import { bodyArrived } from './request-gate.ts'
 
 const jsonType = /^application\/json(?:[ ]*;[ ]*charset=(?:utf-8|"utf-8"))?$/i
@@ -17,70 +18,60 @@ function assertJsonType(request: IncomingMessage): void {
   }
 }
 
-/**
- * Bytes of request bodies that are being read or worked on, over all connections. Small ones do not count: the limit
- * keeps a few dozen clients with the largest allowed bodies from filling the memory.
- */
-let bytesInFlight = 0
-const bytesInFlightMax = 64 * 1024 * 1024
-const smallBytes = 64 * 1024
-
-/**
- * The largest body of an operation that needs no login, which is an address and a password at most: strangers must not
- * take the room of large bodies.
- */
+/** The largest body of an operation that needs no login, which is an address and a password at most. */
 export const publicBodyBytesMax = 16 * 1024
 
-const releases = new WeakMap<IncomingMessage, () => void>()
-
-/** Says that a body is no longer worked on, where the answer goes on for long after. */
-export function releaseBody(request: IncomingMessage): void {
-  releases.get(request)?.()
-}
-
-/** Collects the body; throws 413 as soon as it is known to be over the limit, whether announced or chunked. */
-async function collect({ request, response, bytesMax }: ReadBody): Promise<Buffer> {
+/**
+ * Collects the body; throws 413 as soon as it is known to be over the limit, whether announced or chunked. What comes
+ * in pieces is copied together: each piece is an object of its own, and ten million of one byte would be a gigabyte.
+ */
+async function collect({ bytesMax, owner, request, response }: ReadBody): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? 0)
   if (announced > bytesMax) throw tooLarge(bytesMax)
-  let reserved = 0
-  const release = () => {
-    bytesInFlight -= reserved
-    reserved = 0
-  }
-  response.once('close', release)
-  releases.set(request, release)
-  const reserve = (bytes: number): boolean => {
-    if (bytes <= smallBytes || bytes <= reserved) return true
-    if (bytesInFlight + bytes - reserved > bytesInFlightMax) return false
-    bytesInFlight += bytes - reserved
-    reserved = bytes
-    return true
-  }
-  if (!reserve(announced)) throw tooManyLarge()
+  const room = new BodyRoom({ request, response, owner, bytesMax })
   return await new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
+    let body: Buffer = noBytes
     let bytes = 0
-    const refuse = (error: ErrandError) => {
+    const refuse = (error: unknown) => {
       request.removeAllListeners('data')
       // What still arrives is thrown away.
       request.resume()
+      body = noBytes
+      room.release()
       reject(error)
     }
     request.on('data', (chunk: Buffer) => {
-      bytes += chunk.length
-      if (bytes > bytesMax) refuse(tooLarge(bytesMax))
-      else if (!reserve(bytes)) refuse(tooManyLarge())
-      else chunks.push(chunk)
+      const isWhole = chunk.length === announced && chunk.length <= smallBodyBytesMax
+      const needed = bytes + chunk.length
+      if (needed > bytesMax) return refuse(tooLarge(bytesMax))
+      try {
+        if (!isWhole) room.hold(needed)
+      } catch (error) {
+        return refuse(error)
+      }
+      if (bytes === 0) body = chunk
+      else {
+        body = withSpace(body, { bytes, needed, bytesMax })
+        chunk.copy(body, bytes)
+      }
+      bytes = needed
     })
-    request.once('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
+    request.once('end', () => resolve(body.subarray(0, bytes)))
     request.once('error', () => reject(badField('', 'The connection was closed inside the body.')))
   })
 }
 
-function tooManyLarge(): ErrandError {
-  return new ErrandError('SERVICE_UNAVAILABLE', 'Too many large requests are under way; try again in a moment.', {
-    retryAfterSeconds: 1,
-  })
+const noBytes = Buffer.alloc(0)
+const leastSpaceBytes = 4096
+
+type Space = { bytes: number; needed: number; bytesMax: number }
+
+/** Twice the space each time, so that all copies together are no more than twice the body. */
+function withSpace(body: Buffer, { bytes, needed, bytesMax }: Space): Buffer {
+  if (needed <= body.length) return body
+  const space = Buffer.allocUnsafeSlow(Math.min(bytesMax, Math.max(2 * needed, leastSpaceBytes)))
+  body.copy(space, 0, 0, bytes)
+  return space
 }
 
 function tooLarge(bytesMax: number): ErrandError {
@@ -89,7 +80,13 @@ function tooLarge(bytesMax: number): ErrandError {
 
 const byteOrderMark = Buffer.from('\ufeff')
 
-type ReadBody = { request: IncomingMessage; response: ServerResponse; bytesMax: number }
+type ReadBody = {
+  request: IncomingMessage
+  response: ServerResponse
+  bytesMax: number
+  /** The user whose request it is, null for a stranger. */
+  owner: string | null
+}
 
 /** Reads a body that says that it is JSON, as text in UTF-8; throws 400, 413, 415, or 503 beside many large ones. */
 export async function readBodyText(read: ReadBody): Promise<string> {
@@ -100,29 +97,66 @@ export async function readBodyText(read: ReadBody): Promise<string> {
   if (!isUtf8(bytes)) throw badField('', 'The request body is not valid UTF-8.')
   // JSON has none, and not every parser that comes after would say so.
   if (bytes.subarray(0, 3).equals(byteOrderMark)) throw badField('', 'The request body begins with a byte order mark.')
+  const unfit = bytes.length > smallBodyBytesMax && whyTooMuch(bytes)
   // Before the parser makes objects of them.
-  if (bytes.length > smallBytes && countValues(bytes) > jsonValuesMax) throw badField('', tooManyValues)
+  if (unfit) throw badField('', unfit)
   return bytes.toString('utf8')
 }
 
-/** About how many values a JSON text holds: its commas and openings outside of strings. */
-function countValues(bytes: Buffer): number {
+/** Each value is an object to the parser, and each name a search among others, which takes it about ten times as long. */
+const jsonValuesMax = 250_000
+const jsonNamesMax = 50_000
+/** What a body may be nested, and the envelopes of typed RPC around it. */
+const jsonLevelsMax = jsonDepthMax + 10
+
+/** About how many values, names and levels a JSON text has, by its commas, colons and brackets outside of strings. */
+function whyTooMuch(bytes: Buffer): string | undefined {
   let values = 1
-  let isInString = false
+  let names = 0
+  let level = 0
   for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at]
-    if (isInString) {
-      if (byte === backslash) at++
-      else if (byte === quote) isInString = false
-    } else if (byte === quote) isInString = true
-    else if (byte === comma || byte === openBrace || byte === openBracket) values++
+    switch (bytes[at]!) {
+      case quote:
+        at = endOfText(bytes, at)
+        break
+      case comma:
+        values++
+        break
+      case colon:
+        names++
+        break
+      case openBrace:
+      case openBracket:
+        values++
+        if (++level > jsonLevelsMax) return `The request body is nested deeper than ${jsonDepthMax} levels.`
+        break
+      case closeBrace:
+      case closeBracket:
+        level--
+        break
+      default:
+    }
   }
-  return values
+  if (values > jsonValuesMax) return tooMany(jsonValuesMax, 'values')
+  return names > jsonNamesMax ? tooMany(jsonNamesMax, 'names') : undefined
 }
 
-const [quote, backslash, comma, openBrace, openBracket] = [0x22, 0x5c, 0x2c, 0x7b, 0x5b]
-const jsonValuesMax = 250_000
-const tooManyValues = `The request body holds more than ${jsonValuesMax} values; send large data as text.`
+/** Where the text that begins there has its closing quote. */
+function endOfText(bytes: Buffer, start: number): number {
+  for (let at = start + 1; at < bytes.length; at++) {
+    const byte = bytes[at]
+    if (byte === backslash) at++
+    else if (byte === quote) return at
+  }
+  return bytes.length
+}
+
+const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a]
+const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d]
+
+function tooMany(most: number, what: string): string {
+  return `The request body holds more than ${most} ${what}; send large data as text.`
+}
 
 /** Reads a JSON body whose value is fit to be stored; throws 400, 413, 415 or 503. */
 export async function readJsonBody(read: ReadBody): Promise<unknown> {

@@ -1,18 +1,27 @@
+import { isIPv6 } from 'node:net'
+
 /**
- * The path and query of a request target, without an URL object: some targets that Node's parser lets through, such as
- * `http://[`, make that throw. Undefined when the target has no path of ours.
+ * The path and query of a request target, without an URL object: some targets that Node's parser lets through make that
+ * throw. Undefined when the target has no path of ours, or names no host in its absolute form, such as `http://[`.
  */
 export function splitTarget(target: string): { path: string; query: string } | undefined {
   let rest = target
   if (!rest.startsWith('/')) {
-    const absolute = /^https?:\/\/[^/?#]+(\/.*)?$/i.exec(rest)
-    if (!absolute) return undefined
-    rest = absolute[1] ?? '/'
+    const [, host, after = ''] = /^https?:\/\/([^/?#]+)([/?#].*)?$/i.exec(rest) ?? []
+    if (host === undefined || !isHost(host)) return undefined
+    rest = after.startsWith('/') ? after : `/${after}`
   }
   const hash = rest.indexOf('#')
   if (hash !== -1) rest = rest.slice(0, hash)
   const mark = rest.indexOf('?')
   return mark === -1 ? { path: rest, query: '' } : { path: rest.slice(0, mark), query: rest.slice(mark + 1) }
+}
+
+/** Whether a text is a name or address, and perhaps a port; no name or password before it, which nobody may send here. */
+export function isHost(text: string): boolean {
+  const [, address, port = ''] = /^(\[[\da-f:.]+\]|[\w.-]+)(?::(\d{0,5}))?$/i.exec(text) ?? []
+  if (address === undefined || Number(port) > 65_535) return false
+  return !address.startsWith('[') || isIPv6(address.slice(1, -1))
 }
 
 /** One decoded segment of a path; undefined when its percent-encoding is broken. */

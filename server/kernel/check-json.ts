@@ -1,6 +1,6 @@
 import type { ErrorDetail } from './errors.ts'
 
-const depthMax = 100
+export const jsonDepthMax = 100
 
 /** A container on the way down, and how many of its members were looked at. */
 type Frame = { container: Record<string, unknown> | unknown[]; keys: readonly string[] | null; next: number }
@@ -24,14 +24,14 @@ export function findUnfitJson(root: unknown): ErrorDetail | undefined {
     const key = keys ? keys[next]! : next
     const value = (container as Record<PropertyKey, unknown>)[key]
     const isContainer = typeof value === 'object' && value !== null
-    const message = isContainer && stack.length > depthMax ? tooDeep : unfitness(key, value)
+    const message = isContainer && stack.length > jsonDepthMax ? tooDeep : unfitness(key, value)
     if (message !== undefined) return { path: pathOf(stack), message }
     if (isContainer) stack.push(frameOf(value))
   }
   return undefined
 }
 
-const tooDeep = `Is nested deeper than ${depthMax} levels`
+const tooDeep = `Is nested deeper than ${jsonDepthMax} levels`
 
 function frameOf(value: object): Frame {
   if (Array.isArray(value)) return { container: value, keys: null, next: 0 }
@@ -48,11 +48,16 @@ function unfitness(key: string | number, value: unknown): string | undefined {
 
 const halfCharacter = 'half of a surrogate pair, which is no character'
 
+/** A key may be as long as the body, and the path stands in the answer. */
+const pathCharsMax = 1000
+
 function pathOf(stack: readonly Frame[]): string {
   let path = ''
   for (const { keys, next } of stack.slice(1)) {
-    if (keys) path += `${path === '' ? '' : '.'}${keys[next - 1]!.toWellFormed()}`
+    if (path.length > pathCharsMax) break
+    if (keys) path += `${path === '' ? '' : '.'}${keys[next - 1]!.slice(0, pathCharsMax + 1)}`
     else path += `[${next - 1}]`
   }
-  return path
+  const shown = path.length > pathCharsMax ? `${path.slice(0, pathCharsMax)}…` : path
+  return shown.toWellFormed()
 }

@@ -1,63 +1,159 @@
-import superjson from 'superjson'
 import { findUnfitJson } from '../kernel/check-json.ts'
-import { badField, ErrandError } from '../kernel/errors.ts'
+import { badField } from '../kernel/errors.ts'
 
 type Envelope = { json?: unknown; meta?: unknown }
 
 /**
  * The envelope of typed RPC, `{ json, meta? }`, which every client with superjson reads and writes. Everything that
- * this service says is plain JSON, so answers carry no `meta` (and superjson, which refuses members named
- * `constructor`, is not asked). Inputs mean the same as over REST: what JSON cannot say is refused.
+ * this service says is plain JSON, so answers carry no `meta`. Inputs mean the same as over REST: what JSON cannot say
+ * is refused. The notes of `meta` are read here and not by superjson, whose work grows with their size times their depth.
  */
 export const envelope = {
   serialize: (value: unknown): Envelope => ({ json: value }),
   deserialize: (sent: Envelope): unknown => {
-    const value = sent?.meta === undefined ? sent?.json : readPlain(sent)
+    const value = sent?.json
     const unfit = findUnfitJson(value)
     if (unfit) throw badField(unfit.path, unfit.message)
-    return value
+    return sent?.meta === undefined ? value : withoutMeta(value, sent.meta)
   },
 }
 
-function readPlain(sent: Envelope): unknown {
+/** Keys and values of `meta`, their characters, and how deep it is nested: a note is one key with one list of one value. */
+const metaValuesMax = 10_000
+const metaCharsMax = 64 * 1024
+const metaDepthMax = 8
+
+/** Throws 400 when an input, or one of a batch, comes with notes: strangers have nothing to say that is no plain JSON. */
+export function assertNoMeta(text: string): void {
+  let sent: unknown
   try {
-    return withoutMeta(sent)
-  } catch (error) {
-    if (error instanceof ErrandError) throw error
-    throw badField('', 'The `meta` of the input is malformed; send plain JSON.')
+    sent = JSON.parse(text)
+  } catch {
+    // Malformed, which is told where it is read.
+    return
+  }
+  if (!isRecord(sent)) return
+  const inputs = [sent, ...Object.keys(sent).flatMap((key) => (/^\d+$/.test(key) ? [sent[key]] : []))]
+  if (inputs.some((input) => isRecord(input) && input['meta'] !== undefined)) {
+    throw badField('', 'This operation takes no `meta`; send plain JSON.')
   }
 }
 
-/** The only kind that `meta` may name is a member that is not there. */
-function withoutMeta(sent: Envelope): unknown {
-  const { values, referentialEqualities, v } = sent.meta as Record<string, unknown>
-  const kind = kindsIn(values).find((name) => name !== 'undefined')
-  if (kind !== undefined) throw badField('', `Values of the kind "${kind}" cannot be sent; send plain JSON.`)
+/** The only kind that `meta` may name is a member that is not there. Changes `value`. */
+function withoutMeta(value: unknown, meta: unknown): unknown {
+  assertFewNotes(meta)
+  if (!isRecord(meta)) throw malformed()
+  const { referentialEqualities, values, v } = meta
+  const notes = notesIn(values)
   // Shared objects are written out in the JSON already, so their notes are not followed: twenty of them, each naming
   // the one before twice, would make a gigabyte of a kilobyte. Only a circle has nothing written where it closes.
-  if (kindsIn(referentialEqualities).some((path) => valueAt(sent.json, path) === null)) {
-    throw badField('', 'The input is circular; send plain JSON.')
+  const isLegacy = typeof v !== 'number' || v < 1
+  for (const path of textsIn(referentialEqualities)) {
+    const found = find(value, segmentsOf(path, isLegacy))
+    if (!found || found.container[found.key] === null) throw badField('', 'The input is circular; send plain JSON.')
   }
-  const plain = { json: sent.json, meta: { values, v } } as Parameters<typeof superjson.deserialize>[0]
-  const json = JSON.stringify(superjson.deserialize(plain))
-  return json === undefined ? undefined : (JSON.parse(json) as unknown)
-}
-
-/** The value at one of superjson's paths, in which dots and backslashes of a key are escaped. */
-function valueAt(json: unknown, path: string): unknown {
-  let value = json
-  for (const [, key] of path.matchAll(/((?:[^.\\]|\\.)*)(?:\.|$)/gs)) {
-    if (key === '' && value !== json) break
-    const name = key!.replaceAll(/\\(.)/gs, '$1')
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return null
-    value = (value as Record<string, unknown>)[name]
+  if (notes === 'whole') return undefined
+  for (const path of notes) {
+    const found = find(value, segmentsOf(path, isLegacy))
+    if (!found) continue
+    if (Array.isArray(found.container)) found.container[Number(found.key)] = null
+    else delete found.container[found.key]
   }
   return value
 }
 
-/** The leaves of superjson's annotation trees. */
-function kindsIn(values: unknown): string[] {
-  if (typeof values === 'string') return [values]
-  if (typeof values !== 'object' || values === null) return []
-  return Object.values(values).flatMap(kindsIn)
+/** Looks at no more of the notes than there may be. */
+function assertFewNotes(meta: unknown): void {
+  const waiting: { value: unknown; depth: number }[] = [{ value: meta, depth: 1 }]
+  let chars = 0
+  for (let at = 0; at < waiting.length; at++) {
+    const { depth, value } = waiting[at]!
+    if (typeof value === 'string') chars += value.length
+    if (typeof value === 'object' && value !== null) {
+      if (depth > metaDepthMax) throw tooLarge()
+      for (const [key, inner] of Object.entries(value)) {
+        if (!Array.isArray(value)) chars += key.length
+        if (waiting.push({ value: inner, depth: depth + 1 }) > metaValuesMax) throw tooLarge()
+      }
+    }
+    if (chars > metaCharsMax) throw tooLarge()
+  }
+}
+
+/** The paths of members that are undefined; or that the whole is. */
+function notesIn(values: unknown): string[] | 'whole' {
+  if (values === undefined) return []
+  if (Array.isArray(values)) {
+    assertUndefined(values)
+    return 'whole'
+  }
+  if (!isRecord(values)) throw malformed()
+  for (const note of Object.values(values)) assertUndefined(note)
+  return Object.keys(values)
+}
+
+function assertUndefined(note: unknown): void {
+  const [kind] = textsIn(note)
+  if (kind === undefined) throw malformed()
+  if (kind !== 'undefined') {
+    const shown = kind.slice(0, 40).toWellFormed()
+    throw badField('', `Values of the kind "${shown}" cannot be sent; send plain JSON.`)
+  }
+  if (!Array.isArray(note) || note.length !== 1) throw malformed()
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  const texts: string[] = []
+  const waiting: unknown[] = [value]
+  for (let inner = waiting.pop(); inner !== undefined; inner = waiting.pop()) {
+    if (typeof inner === 'string') texts.push(inner)
+    else if (typeof inner === 'object' && inner !== null) waiting.push(...Object.values(inner).toReversed())
+  }
+  return texts
+}
+
+/** The keys of one of superjson's paths, in which dots and, since its version 1, backslashes of a key are escaped. */
+function segmentsOf(path: string, isLegacy: boolean): string[] {
+  const segments: string[] = []
+  let segment = ''
+  for (let at = 0; at < path.length; at++) {
+    const isEscape = path[at] === '\\' && (path[at + 1] === '.' || (!isLegacy && path[at + 1] === '\\'))
+    if (isEscape) segment += path[++at]
+    else if (path[at] === '.') {
+      segments.push(segment)
+      segment = ''
+    } else segment += path[at]
+  }
+  return [...segments, segment]
+}
+
+type Found = { container: Record<PropertyKey, unknown>; key: string }
+
+/** Where a path leads to, undefined when nothing is there. */
+function find(root: unknown, segments: readonly string[]): Found | undefined {
+  let value = root
+  let found: Found | undefined
+  for (const key of segments) {
+    // Not `length` of an array, nor what every object has.
+    if (typeof value !== 'object' || value === null || !Object.prototype.propertyIsEnumerable.call(value, key)) {
+      return undefined
+    }
+    found = { container: value as Found['container'], key }
+    value = found.container[key]
+  }
+  return found
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function malformed() {
+  return badField('', 'The `meta` of the input is malformed; send plain JSON.')
+}
+
+function tooLarge() {
+  const limits = `${metaValuesMax} values, ${metaCharsMax} characters and ${metaDepthMax} levels`
+  return badField('', `The \`meta\` of the input is larger than ${limits}; send plain JSON.`)
 }

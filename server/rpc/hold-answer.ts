@@ -1,4 +1,4 @@
-import { releaseBody } from '../http/read-body.ts'
+import { releaseBody } from '../http/body-room.ts'
 import { releaseGate } from '../http/request-gate.ts'
 import type { Context } from './context.ts'
 

@@ -2,18 +2,20 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { TRPCError, type AnyProcedure } from '@trpc/server'
 import { nodeHTTPRequestHandler } from '@trpc/server/adapters/node-http'
 import type { Authenticator } from '../auth/authenticate.ts'
+import type { Caller } from '../auth/caller.ts'
 import { rateHeaders } from '../billing/rate-headers.ts'
 import { errorHeaders, respondJson } from '../http/respond.ts'
+import { decodeSegment } from '../http/request-url.ts'
 import { ErrandError, toErrandError } from '../kernel/errors.ts'
 import type { RateState } from '../store/records.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
 import type { Context, Services } from './context.ts'
-import { envelope } from './envelope.ts'
+import { assertNoMeta, envelope } from './envelope.ts'
 import { rootRouter } from './root-router.ts'
 import { singleCall } from './single-call.ts'
-import { errandErrorOf, rpcError, type ProcedureMeta } from './trpc.ts'
+import { accessOf, errandErrorOf, rpcError, type AccessCheck } from './trpc.ts'
 
-type ReadBody = { request: IncomingMessage; response: ServerResponse; isPublic: boolean }
+type ReadBody = { request: IncomingMessage; response: ServerResponse; isPublic: boolean; owner: string | null }
 
 type RpcHandlerParts = {
   services: Services
@@ -29,12 +31,10 @@ type RpcHandlerParts = {
 
 const batchMax = 20
 
-const knownOperations = new Set(Object.keys(rootRouter._def.procedures))
-
-/** What is called without authentication, alone: no batch has such a name. */
-const publicOperations = new Set(
-  Object.entries(rootRouter._def.procedures as unknown as Record<string, AnyProcedure>).flatMap(([path, procedure]) =>
-    (procedure._def as { meta?: ProcedureMeta }).meta?.isPublic ? [path] : [],
+/** What each operation asks of its caller; null for one that is called without authentication. */
+const accessChecks: ReadonlyMap<string, AccessCheck | null> = new Map(
+  Object.entries(rootRouter._def.procedures as unknown as Record<string, AnyProcedure>).map(
+    ([path, procedure]) => [path, accessOf(procedure)] as const,
   ),
 )
 
@@ -57,21 +57,32 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
     const { about, headers, request, response, path, query } = routed
     const operation = path.slice('/trpc/'.length)
     // Only names that exist, or the series of the metrics would be whatever clients make up.
-    routed.operation = knownOperations.has(operation) ? operation : 'rpc'
-    about.route = knownOperations.has(operation) ? path : '/trpc/{operations}'
+    routed.operation = accessChecks.has(operation) ? operation : 'rpc'
+    about.route = accessChecks.has(operation) ? path : '/trpc/{operations}'
     let context: Context | ErrandError
     let rate: RateState | undefined
     let body: string | undefined
+    let isBarred = false
     const takesStream = request.headers['trpc-accept'] === 'application/jsonl'
     const stream = takesStream ? { stallMs: parts.stallMs, cutOff: () => response.destroy() } : null
     try {
-      const isPublic = publicOperations.has(operation)
+      // Called alone: no batch has such a name.
+      const isPublic = accessChecks.get(operation) === null
       const caller = isPublic ? null : await parts.authenticate(request)
       about.userId = caller?.userId
       if (caller) rate = await services.store.readRate(caller.userId)
       const idempotencyKey = parts.readIdempotencyKey(request)
       context = { services, caller, request, about, setCookies: [], idempotencyKey, rate: null, stream }
-      if (request.method === 'POST') body = await parts.readBody({ request, response, isPublic })
+      if (request.method === 'POST') {
+        const calls = callsOf(operation)
+        const refusal = caller && refusalOfAll(calls, caller)
+        isBarred = refusal !== null
+        if (refusal) throw refusal
+        // What nobody has is refused without a look at its input.
+        const owner = caller?.userId ?? null
+        if (calls.length > 0) body = await parts.readBody({ request, response, isPublic, owner })
+      }
+      if (isPublic) assertNoMeta(body ?? new URLSearchParams(query).get('input') ?? '')
     } catch (thrown) {
       // Thrown again where tRPC makes its context, so that the error has the shape that a client of it reads.
       context = toErrandError(thrown)
@@ -80,9 +91,10 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
       context = new ErrandError('METHOD_NOT_ALLOWED', 'Use another method for this operation.', { allow: 'GET, POST' })
     }
     // tRPC looks at the rest of the request first, answers a stream with 200 and fails on methods such as TRACE.
-    if (context instanceof ErrandError && [401, 405].includes(context.status)) {
+    if (context instanceof ErrandError && (isBarred || [401, 405].includes(context.status))) {
       parts.onError(context, routed)
-      return answer({ response, headers, outcome: context, rate })
+      const known = isBarred && accessChecks.has(operation) ? { operation } : {}
+      return answer({ response, headers, ...known, outcome: context, rate })
     }
     const single = context instanceof ErrandError ? undefined : singleCall({ ...routed, path: operation, body })
     if (single && !(context instanceof ErrandError)) {
@@ -131,6 +143,26 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
       },
     })
   }
+}
+
+/** The operations that exist of those that a path names. */
+function callsOf(path: string): string[] {
+  const names = decodeSegment(path)?.split(',', batchMax) ?? []
+  return names.filter((name) => accessChecks.has(name))
+}
+
+/** Why a caller may make none of the calls; null when one is allowed, or there are none. */
+function refusalOfAll(calls: readonly string[], caller: Caller): ErrandError | null {
+  let refusal: ErrandError | null = null
+  for (const name of calls) {
+    try {
+      accessChecks.get(name)?.(caller)
+      return null
+    } catch (error) {
+      refusal ??= toErrandError(error)
+    }
+  }
+  return refusal
 }
 
 type SingleAnswer = Pick<RpcRequest, 'headers' | 'response'> & {

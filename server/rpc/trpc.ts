@@ -1,9 +1,10 @@
-import { initTRPC, TRPCError } from '@trpc/server'
+import { initTRPC, TRPCError, type AnyProcedure } from '@trpc/server'
 import { TRPC_ERROR_CODES_BY_KEY, type TRPC_ERROR_CODE_KEY } from '@trpc/server/rpc'
 import { ZodError } from 'zod'
 import { badInput } from '../agents/params-schema.ts'
 import type { Caller } from '../auth/caller.ts'
 import { requireAdmin, requireScope } from '../auth/caller.ts'
+import { assert } from '../kernel/assert.ts'
 import { badField, ErrandError, errorBody, toErrandError } from '../kernel/errors.ts'
 import type { Scope } from '../store/records.ts'
 import type { CallerContext, Context } from './context.ts'
@@ -83,6 +84,20 @@ export const { router } = t
 /** A procedure; its resolver says by `withScope` or `withAdmin` whom it is for. */
 export const procedure = t.procedure
 
+/** Throws 403 unless the caller may call a procedure. */
+export type AccessCheck = (caller: Caller) => void
+
+/** By the resolver that it is for. */
+const accessChecks = new WeakMap<object, AccessCheck>()
+
+/** What a procedure asks of its caller, so that no body is read for one who may not send it; null of a public one. */
+export function accessOf({ _def: definition }: AnyProcedure): AccessCheck | null {
+  const { meta, resolver } = definition as unknown as { meta?: ProcedureMeta; resolver: object }
+  const check = accessChecks.get(resolver)
+  assert((check === undefined) === (meta?.isPublic === true), 'a procedure says whom it is for, or is public')
+  return check ?? null
+}
+
 type Resolver<Options, Output> = (options: Options) => Output
 type WithCaller<Options> = Omit<Options, 'ctx'> & { ctx: CallerContext }
 
@@ -94,20 +109,26 @@ export function withScope<Options extends { ctx: Context }, Output>(
   scope: Scope,
   resolve: Resolver<WithCaller<Options>, Output>,
 ): Resolver<Options, Output> {
-  return (options) => {
-    requireScope(callerOf(options.ctx), scope)
-    return resolve(options as unknown as WithCaller<Options>)
-  }
+  return guarded((caller) => requireScope(caller, scope), resolve)
 }
 
 /** A resolver whose caller must be an admin who has logged in with a browser. */
 export function withAdmin<Options extends { ctx: Context }, Output>(
   resolve: Resolver<WithCaller<Options>, Output>,
 ): Resolver<Options, Output> {
-  return (options) => {
-    requireAdmin(callerOf(options.ctx))
+  return guarded(requireAdmin, resolve)
+}
+
+function guarded<Options extends { ctx: Context }, Output>(
+  check: AccessCheck,
+  resolve: Resolver<WithCaller<Options>, Output>,
+): Resolver<Options, Output> {
+  const own = (options: Options) => {
+    check(callerOf(options.ctx))
     return resolve(options as unknown as WithCaller<Options>)
   }
+  accessChecks.set(own, check)
+  return own
 }
 
 /** Throws 401 without a caller, which no operation that is not public gets as far as. */

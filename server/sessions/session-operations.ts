@@ -31,16 +31,15 @@ export async function createSession(
 ): Promise<z.output<typeof CreateSessionOutput>> {
   const { agentId } = input
   const metadata = withConnectors(input)
+  // Before it is hashed, which takes longer.
+  if (Buffer.byteLength(JSON.stringify(metadata)) > metadataBytesMax) throw metadataTooLarge()
   const idempotency = idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: hashJson(input) }
   if (idempotency) {
     const replayed = await findReplay(store, caller.userId, idempotency)
     if (replayed) return created(replayed)
   }
   const agent = catalogue.agent(agentId)
-  if (!agent) throw new ErrandError('NOT_FOUND', 'Agent not found')
-  if (!isVisibleTo(agent, caller.email)) {
-    throw new ErrandError('FORBIDDEN', `You have no permission to use the agent ${agentId}.`)
-  }
+  if (!agent || !isVisibleTo(agent, caller.email)) throw new ErrandError('NOT_FOUND', 'Agent not found')
   if (!agent.chat) throw badField('agentId', 'This agent does not converse; run its endpoints as tasks')
   const of = {
     agent,
@@ -48,7 +47,6 @@ export async function createSession(
     userId: caller.userId,
   }
   await connectors.access.assertOwned(connectorIdsOf(metadata), of)
-  if (Buffer.byteLength(JSON.stringify(metadata)) > metadataBytesMax) throw metadataTooLarge()
   const result = await store.createSession({
     sessionId: newId('ses', clock.now()),
     userId: caller.userId,

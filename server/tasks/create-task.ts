@@ -1,7 +1,6 @@
 import type { z } from 'zod'
 import { checkParams, isVisibleTo, type Catalogue } from '../agents/catalogue.ts'
 import type { Caller } from '../auth/caller.ts'
-import { requireScope } from '../auth/caller.ts'
 import type { ConnectorAccess } from '../connectors/connector-access.ts'
 import { balanceRefusal, rateRefusal, secondsUntil } from '../billing/refusals.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
@@ -12,7 +11,7 @@ import { newId } from '../kernel/ids.ts'
 import { isLarger, storeJson } from '../payloads/inline-rule.ts'
 import type { PayloadStore } from '../payloads/payload-store.ts'
 import type { RateState } from '../store/records.ts'
-import type { Store, AdmitTask, AdmitTaskResult, Idempotency } from '../store/store.ts'
+import type { Store, AdmitTask, AdmitTaskResult } from '../store/store.ts'
 import type { CreateTaskInput, CreateTaskOutput } from './task-schema.ts'
 import type { TaskRunner } from './task-runner.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
@@ -39,7 +38,7 @@ type CreateTaskRequest = {
 }
 
 /**
- * Admits a task: checks the request in the order that the service promises, charges its price and queues it. Throws an
+ * Admits a task, for a caller who may execute: checks the request in the order that the service promises, charges its price and queues it. Throws an
  * ErrandError for every refusal, and then nothing was written and no slot of the rate window used.
  */
 export async function createTask(
@@ -49,23 +48,19 @@ export async function createTask(
   const { catalogue, clock, connectors, inlineBytes, payloads, runner, store } = parts
   runner.assertAccepting()
   const { endpointId, params, connectorIds } = input
-  const idempotency = idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: hashJson(input) }
-  if (idempotency) {
-    const replayed = await findReplay(store, caller.userId, idempotency)
+  if (idempotencyKey !== null) {
+    const replayed = await findReplay(store, { caller, idempotencyKey, input })
     if (replayed !== undefined) return created(replayed, about)
   }
   runner.assertRoom()
   const endpoint = catalogue.endpoint(endpointId)
-  if (!endpoint) throw new ErrandError('NOT_FOUND', 'Agent endpoint not found')
+  const agent = endpoint && catalogue.agent(endpoint.agentId)!
+  // One that is not for the caller is not there, or its schema could be read off the refusals of params.
+  if (!agent || !isVisibleTo(agent, caller.email)) throw new ErrandError('NOT_FOUND', 'Agent endpoint not found')
   const details = await checkParams(endpoint, params)
   if (details.length > 0) {
     const [first] = details
     throw new ErrandError('BAD_REQUEST', `${first!.path}: ${first!.message}`, { details })
-  }
-  requireScope(caller, 'execute')
-  const agent = catalogue.agent(endpoint.agentId)!
-  if (!isVisibleTo(agent, caller.email)) {
-    throw new ErrandError('FORBIDDEN', `You have no permission to run the agent ${endpoint.agentId}.`)
   }
   if (connectorIds) {
     await connectors.access.assertOwned(connectorIds, { agent, path: 'connectorIds', userId: caller.userId })
@@ -79,7 +74,7 @@ export async function createTask(
     endpointId,
     cost: endpoint.price,
     connectorIds: connectorIds ?? null,
-    idempotency,
+    idempotency: idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: hashJson(input) },
   }
   const json = JSON.stringify(params)
   if (isLarger(json, inlineBytes)) {
@@ -104,10 +99,13 @@ export async function createTask(
   return answer(result, { taskId: admission.taskId, about, onRate })
 }
 
-async function findReplay(store: Store, userId: string, { key, bodyHash }: Idempotency): Promise<string | undefined> {
-  const earlier = await store.findIdempotent({ userId, operation: 'createTask', key })
+type Repeated = Pick<CreateTaskRequest, 'caller' | 'input'> & { idempotencyKey: string }
+
+/** The task that an earlier request with that key made. Only a key that was used is worth the hash of a body. */
+async function findReplay(store: Store, { caller, idempotencyKey: key, input }: Repeated): Promise<string | undefined> {
+  const earlier = await store.findIdempotent({ userId: caller.userId, operation: 'createTask', key })
   if (!earlier) return undefined
-  if (earlier.bodyHash !== bodyHash) throw idempotencyConflict()
+  if (earlier.bodyHash !== hashJson(input)) throw idempotencyConflict()
   return earlier.resourceId
 }
 

@@ -1,5 +1,5 @@
 import { holdAnswer } from '../rpc/hold-answer.ts'
-import { callerOf, procedure, router, withScope } from '../rpc/trpc.ts'
+import { procedure, router, withScope } from '../rpc/trpc.ts'
 import type { RateState } from '../store/records.ts'
 import { createTask } from './create-task.ts'
 import { getTask, listTasks } from './read-task.ts'
@@ -40,11 +40,13 @@ export const tasksRouter = router({
     })
     .input(CreateTaskInput)
     .output(CreateTaskOutput)
-    .mutation(({ ctx, input }) => {
-      const { about, idempotencyKey, services } = ctx
-      const onRate = (rate: RateState) => (ctx.rate = rate)
-      return createTask(services, { about, caller: callerOf(ctx), input, idempotencyKey, onRate })
-    }),
+    .mutation(
+      withScope('execute', ({ ctx, input }) => {
+        const { about, caller, idempotencyKey, services } = ctx
+        const onRate = (rate: RateState) => (ctx.rate = rate)
+        return createTask(services, { about, caller, input, idempotencyKey, onRate })
+      }),
+    ),
 
   get: procedure
     .meta({

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { expectErrorBody, expectRefused, expectRpcRefused, RawConnection, shareService } from '../support/raw-http.ts'
+import type { Answer } from '../support/test-service.ts'
 
 const guarded = shareService()
 const valuesMax = 250_000
@@ -31,39 +32,118 @@ test('a long text is one value, whatever stands in it', async () => {
   expect(answer.status).toBe(200)
 })
 
-test('bodies of 64 MB together are under way at most; the next large one waits, a small one does not', async () => {
+test('a body of 50,000 names is taken, and one more is refused over REST and RPC', async () => {
   const { person, service } = guarded
-  const head = (bytes: number) =>
-    ['POST /api/tasks HTTP/1.1', 'Host: test', `Authorization: Bearer ${person.key}`, 'Content-Type: application/json']
-      .concat(`Content-Length: ${bytes}`, '', '')
-      .join('\r\n')
-  const body = JSON.stringify({ endpointId: 'test.free', params: {} })
+  const named = (names: number) => {
+    // Three stand around those of the params.
+    const params = Object.fromEntries(Array.from({ length: names - 3 }, (_, at) => [`name${at}`, ':']))
+    return { endpointId: 'test.free', params, end: '":,' }
+  }
+  const expected = { status: 400, field: '', message: /more than 50000 names/ }
+  await expectRefused(guarded, expected, () => service.post('/api/tasks', named(50_001), { key: person.key }))
+  await expectRpcRefused(guarded, expected, () =>
+    service.post('/trpc/tasks.create', { json: named(50_000) }, { key: person.key }),
+  )
+  const { key } = await service.createPerson()
+  const taken = await service.post('/api/tasks', named(50_000), { key })
+  expect(taken.status).toBe(200)
+  expect((await service.get(`/api/tasks/${taken.body.taskId}?wait=20`, key)).body.status).toBe('completed')
+})
+
+test('a large body that is nested too deep is refused before the parser sees it', async () => {
+  const { person, service } = guarded
+  const deep = `{"endpointId":"test.free","params":{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}}`
+  const expected = { status: 400, field: '', message: /nested deeper than 100 levels/ }
+  await expectRefused(guarded, expected, () => service.post('/api/tasks', deep, { key: person.key }))
+  const wrapped = `{"json":${deep}}`
+  await expectRpcRefused(guarded, expected, () => service.post('/trpc/tasks.create', wrapped, { key: person.key }))
+})
+
+/** Of an unknown endpoint, so that it is read whole and then refused with 404. */
+const body = JSON.stringify({ endpointId: 'test.nope', params: {} })
+
+function head(key: string, bytes: number): string {
+  const lines = ['POST /api/tasks HTTP/1.1', 'Host: test', `Authorization: Bearer ${key}`]
+  return [...lines, 'Content-Type: application/json', `Content-Length: ${bytes}`, '', ''].join('\r\n')
+}
+
+/** Sends that many bytes of a body of the largest size, the rest later or never. */
+async function upload(key: string, bytes: number): Promise<RawConnection> {
+  const connection = await RawConnection.open(guarded.service.url)
+  await connection.send(head(key, largest) + body + ' '.repeat(Math.max(0, bytes - body.length)))
+  return connection
+}
+
+async function answerTo(key: string, bytes: number): Promise<Answer | undefined> {
+  using connection = await RawConnection.open(guarded.service.url)
+  await connection.send(head(key, bytes) + body + ' '.repeat(bytes - body.length))
+  return await connection.readAnswer()
+}
+
+/** What is sent arrives in a moment of the service's own. */
+async function becomes(status: number, key: string, bytes: number): Promise<Answer> {
+  let answer: Answer | undefined
+  await expect.poll(async () => (answer = await answerTo(key, bytes))?.status).toBe(status)
+  return answer!
+}
+
+test('a body that is announced and does not come holds no room', async () => {
+  const { service } = guarded
+  const silent = await service.createPerson()
   const uploads: RawConnection[] = []
-  for (let count = 0; count < 6; count++) {
-    const upload = await RawConnection.open(service.url)
-    uploads.push(upload)
-    await upload.send(head(largest))
+  for (let count = 0; count < 20; count++) {
+    const connection = await RawConnection.open(service.url)
+    uploads.push(connection)
+    await connection.send(head(silent.key, largest))
   }
-  const small = await service.post('/api/tasks', { endpointId: 'test.free', params: {} }, { key: person.key })
-  expect(small.status).toBe(200)
-  {
-    using seventh = await RawConnection.open(service.url)
-    await seventh.send(head(largest))
-    const refused = await seventh.readAnswer()
-    expectErrorBody(refused, { status: 503, error: 'Service unavailable', message: /large requests/ })
-    expect(refused!.headers.get('retry-after')).toBe('1')
+  const other = await service.createPerson()
+  for (const { key } of [silent, other]) {
+    expect((await answerTo(key, largest))?.status).toBe(404)
+    expect((await answerTo(key, 1000))?.status).toBe(404)
   }
+  for (const connection of uploads) connection[Symbol.dispose]()
+})
+
+test('one user has room for two of the largest bodies, and takes no more of the others', async () => {
+  const { service } = guarded
+  const [busy, other] = [await service.createPerson(), await service.createPerson()]
+  const uploads = [await upload(busy.key, largest - 1), await upload(busy.key, largest - 1)]
+  const refused = await becomes(503, busy.key, largest)
+  expectErrorBody(refused, { status: 503, error: 'Service unavailable', message: /Too many of your requests/ })
+  expect(refused.headers.get('retry-after')).toBe('1')
+  expect((await answerTo(busy.key, 1000))?.status).toBe(404)
+  expect((await answerTo(other.key, largest))?.status).toBe(404)
   uploads.pop()![Symbol.dispose]()
-  using eighth = await RawConnection.open(service.url)
-  // The service learns of the closed one in a moment of its own.
-  await expect
-    .poll(async () => {
-      using probe = await RawConnection.open(service.url)
-      await probe.send(head(body.length + 100_000) + body + ' '.repeat(100_000))
-      return (await probe.readAnswer())?.status
-    })
-    .toBe(200)
-  await eighth.send(head(largest) + body + ' '.repeat(largest - body.length))
-  expect((await eighth.readAnswer())?.status).toBe(200)
-  for (const upload of uploads) upload[Symbol.dispose]()
+  await becomes(404, busy.key, largest)
+  await uploads[0]!.send(' ')
+  expect((await uploads[0]!.readAnswer())?.status).toBe(404)
+  uploads.pop()![Symbol.dispose]()
+})
+
+test('small bodies that do not come whole at once count for their user too', async () => {
+  const { service } = guarded
+  const [busy, other] = [await service.createPerson(), await service.createPerson()]
+  const uploads: RawConnection[] = []
+  const part = 60_000
+  for (let bytes = 0; bytes + part <= 24 * 1024 * 1024; bytes += part) uploads.push(await upload(busy.key, part))
+  await becomes(503, busy.key, 300_000)
+  expect((await answerTo(busy.key, 1000))?.status).toBe(404)
+  expect((await answerTo(other.key, largest))?.status).toBe(404)
+  for (const connection of uploads) connection[Symbol.dispose]()
+})
+
+test('bodies of 64 MB together are under way at most; the next large one waits, a small one does not', async () => {
+  const { service } = guarded
+  const uploads: RawConnection[] = []
+  for (let person = 0; person < 3; person++) {
+    const { key } = await service.createPerson()
+    for (let count = 0; count < 2; count++) uploads.push(await upload(key, largest - 1))
+  }
+  const other = await service.createPerson()
+  const refused = await becomes(503, other.key, largest)
+  expectErrorBody(refused, { status: 503, error: 'Service unavailable', message: /Too many large requests/ })
+  expect((await answerTo(other.key, 60_000))?.status).toBe(404)
+  uploads.pop()![Symbol.dispose]()
+  await becomes(404, other.key, largest)
+  for (const connection of uploads) connection[Symbol.dispose]()
 })

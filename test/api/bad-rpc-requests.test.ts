@@ -95,7 +95,7 @@ test('in a batch each call has its own outcome, and only the good one is charged
   expectRpcError(body[0], { status: 404 })
   expect(body[1].result.data.json).toMatchObject({ status: 'pending' })
   expectRpcError(body[2], { status: 400, field: 'endpointId' })
-  expectRpcError(body[3], { status: 403 })
+  expectRpcError(body[3], { status: 404 })
   const account = await service.get('/api/account', person.key)
   expect(account.body.balanceUsd).toBe('9.9900')
   expect(account.headers.get('x-ratelimit-remaining')).toBe('9')

@@ -159,9 +159,9 @@ test('403 with a request too large to be inline leaves no payload behind', async
   )
 })
 
-test('403 for an agent of others and for a key that may not execute', async () => {
+test('404 for an agent of others, 403 for a key that may not execute', async () => {
   const { service, person } = guarded
-  await expectRefused(guarded, { status: 403 }, () => post({ endpointId: 'hidden.echo', params: {} }))
+  await expectRefused(guarded, { status: 404 }, () => post({ endpointId: 'hidden.echo', params: {} }))
   const reader = await service.createKey(person.userId, ['read', 'manage'])
   await expectRefused(guarded, { status: 403, message: /execute/ }, () =>
     post({ endpointId: 'test.echo', params: {} }, reader),
@@ -177,7 +177,7 @@ test('what is wrong with a request is looked for in one order', async () => {
   await refused(400, { endpointId: 'nope.echo', params: 1, connectorIds })
   await refused(404, { endpointId: 'nope.echo', params: {}, connectorIds })
   await refused(400, { endpointId: 'test.typed', params: {}, connectorIds })
-  await refused(403, { endpointId: 'hidden.echo', params: {}, connectorIds })
+  await refused(404, { endpointId: 'hidden.echo', params: {}, connectorIds })
   const { body } = await refused(404, { endpointId: 'test.echo', params: {}, connectorIds })
   expect(body.message).toMatch(/Connector/)
 })

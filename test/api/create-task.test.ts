@@ -210,16 +210,12 @@ test('403 states balance and required cost, and nothing was written', async () =
   await service.stop()
 })
 
-test('403 for an agent that is not for the caller; whom it names may run it', async () => {
+test('404 for an agent that is not for the caller; whom it names may run it', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   const { status, body } = await service.createTask(key, 'hidden.echo')
-  expect(status).toBe(403)
-  expect(body).toEqual({
-    error: 'Forbidden',
-    message: 'You have no permission to run the agent hidden.',
-    statusCode: 403,
-  })
+  expect(status).toBe(404)
+  expect(body).toEqual({ error: 'Not found', message: 'Agent endpoint not found', statusCode: 404 })
   await expectNothingWritten(service, key, '1.0000')
   const friend = await service.createPerson({ email: 'Friend@Example.com' })
   expect(await service.runTask(friend.key, 'hidden.echo', { a: 1 })).toMatchObject({ response: { a: 1 } })
@@ -278,7 +274,7 @@ test('413 for a body over the limit and 415 for one that is not JSON', async () 
   await service.stop()
 })
 
-test('the checks come in order: endpoint, params, permission, connectors, block, rate, balance', async () => {
+test('the checks come in order: endpoint, params, connectors, block, rate, balance', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock, limits: { executionsPerMinute: 1, abuseFailures: 1 } })
   const { key, userId } = await service.createPerson({ balanceUsd: '0.0200' })
@@ -291,7 +287,7 @@ test('the checks come in order: endpoint, params, permission, connectors, block,
   }
   expect(await refusal('hidden.nothing', { bad: 1 }, ['con_1'])).toBe('404 Not found')
   expect(await refusal('test.typed', {}, ['con_1'])).toBe('400 Bad request')
-  expect(await refusal('hidden.echo', {}, ['con_1'])).toBe('403 Forbidden')
+  expect(await refusal('hidden.echo', {}, ['con_1'])).toBe('404 Not found')
   expect(await refusal('test.echo', {}, ['con_1'])).toBe('404 Not found')
   expect(await refusal('test.echo', {})).toBe('403 Forbidden')
   await store.unblock(userId)

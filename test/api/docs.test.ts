@@ -1,9 +1,12 @@
 import { readFileSync } from 'node:fs'
+import { request, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
-import { text } from 'node:stream/consumers'
+import { buffer, text } from 'node:stream/consumers'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { defineConfig } from '../../server/agents/define-config.ts'
 import { documentFile } from '../../server/http/docs-pages.ts'
+import { RawConnection } from '../support/raw-http.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 
 test('/openapi.json is the committed document, to the byte', async () => {
@@ -78,9 +81,75 @@ test('nothing of the page refers to another host, and its policy lets a browser 
   await service.stop()
 })
 
+/** Without fetch, which asks for encodings and undoes them by itself. */
+async function ask(url: string, headers: Record<string, string> = {}): Promise<[IncomingMessage, Buffer]> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+  request(url, { headers }, resolve).on('error', reject).end()
+  const response = await promise
+  return [response, await buffer(response)]
+}
+
+test('each file is compressed as the request takes it, and not sent again to who has it', async () => {
+  const service = await startService()
+  for (const path of ['/openapi.json', '/docs', '/docs/swagger-ui-bundle.js', '/docs/swagger-ui.css']) {
+    const url = service.url + path
+    const [plain, whole] = await ask(url)
+    const [brotli, small] = await ask(url, { 'Accept-Encoding': 'gzip, br' })
+    const [gzip, smaller] = await ask(url, { 'Accept-Encoding': 'gzip' })
+    expect([plain, brotli, gzip].map(({ headers }) => headers['content-encoding'])).toEqual([undefined, 'br', 'gzip'])
+    expect(brotliDecompressSync(small).equals(whole) && gunzipSync(smaller).equals(whole)).toBe(true)
+    expect(small.length).toBeLessThan(whole.length)
+    expect(brotli.headers).toMatchObject({ vary: 'Accept-Encoding', 'cache-control': 'no-cache' })
+    const again = { 'Accept-Encoding': 'br', 'If-None-Match': brotli.headers.etag! }
+    const [known, nothing] = await ask(url, again)
+    expect([known.statusCode, nothing.length]).toEqual([304, 0])
+  }
+  await service.stop()
+})
+
+test('many readers at once have no copies of a file made for them', async () => {
+  const service = await startService()
+  const path = '/docs/swagger-ui-bundle.js'
+  const { length } = (await service.get(path)).body
+  expect(length).toBeGreaterThan(1_000_000)
+  const readers: RawConnection[] = []
+  const before = process.memoryUsage().arrayBuffers
+  let most = before
+  const sampling = setInterval(() => (most = Math.max(most, process.memoryUsage().arrayBuffers)), 1)
+  for (let reader = 0; reader < 200; reader++) readers.push(await RawConnection.open(service.url))
+  await Promise.all(
+    readers.map(async (reader) => {
+      await reader.send(`GET ${path} HTTP/1.1\r\nHost: test\r\n\r\n`)
+      await reader.begun()
+      reader.pause()
+    }),
+  )
+  clearInterval(sampling)
+  expect(most - before).toBeLessThan(length * 60)
+  for (const reader of readers) reader[Symbol.dispose]()
+  await service.stop()
+})
+
+test('Swagger UI is kept with its licence, and nothing that is installed reports that', () => {
+  const root = new URL('../../', import.meta.url)
+  expect(readFileSync(new URL('openapi/swagger-ui/LICENSE', root), 'utf8')).toMatch(/Apache License\s+Version 2\.0/)
+  expect(readFileSync(new URL('openapi/swagger-ui/NOTICE', root), 'utf8')).toMatch(/SmartBear/)
+  const lock = JSON.parse(readFileSync(new URL('package-lock.json', root), 'utf8')) as { packages: object }
+  expect(Object.keys(lock.packages).filter((name) => /scarf/.test(name))).toEqual([])
+})
+
 test('what the folder of Swagger UI holds beside the assets is not served, nor anything outside it', async () => {
   const service = await startService()
-  const paths = ['package.json', 'index.html', 'swagger-ui.js', '../docs', '%2e%2e/package.json', 'x/../package.json']
+  const paths = [
+    'package.json',
+    'LICENSE',
+    'README.md',
+    'index.html',
+    'swagger-ui.js',
+    '../docs',
+    '%2e%2e/package.json',
+    'x/../package.json',
+  ]
   for (const name of [...paths, '__proto__', 'constructor', 'swagger-ui.css/']) {
     const raw = await rawRequest(service, `GET /docs/${name} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
     expect(raw, name).toMatch(/^HTTP\/1\.1 404 /)

@@ -125,7 +125,7 @@ test('every authenticated answer has the headers, errors and reads included; no 
     [200, 'POST', '/api/keys', { name: 'another' }],
     [400, 'GET', '/api/tasks?limit=0'],
     [400, 'POST', '/api/tasks', {}],
-    [403, 'POST', '/api/tasks', { endpointId: 'hidden.echo', params: {} }],
+    [404, 'POST', '/api/tasks', { endpointId: 'hidden.echo', params: {} }],
     [404, 'GET', '/api/tasks/task_0'],
     [404, 'DELETE', '/api/keys/key_0'],
     [404, 'POST', '/api/tasks', { endpointId: 'test.nothing', params: {} }],
@@ -150,7 +150,7 @@ test('a refusal uses no slot, whatever it was refused for', async () => {
   const refusals: [number, () => Promise<Answer>][] = [
     [400, () => service.createTask(key, 'test.typed', { text: 1 })],
     [400, () => service.createTask(key, 'test.echo', {}, { 'Idempotency-Key': 'x'.repeat(256) })],
-    [403, () => service.createTask(key, 'hidden.echo')],
+    [404, () => service.createTask(key, 'hidden.echo')],
     [403, () => service.createTask(key, 'test.dear')],
     [404, () => service.createTask(key, 'test.nothing')],
     [415, () => service.post('/api/tasks', '{}', { key, headers: { 'Content-Type': 'text/plain' } })],

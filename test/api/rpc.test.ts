@@ -156,7 +156,7 @@ test('authentication, scopes, unknown operations and wrong methods have the stat
     [401, 'UNAUTHORIZED', call(service, null, 'tasks.create', task('test.echo'))],
     [403, 'FORBIDDEN', call(service, readOnly, 'tasks.create', task('test.echo'))],
     [403, 'FORBIDDEN', query(service, readOnly, 'keys.list', { json: {} })],
-    [403, 'FORBIDDEN', call(service, key, 'tasks.create', task('hidden.echo'))],
+    [404, 'NOT_FOUND', call(service, key, 'tasks.create', task('hidden.echo'))],
     [404, 'NOT_FOUND', query(service, key, 'tasks.nothing')],
     [405, 'METHOD_NOT_ALLOWED', query(service, key, 'tasks.create')],
     [405, 'METHOD_NOT_ALLOWED', call(service, key, 'account.get')],

@@ -181,7 +181,7 @@ test('a key without the scope execute is a plain 403, whatever the session', asy
   await service.stop()
 })
 
-test('an agent that was hidden from the user since is a plain 403', async () => {
+test('an agent that was hidden from the user since answers like one that is no longer there', async () => {
   const { service } = await onClock()
   const friend = await Talker.create(service, { agentId: 'secret', email: 'friend@example.com' })
   expectOneEnd(await friend.chat('Hello'), 'done')
@@ -194,8 +194,12 @@ test('an agent that was hidden from the user since is a plain 403', async () => 
     idempotency: null,
   })
   expect(session.outcome).toBe('created')
-  const answer = await service.post('/api/chat', { sessionId: 'ses_stranger', message: 'Hello' }, { key: stranger.key })
-  expect(answer).toMatchObject({ status: 403, body: { error: 'Forbidden' } })
+  const headers = { Accept: 'application/json' }
+  const body = { sessionId: 'ses_stranger', message: 'Hello' }
+  expect(await service.post('/api/chat', body, { key: stranger.key, headers })).toMatchObject({
+    status: 404,
+    body: { error: 'Not found', message: 'The agent secret is no longer available.' },
+  })
   await service.stop()
 })
 

@@ -27,6 +27,23 @@ test('keys that look like numbers are put in one order too', () => {
   expect(canonicalJson(JSON.parse('{"10":1,"9":2,"a":3}'))).toBe(canonicalJson(JSON.parse('{"a":3,"9":2,"10":1}')))
 })
 
+test('the order of keys is that of an object whose keys were put in sorted: hashes of it are stored', () => {
+  const key = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.nat().map(String),
+    fc.integer({ min: 2 ** 32 - 4, max: 2 ** 32 + 4 }).map(String),
+    fc.constantFrom('00', '01', '-0', '-1', '1.5', '1e3', '9007199254740993', 'A', 'a', '\uffff', '😀'),
+  )
+  const sorted = (value: Record<string, unknown>) =>
+    JSON.stringify(Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))))
+  fc.assert(
+    fc.property(fc.dictionary(key, fc.integer(), { noNullPrototype: true }), (value) => {
+      expect(canonicalJson(value)).toBe(sorted(value))
+    }),
+    { numRuns: 1000 },
+  )
+})
+
 test('the text says the same as the value, so that different values have different texts', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.jsonValue(), (first, second) => {

@@ -53,6 +53,14 @@ test('half of a surrogate pair is refused in values and in keys, and whole pairs
   expect(find(String.raw`{"a":"\ud83d\ude00","😀":"\u0000"}`)).toBeUndefined()
 })
 
+test('a path is told in a thousand characters, however long its keys are', () => {
+  const long = 'k'.repeat(1_000_000)
+  for (const text of [`{"${long}":1e400}`, `{"a":{"${long}":{"${long}":[1e400]}}}`, `{"${long}\\ud800":1}`]) {
+    const { path } = find(text)!
+    expect([path.length, path.isWellFormed(), path.endsWith('k…')]).toEqual([1001, true, true])
+  }
+})
+
 test('all other JSON is fine, and what is fine is written back as the same', () => {
   expect(['null', 'true', '""', '0', '[]', '{}', '{"":""}'].map(find)).toEqual(Array(7).fill(undefined))
   fc.assert(
