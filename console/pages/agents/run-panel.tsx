@@ -19,15 +19,17 @@ type RunPanelProps = {
   endpoint: Agent['endpoints'][number]
   /** Params to start from; undefined for the defaults. */
   start: unknown
+  /** The connectors that are chosen at first. */
+  connectorIds?: readonly string[]
   draftName: string
   note?: ReactNode
 }
 
 /** The params of an endpoint as a form or as JSON, what the run costs, and the button that runs it. */
-export function RunPanel({ agent, endpoint, start, draftName, note }: RunPanelProps) {
+export function RunPanel({ agent, endpoint, start, connectorIds = [], draftName, note }: RunPanelProps) {
   const account = useFreshAccount()
   const form = useParamsForm({ schema: endpoint.params, start, draftName })
-  const run = useRun({ endpointId: endpoint.id, form })
+  const run = useRun({ endpointId: endpoint.id, form, connectorIds })
   const element = useRef<HTMLFormElement>(null)
 
   const submit = () => {

@@ -9,11 +9,13 @@ import type { ParamsForm } from './use-params-form.ts'
 
 type Input = Parameters<typeof client.tasks.create>[0]
 
+type RunOptions = { endpointId: string; form: ParamsForm; connectorIds: readonly string[] }
+
 /** Creates a task from a form and goes to its page. */
-export function useRun({ endpointId, form }: { endpointId: string; form: ParamsForm }) {
+export function useRun({ endpointId, form, connectorIds: first }: RunOptions) {
   const queries = useQueryClient()
   const [, navigate] = useLocation()
-  const [connectorIds, setConnectorIds] = useState<readonly string[]>([])
+  const [connectorIds, setConnectorIds] = useState(first)
   const [refusedAt, setRefusedAt] = useState(0)
   const intent = useRef({ body: '', key: '' })
   const create = useMutation({
