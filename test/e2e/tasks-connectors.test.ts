@@ -42,7 +42,7 @@ testConsole(
     const form = page.getByRole('form', { name: /^Run / })
     await form.getByText(/^Everything/).waitFor()
     await form.getByRole('button', { name: /^Run/ }).click()
-    await page.waitForURL((url) => /^\/tasks\/task_/.test(url.pathname) && !url.pathname.endsWith(taskId))
+    await page.waitForURL((url) => url.pathname.startsWith('/tasks/task_') && !url.pathname.endsWith(taskId))
     const again = must(new URL(page.url()).pathname.split('/').at(-1), 'the id of the new task')
     await page.getByText('Completed', { exact: true }).first().waitFor()
     const { connectorIds, status } = (await opened.service.get(`/api/tasks/${again}`, key)).body
