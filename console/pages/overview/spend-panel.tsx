@@ -1,5 +1,6 @@
 import { SegmentedControl, Skeleton, Text } from '@mantine/core'
-import { lazy, Suspense, useState } from 'react'
+import { Suspense, useState } from 'react'
+import { lazyPart } from '../../app/load-part.ts'
 import { DataTable, type Column } from '../../parts/data-table.tsx'
 import { Money } from '../../parts/money.tsx'
 import { Panel } from '../../parts/panel.tsx'
@@ -9,7 +10,7 @@ import classes from './spend-panel.module.css'
 import { usageTotals, type UsageDay } from './usage-totals.ts'
 import type { LiveOverview } from './use-live-overview.ts'
 
-const SpendChart = lazy(async () => ({ default: (await import('./spend-chart.tsx')).SpendChart }))
+const SpendChart = lazyPart(async () => (await import('./spend-chart.tsx')).SpendChart)
 
 const chartSkeleton = <Skeleton height={260} />
 
