@@ -44,8 +44,7 @@ testConsole(
       ['blank.txt', ' \n', 'blank.txt is empty.'],
     ] as const) {
       await choose(file(name, content))
-      await page.getByText(said).waitFor()
-      expect(await box.getAttribute('aria-invalid'), name).toBe('true')
+      await page.getByRole('alert').getByText(said).waitFor()
       expect(await box.inputValue(), name).toBe('What was there before.')
     }
     await opened.check('agent-file-refused')

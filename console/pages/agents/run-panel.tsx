@@ -13,6 +13,7 @@ import { shortened } from './shortened.ts'
 import { useFreshAccount } from './use-fresh-account.ts'
 import { useParamsForm } from './use-params-form.ts'
 import { useRun } from './use-run.ts'
+import { usdText } from '../../parts/usd-text.ts'
 
 type RunPanelProps = {
   agent: Agent
@@ -131,7 +132,7 @@ export function RunPanel({ agent, endpoint, start, connectorIds = [], draftName,
                 </Button>
               )}
               <Button type="submit" loading={run.isPending}>
-                {/[1-9]/.test(price) ? `Run for ${price} USD` : 'Run free of charge'}
+                {/[1-9]/.test(price) ? `Run for ${usdText(price)}` : 'Run free of charge'}
               </Button>
             </Group>
           </div>

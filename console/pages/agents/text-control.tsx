@@ -28,8 +28,8 @@ export function TextControl(props: ControlProps<Field<TextField>>) {
   }
   // A short one grows with its lines, so that none of them is out of sight.
   const rows = field.lines === 1 ? Math.min(6, own.value.split('\n').length) : field.lines
-  const area = (problem?: string) => <Textarea {...own} error={problem ?? own.error} rows={rows} resize="vertical" />
-  if (field.lines === 1) return area()
+  const area = <Textarea {...own} rows={rows} resize="vertical" />
+  if (field.lines === 1) return area
   return (
     <TextFile label={field.label} text={own.value} onText={onChange}>
       {area}

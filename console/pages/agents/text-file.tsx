@@ -11,8 +11,8 @@ type TextFileProps = {
   label: string
   text: string
   onText: (text: string) => void
-  /** The input, which is told what is wrong with the file that was chosen last. */
-  children: (problem: string | undefined) => ReactNode
+  /** The input. */
+  children: ReactNode
 }
 
 /** An input that a file can fill, by a button or dropped upon it. */
@@ -55,7 +55,7 @@ export function TextFile({ label, text, onText, children }: TextFileProps) {
       onDragLeave={() => setOver(false)}
       onDrop={onDrop}
     >
-      {children(said?.problem)}
+      {children}
       <Group gap="xs" mt={4}>
         <FileButton
           // So that the same file can be chosen again once it was mended.
@@ -79,6 +79,9 @@ export function TextFile({ label, text, onText, children }: TextFileProps) {
           {said?.done ?? 'or drop one here'}
         </Text>
       </Group>
+      <Text size="sm" c="var(--mantine-color-error)" role="alert" style={{ overflowWrap: 'anywhere' }}>
+        {said?.problem}
+      </Text>
     </Box>
   )
 }

@@ -15,6 +15,7 @@ import { TimeText } from '../../parts/time-text.tsx'
 import { useOffset, useSearchField } from '../../parts/use-search-field.ts'
 import classes from './chat-list.module.css'
 import { nameOf, titleOf, useAllAgents, useFirstMessages, useListSearch, useSessionList } from './session-list.ts'
+import { countText } from '../../parts/count-text.ts'
 
 /** The sessions of the account. */
 export function ChatList() {
@@ -118,7 +119,7 @@ function SessionTable({ sessions }: { sessions: readonly SessionListItem[] }) {
     },
     { id: 'agent', label: 'Agent', cell: ({ agentId }) => nameOf(agentId, agents) },
     { id: 'status', label: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
-    { id: 'messages', label: 'Messages', align: 'right', cell: ({ messageCount }) => messageCount },
+    { id: 'messages', label: 'Messages', align: 'right', cell: ({ messageCount }) => countText(messageCount) },
     { id: 'created', label: 'Started', align: 'right', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
   ]
   return <DataTable caption="Sessions" columns={columns} rows={sessions} rowKey={({ id }) => id} />

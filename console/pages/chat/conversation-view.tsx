@@ -9,7 +9,7 @@ import { ClosedSession } from './closed-session.tsx'
 import { Composer } from './composer.tsx'
 import { draftOf } from './chat-drafts.ts'
 import classes from './conversation.module.css'
-import { ChatPrice } from './chat-price-text.tsx'
+import { ChatPrices } from '../agents/chat-prices.tsx'
 import { ExchangeView } from './exchange-view.tsx'
 import { exchangesOf } from './exchanges.ts'
 import { isUnderWay, liveChatOf, type LiveState } from './live-chat.ts'
@@ -150,7 +150,7 @@ function FirstMessage({ agent, status }: { agent: Agent | undefined; status: Ses
           {agent.description}
           {agent.chat && status === 'active' && (
             <Center mt="sm">
-              <ChatPrice pricing={agent.chat.pricing} hasReasoning={agent.chat.reasoning} />
+              <ChatPrices chat={agent.chat} />
             </Center>
           )}
         </Text>

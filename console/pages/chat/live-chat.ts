@@ -14,6 +14,7 @@ import { closeParts, LiveReply, textOf, truestParts, type ReplyPart } from './li
 import { nextTask, PaintLoop } from './paint-loop.ts'
 import { awaitStored, readStored, type StoredTurn } from './stored-turn.ts'
 import { keep, known } from './transcript.ts'
+import { usdText } from '../../parts/usd-text.ts'
 
 /** Why a reply is not whole; `code` is the service's, or `STOPPED` by the reader, or `BROKEN` with the connection. */
 export type ReplyNote = { code: string; message: string; costUsd: string | undefined; requestId: string | undefined }
@@ -270,7 +271,7 @@ function announce(reply: Message | undefined, { costUsd, parts }: TurnExtras): s
   const text = textOf(parts)
   const start = text.length > announcedCharsMax ? `${text.slice(0, announcedCharsMax)}…` : text
   const how = reply?.truncated ? 'The reply was cut off' : 'The reply is complete'
-  return `${how}${costUsd === undefined ? '' : ` and cost $${costUsd}`}: ${start}`
+  return `${how}${costUsd === undefined ? '' : ` and cost ${usdText(costUsd)}`}: ${start}`
 }
 
 const chats = new Map<string, LiveChat>()

@@ -3,6 +3,7 @@ import { ExclamationTriangleIcon, InfoCircledIcon } from '@radix-ui/react-icons'
 import type { Transaction } from '../../../client/client.ts'
 import { PageLink } from '../../parts/page-link.tsx'
 import type { ReplyNote } from './live-chat.ts'
+import { usdText, withUsdTexts } from '../../parts/usd-text.ts'
 
 type ReplyNoticeProps = { note: ReplyNote; isStored: boolean; charge: Transaction | undefined }
 
@@ -33,7 +34,7 @@ export function ReplyNotice({ note, isStored, charge }: ReplyNoticeProps) {
       role="alert"
     >
       <Text inherit style={{ overflowWrap: 'anywhere' }}>
-        {message} {whatFollows({ code, costUsd, isStored })}
+        {withUsdTexts(message)} {whatFollows({ code, costUsd, isStored })}
       </Text>
       {code === 'INSUFFICIENT_BALANCE' && (
         <PageLink href="/billing" size="sm">
@@ -52,11 +53,12 @@ export function ReplyNotice({ note, isStored, charge }: ReplyNoticeProps) {
 function whatFollows({ code, costUsd, isStored }: { code: string; costUsd: string | undefined; isStored: boolean }) {
   const isCharged = costUsd !== undefined && /[1-9]/.test(costUsd)
   if (isStored) {
-    const price = costUsd === undefined ? 'What was written until then was charged' : `$${costUsd} was charged for it`
+    const price =
+      costUsd === undefined ? 'What was written until then was charged' : `${usdText(costUsd)} was charged for it`
     return `The part that was written is kept and marked as cut off. ${price}.`
   }
   if (isCharged)
-    return `$${costUsd} was charged for what was used; nothing was stored. Your message is in the box again.`
+    return `${usdText(costUsd)} was charged for what was used; nothing was stored. Your message is in the box again.`
   if (code === 'UNKNOWN') return 'Load the page again when the connection is back.'
   return 'Nothing was stored and nothing was charged. Your message is in the box again.'
 }
