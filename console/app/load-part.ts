@@ -48,11 +48,15 @@ async function isReached(): Promise<boolean> {
   return true
 }
 
-/** A moment, or less when the browser says that the network is back. */
 async function waitToRetry(): Promise<void> {
   setUnreached(true)
+  await pauseOrOnline(retryMs)
+}
+
+/** So long, or less when the browser says that the network is back. */
+export async function pauseOrOnline(ms: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<unknown>()
-  const timer = setTimeout(resolve, retryMs)
+  const timer = setTimeout(resolve, ms)
   addEventListener('online', resolve, { once: true })
   await promise
   clearTimeout(timer)

@@ -92,7 +92,6 @@ testConsole(
     await page.getByText('The page was loaded anew').waitFor()
     await page.getByText('Cut off', { exact: true }).waitFor()
     expect(await messageBox(page).inputValue()).toBe('')
-    await other.getByRole('button', { name: 'Load its messages' }).click()
     await other.getByText('Slowly', { exact: true }).waitFor()
     await other.getByRole('button', { name: 'Send', exact: true }).click()
     await announced(other, 'The reply is complete')

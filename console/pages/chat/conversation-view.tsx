@@ -2,7 +2,6 @@ import { Button, Center, Skeleton, Stack, Text, Title, VisuallyHidden } from '@m
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useEffect, useState, useSyncExternalStore } from 'react'
 import type { Agent, Session } from '../../../client/client.ts'
-import { queryClient } from '../../app/query-client.ts'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
 import { ClosedSession } from './closed-session.tsx'
@@ -16,6 +15,7 @@ import { isUnderWay, liveChatOf, type LiveState } from './live-chat.ts'
 import { MessageScroll } from './message-scroll.tsx'
 import { RefusalNotice } from './refusal-notice.tsx'
 import { useSessionCosts } from './session-costs.ts'
+import { renewSession } from './session-news.ts'
 import { readEarlier, transcriptOptions, type Transcript } from './transcript.ts'
 import { useLeaveWarning } from './use-leave-warning.ts'
 
@@ -37,8 +37,7 @@ export function ConversationView({ agent, session }: ConversationViewProps) {
   }, [isLoaded, live])
   const reload = () => {
     live.dismiss()
-    void queryClient.invalidateQueries({ queryKey: ['messages', sessionId] })
-    void queryClient.invalidateQueries({ queryKey: ['session', sessionId] })
+    renewSession(sessionId)
   }
 
   return (
