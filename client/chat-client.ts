@@ -1,8 +1,7 @@
 import { ErrandClientError, type ClientErrorCode } from './client-error.ts'
 import type { ChatEvent, ChatInput, ChatUsage } from './client-types.ts'
 import type { Connection } from './connection.ts'
-import { readChat, type ChatStream } from './read-chat.ts'
-import type { CallOptions } from './rpc-call.ts'
+import { readChat, type ChatOptions, type ChatStream } from './read-chat.ts'
 
 /** One call of a tool; without an output when no result came. */
 export type ChatToolCall = {
@@ -32,7 +31,7 @@ export type ChatClient = {
    *   if (event.type === 'error') warn(event.error.message, event.costUsd)
    * }
    */
-  stream: (input: ChatInput, options?: CallOptions) => ChatStream
+  stream: (input: ChatInput, options?: ChatOptions) => ChatStream
   /**
    * Sends a message and resolves with the whole reply. A reply that failed is thrown with its code, and with what it
    * cost as `costUsd`.
@@ -40,7 +39,7 @@ export type ChatClient = {
    * @example
    * const { text, costUsd } = await client.chat.text({ sessionId, message: 'Hello' })
    */
-  text: (input: ChatInput, options?: CallOptions) => Promise<ChatReply>
+  text: (input: ChatInput, options?: ChatOptions) => Promise<ChatReply>
 }
 
 export function createChatClient(connection: Connection): ChatClient {

@@ -12,6 +12,7 @@ export type OpenChat = {
 type ChatRequest = {
   /** JSON. */
   body: string
+  idempotencyKey: string | undefined
   /** Ends the request, and after it the stream. */
   signal: AbortSignal
 }
@@ -20,12 +21,13 @@ type ChatRequest = {
  * Sends a message and resolves with its reply as soon as that starts, which is what has to happen within the time of a
  * request. Whatever answers without a stream is thrown.
  */
-export async function openChat(connection: Connection, { body, signal }: ChatRequest): Promise<OpenChat> {
+export async function openChat(connection: Connection, request: ChatRequest): Promise<OpenChat> {
   const { requestTimeoutMs: timeoutMs } = connection
+  const { signal } = request
   const createTimeoutError = () =>
     new ErrandClientError('TIMEOUT', `No reply started within ${timeoutMs} ms; it may be charged all the same.`)
   return await withDeadline({ signal, timeoutMs, createTimeoutError }, async () => {
-    const response = await send(connection, { body, signal })
+    const response = await send(connection, request)
     // Too late, and of a fetch that does not mind its signal: what nobody reads would be written and charged.
     if (signal.aborted) await response.body?.cancel(signal.reason)
     signal.throwIfAborted()
@@ -35,7 +37,8 @@ export async function openChat(connection: Connection, { body, signal }: ChatReq
   })
 }
 
-async function send({ baseUrl, fetch, headers }: Connection, { body, signal }: ChatRequest): Promise<Response> {
+async function send(connection: Connection, { body, idempotencyKey, signal }: ChatRequest): Promise<Response> {
+  const { baseUrl, fetch, headers } = connection
   try {
     return await fetch(`${baseUrl}/api/chat`, {
       method: 'POST',
@@ -43,6 +46,7 @@ async function send({ baseUrl, fetch, headers }: Connection, { body, signal }: C
         ...headers,
         Accept: 'application/x-ndjson',
         'Content-Type': 'application/json',
+        ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),
       },
       body,
       signal,

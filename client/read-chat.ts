@@ -5,6 +5,7 @@ import { withDeadline } from './deadline.ts'
 import { NdjsonDecoder, type NdjsonEvent } from './ndjson-decoder.ts'
 import { describeCause } from './odd-answer.ts'
 import { openChat, type OpenChat } from './open-chat.ts'
+import { checkIdempotencyKey } from './idempotency-key.ts'
 import type { CallOptions } from './rpc-call.ts'
 import { checkedJson } from './rpc-encoding.ts'
 
@@ -16,11 +17,17 @@ export type ChatStream = AsyncIterableIterator<ChatEvent, void, undefined> & {
   return: () => Promise<IteratorResult<ChatEvent, void>>
 }
 
+export type ChatOptions = CallOptions & {
+  /** A message with a key that was used is refused with CONFLICT and never runs twice: its session has what became of it. */
+  idempotencyKey?: string | undefined
+}
+
 /** How long the end of an answer may take after its last event, before its connection is given up. */
 const closeMs = 1000
 
 /** One chat from its request to its last event, which is `done` or `error`. */
-export function readChat(connection: Connection, input: ChatInput, { signal }: CallOptions = {}): ChatStream {
+export function readChat(connection: Connection, input: ChatInput, options: ChatOptions = {}): ChatStream {
+  const { idempotencyKey, signal } = options
   const request = new AbortController()
   let opened: OpenChat | undefined
   let isComplete = false
@@ -36,8 +43,9 @@ export function readChat(connection: Connection, input: ChatInput, { signal }: C
     signal?.throwIfAborted()
     signal?.addEventListener('abort', onAbort, { once: true })
     try {
+      if (idempotencyKey !== undefined) checkIdempotencyKey(idempotencyKey)
       const body = JSON.stringify(checkedJson(input))
-      opened = await openChat(connection, { body, signal: request.signal })
+      opened = await openChat(connection, { body, idempotencyKey, signal: request.signal })
       const decoder = new NdjsonDecoder()
       for (let isEnd = false; !isEnd;) {
         const { done, value } = await read(opened.body)

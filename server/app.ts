@@ -209,6 +209,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     ledger: null,
   }
   const services: Services = {
+    bodyBytesMax: limits.maxBodyBytes,
     catalogue,
     chats,
     clock,

@@ -1,6 +1,7 @@
-import { ActionIcon, Menu, Text, useMantineColorScheme, VisuallyHidden } from '@mantine/core'
+import { ActionIcon, Menu, Text, useMantineColorScheme } from '@mantine/core'
 import { DesktopIcon, ExitIcon, FileTextIcon, MoonIcon, PersonIcon, SunIcon } from '@radix-ui/react-icons'
 import { useMutation } from '@tanstack/react-query'
+import type { ComponentProps } from 'react'
 import { notifyError } from '../parts/notify.tsx'
 import { client } from './api-client.ts'
 import { leaveConsole } from './leave-console.ts'
@@ -22,7 +23,8 @@ export function AccountMenu() {
     onError: (error) => notifyError('You are still logged in', error),
   })
   return (
-    <Menu position="bottom-end" width={240}>
+    // In the header, which a portal is not; and a menu has no children but its items.
+    <Menu position="bottom-end" width={240} withinPortal={false} withInitialFocusPlaceholder={false}>
       <Menu.Target>
         <ActionIcon variant="default" size={30} aria-label="Account">
           <PersonIcon aria-hidden />
@@ -36,19 +38,22 @@ export function AccountMenu() {
           </Text>
         </Menu.Label>
         <Menu.Divider />
-        <Menu.Label>Colours</Menu.Label>
-        {schemes.map(({ scheme, label, Icon }) => (
-          <Menu.Item
-            key={scheme}
-            leftSection={<Icon aria-hidden />}
-            rightSection={colorScheme === scheme ? <span aria-hidden>✓</span> : null}
-            closeMenuOnClick={false}
-            onClick={() => setColorScheme(scheme)}
-          >
-            {label}
-            {colorScheme === scheme && <VisuallyHidden> (chosen)</VisuallyHidden>}
-          </Menu.Item>
-        ))}
+        <Menu.Label aria-hidden>Colours</Menu.Label>
+        <div role="group" aria-label="Colours">
+          {schemes.map(({ scheme, label, Icon }) => (
+            <Menu.Item
+              key={scheme}
+              component={MenuRadio}
+              aria-checked={colorScheme === scheme}
+              leftSection={<Icon aria-hidden />}
+              rightSection={colorScheme === scheme ? <span aria-hidden>✓</span> : null}
+              closeMenuOnClick={false}
+              onClick={() => setColorScheme(scheme)}
+            >
+              {label}
+            </Menu.Item>
+          ))}
+        </div>
         <Menu.Divider />
         <Menu.Item component="a" href="/docs" leftSection={<FileTextIcon aria-hidden />}>
           API reference
@@ -59,4 +64,9 @@ export function AccountMenu() {
       </Menu.Dropdown>
     </Menu>
   )
+}
+
+/** An item of a menu of which one is chosen; Mantine's own is a plain one. */
+function MenuRadio(props: ComponentProps<'button'>) {
+  return <button type="button" {...props} role="menuitemradio" />
 }

@@ -1,16 +1,16 @@
 import { MantineProvider } from '@mantine/core'
 import { QueryClientProvider } from '@tanstack/react-query'
-import { lazy, Suspense } from 'react'
+import { Suspense } from 'react'
 import { Route, Switch } from 'wouter'
+import { lazyPart, useIsUnreached } from './load-part.ts'
+import { LoadingPage } from './loading-page.tsx'
 import { PageBoundary } from './page-boundary.tsx'
 import { queryClient } from './query-client.ts'
 import { resolveVariables, theme } from './theme.ts'
 
-const LoginPage = lazy(async () => ({ default: (await import('../pages/login/login-page.tsx')).LoginPage }))
-const InvitationPage = lazy(async () => ({
-  default: (await import('../pages/login/invitation-page.tsx')).InvitationPage,
-}))
-const Shell = lazy(async () => ({ default: (await import('./shell.tsx')).Shell }))
+const LoginPage = lazyPart(async () => (await import('../pages/login/login-page.tsx')).LoginPage)
+const InvitationPage = lazyPart(async () => (await import('../pages/login/invitation-page.tsx')).InvitationPage)
+const Shell = lazyPart(async () => (await import('./shell.tsx')).Shell)
 
 /** The whole console: the pages of the login by themselves, every other one in the shell. */
 export function App({ nonce }: { nonce: string }) {
@@ -23,7 +23,7 @@ export function App({ nonce }: { nonce: string }) {
     >
       <QueryClientProvider client={queryClient}>
         <PageBoundary>
-          <Suspense fallback={null}>
+          <Suspense fallback={<Starting />}>
             <Switch>
               <Route path="/login" component={LoginPage} />
               <Route path="/invitation" component={InvitationPage} />
@@ -34,4 +34,9 @@ export function App({ nonce }: { nonce: string }) {
       </QueryClientProvider>
     </MantineProvider>
   )
+}
+
+/** Nothing, which is gone in a moment, unless the connection is. */
+function Starting() {
+  return useIsUnreached() ? <LoadingPage /> : null
 }

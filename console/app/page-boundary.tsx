@@ -22,8 +22,9 @@ function BrokenPage({ error }: { error: unknown }) {
     <Stack align="flex-start" gap="sm" p="md" maw={560} role="alert">
       <Title order={1}>This page cannot be shown</Title>
       <Text c="dimmed">
-        The console may have been updated since the page was opened. Load it again; if that does not help, this is what
-        went wrong: {error instanceof Error ? error.message : String(error)}
+        The console may have been updated since the page was opened, or the connection was lost while its code was on
+        its way. Load it again; if that does not help, this is what went wrong:{' '}
+        {error instanceof Error ? error.message : String(error)}
       </Text>
       <Button onClick={() => location.reload()}>Load again</Button>
     </Stack>

@@ -1,66 +1,65 @@
-import { lazy, type ComponentType, type LazyExoticComponent } from 'react'
+import type { ComponentType, LazyExoticComponent } from 'react'
+import { lazyPart } from './load-part.ts'
 
 export type Section = 'settings' | 'admin'
 type PageRoute = { path: string; Page: LazyExoticComponent<ComponentType>; section?: Section }
 
-const page = (load: () => Promise<ComponentType>) => lazy(async () => ({ default: await load() }))
-
 /** The pages of the console behind the login, each in a chunk of its own. */
 export const pageRoutes: readonly PageRoute[] = [
-  { path: '/', Page: page(async () => (await import('../pages/overview/overview-page.tsx')).OverviewPage) },
-  { path: '/agents', Page: page(async () => (await import('../pages/agents/agents-page.tsx')).AgentsPage) },
-  { path: '/agents/:agentId', Page: page(async () => (await import('../pages/agents/agent-page.tsx')).AgentPage) },
-  { path: '/tasks', Page: page(async () => (await import('../pages/tasks/tasks-page.tsx')).TasksPage) },
-  { path: '/tasks/:taskId', Page: page(async () => (await import('../pages/tasks/task-page.tsx')).TaskPage) },
-  { path: '/chat/:sessionId?', Page: page(async () => (await import('../pages/chat/chat-page.tsx')).ChatPage) },
-  { path: '/billing', Page: page(async () => (await import('../pages/billing/billing-page.tsx')).BillingPage) },
+  { path: '/', Page: lazyPart(async () => (await import('../pages/overview/overview-page.tsx')).OverviewPage) },
+  { path: '/agents', Page: lazyPart(async () => (await import('../pages/agents/agents-page.tsx')).AgentsPage) },
+  { path: '/agents/:agentId', Page: lazyPart(async () => (await import('../pages/agents/agent-page.tsx')).AgentPage) },
+  { path: '/tasks', Page: lazyPart(async () => (await import('../pages/tasks/tasks-page.tsx')).TasksPage) },
+  { path: '/tasks/:taskId', Page: lazyPart(async () => (await import('../pages/tasks/task-page.tsx')).TaskPage) },
+  { path: '/chat/:sessionId?', Page: lazyPart(async () => (await import('../pages/chat/chat-page.tsx')).ChatPage) },
+  { path: '/billing', Page: lazyPart(async () => (await import('../pages/billing/billing-page.tsx')).BillingPage) },
   {
     path: '/billing/receipt',
-    Page: page(async () => (await import('../pages/billing/receipt-page.tsx')).ReceiptPage),
+    Page: lazyPart(async () => (await import('../pages/billing/receipt-page.tsx')).ReceiptPage),
   },
   {
     path: '/settings/keys',
     section: 'settings',
-    Page: page(async () => (await import('../pages/settings/keys-page.tsx')).KeysPage),
+    Page: lazyPart(async () => (await import('../pages/settings/keys-page.tsx')).KeysPage),
   },
   {
     path: '/settings/connectors',
     section: 'settings',
-    Page: page(async () => (await import('../pages/settings/connectors-page.tsx')).ConnectorsPage),
+    Page: lazyPart(async () => (await import('../pages/settings/connectors-page.tsx')).ConnectorsPage),
   },
   {
     path: '/settings/password',
     section: 'settings',
-    Page: page(async () => (await import('../pages/settings/password-page.tsx')).PasswordPage),
+    Page: lazyPart(async () => (await import('../pages/settings/password-page.tsx')).PasswordPage),
   },
   {
     path: '/settings/logins',
     section: 'settings',
-    Page: page(async () => (await import('../pages/settings/logins-page.tsx')).LoginsPage),
+    Page: lazyPart(async () => (await import('../pages/settings/logins-page.tsx')).LoginsPage),
   },
   {
     path: '/admin/users',
     section: 'admin',
-    Page: page(async () => (await import('../pages/admin/users-page.tsx')).UsersPage),
+    Page: lazyPart(async () => (await import('../pages/admin/users-page.tsx')).UsersPage),
   },
   {
     path: '/admin/users/:userId',
     section: 'admin',
-    Page: page(async () => (await import('../pages/admin/user-page.tsx')).UserPage),
+    Page: lazyPart(async () => (await import('../pages/admin/user-page.tsx')).UserPage),
   },
   {
     path: '/admin/invitations',
     section: 'admin',
-    Page: page(async () => (await import('../pages/admin/invitations-page.tsx')).InvitationsPage),
+    Page: lazyPart(async () => (await import('../pages/admin/invitations-page.tsx')).InvitationsPage),
   },
   {
     path: '/admin/agents',
     section: 'admin',
-    Page: page(async () => (await import('../pages/admin/agents-admin-page.tsx')).AgentsAdminPage),
+    Page: lazyPart(async () => (await import('../pages/admin/agents-admin-page.tsx')).AgentsAdminPage),
   },
   {
     path: '/admin/system',
     section: 'admin',
-    Page: page(async () => (await import('../pages/admin/system-page.tsx')).SystemPage),
+    Page: lazyPart(async () => (await import('../pages/admin/system-page.tsx')).SystemPage),
   },
 ]

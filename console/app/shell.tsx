@@ -7,6 +7,8 @@ import { RouterLink } from '../parts/router-link.tsx'
 import { AdminsOnlyPage } from '../pages/admin/admins-only-page.tsx'
 import { AccountMenu } from './account-menu.tsx'
 import { BalanceLink } from './balance-link.tsx'
+import { loadAllWhenIdle } from './load-part.ts'
+import { LoadingPage } from './loading-page.tsx'
 import { NotFoundPage } from './not-found-page.tsx'
 import { PageBoundary } from './page-boundary.tsx'
 import { pageRoutes, type Section } from './page-routes.tsx'
@@ -21,6 +23,7 @@ export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure()
   const [path] = useLocation()
   useEffect(close, [path, close])
+  useEffect(() => void loadAllWhenIdle(), [])
   return (
     <AppShell
       header={{ height: 56 }}
@@ -79,7 +82,7 @@ function Pages() {
         <Route key={path} path={path}>
           <InSection section={section}>
             <PageBoundary>
-              <Suspense fallback={<Loader size="sm" aria-label="Loading the page" />}>
+              <Suspense fallback={<LoadingPage />}>
                 <Page />
               </Suspense>
             </PageBoundary>

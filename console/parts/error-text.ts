@@ -1,13 +1,14 @@
 import { ErrandClientError } from '../../client/client.ts'
+import { withUsdTexts } from './usd-text.ts'
 
 /** An error in words for the person who reads the page. */
 export function errorText(error: unknown): string {
   if (!(error instanceof ErrandClientError)) return error instanceof Error ? error.message : String(error)
   if (error.code === 'NETWORK_ERROR') return 'The service could not be reached. Check the connection and try again.'
   if (error.code === 'RATE_LIMIT_EXCEEDED' && error.retryAfterSeconds !== undefined) {
-    return `${error.message} Try again in ${waitText(error.retryAfterSeconds)}.`
+    return `${withUsdTexts(error.message)} Try again in ${waitText(error.retryAfterSeconds)}.`
   }
-  return error.message
+  return withUsdTexts(error.message)
 }
 
 /** A wait in words: `1 second`, `40 seconds`, `15 minutes`. */

@@ -3,6 +3,7 @@ import { ChevronDownIcon, ChevronRightIcon } from '@radix-ui/react-icons'
 import { useState } from 'react'
 import { CopyButton } from './copy-button.tsx'
 import classes from './json-tree.module.css'
+import { countText } from './count-text.ts'
 
 const childrenStep = 100
 /** Longer lists below the top stay closed at first, whatever the level. */
@@ -53,7 +54,7 @@ function JsonBranch({ value, name, openLevels }: NodeProps & { value: object }) 
   const [shown, setShown] = useState(childrenStep)
   const entries: [string, unknown][] = isOpen ? Object.entries(value).slice(0, shown) : []
   const unit = isList ? 'item' : 'field'
-  const summary = size === 0 ? (isList ? '[]' : '{}') : `${size} ${unit}${size === 1 ? '' : 's'}`
+  const summary = size === 0 ? (isList ? '[]' : '{}') : `${countText(size)} ${unit}${size === 1 ? '' : 's'}`
   if (size === 0) {
     return (
       <div className={classes.line}>

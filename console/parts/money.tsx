@@ -1,4 +1,5 @@
 import { Text, type TextProps } from '@mantine/core'
+import { usdText } from './usd-text.ts'
 
 type MoneyProps = Omit<TextProps, 'children'> & {
   /** As the API gives it, with four digits. */
@@ -9,11 +10,11 @@ type MoneyProps = Omit<TextProps, 'children'> & {
 
 /** An amount of USD with all four digits. */
 export function Money({ usd, withPlus = false, ...rest }: MoneyProps) {
-  const isNegative = usd.startsWith('-')
-  const sign = isNegative ? '\u2212' : withPlus && /[1-9]/.test(usd) ? '+' : ''
+  const plus = withPlus && !usd.startsWith('-') && /[1-9]/.test(usd) ? '+' : ''
   return (
     <Text component="span" inherit className="tabular" style={{ whiteSpace: 'nowrap' }} {...rest}>
-      {sign}${isNegative ? usd.slice(1) : usd}
+      {plus}
+      {usdText(usd)}
     </Text>
   )
 }

@@ -1,5 +1,6 @@
 import { Badge } from '@mantine/core'
 import {
+  ChatBubbleIcon,
   CheckCircledIcon,
   ClockIcon,
   CrossCircledIcon,
@@ -15,6 +16,8 @@ const looks = {
   completed: { color: 'green', Icon: CheckCircledIcon, label: 'Completed' },
   failed: { color: 'red', Icon: CrossCircledIcon, label: 'Failed' },
   active: { color: 'green', Icon: CheckCircledIcon, label: 'Active' },
+  open: { color: 'blue', Icon: ChatBubbleIcon, label: 'Active' },
+  closed: { color: 'gray', Icon: CheckCircledIcon, label: 'Completed' },
   expired: { color: 'gray', Icon: MinusCircledIcon, label: 'Expired' },
   revoked: { color: 'gray', Icon: MinusCircledIcon, label: 'Revoked' },
   suspended: { color: 'red', Icon: CrossCircledIcon, label: 'Suspended' },

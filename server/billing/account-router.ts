@@ -26,7 +26,7 @@ export const accountRouter = router({
     .output(Account)
     .query(
       withScope('read', async ({ ctx }): Promise<Account> => {
-        const { clock, store } = ctx.services
+        const { bodyBytesMax, clock, store } = ctx.services
         const account = must(await store.getUser(ctx.caller.userId), 'an authenticated user has an account')
         const { userId, email, balance, held, blockedUntil, createdAt, isAdmin, passwordHash } = account
         const rate = await store.readRate(userId)
@@ -45,6 +45,7 @@ export const accountRouter = router({
             remaining: remainingOf(rate),
             resetAt: rate.oldestAt === null ? null : isoTime(resetAt(rate)),
           },
+          maxBodyBytes: bodyBytesMax,
         }
       }),
     ),

@@ -21,6 +21,7 @@ export const Account = z
           .describe('When the oldest counted execution leaves the window; null when none is counted'),
       })
       .describe('As the X-RateLimit headers have it'),
+    maxBodyBytes: z.number().int().describe('The largest body that a request may have'),
   })
   .meta({ id: 'Account' })
 export type Account = z.output<typeof Account>

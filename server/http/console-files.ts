@@ -12,6 +12,8 @@ export type ConsoleFiles = {
   /** Whether a path belongs to the console; any other path keeps its own answer. */
   serves: (path: string) => boolean
   serve: (routed: RoutedRequest) => Promise<void>
+  /** Answers a path where nothing is as a person needs it: false when a program asked, or there is no page to show. */
+  serveUnknown: (routed: RoutedRequest) => Promise<boolean>
 }
 
 /** The page around its nonces, and every other file by its path. */
@@ -78,7 +80,20 @@ export function openConsoleFiles(folder: string = builtFolder): ConsoleFiles {
       }
       if (!built) return sendMissing(routed)
       if (asset) sendOwn(routed, asset)
-      else sendPage(routed, built.page)
+      else sendPage(routed, { status: 200, page: built.page })
+    },
+    async serveUnknown(routed) {
+      const { method, headers } = routed.request
+      if (method !== 'GET' && method !== 'HEAD') return false
+      const page = withoutEndSlashes(routed.path)
+      if (page !== routed.path && pagePattern.test(page)) {
+        sendRedirect(routed, page)
+        return true
+      }
+      const built = takesPages(headers.accept) ? await load() : undefined
+      if (!built) return false
+      sendPage(routed, { status: 404, page: built.page })
+      return true
     },
   }
 }
@@ -114,10 +129,30 @@ function sendOwn(routed: RoutedRequest, asset: StaticAsset): void {
   })
 }
 
-function sendPage(routed: RoutedRequest, page: readonly string[]): void {
+/** Browsers name HTML when a person opens an address; programs that read JSON do not. */
+function takesPages(accept = ''): boolean {
+  return accept
+    .split(',')
+    .some((range) => /^\s*text\/html\s*(?:;|$)/i.test(range) && !/;\s*q=0(?:\.0*)?\s*$/i.test(range))
+}
+
+/** By steps: an expression such as `/\/+$/` tries each of many slashes anew. */
+function withoutEndSlashes(path: string): string {
+  let end = path.length
+  while (end > 0 && path[end - 1] === '/') end--
+  return path.slice(0, end)
+}
+
+function sendRedirect(routed: RoutedRequest, page: string): void {
+  const { query } = routed
+  const location = query === '' ? page : `${page}?${query}`
+  sendText(routed, { status: 308, text: '', headers: { Location: location } })
+}
+
+function sendPage(routed: RoutedRequest, { status, page }: { status: number; page: readonly string[] }): void {
   const nonce = randomBytes(16).toString('base64')
   sendText(routed, {
-    status: 200,
+    status,
     text: page.join(nonce),
     headers: { 'Content-Type': 'text/html; charset=utf-8', ...pageHeaders(nonce) },
   })

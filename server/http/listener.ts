@@ -182,7 +182,13 @@ async function route(parts: ListenerParts, routed: RoutedRequest): Promise<void>
   }
   routed.operation = 'page'
   if (path === '/metrics') return await parts.metrics(routed)
-  return await servePage(parts, routed)
+  try {
+    await servePage(parts, routed)
+  } catch (error) {
+    const isMissing = error instanceof ErrandError && error.code === 'NOT_FOUND'
+    if (!isMissing || !(await parts.console.serveUnknown(routed))) throw error
+    parts.onRefused(error.code)
+  }
 }
 
 function isPage(path: string): boolean {

@@ -18,6 +18,7 @@ import type { ServiceTracing } from '../tracing/service-tracing.ts'
 
 /** What the operations work with; made once per process. */
 export type Services = {
+  bodyBytesMax: number
   catalogue: Catalogue
   chats: ChatTurns
   clock: Clock

@@ -61,7 +61,7 @@ export async function listTasks(store: Store, query: ListTasks): Promise<z.outpu
 }
 
 function toTask(record: TaskRecord, links: SignedLinks): Task {
-  const { request, response, startedAt, completedAt } = record
+  const { connectorIds, request, response, startedAt, completedAt } = record
   const task: Task = {
     id: record.id,
     userId: record.userId,
@@ -76,6 +76,7 @@ function toTask(record: TaskRecord, links: SignedLinks): Task {
   }
   if (request.payloadId !== null) task.requestUri = links.create(request.payloadId)
   if (response && response.payloadId !== null) task.responseUri = links.create(response.payloadId)
+  if (connectorIds !== null && connectorIds.length > 0) task.connectorIds = connectorIds
   if (startedAt !== null) task.startedAt = isoTime(startedAt)
   if (completedAt !== null) task.completedAt = isoTime(completedAt)
   return task

@@ -47,6 +47,10 @@ export const Task = z
       .object({ code: z.string(), message: z.string(), details: z.string() })
       .nullable()
       .describe('Null unless the task failed'),
+    connectorIds: z
+      .array(z.string())
+      .optional()
+      .describe('The connected services that it was created with; omitted when there are none'),
     costUsd: usd,
     createdAt: isoTimestamp,
     startedAt: isoTimestamp.optional().describe('Omitted until processing starts'),

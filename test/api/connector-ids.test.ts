@@ -59,6 +59,32 @@ test('404 for a task with a connector of nobody or of another user, which costs 
   await service.stop()
 })
 
+test.each(vias)(
+  'a task says which connectors it was created with, and nothing when it has none, over %s',
+  async (via) => {
+    const { id, person, service } = await startWorld()
+    const { id: second } = await new ConnectorCalls(service, person.key).add({ name: 'Second' })
+    const read = async (taskId: string) => {
+      if (via === 'REST') return (await service.get(`/api/tasks/${taskId}`, person.key)).body
+      const input = encodeURIComponent(JSON.stringify({ json: { taskId } }))
+      return (await service.get(`/trpc/tasks.get?input=${input}`, person.key)).body.result.data.json
+    }
+    for (const connectorIds of [[second, id], [], undefined]) {
+      const task = { endpointId: 'mute.run', params: {}, ...(connectorIds && { connectorIds }) }
+      const { taskId } = (await service.post('/api/tasks', task, { key: person.key })).body
+      const found = await read(taskId)
+      if (connectorIds?.length) expect(found.connectorIds).toEqual(connectorIds)
+      else expect(found).not.toHaveProperty('connectorIds')
+    }
+    // A connector that is gone by now was the task's all the same.
+    const task = { endpointId: 'mute.run', params: {}, connectorIds: [id] }
+    const { taskId } = (await service.post('/api/tasks', task, { key: person.key })).body
+    await new ConnectorCalls(service, person.key, via).delete(id)
+    expect((await read(taskId)).connectorIds).toEqual([id])
+    await service.stop()
+  },
+)
+
 test('400 names connectorIds of a task for an agent that takes none, and where they are no ids', async () => {
   const world = await startWorld()
   const { id, person, service } = world

@@ -116,6 +116,51 @@ test('nothing beside the pages and the assets is served, by whatever path', asyn
   await stop()
 })
 
+const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
+
+test('a person who opens a path of nothing gets the page, with 404; a program gets JSON', async () => {
+  const { service, stop } = await startWithConsole()
+  for (const path of ['/nowhere', '/settings/xyz', '/tasks/a/b', '/docs/none', '/index.html', '//evil.example/x']) {
+    for (const method of ['GET', 'HEAD']) {
+      const answer = await ask(service.url + path, { Accept: browser }, method)
+      expect([answer.status, answer.headers['content-type']], path).toEqual([404, 'text/html; charset=utf-8'])
+      expect(answer.headers['content-security-policy'], path).toContain("default-src 'none'")
+      expect(answer.body.toString().startsWith('<!doctype html>'), path).toBe(method === 'GET')
+    }
+    for (const accept of ['application/json', '*/*', 'text/html;q=0, */*', 'text/html; q=0.00', 'text/htmlx', '']) {
+      const answer = await ask(service.url + path, { Accept: accept })
+      expect(answer.status, path).toBe(404)
+      expect(JSON.parse(answer.body.toString()), path).toMatchObject({ statusCode: 404 })
+    }
+    expect((await ask(service.url + path, { Accept: browser }, 'POST')).headers['content-type'], path).toContain('json')
+  }
+  // The API and the files of the console stay for programs, whoever asks.
+  for (const path of ['/api/nowhere', '/api/tasks/', '/trpc/nowhere', '/assets/none.js']) {
+    const answer = await ask(service.url + path, { Accept: browser })
+    expect(JSON.parse(answer.body.toString()), path).toBeInstanceOf(Object)
+  }
+  await stop()
+})
+
+test('a page with a slash at its end leads to the page, and nowhere else', async () => {
+  const { service, stop } = await startWithConsole()
+  for (const [path, location] of [
+    ['/tasks/', '/tasks'],
+    ['/tasks///', '/tasks'],
+    ['/chat/ses_1/?view=details', '/chat/ses_1?view=details'],
+    ['/settings/keys/', '/settings/keys'],
+    ['/login/', '/login'],
+  ] as const) {
+    const answer = await ask(service.url + path, { Accept: browser })
+    expect([answer.status, answer.headers['location']], path).toEqual([308, location])
+  }
+  for (const path of ['//evil.example/', '/\\evil.example/', '/nowhere/', '//']) {
+    const answer = await ask(service.url + path, { Accept: browser })
+    expect([answer.status, answer.headers['location']], path).toEqual([404, undefined])
+  }
+  await stop()
+})
+
 test('pages are only read', async () => {
   const { service, stop } = await startWithConsole()
   for (const path of ['/tasks', '/assets/main-abc.js', '/favicon.svg']) {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, expectTypeOf, test } from 'vitest'
 import { createClient } from '../../client/client.ts'
 import { connectorConfig } from '../api/connector-calls.ts'
 import { closedUrl, startStubMcpServer } from '../api/stub-mcp-server.ts'
@@ -33,6 +33,18 @@ test('every procedure of connectors answers what REST answers', async () => {
   await expect(connectors.get({ connectorId })).rejects.toMatchObject({ code: 'NOT_FOUND', status: 404 })
   await service.stop()
   await server.stop()
+})
+
+test('a task is read with the connectors that it was created with', async () => {
+  const service = await startService({ config: connectorConfig })
+  const { key } = await service.createPerson()
+  const client = createClient({ baseUrl: service.url, apiKey: key })
+  const { id } = await client.connectors.create({ name: 'Docs', url: 'https://mcp.example.com/mcp', auth })
+  const { taskId } = await client.tasks.create({ endpointId: 'mute.run', params: {}, connectorIds: [id] })
+  const { connectorIds } = await client.tasks.get({ taskId })
+  expectTypeOf(connectorIds).toEqualTypeOf<string[] | undefined>()
+  expect(connectorIds).toEqual([id])
+  await service.stop()
 })
 
 test('CONNECTOR_FAILED where the server cannot be used, and CONNECTOR_NOT_FOUND where there is none', async () => {

@@ -175,3 +175,16 @@ function merge(events: readonly ChatEvent[]): ChatEvent[] {
   }
   return merged
 }
+
+test('a message with an idempotencyKey runs once, and a malformed key is refused before it is sent', async () => {
+  const { client, service, sessionId } = await startTalk()
+  const idempotencyKey = 'key-of-a-message'
+  await client.chat.text({ sessionId, message: 'Hello' }, { idempotencyKey })
+  const again = client.chat.text({ sessionId, message: 'Hello' }, { idempotencyKey })
+  expect(await rejection(again)).toMatchObject({ code: 'CONFLICT', status: 409 })
+  const malformed = client.chat.text({ sessionId, message: 'Hello' }, { idempotencyKey: 'with a space' })
+  expect(await rejection(malformed)).toMatchObject({ code: 'INVALID_ARGUMENT' })
+  expect((await client.sessions.messages({ sessionId })).total).toBe(2)
+  expect((await client.transactions.list({ type: 'chat_charge' })).total).toBe(1)
+  await service.stop()
+})

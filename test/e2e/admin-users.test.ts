@@ -103,9 +103,8 @@ testConsole(
     await store.credit({ userId, amount: -50_000, description: 'Meanwhile', idempotencyKey: null })
     await page.keyboard.press('Enter')
     await takeIt(page)
-    await page.getByText('Would take the balance below what is held of it').waitFor()
     await page.locator('input[name="amountUsd"]:focus').waitFor()
-    await page.getByText('A balance cannot go below zero.').waitFor()
+    await page.getByText('At most $5.0000 can be taken.').first().waitFor()
     expect(await afterIt(page)).toBe('−$3.0000')
     await opened.check('admin-user-too-much')
 
@@ -131,6 +130,47 @@ testConsole(
     await page.getByText('The balance of grace@example.com is $0.0001.').waitFor()
     await page.getByRole('row', { name: /Wrong credit Adjustment −\$4\.9999 \$0\.0001/ }).waitFor()
     expect(await page.getByRole('row', { name: /Wrong credit/ }).count()).toBe(1)
+  },
+  { isAdmin: true },
+)
+
+testConsole(
+  'what cannot be taken or added is refused with the most that can be, and nothing is asked or sent',
+  async (opened) => {
+    const { service } = opened
+    const { userId } = await service.createPerson({ ...grace, balanceUsd: '1007.5000' })
+    const sent: string[] = []
+    opened.page.on('request', (request) => {
+      if (request.url().includes('users.credit')) sent.push(request.url())
+    })
+    const page = await opened.open(`/admin/users/${userId}`)
+    await page.getByText('Take away', { exact: true }).click()
+    await page.getByLabel('Amount in USD').fill('2000')
+    await page.getByLabel('Reason, which the user sees').fill('Too much')
+    const said = page.getByRole('status').getByText('At most $1,007.5000 can be taken.')
+    await said.waitFor()
+    await page.getByRole('button', { name: 'Take from the balance' }).click()
+    await page.locator('input[name="amountUsd"]:focus').waitFor()
+    expect(await page.getByText('At most $1,007.5000 can be taken.').count(), 'at the field too').toBe(2)
+    expect(await page.getByRole('dialog').count()).toBe(0)
+    await opened.check('admin-user-more-than-there-is')
+
+    await page.getByText('Credit', { exact: true }).first().click()
+    await page.getByLabel('Amount in USD').fill('99999999999')
+    await page.getByRole('button', { name: 'Credit the balance' }).click()
+    await page.locator('input[name="amountUsd"]:focus').waitFor()
+    const most = 'At most $99,999,998,992.5000 can be added: a balance holds up to $100,000,000,000.0000.'
+    await page.getByText(most).first().waitFor()
+    expect(sent).toEqual([])
+
+    // All of it can be taken.
+    await page.getByText('Take away', { exact: true }).click()
+    await page.getByLabel('Amount in USD').fill('1007.5')
+    expect(await afterIt(page)).toBe('$0.0000')
+    await page.getByRole('button', { name: 'Take from the balance' }).click()
+    await page.getByRole('dialog').getByText('Take $1,007.5000 away?').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Take it away' }).click()
+    await page.getByText('$1,007.5000 taken away. The balance of grace@example.com is $0.0000.').waitFor()
   },
   { isAdmin: true },
 )

@@ -191,7 +191,7 @@ testConsole(
   async (opened) => {
     opened.allow(/status of 400/)
     const page = await opened.open('/agents/form?endpoint=form.picky')
-    await page.getByText('Costs nothing; 25.0000 USD will be left').waitFor()
+    await page.getByText('Costs nothing; $25.0000 will be left').waitFor()
     const names = page.getByRole('group', { name: 'Names *', exact: true })
     await page.getByRole('button', { name: 'Add to Names' }).focus()
     await page.keyboard.press('Enter')

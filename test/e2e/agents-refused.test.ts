@@ -16,11 +16,11 @@ testConsole(
     opened.allow(/status of 403/)
     const page = await opened.open('/agents/text?endpoint=text.summarize')
     await page.getByText('The balance is too low for this').waitFor()
-    await page.getByText('Costs 0.0100 USD; 0.0050 USD are missing').waitFor()
+    await page.getByText('Costs $0.0100; $0.0050 is missing').waitFor()
     await page.getByLabel('Text', { exact: false }).first().fill(text)
     await runButton(page).click()
     const alert = page.getByRole('alert').filter({ hasText: 'The balance is too low' })
-    await alert.getByText(/Balance 0\.0050 USD is lower than the required 0\.0100 USD/).waitFor()
+    await alert.getByText(/Balance \$0\.0050 is lower than the required \$0\.0100/).waitFor()
     await opened.check('agent-balance')
     expect(await page.getByLabel('Text', { exact: false }).first().inputValue(), 'the params stay').toBe(text)
   },

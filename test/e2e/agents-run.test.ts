@@ -17,7 +17,7 @@ testConsole('by mouse, from the catalogue to a task with its result, at the pric
   await opened.check('agents')
   await page.getByRole('link', { name: 'summarize' }).click()
   await page.waitForURL('**/agents/text?endpoint=text.summarize')
-  await page.getByText('Costs 0.0100 USD; 24.9900 USD will be left').waitFor()
+  await page.getByText('Costs $0.0100; $24.9900 will be left').waitFor()
   // The default is filled in, and what is required is marked.
   expect(await page.getByLabel('Sentences').inputValue()).toBe('3')
   await opened.check('agent')
@@ -25,7 +25,7 @@ testConsole('by mouse, from the catalogue to a task with its result, at the pric
   const { userId } = opened.visitor
   await opened.service.app.store.credit({ userId, amount: 10_000, description: 'More', idempotencyKey: null })
   await page.evaluate(() => dispatchEvent(new Event('focus')))
-  await page.getByText('Costs 0.0100 USD; 25.9900 USD will be left').waitFor()
+  await page.getByText('Costs $0.0100; $25.9900 will be left').waitFor()
 
   await runButton(page).click()
   const field = page.getByLabel('Text', { exact: false }).first()
@@ -37,7 +37,7 @@ testConsole('by mouse, from the catalogue to a task with its result, at the pric
   await field.fill(text)
   await page.getByLabel('Sentences').fill('2')
   expect(await page.getByRole('group', { name: 'the curl command' }).textContent()).toContain(text)
-  await page.getByRole('button', { name: 'Run for 0.0100 USD' }).click()
+  await page.getByRole('button', { name: 'Run for $0.0100' }).click()
   await page.waitForURL('**/tasks/task_*')
   await page.getByRole('heading', { name: 'Result' }).waitFor()
   await page.getByRole('link', { name: /25\.9900/ }).waitFor()
@@ -59,7 +59,7 @@ testConsole('by keyboard alone, with the focus on the first mistake and Enter sp
   await tabTo(page, 'Seconds')
   await page.keyboard.press('ControlOrMeta+a')
   await page.keyboard.type('99')
-  await tabTo(page, 'Run for 0.0010 USD')
+  await tabTo(page, 'Run for $0.0010')
   await page.keyboard.press('Enter')
   await page.getByText('Must be at most 60').waitFor()
   await page.waitForFunction(() => document.activeElement?.getAttribute('aria-invalid') === 'true')

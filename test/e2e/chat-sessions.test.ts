@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { callApi, chatConfig, createChat, messageBox } from './chat-console.ts'
 import { testConsole } from './open-console.ts'
@@ -32,6 +33,9 @@ testConsole(
     await opened.open('/chat')
     await page.getByRole('link', { name: 'Which region grew most?' }).waitFor()
     expect(await page.getByRole('row').count()).toBe(4)
+    // What goes on is told from what has ended by colour and by shape.
+    const [active, completed] = [await badgeLook(page, 'Active'), await badgeLook(page, 'Completed')]
+    expect([active.color === completed.color, active.icon === completed.icon]).toEqual([false, false])
     await opened.check('chat-list')
     await page.getByRole('textbox', { name: 'Status' }).click()
     await page.getByRole('option', { name: 'Completed' }).click()
@@ -88,3 +92,12 @@ testConsole(
   },
   { config: chatConfig },
 )
+
+/** How the badge of a row looks that says this. */
+async function badgeLook(page: Page, says: string): Promise<{ color: string; icon: string | null | undefined }> {
+  const label = page.getByRole('cell').getByText(says, { exact: true }).first()
+  return await label.evaluate((element) => {
+    const badge = element.closest('.mantine-Badge-root')!
+    return { color: getComputedStyle(badge).color, icon: badge.querySelector('path')?.getAttribute('d') }
+  })
+}

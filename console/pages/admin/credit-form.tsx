@@ -8,6 +8,7 @@ import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { fieldErrors } from '../../parts/field-errors.ts'
 import { Money } from '../../parts/money.tsx'
 import { notifyDone } from '../../parts/notify.tsx'
+import { usdText } from '../../parts/usd-text.ts'
 import { usdUnits } from '../../parts/usd-units.ts'
 import { FoldedAdminSnippets } from './admin-snippets.tsx'
 import classes from './admin.module.css'
@@ -35,7 +36,7 @@ export function CreditForm({ user }: { user: User }) {
     onSuccess: ({ balanceUsd }) => {
       const change = input.amountUsd.replace('-', '')
       notifyDone(
-        `$${change} ${way === 'add' ? 'added' : 'taken away'}. The balance of ${user.email} is $${balanceUsd}.`,
+        `${usdText(change)} ${way === 'add' ? 'added' : 'taken away'}. The balance of ${user.email} is ${usdText(balanceUsd)}.`,
       )
       setDraft(newDraft())
       form.current?.querySelector<HTMLInputElement>('input[name="amountUsd"]')?.focus()
@@ -44,6 +45,8 @@ export function CreditForm({ user }: { user: User }) {
   })
   const { fields, rest } = fieldErrors(credit.error, ['amountUsd', 'reason'])
   const isUnknown = isOutcomeUnknown(credit.error)
+  // What may have been booked already is sent again as it is, whatever the balance is by now.
+  const obstacle = units === undefined || isUnknown ? undefined : obstacleOf(user, units)
   useEffect(() => {
     form.current?.querySelector<HTMLInputElement>('input[aria-invalid="true"]')?.focus()
   }, [credit.error, own])
@@ -58,6 +61,7 @@ export function CreditForm({ user }: { user: User }) {
     event.preventDefault()
     const errors: Errors = {
       ...(units === undefined && { amountUsd: 'Enter an amount of USD above zero with at most four decimals' }),
+      ...(obstacle !== undefined && { amountUsd: obstacle }),
       ...(input.reason === '' && { reason: 'Say what it is for' }),
     }
     setOwn(errors)
@@ -111,7 +115,8 @@ export function CreditForm({ user }: { user: User }) {
             value={amount}
             onChange={(event) => change({ amount: event.currentTarget.value })}
             readOnly={credit.isPending}
-            error={own.amountUsd ?? fields['amountUsd']}
+            // The balance as it is now says more than the service did about the one before.
+            error={own.amountUsd ?? (fields['amountUsd'] && (obstacle ?? fields['amountUsd']))}
           />
           <TextInput
             label="Reason, which the user sees"
@@ -127,7 +132,7 @@ export function CreditForm({ user }: { user: User }) {
             error={own.reason ?? fields['reason']}
           />
         </Group>
-        <AfterIt user={user} way={way} units={isUnknown ? undefined : units} />
+        <AfterIt user={user} way={way} units={isUnknown ? undefined : units} obstacle={obstacle} />
         <Group justify="flex-end">
           <Button type="submit" loading={credit.isPending}>
             {way === 'add' ? 'Credit the balance' : 'Take from the balance'}
@@ -137,7 +142,7 @@ export function CreditForm({ user }: { user: User }) {
       <Modal
         opened={isAsking}
         onClose={() => setAsking(false)}
-        title={`Take $${input.amountUsd.replace('-', '')} away?`}
+        title={`Take ${usdText(input.amountUsd.replace('-', ''))} away?`}
       >
         <Text>
           It is taken from the balance of {user.email}, who sees it with the reason “{input.reason}”.
@@ -165,11 +170,26 @@ export function CreditForm({ user }: { user: User }) {
   )
 }
 
-/** The sum in whole units, as the service will do it. */
-function AfterIt({ user, way, units }: { user: User; way: Way; units: number | undefined }) {
+/** A balance holds up to 100 billion USD. */
+const balanceMax = 1_000_000_000_000_000
+
+/** Why the service will refuse it, with the most that it takes. */
+function obstacleOf(user: User, units: number): string | undefined {
+  const balance = usdUnits(user.balanceUsd)
   const held = usdUnits(user.heldUsd)
+  if (balance + units > balanceMax) {
+    return `At most ${usdText(formatUsd(balanceMax - balance))} can be added: a balance holds up to ${usdText(formatUsd(balanceMax))}.`
+  }
+  if (balance + units >= held) return undefined
+  const most = `At most ${usdText(formatUsd(balance - held))} can be taken`
+  return held === 0 ? `${most}.` : `${most}: running chats hold ${usdText(user.heldUsd)}.`
+}
+
+type AfterItProps = { user: User; way: Way; units: number | undefined; obstacle: string | undefined }
+
+/** The sum in whole units, as the service will do it. */
+function AfterIt({ user, way, units, obstacle }: AfterItProps) {
   const after = units === undefined ? undefined : usdUnits(user.balanceUsd) + units
-  const isTooLow = after !== undefined && after < held
   return (
     <Box>
       <dl className={classes.sum}>
@@ -181,16 +201,12 @@ function AfterIt({ user, way, units }: { user: User; way: Way; units: number | u
         <dd>{units === undefined ? '–' : <Money usd={formatUsd(units)} withPlus />}</dd>
         <dt className={classes.total}>Balance after it</dt>
         <dd className={classes.total} aria-live="polite" data-testid="balance-after">
-          {after === undefined ? '–' : <Money usd={formatUsd(after)} {...(isTooLow && { c: 'red' })} />}
+          {after === undefined ? '–' : <Money usd={formatUsd(after)} {...(obstacle && { c: 'red' })} />}
         </dd>
       </dl>
-      {isTooLow && (
-        <Text size="sm" c="red" mt={6} role="status">
-          {held === 0
-            ? 'A balance cannot go below zero.'
-            : `Running chats hold $${user.heldUsd} of the balance, which cannot be taken.`}
-        </Text>
-      )}
+      <Text size="sm" c="red" mt={6} role="status">
+        {obstacle}
+      </Text>
     </Box>
   )
 }

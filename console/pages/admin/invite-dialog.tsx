@@ -9,6 +9,7 @@ import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { fieldErrors } from '../../parts/field-errors.ts'
 import { FoldedAdminSnippets } from './admin-snippets.tsx'
 import { LinkOnce } from './link-once.tsx'
+import { usdText } from '../../parts/usd-text.ts'
 
 type InvitationInput = { email: string; isAdmin: boolean; creditUsd: string }
 type Errors = { email?: string; creditUsd?: string }
@@ -35,7 +36,7 @@ export function InviteDialog({ isOpen, onClose }: { isOpen: boolean; onClose: ()
       {created ? (
         <LinkOnce link={created} email={created.email} onDone={onClose}>
           {created.isAdmin && 'The new account will be an admin. '}
-          {created.creditUsd !== '0.0000' && `It starts with $${created.creditUsd}.`}
+          {created.creditUsd !== '0.0000' && `It starts with ${usdText(created.creditUsd)}.`}
         </LinkOnce>
       ) : (
         <InviteForm

@@ -8,7 +8,7 @@ import { StatusBadge } from '../../parts/status-badge.tsx'
 import { TimeText } from '../../parts/time-text.tsx'
 import classes from './admin.module.css'
 import { Figures } from './figures.tsx'
-import { lengthText, sizeText } from './size-text.ts'
+import { lengthText, sizeText } from '../../parts/size-text.ts'
 import { isLate, lateMs, walBytesMax } from './system-problems.ts'
 
 type Thread = System['agentThreads'][number]

@@ -1,4 +1,5 @@
 import type { System } from '../../../client/client.ts'
+import { countText } from '../../parts/count-text.ts'
 
 export type Problem = { title: string; isSerious: boolean; whatToDo: string }
 
@@ -74,7 +75,7 @@ function loadProblems(system: System): Problem[] {
     })
   } else if (tasks.pending >= pendingMax) {
     problems.push({
-      title: `${tasks.pending} tasks are waiting`,
+      title: `${countText(tasks.pending)} tasks are waiting`,
       isSerious: false,
       whatToDo:
         'They come in faster than they end. Raise taskConcurrency if the machine has room, or add agentThreads.',

@@ -13,7 +13,7 @@ import { QueryState } from '../../parts/query-state.tsx'
 import { Snippets } from '../../parts/snippets.tsx'
 import { RouterLink } from '../../parts/router-link.tsx'
 import { useSearchField } from '../../parts/use-search-field.ts'
-import { loadPayload } from '../tasks/load-payload.ts'
+import { loadInput } from '../tasks/load-payload.ts'
 import { agentPath } from './agent-path.ts'
 import classes from './agent.module.css'
 import { ChatPrices } from './chat-prices.tsx'
@@ -121,8 +121,8 @@ type EndpointContentProps = { agent: Agent; endpoint: Endpoint; from: string; on
 
 function EndpointContent({ agent, endpoint, from, onStartOver }: EndpointContentProps) {
   const earlier = useQuery({
-    queryKey: ['payload', from, 'request'],
-    queryFn: ({ signal }) => loadPayload(from, 'request', signal),
+    queryKey: ['task-input', from],
+    queryFn: ({ signal }) => loadInput(from, signal),
     enabled: from !== '',
     // What a task was given never changes.
     staleTime: Infinity,
@@ -139,11 +139,12 @@ function EndpointContent({ agent, endpoint, from, onStartOver }: EndpointContent
         <RunPanel agent={agent} endpoint={endpoint} start={undefined} draftName={endpoint.id} />
       ) : (
         <QueryState query={earlier} skeleton={<Skeleton height={260} />}>
-          {(params) => (
+          {({ connectorIds, params }) => (
             <RunPanel
               agent={agent}
               endpoint={endpoint}
               start={params}
+              connectorIds={connectorIds}
               draftName={`${endpoint.id} ${from}`}
               note={
                 <Group gap={6} mb="md">

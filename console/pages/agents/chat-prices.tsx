@@ -1,5 +1,6 @@
 import { Text } from '@mantine/core'
 import type { Agent } from '../../../client/client.ts'
+import { usdText } from '../../parts/usd-text.ts'
 
 /** What a chat costs, by its components; those that are free are left out. */
 export function ChatPrices({ chat }: { chat: NonNullable<Agent['chat']> }) {
@@ -15,8 +16,8 @@ export function ChatPrices({ chat }: { chat: NonNullable<Agent['chat']> }) {
     <Text component="span" size="sm" c="dimmed" className="tabular">
       {charged.length === 0
         ? 'Tokens are free'
-        : `Per 1,000 tokens: ${charged.map(([name, rate]) => `${name} ${rate}`).join(', ')} USD`}
-      {/[1-9]/.test(pricing.toolCallUsd) && `; each tool call ${pricing.toolCallUsd} USD`}
+        : `Per 1,000 tokens: ${charged.map(([name, rate]) => `${name} ${usdText(rate)}`).join(', ')}`}
+      {/[1-9]/.test(pricing.toolCallUsd) && `; each tool call ${usdText(pricing.toolCallUsd)}`}
     </Text>
   )
 }

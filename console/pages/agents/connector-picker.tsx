@@ -10,6 +10,11 @@ const statusTexts: Record<Connector['status'], string> = {
   failed: ' (failed its last test)',
 }
 
+/** A connector that is no more, by the end of its id. */
+export function deletedText(connectorId: string): string {
+  return `Deleted connector …${connectorId.slice(-4)}`
+}
+
 type ConnectorPickerProps = { value: readonly string[]; onChange: (ids: string[]) => void; error: string | undefined }
 
 /** The user's connectors; asked for with the agent, so that a form does not move when they come. */
@@ -24,19 +29,24 @@ export function useConnectors() {
 /** Which of the user's connectors the agent may use; nothing when there are none. */
 export function ConnectorPicker({ value, onChange, error }: ConnectorPickerProps) {
   const { data } = useConnectors()
-  if (!data || data.connectors.length === 0) return null
+  if (!data || (data.connectors.length === 0 && value.length === 0)) return null
+  // Those of an earlier task may be gone by now.
+  const gone = value.filter((id) => !data.connectors.some((connector) => connector.id === id))
   return (
     <MultiSelect
       label="Connectors"
       description="The connected services whose tools the agent may call. They cost nothing extra."
       placeholder={value.length === 0 ? 'None' : ''}
-      data={data.connectors.map(({ id, name, status }) => ({ value: id, label: name + statusTexts[status] }))}
+      data={[
+        ...data.connectors.map(({ id, name, status }) => ({ value: id, label: name + statusTexts[status] })),
+        ...gone.map((id) => ({ value: id, label: deletedText(id) })),
+      ]}
       value={[...value]}
       onChange={onChange}
       maxValues={connectorsMax}
       searchable={data.connectors.length > 8}
       hidePickedOptions
-      error={error}
+      error={error ?? (gone.length > 0 ? 'Take out what was deleted; a run cannot have it.' : undefined)}
     />
   )
 }

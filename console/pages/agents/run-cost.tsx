@@ -3,6 +3,7 @@ import { formatUsd, parseUsd } from '../../../server/kernel/money.ts'
 import type { Account } from '../../../client/client.ts'
 import { PageLink } from '../../parts/page-link.tsx'
 import { blockReason, WaitNotice } from './run-refusal.tsx'
+import { usdText } from '../../parts/usd-text.ts'
 
 /** What would be left of the balance, in units; negative when it is too low, undefined while it is not known. */
 export function leftAfter(account: Account | undefined, priceUsd: string): number | undefined {
@@ -16,13 +17,13 @@ export function leftAfter(account: Account | undefined, priceUsd: string): numbe
 export function RunCost({ account, priceUsd }: { account: Account | undefined; priceUsd: string }) {
   const left = leftAfter(account, priceUsd)
   const isHeld = account !== undefined && parseUsd(account.heldUsd) !== 0
-  const cost = /[1-9]/.test(priceUsd) ? `Costs ${priceUsd} USD` : 'Costs nothing'
+  const cost = /[1-9]/.test(priceUsd) ? `Costs ${usdText(priceUsd)}` : 'Costs nothing'
   return (
     <Text className="tabular" aria-live="polite">
       {cost}
-      {left !== undefined && left >= 0 && `; ${formatUsd(left)} USD will be left`}
-      {left !== undefined && left < 0 && `; ${formatUsd(-left)} USD are missing`}
-      {isHeld && ` (${account.heldUsd} USD are held by chats that are running)`}
+      {left !== undefined && left >= 0 && `; ${usdText(formatUsd(left))} will be left`}
+      {left !== undefined && left < 0 && `; ${usdText(formatUsd(-left))} is missing`}
+      {isHeld && ` (${usdText(account.heldUsd)} is held by chats that are running)`}
     </Text>
   )
 }
@@ -41,7 +42,7 @@ export function RunObstacle({ account, priceUsd }: { account: Account | undefine
   if (left === undefined || left >= 0) return null
   return (
     <Alert color="yellow" title="The balance is too low for this">
-      It is {account?.balanceUsd} USD. See{' '}
+      It is {usdText(account?.balanceUsd ?? '')}. See{' '}
       <PageLink href="/billing" underline="always">
         billing
       </PageLink>

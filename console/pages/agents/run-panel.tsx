@@ -13,21 +13,24 @@ import { shortened } from './shortened.ts'
 import { useFreshAccount } from './use-fresh-account.ts'
 import { useParamsForm } from './use-params-form.ts'
 import { useRun } from './use-run.ts'
+import { usdText } from '../../parts/usd-text.ts'
 
 type RunPanelProps = {
   agent: Agent
   endpoint: Agent['endpoints'][number]
   /** Params to start from; undefined for the defaults. */
   start: unknown
+  /** The connectors that are chosen at first. */
+  connectorIds?: readonly string[]
   draftName: string
   note?: ReactNode
 }
 
 /** The params of an endpoint as a form or as JSON, what the run costs, and the button that runs it. */
-export function RunPanel({ agent, endpoint, start, draftName, note }: RunPanelProps) {
+export function RunPanel({ agent, endpoint, start, connectorIds = [], draftName, note }: RunPanelProps) {
   const account = useFreshAccount()
   const form = useParamsForm({ schema: endpoint.params, start, draftName })
-  const run = useRun({ endpointId: endpoint.id, form })
+  const run = useRun({ endpointId: endpoint.id, form, connectorIds })
   const element = useRef<HTMLFormElement>(null)
 
   const submit = () => {
@@ -129,7 +132,7 @@ export function RunPanel({ agent, endpoint, start, draftName, note }: RunPanelPr
                 </Button>
               )}
               <Button type="submit" loading={run.isPending}>
-                {/[1-9]/.test(price) ? `Run for ${price} USD` : 'Run free of charge'}
+                {/[1-9]/.test(price) ? `Run for ${usdText(price)}` : 'Run free of charge'}
               </Button>
             </Group>
           </div>

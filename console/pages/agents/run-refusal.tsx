@@ -6,6 +6,7 @@ import { PageLink } from '../../parts/page-link.tsx'
 import { TimeText } from '../../parts/time-text.tsx'
 import { secondsText } from '../tasks/duration-text.ts'
 import { useSecondsLeft } from '../../parts/use-seconds-left.ts'
+import { errorText } from '../../parts/error-text.ts'
 
 export const blockReason = "Too many of this account's tasks failed in a short time."
 
@@ -22,7 +23,7 @@ export function RunRefusal({ error, receivedAt }: { error: unknown; receivedAt: 
   if (code === 'INSUFFICIENT_BALANCE' && error instanceof ErrandClientError) {
     return (
       <Alert role="alert" color="red" title="The balance is too low" icon={<ExclamationTriangleIcon aria-hidden />}>
-        {error.message} Nothing was charged. See{' '}
+        {errorText(error)} Nothing was charged. See{' '}
         <PageLink href="/billing" underline="always">
           billing
         </PageLink>

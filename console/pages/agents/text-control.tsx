@@ -1,8 +1,7 @@
-import { Box, Button, FileButton, Textarea, TextInput } from '@mantine/core'
-import { UploadIcon } from '@radix-ui/react-icons'
-import { notifyError } from '../../parts/notify.tsx'
+import { Box, Textarea, TextInput } from '@mantine/core'
 import { emptyText, labelProps, type ControlProps } from './control-props.ts'
 import type { Field, TextField } from './form-field.ts'
+import { TextFile } from './text-file.tsx'
 
 /** A text in one line or in several; a long one can come from a file. */
 export function TextControl(props: ControlProps<Field<TextField>>) {
@@ -32,28 +31,8 @@ export function TextControl(props: ControlProps<Field<TextField>>) {
   const area = <Textarea {...own} rows={rows} resize="vertical" />
   if (field.lines === 1) return area
   return (
-    <Box>
+    <TextFile label={field.label} text={own.value} onText={onChange}>
       {area}
-      <FileButton
-        inputProps={{ 'aria-label': `File for ${field.label}`, tabIndex: -1 }}
-        onChange={(file) => {
-          if (!file) return
-          file.text().then(onChange, (error: unknown) => notifyError('The file could not be read', error))
-        }}
-      >
-        {(button) => (
-          <Button
-            {...button}
-            size="compact-xs"
-            variant="subtle"
-            mt={4}
-            leftSection={<UploadIcon aria-hidden />}
-            aria-label={`Fill ${field.label} from a file`}
-          >
-            Fill from a file
-          </Button>
-        )}
-      </FileButton>
-    </Box>
+    </TextFile>
   )
 }

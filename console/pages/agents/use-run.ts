@@ -3,23 +3,32 @@ import { useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { ErrandClientError, newIdempotencyKey } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
-import { accountKey } from '../../app/use-account.ts'
+import { accountKey, useAccount } from '../../app/use-account.ts'
+import { sizeText } from '../../parts/size-text.ts'
 import { toFormPath } from './check-value.ts'
+import { bytesOf, envelopeBytes } from './read-text-file.ts'
 import type { ParamsForm } from './use-params-form.ts'
 
 type Input = Parameters<typeof client.tasks.create>[0]
 
+type RunOptions = { endpointId: string; form: ParamsForm; connectorIds: readonly string[] }
+
 /** Creates a task from a form and goes to its page. */
-export function useRun({ endpointId, form }: { endpointId: string; form: ParamsForm }) {
+export function useRun({ endpointId, form, connectorIds: first }: RunOptions) {
   const queries = useQueryClient()
   const [, navigate] = useLocation()
-  const [connectorIds, setConnectorIds] = useState<readonly string[]>([])
+  const [connectorIds, setConnectorIds] = useState(first)
   const [refusedAt, setRefusedAt] = useState(0)
   const intent = useRef({ body: '', key: '' })
+  const bytesMax = useAccount().data?.maxBodyBytes
   const create = useMutation({
     mutationFn: (input: Input) => {
       // The same input is the same intent: an answer that got lost is asked for again, and charged once.
       const body = JSON.stringify(input)
+      const bytes = bytesOf(input) + envelopeBytes
+      if (bytesMax !== undefined && bytes > bytesMax) {
+        throw new Error(`This run has ${sizeText(bytes)}; one takes at most ${sizeText(bytesMax)}. Shorten its texts.`)
+      }
       if (intent.current.body !== body) intent.current = { body, key: newIdempotencyKey() }
       return client.tasks.create(input, { idempotencyKey: intent.current.key })
     },

@@ -2,6 +2,7 @@ import type { ReactNode } from 'react'
 import { Money } from '../../parts/money.tsx'
 import type { Receipt } from './receipt.ts'
 import classes from './receipt.module.css'
+import { usdText } from '../../parts/usd-text.ts'
 
 const count = new Intl.NumberFormat('en')
 
@@ -23,10 +24,21 @@ export function ReceiptLines({ receipt }: { receipt: Receipt }) {
       <tbody>
         {chat ? (
           chat.lines.map(({ amountUsd, name, per, quantity, rateUsd }) => (
-            <Line key={name} name={name} quantity={quantity} price={`$${rateUsd} per ${per}`} amountUsd={amountUsd} />
+            <Line
+              key={name}
+              name={name}
+              quantity={quantity}
+              price={`${usdText(rateUsd)} per ${per}`}
+              amountUsd={amountUsd}
+            />
           ))
         ) : (
-          <Line name={charge.description} quantity={1} price={`$${chargedUsd} per task`} amountUsd={chargedUsd} />
+          <Line
+            name={charge.description}
+            quantity={1}
+            price={`${usdText(chargedUsd)} per task`}
+            amountUsd={chargedUsd}
+          />
         )}
       </tbody>
       <tfoot>

@@ -11,6 +11,7 @@ import { ReceiptLines } from './receipt-lines.tsx'
 import type { Receipt } from './receipt.ts'
 import classes from './receipt.module.css'
 import { transactionTypes } from './transaction-type.tsx'
+import { usdText } from '../../parts/usd-text.ts'
 
 type ReceiptPaperProps = { receipt: Receipt; task: Task | undefined; account: Account | undefined }
 
@@ -66,7 +67,8 @@ export function ReceiptPaper({ receipt, task, account }: ReceiptPaperProps) {
             title="The components do not lead to the charge"
             icon={<InfoCircledIcon aria-hidden />}
           >
-            They come to ${chat.costUsd}, and ${chat.chargedUsd} was charged. Please report this with the ids above.
+            They come to {usdText(chat.costUsd)}, and {usdText(chat.chargedUsd)} was charged. Please report this with
+            the ids above.
           </Alert>
         )}
         <Stack gap="sm">

@@ -5,7 +5,12 @@ import { storedPrefix, whenLeaving } from '../../app/leave-console.ts'
 // a reload of the page, and end with the login.
 
 export type ChatParams = { temperature?: number; maxTokens?: number }
-export type SentMessage = { message: string; /** How many messages the session had before. */ total: number }
+export type SentMessage = {
+  message: string
+  /** How many messages the session had before. */
+  total: number
+  idempotencyKey: string
+}
 type Draft = { text: string; params: ChatParams }
 
 const prefix = `${storedPrefix}chat`

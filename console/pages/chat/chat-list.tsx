@@ -10,11 +10,12 @@ import { Panel } from '../../parts/panel.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
 import { RouterLink } from '../../parts/router-link.tsx'
 import { Snippets } from '../../parts/snippets.tsx'
-import { StatusBadge } from '../../parts/status-badge.tsx'
 import { TimeText } from '../../parts/time-text.tsx'
 import { useOffset, useSearchField } from '../../parts/use-search-field.ts'
 import classes from './chat-list.module.css'
+import { SessionBadge } from './session-badge.tsx'
 import { nameOf, titleOf, useAllAgents, useFirstMessages, useListSearch, useSessionList } from './session-list.ts'
+import { countText } from '../../parts/count-text.ts'
 
 /** The sessions of the account. */
 export function ChatList() {
@@ -117,8 +118,8 @@ function SessionTable({ sessions }: { sessions: readonly SessionListItem[] }) {
       ),
     },
     { id: 'agent', label: 'Agent', cell: ({ agentId }) => nameOf(agentId, agents) },
-    { id: 'status', label: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
-    { id: 'messages', label: 'Messages', align: 'right', cell: ({ messageCount }) => messageCount },
+    { id: 'status', label: 'Status', cell: ({ status }) => <SessionBadge status={status} /> },
+    { id: 'messages', label: 'Messages', align: 'right', cell: ({ messageCount }) => countText(messageCount) },
     { id: 'created', label: 'Started', align: 'right', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
   ]
   return <DataTable caption="Sessions" columns={columns} rows={sessions} rowKey={({ id }) => id} />

@@ -6,6 +6,7 @@ import { changeDraft, useDraft } from './chat-drafts.ts'
 import { ChatOptions, paramErrors } from './chat-options.tsx'
 import classes from './composer.module.css'
 import { useGrowingHeight } from './use-growing-height.ts'
+import { usdText } from '../../parts/usd-text.ts'
 
 type ComposerProps = {
   sessionId: string
@@ -93,7 +94,8 @@ function Hint({ chat }: { chat: Agent['chat'] | undefined }) {
   return (
     <>
       <span className={classes.keys}>Enter sends, Shift+Enter starts a new line.</span>
-      {chat && `$${chat.pricing.inputPer1kUsd} in, $${chat.pricing.outputPer1kUsd} out per 1K tokens`}
+      {chat &&
+        `${usdText(chat.pricing.inputPer1kUsd)} in, ${usdText(chat.pricing.outputPer1kUsd)} out per 1,000 tokens`}
     </>
   )
 }

@@ -2,20 +2,20 @@ import { Button, Center, Skeleton, Stack, Text, Title, VisuallyHidden } from '@m
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useEffect, useState, useSyncExternalStore } from 'react'
 import type { Agent, Session } from '../../../client/client.ts'
-import { queryClient } from '../../app/query-client.ts'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
 import { ClosedSession } from './closed-session.tsx'
 import { Composer } from './composer.tsx'
 import { draftOf } from './chat-drafts.ts'
 import classes from './conversation.module.css'
-import { ChatPrice } from './chat-price-text.tsx'
+import { ChatPrices } from '../agents/chat-prices.tsx'
 import { ExchangeView } from './exchange-view.tsx'
 import { exchangesOf } from './exchanges.ts'
 import { isUnderWay, liveChatOf, type LiveState } from './live-chat.ts'
 import { MessageScroll } from './message-scroll.tsx'
 import { RefusalNotice } from './refusal-notice.tsx'
 import { useSessionCosts } from './session-costs.ts'
+import { renewSession } from './session-news.ts'
 import { readEarlier, transcriptOptions, type Transcript } from './transcript.ts'
 import { useLeaveWarning } from './use-leave-warning.ts'
 
@@ -37,8 +37,7 @@ export function ConversationView({ agent, session }: ConversationViewProps) {
   }, [isLoaded, live])
   const reload = () => {
     live.dismiss()
-    void queryClient.invalidateQueries({ queryKey: ['messages', sessionId] })
-    void queryClient.invalidateQueries({ queryKey: ['session', sessionId] })
+    renewSession(sessionId)
   }
 
   return (
@@ -150,7 +149,7 @@ function FirstMessage({ agent, status }: { agent: Agent | undefined; status: Ses
           {agent.description}
           {agent.chat && status === 'active' && (
             <Center mt="sm">
-              <ChatPrice pricing={agent.chat.pricing} hasReasoning={agent.chat.reasoning} />
+              <ChatPrices chat={agent.chat} />
             </Center>
           )}
         </Text>

@@ -1,5 +1,6 @@
 import {
   ErrandClientError,
+  newIdempotencyKey,
   type ChatEvent,
   type ChatStream,
   type ChatUsage,
@@ -7,16 +8,28 @@ import {
 } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
 import { whenLeaving } from '../../app/leave-console.ts'
-import { leaveWhenLoggedOut, queryClient } from '../../app/query-client.ts'
-import { accountKey } from '../../app/use-account.ts'
-import { forgetSession, putBack, rememberSent, sentOf, type ChatParams } from './chat-drafts.ts'
+import { pauseOrOnline } from '../../app/load-part.ts'
+import { leaveWhenLoggedOut, mayPass } from '../../app/query-client.ts'
+import { forgetSession, putBack, rememberSent, sentOf, type ChatParams, type SentMessage } from './chat-drafts.ts'
 import { closeParts, LiveReply, textOf, truestParts, type ReplyPart } from './live-reply.ts'
 import { nextTask, PaintLoop } from './paint-loop.ts'
 import { awaitStored, readStored, type StoredTurn } from './stored-turn.ts'
-import { keep, known } from './transcript.ts'
+import { listenToTabs, renewMoney, renewSession, tellTabs } from './session-news.ts'
+import { keep, known, readNew } from './transcript.ts'
+import { usdText } from '../../parts/usd-text.ts'
 
-/** Why a reply is not whole; `code` is the service's, or `STOPPED` by the reader, or `BROKEN` with the connection. */
-export type ReplyNote = { code: string; message: string; costUsd: string | undefined; requestId: string | undefined }
+/**
+ * Why a reply is not whole; `code` is the service's, or `STOPPED` by the reader, or `BROKEN` with the connection, or
+ * `LOOKING_UP` while the service does not answer.
+ */
+export type ReplyNote = {
+  code: string
+  message: string
+  costUsd: string | undefined
+  requestId: string | undefined
+  /** Whether the message is in the box again, which may hold another by now. */
+  isBack?: boolean
+}
 
 /** A message that was sent here, until the session's own messages have it. */
 export type LiveExchange = {
@@ -48,18 +61,27 @@ export type LiveState = {
 }
 
 type TerminalEvent = Extract<ChatEvent, { type: 'done' | 'error' }>
+type Sent = { message: string; params: ChatParams; idempotencyKey: string }
 type StreamEnd = { event: TerminalEvent | undefined; thrown: unknown; requestId: string | undefined }
+type Settling = SentMessage & { parts: readonly ReplyPart[]; end: StreamEnd }
 
 /** How long events are taken in before the page may do something else. */
 const sliceMs = 8
 const announcedCharsMax = 600
 const idleChatsMax = 20
+/** So long after the service did not answer it is asked again. */
+const askAgainMs = 3000
+/** How often is looked whether a message that is answered elsewhere has been. */
+const followMs = 2000
+const followLooksMax = 600
 
 /**
  * The replies of one session. They go on while another page of the console is open.
  *
  *   idle ──send──▶ sending ──first event──▶ streaming ──the stream ends──▶ settling ──▶ stored | failed
  *                     └──refused──▶ idle, the message back in the box
+ *
+ * Settling goes on for as long as the service is away: whether a message was stored and charged is never guessed.
  */
 export class LiveChat {
   readonly sessionId: string
@@ -69,6 +91,9 @@ export class LiveChat {
   #isStopped = false
   #isAbandoned = false
   #count = 0
+  /** A message whose connection was lost: sent again as it is, it has the same key, and so runs once. */
+  #uncertain: { message: string; idempotencyKey: string } | undefined
+  #following: symbol | undefined
 
   constructor(sessionId: string) {
     this.sessionId = sessionId
@@ -88,18 +113,34 @@ export class LiveChat {
   /** Sends a message unless one is being answered. */
   async send(message: string, params: ChatParams): Promise<void> {
     if (this.isBusy) return
+    const key = this.#uncertain?.message === message ? this.#uncertain.idempotencyKey : newIdempotencyKey()
+    await this.#send({ message, params, idempotencyKey: key })
+  }
+
+  async #send(sent: Sent): Promise<void> {
+    const { idempotencyKey, message } = sent
     const before = known(this.sessionId)
     const total = before ? before.from + before.messages.length : 0
-    rememberSent(this.sessionId, { message, total })
+    this.#uncertain = undefined
+    this.#following = undefined
+    rememberSent(this.sessionId, { message, total, idempotencyKey })
     this.#isStopped = false
     this.#set({ exchange: this.#begin(message, 'sending'), refusal: undefined, announcement: '' })
     const reply = new LiveReply()
-    const end = await this.#read(message, { params, reply })
+    const end = await this.#read(sent, reply)
     if (this.#isAbandoned) return
     const parts = closeParts(reply.parts())
-    if (isRefusal(end)) return this.#refuse(message, end.thrown)
+    const isUsed = isKeyUsed(end)
+    if (!isUsed && isRefusal(end)) return this.#refuse(message, end.thrown)
     this.#change({ parts, phase: 'settling' })
-    await this.#settle({ message, total, parts, end })
+    const settling = { message, total, idempotencyKey, parts, end }
+    // The service had the message before. When nothing came of it, this is a new one.
+    if (!isUsed) return await this.#settle(settling)
+    const found = await this.#lookUp(settling)
+    if (found === 'over') return
+    if (!found) return await this.#send({ ...sent, idempotencyKey: newIdempotencyKey() })
+    this.#adopt(found, { parts, end: { ...end, thrown: undefined } })
+    this.#renew()
   }
 
   /** Ends the reply; what was written until then is charged and stored. */
@@ -129,10 +170,10 @@ export class LiveChat {
     if (!this.isBusy) this.#set({ exchange: undefined, refusal: undefined })
   }
 
-  async #read(message: string, { params, reply }: { params: ChatParams; reply: LiveReply }): Promise<StreamEnd> {
+  async #read({ idempotencyKey, message, params }: Sent, reply: LiveReply): Promise<StreamEnd> {
     const { sessionId } = this
     const hasParams = Object.keys(params).length > 0
-    const stream = client.chat.stream({ sessionId, message, ...(hasParams && { params }) })
+    const stream = client.chat.stream({ sessionId, message, ...(hasParams && { params }) }, { idempotencyKey })
     this.#stream = stream
     const paint = new PaintLoop(() => this.#change({ parts: reply.parts(), phase: 'streaming' }))
     let event: TerminalEvent | undefined
@@ -161,35 +202,81 @@ export class LiveChat {
     const isBack = putBack(this.sessionId, message)
     if (isBack) this.#set({ exchange: undefined })
     else this.#change({ phase: 'failed', note })
-    this.#set({ refusal: { error, at: Date.now() } })
+    const refusal = { error, at: Date.now() }
+    this.#set({ refusal })
     leaveWhenLoggedOut(error)
     // Whatever the page believes of the session and the balance is out of date.
+    renewMoney(this.sessionId)
+    if (isBusyRefusal(refusal)) void this.#follow()
+  }
+
+  /** Another tab or program had a turn of this session. */
+  hear(): void {
+    this.#following = undefined
+    renewSession(this.sessionId)
+    if (!isBusyRefusal(this.#state.refusal)) return
+    this.#set({ refusal: undefined, announcement: 'The other message was answered. You can send yours.' })
+  }
+
+  /** While another message of the session is answered elsewhere: looks until it is. */
+  async #follow(): Promise<void> {
+    const own = (this.#following = Symbol('message that is answered elsewhere'))
+    let wasHeld = false
+    for (let looks = 0; looks < followLooksMax; looks++) {
+      await new Promise((resolve) => setTimeout(resolve, followMs))
+      if (this.#following !== own || this.#isAbandoned) return
+      if (document.hidden) continue
+      try {
+        const { messages } = await readNew(this.sessionId)
+        const isHeld = (await client.account.get()).heldUsd !== '0.0000'
+        if (this.#following !== own || this.#isAbandoned) return
+        // A reply that failed leaves no message, but what it held is free again.
+        if (messages.length > 0 || (wasHeld && !isHeld)) return this.hear()
+        wasHeld ||= isHeld
+      } catch (error) {
+        leaveWhenLoggedOut(error)
+        if (!mayPass(error)) return
+      }
+    }
+  }
+
+  async #settle(of: Settling): Promise<void> {
+    const found = await this.#lookUp(of)
+    if (found === 'over') return
+    if (found) this.#adopt(found, of)
+    else this.#fail(of, this.#noteOf(of.end))
     this.#renew()
   }
 
-  async #settle(of: { message: string; total: number; parts: readonly ReplyPart[]; end: StreamEnd }): Promise<void> {
+  /** What became of a message, however long the service is away; `over` when there is nothing more to do. */
+  async #lookUp(of: Settling): Promise<StoredTurn | undefined | 'over'> {
     const { end, message, total } = of
     const turn = { sessionId: this.sessionId, message, total }
-    try {
-      // With its last event a reply is settled; without it, the service does so when it finds that nobody reads.
-      const stored = end.event ? await readStored(turn) : await awaitStored(turn)
-      if (this.#isAbandoned) return
-      if (stored) this.#adopt(stored, of)
-      else this.#fail(message, this.#noteOf(end))
-    } catch (error) {
-      if (this.#isAbandoned) return
-      leaveWhenLoggedOut(error)
-      if (error instanceof ErrandClientError && error.status === 404) return this.#forget()
-      const lost = { code: 'UNKNOWN', costUsd: undefined, requestId: end.requestId }
-      this.#fail(message, {
-        ...lost,
-        message: 'The service does not answer, so it is not known whether this message was stored and charged.',
-      })
+    for (;;) {
+      try {
+        // With its last event a reply is settled; without it, the service does so when it finds that nobody reads.
+        const stored = end.event ? await readStored(turn) : await awaitStored(turn)
+        return this.#isAbandoned ? 'over' : stored
+      } catch (error) {
+        if (this.#isAbandoned) return 'over'
+        leaveWhenLoggedOut(error)
+        const status = error instanceof ErrandClientError ? error.status : undefined
+        if (status === 404) this.#forget()
+        // It is looked up when the chat is opened after the login.
+        else if (status === 401) this.#set({ exchange: undefined })
+        else if (!mayPass(error)) this.#fail(of, this.#unknownNote('UNKNOWN', end))
+        else {
+          this.#change({ note: this.#unknownNote('LOOKING_UP', end) })
+          await pauseOrOnline(askAgainMs)
+          if (this.#isAbandoned) return 'over'
+          continue
+        }
+        return 'over'
+      }
     }
-    this.#renew()
   }
 
-  #adopt(stored: StoredTurn, { end, parts }: { end: StreamEnd; parts: readonly ReplyPart[] }): void {
+  #adopt(stored: StoredTurn, { end, parts }: Pick<Settling, 'end' | 'parts'>): void {
     const { exchange } = this.#state
     const { page, reply, turnId } = stored
     rememberSent(this.sessionId, undefined)
@@ -203,7 +290,7 @@ export class LiveChat {
         note: reply?.truncated ? this.#noteOf(end) : undefined,
       }
       this.#set({
-        exchange: { ...exchange, parts: extras.parts, phase: 'stored', turnId },
+        exchange: { key: exchange.key, message: exchange.message, parts: extras.parts, phase: 'stored', turnId },
         extras: new Map(this.#state.extras).set(turnId, extras),
         announcement: announce(reply, extras),
       })
@@ -219,11 +306,17 @@ export class LiveChat {
     this.#renew()
   }
 
-  #fail(message: string, note: ReplyNote): void {
-    if (note.code !== 'UNKNOWN') rememberSent(this.sessionId, undefined)
-    putBack(this.sessionId, message)
-    this.#change({ phase: 'failed', note })
+  #fail({ idempotencyKey, message }: Settling, note: ReplyNote): void {
+    const { code } = note
+    if (code !== 'UNKNOWN') rememberSent(this.sessionId, undefined)
+    if (code === 'UNKNOWN' || code === 'BROKEN' || code === 'RELOADED') this.#uncertain = { message, idempotencyKey }
+    this.#change({ phase: 'failed', note: { ...note, isBack: putBack(this.sessionId, message) } })
     this.#set({ announcement: '' })
+  }
+
+  #unknownNote(code: 'LOOKING_UP' | 'UNKNOWN', { requestId }: StreamEnd): ReplyNote {
+    const message = 'The service does not answer, so it is not known yet whether this message was stored and charged.'
+    return { code, message, costUsd: undefined, requestId }
   }
 
   #noteOf({ event, requestId, thrown }: StreamEnd): ReplyNote {
@@ -235,9 +328,8 @@ export class LiveChat {
   }
 
   #renew(): void {
-    for (const queryKey of [['session', this.sessionId], ['sessions'], ['transactions'], ['usage'], accountKey]) {
-      void queryClient.invalidateQueries({ queryKey })
-    }
+    renewMoney(this.sessionId)
+    tellTabs(this.sessionId)
   }
 
   #begin(message: string, phase: LiveExchange['phase']): LiveExchange {
@@ -260,6 +352,15 @@ export function isUnderWay(exchange: LiveExchange | undefined): boolean {
   return exchange !== undefined && exchange.phase !== 'stored' && exchange.phase !== 'failed'
 }
 
+function isBusyRefusal(refusal: LiveState['refusal']): boolean {
+  return refusal?.error instanceof ErrandClientError && refusal.error.code === 'SESSION_BUSY'
+}
+
+/** Whether the service has had a message with this key already. */
+function isKeyUsed({ event, thrown }: StreamEnd): boolean {
+  return event === undefined && thrown instanceof ErrandClientError && thrown.code === 'CONFLICT'
+}
+
 /** Whether the service said no before it began; anything else may have been charged. */
 function isRefusal({ event, thrown }: StreamEnd): boolean {
   if (event || !(thrown instanceof ErrandClientError)) return false
@@ -270,13 +371,20 @@ function announce(reply: Message | undefined, { costUsd, parts }: TurnExtras): s
   const text = textOf(parts)
   const start = text.length > announcedCharsMax ? `${text.slice(0, announcedCharsMax)}…` : text
   const how = reply?.truncated ? 'The reply was cut off' : 'The reply is complete'
-  return `${how}${costUsd === undefined ? '' : ` and cost $${costUsd}`}: ${start}`
+  return `${how}${costUsd === undefined ? '' : ` and cost ${usdText(costUsd)}`}: ${start}`
 }
 
 const chats = new Map<string, LiveChat>()
 whenLeaving(() => {
   for (const chat of chats.values()) chat.abandon()
   chats.clear()
+})
+
+// Of a chat that is not open here there is nothing to forget but what is known of it.
+listenToTabs((sessionId) => {
+  const chat = chats.get(sessionId)
+  if (chat) chat.hear()
+  else renewSession(sessionId)
 })
 
 export function liveChatOf(sessionId: string): LiveChat {

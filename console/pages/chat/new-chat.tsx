@@ -11,7 +11,7 @@ import { Panel } from '../../parts/panel.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
 import { Snippets } from '../../parts/snippets.tsx'
 import { useSearchField } from '../../parts/use-search-field.ts'
-import { ChatPrice } from './chat-price-text.tsx'
+import { ChatPrices } from '../agents/chat-prices.tsx'
 import classes from './new-chat.module.css'
 import { useAllAgents } from './session-list.ts'
 import { useCreateSession, type NewSession } from './use-create-session.ts'
@@ -122,7 +122,7 @@ function AgentChoice({ agents, error, onChange, value }: ChoiceProps<string> & {
                   </Text>
                   {chat && (
                     <Box mt={6}>
-                      <ChatPrice pricing={chat.pricing} hasReasoning={chat.reasoning} />
+                      <ChatPrices chat={chat} />
                     </Box>
                   )}
                 </div>

@@ -5,6 +5,7 @@ import { errorText, waitText } from '../../parts/error-text.ts'
 import { PageLink } from '../../parts/page-link.tsx'
 import type { LiveState } from './live-chat.ts'
 import { useSecondsLeft } from '../../parts/use-seconds-left.ts'
+import { withUsdTexts } from '../../parts/usd-text.ts'
 
 type RefusalNoticeProps = {
   refusal: NonNullable<LiveState['refusal']>
@@ -43,7 +44,7 @@ export function RefusalNotice({ refusal: { at, error }, onDismiss, onReload }: R
           {code === 'SESSION_BUSY'
             ? 'Another message of this session is being answered, from another tab or from code. One at a time: wait for that reply, then send yours.'
             : code === 'RATE_LIMIT_EXCEEDED' && error instanceof ErrandClientError
-              ? error.message
+              ? withUsdTexts(error.message)
               : errorText(error)}{' '}
           {until !== undefined && `You can send again at ${clock.format(until)}. `}
           {code === 'SERVICE_UNAVAILABLE' && 'Try again in a few seconds. '}Nothing was charged.

@@ -3,6 +3,7 @@ import { ExclamationTriangleIcon, InfoCircledIcon } from '@radix-ui/react-icons'
 import type { Transaction } from '../../../client/client.ts'
 import { PageLink } from '../../parts/page-link.tsx'
 import type { ReplyNote } from './live-chat.ts'
+import { usdText, withUsdTexts } from '../../parts/usd-text.ts'
 
 type ReplyNoticeProps = { note: ReplyNote; isStored: boolean; charge: Transaction | undefined }
 
@@ -11,6 +12,7 @@ const titles: Record<string, string> = {
   BROKEN: 'The connection broke',
   RELOADED: 'The page was loaded anew',
   REFUSED: 'The message was not sent',
+  LOOKING_UP: 'No connection to the service',
   UNKNOWN: 'The service could not be asked',
   INSUFFICIENT_BALANCE: 'The balance ran out',
   AGENT_ERROR: 'The agent failed',
@@ -23,17 +25,18 @@ export function ReplyNotice({ note, isStored, charge }: ReplyNoticeProps) {
   const { code, message, requestId } = note
   const costUsd = note.costUsd ?? charge?.amountUsd.replace(/^-/, '')
   const isMild = code === 'STOPPED' || code === 'RELOADED'
+  const isWarning = code === 'INSUFFICIENT_BALANCE' || code === 'LOOKING_UP'
   const Icon = isMild ? InfoCircledIcon : ExclamationTriangleIcon
   return (
     <Alert
-      color={isMild ? 'blue' : code === 'INSUFFICIENT_BALANCE' ? 'yellow' : 'red'}
+      color={isMild ? 'blue' : isWarning ? 'yellow' : 'red'}
       variant="light"
       title={titles[code] ?? 'The reply failed'}
       icon={<Icon aria-hidden />}
       role="alert"
     >
       <Text inherit style={{ overflowWrap: 'anywhere' }}>
-        {message} {whatFollows({ code, costUsd, isStored })}
+        {withUsdTexts(message)} {whatFollows({ note, costUsd, isStored })}
       </Text>
       {code === 'INSUFFICIENT_BALANCE' && (
         <PageLink href="/billing" size="sm">
@@ -49,14 +52,19 @@ export function ReplyNotice({ note, isStored, charge }: ReplyNoticeProps) {
   )
 }
 
-function whatFollows({ code, costUsd, isStored }: { code: string; costUsd: string | undefined; isStored: boolean }) {
+type Follows = { note: ReplyNote; costUsd: string | undefined; isStored: boolean }
+
+function whatFollows({ note: { code, isBack }, costUsd, isStored }: Follows) {
   const isCharged = costUsd !== undefined && /[1-9]/.test(costUsd)
   if (isStored) {
-    const price = costUsd === undefined ? 'What was written until then was charged' : `$${costUsd} was charged for it`
+    const price =
+      costUsd === undefined ? 'What was written until then was charged' : `${usdText(costUsd)} was charged for it`
     return `The part that was written is kept and marked as cut off. ${price}.`
   }
-  if (isCharged)
-    return `$${costUsd} was charged for what was used; nothing was stored. Your message is in the box again.`
-  if (code === 'UNKNOWN') return 'Load the page again when the connection is back.'
-  return 'Nothing was stored and nothing was charged. Your message is in the box again.'
+  if (code === 'LOOKING_UP')
+    return 'That is looked up as soon as the service answers; there is nothing to do until then.'
+  const where = isBack ? 'Your message is in the box again.' : 'The box has what you wrote since.'
+  if (isCharged) return `${usdText(costUsd)} was charged for what was used; nothing was stored. ${where}`
+  if (code === 'UNKNOWN') return `Load the page again when the connection is back. ${where}`
+  return `Nothing was stored and nothing was charged. ${where}`
 }

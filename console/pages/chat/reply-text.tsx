@@ -1,10 +1,11 @@
 import { Button, Group, Text } from '@mantine/core'
-import { lazy, memo, startTransition, Suspense, useMemo, useState } from 'react'
+import { memo, startTransition, Suspense, useMemo, useState } from 'react'
+import { lazyPart } from '../../app/load-part.ts'
 import { CodeBlock } from '../../parts/code-block.tsx'
 import { splitBlocks, type MarkdownBlock } from './markdown-blocks.ts'
 import classes from './reply-text.module.css'
 
-const ReplyMarkdown = lazy(async () => ({ default: (await import('./reply-markdown.tsx')).ReplyMarkdown }))
+const ReplyMarkdown = lazyPart(async () => (await import('./reply-markdown.tsx')).ReplyMarkdown)
 
 const firstChars = 40_000
 const moreChars = 60_000

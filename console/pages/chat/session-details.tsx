@@ -13,7 +13,7 @@ import { PageLink } from '../../parts/page-link.tsx'
 import { Panel } from '../../parts/panel.tsx'
 import { TimeText } from '../../parts/time-text.tsx'
 import { draftOf, forgetSession } from './chat-drafts.ts'
-import { ChatPrice } from './chat-price-text.tsx'
+import { ChatPrices } from '../agents/chat-prices.tsx'
 import { ChatSnippets } from './chat-snippets.tsx'
 import { connectorIdsOf } from './session-connector-ids.ts'
 import { SessionTotal } from './session-header.tsx'
@@ -36,7 +36,7 @@ export function SessionDetails({ agent, session }: SessionDetailsProps) {
                 {agent?.name ?? agentId}
               </PageLink>,
             ],
-            ['Price', agent?.chat && <ChatPrice pricing={agent.chat.pricing} hasReasoning={agent.chat.reasoning} />],
+            ['Price', agent?.chat && <ChatPrices key="price" chat={agent.chat} />],
             ['Messages', messageCount.toLocaleString('en')],
             ['Cost', <SessionTotal key="cost" sessionId={id} />],
             ['Started', <TimeText key="started" at={createdAt} isExact />],

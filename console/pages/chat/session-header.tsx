@@ -5,8 +5,8 @@ import { formatUsd } from '../../../server/kernel/money.ts'
 import { Money } from '../../parts/money.tsx'
 import { PageHeader } from '../../parts/page-header.tsx'
 import { RouterLink } from '../../parts/router-link.tsx'
-import { StatusBadge } from '../../parts/status-badge.tsx'
 import classes from './conversation.module.css'
+import { SessionBadge } from './session-badge.tsx'
 import { useSessionCosts } from './session-costs.ts'
 
 type SessionHeaderProps = {
@@ -29,7 +29,7 @@ export function SessionHeader({ agent, areDetailsOpen, back, search, session }: 
       description={
         session ? (
           <Group gap="xs" mt={2}>
-            <StatusBadge status={session.status} />
+            <SessionBadge status={session.status} />
             <Text component="span" size="sm" className="tabular">
               {session.messageCount === 1 ? '1 message' : `${session.messageCount.toLocaleString('en')} messages`}
             </Text>

@@ -1,6 +1,7 @@
 import type { Account } from '../../../client/client.ts'
 import { useSecondsLeft } from '../../parts/use-seconds-left.ts'
 import { StatTile } from './stat-tile.tsx'
+import { countText } from '../../parts/count-text.ts'
 
 /** How many executions the account may start now, and when it may start one more. */
 export function RateLimitTile({ account, isLoading }: { account: Account | undefined; isLoading: boolean }) {
@@ -14,7 +15,7 @@ export function RateLimitTile({ account, isLoading }: { account: Account | undef
     ) : (
       <FreeAgain resetAt={rate.resetAt} />
     )
-  return <StatTile label={label} value={`${rate.remaining} of ${rate.limit}`} note={note} />
+  return <StatTile label={label} value={`${countText(rate.remaining)} of ${countText(rate.limit)}`} note={note} />
 }
 
 const exact = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h23' })

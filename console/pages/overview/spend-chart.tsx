@@ -6,6 +6,8 @@ import { Money } from '../../parts/money.tsx'
 import { dayName } from './day-name.ts'
 import type { UsageDay } from './usage-totals.ts'
 import { usdUnits } from '../../parts/usd-units.ts'
+import { countText } from '../../parts/count-text.ts'
+import { usdText } from '../../parts/usd-text.ts'
 
 type Bar = { date: string; Charged: number; Refunded: number; day: UsageDay }
 
@@ -57,8 +59,8 @@ function DayNote({ bar }: { bar: Bar | undefined }) {
   const rows = [
     ['Charged', <Money key="charged" usd={spentUsd} />],
     ['Refunded', <Money key="refunded" usd={refundedUsd} />],
-    ['Executions', executions],
-    ['Failures', failures],
+    ['Executions', countText(executions)],
+    ['Failures', countText(failures)],
   ] as const
   return (
     <Paper withBorder shadow="sm" px="sm" py="xs" miw={170}>
@@ -81,6 +83,5 @@ function DayNote({ bar }: { bar: Bar | undefined }) {
 
 /** An amount for the axis: two digits after the point, more where it has them. */
 function shortUsd(units: number): string {
-  const [whole, fraction = ''] = formatUsd(Math.abs(units)).split('.')
-  return `${units < 0 ? '\u2212' : ''}$${whole}.${fraction.replace(/0{1,2}$/, '')}`
+  return usdText(formatUsd(units).replace(/0{1,2}$/, ''))
 }

@@ -1,5 +1,6 @@
 import { SegmentedControl, Skeleton, Text } from '@mantine/core'
-import { lazy, Suspense, useState } from 'react'
+import { Suspense, useState } from 'react'
+import { lazyPart } from '../../app/load-part.ts'
 import { DataTable, type Column } from '../../parts/data-table.tsx'
 import { Money } from '../../parts/money.tsx'
 import { Panel } from '../../parts/panel.tsx'
@@ -8,8 +9,10 @@ import { dayName } from './day-name.ts'
 import classes from './spend-panel.module.css'
 import { usageTotals, type UsageDay } from './usage-totals.ts'
 import type { LiveOverview } from './use-live-overview.ts'
+import { countText } from '../../parts/count-text.ts'
+import { usdText } from '../../parts/usd-text.ts'
 
-const SpendChart = lazy(async () => ({ default: (await import('./spend-chart.tsx')).SpendChart }))
+const SpendChart = lazyPart(async () => (await import('./spend-chart.tsx')).SpendChart)
 
 const chartSkeleton = <Skeleton height={260} />
 
@@ -17,8 +20,8 @@ const columns: readonly Column<UsageDay>[] = [
   { id: 'day', label: 'Day (UTC)', cell: ({ date }) => <time dateTime={date}>{dayName(date, 'long')}</time> },
   { id: 'charged', label: 'Charged', align: 'right', cell: ({ spentUsd }) => <Money usd={spentUsd} /> },
   { id: 'refunded', label: 'Refunded', align: 'right', cell: ({ refundedUsd }) => <Money usd={refundedUsd} /> },
-  { id: 'executions', label: 'Executions', align: 'right', cell: ({ executions }) => executions },
-  { id: 'failures', label: 'Failures', align: 'right', cell: ({ failures }) => failures },
+  { id: 'executions', label: 'Executions', align: 'right', cell: ({ executions }) => countText(executions) },
+  { id: 'failures', label: 'Failures', align: 'right', cell: ({ failures }) => countText(failures) },
 ]
 
 /** What each day cost, as bars or as a table of the same figures. */
@@ -62,7 +65,7 @@ function DaysChart({ days }: { days: readonly UsageDay[] }) {
       </Text>
     )
   }
-  const summary = `Bar chart of the last ${days.length} days: $${chargedUsd} charged, $${refundedUsd} refunded. The table has the figures of each day.`
+  const summary = `Bar chart of the last ${days.length} days: ${usdText(chargedUsd)} charged, ${usdText(refundedUsd)} refunded. The table has the figures of each day.`
   return (
     <div className={classes.box} role="img" aria-label={summary}>
       <Suspense fallback={<div aria-busy="true">{chartSkeleton}</div>}>

@@ -5,11 +5,12 @@ import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { Panel } from '../../parts/panel.tsx'
 import { ToolChoice } from './tool-choice.tsx'
 import type { ToolsPage } from './use-connector-tools.ts'
+import { countText } from '../../parts/count-text.ts'
 
 /** The tools of a connector's server, and which of them agents may call. */
 export function ConnectorTools({ connector, tools }: { connector: Connector; tools: UseQueryResult<ToolsPage> }) {
   return (
-    <Panel title={tools.data && !tools.error ? `Tools (${tools.data.total})` : 'Tools'}>
+    <Panel title={tools.data && !tools.error ? `Tools (${countText(tools.data.total)})` : 'Tools'}>
       <Content connector={connector} tools={tools} />
     </Panel>
   )

@@ -1,3 +1,4 @@
+import type { Task } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
 
 export type PayloadPart = 'request' | 'response'
@@ -11,7 +12,17 @@ export async function loadPayload(taskId: string, part: PayloadPart, signal?: Ab
 }
 
 export async function loadPayloadText(taskId: string, part: PayloadPart, signal?: AbortSignal): Promise<string> {
+  return await readPayloadText(await client.tasks.get({ taskId }, { signal }), part, signal)
+}
+
+/** What a task was given, to give it again. */
+export async function loadInput(taskId: string, signal?: AbortSignal) {
   const task = await client.tasks.get({ taskId }, { signal })
+  const params = JSON.parse(await readPayloadText(task, 'request', signal)) as unknown
+  return { params, connectorIds: task.connectorIds ?? [] }
+}
+
+async function readPayloadText(task: Task, part: PayloadPart, signal?: AbortSignal): Promise<string> {
   const uri = part === 'request' ? task.requestUri : task.responseUri
   if (uri === undefined) return JSON.stringify(task[part])
   // The service writes its links with its public address; this page may have come by another one of its names.

@@ -8,13 +8,15 @@ const rowsAtFirst = 50
 const rowsAtOnceMax = 1000
 /** More columns than this do not fit beside each other. */
 const narrowColumnsMax = 6
+/** Nor do longer numbers, which are not broken into lines as texts are. */
+const narrowCharsMax = 40
 
 type PayloadTableProps = { list: readonly Fields[]; columns: readonly string[]; what: string }
 
 /** A list of objects of short values, with a column for each key. */
 export function PayloadTable({ list, columns, what }: PayloadTableProps) {
   const { rows, ...more } = useRows(list)
-  const isWide = columns.length > narrowColumnsMax
+  const isWide = columns.length > narrowColumnsMax || numberChars(list, columns) > narrowCharsMax
   const table = (
     <DataTable
       caption={what}
@@ -45,15 +47,29 @@ function toColumn(name: string, list: readonly Fields[]): Column<{ fields: Field
     ...(toText && { align: 'right' }),
     cell: ({ fields }) => {
       const value = fields[name]
-      return toText && typeof value === 'number' ? toText(value) : <ScalarText value={value} isCell />
+      if (!toText || typeof value !== 'number') return <ScalarText value={value} isCell />
+      return <span className={classes.number}>{toText(value)}</span>
     },
   }
+}
+
+/** How many characters the widest numbers of the columns have together. */
+function numberChars(list: readonly Fields[], columns: readonly string[]): number {
+  const widest = (name: string) => {
+    const cells = list.map((fields) => fields[name])
+    const toText = numberTexts(cells) ?? String
+    return cells.reduce<number>(
+      (most, cell) => (typeof cell === 'number' ? Math.max(most, toText(cell).length) : most),
+      0,
+    )
+  }
+  return columns.reduce((sum, name) => sum + widest(name), 0)
 }
 
 /** A value without parts; flags and what is missing in words. */
 export function ScalarText({ value, isCell = false }: { value: unknown; isCell?: boolean }) {
   if (typeof value === 'boolean') return value ? 'Yes' : 'No'
-  if (typeof value === 'number') return <span className="tabular">{String(value)}</span>
+  if (typeof value === 'number') return <span className={classes.number}>{String(value)}</span>
   if (typeof value === 'string' && value !== '') return <span className={classes.inline}>{value}</span>
   const text = value === '' ? 'Empty text' : 'None'
   return (

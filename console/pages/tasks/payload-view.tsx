@@ -123,12 +123,14 @@ function ListView({ list, what, depth }: { list: readonly unknown[]; what: strin
 function TextView({ text, what }: { text: string; what: string }) {
   const [shown, setShown] = useState(charsStep)
   return (
-    <Box pos="relative">
-      <pre className={classes.text} tabIndex={0} role="group" aria-label={what}>
-        {text.slice(0, shown).toWellFormed()}
-      </pre>
-      <Box pos="absolute" top={8} right={8}>
-        <CopyButton value={text} what={what} />
+    <Box>
+      <Box className={classes.block}>
+        <pre className={classes.text} tabIndex={0} role="group" aria-label={what}>
+          {text.slice(0, shown).toWellFormed()}
+        </pre>
+        <Box className={classes.copy}>
+          <CopyButton value={text} what={what} />
+        </Box>
       </Box>
       {shown < text.length && (
         <Button size="xs" variant="default" mt="xs" onClick={() => setShown(shown * 4)}>

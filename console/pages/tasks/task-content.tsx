@@ -7,6 +7,8 @@ import { PageLink } from '../../parts/page-link.tsx'
 import { Panel } from '../../parts/panel.tsx'
 import { TimeText } from '../../parts/time-text.tsx'
 import { agentPath } from '../agents/agent-path.ts'
+import { deletedText, useConnectors } from '../agents/connector-picker.tsx'
+import { connectorPath } from '../settings/connector-path.ts'
 import { durationText } from './duration-text.ts'
 import { loadPayload, type PayloadPart } from './load-payload.ts'
 import { PayloadPanel } from './payload-panel.tsx'
@@ -109,6 +111,7 @@ function TaskDetails({ task, agent, hasEndpoint }: TaskDetailsProps) {
             task.endpointId
           ),
         ],
+        ['Connectors', task.connectorIds && <TaskConnectors key="connectors" ids={task.connectorIds} />],
         ['Created', <TimeText key="created" at={createdAt} isExact />],
         ['Started', startedAt && <TimeText key="started" at={startedAt} isExact />],
         [
@@ -133,5 +136,29 @@ function TaskDetails({ task, agent, hasEndpoint }: TaskDetailsProps) {
         ],
       ]}
     />
+  )
+}
+
+/** The connected services that the task was created with, some of which may be gone. */
+function TaskConnectors({ ids }: { ids: readonly string[] }) {
+  const { data } = useConnectors()
+  return (
+    <Stack gap={2} component="span" display="inline-flex">
+      {ids.map((id) => {
+        const connector = data?.connectors.find((one) => one.id === id)
+        if (connector) {
+          return (
+            <PageLink key={id} href={connectorPath(id)}>
+              {connector.name}
+            </PageLink>
+          )
+        }
+        return (
+          <Text key={id} component="span" inherit c="dimmed">
+            {data ? deletedText(id) : '…'}
+          </Text>
+        )
+      })}
+    </Stack>
   )
 }

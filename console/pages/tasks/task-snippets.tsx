@@ -9,7 +9,8 @@ import { shortened } from '../agents/shortened.ts'
 export function TaskSnippets({ task, request }: { task: Task; request: unknown }) {
   const [about, setAbout] = useState('get')
   const { value, isShortened } = shortened(request)
-  const input = { endpointId: task.endpointId, params: value }
+  const { connectorIds, endpointId } = task
+  const input = { endpointId, params: value, ...(connectorIds && { connectorIds }) }
   return (
     <Panel
       title="From code"
