@@ -5,7 +5,8 @@ import type { OnChild } from './child-groups.ts'
 import { ConnectorError, type ConnectorSpec } from './connector-spec.ts'
 import { createGuardedFetch, type GuardedFetch } from './guarded-fetch.ts'
 import { StdioTransport } from './stdio-transport.ts'
-import { answerError, toToolAnswer, withoutSecrets } from './tool-answer.ts'
+import { filterOf } from './secret-filter.ts'
+import { answerError, isTooDeep, toToolAnswer } from './tool-answer.ts'
 
 /** A tool as its server describes it. */
 export type McpTool = { name: string; title?: string; description: string; inputSchema: JsonSchema }
@@ -114,16 +115,18 @@ export class McpConnection {
           throw this.#describe(new ConnectorError('The server answered with an error when asked for its tools.'), 0)
         },
       )
-      found.push(...listed.tools.map(toTool))
-      // They are given to a model with every step, and many runs hold theirs at once.
-      chars += JSON.stringify(listed.tools).length
+      // Before anything else is done with them. They are given to a model with every step, and many runs hold theirs at once.
+      const json = JSON.stringify(listed.tools)
+      chars += json.length
       if (chars > toolsCharsMax) {
         throw this.#describe(new ConnectorError(`It describes its tools in more than ${toolsCharsMax} characters.`), 0)
       }
+      if (isTooDeep(json)) throw this.#describe(new ConnectorError('Its tools are nested too deep.'), 0)
+      found.push(...listed.tools.map(toTool))
       cursor = listed.nextCursor
       if (cursor === undefined) break
     }
-    return withoutSecrets(found.slice(0, toolsMax), this.spec.secrets)
+    return filterOf(this.spec.secrets).clean(found.slice(0, toolsMax))
   }
 
   /** Throws ConnectorError when the server gives no answer. */
@@ -186,7 +189,7 @@ export class McpConnection {
     const reason = this.#stdio?.failure ?? thrown
     const sentence = reason instanceof ConnectorError ? reason.message : describeFailure(thrown, limitMs)
     const text = `Connector "${this.spec.name}": ${sentence}`
-    return new ConnectorError(withoutSecrets(text, this.spec.secrets))
+    return new ConnectorError(filterOf(this.spec.secrets).cleanText(text))
   }
 }
 
