@@ -19,7 +19,17 @@ export async function runHttpTask({ agentId, limits, name, run, service }: HttpT
   const { log, params, signal, taskId, traceparent, userId } = run
   const body = { type: 'task', endpointId: `${agentId}.${name}`, endpoint: name, taskId, userId, params }
   const { connectMs } = limits
-  const answer = await post({ service, id: taskId, body, accept: contentType, signal, log, connectMs, traceparent })
+  const answer = await post({
+    service,
+    id: taskId,
+    userId,
+    body,
+    accept: contentType,
+    signal,
+    log,
+    connectMs,
+    traceparent,
+  })
   try {
     await expectOk(answer, contentType, limits)
     const json = await readBody(answer, limits.taskBytesMax)

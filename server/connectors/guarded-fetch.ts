@@ -2,7 +2,14 @@ import { request, STATUS_CODES, validateHeaderValue, type IncomingMessage } from
 import { isIP, type LookupFunction } from 'node:net'
 import { must } from '../kernel/assert.ts'
 import { ConnectorError } from './connector-spec.ts'
-import { errorCode, GuardedAgent, hostOf, PrivateAddressError, type GuardedRequest } from './guarded-dial.ts'
+import {
+  errorCode,
+  GuardedAgent,
+  hostOf,
+  NoPublicHostError,
+  type GuardedRequest,
+  type Lookups,
+} from './guarded-dial.ts'
 import { isPrivateHost, isPublicAddress } from './private-address.ts'
 
 export type GuardedFetch = {
@@ -17,6 +24,8 @@ export type GuardedFetchOptions = {
   /** Of the body of one answer. */
   bytesMax: number
   connectMs: number
+  lookups?: Lookups
+  /** For tests. */
   lookup?: LookupFunction
 }
 
@@ -53,7 +62,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
       const subject = redirects === 0 ? ownAddress : otherAddress
       checkUrl(outgoing.url, { subject, privateHosts })
       const answer = await send(outgoing, { agent: agentFor(outgoing.url), signal }).catch((error: unknown) => {
-        throw error instanceof PrivateAddressError ? privateRefusal(subject) : error
+        throw error instanceof NoPublicHostError ? noPublicHost(subject) : error
       })
       try {
         const next = redirected(outgoing, answer)
@@ -150,7 +159,7 @@ function checkUrl(url: URL, { privateHosts, subject }: UrlRules): void {
   checkCredentials(url, subject)
   if (isPrivateHost(url, privateHosts)) return
   const host = hostOf(url)
-  if (isIP(host) !== 0 && !isPublicAddress(host)) throw privateRefusal(subject)
+  if (isIP(host) !== 0 && !isPublicAddress(host)) throw noPublicHost(subject)
   if (url.protocol === 'http:') throw noHttps(subject)
 }
 
@@ -164,8 +173,8 @@ function noHttps(subject: string): ConnectorError {
   return new ConnectorError(`${subject} has to begin with https://.`)
 }
 
-function privateRefusal(subject: string): ConnectorError {
-  return new ConnectorError(`${subject} is private, which the operator does not allow.`)
+function noPublicHost(subject: string): ConnectorError {
+  return new ConnectorError(`${subject} leads to no public host that can be found, and the operator allows no other.`)
 }
 
 /**

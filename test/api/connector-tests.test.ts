@@ -126,7 +126,9 @@ test('a name that leads to a private address is accepted, and failed when it is 
   const { id } = await calls.add({ url: `https://localhost:${new URL(server.url).port}/mcp`, auth: bearer })
   expect((await calls.test(id)).body).toMatchObject({
     status: 'failed',
-    statusMessage: expect.stringMatching(/is private, which the operator does not allow\.$/),
+    statusMessage: expect.stringMatching(
+      /leads to no public host that can be found, and the operator allows no other\.$/,
+    ),
   })
   expect(server.seen).toEqual([])
   await service.stop()
