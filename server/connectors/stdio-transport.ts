@@ -1,9 +1,10 @@
-import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
+import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import type { JSONRPCMessage, MCPTransport, validateJSONRPCMessage } from '@ai-sdk/mcp'
 import { must } from '../kernel/assert.ts'
 import { ConnectorError, type StdioTarget } from './connector-spec.ts'
+import { guardedSpawn, guardPipe, hasGroups } from './guarded-spawn.ts'
 
 export type StdioOptions = {
   /** The longest line that the server may print. */
@@ -84,7 +85,7 @@ export class StdioTransport implements MCPTransport {
         reject(this.#failure ?? new ConnectorError(closed))
       }
       try {
-        const child = this.#spawn()
+        const child = (this.#child = guardedSpawn(this.#target, this.#cwd))
         child.once('spawn', resolve)
         // Stays for good, as a signal that cannot be sent is reported here too.
         child.on('error', (error) => (child.pid === undefined ? refuse(error) : this.onerror?.(error)))
@@ -135,24 +136,11 @@ export class StdioTransport implements MCPTransport {
     }
     await this.#exited.promise
     // A process that has left the group may hold these open; they would keep our process alive.
-    for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.destroy()
+    for (const pipe of [child.stdin, child.stdout, child.stderr, guardPipe(child)]) pipe?.destroy()
   }
 
   get #cwd(): string {
     return this.#target.cwd ?? tmpdir()
-  }
-
-  #spawn(): ChildProcessWithoutNullStreams {
-    const { args, command, env } = this.#target
-    this.#child = spawn(command, args, {
-      env,
-      cwd: this.#cwd,
-      // A group of its own on POSIX; on Windows this would open a console.
-      detached: hasGroups,
-      windowsHide: true,
-      stdio: 'pipe',
-    })
-    return this.#child
   }
 
   #attend(child: ChildProcessWithoutNullStreams, pid: number): void {
@@ -256,8 +244,6 @@ export class StdioTransport implements MCPTransport {
     this.onclose?.()
   }
 }
-
-const hasGroups = process.platform !== 'win32'
 
 /** In a user's words: the command and the folder are the operator's. */
 function describeSpawn(error: unknown, cwd: string): string {
