@@ -54,13 +54,13 @@ export class ConnectorAccess {
         const record = await this.#parts.store.getConnector({ userId, connectorId })
         if (record) return this.specOf(record)
         const target: UnusableTarget = { kind: 'unusable', reason: 'It was deleted.' }
-        return { connectorId, name: connectorId, allowedTools: null, target, secrets: [] }
+        return { connectorId, userId, name: connectorId, allowedTools: null, target, secrets: [] }
       }),
     )
   }
 
   specOf(record: ConnectorRecord): ConnectorSpec {
-    const { allowedTools, id: connectorId, name } = record
+    const { allowedTools, id: connectorId, name, userId } = record
     const own = this.#open(record)
     const values = Object.values(own ?? {})
     const target = own ? this.#target(record, own) : unusable('Its secrets cannot be read any more; enter them again.')
@@ -70,7 +70,7 @@ export class ConnectorAccess {
       ...values.flatMap(wordsOf),
       ...operators.filter(([variable]) => secretName.test(variable)).map(([, value]) => value),
     ]
-    return { connectorId, name, allowedTools, target, secrets }
+    return { connectorId, userId, name, allowedTools, target, secrets }
   }
 
   #open({ id: connectorId, sealed, userId }: ConnectorRecord): Record<string, string> | undefined {

@@ -1,6 +1,8 @@
 import { request, STATUS_CODES, validateHeaderValue, type IncomingMessage } from 'node:http'
 import { isIP, type LookupFunction } from 'node:net'
 import { must } from '../kernel/assert.ts'
+import { AnswerMeter } from './answer-meter.ts'
+import type { BytesUnderWay, Share } from './bytes-under-way.ts'
 import { ConnectorError } from './connector-spec.ts'
 import {
   errorCode,
@@ -25,6 +27,8 @@ export type GuardedFetchOptions = {
   bytesMax: number
   connectMs: number
   lookups?: Lookups
+  /** Where what is under way of answers is counted. */
+  answers?: { userId: string; bytes: BytesUnderWay }
   /** For tests. */
   lookup?: LookupFunction
 }
@@ -46,7 +50,7 @@ const otherAddress = 'The address that this connector redirects to'
  * One guard is for one run: a connection is kept for its next request, and never for another run's.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
-  const { bytesMax, privateHosts } = options
+  const { answers, bytesMax, privateHosts } = options
   const closing = new AbortController()
   const agents = new Map<string, GuardedAgent>()
 
@@ -66,7 +70,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
       })
       try {
         const next = redirected(outgoing, answer)
-        if (next === null) return toResponse(answer, { method: outgoing.method, signal, bytesMax })
+        if (next === null) return toResponse(answer, { method: outgoing.method, signal, bytesMax, answers })
         if (redirects === redirectsMax) {
           throw new ConnectorError(`The connector redirects more than ${redirectsMax} times.`)
         }
@@ -238,9 +242,14 @@ function send(
   })
 }
 
-type AnswerRules = { method: string; signal: AbortSignal; bytesMax: number }
+type AnswerRules = {
+  method: string
+  signal: AbortSignal
+  bytesMax: number
+  answers: GuardedFetchOptions['answers']
+}
 
-function toResponse(answer: IncomingMessage, { bytesMax, method, signal }: AnswerRules): Response {
+function toResponse(answer: IncomingMessage, { answers, bytesMax, method, signal }: AnswerRules): Response {
   const status = must(answer.statusCode, 'an answer has a status')
   if (status < 200 || status > 599) throw new ConnectorError(`The connector answered with the status ${status}.`)
   const headers = new Headers()
@@ -258,7 +267,7 @@ function toResponse(answer: IncomingMessage, { bytesMax, method, signal }: Answe
     throw new ConnectorError('The connector compressed its answer, which it was not asked to.')
   }
   if (Number(headers.get('content-length') ?? 0) > bytesMax) throw tooLarge(bytesMax)
-  return new Response(bodyOf(answer, { signal, bytesMax }), head)
+  return new Response(bodyOf(answer, { signal, bytesMax, answers }), head)
 }
 
 /**
@@ -270,24 +279,40 @@ const readAheadBytes = 64 * 1024
 /** The body as it comes, read from the connection only as it is taken. */
 function bodyOf(
   answer: IncomingMessage,
-  { bytesMax, signal }: Omit<AnswerRules, 'method'>,
+  { answers, bytesMax, signal }: Omit<AnswerRules, 'method'>,
 ): ReadableStream<Uint8Array> {
   const chunks = answer[Symbol.asyncIterator]() as AsyncIterator<Buffer, undefined>
+  const meter = new AnswerMeter({ isEvents: /event-stream/i.test(answer.headers['content-type'] ?? '') })
   let bytes = 0
   let release = () => {}
+  let share: Share | undefined
   const next = async (): Promise<Buffer | undefined> => {
     const { value } = await chunks.next().catch(() => {
       throw new ConnectorError(brokenOff)
     })
-    bytes += value?.length ?? 0
+    if (value === undefined) return undefined
+    bytes += value.length
     if (bytes > bytesMax) throw tooLarge(bytesMax)
-    return value
+    const chunk = meter.take(value)
+    share?.hold(meter.heldBytes)
+    return chunk
   }
   const source: UnderlyingDefaultSource<Uint8Array> = {
     start(controller) {
+      const end = (error: unknown) => {
+        release()
+        controller.error(error)
+      }
       // The connection is closed by the request, which has the same signal.
-      const onAbort = () => controller.error(signal.reason)
-      release = () => signal.removeEventListener('abort', onAbort)
+      const onAbort = () => end(signal.reason)
+      share = answers?.bytes.share(answers.userId, (error) => {
+        end(error)
+        answer.destroy()
+      })
+      release = () => {
+        share?.release()
+        signal.removeEventListener('abort', onAbort)
+      }
       signal.addEventListener('abort', onAbort, { once: true })
       if (signal.aborted) onAbort()
     },

@@ -3,12 +3,16 @@ import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import type { JSONRPCMessage, MCPTransport, validateJSONRPCMessage } from '@ai-sdk/mcp'
 import { must } from '../kernel/assert.ts'
+import { hasTooManyValues } from './answer-meter.ts'
+import type { BytesUnderWay, Share } from './bytes-under-way.ts'
 import { ConnectorError, type StdioTarget } from './connector-spec.ts'
 import { guardedSpawn, guardPipe, hasGroups } from './guarded-spawn.ts'
 
 export type StdioOptions = {
   /** The longest line that the server may print. */
   lineBytesMax: number
+  /** Where what is under way of answers is counted. */
+  answers?: { userId: string; bytes: BytesUnderWay }
   /** How long the server has to go by itself, and then once more after SIGTERM. */
   graceMs?: number
   /** Told of the server's process, which leads a group of the same number, and when all of the group is ended. */
@@ -47,6 +51,7 @@ export class StdioTransport implements MCPTransport {
   readonly #lines: LineSplitter
   /** Settles a message whose bytes are still on their way. */
   readonly #sends = new Set<(error?: ConnectorError) => void>()
+  readonly #share: Share | undefined
   readonly #exited = Promise.withResolvers<void>()
   #validate: typeof validateJSONRPCMessage | undefined
   #child: ChildProcessWithoutNullStreams | undefined
@@ -61,6 +66,8 @@ export class StdioTransport implements MCPTransport {
     this.#target = target
     this.#options = options
     this.#lines = new LineSplitter(options.lineBytesMax)
+    const { answers } = options
+    this.#share = answers?.bytes.share(answers.userId, ({ message }) => this.#fail(message))
   }
 
   /** Why the server cannot be used any more, which the client knows as a closed connection only. */
@@ -196,11 +203,17 @@ export class StdioTransport implements MCPTransport {
     if (this.#isOver) return
     for (const line of this.#lines.split(chunk)) {
       if (this.#isOver) return
+      if (hasTooManyValues(line)) return this.#fail(tooLong)
       const message = this.#parse(line)
       if (message) this.#deliver(message)
       else if (line.trim() !== '' && ++this.#strayLines > strayLinesMax) this.#fail(garbled)
     }
-    if (this.#lines.isTooLong) this.#fail(tooLong)
+    if (this.#lines.isTooLong) return this.#fail(tooLong)
+    try {
+      this.#share?.hold(this.#lines.begunBytes)
+    } catch (error) {
+      this.#fail((error as ConnectorError).message)
+    }
   }
 
   #parse(line: string): JSONRPCMessage | undefined {
@@ -240,6 +253,7 @@ export class StdioTransport implements MCPTransport {
   #finish(error: ConnectorError): void {
     if (this.#isOver) return
     this.#isOver = true
+    this.#share?.release()
     for (const settle of this.#sends) settle(error)
     this.onclose?.()
   }
@@ -273,6 +287,11 @@ class LineSplitter {
 
   constructor(lineBytesMax: number) {
     this.#lineBytesMax = lineBytesMax
+  }
+
+  /** Of the line that has begun. */
+  get begunBytes(): number {
+    return this.#begunBytes
   }
 
   /** Ends early at a line that is too long. */
