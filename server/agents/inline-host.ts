@@ -1,6 +1,6 @@
 import { ConnectorBounds, type ProcessLimits } from '../connectors/connector-bounds.ts'
 import { probeConnector } from '../connectors/probe-connector.ts'
-import { connectHere } from '../connectors/run-connectors.ts'
+import type { Connect } from '../connectors/run-connectors.ts'
 import type { AgentHost, AgentLogLine } from './agent-port.ts'
 import type { Catalogue } from './catalogue.ts'
 import { CreditWindow, executeChat } from './execute-chat.ts'
@@ -20,7 +20,11 @@ type InlineHostOptions = {
  */
 export function createInlineHost({ catalogue, connectorLimits, resultBytesMax, onLog }: InlineHostOptions): AgentHost {
   const bounds = new ConnectorBounds(connectorLimits)
-  const connect = connectHere(bounds)
+  const connect: Connect = async (specs, options) => {
+    // The protocol's client takes a while to load, and most runs have no use for it.
+    const { openConnectors } = await import('../connectors/open-connectors.ts')
+    return await openConnectors(specs, { ...options, bounds })
+  }
   return {
     isReady: true,
     ready: async () => {},

@@ -1,5 +1,4 @@
 import type { Connectors } from '../agents/define-config.ts'
-import type { ConnectorBounds } from './connector-bounds.ts'
 import { ConnectorError, type ConnectorSpec } from './connector-spec.ts'
 
 /** The connectors of one run, from its beginning to its end. */
@@ -48,13 +47,4 @@ export function openRunConnectors(
   { connect, ...options }: OpenConnectors & { connect: Connect },
 ): RunConnectors | Promise<RunConnectors> {
   return specs.length === 0 ? noConnectors : connect(specs, options)
-}
-
-/** Connects in this thread. */
-export function connectHere(bounds: ConnectorBounds): Connect {
-  return async (specs, options) => {
-    // The protocol's client takes a while to load, and most runs have no use for it.
-    const { openConnectors } = await import('./open-connectors.ts')
-    return await openConnectors(specs, { ...options, bounds })
-  }
 }
