@@ -37,7 +37,7 @@ export function guardedSpawn({ args, command, env }: StdioTarget, cwd: string): 
     stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
   })
   guardPipe(child)?.on('error', () => {})
-  return child as ChildProcessWithoutNullStreams
+  return child
 }
 
 /** Whose end ends the server. */

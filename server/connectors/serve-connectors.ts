@@ -67,7 +67,7 @@ export function serveConnectors(port: MessagePort, bounds: ConnectorBounds): voi
   })
   port.on('close', () => {
     probes.abort()
-    for (const run of [...runs.keys()]) end(run)?.controller.abort()
+    for (const run of runs.keys()) end(run)?.controller.abort()
   })
 }
 
