@@ -36,6 +36,8 @@ const limitDefaults = {
   maxQueuedTasks: 100_000,
   agentThreads: availableParallelism(),
   agentThreadMemoryMb: 512,
+  maxConnectorProcesses: 64,
+  maxConnectorProcessesPerUser: 8,
 } satisfies Required<LimitsConfig>
 
 export type Limits = typeof limitDefaults

@@ -10,14 +10,20 @@ type AgentHostOptions = { configFile: string | null; limits: Limits; log: Logger
 /** Agents in threads that load the configuration file; inline where there is none. */
 export function createAgentHost({ configFile, limits, log }: AgentHostOptions, catalogue: Catalogue): AgentHost {
   const { agentThreads, agentThreadMemoryMb, maxResultBytes } = limits
+  const connectorLimits = {
+    processesMax: limits.maxConnectorProcesses,
+    processesPerUserMax: limits.maxConnectorProcessesPerUser,
+  }
   const onLog = ({ fields, message, runId }: AgentLogLine) =>
     log.info({ ...idField(runId), ...(fields && { fields }) }, message)
-  if (configFile === null) return createInlineHost({ catalogue, resultBytesMax: maxResultBytes, onLog })
+  if (configFile === null)
+    return createInlineHost({ catalogue, connectorLimits, resultBytesMax: maxResultBytes, onLog })
   return new ThreadHost({
     configFile,
     threads: agentThreads,
     memoryMb: agentThreadMemoryMb,
     resultBytesMax: maxResultBytes,
+    connectorLimits,
     env: agentEnvironment(),
     onLog,
     onWarning: (message) => log.warn({}, message),

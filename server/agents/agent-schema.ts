@@ -112,17 +112,17 @@ const agentSchema = z.discriminatedUnion('kind', [codeAgent, modelAgent, httpAge
 export type ParsedAgent = z.output<typeof agentSchema>
 export type ParsedPricing = z.output<typeof pricing>
 
+/** Another name does not get past a shell, which stands between. */
+const variableName = /^[A-Z_][A-Z0-9_]*$/i
+
 const stdioServer = z.strictObject({
   name: z.string().min(1),
   description: z.string().default(''),
   command: z.string().min(1),
   args: z.array(z.string()).default([]),
-  env: z.record(z.string(), z.string()).default({}),
+  env: z.record(z.string().regex(variableName, 'is the name of an environment variable'), z.string()).default({}),
   cwd: z.string().optional(),
-  tokenEnv: z
-    .string()
-    .regex(/^[A-Z_][A-Z0-9_]*$/i, 'is the name of an environment variable')
-    .optional(),
+  tokenEnv: z.string().regex(variableName, 'is the name of an environment variable').optional(),
 })
 export type StdioServer = z.output<typeof stdioServer>
 

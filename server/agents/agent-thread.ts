@@ -1,9 +1,7 @@
-import { readlinkSync } from 'node:fs'
-import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { Child } from '../connectors/child-groups.ts'
-import { probeConnector } from '../connectors/probe-connector.ts'
+import { RemoteConnectors } from '../connectors/remote-connectors.ts'
 import { must } from '../kernel/assert.ts'
+import { yieldToService } from '../kernel/thread-priority.ts'
 import { Catalogue } from './catalogue.ts'
 import type { ChatBatch } from './chat-messages.ts'
 import { CreditWindow, executeChat } from './execute-chat.ts'
@@ -16,7 +14,6 @@ import { beatMs, pulseAt, type FromThread, type ThreadData, type ToThread } from
 
 const logLinesPerRunMax = 1000
 const logCharsMax = 8000
-const agentNiceness = 10
 
 const port = must(parentPort, 'this runs as a thread')
 const { configFile, pulse, resultBytesMax } = workerData as ThreadData
@@ -86,10 +83,8 @@ function createLog(runId: string) {
   }
 }
 
-function onChild(child: Child): void {
-  // At once: the run may block the thread next.
-  port.postMessage([{ type: 'child', child } satisfies FromThread])
-}
+const connectors = new RemoteConnectors(() => send({ type: 'connect' }))
+const connect = connectors.connect.bind(connectors)
 
 /** Begins a run, unless the host has taken it back. */
 function begin(run: number, start: (signal: AbortSignal) => Promise<RunOutcome>): void {
@@ -108,12 +103,13 @@ function begin(run: number, start: (signal: AbortSignal) => Promise<RunOutcome>)
 }
 
 function receive(catalogue: Catalogue, message: ToThread): void {
+  if (message.type === 'connectors') return connectors.take(message.port)
   const { run } = message
   switch (message.type) {
     case 'run': {
       const { request } = message
       const log = createLog(request.taskId)
-      return begin(run, (signal) => executeTask({ catalogue, request, signal, log, onChild, resultBytesMax }))
+      return begin(run, (signal) => executeTask({ catalogue, request, signal, log, connect, resultBytesMax }))
     }
     case 'chat': {
       const { request } = message
@@ -128,15 +124,13 @@ function receive(catalogue: Catalogue, message: ToThread): void {
           signal,
           log,
           resultBytesMax,
-          onChild,
+          connect,
           window,
           onDirty,
           onOverstay: () => send({ type: 'overstayed' }),
         }),
       )
     }
-    case 'probe':
-      return begin(run, (signal) => probeConnector(message.request, { signal, onChild }))
     case 'credit':
       return windows.get(run)?.credit(message.chars)
     case 'abort':
@@ -145,19 +139,6 @@ function receive(catalogue: Catalogue, message: ToThread): void {
 }
 
 yieldToService()
-
-/**
- * Gives this thread a lower priority than the one that serves, so that agents that compute take what processor time it
- * leaves. Linux has priorities per thread; elsewhere the threads compete as equals.
- */
-function yieldToService(): void {
-  try {
-    const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1))
-    setPriority(thread, agentNiceness)
-  } catch {
-    return
-  }
-}
 
 // What an agent leaves behind (a promise nobody awaits, a timer that throws) belongs to no run any more and must not
 // take the runs beside it down.

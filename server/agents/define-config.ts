@@ -223,6 +223,9 @@ export type LimitsConfig = {
   readonly maxQueuedTasks?: number
   readonly agentThreads?: number
   readonly agentThreadMemoryMb?: number
+  /** Processes of `connectors.servers` that run at a time, for all users and for one. */
+  readonly maxConnectorProcesses?: number
+  readonly maxConnectorProcessesPerUser?: number
 }
 
 /** An MCP server that the operator offers to users. It is started for each use, without a shell. */

@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { OnChild } from '../connectors/child-groups.ts'
-import { openRunConnectors, type RunConnectors } from '../connectors/run-connectors.ts'
+import { openRunConnectors, type Connect, type RunConnectors } from '../connectors/run-connectors.ts'
 import type { Catalogue, Chat } from './catalogue.ts'
 import { roughTokens, type ChatBatch, type ChatRequest, type ChatSummary } from './chat-messages.ts'
 import { canCountTokens, countTokens } from './count-tokens.ts'
@@ -52,7 +51,7 @@ type ExecuteChat = {
   signal: AbortSignal
   log: AgentLog
   resultBytesMax: number
-  onChild: OnChild
+  connect: Connect
   window: CreditWindow
   /** Takes the next batch when it is ready to send it. */
   onDirty: (take: () => ChatBatch) => void
@@ -98,8 +97,8 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
   })
   let connectors: RunConnectors | undefined
   try {
-    const { onChild } = chat
-    const opening = openRunConnectors(request.connectors, { reservedNames: agent.toolNames, signal, onChild })
+    const { connect } = chat
+    const opening = openRunConnectors(request.connectors, { reservedNames: agent.toolNames, signal, connect })
     connectors = opening instanceof Promise ? await opening : opening
     // Nothing was begun, so nothing was used.
     if (signal.aborted) return { kind: 'interrupted', message: 'The chat was stopped.' }

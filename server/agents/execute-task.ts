@@ -1,5 +1,4 @@
-import type { OnChild } from '../connectors/child-groups.ts'
-import { openRunConnectors, type RunConnectors } from '../connectors/run-connectors.ts'
+import { openRunConnectors, type Connect, type RunConnectors } from '../connectors/run-connectors.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { AgentLog } from './define-config.ts'
 import { describeThrown, encodeResult, type RunOutcome, type TaskRequest } from './run-outcome.ts'
@@ -10,7 +9,7 @@ type ExecuteTask = {
   signal: AbortSignal
   log: AgentLog
   resultBytesMax: number
-  onChild: OnChild
+  connect: Connect
 }
 
 /** Runs an endpoint in this thread. Never throws; whatever the agent does becomes an outcome. */
@@ -19,7 +18,7 @@ export async function executeTask({
   request,
   signal,
   log,
-  onChild,
+  connect,
   resultBytesMax,
 }: ExecuteTask): Promise<RunOutcome> {
   const { endpointId, taskId, traceparent, userId } = request
@@ -32,7 +31,7 @@ export async function executeTask({
   try {
     const params = (await endpoint.params.parseAsync(JSON.parse(request.params))) as Record<string, unknown>
     const reservedNames = catalogue.agent(endpoint.agentId)?.toolNames ?? []
-    connectors = await openRunConnectors(request.connectors, { reservedNames, signal, onChild })
+    connectors = await openRunConnectors(request.connectors, { reservedNames, signal, connect })
     const run = { params, connectors, userId, taskId, signal, log, ...(traceparent !== undefined && { traceparent }) }
     return encodeResult(await endpoint.run(run), resultBytesMax)
   } catch (thrown) {

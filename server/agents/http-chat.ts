@@ -33,7 +33,7 @@ async function ask({ limits, run, service }: HttpChat): Promise<HttpAnswer> {
   const { history, log, message, params, sessionId, signal, traceparent, turnId, userId } = run
   const body = { type: 'chat', sessionId, turnId, userId, message, history, params }
   const { chatHeadMs: headMs, connectMs } = limits
-  const sent = { service, id: turnId, body, accept: contentType, traceparent }
+  const sent = { service, id: turnId, userId, body, accept: contentType, traceparent }
   const answer = await post({ ...sent, signal, log, connectMs, headMs })
   try {
     await expectOk(answer, contentType, limits)

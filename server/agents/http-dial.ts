@@ -1,10 +1,26 @@
+import type { LookupAddress } from 'node:dns'
+import { once } from 'node:events'
 import { connect, isIP, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { connect as connectSecurely } from 'node:tls'
+import { answering, lookUpHost } from '../kernel/host-lookup.ts'
+import { UserPlaces } from '../kernel/user-places.ts'
 import type { AgentLog } from './define-config.ts'
 import { AgentServiceError, errorCode, seconds, stopped } from './http-failure.ts'
 
-export type Dial = { url: URL; signal: AbortSignal; connectMs: number; log: AgentLog }
+export type Dial = {
+  url: URL
+  userId: string
+  signal: AbortSignal
+  connectMs: number
+  log: AgentLog
+  /** For tests: `address:port` of name servers, in place of the machine's. */
+  nameServers?: readonly string[] | undefined
+}
+
+/** Look-ups of one user at a time, in this thread; more of them wait. */
+const lookupsPerUserMax = 8
+const lookups = new UserPlaces({ perUserMax: lookupsPerUserMax })
 
 /** Pauses before the second and the third attempt. */
 const pausesMs = [200, 1000]
@@ -33,49 +49,54 @@ export async function dial(options: Dial): Promise<Socket> {
   }
 }
 
-function connectOnce({ connectMs, log, signal, url }: Dial): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(stopped())
-    const { isSecure, socket } = open(url)
-    const end = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', onAbort)
-    }
-    const fail = (error: Error) => {
-      end()
-      socket.destroy()
-      reject(error)
-    }
-    const onAbort = () => fail(stopped())
-    const onTime = () =>
-      fail(new AgentServiceError(`The agent's service took no connection within ${seconds(connectMs)}.`))
-    const timer = setTimeout(onTime, connectMs)
-    signal.addEventListener('abort', onAbort, { once: true })
-    socket.once(isSecure ? 'secureConnect' : 'connect', () => {
-      end()
-      resolve(socket)
-    })
-    // Stays for good: the request hears of a later error itself, but one that nobody listened for would be thrown.
-    socket.on('error', (error) => {
-      if (!signal.aborted) log('The connection to the service of the agent failed', { code: errorCode(error) })
-      fail(new AgentServiceError(describe(error, isSecure)))
-    })
-  })
-}
-
-/** Neither the proxy of the environment nor any agent of Node's stands between. */
-function open(url: URL): { socket: Socket; isSecure: boolean } {
+/** The time is for the address, the connection and the certificate together. */
+async function connectOnce({ connectMs, log, nameServers, signal: stop, url, userId }: Dial): Promise<Socket> {
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(), connectMs)
+  const signal = AbortSignal.any([stop, late.signal])
   const isSecure = url.protocol === 'https:'
-  // The host of an IPv6 address has brackets in a URL.
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
-  const port = Number(url.port) || (isSecure ? 443 : 80)
-  const options = { host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: probeMs }
-  if (!isSecure) return { isSecure, socket: connect(options) }
-  const servername = isIP(host) ? '' : host
-  return { isSecure, socket: connectSecurely({ ...options, servername, ALPNProtocols: ['http/1.1'] }) }
+  const note = (error: unknown) => {
+    if (!stop.aborted) log('The connection to the service of the agent failed', { code: errorCode(error) })
+  }
+  let socket: Socket | undefined
+  try {
+    signal.throwIfAborted()
+    const find = () => lookUpHost(hostOf(url), { signal, isOperators: true, nameServers })
+    const addresses = isIP(hostOf(url)) === 0 ? await lookups.within(userId, signal, find) : []
+    socket = open(url, addresses)
+    // Stays for good: the request hears of a later error itself, but one that nobody listened for would be thrown.
+    socket.on('error', note)
+    await once(socket, isSecure ? 'secureConnect' : 'connect', { signal })
+    return socket
+  } catch (error) {
+    if (!socket && !signal.aborted) note(error)
+    socket?.destroy()
+    if (stop.aborted) throw stopped()
+    if (!late.signal.aborted) throw new AgentServiceError(describe(error, isSecure))
+    throw new AgentServiceError(`The agent's service took no connection within ${seconds(connectMs)}.`)
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
-function describe(error: Error, isSecure: boolean): string {
+function hostOf(url: URL): string {
+  // The host of an IPv6 address has brackets in a URL.
+  return url.hostname.replace(/^\[(.*)\]$/, '$1')
+}
+
+/** Neither the proxy of the environment nor any agent of Node's stands between. No address is needed where the host is one. */
+function open(url: URL, addresses: LookupAddress[]): Socket {
+  const isSecure = url.protocol === 'https:'
+  const host = hostOf(url)
+  const port = Number(url.port) || (isSecure ? 443 : 80)
+  const found = addresses.length === 0 ? {} : { lookup: answering(addresses) }
+  const options = { host, port, ...found, noDelay: true, keepAlive: true, keepAliveInitialDelay: probeMs }
+  if (!isSecure) return connect(options)
+  const servername = isIP(host) ? '' : host
+  return connectSecurely({ ...options, servername, ALPNProtocols: ['http/1.1'] })
+}
+
+function describe(error: unknown, isSecure: boolean): string {
   switch (errorCode(error)) {
     case 'ECONNREFUSED':
       return "The agent's service refused the connection."

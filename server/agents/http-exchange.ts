@@ -11,6 +11,7 @@ export type Post = {
   service: HttpService
   /** The task's or turn's id, by which the service recognises a repeat. */
   id: string
+  userId: string
   body: object
   accept: string
   signal: AbortSignal
@@ -24,8 +25,8 @@ export type Post = {
  * Posts a signed request and resolves with the head of its answer, whatever its status. Closing the answer, or the
  * signal, closes the connection at once.
  */
-export async function post({ connectMs, log, service, signal, ...message }: Post): Promise<HttpAnswer> {
-  const socket = await dial({ url: service.url, signal, connectMs, log })
+export async function post({ connectMs, log, service, signal, userId, ...message }: Post): Promise<HttpAnswer> {
+  const socket = await dial({ url: service.url, userId, signal, connectMs, log })
   const close = () => socket.destroy()
   signal.addEventListener('abort', close, { once: true })
   const release = () => {

@@ -3,6 +3,9 @@ export class AgentServiceError extends Error {
   override readonly name = 'AgentServiceError'
 }
 
+/** A service answered a task with more than any agent may. */
+export class ServiceOutputTooLargeError extends AgentServiceError {}
+
 export function stopped(): AgentServiceError {
   return new AgentServiceError('The run was stopped.')
 }

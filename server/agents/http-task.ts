@@ -1,6 +1,6 @@
 import type { TaskRun } from './define-config.ts'
 import { post, type HttpAnswer } from './http-exchange.ts'
-import { AgentServiceError, megabytes } from './http-failure.ts'
+import { AgentServiceError, megabytes, ServiceOutputTooLargeError } from './http-failure.ts'
 import { expectOk } from './http-refusal.ts'
 import type { HttpLimits, HttpService } from './http-service.ts'
 
@@ -19,12 +19,24 @@ export async function runHttpTask({ agentId, limits, name, run, service }: HttpT
   const { log, params, signal, taskId, traceparent, userId } = run
   const body = { type: 'task', endpointId: `${agentId}.${name}`, endpoint: name, taskId, userId, params }
   const { connectMs } = limits
-  const answer = await post({ service, id: taskId, body, accept: contentType, signal, log, connectMs, traceparent })
+  const answer = await post({
+    service,
+    id: taskId,
+    userId,
+    body,
+    accept: contentType,
+    signal,
+    log,
+    connectMs,
+    traceparent,
+  })
   try {
     await expectOk(answer, contentType, limits)
     const json = await readBody(answer, limits.taskBytesMax)
     if (hasMoreValues(json, limits.taskValuesMax)) {
-      throw new AgentServiceError(`The agent's service answered with more than ${limits.taskValuesMax} values.`)
+      throw new ServiceOutputTooLargeError(
+        `The agent's service answered with more than ${limits.taskValuesMax} values.`,
+      )
     }
     return parse(json)
   } finally {
@@ -33,7 +45,8 @@ export async function runHttpTask({ agentId, limits, name, run, service }: HttpT
 }
 
 async function readBody(answer: HttpAnswer, bytesMax: number): Promise<Buffer> {
-  const tooLarge = () => new AgentServiceError(`The agent's service answered with more than ${megabytes(bytesMax)}.`)
+  const tooLarge = () =>
+    new ServiceOutputTooLargeError(`The agent's service answered with more than ${megabytes(bytesMax)}.`)
   if (Number(answer.header('content-length') ?? 0) > bytesMax) throw tooLarge()
   const chunks: Buffer[] = []
   let bytes = 0

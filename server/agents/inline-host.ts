@@ -1,20 +1,30 @@
-import { ChildGroups } from '../connectors/child-groups.ts'
+import { ConnectorBounds, type ProcessLimits } from '../connectors/connector-bounds.ts'
 import { probeConnector } from '../connectors/probe-connector.ts'
+import type { Connect } from '../connectors/run-connectors.ts'
 import type { AgentHost, AgentLogLine } from './agent-port.ts'
 import type { Catalogue } from './catalogue.ts'
 import { CreditWindow, executeChat } from './execute-chat.ts'
 import { executeTask } from './execute-task.ts'
 import type { RunOutcome } from './run-outcome.ts'
 
-type InlineHostOptions = { catalogue: Catalogue; resultBytesMax: number; onLog: (line: AgentLogLine) => void }
+type InlineHostOptions = {
+  catalogue: Catalogue
+  resultBytesMax: number
+  connectorLimits: ProcessLimits
+  onLog: (line: AgentLogLine) => void
+}
 
 /**
  * Runs agents in the caller's thread, for a process that embeds the service with a configuration in memory. An agent
  * that blocks blocks everything, and one that exits ends the process: a server uses agent threads.
  */
-export function createInlineHost({ catalogue, resultBytesMax, onLog }: InlineHostOptions): AgentHost {
-  const children = new ChildGroups()
-  const onChild = children.note.bind(children)
+export function createInlineHost({ catalogue, connectorLimits, resultBytesMax, onLog }: InlineHostOptions): AgentHost {
+  const bounds = new ConnectorBounds(connectorLimits)
+  const connect: Connect = async (specs, options) => {
+    // The protocol's client takes a while to load, and most runs have no use for it.
+    const { openConnectors } = await import('../connectors/open-connectors.ts')
+    return await openConnectors(specs, { ...options, bounds })
+  }
   return {
     isReady: true,
     ready: async () => {},
@@ -26,7 +36,7 @@ export function createInlineHost({ catalogue, resultBytesMax, onLog }: InlineHos
       const aborted = new Promise<RunOutcome>((resolve) => {
         signal.addEventListener('abort', () => resolve(signal.reason as RunOutcome), { once: true })
       })
-      return Promise.race([aborted, executeTask({ catalogue, request, signal, log, onChild, resultBytesMax })])
+      return Promise.race([aborted, executeTask({ catalogue, request, signal, log, connect, resultBytesMax })])
     },
     runChat: (request, { onBatch, signal }) => {
       const window = new CreditWindow()
@@ -38,16 +48,16 @@ export function createInlineHost({ catalogue, resultBytesMax, onLog }: InlineHos
         signal,
         log,
         resultBytesMax,
-        onChild,
+        connect,
         window,
         onDirty: (take) => setImmediate(() => onBatch(take())),
         onOverstay: () => onLog({ runId: request.turnId, message: 'An agent goes on after its chat was stopped.' }),
       })
       return { outcome: outcome.then(afterBatches), credit: (chars) => window.credit(chars) }
     },
-    probe: (spec, signal) => probeConnector(spec, { signal, onChild }),
+    probe: (spec, signal) => probeConnector(spec, { signal, bounds }),
     threads: () => [],
-    close: async () => children.killAll(),
+    close: async () => {},
   }
 }
 

@@ -1,6 +1,7 @@
 import type { ChatUsed } from '../billing/chat-price.ts'
 import type { ConnectorSpec } from '../connectors/connector-spec.ts'
 import type { TaskFailure } from '../store/records.ts'
+import { ServiceOutputTooLargeError } from './http-failure.ts'
 
 /** How a run ended. `interrupted` is no fault of the agent's: the run may be repeated, and does not count as a failure. */
 export type RunOutcome =
@@ -28,6 +29,10 @@ const [quote, backslash, openBrace, closeBrace, openBracket, closeBracket] = [0x
 /** The error object of a task for whatever an agent threw. Its stack stays here: it speaks of the operator's files. */
 export function describeThrown(thrown: unknown): TaskFailure {
   try {
+    // As what the agents of this process return is refused.
+    if (thrown instanceof ServiceOutputTooLargeError) {
+      return { code: 'AGENT_OUTPUT_TOO_LARGE', message: thrown.message, details: '' }
+    }
     if (thrown instanceof Error) {
       const cause = thrown.cause instanceof Error ? thrown.cause.message : ''
       return {

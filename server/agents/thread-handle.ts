@@ -1,8 +1,6 @@
 import { setFlagsFromString } from 'node:v8'
-import { Worker } from 'node:worker_threads'
+import { Worker, type MessagePort } from 'node:worker_threads'
 import { siblingModule } from '../kernel/sibling-module.ts'
-import { ChildGroups } from '../connectors/child-groups.ts'
-import type { ConnectorSpec } from '../connectors/connector-spec.ts'
 import type { ChatBatch, ChatRequest } from './chat-messages.ts'
 import type { RunOutcome, TaskRequest } from './run-outcome.ts'
 import type { ThreadHostOptions } from './thread-host.ts'
@@ -10,12 +8,15 @@ import { pulseAt, pulseBytes, type FromThread, type ThreadData, type ToThread } 
 
 type OnOutcome = (outcome: RunOutcome | 'not-begun') => void
 /** A run as it is handed to a thread. */
-export type RunStart =
-  | { type: 'run'; request: TaskRequest }
-  | { type: 'chat'; request: ChatRequest }
-  | { type: 'probe'; request: ConnectorSpec }
+export type RunStart = { type: 'run'; request: TaskRequest } | { type: 'chat'; request: ChatRequest }
 type RunHandlers = { onOutcome: OnOutcome; onBatch?: ((batch: ChatBatch) => void) | undefined }
-type ThreadEvents = { onReady: () => void; onRetire: () => void; onEnd: (reason: string) => void }
+type ThreadEvents = {
+  onReady: () => void
+  onRetire: () => void
+  onEnd: (reason: string) => void
+  /** A port to the thread of connectors. */
+  onConnect: () => MessagePort
+}
 
 const answersWithinMs = 2000
 const startMsMax = 30_000
@@ -47,7 +48,6 @@ export class AgentThread {
   readonly #overdue = new Set<number>()
   readonly #options: ThreadHostOptions
   readonly #events: ThreadEvents
-  readonly #children = new ChildGroups()
   #state: 'starting' | 'open' | 'retiring' | 'ended' = 'starting'
   #lastRun = 0
   #minuteFrom = performance.now()
@@ -83,11 +83,7 @@ export class AgentThread {
     this.#worker.on('message', (messages: FromThread[]) => this.#received(messages))
     this.#worker.on('messageerror', () => void this.end('a message of it could not be read'))
     this.#worker.on('error', (error) => this.#ended(error.message))
-    this.#worker.on('exit', () => {
-      this.#ended('it exited')
-      // What the thread sent before it ended may have come after.
-      this.#children.killAll()
-    })
+    this.#worker.on('exit', () => this.#ended('it exited'))
   }
 
   /** Whether the thread takes new runs. */
@@ -217,8 +213,8 @@ export class AgentThread {
         if (message.runId !== '' || this.#mayLog()) this.#options.onLog(message)
       } else if (message.type === 'batch') {
         this.#runs.get(message.run)?.onBatch?.(message.batch)
-      } else if (message.type === 'child') {
-        this.#children.note(message.child)
+      } else if (message.type === 'connect') {
+        this.#connect()
       } else if (message.type === 'overstayed') {
         this.#retire()
       } else {
@@ -229,6 +225,12 @@ export class AgentThread {
         if (this.#state === 'retiring') this.#retire()
       }
     }
+  }
+
+  #connect(): void {
+    if (this.#state === 'ended') return
+    const port = this.#events.onConnect()
+    this.#worker.postMessage([{ type: 'connectors', port } satisfies ToThread], [port])
   }
 
   #printed(text: string): void {
@@ -261,7 +263,6 @@ export class AgentThread {
     if (this.#state === 'ended') return
     this.#state = 'ended'
     this.#events.onEnd(reason)
-    this.#children.killAll()
     const begun = Atomics.load(this.#pulse, pulseAt.started)
     const runs = [...this.#runs]
     this.#runs.clear()

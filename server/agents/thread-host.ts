@@ -1,4 +1,6 @@
 import type { AgentHost, AgentThreadState, AgentLogLine, ChatHandle, RunChatOptions } from './agent-port.ts'
+import type { ProcessLimits } from '../connectors/connector-bounds.ts'
+import { ConnectorHost } from '../connectors/connector-host.ts'
 import type { ConnectorSpec } from '../connectors/connector-spec.ts'
 import type { ChatBatch, ChatRequest } from './chat-messages.ts'
 import { AgentThread, type RunStart } from './thread-handle.ts'
@@ -10,6 +12,7 @@ export type ThreadHostOptions = {
   threads: number
   memoryMb: number
   resultBytesMax: number
+  connectorLimits: ProcessLimits
   /** The environment that agents see; the service's own secrets are not in it. */
   env: NodeJS.ProcessEnv
   onLog: (line: AgentLogLine) => void
@@ -52,9 +55,12 @@ export class ThreadHost implements AgentHost {
   #restartMs = restartMsMin
   #isClosed = false
   readonly #watch: NodeJS.Timeout
+  readonly #connectors: ConnectorHost
 
   constructor(options: ThreadHostOptions) {
     this.#options = options
+    const { connectorLimits, env, onWarning } = options
+    this.#connectors = new ConnectorHost({ limits: connectorLimits, env, onWarning })
     this.#fill()
     this.#watch = setInterval(() => this.#look(), beatMs)
     this.#watch.unref()
@@ -89,7 +95,7 @@ export class ThreadHost implements AgentHost {
   }
 
   probe(request: ConnectorSpec, signal: AbortSignal): Promise<RunOutcome> {
-    return new Promise((resolve) => this.#assign({ start: { type: 'probe', request }, signal, resolve }))
+    return this.#connectors.probe(request, signal)
   }
 
   threads(): AgentThreadState[] {
@@ -101,7 +107,7 @@ export class ThreadHost implements AgentHost {
     clearInterval(this.#watch)
     const threads = this.#threads
     this.#threads = []
-    await Promise.all(threads.map((thread) => thread.end()))
+    await Promise.all([this.#connectors.close(), ...threads.map((thread) => thread.end())])
   }
 
   /** Starts threads until as many as configured take runs; one that retires is replaced while its runs go on. */
@@ -118,6 +124,7 @@ export class ThreadHost implements AgentHost {
         this.#dispatchWaiting()
       },
       onRetire: () => this.#fill(),
+      onConnect: () => this.#connectors.connect(),
       onEnd: (reason) => {
         this.#threads = this.#threads.filter((other) => other !== thread)
         if (this.#isClosed) return

@@ -1,5 +1,4 @@
-import type { Child } from '../connectors/child-groups.ts'
-import type { ConnectorSpec } from '../connectors/connector-spec.ts'
+import type { MessagePort } from 'node:worker_threads'
 import type { ChatBatch, ChatRequest } from './chat-messages.ts'
 import type { RunOutcome, TaskRequest } from './run-outcome.ts'
 
@@ -9,8 +8,8 @@ import type { RunOutcome, TaskRequest } from './run-outcome.ts'
 export type ToThread =
   | { type: 'run'; run: number; request: TaskRequest }
   | { type: 'chat'; run: number; request: ChatRequest }
-  /** Asks a connector's server for its tools. */
-  | { type: 'probe'; run: number; request: ConnectorSpec }
+  /** A port to the thread of connectors. */
+  | { type: 'connectors'; port: MessagePort }
   /** The reader of a chat has taken so much of what was sent. */
   | { type: 'credit'; run: number; chars: number }
   | { type: 'abort'; run: number }
@@ -22,8 +21,8 @@ export type FromThread =
   | { type: 'ended'; run: number; outcome: RunOutcome | 'not-begun' }
   /** A run that was stopped goes on all the same. */
   | { type: 'overstayed' }
-  /** A server's process was begun, or has ended. */
-  | { type: 'child'; child: Child }
+  /** Asks for a port to the thread of connectors. */
+  | { type: 'connect' }
   | { type: 'log'; runId: string; message: string; fields?: Record<string, unknown> }
 
 export type ThreadData = { configFile: string; resultBytesMax: number; pulse: SharedArrayBuffer }

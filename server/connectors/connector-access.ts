@@ -17,6 +17,9 @@ type Parts = {
 /** Of the operator's variables, those that no answer of a server may repeat to a user. */
 const secretName = /key|token|secret|pass|credential|auth(?!or)|cookie|dsn|database_url|(?:^|_)(?:pat|pwd)$/i
 
+/** Of one secret. A scheme has a word or a few parameters; more are told of as a whole only. */
+const wordsMax = 16
+
 /** Whose connectors are whose, and what a run needs to use them. */
 export class ConnectorAccess {
   readonly #parts: Parts
@@ -51,24 +54,23 @@ export class ConnectorAccess {
         const record = await this.#parts.store.getConnector({ userId, connectorId })
         if (record) return this.specOf(record)
         const target: UnusableTarget = { kind: 'unusable', reason: 'It was deleted.' }
-        return { connectorId, name: connectorId, allowedTools: null, target, secrets: [] }
+        return { connectorId, userId, name: connectorId, allowedTools: null, target, secrets: [] }
       }),
     )
   }
 
   specOf(record: ConnectorRecord): ConnectorSpec {
-    const { allowedTools, id: connectorId, name } = record
+    const { allowedTools, id: connectorId, name, userId } = record
     const own = this.#open(record)
     const values = Object.values(own ?? {})
     const target = own ? this.#target(record, own) : unusable('Its secrets cannot be read any more; enter them again.')
     const operators = target.kind === 'stdio' ? Object.entries(target.env) : []
     const secrets = [
       ...values,
-      // A server may repeat what comes after the name of the scheme alone.
-      ...values.flatMap((value) => value.split(' ').slice(1)),
+      ...values.flatMap(wordsOf),
       ...operators.filter(([variable]) => secretName.test(variable)).map(([, value]) => value),
     ]
-    return { connectorId, name, allowedTools, target, secrets }
+    return { connectorId, userId, name, allowedTools, target, secrets }
   }
 
   #open({ id: connectorId, sealed, userId }: ConnectorRecord): Record<string, string> | undefined {
@@ -97,6 +99,12 @@ export class ConnectorAccess {
     if (tokenEnv !== undefined && token !== undefined) Object.assign(env, { [tokenEnv]: token })
     return { kind: 'stdio', command, args, env, cwd }
   }
+}
+
+/** A server may repeat what comes after the name of the scheme alone, and a part of that. */
+function wordsOf(value: string): string[] {
+  const rest = value.slice(value.indexOf(' ') + 1)
+  return rest === value ? [] : [rest, ...rest.split(' ', wordsMax)]
 }
 
 function unusable(reason: string): UnusableTarget {

@@ -1,5 +1,6 @@
 import type { AgentHost } from '../agents/agent-port.ts'
 import type { RunOutcome } from '../agents/run-outcome.ts'
+import type { Clock, EpochMs } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import type { ConnectorRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
@@ -7,30 +8,39 @@ import type { ConnectorAccess } from './connector-access.ts'
 import type { McpTool } from './mcp-connection.ts'
 import type { ConnectorTools } from './probe-connector.ts'
 
-type Parts = { access: ConnectorAccess; agents: AgentHost; store: Store }
+type Parts = { access: ConnectorAccess; agents: AgentHost; clock: Clock; store: Store }
 
 export type CheckResult = { tools: McpTool[]; failure: null } | { tools: null; failure: string }
 
 const checkMs = 20_000
 /** Checks of one user at a time: each is a connection to a server of the user's choice. */
 const checksMax = 4
+/** Of one user, on this node. A check is no execution, and does not count as one. */
+const checksPerMinute = 30
+const minuteMs = 60_000
 
 /** Connects to users' connectors, outside of any run, to see whether they work and what they offer. */
 export class ConnectorChecks {
   readonly #parts: Parts
   readonly #underWay = new Map<string, number>()
+  /** When each user's checks of the last minute began; who checked last stands last. */
+  readonly #begun = new Map<string, EpochMs[]>()
 
   constructor(parts: Parts) {
     this.#parts = parts
   }
 
-  /** Keeps what it finds as the connector's status. Throws CONFLICT when too many of the user's are under way. */
+  /**
+   * Keeps what it finds as the connector's status. Throws CONFLICT when too many of the user's are under way, and
+   * RATE_LIMIT_EXCEEDED when too many began within a minute.
+   */
   async check(record: ConnectorRecord): Promise<CheckResult> {
     const { id: connectorId, updatedAt, userId } = record
     const underWay = this.#underWay.get(userId) ?? 0
     if (underWay >= checksMax) {
       throw new ErrandError('CONFLICT', `${checksMax} connectors are being checked already; wait for one of them.`)
     }
+    this.#count(userId)
     this.#underWay.set(userId, underWay + 1)
     try {
       const result = await this.#probe(record)
@@ -48,6 +58,27 @@ export class ConnectorChecks {
       if (left > 0) this.#underWay.set(userId, left)
       else this.#underWay.delete(userId)
     }
+  }
+
+  /** No window of a minute holds more than may be; refusals do not count. */
+  #count(userId: string): void {
+    const now = this.#parts.clock.now()
+    for (const [user, times] of this.#begun) {
+      if (times.at(-1)! > now - minuteMs) break
+      this.#begun.delete(user)
+    }
+    const times = (this.#begun.get(userId) ?? []).filter((at) => at > now - minuteMs)
+    if (times.length >= checksPerMinute) {
+      throw new ErrandError(
+        'RATE_LIMIT_EXCEEDED',
+        `At most ${checksPerMinute} checks of connectors per minute are allowed.`,
+        {
+          retryAfterSeconds: Math.ceil((times[0]! + minuteMs - now) / 1000),
+        },
+      )
+    }
+    this.#begun.delete(userId)
+    this.#begun.set(userId, [...times, now])
   }
 
   async #probe(record: ConnectorRecord): Promise<CheckResult> {

@@ -6,6 +6,8 @@ import { connectorAuthTypes, connectorStatuses } from '../store/records.ts'
 
 const secretCharsMax = 8192
 const headersMax = 10
+/** Of all headers together; most servers refuse more. Each answer is searched for what they hold. */
+const headerCharsMax = 16_384
 
 const connectorId = resourceId.describe('The id returned when the connector was created')
 const name = z.string().trim().min(1).max(60).describe("What the connector is called; unique among the caller's")
@@ -32,6 +34,10 @@ const auth = z
         .record(headerName, headerValue)
         .refine((headers) => Object.keys(headers).length > 0, 'Give at least one header')
         .refine((headers) => Object.keys(headers).length <= headersMax, `Give at most ${headersMax} headers`)
+        .refine(
+          (headers) => Object.values(headers).reduce((sum, { length }) => sum + length, 0) <= headerCharsMax,
+          `Give at most ${headerCharsMax} characters of headers`,
+        )
         .describe('Sent with every request'),
     }),
   ])

@@ -22,6 +22,7 @@ export type UnusableTarget = { kind: 'unusable'; reason: string }
 /** A connector as a run is given it: where to connect, as whom, and what may be called. Never logged. */
 export type ConnectorSpec = {
   connectorId: string
+  userId: string
   name: string
   /** The tools that the user allows; null for all of them. */
   allowedTools: readonly string[] | null

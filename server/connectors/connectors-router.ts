@@ -25,6 +25,7 @@ const tags = ['Connectors']
 const badParameter = 'A parameter is invalid.'
 const notFound = 'The connector was not found.'
 const busy = 'Too many connectors of the caller are being checked.'
+const tooOften = 'The caller checks connectors too often; Retry-After says when the next may be.'
 const bodyResponses = {
   400: 'The body is invalid.',
   403: 'Permission is missing.',
@@ -159,7 +160,7 @@ export const connectorsRouter = router({
           'Connects to the server and asks for its tools. A server that cannot be used is `failed`, and `statusMessage` says why.',
         protect: true,
         successDescription: 'The connector with its new status.',
-        errorResponses: { ...bodyResponses, 404: notFound, 409: busy },
+        errorResponses: { ...bodyResponses, 404: notFound, 409: busy, 429: tooOften },
       },
     })
     .input(ConnectorInput)
@@ -186,6 +187,7 @@ export const connectorsRouter = router({
           404: notFound,
           409: busy,
           424: 'The server cannot be used.',
+          429: tooOften,
         },
       },
     })

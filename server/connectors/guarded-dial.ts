@@ -1,10 +1,12 @@
-import { lookup as lookUp, type LookupAddress } from 'node:dns'
+import type { LookupAddress } from 'node:dns'
 import { once } from 'node:events'
 import { Agent, type RequestOptions } from 'node:http'
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { connect as connectSecurely } from 'node:tls'
 import { must } from '../kernel/assert.ts'
+import { answering, HostNotFoundError, lookUpHost } from '../kernel/host-lookup.ts'
+import type { UserPlaces } from '../kernel/user-places.ts'
 import { ConnectorError } from './connector-spec.ts'
 import { isPublicAddress, portOf } from './private-address.ts'
 
@@ -14,8 +16,13 @@ export type Dial = {
   isPrivateAllowed: boolean
   /** For the address, the connection and the certificate together. */
   connectMs: number
+  lookups?: Lookups
+  /** For tests. */
   lookup?: LookupFunction
 }
+
+/** Where the look-ups of a connector's user wait for their turn. */
+export type Lookups = { userId: string; places: UserPlaces; nameServers?: readonly string[] }
 
 const probeMs = 30_000
 
@@ -26,8 +33,11 @@ const probeMs = 30_000
  */
 const idleMs = 4000
 
-/** An address that is not public, where that is not allowed. The message is the business of who knows the hop. */
-export class PrivateAddressError extends ConnectorError {}
+/**
+ * A host that may not be reached. That is one error for a name that leads to private addresses and for one that leads
+ * nowhere: else a user could try which names there are inside. The message is the business of who knows the hop.
+ */
+export class NoPublicHostError extends ConnectorError {}
 
 export function hostOf(url: URL): string {
   // The host of an IPv6 address has brackets in a URL.
@@ -81,11 +91,11 @@ async function dial(options: Dial, stop: AbortSignal): Promise<Socket> {
   const sockets: Socket[] = []
   try {
     signal.throwIfAborted()
-    const plain = open(options)
+    const plain = open(url, await addressesOf(options, signal))
     sockets.push(plain)
     await once(plain, 'connect', { signal })
     // Whatever led there. Not even the name goes out that a greeting of TLS holds.
-    if (!isPrivateAllowed && !isPublicAddress(plain.remoteAddress ?? '')) throw new PrivateAddressError()
+    if (!isPrivateAllowed && !isPublicAddress(plain.remoteAddress ?? '')) throw new NoPublicHostError()
     if (url.protocol === 'http:') return plain
     const secure = secured(plain, url)
     sockets.push(secure)
@@ -93,21 +103,47 @@ async function dial(options: Dial, stop: AbortSignal): Promise<Socket> {
     return secure
   } catch (error) {
     for (const socket of sockets) socket.destroy()
-    throw signal.aborted ? signal.reason : describe(error, url)
+    throw signal.aborted ? signal.reason : describe(error, options)
   } finally {
     clearTimeout(timer)
   }
 }
 
-function open({ isPrivateAllowed, lookup = lookUp, url }: Dial): Socket {
+/** Those that may be reached, at least one. */
+async function addressesOf(
+  { isPrivateAllowed, lookup, lookups, url }: Dial,
+  signal: AbortSignal,
+): Promise<LookupAddress[]> {
   const host = hostOf(url)
-  // Node looks nothing up for a literal address.
-  if (!isPrivateAllowed && isIP(host) !== 0 && !isPublicAddress(host)) throw new PrivateAddressError()
+  const accepts = (address: string) => isPrivateAllowed || isPublicAddress(address)
+  const family = isIP(host)
+  const literal = family === 0 ? undefined : [{ address: host, family }]
+  const find = () => lookUpHost(host, { signal, isOperators: isPrivateAllowed, accepts, ...lookups })
+  const inTurn = () => (lookups ? lookups.places.within(lookups.userId, signal, find) : find())
+  const found = literal ?? (await (lookup ? answerOf(lookup, { host, signal }) : inTurn()))
+  const left = found.filter(({ address }) => accepts(address))
+  if (left.length === 0) throw new HostNotFoundError()
+  return left
+}
+
+type Asked = { host: string; signal: AbortSignal }
+
+function answerOf(lookup: LookupFunction, { host, signal }: Asked): Promise<LookupAddress[]> {
+  return new Promise((resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+    lookup(host, { all: true }, (error, found) => {
+      if (error) reject(error)
+      else resolve(typeof found === 'string' ? [{ address: found, family: isIP(found) }] : found)
+    })
+  })
+}
+
+function open(url: URL, addresses: LookupAddress[]): Socket {
   return heard(
     connect({
-      host,
+      host: hostOf(url),
       port: portOf(url),
-      lookup: isPrivateAllowed ? lookup : publicOnly(lookup),
+      lookup: answering(addresses),
       noDelay: true,
       keepAlive: true,
       keepAliveInitialDelay: probeMs,
@@ -128,26 +164,13 @@ function heard<S extends Socket>(socket: S): S {
   return socket.on('error', () => {})
 }
 
-/** A look-up whose answer holds public addresses only; it fails when none is left. */
-function publicOnly(lookup: LookupFunction): LookupFunction {
-  return (hostname, options, callback) =>
-    lookup(hostname, { ...options, all: true }, (error, answer, family) => {
-      if (error) return callback(error, [])
-      const found: LookupAddress[] =
-        typeof answer === 'string' ? [{ address: answer, family: family ?? isIP(answer) }] : answer
-      const left = found.filter(({ address }) => isPublicAddress(address))
-      const [first] = left
-      if (first === undefined) return callback(new PrivateAddressError(), [])
-      if (options.all) return callback(null, left)
-      callback(null, first.address, first.family)
-    })
-}
-
-function describe(error: unknown, url: URL): ConnectorError {
+function describe(error: unknown, { isPrivateAllowed, url }: Dial): ConnectorError {
   if (error instanceof ConnectorError) return error
   const code = errorCode(error)
   if (code === 'ECONNREFUSED') return new ConnectorError('The connector refused the connection.')
-  if (/^(ENOTFOUND|ENODATA|EAI_)/.test(code)) return new ConnectorError(`The host ${hostOf(url)} was not found.`)
+  if (error instanceof HostNotFoundError || /^(ENOTFOUND|ENODATA|EAI_)/.test(code)) {
+    return isPrivateAllowed ? new ConnectorError(`The host ${hostOf(url)} was not found.`) : new NoPublicHostError()
+  }
   if (/CERT|SIGNATURE|ISSUER/.test(code)) {
     return new ConnectorError(`The connector has no certificate that is trusted for ${hostOf(url)}.`)
   }

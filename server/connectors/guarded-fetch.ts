@@ -1,8 +1,17 @@
 import { request, STATUS_CODES, validateHeaderValue, type IncomingMessage } from 'node:http'
 import { isIP, type LookupFunction } from 'node:net'
 import { must } from '../kernel/assert.ts'
+import { AnswerMeter } from './answer-meter.ts'
+import type { BytesUnderWay, Share } from './bytes-under-way.ts'
 import { ConnectorError } from './connector-spec.ts'
-import { errorCode, GuardedAgent, hostOf, PrivateAddressError, type GuardedRequest } from './guarded-dial.ts'
+import {
+  errorCode,
+  GuardedAgent,
+  hostOf,
+  NoPublicHostError,
+  type GuardedRequest,
+  type Lookups,
+} from './guarded-dial.ts'
 import { isPrivateHost, isPublicAddress } from './private-address.ts'
 
 export type GuardedFetch = {
@@ -17,6 +26,10 @@ export type GuardedFetchOptions = {
   /** Of the body of one answer. */
   bytesMax: number
   connectMs: number
+  lookups?: Lookups
+  /** Where what is under way of answers is counted. */
+  answers?: { userId: string; bytes: BytesUnderWay }
+  /** For tests. */
   lookup?: LookupFunction
 }
 
@@ -37,7 +50,7 @@ const otherAddress = 'The address that this connector redirects to'
  * One guard is for one run: a connection is kept for its next request, and never for another run's.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
-  const { bytesMax, privateHosts } = options
+  const { answers, bytesMax, privateHosts } = options
   const closing = new AbortController()
   const agents = new Map<string, GuardedAgent>()
 
@@ -53,11 +66,11 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
       const subject = redirects === 0 ? ownAddress : otherAddress
       checkUrl(outgoing.url, { subject, privateHosts })
       const answer = await send(outgoing, { agent: agentFor(outgoing.url), signal }).catch((error: unknown) => {
-        throw error instanceof PrivateAddressError ? privateRefusal(subject) : error
+        throw error instanceof NoPublicHostError ? noPublicHost(subject) : error
       })
       try {
         const next = redirected(outgoing, answer)
-        if (next === null) return toResponse(answer, { method: outgoing.method, signal, bytesMax })
+        if (next === null) return toResponse(answer, { method: outgoing.method, signal, bytesMax, answers })
         if (redirects === redirectsMax) {
           throw new ConnectorError(`The connector redirects more than ${redirectsMax} times.`)
         }
@@ -150,7 +163,7 @@ function checkUrl(url: URL, { privateHosts, subject }: UrlRules): void {
   checkCredentials(url, subject)
   if (isPrivateHost(url, privateHosts)) return
   const host = hostOf(url)
-  if (isIP(host) !== 0 && !isPublicAddress(host)) throw privateRefusal(subject)
+  if (isIP(host) !== 0 && !isPublicAddress(host)) throw noPublicHost(subject)
   if (url.protocol === 'http:') throw noHttps(subject)
 }
 
@@ -164,8 +177,8 @@ function noHttps(subject: string): ConnectorError {
   return new ConnectorError(`${subject} has to begin with https://.`)
 }
 
-function privateRefusal(subject: string): ConnectorError {
-  return new ConnectorError(`${subject} is private, which the operator does not allow.`)
+function noPublicHost(subject: string): ConnectorError {
+  return new ConnectorError(`${subject} leads to no public host that can be found, and the operator allows no other.`)
 }
 
 /**
@@ -229,9 +242,14 @@ function send(
   })
 }
 
-type AnswerRules = { method: string; signal: AbortSignal; bytesMax: number }
+type AnswerRules = {
+  method: string
+  signal: AbortSignal
+  bytesMax: number
+  answers: GuardedFetchOptions['answers']
+}
 
-function toResponse(answer: IncomingMessage, { bytesMax, method, signal }: AnswerRules): Response {
+function toResponse(answer: IncomingMessage, { answers, bytesMax, method, signal }: AnswerRules): Response {
   const status = must(answer.statusCode, 'an answer has a status')
   if (status < 200 || status > 599) throw new ConnectorError(`The connector answered with the status ${status}.`)
   const headers = new Headers()
@@ -249,7 +267,7 @@ function toResponse(answer: IncomingMessage, { bytesMax, method, signal }: Answe
     throw new ConnectorError('The connector compressed its answer, which it was not asked to.')
   }
   if (Number(headers.get('content-length') ?? 0) > bytesMax) throw tooLarge(bytesMax)
-  return new Response(bodyOf(answer, { signal, bytesMax }), head)
+  return new Response(bodyOf(answer, { signal, bytesMax, answers }), head)
 }
 
 /**
@@ -261,24 +279,40 @@ const readAheadBytes = 64 * 1024
 /** The body as it comes, read from the connection only as it is taken. */
 function bodyOf(
   answer: IncomingMessage,
-  { bytesMax, signal }: Omit<AnswerRules, 'method'>,
+  { answers, bytesMax, signal }: Omit<AnswerRules, 'method'>,
 ): ReadableStream<Uint8Array> {
   const chunks = answer[Symbol.asyncIterator]() as AsyncIterator<Buffer, undefined>
+  const meter = new AnswerMeter({ isEvents: /event-stream/i.test(answer.headers['content-type'] ?? '') })
   let bytes = 0
   let release = () => {}
+  let share: Share | undefined
   const next = async (): Promise<Buffer | undefined> => {
     const { value } = await chunks.next().catch(() => {
       throw new ConnectorError(brokenOff)
     })
-    bytes += value?.length ?? 0
+    if (value === undefined) return undefined
+    bytes += value.length
     if (bytes > bytesMax) throw tooLarge(bytesMax)
-    return value
+    const chunk = meter.take(value)
+    share?.hold(meter.heldBytes)
+    return chunk
   }
   const source: UnderlyingDefaultSource<Uint8Array> = {
     start(controller) {
+      const end = (error: unknown) => {
+        release()
+        controller.error(error)
+      }
       // The connection is closed by the request, which has the same signal.
-      const onAbort = () => controller.error(signal.reason)
-      release = () => signal.removeEventListener('abort', onAbort)
+      const onAbort = () => end(signal.reason)
+      share = answers?.bytes.share(answers.userId, (error) => {
+        end(error)
+        answer.destroy()
+      })
+      release = () => {
+        share?.release()
+        signal.removeEventListener('abort', onAbort)
+      }
       signal.addEventListener('abort', onAbort, { once: true })
       if (signal.aborted) onAbort()
     },

@@ -1,18 +1,21 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ListToolsResult, MCPClient, MCPClientConfig } from '@ai-sdk/mcp'
 import type { JsonSchema, ToolAnswer } from '../agents/define-config.ts'
-import type { OnChild } from './child-groups.ts'
+import type { ConnectorBounds } from './connector-bounds.ts'
 import { ConnectorError, type ConnectorSpec } from './connector-spec.ts'
 import { createGuardedFetch, type GuardedFetch } from './guarded-fetch.ts'
 import { StdioTransport } from './stdio-transport.ts'
-import { answerError, toToolAnswer, withoutSecrets } from './tool-answer.ts'
+import { filterOf } from './secret-filter.ts'
+import { answerError, isTooDeep, toToolAnswer } from './tool-answer.ts'
 
 /** A tool as its server describes it. */
 export type McpTool = { name: string; title?: string; description: string; inputSchema: JsonSchema }
 
-type OpenOptions = {
+export type OpenOptions = {
   signal: AbortSignal
-  onChild: OnChild
+  bounds: ConnectorBounds
+  /** Told once, when nothing of the connection is left. */
+  onClosed?: () => void
   /** How long each step of the opening may take, and a call. */
   openMs?: number
   callMs?: number
@@ -46,9 +49,15 @@ export class McpConnection {
   #client: MCPClient | undefined
   #http: GuardedFetch | undefined
   #stdio: StdioTransport | undefined
+  #closing: Promise<void> | undefined
+  readonly #onClosed: () => void
 
-  private constructor(spec: ConnectorSpec, { callMs = callMsDefault, openMs = openMsDefault, signal }: OpenOptions) {
+  private constructor(
+    spec: ConnectorSpec,
+    { callMs = callMsDefault, onClosed = () => {}, openMs = openMsDefault, signal }: OpenOptions,
+  ) {
     this.spec = spec
+    this.#onClosed = onClosed
     this.#signal = signal
     this.#openMs = openMs
     this.#callMs = callMs
@@ -56,13 +65,13 @@ export class McpConnection {
 
   /** Throws ConnectorError; what it had begun is ended then. */
   static async open(spec: ConnectorSpec, options: OpenOptions): Promise<McpConnection> {
-    const { onChild, signal } = options
+    const { bounds, signal } = options
     const connection = new McpConnection(spec, options)
     try {
       // Loaded with the first connector that is used.
       const { createMCPClient } = await import('@ai-sdk/mcp')
       connection.#client = await createMCPClient({
-        transport: connection.#transport(onChild),
+        transport: connection.#transport(bounds),
         clientName: 'errand',
         // Servers over stdio exist that end at a question before the greeting, and others that leave it unanswered.
         protocolVersionDiscovery: spec.target.kind !== 'stdio',
@@ -77,24 +86,27 @@ export class McpConnection {
     }
   }
 
-  #transport(onChild: OnChild): MCPClientConfig['transport'] {
-    const { target } = this.spec
+  #transport(bounds: ConnectorBounds): MCPClientConfig['transport'] {
+    const { target, userId } = this.spec
+    const answers = { userId, bytes: bounds.answers }
     switch (target.kind) {
       case 'unusable':
         throw new ConnectorError(target.reason)
       case 'http': {
         const { headers, privateHosts, url } = target
-        const guarded = (this.#http = createGuardedFetch({ privateHosts, bytesMax, connectMs }))
+        const guarded = (this.#http = createGuardedFetch({
+          privateHosts,
+          bytesMax,
+          connectMs,
+          answers,
+          lookups: { userId, places: bounds.lookups },
+        }))
         const fetch: typeof globalThis.fetch = async (input, init) =>
           watchEnd(withoutRefusal(await guarded.fetch(input, init)), init)
         return { type: 'http', url, headers, fetch }
       }
       default:
-        return (this.#stdio = new StdioTransport(target, {
-          lineBytesMax: bytesMax,
-          onSpawn: (pid) => onChild({ pid, isAlive: true }),
-          onGone: (pid) => onChild({ pid, isAlive: false }),
-        }))
+        return (this.#stdio = new StdioTransport(target, { lineBytesMax: bytesMax, answers }))
     }
   }
 
@@ -114,16 +126,18 @@ export class McpConnection {
           throw this.#describe(new ConnectorError('The server answered with an error when asked for its tools.'), 0)
         },
       )
-      found.push(...listed.tools.map(toTool))
-      // They are given to a model with every step, and many runs hold theirs at once.
-      chars += JSON.stringify(listed.tools).length
+      // Before anything else is done with them. They are given to a model with every step, and many runs hold theirs at once.
+      const json = JSON.stringify(listed.tools)
+      chars += json.length
       if (chars > toolsCharsMax) {
         throw this.#describe(new ConnectorError(`It describes its tools in more than ${toolsCharsMax} characters.`), 0)
       }
+      if (isTooDeep(json)) throw this.#describe(new ConnectorError('Its tools are nested too deep.'), 0)
+      found.push(...listed.tools.map(toTool))
       cursor = listed.nextCursor
       if (cursor === undefined) break
     }
-    return withoutSecrets(found.slice(0, toolsMax), this.spec.secrets)
+    return filterOf(this.spec.secrets).clean(found.slice(0, toolsMax))
   }
 
   /** Throws ConnectorError when the server gives no answer. */
@@ -144,7 +158,11 @@ export class McpConnection {
   }
 
   /** Ends the client, and the server's process where there is one. Never throws. */
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close().finally(this.#onClosed))
+  }
+
+  async #close(): Promise<void> {
     const client = this.#client
     this.#client = undefined
     let timer: NodeJS.Timeout | undefined
@@ -186,7 +204,7 @@ export class McpConnection {
     const reason = this.#stdio?.failure ?? thrown
     const sentence = reason instanceof ConnectorError ? reason.message : describeFailure(thrown, limitMs)
     const text = `Connector "${this.spec.name}": ${sentence}`
-    return new ConnectorError(withoutSecrets(text, this.spec.secrets))
+    return new ConnectorError(filterOf(this.spec.secrets).cleanText(text))
   }
 }
 

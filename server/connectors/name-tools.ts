@@ -13,11 +13,15 @@ export function nameTools(tools: readonly Tool[], reserved: readonly string[]): 
   const counts = new Map<string, number>()
   for (const name of [...own, ...reserved]) counts.set(name, (counts.get(name) ?? 0) + 1)
   const taken = new Set([...reserved, ...own.filter((name) => counts.get(name) === 1)])
+  // Where the search for a free number goes on: many tools may come down to one name.
+  const numbers = new Map<string, number>()
   return own.map((name, at) => {
     if (counts.get(name) === 1) return name
     const long = clean(`${tools[at]!.connectorName}_${name}`)
     let free = long
-    for (let n = 2; taken.has(free); n++) free = `${long.slice(0, nameCharsMax - String(n).length - 1)}-${n}`
+    let n = numbers.get(long) ?? 2
+    for (; taken.has(free); n++) free = `${long.slice(0, nameCharsMax - String(n).length - 1)}-${n}`
+    numbers.set(long, n)
     taken.add(free)
     return free
   })

@@ -1,44 +1,71 @@
 import type { ConnectorTool, ToolAnswer } from '../agents/define-config.ts'
-import { ConnectorError, type ConnectorSpec } from './connector-spec.ts'
-import type { OnChild } from './child-groups.ts'
-import { McpConnection, type McpTool } from './mcp-connection.ts'
+import { must } from '../kernel/assert.ts'
+import type { ConnectorBounds } from './connector-bounds.ts'
+import type { ConnectorSpec } from './connector-spec.ts'
+import type { McpConnection, McpTool } from './mcp-connection.ts'
 import { nameTools } from './name-tools.ts'
-import type { OpenConnectors, RunConnectors } from './run-connectors.ts'
+import { openConnection, takeProcesses } from './process-places.ts'
+import { noSuchTool, type RunConnectors } from './run-connectors.ts'
 
-type Opened = { connection: McpConnection; tools: readonly McpTool[] }
+type Opened = { connection: McpConnection; spec: ConnectorSpec; tools: readonly McpTool[] }
+
+export type OpenOptions = { reservedNames: readonly string[]; signal: AbortSignal; bounds: ConnectorBounds }
 
 /** Connects to all of a run's connectors. Throws a ConnectorError when one cannot be used, and then all are closed. */
 export async function openConnectors(
   specs: readonly ConnectorSpec[],
-  { onChild, reservedNames, signal }: OpenConnectors,
+  { bounds, reservedNames, signal }: OpenOptions,
 ): Promise<RunConnectors> {
+  const groups = groupByServer(specs)
+  await takeProcesses(groups, { bounds, signal })
   const giveUp = new AbortController()
-  const options = { onChild, signal: AbortSignal.any([signal, giveUp.signal]) }
+  const options = { bounds, signal: AbortSignal.any([signal, giveUp.signal]) }
   let failure: unknown
   const opened = await Promise.all(
-    specs.map(async (spec) => {
+    groups.map(async (group) => {
       try {
-        return await openOne(spec, options)
+        return await openGroup(group, options)
       } catch (error) {
         failure ??= error
         giveUp.abort(error)
-        return undefined
+        return []
       }
     }),
   )
-  const connections = opened.filter((one) => one !== undefined)
-  if (failure === undefined) return new OpenedConnectors(connections, reservedNames)
+  const connectors = opened.flat()
+  if (failure === undefined) {
+    // In the order in which they were given.
+    const ordered = connectors.toSorted((a, b) => specs.indexOf(a.spec) - specs.indexOf(b.spec))
+    return new OpenedConnectors(ordered, reservedNames)
+  }
   // Nobody waits for servers to end.
-  for (const { connection } of connections) void connection.close()
+  for (const { connection } of connectors) void connection.close()
   throw failure
 }
 
-async function openOne(spec: ConnectorSpec, options: { signal: AbortSignal; onChild: OnChild }): Promise<Opened> {
-  const connection = await McpConnection.open(spec, options)
+/** Connectors to one server with the same secrets share its process. */
+function groupByServer(specs: readonly ConnectorSpec[]): ConnectorSpec[][] {
+  const groups = new Map<string, ConnectorSpec[]>()
+  for (const spec of specs) {
+    const { connectorId, target } = spec
+    const key = target.kind === 'stdio' ? JSON.stringify(target) : connectorId
+    groups.set(key, [...(groups.get(key) ?? []), spec])
+  }
+  return [...groups.values()]
+}
+
+async function openGroup(
+  group: readonly ConnectorSpec[],
+  options: Pick<OpenOptions, 'signal' | 'bounds'>,
+): Promise<Opened[]> {
+  const first = must(group[0], 'a group has a connector')
+  const connection = await openConnection(first, options)
   try {
-    const { allowedTools } = spec
     const tools = await connection.listTools()
-    return { connection, tools: tools.filter(({ name }) => allowedTools?.includes(name) ?? true) }
+    return group.map((spec) => {
+      const { allowedTools } = spec
+      return { connection, spec, tools: tools.filter(({ name }) => allowedTools?.includes(name) ?? true) }
+    })
   } catch (error) {
     void connection.close()
     throw error
@@ -53,15 +80,15 @@ class OpenedConnectors implements RunConnectors {
 
   constructor(opened: readonly Opened[], reservedNames: readonly string[]) {
     this.#connections = opened.map(({ connection }) => connection)
-    const offered = opened.flatMap(({ connection, tools }) => tools.map((tool) => ({ connection, tool })))
+    const offered = opened.flatMap(({ tools, ...of }) => tools.map((tool) => ({ ...of, tool })))
     const names = nameTools(
-      offered.map(({ connection, tool }) => ({ connectorName: connection.spec.name, toolName: tool.name })),
+      offered.map(({ spec, tool }) => ({ connectorName: spec.name, toolName: tool.name })),
       reservedNames,
     )
-    this.tools = offered.map(({ connection, tool }, at) => {
+    this.tools = offered.map(({ connection, spec, tool }, at) => {
       const name = names[at]!
       this.#routes.set(name, { connection, toolName: tool.name })
-      const { connectorId, name: connectorName } = connection.spec
+      const { connectorId, name: connectorName } = spec
       return { name, connectorId, connectorName, description: tool.description, inputSchema: tool.inputSchema }
     })
   }
@@ -72,7 +99,7 @@ class OpenedConnectors implements RunConnectors {
 
   async call(name: string, args: Record<string, unknown> = {}): Promise<ToolAnswer> {
     const route = this.#routes.get(name)
-    if (!route) throw new ConnectorError(`No connector of this run has a tool named "${name}".`)
+    if (!route) throw noSuchTool(name)
     try {
       return await route.connection.call(route.toolName, args)
     } catch (error) {

@@ -1,6 +1,6 @@
 import type { RunOutcome } from '../agents/run-outcome.ts'
 import { ConnectorError, type ConnectorSpec } from './connector-spec.ts'
-import type { OnChild } from './child-groups.ts'
+import type { ConnectorBounds } from './connector-bounds.ts'
 import type { McpTool } from './mcp-connection.ts'
 
 /** What a check of a connector finds. */
@@ -9,11 +9,12 @@ export type ConnectorTools = { tools: McpTool[] }
 /** Asks a connector's server for its tools. Never throws; `failed` says in a sentence why it cannot be used. */
 export async function probeConnector(
   spec: ConnectorSpec,
-  options: { signal: AbortSignal; onChild: OnChild },
+  options: { signal: AbortSignal; bounds: ConnectorBounds },
 ): Promise<RunOutcome> {
   try {
-    const { McpConnection } = await import('./mcp-connection.ts')
-    const connection = await McpConnection.open(spec, options)
+    const { openConnection, takeProcesses } = await import('./process-places.ts')
+    await takeProcesses([[spec]], options)
+    const connection = await openConnection(spec, options)
     try {
       const found: ConnectorTools = { tools: await connection.listTools() }
       return { kind: 'completed', json: JSON.stringify(found) }

@@ -1,5 +1,4 @@
 import type { Connectors } from '../agents/define-config.ts'
-import type { OnChild } from './child-groups.ts'
 import { ConnectorError, type ConnectorSpec } from './connector-spec.ts'
 
 /** The connectors of one run, from its beginning to its end. */
@@ -20,14 +19,20 @@ export type OpenConnectors = {
   /** Names that the agent's own tools have. */
   reservedNames: readonly string[]
   signal: AbortSignal
-  onChild: OnChild
+}
+
+/** Throws a ConnectorError when one of them cannot be used, and then none is open. */
+export type Connect = (specs: readonly ConnectorSpec[], options: OpenConnectors) => Promise<RunConnectors>
+
+export function noSuchTool(name: string): ConnectorError {
+  return new ConnectorError(`No connector of this run has a tool named "${name}".`)
 }
 
 export const noConnectors: RunConnectors = {
   tools: [],
   failed: new AbortController().signal,
   call: async (name) => {
-    throw new ConnectorError(`No connector of this run has a tool named "${name}".`)
+    throw noSuchTool(name)
   },
   close: async () => {},
 }
@@ -39,13 +44,7 @@ export const noConnectors: RunConnectors = {
  */
 export function openRunConnectors(
   specs: readonly ConnectorSpec[],
-  options: OpenConnectors,
+  { connect, ...options }: OpenConnectors & { connect: Connect },
 ): RunConnectors | Promise<RunConnectors> {
-  return specs.length === 0 ? noConnectors : openAll(specs, options)
-}
-
-async function openAll(specs: readonly ConnectorSpec[], options: OpenConnectors): Promise<RunConnectors> {
-  // The protocol's client takes a while to load, and most runs have no use for it.
-  const { openConnectors } = await import('./open-connectors.ts')
-  return await openConnectors(specs, options)
+  return specs.length === 0 ? noConnectors : connect(specs, options)
 }

@@ -1,13 +1,18 @@
-import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
+import type { ChildProcessWithoutNullStreams } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import type { JSONRPCMessage, MCPTransport, validateJSONRPCMessage } from '@ai-sdk/mcp'
 import { must } from '../kernel/assert.ts'
+import { hasTooManyValues } from './answer-meter.ts'
+import type { BytesUnderWay, Share } from './bytes-under-way.ts'
 import { ConnectorError, type StdioTarget } from './connector-spec.ts'
+import { guardedSpawn, guardPipe, hasGroups } from './guarded-spawn.ts'
 
 export type StdioOptions = {
   /** The longest line that the server may print. */
   lineBytesMax: number
+  /** Where what is under way of answers is counted. */
+  answers?: { userId: string; bytes: BytesUnderWay }
   /** How long the server has to go by itself, and then once more after SIGTERM. */
   graceMs?: number
   /** Told of the server's process, which leads a group of the same number, and when all of the group is ended. */
@@ -46,6 +51,7 @@ export class StdioTransport implements MCPTransport {
   readonly #lines: LineSplitter
   /** Settles a message whose bytes are still on their way. */
   readonly #sends = new Set<(error?: ConnectorError) => void>()
+  readonly #share: Share | undefined
   readonly #exited = Promise.withResolvers<void>()
   #validate: typeof validateJSONRPCMessage | undefined
   #child: ChildProcessWithoutNullStreams | undefined
@@ -60,6 +66,8 @@ export class StdioTransport implements MCPTransport {
     this.#target = target
     this.#options = options
     this.#lines = new LineSplitter(options.lineBytesMax)
+    const { answers } = options
+    this.#share = answers?.bytes.share(answers.userId, ({ message }) => this.#fail(message))
   }
 
   /** Why the server cannot be used any more, which the client knows as a closed connection only. */
@@ -84,7 +92,7 @@ export class StdioTransport implements MCPTransport {
         reject(this.#failure ?? new ConnectorError(closed))
       }
       try {
-        const child = this.#spawn()
+        const child = (this.#child = guardedSpawn(this.#target, this.#cwd))
         child.once('spawn', resolve)
         // Stays for good, as a signal that cannot be sent is reported here too.
         child.on('error', (error) => (child.pid === undefined ? refuse(error) : this.onerror?.(error)))
@@ -135,24 +143,11 @@ export class StdioTransport implements MCPTransport {
     }
     await this.#exited.promise
     // A process that has left the group may hold these open; they would keep our process alive.
-    for (const pipe of [child.stdin, child.stdout, child.stderr]) pipe.destroy()
+    for (const pipe of [child.stdin, child.stdout, child.stderr, guardPipe(child)]) pipe?.destroy()
   }
 
   get #cwd(): string {
     return this.#target.cwd ?? tmpdir()
-  }
-
-  #spawn(): ChildProcessWithoutNullStreams {
-    const { args, command, env } = this.#target
-    this.#child = spawn(command, args, {
-      env,
-      cwd: this.#cwd,
-      // A group of its own on POSIX; on Windows this would open a console.
-      detached: hasGroups,
-      windowsHide: true,
-      stdio: 'pipe',
-    })
-    return this.#child
   }
 
   #attend(child: ChildProcessWithoutNullStreams, pid: number): void {
@@ -208,11 +203,17 @@ export class StdioTransport implements MCPTransport {
     if (this.#isOver) return
     for (const line of this.#lines.split(chunk)) {
       if (this.#isOver) return
+      if (hasTooManyValues(line)) return this.#fail(tooLong)
       const message = this.#parse(line)
       if (message) this.#deliver(message)
       else if (line.trim() !== '' && ++this.#strayLines > strayLinesMax) this.#fail(garbled)
     }
-    if (this.#lines.isTooLong) this.#fail(tooLong)
+    if (this.#lines.isTooLong) return this.#fail(tooLong)
+    try {
+      this.#share?.hold(this.#lines.begunBytes)
+    } catch (error) {
+      this.#fail((error as ConnectorError).message)
+    }
   }
 
   #parse(line: string): JSONRPCMessage | undefined {
@@ -252,12 +253,11 @@ export class StdioTransport implements MCPTransport {
   #finish(error: ConnectorError): void {
     if (this.#isOver) return
     this.#isOver = true
+    this.#share?.release()
     for (const settle of this.#sends) settle(error)
     this.onclose?.()
   }
 }
-
-const hasGroups = process.platform !== 'win32'
 
 /** In a user's words: the command and the folder are the operator's. */
 function describeSpawn(error: unknown, cwd: string): string {
@@ -287,6 +287,11 @@ class LineSplitter {
 
   constructor(lineBytesMax: number) {
     this.#lineBytesMax = lineBytesMax
+  }
+
+  /** Of the line that has begun. */
+  get begunBytes(): number {
+    return this.#begunBytes
   }
 
   /** Ends early at a line that is too long. */

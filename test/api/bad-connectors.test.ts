@@ -125,6 +125,11 @@ const badAuth: [title: string, auth: unknown, field: string][] = [
   ['with no header', { type: 'headers', headers: {} }, 'auth.headers'],
   ['with headers as a list', { type: 'headers', headers: [['X-Api-Key', 'one']] }, 'auth.headers'],
   [
+    'with more than 16,384 characters of headers',
+    { type: 'headers', headers: { A: long(8192), B: long(8192), C: 'x' } },
+    'auth.headers',
+  ],
+  [
     'with eleven headers',
     { type: 'headers', headers: Object.fromEntries(Array.from({ length: 11 }, (_, n) => [`X-${n}`, 'one'])) },
     'auth.headers',

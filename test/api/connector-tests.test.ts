@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import { ConnectorCalls, connectorConfig } from './connector-calls.ts'
 import { vias } from './session-calls.ts'
@@ -126,7 +127,9 @@ test('a name that leads to a private address is accepted, and failed when it is 
   const { id } = await calls.add({ url: `https://localhost:${new URL(server.url).port}/mcp`, auth: bearer })
   expect((await calls.test(id)).body).toMatchObject({
     status: 'failed',
-    statusMessage: expect.stringMatching(/is private, which the operator does not allow\.$/),
+    statusMessage: expect.stringMatching(
+      /leads to no public host that can be found, and the operator allows no other\.$/,
+    ),
   })
   expect(server.seen).toEqual([])
   await service.stop()
@@ -161,6 +164,40 @@ test('of one user four connectors are checked at a time, the fifth is 409, and a
   })
   const four = await Promise.all(Array.from({ length: 4 }, () => calls.test(good.id)))
   expect(four.map(({ body }) => body.status)).toEqual(['ok', 'ok', 'ok', 'ok'])
+  await service.stop()
+  await server.stop()
+})
+
+test('of one user thirty connectors are checked in a minute, the next is 429 and reaches nobody; others are not held up', async () => {
+  const clock = new FakeClock()
+  const service = await startService({ config: connectorConfig, privateHosts: ['127.0.0.1'], clock })
+  const server = await startStubMcpServer({ tools })
+  const [one, other] = [await service.createPerson(), await service.createPerson()].map(
+    ({ key }) => new ConnectorCalls(service, key),
+  ) as [ConnectorCalls, ConnectorCalls]
+  const { id } = await one.add({ url: server.url })
+  for (let pair = 0; pair < 15; pair++) {
+    expect((await one.test(id)).status).toBe(200)
+    expect((await one.tools(id)).status).toBe(200)
+    if (pair === 0) clock.advance(20_000)
+  }
+  const asked = server.seen.length
+  for (const refused of [await one.test(id), await one.tools(id)]) {
+    expect(refused.body).toEqual({
+      error: 'Rate limit exceeded',
+      message: 'At most 30 checks of connectors per minute are allowed.',
+      statusCode: 429,
+    })
+    expect(refused.headers.get('retry-after')).toBe('40')
+  }
+  expect(server.seen.length).toBe(asked)
+  expect((await one.get(id)).body.status).toBe('ok')
+  const theirs = await other.add({ url: server.url })
+  expect((await other.test(theirs.id)).body.status).toBe('ok')
+  clock.advance(40_000)
+  expect([await one.test(id), await one.test(id), await one.test(id)].map(({ status }) => status)).toEqual([
+    200, 200, 429,
+  ])
   await service.stop()
   await server.stop()
 })

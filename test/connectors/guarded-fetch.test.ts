@@ -21,7 +21,8 @@ import {
 
 afterEach(stopAll)
 
-const isPrivate = 'The address of this connector is private, which the operator does not allow.'
+const isPrivate =
+  'The address of this connector leads to no public host that can be found, and the operator allows no other.'
 const noHttps = 'The address of this connector has to begin with https://.'
 const echo: Answer = (response, { body }) => response.setHeader('Content-Type', 'application/json').end(body)
 
@@ -284,7 +285,7 @@ test('a name that does not exist, or has no address, is called not found', async
   }
   for (const code of ['ENOTFOUND', 'EAI_AGAIN', 'ENODATA']) {
     const guard = openGuard({ lookup: failing(code) })
-    expect(await refusalOf(guard, 'https://nowhere.example/')).toBe('The host nowhere.example was not found.')
+    expect(await refusalOf(guard, 'https://nowhere.example/')).toBe(isPrivate)
   }
 })
 

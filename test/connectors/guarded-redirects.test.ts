@@ -39,7 +39,8 @@ async function failureOf(request: Promise<Response>): Promise<string> {
   return (error as ConnectorError).message
 }
 
-const isPrivate = 'The address that this connector redirects to is private, which the operator does not allow.'
+const isPrivate =
+  'The address that this connector redirects to leads to no public host that can be found, and the operator allows no other.'
 
 /** All private, at ports that nobody allows. */
 const forbidden = (server: TestServer) => [

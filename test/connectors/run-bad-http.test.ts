@@ -105,7 +105,9 @@ test('a private address is reached neither by its number, nor by a name, nor by 
   })
   const world = await startWorld({ privateHosts: [good.host, leads.host] })
   const says = (subject: string) =>
-    new RegExp(`^Connector "Bad": ${subject} is private, which the operator does not allow\\.$`)
+    new RegExp(
+      `^Connector "Bad": ${subject} leads to no public host that can be found, and the operator allows no other\\.$`,
+    )
   const url = `https://localhost:${inside.port}`
   await expectAllFailed(world, { good: good.origin, url, message: says('The address of this connector') })
   const redirect = {

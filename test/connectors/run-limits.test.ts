@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { ConnectorBounds } from '../../server/connectors/connector-bounds.ts'
 import type { ConnectorSpec } from '../../server/connectors/connector-spec.ts'
 import { McpConnection } from '../../server/connectors/mcp-connection.ts'
 import { mark } from './run-agents.ts'
@@ -7,13 +8,21 @@ import { expectNoServers } from './run-checks.ts'
 
 // Servers that answer nothing, with limits that are short; the service's own are 15 seconds, and 60 for a call.
 
+const bounds = new ConnectorBounds({ processesMax: 64, processesPerUserMax: 8 })
 const rogue = fileURLToPath(new URL('./run-rogue-server.ts', import.meta.url))
 
 const connectTo = (mode: string, limits: { openMs?: number; callMs?: number }): Promise<McpConnection> => {
   const args = [rogue, mode, mark]
   const target = { kind: 'stdio', command: process.execPath, args, env: {}, cwd: null } as const
-  const spec: ConnectorSpec = { connectorId: 'con_1', name: 'Silent', allowedTools: null, target, secrets: [] }
-  return McpConnection.open(spec, { signal: new AbortController().signal, onChild: () => {}, ...limits })
+  const spec: ConnectorSpec = {
+    connectorId: 'con_1',
+    userId: 'user_1',
+    name: 'Silent',
+    allowedTools: null,
+    target,
+    secrets: [],
+  }
+  return McpConnection.open(spec, { signal: new AbortController().signal, bounds, ...limits })
 }
 
 const late = (seconds: number) => `Connector "Silent": The server did not answer within ${seconds} seconds.`

@@ -1,8 +1,11 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
 import { createMCPClient, type MCPClient } from '@ai-sdk/mcp'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { ConnectorError, type StdioTarget } from '../../server/connectors/connector-spec.ts'
@@ -11,6 +14,7 @@ import { openResources } from '../support/resources.ts'
 
 const everything = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'))
 const rogue = fileURLToPath(new URL('./stdio-rogue-server.ts', import.meta.url))
+const ownerFile = fileURLToPath(new URL('./stdio-owner.ts', import.meta.url))
 const PATH = process.env['PATH'] ?? ''
 const megabyte = 1024 * 1024
 
@@ -281,6 +285,24 @@ test('a process that has left the group and holds the output open delays neither
   await vi.waitFor(() => expect(openPipes(), 'nothing keeps our process alive').toBe(openBefore))
   process.kill(escaped, 'SIGKILL')
   await expectGone(escaped)
+})
+
+// Both ignore the end of their input, and SIGTERM.
+test('a server and what it has started end with the process that began it when that is killed', async () => {
+  const owner = spawn(process.execPath, [ownerFile, rogue, 'stubborn'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [line] = (await once(owner.stdout, 'data')) as [Buffer]
+  const pids = JSON.parse(String(line)) as number[]
+  expect(pids.map(isAlive)).toEqual([true, true])
+  owner.kill('SIGKILL')
+  for (const pid of pids) await expectGone(pid)
+})
+
+test('a server and what it has started end with the thread that began it', async () => {
+  const owner = new Worker(ownerFile, { workerData: [rogue, 'stubborn'] })
+  const [pids] = (await once(owner, 'message')) as [number[]]
+  expect(pids.map(isAlive)).toEqual([true, true])
+  await owner.terminate()
+  for (const pid of pids) await expectGone(pid)
 })
 
 test('closing fails waiting calls at once, is done once, and ends what comes after', async () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { answerError, toToolAnswer, withoutSecrets } from '../../server/connectors/tool-answer.ts'
+import { SecretFilter } from '../../server/connectors/secret-filter.ts'
+import { answerError, toToolAnswer } from '../../server/connectors/tool-answer.ts'
 
 const secret = 'hunter2-"quoted"\\and-slashed'
 const text = (of: string) => ({ type: 'text', text: of })
@@ -69,19 +70,19 @@ test('an error of the server is an answer without secrets', () => {
 })
 
 test('what is shorter than six characters is no secret: it is part of ordinary words', () => {
-  expect(withoutSecrets({ a: 'abcde abcdef' }, ['abcde'])).toEqual({ a: 'abcde abcdef' })
-  expect(withoutSecrets({ a: 'abcde abcdef' }, ['abcdef'])).toEqual({ a: 'abcde …' })
+  expect(new SecretFilter(['abcde']).clean({ a: 'abcde abcdef' })).toEqual({ a: 'abcde abcdef' })
+  expect(new SecretFilter(['abcdef']).clean({ a: 'abcde abcdef' })).toEqual({ a: 'abcde …' })
 })
 
 test('secrets that are numbers, parts of JSON or beginnings of each other leave the rest as it was', () => {
   const value = { n: 1234567, list: [[[[[['x']]]]]], type: 'object', both: 'abcdefghij abcdef' }
   const secrets = ['123456', '"]]]]]]', 'abcdef', 'abcdefghij']
-  expect(withoutSecrets(value, secrets)).toEqual({ ...value, both: '… …' })
+  expect(new SecretFilter(secrets).clean(value)).toEqual({ ...value, both: '… …' })
 })
 
 test('a value without a secret is handed on as it is', () => {
   const value = { a: [1, 'b'] }
-  expect(withoutSecrets(value, [secret])).toEqual(value)
+  expect(new SecretFilter([secret]).clean(value)).toEqual(value)
 })
 
 test('no string of an answer holds a secret, whatever is around it', () => {

@@ -52,6 +52,16 @@ test('the kernel imports nothing of ours', () => {
   expect(bad.filter(({ to }) => !to.startsWith('node:')).map(describe)).toEqual([])
 })
 
+test("what users' servers answer is read where no agent runs", () => {
+  const reached = new Set(['server/agents/agent-thread.ts'])
+  for (const file of reached) {
+    for (const { from, isTypeOnly, to } of imports) if (from === file && !isTypeOnly) reached.add(to)
+  }
+  expect(reached).toContain('server/connectors/remote-connectors.ts')
+  const readers = ['mcp-connection', 'tool-answer', 'stdio-transport', 'guarded-fetch', 'probe-connector']
+  expect(readers.filter((name) => reached.has(`server/connectors/${name}.ts`))).toEqual([])
+})
+
 test('slices know neither HTTP nor REST nor the engine of the store', () => {
   const bad = imports.filter(
     ({ from, to }) =>

@@ -74,6 +74,30 @@ test('a task that the service refuses fails with what it said, and is refunded',
   await world.stop()
 })
 
+const floods: [what: string, answer: ServiceAnswer, message: string][] = [
+  [
+    'an endless body',
+    async (response) => {
+      response.writeHead(200, { 'Content-Type': 'application/json' })
+      while (!response.destroyed) await new Promise((resolve) => response.write(' '.repeat(1_048_576), resolve))
+    },
+    'more than 50 MB.',
+  ],
+  ['too many values', answerWith(200, `[${'0,'.repeat(3_000_000)}0]`), 'more than 3000000 values.'],
+]
+
+test.each(floods)('a service that floods a task with %s fails it as any agent that returns too much', async (...of) => {
+  const [, answer, more] = of
+  const world = await startWorld(answer)
+  const message = `The agent's service answered with ${more}`
+  expect(await world.service.runTask(world.person.key, 'remote.run')).toMatchObject({
+    status: 'failed',
+    error: { code: 'AGENT_OUTPUT_TOO_LARGE', message, details: '' },
+  })
+  expect(await balance(world)).toEqual({ balanceUsd: '1.0000', heldUsd: '0.0000' })
+  await world.stop()
+})
+
 test('a task whose time is up fails, is refunded, and its request is closed', async () => {
   const left = Promise.withResolvers<void>()
   const world = await startWorld((response) => void response.once('close', left.resolve))

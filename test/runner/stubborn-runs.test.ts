@@ -64,6 +64,7 @@ test('a healthy thread is not ended because the thread that serves was itself la
     threads: 1,
     memoryMb: 256,
     resultBytesMax: 1_000_000,
+    connectorLimits: { processesMax: 64, processesPerUserMax: 8 },
     env: {},
     onLog: () => {},
     onWarning: () => {},

@@ -1,0 +1,81 @@
+import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads'
+import type { RunOutcome } from '../agents/run-outcome.ts'
+import { siblingModule } from '../kernel/sibling-module.ts'
+import type { ProcessLimits } from './connector-bounds.ts'
+import type { FromConnectors, FromConnectorThread, ToConnectors, ToConnectorThread } from './connector-protocol.ts'
+import type { ConnectorSpec } from './connector-spec.ts'
+
+type Options = { limits: ProcessLimits; env: NodeJS.ProcessEnv; onWarning: (message: string) => void }
+
+const memoryMb = 512
+
+/** The thread of connectors, seen from the host. It begins with the first connector that is used, and again if it ends. */
+export class ConnectorHost {
+  readonly #options: Options
+  #worker: Worker | undefined
+  #isClosed = false
+
+  constructor(options: Options) {
+    this.#options = options
+  }
+
+  /** A port to the thread. It closes when the thread ends; when its other end closes, the thread ends its runs. */
+  connect(): MessagePort {
+    const { port1, port2 } = new MessageChannel()
+    if (this.#isClosed) port1.close()
+    else {
+      this.#worker ??= this.#start()
+      this.#worker.postMessage({ type: 'port', port: port1 } satisfies ToConnectorThread, [port1])
+    }
+    return port2
+  }
+
+  /** Never rejects; when the signal aborts, the outcome is its reason. */
+  probe(spec: ConnectorSpec, signal: AbortSignal): Promise<RunOutcome> {
+    return new Promise((resolve) => {
+      const port = this.connect()
+      const end = (outcome: RunOutcome) => {
+        signal.removeEventListener('abort', onAbort)
+        port.close()
+        resolve(outcome)
+      }
+      const onAbort = () => end(signal.reason as RunOutcome)
+      signal.addEventListener('abort', onAbort, { once: true })
+      port.on('message', (message: FromConnectors) => {
+        if (message.type === 'probed') end(message.outcome)
+      })
+      port.on('close', () => end({ kind: 'interrupted', message: 'The service stopped while it looked.' }))
+      port.postMessage({ type: 'probe', spec } satisfies ToConnectors)
+      if (signal.aborted) onAbort()
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#worker?.terminate()
+  }
+
+  #start(): Worker {
+    const { env, limits, onWarning } = this.#options
+    const worker = new Worker(siblingModule(import.meta.url, 'connector-thread'), {
+      workerData: limits,
+      env,
+      name: 'connectors',
+      resourceLimits: { maxOldGenerationSizeMb: memoryMb },
+      stdout: true,
+      stderr: true,
+    })
+    // What a library prints may hold what a server said.
+    for (const stream of [worker.stdout, worker.stderr]) stream.resume()
+    worker.on('message', ({ name }: FromConnectorThread) =>
+      onWarning(`An error was left uncaught in the thread of connectors: ${name}`),
+    )
+    let reason = 'it exited'
+    worker.on('error', (error) => (reason = error.name))
+    worker.on('exit', () => {
+      if (this.#worker === worker) this.#worker = undefined
+      if (!this.#isClosed) onWarning(`The thread of connectors ended and is replaced: ${reason}`)
+    })
+    return worker
+  }
+}

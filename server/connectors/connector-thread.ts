@@ -1,0 +1,24 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { must } from '../kernel/assert.ts'
+import { yieldToService } from '../kernel/thread-priority.ts'
+import { ConnectorBounds } from './connector-bounds.ts'
+import type { ConnectorThreadData, FromConnectorThread, ToConnectorThread } from './connector-protocol.ts'
+import { serveConnectors } from './serve-connectors.ts'
+
+// The entry of the thread of connectors: it holds the connections of all runs, and reads what users' servers answer. So
+// that holds up neither an agent nor the service, and what users have at once is counted in one place.
+
+const host = must(parentPort, 'this runs as a thread')
+const bounds = new ConnectorBounds(workerData as ConnectorThreadData)
+
+yieldToService()
+
+// What the protocol's library leaves behind of one connection must not take the others down. Its text may be a user's.
+const tell = (error: unknown) => {
+  const name = error instanceof Error ? error.name : typeof error
+  host.postMessage({ type: 'uncaught', name } satisfies FromConnectorThread)
+}
+process.on('uncaughtException', tell)
+process.on('unhandledRejection', tell)
+
+host.on('message', ({ port }: ToConnectorThread) => serveConnectors(port, bounds))

@@ -1,0 +1,17 @@
+import { readlinkSync } from 'node:fs'
+import { setPriority } from 'node:os'
+
+const niceness = 10
+
+/**
+ * Gives this thread a lower priority than the one that serves, so that agents that compute take what processor time it
+ * leaves. Linux has priorities per thread; elsewhere the threads compete as equals.
+ */
+export function yieldToService(): void {
+  try {
+    const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1))
+    setPriority(thread, niceness)
+  } catch {
+    return
+  }
+}

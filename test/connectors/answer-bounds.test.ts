@@ -1,0 +1,138 @@
+import fc from 'fast-check'
+import { afterEach, expect, test } from 'vitest'
+import { AnswerMeter, hasTooManyValues } from '../../server/connectors/answer-meter.ts'
+import { BytesUnderWay } from '../../server/connectors/bytes-under-way.ts'
+import { megabyte, openGuardFor, post, startServer, stopAll } from './guarded-server.ts'
+import { completeTask, connect, createTask, expectSound, expectTaskFailed, startWorld } from './run-checks.ts'
+import { beginEvents, startMcpServer } from './run-http-server.ts'
+
+// What an answer of a connector's server takes while it is under way, and when it is parsed.
+
+afterEach(stopAll)
+
+const tooMuch = (who: string, of: number) =>
+  `The answers that ${who} under way are more than ${of} MB; call fewer tools at once.`
+
+test('a user has so many bytes under way; what is complete or given up makes room', () => {
+  const bytes = new BytesUnderWay({ perUserMax: 2 * megabyte, max: 100 * megabyte })
+  const [first, second, other] = ['one', 'one', 'two'].map((userId) => bytes.share(userId, () => {}))
+  first!.hold(megabyte)
+  second!.hold(megabyte)
+  expect(() => second!.hold(megabyte + 1)).toThrow(tooMuch('your connectors have', 2))
+  other!.hold(2 * megabyte)
+  expect(bytes.bytes).toBe(3 * megabyte)
+  first!.release()
+  second!.hold(2 * megabyte)
+  for (const share of [second!, other!]) share.release()
+  expect(bytes.bytes).toBe(0)
+})
+
+test('for room that another needs the largest answer of whoever holds most is given up', () => {
+  const bytes = new BytesUnderWay({ perUserMax: 3 * megabyte, max: 4 * megabyte })
+  const ended: string[] = []
+  const share = (userId: string, what: string) =>
+    bytes.share(userId, ({ message }) => ended.push(`${what}: ${message}`))
+  const [small, large, honest] = [share('greedy', 'small'), share('greedy', 'large'), share('honest', 'honest')]
+  small.hold(megabyte)
+  large.hold(2 * megabyte)
+  honest.hold(megabyte + 1)
+  expect(ended).toEqual([`large: ${tooMuch('all connectors have', 4)}`])
+  expect(bytes.bytes).toBe(2 * megabyte + 1)
+  const another = share('another', 'another')
+  expect(() => another.hold(3 * megabyte)).toThrow(tooMuch('all connectors have', 4))
+  expect(bytes.bytes).toBe(2 * megabyte + 1)
+})
+
+test('answers that stop before their end are held by their user up to the bound, and by nobody once they are left', async () => {
+  const server = await startServer((response) => {
+    response.writeHead(200, { 'Content-Type': 'application/json' })
+    response.write(`"${'x'.repeat(900_000)}`)
+  })
+  const bytes = new BytesUnderWay({ perUserMax: 2 * megabyte, max: 100 * megabyte })
+  const guard = openGuardFor([server], { answers: { userId: 'one', bytes } })
+  const answers = [1, 2, 3].map(async () => await (await guard.fetch(server.origin, post())).text())
+  await expect(Promise.race(answers)).rejects.toThrow(tooMuch('your connectors have', 2))
+  await expect.poll(() => bytes.bytes).toBe(2 * 900_001)
+  expect(server.connections.filter(({ destroyed }) => !destroyed).length).toBeLessThanOrEqual(3)
+  guard.close()
+  expect((await Promise.allSettled(answers)).map(({ status }) => status)).toEqual(Array(3).fill('rejected'))
+  expect(bytes.bytes).toBe(0)
+})
+
+const lines = fc.array(fc.constantFrom('data: {"a":[1,"x,[{\\"\\n"]}', ':"', '', 'event: message', 'data: ☃'))
+const ends = fc.constantFrom('\n', '\r', '\r\n')
+
+test('events come out as they went in, with a line feed for each end of a line, however they are cut', () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(lines, ends)), fc.array(fc.integer({ min: 1, max: 9 })), (parts, cuts) => {
+      const text = parts.flatMap(([of, end]) => of.map((line) => line + end)).join('')
+      const meter = new AnswerMeter({ isEvents: true })
+      const pieces: Buffer[] = []
+      let left = Buffer.from(text)
+      for (let n = 0; left.length > 0; n++) {
+        const cut = cuts.length > 0 ? cuts[n % cuts.length]! : left.length
+        pieces.push(Buffer.from(meter.take(left.subarray(0, cut))))
+        left = left.subarray(cut)
+      }
+      const given = Buffer.concat(pieces).toString()
+      // A return and a feed of two ends that stand together are one.
+      expect(given).toBe(text.replaceAll(/\r\n|\r/g, '\n'))
+      let held = 0
+      for (const line of given.split(/(?<=\n)/)) held = line === '\n' ? 0 : held + Buffer.byteLength(line)
+      expect(meter.heldBytes).toBe(held)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test('the values of an answer, or of one event, are counted before they are parsed; texts may hold what looks like them', () => {
+  const many = `[${'[],'.repeat(130_000)}[]]`
+  expect(() => new AnswerMeter({ isEvents: false }).take(Buffer.from(many))).toThrow('more than 50000 values')
+  expect(hasTooManyValues(many)).toBe(true)
+  const text = JSON.stringify({ text: '",[{\\'.repeat(200_000) })
+  expect(() => new AnswerMeter({ isEvents: false }).take(Buffer.from(text))).not.toThrow()
+  expect(hasTooManyValues(text)).toBe(false)
+  const event = `data: [${'1,'.repeat(30_000)}1]\n\n`
+  const meter = new AnswerMeter({ isEvents: true })
+  for (let n = 0; n < 5; n++) expect(meter.take(Buffer.from(event)).length).toBe(event.length)
+  // A comment with a quote does not hide what comes in the next line.
+  const hidden = Buffer.from(`:"\ndata: ${many}\n\n`)
+  expect(() => new AnswerMeter({ isEvents: true }).take(hidden)).toThrow('more than 50000 values')
+})
+
+test.for([false, true])(
+  'a user whose servers stop before the end of what they answer is refused in words, in threads: %s',
+  async (inThreads) => {
+    const held: (() => void)[] = []
+    const server = await startMcpServer({
+      'tools/call': (response, { id, params }) => {
+        if (params.arguments.small) {
+          const result = { content: [{ type: 'text', text: 'small' }] }
+          return void beginEvents(response).end(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`)
+        }
+        beginEvents(response).write(`data: {"jsonrpc":"2.0","id":${id},"result":{"content":"${'x'.repeat(9_000_000)}`)
+        held.push(() => response.destroy())
+      },
+    })
+    const world = await startWorld({ privateHosts: [server.host], inThreads })
+    const [greedy, honest] = [await world.service.createPerson(), await world.service.createPerson()]
+    const ids = await Promise.all(
+      [greedy, honest].map(async (person) => [await connect(world, person, { name: 'Stops', url: server.origin })]),
+    )
+    const calls = [{ name: 'use' }, { name: 'use' }]
+    const task = { endpointId: 'code.call', params: { calls, atOnce: true }, connectorIds: ids[0]! }
+    const taskId = await createTask(world, greedy, task)
+    const small = [{ name: 'use', args: { small: true } }]
+    const done = await completeTask(world, honest, {
+      endpointId: 'code.call',
+      params: { calls: small },
+      connectorIds: ids[1]!,
+    })
+    expect(done.answers[0].text).toBe('small')
+    const message = /^Connector "Stops": The answers that your connectors have under way are more than 16 MB; /
+    await expectTaskFailed(world, greedy, { taskId, message })
+    for (const release of held) release()
+    await expectSound(world)
+    await world.stop()
+  },
+)

@@ -1,0 +1,99 @@
+import { writeFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { filesIn } from '../chat/chat-checks.ts'
+import {
+  completeTask,
+  connect,
+  createTask,
+  endOf,
+  expectSound,
+  expectTaskFailed,
+  serverPids,
+  startWorld,
+  untilServers,
+  type World,
+} from './run-checks.ts'
+
+// How many processes of the operator's servers users' runs may start.
+
+type Owner = Parameters<typeof connect>[1]
+
+/** Connectors to one server, each with a token of its own, so that each needs a process of its own. */
+const tokens = (world: World, person: Owner, count: number) =>
+  Promise.all(
+    Array.from({ length: count }, (_, n) =>
+      connect(world, person, { server: 'leaky', auth: { type: 'bearer', token: `users-token-${n}` } }),
+    ),
+  )
+
+test.for([false, true])('connectors of a run to one server share its process, in threads: %s', async (inThreads) => {
+  const world = await startWorld({ inThreads })
+  const person = await world.service.createPerson()
+  const connectorIds: string[] = []
+  for (let n = 0; n < 20; n++) {
+    const allowedTools = n === 0 ? ['fail'] : ['count', 'hang']
+    connectorIds.push(await connect(world, person, { name: `C${n}`, server: 'serve', allowedTools }))
+  }
+  const file = filesIn(world.service)('go')
+  const taskId = await createTask(world, person, { endpointId: 'code.wait', params: { file }, connectorIds })
+  await untilServers(1)
+  writeFileSync(file, '')
+  expect((await endOf(world, person, taskId)).status).toBe('completed')
+  const { answers, tools } = await completeTask(world, person, {
+    endpointId: 'code.call',
+    params: { calls: [{ name: 'fail' }, { name: 'C19_count' }] },
+    connectorIds,
+  })
+  expect(answers.map(({ text }: { text: string }) => text)).toEqual(['The file is not there.', 'A number.'])
+  const names = [...tools].map(({ connectorName, name }: any) => `${connectorName} ${name}`)
+  expect(names.slice(0, 3)).toEqual(['C0 fail', 'C1 C1_hang', 'C1 C1_count'])
+  expect(names).toHaveLength(1 + 2 * 19)
+  await expectSound(world)
+  await world.stop()
+})
+
+test.for([false, true])(
+  'a user has so many processes at a time, over all runs; more are refused in words, in threads: %s',
+  async (inThreads) => {
+    const limits = { maxConnectorProcesses: 5, maxConnectorProcessesPerUser: 3 }
+    const world = await startWorld({ inThreads, limits })
+    const person = await world.service.createPerson()
+    const ids = await tokens(world, person, 4)
+    const task = (connectorIds: string[], params = {}) =>
+      createTask(world, person, { endpointId: 'code.call', params, connectorIds })
+    await expectTaskFailed(world, person, {
+      taskId: await task(ids),
+      message: /^Connector "Connector \d+": A run may start 3 servers, and these connectors need 4\.$/,
+    })
+    const file = filesIn(world.service)('go')
+    const held = await createTask(world, person, {
+      endpointId: 'code.wait',
+      params: { file },
+      connectorIds: ids.slice(0, 2),
+    })
+    await untilServers(2)
+    const refused = await task(ids.slice(2))
+    // Another user has places of their own, and who needs no more than there are left has them.
+    const other = await world.service.createPerson()
+    const [theirs] = await tokens(world, other, 1)
+    for (const [owner, connectorId] of [
+      [person, ids[3]!],
+      [other, theirs!],
+    ] as const) {
+      const params = { calls: [{ name: 'fail' }] }
+      await completeTask(world, owner, { endpointId: 'code.call', params, connectorIds: [connectorId] })
+    }
+    await expectTaskFailed(world, person, {
+      taskId: refused,
+      message:
+        /: There is no room for its server: the service runs 3 servers at a time for an account, and 5 for all\. /,
+    })
+    expect(serverPids().length).toBeLessThanOrEqual(3)
+    writeFileSync(file, '')
+    expect((await endOf(world, person, held)).status).toBe('completed')
+    // All places are free again.
+    await completeTask(world, person, { endpointId: 'code.call', params: {}, connectorIds: ids.slice(0, 3) })
+    await expectSound(world)
+    await world.stop()
+  },
+)

@@ -1,0 +1,18 @@
+// Begins a server over standard input and output, has it start a process of its own, and says which they are. It is a
+// process or a thread that tests end without any warning.
+import { isMainThread, parentPort, workerData } from 'node:worker_threads'
+import { createMCPClient } from '@ai-sdk/mcp'
+import { StdioTransport } from '../../server/connectors/stdio-transport.ts'
+
+const args = (isMainThread ? process.argv.slice(2) : workerData) as string[]
+const pids: number[] = []
+const transport = new StdioTransport(
+  { kind: 'stdio', command: process.execPath, args, env: {}, cwd: null },
+  { lineBytesMax: 1_000_000, onSpawn: (pid) => pids.push(pid) },
+)
+const client = await createMCPClient({ transport, clientName: 'errand' })
+const { content } = (await client.callTool({ name: 'spawn', arguments: {} })) as { content: { text: string }[] }
+pids.push(Number(content[0]!.text))
+if (parentPort) parentPort.postMessage(pids)
+else process.stdout.write(`${JSON.stringify(pids)}\n`)
+setInterval(() => {}, 60_000)
