@@ -5,7 +5,7 @@ import type { Child } from '../connectors/child-groups.ts'
 import { probeConnector } from '../connectors/probe-connector.ts'
 import { must } from '../kernel/assert.ts'
 import { Catalogue } from './catalogue.ts'
-import type { ChatBatch } from './chat-messages.ts'
+import type { ChatBatch, StepRequest } from './chat-messages.ts'
 import { CreditWindow, executeChat } from './execute-chat.ts'
 import { executeTask } from './execute-task.ts'
 import { loadConfigFile } from './load-config-file.ts'
@@ -23,6 +23,8 @@ const { configFile, pulse, resultBytesMax } = workerData as ThreadData
 const beats = new Int32Array(pulse)
 const running = new Map<number, AbortController>()
 const windows = new Map<number, CreditWindow>()
+/** Of the chats that wait for a call of a model to be held. */
+const steps = new Map<number, (tokens: number) => void>()
 let outbox: (() => FromThread)[] = []
 /** When the last few messages were sent, the oldest first. */
 const sentAt = [0, 0, 0, 0]
@@ -103,6 +105,7 @@ function begin(run: number, start: (signal: AbortSignal) => Promise<RunOutcome>)
   void start(controller.signal).then((outcome) => {
     running.delete(run)
     windows.delete(run)
+    steps.delete(run)
     send({ type: 'ended', run, outcome })
   })
 }
@@ -121,6 +124,11 @@ function receive(catalogue: Catalogue, message: ToThread): void {
       windows.set(run, window)
       const onDirty = (take: () => ChatBatch) => sendBatch(() => ({ type: 'batch', run, batch: take() }))
       const log = createLog(request.turnId)
+      const askStep = (asked: StepRequest) =>
+        new Promise<number>((resolve) => {
+          steps.set(run, resolve)
+          send({ type: 'step', run, request: asked })
+        })
       return begin(run, (signal) =>
         executeChat({
           catalogue,
@@ -130,6 +138,7 @@ function receive(catalogue: Catalogue, message: ToThread): void {
           resultBytesMax,
           onChild,
           window,
+          askStep,
           onDirty,
           onOverstay: () => send({ type: 'overstayed' }),
         }),
@@ -139,6 +148,8 @@ function receive(catalogue: Catalogue, message: ToThread): void {
       return begin(run, (signal) => probeConnector(message.request, { signal, onChild }))
     case 'credit':
       return windows.get(run)?.credit(message.chars)
+    case 'held':
+      return steps.get(run)?.(message.tokens)
     case 'abort':
       return running.get(run)?.abort()
   }

@@ -28,7 +28,7 @@ export function createInlineHost({ catalogue, resultBytesMax, onLog }: InlineHos
       })
       return Promise.race([aborted, executeTask({ catalogue, request, signal, log, onChild, resultBytesMax })])
     },
-    runChat: (request, { onBatch, signal }) => {
+    runChat: (request, { onBatch, onStep, signal }) => {
       const window = new CreditWindow()
       const log = (message: string, fields?: Record<string, unknown>) =>
         onLog({ runId: request.turnId, message, ...(fields && { fields }) })
@@ -40,6 +40,7 @@ export function createInlineHost({ catalogue, resultBytesMax, onLog }: InlineHos
         resultBytesMax,
         onChild,
         window,
+        askStep: onStep,
         onDirty: (take) => setImmediate(() => onBatch(take())),
         onOverstay: () => onLog({ runId: request.turnId, message: 'An agent goes on after its chat was stopped.' }),
       })

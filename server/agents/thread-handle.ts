@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { siblingModule } from '../kernel/sibling-module.ts'
 import { ChildGroups } from '../connectors/child-groups.ts'
 import type { ConnectorSpec } from '../connectors/connector-spec.ts'
-import type { ChatBatch, ChatRequest } from './chat-messages.ts'
+import type { ChatBatch, ChatRequest, StepRequest } from './chat-messages.ts'
 import type { RunOutcome, TaskRequest } from './run-outcome.ts'
 import type { ThreadHostOptions } from './thread-host.ts'
 import { pulseAt, pulseBytes, type FromThread, type ThreadData, type ToThread } from './thread-protocol.ts'
@@ -14,7 +14,11 @@ export type RunStart =
   | { type: 'run'; request: TaskRequest }
   | { type: 'chat'; request: ChatRequest }
   | { type: 'probe'; request: ConnectorSpec }
-type RunHandlers = { onOutcome: OnOutcome; onBatch?: ((batch: ChatBatch) => void) | undefined }
+type RunHandlers = {
+  onOutcome: OnOutcome
+  onBatch?: ((batch: ChatBatch) => void) | undefined
+  onStep?: ((request: StepRequest) => Promise<number>) | undefined
+}
 type ThreadEvents = { onReady: () => void; onRetire: () => void; onEnd: (reason: string) => void }
 
 const answersWithinMs = 2000
@@ -191,10 +195,14 @@ export class AgentThread {
     await this.#worker.terminate()
   }
 
+  #held(run: number, tokens: number): void {
+    if (this.#runs.has(run)) this.#post({ type: 'held', run, tokens })
+  }
+
   #post(message: ToThread): void {
     this.#outbox.push(message)
     // The reader of a chat waits; what else there is goes with what the same turn of the event loop sends.
-    if (message.type === 'chat') queueMicrotask(() => this.#flush())
+    if (message.type === 'chat' || message.type === 'held') queueMicrotask(() => this.#flush())
     else if (this.#outbox.length === 1) setImmediate(() => this.#flush())
   }
 
@@ -217,6 +225,11 @@ export class AgentThread {
         if (message.runId !== '' || this.#mayLog()) this.#options.onLog(message)
       } else if (message.type === 'batch') {
         this.#runs.get(message.run)?.onBatch?.(message.batch)
+      } else if (message.type === 'step') {
+        void this.#runs
+          .get(message.run)
+          ?.onStep?.(message.request)
+          .then((tokens) => this.#held(message.run, tokens))
       } else if (message.type === 'child') {
         this.#children.note(message.child)
       } else if (message.type === 'overstayed') {

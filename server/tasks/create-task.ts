@@ -68,7 +68,11 @@ export async function createTask(
     throw new ErrandError('FORBIDDEN', `You have no permission to run the agent ${endpoint.agentId}.`)
   }
   if (connectorIds) {
-    await connectors.access.assertOwned(connectorIds, { agent, path: 'connectorIds', userId: caller.userId })
+    const taker = {
+      what: agent.kind === 'http' ? `agent ${agent.id}` : `endpoint ${endpointId}`,
+      connectorTokensMax: endpoint.connectorTokensMax,
+    }
+    await connectors.access.assertOwned(connectorIds, { taker, path: 'connectorIds', userId: caller.userId })
   }
 
   const now = clock.now()

@@ -222,7 +222,8 @@ test('a reply that blocks its thread for ever in the middle is charged for what 
 
 test('a reply of more than the allowed bytes fails and is not charged', async () => {
   const service = await startTalk({ limits: { maxResultBytes: 100_000 } })
-  const talker = await Talker.create(service)
+  // Each byte may be a token, and is held.
+  const talker = await Talker.create(service, { balanceUsd: '100.0000' })
   const before = await talker.state()
   const events = await talker.chat(say({ do: 'flood', times: 2000, delta: 'x'.repeat(100) }))
   expect(expectOneEnd(events, 'error')).toMatchObject({ error: { code: 'AGENT_ERROR' }, costUsd: '0.0000' })
