@@ -1,5 +1,7 @@
 import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { createServiceLog } from '../../server/cli/service-log.ts'
+import { readMetrics } from '../api/exposition.ts'
 import { say, type Step } from '../support/chat-agents.ts'
 import type { ChatReader } from '../support/chat-reader.ts'
 import type { TestService } from '../support/test-service.ts'
@@ -107,8 +109,10 @@ test('a chat that outgrows the balance ends with INSUFFICIENT_BALANCE, is charge
   await service.stop()
 })
 
-test('what an agent reports past the balance is written off: the balance ends at zero, and the receipt says by how much', async () => {
-  const service = await startTalk()
+test('what an agent reports past the balance is written off: the balance ends at zero, and receipt, metrics, log and account say by how much', async () => {
+  const lines: string[] = []
+  const log = createServiceLog('warn', { write: (line: string) => void lines.push(line) })
+  const service = await startTalk({ log })
   const talker = await Talker.create(service, { balanceUsd: '0.5000' })
   const done = expectOneEnd(
     await talker.chat(
@@ -130,6 +134,14 @@ test('what an agent reports past the balance is written off: the balance ends at
   expect(await talker.account()).toEqual({ balanceUsd: '0.0000', heldUsd: '0.0000' })
   expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
   expect((await talker.open('Hello')).status).toBe(403)
+  const { userId } = talker.person
+  expect((await readMetrics(service)).get('errand_chat_written_off_usd_total')).toBe(5.5)
+  expect(lines.map((line) => JSON.parse(line)).filter(({ writtenOffUsd }) => writtenOffUsd)).toMatchObject([
+    { userId, sessionId: talker.sessionId, writtenOffUsd: '5.5000' },
+  ])
+  expect(await service.app.store.getUser(userId)).toMatchObject({ writtenOff: 55_000 })
+  const { users } = await service.app.store.listUsers({ limit: 10, offset: 0 })
+  expect(users.map(({ writtenOff }) => writtenOff)).toEqual([55_000])
   await service.stop()
 })
 
