@@ -68,6 +68,11 @@ function flush(): void {
   }
 }
 
+/** What an agent has said is sent before it goes on, since nothing is while it blocks the thread. */
+function onResume(isPaced: boolean): void {
+  if (outbox.length > 0 && (isPaced || !isGathering)) flush()
+}
+
 function createLog(runId: string) {
   let lines = 0
   return (message: string, fields?: Record<string, unknown>) => {
@@ -140,6 +145,7 @@ function receive(catalogue: Catalogue, message: ToThread): void {
           window,
           askStep,
           onDirty,
+          onResume,
           onOverstay: () => send({ type: 'overstayed' }),
         }),
       )

@@ -24,6 +24,8 @@ const windowChars = 65_536
 const burstChars = 16_384
 const burstEvents = 128
 const overstayMs = 5000
+/** An agent that takes this long for a part is not one that yields as fast as it is read. */
+const pacedMs = 1
 /** How long a call of a model is read on for its usage when its reply is stopped; its provider is to know within a second. */
 const readOnMs = 700
 
@@ -69,6 +71,11 @@ type ExecuteChat = {
   askStep: (request: StepRequest) => Promise<number>
   /** Takes the next batch when it is ready to send it. */
   onDirty: (take: () => ChatBatch) => void
+  /**
+   * The agent is about to go on, and may block the thread at once. `isPaced` where it took some time for its last part;
+   * one that yields as fast as it is read would have each part sent by itself.
+   */
+  onResume: (isPaced: boolean) => void
   /** The reply was stopped and its agent goes on all the same. */
   onOverstay: () => void
 }
@@ -137,6 +144,8 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     })
     const outputTokensMax = Math.min(params.maxTokens ?? config.maxOutputTokens, config.maxOutputTokens)
     const pumped = pump({
+      // What calls models waits for them.
+      onResume: config.isModel ? () => {} : chat.onResume,
       parts,
       stream,
       signal,
@@ -272,6 +281,7 @@ function watchOverstay(pumped: Promise<void>, onOverstay: () => void): void {
 }
 
 type Pump = {
+  onResume: (isPaced: boolean) => void
   parts: AsyncIterable<ChatPart>
   stream: ReplyStream
   signal: AbortSignal
@@ -279,7 +289,7 @@ type Pump = {
   openStep: (step: Extract<ChatPart, { type: 'step' }>) => Promise<unknown>
 }
 
-async function pump({ openStep, parts, signal, stream, window }: Pump): Promise<void> {
+async function pump({ onResume, openStep, parts, signal, stream, window }: Pump): Promise<void> {
   if (typeof parts?.[Symbol.asyncIterator] !== 'function') {
     // A promise that is returned instead may reject, and nobody else would hear of it.
     void Promise.resolve(parts).catch(() => {})
@@ -290,7 +300,11 @@ async function pump({ openStep, parts, signal, stream, window }: Pump): Promise<
   const leave = () => void Promise.resolve(iterator.return?.()).catch(() => {})
   let chars = 0
   let events = 0
+  let resumedAt = -pacedMs
   for (;;) {
+    const now = performance.now()
+    onResume(now - resumedAt >= pacedMs)
+    resumedAt = now
     const next = await iterator.next()
     if (next.done) return
     if (signal.aborted) {

@@ -41,6 +41,8 @@ export function createInlineHost({ catalogue, resultBytesMax, onLog }: InlineHos
         onChild,
         window,
         askStep: onStep,
+        // Nothing else of the process would be reached either.
+        onResume: () => {},
         onDirty: (take) => setImmediate(() => onBatch(take())),
         onOverstay: () => onLog({ runId: request.turnId, message: 'An agent goes on after its chat was stopped.' }),
       })
