@@ -23,8 +23,8 @@ const { configFile, pulse, resultBytesMax } = workerData as ThreadData
 const beats = new Int32Array(pulse)
 const running = new Map<number, AbortController>()
 const windows = new Map<number, CreditWindow>()
-/** Of the chats that wait for a call of a model to be held. */
-const steps = new Map<number, (tokens: number) => void>()
+/** Of the chats that wait for something to be held, by the serials of what they asked for. */
+const asked = new Map<number, Map<number, (tokens: number) => void>>()
 let outbox: (() => FromThread)[] = []
 /** When the last few messages were sent, the oldest first. */
 const sentAt = [0, 0, 0, 0]
@@ -110,7 +110,7 @@ function begin(run: number, start: (signal: AbortSignal) => Promise<RunOutcome>)
   void start(controller.signal).then((outcome) => {
     running.delete(run)
     windows.delete(run)
-    steps.delete(run)
+    asked.delete(run)
     send({ type: 'ended', run, outcome })
   })
 }
@@ -129,10 +129,12 @@ function receive(catalogue: Catalogue, message: ToThread): void {
       windows.set(run, window)
       const onDirty = (take: () => ChatBatch) => sendBatch(() => ({ type: 'batch', run, batch: take() }))
       const log = createLog(request.turnId)
-      const askStep = (asked: StepRequest) =>
+      const ownAsked = new Map<number, (tokens: number) => void>()
+      asked.set(run, ownAsked)
+      const askStep = (of: StepRequest) =>
         new Promise<number>((resolve) => {
-          steps.set(run, resolve)
-          send({ type: 'step', run, request: asked })
+          ownAsked.set(of.serial, resolve)
+          send({ type: 'step', run, request: of })
         })
       return begin(run, (signal) =>
         executeChat({
@@ -155,7 +157,9 @@ function receive(catalogue: Catalogue, message: ToThread): void {
     case 'credit':
       return windows.get(run)?.credit(message.chars)
     case 'held':
-      return steps.get(run)?.(message.tokens)
+      asked.get(run)?.get(message.serial)?.(message.tokens)
+      asked.get(run)?.delete(message.serial)
+      return
     case 'abort':
       return running.get(run)?.abort()
   }

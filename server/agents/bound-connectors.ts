@@ -24,7 +24,9 @@ export function boundConnectors(connectors: RunConnectors, tokensMax: number): R
     close: () => connectors.close(),
     call: async (name, args) => {
       const answer = await connectors.call(name, args)
-      const tokens = tokensAtMost(JSON.stringify(answer))
+      // Its texts stand in its content.
+      const { text: _text, ...sent } = answer
+      const tokens = tokensAtMost(JSON.stringify(sent))
       if (tokens > left) return tooLong(left)
       left -= tokens
       return answer

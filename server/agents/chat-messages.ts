@@ -41,7 +41,8 @@ export type StepRequest = {
   bound: ChatUsed
   /** What it has used so far. */
   used: ChatUsed
-  step: ModelStep
+  /** Null where a tool is to be called, which is part of `bound`. */
+  step: ModelStep | null
 }
 
 /** What a reply has come to since the last batch. */

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promi
 import type { OnChild } from '../connectors/child-groups.ts'
 import { openRunConnectors, type RunConnectors } from '../connectors/run-connectors.ts'
 import { boundConnectors } from './bound-connectors.ts'
+import type { ChatUsed } from '../billing/chat-price.ts'
 import type { Catalogue, Chat, HeldStep } from './catalogue.ts'
 import {
   roughTokens,
@@ -125,7 +126,9 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     const { onChild } = chat
     const opening = openRunConnectors(request.connectors, { reservedNames: agent.toolNames, signal, onChild })
     const opened = opening instanceof Promise ? await opening : opening
-    connectors = countCalls(boundConnectors(opened, config.connectorTokensMax))
+    const bounded = boundConnectors(opened, config.connectorTokensMax)
+    const isPaid = config.rates.toolCall > 0
+    connectors = countCalls(bounded, async (calls) => (isPaid ? await step.callTool(calls) : undefined))
     // Nothing was begun, so nothing was used.
     if (signal.aborted) return { kind: 'interrupted', message: 'The chat was stopped.' }
     const parts = config.reply({
@@ -192,20 +195,30 @@ class OpenSteps {
 
   /** Rejects when the reply is stopped. */
   async open(step: ModelStep): Promise<HeldStep> {
-    const { askStep, signal, stream } = this.#of
-    const { bound, used } = stream
-    signal.throwIfAborted()
-    const stopped = Promise.withResolvers<never>()
-    const onAbort = () => stopped.reject(signal.reason)
-    signal.addEventListener('abort', onAbort, { once: true })
-    const tokens = await Promise.race([
-      askStep({ serial: stream.nextSerial(), bound, used, step }),
-      stopped.promise,
-    ]).finally(() => signal.removeEventListener('abort', onAbort))
+    const { stream } = this.#of
+    const tokens = await this.#ask(step, stream.bound)
     const outputTokensMax = Math.min(tokens, step.outputTokensMax)
     stream.beginStep({ ...step, outputTokensMax })
     const isCut = outputTokensMax < step.outputTokensMax
     return { outputTokensMax, onFull: () => (this.isCut ||= isCut) }
+  }
+
+  /** Holds what so many calls of tools cost, all of the reply's so far. Rejects when the reply is stopped. */
+  async callTool(toolCalls: number): Promise<void> {
+    const { bound } = this.#of.stream
+    await this.#ask(null, { ...bound, toolCalls: Math.max(bound.toolCalls, toolCalls) })
+  }
+
+  async #ask(step: ModelStep | null, bound: ChatUsed): Promise<number> {
+    const { askStep, signal, stream } = this.#of
+    signal.throwIfAborted()
+    const stopped = Promise.withResolvers<never>()
+    const onAbort = () => stopped.reject(signal.reason)
+    signal.addEventListener('abort', onAbort, { once: true })
+    const request = { serial: stream.nextSerial(), bound, used: stream.used, step }
+    return await Promise.race([askStep(request), stopped.promise]).finally(() =>
+      signal.removeEventListener('abort', onAbort),
+    )
   }
 }
 
@@ -233,16 +246,16 @@ async function owedFor(cause: ChatOwed['cause'], of: Summarize): Promise<ChatOwe
 
 type CountedConnectors = RunConnectors & { readonly calls: number }
 
-/** Connectors that know whether they were used. */
-function countCalls(connectors: RunConnectors): CountedConnectors {
+/** Connectors that know how often they were used, and whose calls wait for `beforeCall`. */
+function countCalls(connectors: RunConnectors, beforeCall: (calls: number) => Promise<void>): CountedConnectors {
   let calls = 0
   return {
     tools: connectors.tools,
     failed: connectors.failed,
     close: () => connectors.close(),
-    call: (name, args) => {
-      calls++
-      return connectors.call(name, args)
+    call: async (name, args) => {
+      await beforeCall(++calls)
+      return await connectors.call(name, args)
     },
     get calls() {
       return calls

@@ -195,8 +195,8 @@ export class AgentThread {
     await this.#worker.terminate()
   }
 
-  #held(run: number, tokens: number): void {
-    if (this.#runs.has(run)) this.#post({ type: 'held', run, tokens })
+  #held({ request: { serial }, run }: Extract<FromThread, { type: 'step' }>, tokens: number): void {
+    if (this.#runs.has(run)) this.#post({ type: 'held', run, serial, tokens })
   }
 
   #post(message: ToThread): void {
@@ -229,7 +229,7 @@ export class AgentThread {
         void this.#runs
           .get(message.run)
           ?.onStep?.(message.request)
-          .then((tokens) => this.#held(message.run, tokens))
+          .then((tokens) => this.#held(message, tokens))
       } else if (message.type === 'child') {
         this.#children.note(message.child)
       } else if (message.type === 'overstayed') {

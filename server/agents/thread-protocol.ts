@@ -13,8 +13,8 @@ export type ToThread =
   | { type: 'probe'; run: number; request: ConnectorSpec }
   /** The reader of a chat has taken so much of what was sent. */
   | { type: 'credit'; run: number; chars: number }
-  /** The call of a model that a chat asked for is held, and may write so many tokens. */
-  | { type: 'held'; run: number; tokens: number }
+  /** What a chat asked for by that serial is held: a call of a model may write so many tokens. */
+  | { type: 'held'; run: number; serial: number; tokens: number }
   | { type: 'abort'; run: number }
 
 export type FromThread =

@@ -193,17 +193,23 @@ export class ChatTurn {
   /** Holds what a call of a model may cost; resolves with how many tokens it may write. It stays open where it may not begin. */
   async #holdStep({ bound, serial, step, used }: StepRequest): Promise<number> {
     const { rates } = this.#begin
+    if (!step) return (await this.#hold.cover(bound)) && !this.#isOver ? 0 : await this.#refuseStep()
     const upTo = (completionTokens: number) =>
       addUse(bound, dearestUse({ promptTokens: step.promptTokensMax, completionTokens }, rates))
     if (!this.#isOver) this.#use({ serial, used, bound, isStepOpen: false })
     if (!this.#hasStep) this.#begin.onFirstStep(step.promptTokensMax)
     this.#hasStep = true
     const isHeld = await this.#hold.coverSome(upTo(step.outputTokensMax), upTo(1))
-    if (!isHeld) this.stop('balance')
-    if (this.#isOver) return await new Promise<never>(() => {})
+    if (!isHeld || this.#isOver) return await this.#refuseStep()
     const tokens = Math.min(step.outputTokensMax, outputWithin(this.#hold.held, { used: upTo(0), rates }))
     this.#use({ serial, used, bound: upTo(tokens), isStepOpen: true })
     return tokens
+  }
+
+  /** Does not resolve: the agent is stopped where it waits. */
+  #refuseStep(): Promise<never> {
+    this.stop('balance')
+    return new Promise(() => {})
   }
 
   #accept(batches: readonly ChatBatch[]): string {
@@ -280,6 +286,11 @@ export class ChatTurn {
     else log.debug({ ...fields, ms: Math.round(seconds * 1000) }, 'a chat ended')
   }
 
+  /** A provider that does not come to an end is not the caller's fault; the time that slow tools took before may be. */
+  get #hasConnectors(): boolean {
+    return this.#begin.request.connectors.length > 0
+  }
+
   #cost(used: ChatUsed): Units {
     return chatCost(used, this.#begin.rates)
   }
@@ -301,7 +312,11 @@ export class ChatTurn {
       case 'lost':
         return free
       case 'balance':
-        return chargedAs('truncated', atMost(told?.isCutByBalance || told?.usedAtMost ? told : this.#rough()))
+        // Of a call of a model its thread knows more; of other texts what was not given is not charged.
+        return chargedAs(
+          'truncated',
+          atMost(told && (told.isCutByBalance || this.#known.isStepOpen) ? told : this.#rough()),
+        )
       case undefined:
         if (outcome.kind === 'completed') return chargedAs('finished', summary)
         if (outcome.kind !== 'failed' || !outcome.owed || outcome.owed.cause === 'other') return free
@@ -311,8 +326,7 @@ export class ChatTurn {
       case 'disconnect':
         // An agent that was stopped before it was begun used nothing.
         if (!told && (outcome.kind === 'failed' || !this.#known.used)) return free
-        // A provider that does not come to an end is not the caller's fault.
-        return chargedAs('truncated', cause === 'timeout' ? summary : atMost(summary))
+        return chargedAs('truncated', cause === 'timeout' && !this.#hasConnectors ? summary : atMost(summary))
     }
   }
 

@@ -136,3 +136,33 @@ test('answers of more than a run may add are told as too long, in tasks of a fix
   await expectSound(world)
   await world.stop()
 })
+
+test.for([{ inThreads: false }, { inThreads: true }])(
+  "calls of the caller's servers are paid for before they are made, many at once too (threads: $inThreads)",
+  async ({ inThreads }) => {
+    let used = 0
+    const use: Handle = (response, message) => {
+      used++
+      say(response, message, 'used')
+    }
+    const server = await startMcpServer({ 'tools/call': use })
+    const world = await startWorld({ inThreads, privateHosts: [server.host] })
+    // The step costs 0.3000, which leaves 79 calls at most.
+    const person = await world.service.createPerson({ balanceUsd: '0.4000' })
+    const connectorIds = [await connect(world, person, { name: 'Paid', url: server.origin })]
+    const calls = Array.from({ length: 100 }, (_, n) => ({ ...call, id: `call-${n}` }))
+    world.provider.play(
+      reply({ text: ['Look. '], calls, usage: { prompt_tokens: 800, completion_tokens: 300 } }),
+      reply({ text: ['Seen.'] }),
+    )
+    const talker = await talkWith(world, { agentId: 'model', connectorIds, person })
+    const end = expectOneEnd(await talker.chat('Use it a hundred times.'), 'error')
+    expect(end.error.code).toBe('INSUFFICIENT_BALANCE')
+    expect(used).toBeLessThanOrEqual(79)
+    const [{ breakdown }] = await talker.charges()
+    expect(breakdown).toMatchObject({ promptTokens: 800, completionTokens: 300 })
+    expect(breakdown).not.toHaveProperty('writtenOffUsd')
+    await expectSound(world)
+    await world.stop()
+  },
+)
