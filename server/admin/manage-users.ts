@@ -85,7 +85,7 @@ export async function creditUser(
 }
 
 function toUser(user: UserAccount, clock: Clock): User {
-  const { balance, blockedUntil, createdAt, email, held, id, isAdmin, suspendedAt } = user
+  const { balance, blockedUntil, createdAt, email, held, id, isAdmin, suspendedAt, writtenOff } = user
   return {
     id,
     email,
@@ -93,6 +93,7 @@ function toUser(user: UserAccount, clock: Clock): User {
     isSuspended: suspendedAt !== null,
     balanceUsd: formatUsd(balance),
     heldUsd: formatUsd(held),
+    writtenOffUsd: formatUsd(writtenOff),
     blockedUntil: blockedUntil !== null && blockedUntil > clock.now() ? isoTime(blockedUntil) : null,
     createdAt: isoTime(createdAt),
   }

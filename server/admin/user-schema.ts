@@ -11,6 +11,7 @@ export const User = z
     isSuspended: z.boolean(),
     balanceUsd: usd,
     heldUsd: usd,
+    writtenOffUsd: usd.describe('What chats of the user cost beyond the balance, ever, and nobody was charged'),
     blockedUntil: isoTimestamp.nullable().describe('When an abuse block ends; null when there is none'),
     createdAt: isoTimestamp,
   })

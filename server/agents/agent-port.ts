@@ -1,5 +1,5 @@
 import type { ConnectorSpec } from '../connectors/connector-spec.ts'
-import type { ChatBatch, ChatRequest } from './chat-messages.ts'
+import type { ChatBatch, ChatRequest, StepRequest } from './chat-messages.ts'
 import type { RunOutcome, TaskRequest } from './run-outcome.ts'
 
 /** A line that an agent logged, with the id of its task or turn. */
@@ -30,6 +30,11 @@ export type AgentHost = {
 
 export type RunChatOptions = {
   onBatch: (batch: ChatBatch) => void
+  /**
+   * Holds what a call of a model may cost; resolves with how many tokens it may write then. Where it may not begin the
+   * promise stays open, and `signal` aborts.
+   */
+  onStep: (request: StepRequest) => Promise<number>
   /**
    * Fires the agent's own signal. The outcome is then the summary of what there was, or, when that does not come
    * within a second, the abort's reason.

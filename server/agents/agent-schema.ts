@@ -18,6 +18,12 @@ const isFunction = (value: unknown) => typeof value === 'function'
 const isSchema = z.custom<JsonSchema>((value) => typeof value === 'object' && value !== null, 'is a Zod or JSON Schema')
 const tokens = z.number().int().min(1).max(10_000_000)
 
+/** Tokens that users' connectors add at most, a byte counted as one: what a user pays for, and what an operator does. */
+const chatConnectorTokensMax = 500_000
+const taskConnectorTokensMax = 100_000
+const connectorTokens = z.number().int().min(0).max(10_000_000)
+const ofConnectors = { connectorTokensMax: connectorTokens.default(taskConnectorTokensMax) }
+
 const endpointBase = {
   description: z.string(),
   priceUsd: price,
@@ -50,11 +56,13 @@ const chatBounds = {
 const codeAgent = z.strictObject({
   ...agentBase,
   kind: z.literal('code'),
+  connectorTokensMax: connectorTokens.default(chatConnectorTokensMax),
   endpoints: z
     .record(
       id,
       z.strictObject({
         ...endpointBase,
+        ...ofConnectors,
         run: z.custom<(run: TaskRun) => unknown>(isFunction, 'is a function'),
       }),
     )
@@ -72,6 +80,7 @@ const modelAgent = z.strictObject({
   ...agentBase,
   ...chatBounds,
   kind: z.literal('model'),
+  connectorTokensMax: connectorTokens.default(chatConnectorTokensMax),
   model: z.custom<ModelAgentConfig['model']>(isLanguageModel, 'is a language model object of the AI SDK'),
   instructions: z.string().optional(),
   tools: z
@@ -87,6 +96,7 @@ const modelAgent = z.strictObject({
       id,
       z.strictObject({
         ...endpointBase,
+        ...ofConnectors,
         prompt: z.custom<(params: unknown) => string>(isFunction, 'is a function'),
         output: isSchema.optional(),
       }),

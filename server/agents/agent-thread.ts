@@ -3,7 +3,7 @@ import { RemoteConnectors } from '../connectors/remote-connectors.ts'
 import { must } from '../kernel/assert.ts'
 import { yieldToService } from '../kernel/thread-priority.ts'
 import { Catalogue } from './catalogue.ts'
-import type { ChatBatch } from './chat-messages.ts'
+import type { ChatBatch, StepRequest } from './chat-messages.ts'
 import { CreditWindow, executeChat } from './execute-chat.ts'
 import { executeTask } from './execute-task.ts'
 import { loadConfigFile } from './load-config-file.ts'
@@ -20,6 +20,8 @@ const { configFile, pulse, resultBytesMax } = workerData as ThreadData
 const beats = new Int32Array(pulse)
 const running = new Map<number, AbortController>()
 const windows = new Map<number, CreditWindow>()
+/** Of the chats that wait for something to be held, by the serials of what they asked for. */
+const asked = new Map<number, Map<number, (tokens: number) => void>>()
 let outbox: (() => FromThread)[] = []
 /** When the last few messages were sent, the oldest first. */
 const sentAt = [0, 0, 0, 0]
@@ -63,6 +65,11 @@ function flush(): void {
   }
 }
 
+/** What an agent has said is sent before it goes on, since nothing is while it blocks the thread. */
+function onResume(isPaced: boolean): void {
+  if (outbox.length > 0 && (isPaced || !isGathering)) flush()
+}
+
 function createLog(runId: string) {
   let lines = 0
   return (message: string, fields?: Record<string, unknown>) => {
@@ -98,6 +105,7 @@ function begin(run: number, start: (signal: AbortSignal) => Promise<RunOutcome>)
   void start(controller.signal).then((outcome) => {
     running.delete(run)
     windows.delete(run)
+    asked.delete(run)
     send({ type: 'ended', run, outcome })
   })
 }
@@ -117,6 +125,13 @@ function receive(catalogue: Catalogue, message: ToThread): void {
       windows.set(run, window)
       const onDirty = (take: () => ChatBatch) => sendBatch(() => ({ type: 'batch', run, batch: take() }))
       const log = createLog(request.turnId)
+      const ownAsked = new Map<number, (tokens: number) => void>()
+      asked.set(run, ownAsked)
+      const askStep = (of: StepRequest) =>
+        new Promise<number>((resolve) => {
+          ownAsked.set(of.serial, resolve)
+          send({ type: 'step', run, request: of })
+        })
       return begin(run, (signal) =>
         executeChat({
           catalogue,
@@ -126,13 +141,19 @@ function receive(catalogue: Catalogue, message: ToThread): void {
           resultBytesMax,
           connect,
           window,
+          askStep,
           onDirty,
+          onResume,
           onOverstay: () => send({ type: 'overstayed' }),
         }),
       )
     }
     case 'credit':
       return windows.get(run)?.credit(message.chars)
+    case 'held':
+      asked.get(run)?.get(message.serial)?.(message.tokens)
+      asked.get(run)?.delete(message.serial)
+      return
     case 'abort':
       return running.get(run)?.abort()
   }

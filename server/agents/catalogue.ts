@@ -13,6 +13,7 @@ import {
 import type { AgentConfig, ChatPart, ChatRun, ErrandConfig, JsonSchema, TaskRun } from './define-config.ts'
 import { httpReply, httpRun } from './http-agent.ts'
 import { modelReply, modelRun } from './model-agent.ts'
+import type { ModelStep } from './chat-messages.ts'
 import type { RunOf } from '../connectors/run-connectors.ts'
 import { issueDetails, issuePath, toJsonSchema, toZodSchema } from './params-schema.ts'
 
@@ -25,6 +26,8 @@ export type Endpoint = {
   price: Units
   timeoutMs: number
   retries: number
+  /** What the user's connectors may add to the prompts of a run; with 0 they are not taken. */
+  connectorTokensMax: number
   paramsJsonSchema: JsonSchema
   params: z.ZodType
   run: (run: RunOf<TaskRun>) => unknown
@@ -35,9 +38,26 @@ export type Chat = {
   contextTokens: number
   maxOutputTokens: number
   hasReasoning: boolean
-  /** Whether the reply itself yields the calls of connectors' tools, as a model's does. */
-  yieldsConnectorCalls: boolean
-  reply: (run: RunOf<ChatRun>) => AsyncIterable<ChatPart>
+  /** Whether a language model of the AI SDK replies: it yields the calls of connectors' tools itself. */
+  isModel: boolean
+  /** What the agent tells its model before each message, where that is known here. */
+  instructions: string
+  /** What the user's connectors may add to the prompts of a reply. */
+  connectorTokensMax: number
+  reply: (run: ReplyRun) => AsyncIterable<ChatPart>
+}
+
+/** A call of a model that is held. */
+export type HeldStep = {
+  outputTokensMax: number
+  /** Told when the model wrote as much as it was allowed. */
+  onFull: () => void
+}
+
+/** A reply as the service begins it; agents of the configuration see the public part. */
+export type ReplyRun = RunOf<ChatRun> & {
+  /** Holds what a call of a model may cost; the model is called then. Rejects when the reply is stopped. */
+  readonly openStep: (step: ModelStep) => Promise<HeldStep>
 }
 
 export type Agent = {
@@ -110,6 +130,7 @@ function toAgent(agent: ParsedAgent, source: AgentConfig): Agent {
         price: parseUsd(endpoint.priceUsd)!,
         timeoutMs: endpoint.timeoutSeconds * 1000,
         retries: endpoint.retries,
+        connectorTokensMax: agent.kind === 'http' ? 0 : agent.endpoints[name]!.connectorTokensMax,
         paramsJsonSchema: toJsonSchema(own.params),
         params: toZodSchema(own.params),
         run: runOf(source, name),
@@ -151,7 +172,9 @@ function toChat(agent: ParsedAgent, source: AgentConfig): Chat | null {
     contextTokens,
     maxOutputTokens,
     hasReasoning,
-    yieldsConnectorCalls: agent.kind === 'model',
+    isModel: agent.kind === 'model',
+    instructions: (agent.kind === 'model' ? agent.instructions : undefined) ?? '',
+    connectorTokensMax: agent.kind === 'http' ? 0 : agent.connectorTokensMax,
     reply: replyOf(source),
   }
 }

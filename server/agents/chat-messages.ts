@@ -24,8 +24,30 @@ export type ToolCallStep =
   | { type: 'call'; id: string; name: string; arguments: Record<string, unknown> }
   | { type: 'result'; id: string; output: Record<string, unknown> }
 
+/** A call of a model that is about to begin. */
+export type ModelStep = {
+  /** An upper bound of the tokens that are sent. */
+  promptTokensMax: number
+  /** About how many they are. */
+  promptTokens: number
+  outputTokensMax: number
+}
+
+/** Asks for a call of a model to be held, before it begins. */
+export type StepRequest = {
+  /** Rises with all that is told of one reply. */
+  serial: number
+  /** What must be held for the reply so far. */
+  bound: ChatUsed
+  /** What it has used so far. */
+  used: ChatUsed
+  /** Null where a tool is to be called, which is part of `bound`. */
+  step: ModelStep | null
+}
+
 /** What a reply has come to since the last batch. */
 export type ChatBatch = {
+  serial: number
   /** The events as clients read them, each a line of JSON. */
   lines: string
   events: number
@@ -34,6 +56,10 @@ export type ChatBatch = {
   toolCalls: readonly ToolCallStep[]
   /** What the whole reply has used so far: as reported, and by the length of the texts where nothing is. */
   used: ChatUsed
+  /** What it may have used at most, which is held before anything of the batch is given out. */
+  bound: ChatUsed
+  /** Whether a model is being called, so that `bound` is what the reply is charged when its client leaves. */
+  isStepOpen: boolean
   /** The part of it that the agent itself reported. */
   reported: ChatUsed | null
 }
@@ -41,6 +67,10 @@ export type ChatBatch = {
 /** A reply that ended by itself, or was stopped: what it used, and how long its texts are for a later history. */
 export type ChatSummary = {
   used: ChatUsed
+  /** While a model is being called: what the whole reply may have used at most. */
+  usedAtMost?: ChatUsed
+  /** Whether the balance allowed only a shorter text than was asked for, and it came to that length. */
+  isCutByBalance?: boolean
   /** Whether tokens were counted from the texts, because the agent reported none. */
   isEstimated: boolean
   messageTokens: number
@@ -48,6 +78,11 @@ export type ChatSummary = {
 }
 
 const bytesPerToken = 4
+
+/** An upper bound of the tokens of a text, whatever the encoding: each of them takes a byte at least. */
+export function tokensAtMost(text: string): number {
+  return Buffer.byteLength(text)
+}
 
 /** Tokens of a text by its length alone: a little more than English or German have, about as many as Chinese has. */
 export function roughTokens(text: string): number {

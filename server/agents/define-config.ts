@@ -70,6 +70,11 @@ export type EndpointConfig<Schema extends ParamsSchema = ParamsSchema> = {
   readonly timeoutSeconds?: number
   /** How often an execution that the service interrupted is run again; 0 by default. Failures are never retried. */
   readonly retries?: number
+  /**
+   * Tokens that users' connectors may add to the prompts of a run, a byte counted as one: by the descriptions of their
+   * tools and by what these answer; 100,000 by default. With 0 the endpoint takes no connectors.
+   */
+  readonly connectorTokensMax?: number
   /** An object or a string is the task's response as it is; any other value becomes `{ result: value }`. */
   run(run: TaskRun<ParamsOf<Schema>>): unknown
 }
@@ -123,8 +128,12 @@ export type ChatPart =
       /** Whether this is counted from the texts, because the provider reports nothing. */
       isEstimated?: boolean
     }
-  /** A call of a model begins, whose prompt has about so many tokens. It stands until the next `usage`. */
-  | { type: 'step'; promptTokens: number }
+  /**
+   * A call of a model is about to begin, whose prompt has at most so many tokens, and whose text at most `outputTokensMax`
+   * (by default the chat's `maxTokens`, or the agent's `maxOutputTokens`). The reply goes on, and may call the model, when
+   * the balance holds it. Until the next `usage`, a client who leaves is charged what is held for the call.
+   */
+  | { type: 'step'; promptTokens: number; outputTokensMax?: number }
 
 /** How an agent converses in sessions. */
 export type ChatConfig = {
@@ -149,6 +158,8 @@ type AgentBase = {
 /** An agent whose endpoints and chat are functions of the configuration file. */
 export type CodeAgentConfig = AgentBase & {
   readonly kind: 'code'
+  /** As that of an endpoint, for a reply; 500,000 by default. What they add is part of the prompts that users pay for. */
+  readonly connectorTokensMax?: number
   // Endpoints of one record differ in their params; `defineEndpoint` gives each its own types.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly endpoints?: { readonly [name: string]: EndpointConfig<any> }
@@ -170,6 +181,8 @@ export type ModelAgentConfig = AgentBase & {
   readonly instructions?: string
   /** Tools of the AI SDK with their `execute`. */
   readonly tools?: ToolSet
+  /** As that of an endpoint, for a reply; 500,000 by default. What they add is part of the prompts that users pay for. */
+  readonly connectorTokensMax?: number
   /** Calls of the model in one reply or task, with the tools' results between them; 8 by default. */
   readonly maxSteps?: number
   /** Of one call of the model, and the largest `maxTokens` of a chat; 4,096 by default. */
@@ -192,7 +205,7 @@ export type HttpAgentConfig = AgentBase & {
   /** Signs the requests as Standard Webhooks are: `whsec_` and base64 of 24 to 64 bytes. */
   readonly secret: string
   // oxlint-disable-next-line typescript/no-explicit-any
-  readonly endpoints?: { readonly [name: string]: Omit<EndpointConfig<any>, 'run'> }
+  readonly endpoints?: { readonly [name: string]: Omit<EndpointConfig<any>, 'run' | 'connectorTokensMax'> }
   readonly chat?: Omit<ChatConfig, 'reply'>
 }
 

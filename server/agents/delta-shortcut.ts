@@ -5,6 +5,7 @@ import type { PartQueue } from './part-queue.ts'
 type WrapStream = NonNullable<LanguageModelMiddleware['wrapStream']>
 type ModelStream = Awaited<ReturnType<WrapStream>>['stream']
 type ModelPart = ModelStream extends ReadableStream<infer Part> ? Part : never
+export type ModelUsage = Extract<ModelPart, { type: 'finish' }>['usage']
 type Delta = Extract<ModelPart, { type: 'text-delta' | 'reasoning-delta' }>
 
 /**
@@ -23,11 +24,17 @@ export class DeltaShortcut {
   #state: 'waiting' | 'open' | 'through' = 'waiting'
   #onBegun: (() => void) | undefined
   /** How much of what is still to come from the SDK was told already; that comes first. */
+  readonly #onUsage: (usage: ModelUsage) => void
   #toldChars = { 'text-delta': 0, 'reasoning-delta': 0 }
 
-  constructor(parts: PartQueue<ChatPart>, onText: (text: string) => void) {
+  /** `onUsage` is told at the end of the model's own stream: the SDK's step ends only when all its tools have answered. */
+  constructor(
+    parts: PartQueue<ChatPart>,
+    { onText, onUsage }: { onText: (text: string) => void; onUsage: (usage: ModelUsage) => void },
+  ) {
     this.#parts = parts
     this.#onText = onText
+    this.#onUsage = onUsage
   }
 
   /** The step has begun in the SDK's stream. */
@@ -84,6 +91,7 @@ export class DeltaShortcut {
         held = undefined
         if (done) return controller.close()
         // The SDK keeps what begins a stream to itself, and its step begins with the next part.
+        if (value.type === 'finish') this.#onUsage(value.usage)
         hasPassed ||= value.type !== 'stream-start'
         if (value.type.startsWith('tool-')) this.#state = 'through'
         return controller.enqueue(value)

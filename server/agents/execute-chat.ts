@@ -1,12 +1,22 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import { openRunConnectors, type Connect, type RunConnectors } from '../connectors/run-connectors.ts'
-import type { Catalogue, Chat } from './catalogue.ts'
-import { roughTokens, type ChatBatch, type ChatRequest, type ChatSummary } from './chat-messages.ts'
+import { boundConnectors } from './bound-connectors.ts'
+import type { ChatUsed } from '../billing/chat-price.ts'
+import type { Catalogue, Chat, HeldStep } from './catalogue.ts'
+import {
+  roughTokens,
+  tokensAtMost,
+  type ChatBatch,
+  type ChatRequest,
+  type ChatSummary,
+  type ModelStep,
+  type StepRequest,
+} from './chat-messages.ts'
 import { canCountTokens, countTokens } from './count-tokens.ts'
 import type { AgentLog, ChatPart } from './define-config.ts'
-import { ContextOverflowError } from './model-error.ts'
-import { ReplyError, ReplyStream } from './reply-stream.ts'
-import { describeThrown, type RunOutcome } from './run-outcome.ts'
+import { ModelFailure, RequestRefusedError } from './model-error.ts'
+import { checkedStep, ReplyError, ReplyStream } from './reply-stream.ts'
+import { describeThrown, type ChatOwed, type RunOutcome } from './run-outcome.ts'
 
 /** How much of a reply may be on its way to the client, in characters of its lines. */
 const windowChars = 65_536
@@ -14,6 +24,10 @@ const windowChars = 65_536
 const burstChars = 16_384
 const burstEvents = 128
 const overstayMs = 5000
+/** An agent that takes this long for a part is not one that yields as fast as it is read. */
+const pacedMs = 1
+/** How long a call of a model is read on for its usage when its reply is stopped; its provider is to know within a second. */
+const readOnMs = 700
 
 /** Counts what is under way to the reader, so that an agent goes on only as fast as it is read. */
 export class CreditWindow {
@@ -53,8 +67,15 @@ type ExecuteChat = {
   resultBytesMax: number
   connect: Connect
   window: CreditWindow
+  /** Holds what a call of a model may cost; resolves with how many tokens it may write, or not at all. */
+  askStep: (request: StepRequest) => Promise<number>
   /** Takes the next batch when it is ready to send it. */
   onDirty: (take: () => ChatBatch) => void
+  /**
+   * The agent is about to go on, and may block the thread at once. `isPaced` where it took some time for its last part;
+   * one that yields as fast as it is read would have each part sent by itself.
+   */
+  onResume: (isPaced: boolean) => void
   /** The reply was stopped and its agent goes on all the same. */
   onOverstay: () => void
 }
@@ -71,9 +92,11 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     const message = `The agent ${request.agentId} has no chat in the configuration.`
     return { kind: 'failed', error: { code: 'AGENT_ERROR', message, details: '' } }
   }
-  const promptTokens = request.historyTokens + roughTokens(request.message)
   const stream: ReplyStream = new ReplyStream({
-    promptTokens,
+    promptTokens: request.historyTokens + roughTokens(request.message),
+    promptTokensMax: request.historyTokens + tokensAtMost(request.message),
+    isPromptKnown: config.isModel,
+    rates: config.rates,
     hasReasoning: config.hasReasoning,
     bytesMax: resultBytesMax,
     onDirty: () => {
@@ -95,11 +118,16 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
       { once: true },
     )
   })
-  let connectors: RunConnectors | undefined
+  const step = new OpenSteps({ stream, signal, askStep: chat.askStep })
+  const over = new AbortController()
+  let connectors: CountedConnectors | undefined
   try {
     const { connect } = chat
     const opening = openRunConnectors(request.connectors, { reservedNames: agent.toolNames, signal, connect })
-    connectors = opening instanceof Promise ? await opening : opening
+    const opened = opening instanceof Promise ? await opening : opening
+    const bounded = boundConnectors(opened, config.connectorTokensMax)
+    const isPaid = config.rates.toolCall > 0
+    connectors = countCalls(bounded, async (calls) => (isPaid ? await step.callTool(calls) : undefined))
     // Nothing was begun, so nothing was used.
     if (signal.aborted) return { kind: 'interrupted', message: 'The chat was stopped.' }
     const parts = config.reply({
@@ -110,31 +138,136 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
       userId,
       sessionId,
       turnId,
-      signal,
+      // A call of a model that is under way when the reply is stopped may still come to say what it used.
+      signal: config.isModel ? over.signal : signal,
+      openStep: (of) => step.open(of),
       log,
       ...(traceparent !== undefined && { traceparent }),
     })
-    const pumped = pump({ parts, stream, signal, window })
+    const outputTokensMax = Math.min(params.maxTokens ?? config.maxOutputTokens, config.maxOutputTokens)
+    const pumped = pump({
+      // What calls models waits for them.
+      onResume: config.isModel ? () => {} : chat.onResume,
+      parts,
+      stream,
+      signal,
+      window,
+      openStep: (of) => step.open(checkedStep(of, { outputTokensMax })),
+    })
     await Promise.race([pumped, stopped])
-    if (signal.aborted) watchOverstay(pumped, chat.onOverstay)
-    return { kind: 'completed', json: JSON.stringify(await summarize({ request, stream, signal })) }
+    if (signal.aborted) {
+      watchOverstay(pumped, chat.onOverstay)
+      if (stream.hasOpenStep) await Promise.race([pumped, delay(readOnMs, undefined, { ref: false })]).catch(() => {})
+    }
+    over.abort()
+    return completed(await summarize({ request, stream, signal }), step)
   } catch (thrown) {
-    if (signal.aborted && !connectors) return { kind: 'interrupted', message: 'The chat was stopped.' }
+    over.abort()
+    if (signal.aborted) {
+      if (!connectors) return { kind: 'interrupted', message: 'The chat was stopped.' }
+      // An agent may well throw when it is stopped.
+      return completed(await summarize({ request, stream, signal }), step)
+    }
     const error = describeReplyError(thrown)
-    if (!(thrown instanceof ContextOverflowError) || !stream.hasReported) return { kind: 'failed', error }
-    return { kind: 'failed', error, owed: { used: stream.reported, isEstimated: stream.hasEstimates } }
+    const cause = causeOf(thrown, { config, connectors })
+    const owed = await owedFor(cause, { request, stream, signal })
+    return { kind: 'failed', error, ...(owed && { owed }) }
   } finally {
     // Nobody waits for servers to end.
     void connectors?.close()
   }
 }
 
+function completed(summary: ChatSummary, { isCut }: OpenSteps): RunOutcome {
+  return { kind: 'completed', json: JSON.stringify({ ...summary, ...(isCut && { isCutByBalance: true }) }) }
+}
+
+/** Calls of models, each of which begins when what it may cost is held. */
+class OpenSteps {
+  readonly #of: { stream: ReplyStream; signal: AbortSignal; askStep: ExecuteChat['askStep'] }
+  /** Whether a text came to the length that the balance allowed, and was to be longer. */
+  isCut = false
+
+  constructor(of: { stream: ReplyStream; signal: AbortSignal; askStep: ExecuteChat['askStep'] }) {
+    this.#of = of
+  }
+
+  /** Rejects when the reply is stopped. */
+  async open(step: ModelStep): Promise<HeldStep> {
+    const { stream } = this.#of
+    const tokens = await this.#ask(step, stream.bound)
+    const outputTokensMax = Math.min(tokens, step.outputTokensMax)
+    stream.beginStep({ ...step, outputTokensMax })
+    const isCut = outputTokensMax < step.outputTokensMax
+    return { outputTokensMax, onFull: () => (this.isCut ||= isCut) }
+  }
+
+  /** Holds what so many calls of tools cost, all of the reply's so far. Rejects when the reply is stopped. */
+  async callTool(toolCalls: number): Promise<void> {
+    const { bound } = this.#of.stream
+    await this.#ask(null, { ...bound, toolCalls: Math.max(bound.toolCalls, toolCalls) })
+  }
+
+  async #ask(step: ModelStep | null, bound: ChatUsed): Promise<number> {
+    const { askStep, signal, stream } = this.#of
+    signal.throwIfAborted()
+    const stopped = Promise.withResolvers<never>()
+    const onAbort = () => stopped.reject(signal.reason)
+    signal.addEventListener('abort', onAbort, { once: true })
+    const request = { serial: stream.nextSerial(), bound, used: stream.used, step }
+    return await Promise.race([askStep(request), stopped.promise]).finally(() =>
+      signal.removeEventListener('abort', onAbort),
+    )
+  }
+}
+
+type Failure = { config: Chat; connectors: CountedConnectors | undefined }
+
+/**
+ * Whose failure it is. A provider's is nobody else's, unless it refused the request for what it held. What the caller's
+ * servers answer, or do not answer, may make any other failure, and so may what a model was asked to write.
+ */
+function causeOf(thrown: unknown, { config, connectors }: Failure): ChatOwed['cause'] {
+  if (connectors?.failed.aborted) return 'caller'
+  if (thrown instanceof RequestRefusedError) return 'request'
+  if (thrown instanceof ModelFailure) return 'other'
+  const isCallers = (thrown instanceof ReplyError && config.isModel) || (connectors?.calls ?? 0) > 0
+  return isCallers ? 'caller' : 'other'
+}
+
+async function owedFor(cause: ChatOwed['cause'], of: Summarize): Promise<ChatOwed | undefined> {
+  const { stream } = of
+  // What a provider has not reported it may not charge either, when it or the agent failed.
+  if (cause !== 'caller' && !stream.hasReported) return undefined
+  const summary = await summarize({ ...of, isCutOff: cause === 'caller' })
+  return { ...summary, cause }
+}
+
+type CountedConnectors = RunConnectors & { readonly calls: number }
+
+/** Connectors that know how often they were used, and whose calls wait for `beforeCall`. */
+function countCalls(connectors: RunConnectors, beforeCall: (calls: number) => Promise<void>): CountedConnectors {
+  let calls = 0
+  return {
+    tools: connectors.tools,
+    failed: connectors.failed,
+    close: () => connectors.close(),
+    call: async (name, args) => {
+      await beforeCall(++calls)
+      return await connectors.call(name, args)
+    },
+    get calls() {
+      return calls
+    },
+  }
+}
+
 /** Connectors whose calls become parts of the reply, unless the reply yields them itself: each call is charged. */
 function reportedBy(
-  { yieldsConnectorCalls }: Chat,
+  { isModel }: Chat,
   { connectors, stream }: { connectors: RunConnectors; stream: ReplyStream },
 ): RunConnectors {
-  if (yieldsConnectorCalls || connectors.tools.length === 0) return connectors
+  if (isModel || connectors.tools.length === 0) return connectors
   const names = new Set(connectors.tools.map(({ name }) => name))
   let calls = 0
   return {
@@ -159,9 +292,16 @@ function watchOverstay(pumped: Promise<void>, onOverstay: () => void): void {
   pumped.then(clear, clear)
 }
 
-type Pump = { parts: AsyncIterable<ChatPart>; stream: ReplyStream; signal: AbortSignal; window: CreditWindow }
+type Pump = {
+  onResume: (isPaced: boolean) => void
+  parts: AsyncIterable<ChatPart>
+  stream: ReplyStream
+  signal: AbortSignal
+  window: CreditWindow
+  openStep: (step: Extract<ChatPart, { type: 'step' }>) => Promise<unknown>
+}
 
-async function pump({ parts, signal, stream, window }: Pump): Promise<void> {
+async function pump({ onResume, openStep, parts, signal, stream, window }: Pump): Promise<void> {
   if (typeof parts?.[Symbol.asyncIterator] !== 'function') {
     // A promise that is returned instead may reject, and nobody else would hear of it.
     void Promise.resolve(parts).catch(() => {})
@@ -172,13 +312,24 @@ async function pump({ parts, signal, stream, window }: Pump): Promise<void> {
   const leave = () => void Promise.resolve(iterator.return?.()).catch(() => {})
   let chars = 0
   let events = 0
+  let resumedAt = -pacedMs
   for (;;) {
+    const now = performance.now()
+    onResume(now - resumedAt >= pacedMs)
+    resumedAt = now
     const next = await iterator.next()
     if (next.done) return
-    if (signal.aborted) return leave()
+    if (signal.aborted) {
+      // Of a call of a model that is under way only what it used is still of interest.
+      if (!stream.hasOpenStep) return leave()
+      if (next.value?.type === 'usage') stream.add(next.value)
+      if (!stream.hasOpenStep) return leave()
+      continue
+    }
     const before = stream.pendingBytes
     try {
-      stream.add(next.value)
+      if (next.value?.type === 'step') await openStep(next.value)
+      else stream.add(next.value)
     } catch (error) {
       leave()
       throw error
@@ -193,15 +344,18 @@ async function pump({ parts, signal, stream, window }: Pump): Promise<void> {
   }
 }
 
-type Summarize = { request: ChatRequest; stream: ReplyStream; signal: AbortSignal }
+type Summarize = { request: ChatRequest; stream: ReplyStream; signal: AbortSignal; isCutOff?: boolean }
 
-async function summarize({ request: { historyTokens, message }, signal, stream }: Summarize): Promise<ChatSummary> {
+async function summarize({ isCutOff, request, signal, stream }: Summarize): Promise<ChatSummary> {
+  const { historyTokens, message } = request
+  const isCut = isCutOff ?? signal.aborted
+  const usedAtMost = isCut && stream.hasOpenStep ? { usedAtMost: stream.bound } : {}
   const [said, thought] = [stream.texts.text.join(''), stream.texts.reasoning.join('')]
   if (stream.hasReported) {
     // A reply that is stopped between two reports used more than the last one says.
-    const used = signal.aborted ? stream.used : stream.reported
-    const isEstimated = stream.hasEstimates || (signal.aborted && stream.hasUnreported)
-    return { used, isEstimated, messageTokens: roughTokens(message), replyTokens: roughTokens(said) }
+    const used = isCut ? stream.used : stream.reported
+    const isEstimated = stream.hasEstimates || (isCut && stream.hasUnreported)
+    return { ...usedAtMost, used, isEstimated, messageTokens: roughTokens(message), replyTokens: roughTokens(said) }
   }
   // Whoever stops a reply waits a second for this at most, which the first load of the encoding may take.
   const count = signal.aborted && !canCountTokens() ? async ([text = '']) => roughTokens(text) : countTokens
@@ -210,11 +364,11 @@ async function summarize({ request: { historyTokens, message }, signal, stream }
   const reasoningTokens = thought === '' ? 0 : await count([thought])
   const used = {
     ...stream.reported,
-    promptTokens: Math.max(historyTokens + messageTokens, stream.openPromptTokens),
+    promptTokens: Math.max(stream.isPromptKnown ? 0 : historyTokens + messageTokens, stream.openPromptTokens),
     completionTokens: replyTokens + reasoningTokens,
     reasoningTokens,
   }
-  return { used, isEstimated: true, messageTokens, replyTokens }
+  return { ...usedAtMost, used, isEstimated: true, messageTokens, replyTokens }
 }
 
 function describeReplyError(thrown: unknown) {

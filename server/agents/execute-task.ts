@@ -1,4 +1,5 @@
 import { openRunConnectors, type Connect, type RunConnectors } from '../connectors/run-connectors.ts'
+import { boundConnectors } from './bound-connectors.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { AgentLog } from './define-config.ts'
 import { describeThrown, encodeResult, type RunOutcome, type TaskRequest } from './run-outcome.ts'
@@ -31,7 +32,8 @@ export async function executeTask({
   try {
     const params = (await endpoint.params.parseAsync(JSON.parse(request.params))) as Record<string, unknown>
     const reservedNames = catalogue.agent(endpoint.agentId)?.toolNames ?? []
-    connectors = await openRunConnectors(request.connectors, { reservedNames, signal, connect })
+    const opened = await openRunConnectors(request.connectors, { reservedNames, signal, connect })
+    connectors = boundConnectors(opened, endpoint.connectorTokensMax)
     const run = { params, connectors, userId, taskId, signal, log, ...(traceparent !== undefined && { traceparent }) }
     return encodeResult(await endpoint.run(run), resultBytesMax)
   } catch (thrown) {

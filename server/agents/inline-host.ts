@@ -38,7 +38,7 @@ export function createInlineHost({ catalogue, connectorLimits, resultBytesMax, o
       })
       return Promise.race([aborted, executeTask({ catalogue, request, signal, log, connect, resultBytesMax })])
     },
-    runChat: (request, { onBatch, signal }) => {
+    runChat: (request, { onBatch, onStep, signal }) => {
       const window = new CreditWindow()
       const log = (message: string, fields?: Record<string, unknown>) =>
         onLog({ runId: request.turnId, message, ...(fields && { fields }) })
@@ -50,6 +50,9 @@ export function createInlineHost({ catalogue, connectorLimits, resultBytesMax, o
         resultBytesMax,
         connect,
         window,
+        askStep: onStep,
+        // Nothing else of the process would be reached either.
+        onResume: () => {},
         onDirty: (take) => setImmediate(() => onBatch(take())),
         onOverstay: () => onLog({ runId: request.turnId, message: 'An agent goes on after its chat was stopped.' }),
       })

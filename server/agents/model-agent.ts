@@ -1,11 +1,12 @@
-import type { FinishReason, LanguageModelUsage, ModelMessage, TextStreamPart, ToolSet } from 'ai'
+import type { FinishReason, LanguageModelMiddleware, ModelMessage, TextStreamPart, ToolSet } from 'ai'
 import type { z } from 'zod'
 import type { RunConnectors, RunOf } from '../connectors/run-connectors.ts'
-import { roughTokens } from './chat-messages.ts'
-import type { ChatPart, ChatRun, ModelAgentConfig, TaskRun } from './define-config.ts'
+import type { ReplyRun } from './catalogue.ts'
+import type { ChatPart, ModelAgentConfig, TaskRun } from './define-config.ts'
 import { connectorTools } from './connector-tools.ts'
 import { DeltaShortcut } from './delta-shortcut.ts'
-import { ContextOverflowError, describeModelError, isContextOverflow } from './model-error.ts'
+import { describeModelError, isRequestRefused, ModelFailure, RequestRefusedError } from './model-error.ts'
+import { ModelSteps } from './model-steps.ts'
 import { PartQueue } from './part-queue.ts'
 import { toJsonSchema, toZodSchema } from './params-schema.ts'
 
@@ -18,7 +19,7 @@ const callNameCharsMax = 200
 const loadSdk = () => import('ai')
 
 /** Lets the model reply in a chat: text, reasoning and tool calls as they come, and the usage of each of its steps. */
-export function modelReply(agent: ModelAgentConfig): (run: RunOf<ChatRun>) => AsyncIterable<ChatPart> {
+export function modelReply(agent: ModelAgentConfig): (run: ReplyRun) => AsyncIterable<ChatPart> {
   return (run) => {
     const left = new AbortController()
     const parts = new PartQueue<ChatPart>(() => left.abort())
@@ -33,20 +34,25 @@ export function modelReply(agent: ModelAgentConfig): (run: RunOf<ChatRun>) => As
 type Reader = { parts: PartQueue<ChatPart>; left: AbortSignal }
 
 /** Puts the reply among the parts until it ends, is stopped or nobody reads it any more. */
-async function follow(agent: ModelAgentConfig, run: RunOf<ChatRun>, { left, parts }: Reader): Promise<void> {
-  const { connectors, history, message, params, signal } = run
+async function follow(agent: ModelAgentConfig, run: ReplyRun, { left, parts }: Reader): Promise<void> {
+  const { connectors, history, message, openStep, params, signal } = run
   const { isStepCount, streamText, wrapLanguageModel } = await loadSdk()
   // A reply may be blank, and Anthropic takes no message of blank text.
   const earlier = history.filter(({ content }) => content.trim() !== '')
   const messages: ModelMessage[] = [...earlier, { role: 'user', content: message }]
   const limit = agent.maxOutputTokens ?? maxOutputTokensDefault
-  const definitions = connectors.tools.length === 0 ? '' : JSON.stringify(connectors.tools)
-  const said = messages.map(({ content }) => content as string).join('')
-  const step = new StepUse(roughTokens(`${agent.instructions ?? ''}${definitions}${said}`))
-  const shortcut = new DeltaShortcut(parts, (text) => step.wrote(text))
+  const steps = new ModelSteps({ openStep, onUsage: (usage) => parts.push(usage) })
+  const shortcut = new DeltaShortcut(parts, {
+    onText: (text) => steps.wrote(text),
+    onUsage: (usage) => steps.reported(usage),
+  })
+  const transformParams: LanguageModelMiddleware['transformParams'] = async ({ params: sent }) => {
+    const { maxOutputTokens = limit } = sent
+    return { ...sent, maxOutputTokens: await steps.begin({ ...sent, maxOutputTokens }) }
+  }
   const { fullStream } = streamText({
     ...settingsOf(agent),
-    model: wrapLanguageModel({ model: agent.model, middleware: shortcut.middleware }),
+    model: wrapLanguageModel({ model: agent.model, middleware: { ...shortcut.middleware, transformParams } }),
     ...(await toolsOf(agent, connectors)),
     messages,
     maxOutputTokens: Math.min(params.maxTokens ?? limit, limit),
@@ -59,7 +65,7 @@ async function follow(agent: ModelAgentConfig, run: RunOf<ChatRun>, { left, part
   const ids = new CallIds()
   try {
     for await (const part of fullStream) {
-      const chatPart = toChatPart(part, { ids, shortcut, step })
+      const chatPart = toChatPart(part, { ids, shortcut, steps })
       if (chatPart) parts.push(chatPart)
       if (parts.isFull) await parts.room()
     }
@@ -74,23 +80,22 @@ async function follow(agent: ModelAgentConfig, run: RunOf<ChatRun>, { left, part
 /** A part of the SDK's stream as a part of the reply, if it is one; throws where the model failed. */
 function toChatPart(
   part: TextStreamPart<ToolSet>,
-  { ids, shortcut, step }: { ids: CallIds; shortcut: DeltaShortcut; step: StepUse },
+  { ids, shortcut, steps }: { ids: CallIds; shortcut: DeltaShortcut; steps: ModelSteps },
 ): ChatPart | undefined {
   if (part.type === 'text-delta' || part.type === 'reasoning-delta') {
     const delta = shortcut.untold(part.type, part.text)
     if (delta === '') return undefined
-    step.wrote(delta)
+    steps.wrote(delta)
     return { type: part.type === 'text-delta' ? 'text' : 'reasoning', delta }
   }
   if (part.type === 'tool-call') {
-    step.wrote(JSON.stringify(part.input) ?? '')
+    steps.wrote(JSON.stringify(part.input) ?? '')
     const name = part.toolName.slice(0, callNameCharsMax)
     return { type: 'tool-call', id: ids.open(part.toolCallId), name, arguments: toObject(part.input) }
   }
   if (part.type === 'tool-result') {
     // A tool that is a generator tells its progress first.
     if (part.preliminary) return undefined
-    step.read(JSON.stringify(part.output) ?? '')
     return { type: 'tool-result', id: ids.of(part.toolCallId), output: part.output }
   }
   if (part.type === 'tool-error') {
@@ -98,12 +103,13 @@ function toChatPart(
   }
   if (part.type === 'start-step') {
     shortcut.began()
-    return step.begin()
+    return undefined
   }
   if (part.type === 'error') failWith(part.error)
   if (part.type !== 'finish-step') return undefined
   assertUsable(part.finishReason)
-  return step.end(part.usage)
+  steps.end(part.finishReason)
+  return undefined
 }
 
 /** Runs an endpoint: the prompt of its params, answered by the model with its tools. */
@@ -166,14 +172,14 @@ function withSchema({ instructions, model }: ModelAgentConfig, schema: z.ZodType
 /** Without the cause: what the SDK keeps of a request may hold a key. */
 function failWith(thrown: unknown): never {
   // What failed among the parts of the stream comes here again.
-  if (thrown instanceof ContextOverflowError) throw thrown
+  if (thrown instanceof ModelFailure) throw thrown
   const message = describeModelError(thrown)
-  throw isContextOverflow(thrown) ? new ContextOverflowError(message) : new Error(message)
+  throw isRequestRefused(thrown) ? new RequestRefusedError(message) : new ModelFailure(message)
 }
 
 function assertUsable(reason: FinishReason): void {
-  if (reason === 'error') throw new Error('The model stopped with an error.')
-  if (reason === 'interrupted') throw new Error("The answer of the model's provider broke off.")
+  if (reason === 'error') throw new ModelFailure('The model stopped with an error.')
+  if (reason === 'interrupted') throw new ModelFailure("The answer of the model's provider broke off.")
 }
 
 /** Ids that tell the calls of a whole reply apart: some providers number the calls of each step from zero. */
@@ -195,47 +201,6 @@ class CallIds {
   /** The id of the latest call that the provider gave this one. */
   of(providerId: string): string {
     return this.#current.get(providerId) ?? providerId
-  }
-}
-
-/** What a step used, as the provider reports it, or by the length of its texts where it does not. */
-class StepUse {
-  #promptTokens: number
-  #written = ''
-  #read = ''
-
-  constructor(promptTokens: number) {
-    this.#promptTokens = promptTokens
-  }
-
-  begin(): ChatPart {
-    return { type: 'step', promptTokens: this.#promptTokens }
-  }
-
-  wrote(text: string): void {
-    this.#written += text
-  }
-
-  /** What the next step is sent besides. */
-  read(text: string): void {
-    this.#read += text
-  }
-
-  end({ inputTokenDetails, inputTokens, outputTokenDetails, outputTokens }: LanguageModelUsage): ChatPart {
-    const promptTokens = inputTokens ?? this.#promptTokens
-    const completionTokens = outputTokens ?? roughTokens(this.#written)
-    // The next step is sent all that this one was sent and wrote, and what its tools answered.
-    this.#promptTokens = promptTokens + completionTokens + roughTokens(this.#read)
-    this.#written = ''
-    this.#read = ''
-    return {
-      type: 'usage',
-      promptTokens,
-      completionTokens,
-      reasoningTokens: Math.min(outputTokenDetails?.reasoningTokens ?? 0, completionTokens),
-      cachedPromptTokens: Math.min(inputTokenDetails?.cacheReadTokens ?? 0, promptTokens),
-      isEstimated: inputTokens === undefined || outputTokens === undefined,
-    }
   }
 }
 

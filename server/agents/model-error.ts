@@ -21,14 +21,27 @@ export function describeModelError(thrown: unknown): string {
   return sentence(describe(thrown))
 }
 
-/** The request was too long for the model: what steps before it used was used for what the user asked. */
-export class ContextOverflowError extends Error {
-  override readonly name = 'ContextOverflowError'
+/** A model, or its provider, gave no answer of use. */
+export class ModelFailure extends Error {
+  override readonly name: string = 'ModelFailure'
+}
+
+/** The provider refused a request for what it holds: what steps before it used was used for what the user asked. */
+export class RequestRefusedError extends ModelFailure {
+  override readonly name = 'RequestRefusedError'
 }
 
 /** As OpenAI, Anthropic, Google, vLLM, llama.cpp and those who imitate them say it. */
 const overflow =
   /context[_ ](?:length|window|size)|maximum context|(?:prompt|input|request) is too long|too many (?:input )?tokens|token count.{0,40}exceeds|string_above_max_length/i
+
+/** Whether a provider refused a request for what it holds, such as more tokens than its model takes. */
+export function isRequestRefused(thrown: unknown, depth = 0): boolean {
+  if (typeof thrown !== 'object' || thrown === null || depth > causesMax) return false
+  const { cause, lastError, statusCode } = thrown as Shape
+  if (typeof statusCode === 'number' && [400, 413, 422].includes(statusCode)) return true
+  return isContextOverflow(thrown) || isRequestRefused(lastError ?? cause, depth + 1)
+}
 
 /** Whether a provider refused a request because it holds more tokens than its model takes. */
 export function isContextOverflow(thrown: unknown, depth = 0): boolean {

@@ -1,6 +1,6 @@
-import { chatUse, type ChatUsed } from '../billing/chat-price.ts'
+import { addUse, chatUse, dearestUse, type ChatRates, type ChatUsed } from '../billing/chat-price.ts'
 import { isoTime } from '../kernel/clock.ts'
-import type { ChatBatch, ToolCallStep } from './chat-messages.ts'
+import type { ChatBatch, ModelStep, ToolCallStep } from './chat-messages.ts'
 import type { ChatPart } from './define-config.ts'
 import { nesting, nestingMax } from './run-outcome.ts'
 
@@ -10,7 +10,12 @@ export class ReplyError extends Error {
 }
 
 type ReplyStreamOptions = {
+  /** Of history and message, about and at most; where the agent reports none, they are its prompt. */
   promptTokens: number
+  promptTokensMax: number
+  /** Whether the prompts are those of the steps, and nothing besides. */
+  isPromptKnown: boolean
+  rates: ChatRates
   hasReasoning: boolean
   bytesMax: number
   /** Called when a batch begins; `take` gives it out. */
@@ -19,7 +24,10 @@ type ReplyStreamOptions = {
 
 const nameCharsMax = 200
 const bytesPerToken = 4
+/** More than texts have on average: one that is longer for what its model was allowed comes from a model that ignores that. */
+const bytesPerTokenMax = 16
 const tokensMax = 1_000_000_000
+const unsaidCharsMax = 2000
 
 /** Checks the parts of one reply, writes them as the events of the stream and adds up what they use. */
 export class ReplyStream {
@@ -30,12 +38,16 @@ export class ReplyStream {
   #events = 0
   #text = ''
   #toolCalls: ToolCallStep[] = []
+  #serial = 0
   #bytes = 0
+  #isDirty = false
+  /** Of thoughts that no batch has told of. */
+  #unsaid = 0
   /** Bytes since the last report of usage, of what the agent said and of what it thought. */
   #unreported = { text: 0, reasoning: 0 }
   #reported = chatUse({})
-  /** Of the prompt of a model's call that is under way. */
-  #openPromptTokens = 0
+  /** The model's call that is under way. */
+  #step: ModelStep | undefined
   hasReported = false
   /** Whether something that the agent reported is an estimate of its own. */
   hasEstimates = false
@@ -51,7 +63,24 @@ export class ReplyStream {
   }
 
   get openPromptTokens(): number {
-    return this.#openPromptTokens
+    return this.#step?.promptTokens ?? 0
+  }
+
+  nextSerial(): number {
+    return ++this.#serial
+  }
+
+  get hasOpenStep(): boolean {
+    return this.#step !== undefined
+  }
+
+  /** A call of a model begins, and what it may cost is held. Until it is reported, nobody knows what it costs. */
+  beginStep(step: ModelStep): void {
+    this.#step = step
+  }
+
+  get isPromptKnown(): boolean {
+    return this.#options.isPromptKnown
   }
 
   get pendingEvents(): number {
@@ -73,8 +102,7 @@ export class ReplyStream {
       case 'usage':
         return this.#addUsage(part)
       case 'step':
-        this.#openPromptTokens = checkedCount('promptTokens', part.promptTokens)
-        return
+        throw new ReplyError('The agent yielded a step where none can begin.')
       default: {
         const { type } = part as { type: unknown }
         throw new ReplyError(`The agent yielded a part of the unknown type ${quote(type)}.`)
@@ -82,13 +110,28 @@ export class ReplyStream {
     }
   }
 
+  /** What was used by now, about. */
   get used(): ChatUsed {
+    return this.#withUnreported({ perToken: bytesPerToken, prompt: this.#options.promptTokens })
+  }
+
+  /** What was used by now at most: of a call of a model that is under way all that is held for it. */
+  get bound(): ChatUsed {
+    // A text that no call was held for may have as many tokens as bytes.
+    if (!this.#step) return this.#withUnreported({ perToken: 1, prompt: this.#options.promptTokensMax })
+    const { outputTokensMax, promptTokensMax } = this.#step
+    const written = Math.ceil((this.#unreported.text + this.#unreported.reasoning) / bytesPerTokenMax)
+    const completionTokens = Math.max(outputTokensMax, written)
+    return addUse(this.reported, dearestUse({ promptTokens: promptTokensMax, completionTokens }, this.#options.rates))
+  }
+
+  #withUnreported({ perToken, prompt }: { perToken: number; prompt: number }): ChatUsed {
     const { completionTokens, promptTokens, reasoningTokens } = this.#reported
-    const thought = Math.ceil(this.#unreported.reasoning / bytesPerToken)
-    const said = Math.ceil(this.#unreported.text / bytesPerToken)
+    const thought = Math.ceil(this.#unreported.reasoning / perToken)
+    const said = Math.ceil(this.#unreported.text / perToken)
     return {
       ...this.#reported,
-      promptTokens: promptTokens + this.#openPromptTokens || this.#options.promptTokens,
+      promptTokens: promptTokens + this.openPromptTokens || (this.isPromptKnown ? 0 : prompt),
       completionTokens: completionTokens + said + thought,
       reasoningTokens: reasoningTokens + thought,
       toolCalls: this.#calls.size,
@@ -97,7 +140,7 @@ export class ReplyStream {
 
   /** Whether text came since the agent last reported what it used. */
   get hasUnreported(): boolean {
-    return this.#openPromptTokens > 0 || this.#unreported.text + this.#unreported.reasoning > 0
+    return this.hasOpenStep || this.#unreported.text + this.#unreported.reasoning > 0
   }
 
   /** What the agent itself reported. */
@@ -107,13 +150,18 @@ export class ReplyStream {
 
   take(): ChatBatch {
     const batch: ChatBatch = {
+      serial: this.nextSerial(),
       lines: this.#lines,
       events: this.#events,
       text: this.#text,
       toolCalls: this.#toolCalls,
       used: this.used,
+      bound: this.bound,
+      isStepOpen: this.hasOpenStep,
       reported: this.hasReported ? this.reported : null,
     }
+    this.#isDirty = false
+    this.#unsaid = 0
     this.#lines = ''
     this.#events = 0
     this.#text = ''
@@ -123,10 +171,12 @@ export class ReplyStream {
 
   #addText(kind: 'text' | 'reasoning', delta: unknown): void {
     if (typeof delta !== 'string') throw new ReplyError('The agent yielded a delta that is no text.')
-    if (delta === '' || (kind === 'reasoning' && !this.#options.hasReasoning)) return
-    this.#write(kind === 'text' ? 'assistant_delta' : 'reasoning_delta', `"delta":${JSON.stringify(delta)}`)
+    if (delta === '') return
+    // Thoughts cost as much when they are not shown.
     this.#unreported[kind] += Buffer.byteLength(delta)
     this.texts[kind].push(delta)
+    if (kind === 'reasoning' && !this.#options.hasReasoning) return this.#think(delta)
+    this.#write(kind === 'text' ? 'assistant_delta' : 'reasoning_delta', `"delta":${JSON.stringify(delta)}`)
     if (kind === 'text') this.#text += delta
   }
 
@@ -175,20 +225,52 @@ export class ReplyStream {
     this.#reported.completionTokens += completionTokens
     this.#reported.reasoningTokens += reasoningTokens
     this.#unreported = { text: 0, reasoning: 0 }
-    this.#openPromptTokens = 0
+    this.#step = undefined
     this.hasReported = true
     this.hasEstimates ||= part.isEstimated === true
   }
 
+  /** The host learns of what it must hold for it with a batch, which may have no lines. */
+  #think(delta: string): void {
+    this.#grow(delta.length)
+    if (this.#step) return
+    this.#unsaid += delta.length
+    if (this.#lines === '' && !this.#isDirty && this.#unsaid >= unsaidCharsMax) this.#beDirty()
+  }
+
   #write(type: string, fields: string): void {
-    if (this.#lines === '') this.#options.onDirty()
+    if (this.#lines === '') this.#beDirty()
     const line = `{"type":"${type}","timestamp":"${isoTime(Date.now())}",${fields}}\n`
-    this.#bytes += line.length
+    this.#grow(line.length)
+    this.#lines += line
+    this.#events++
+  }
+
+  #beDirty(): void {
+    if (this.#isDirty) return
+    this.#isDirty = true
+    this.#options.onDirty()
+  }
+
+  #grow(chars: number): void {
+    this.#bytes += chars
     if (this.#bytes > this.#options.bytesMax) {
       throw new ReplyError(`The agent replied with more than the allowed ${this.#options.bytesMax} bytes.`)
     }
-    this.#lines += line
-    this.#events++
+  }
+}
+
+/** Throws a ReplyError for a step that is none. */
+export function checkedStep(
+  part: Extract<ChatPart, { type: 'step' }>,
+  { outputTokensMax: most }: Pick<ModelStep, 'outputTokensMax'>,
+): ModelStep {
+  const { outputTokensMax = most } = part
+  const promptTokens = checkedCount('promptTokens', part.promptTokens)
+  return {
+    promptTokens,
+    promptTokensMax: promptTokens,
+    outputTokensMax: checkedCount('outputTokensMax', outputTokensMax),
   }
 }
 

@@ -1,14 +1,19 @@
-import type { ChatUsed } from '../billing/chat-price.ts'
 import type { ConnectorSpec } from '../connectors/connector-spec.ts'
+import type { ChatSummary } from './chat-messages.ts'
 import type { TaskFailure } from '../store/records.ts'
 import { ServiceOutputTooLargeError } from './http-failure.ts'
 
 /** How a run ended. `interrupted` is no fault of the agent's: the run may be repeated, and does not count as a failure. */
 export type RunOutcome =
   | { kind: 'completed'; json: string }
-  /** `owed` is what a chat is charged although it failed, because its request was the cause. */
-  | { kind: 'failed'; error: TaskFailure; owed?: { used: ChatUsed; isEstimated: boolean } }
+  | { kind: 'failed'; error: TaskFailure; owed?: ChatOwed }
   | { kind: 'interrupted'; message: string }
+
+/**
+ * What a chat that failed is charged all the same. `caller` failures are the caller's, and the exchange is kept as far as it came;
+ * of `request` failures the request was the cause, and nothing is kept. Of others it is charged only when the caller left.
+ */
+export type ChatOwed = ChatSummary & { cause: 'caller' | 'request' | 'other' }
 
 /** What an agent is told of the task that it runs; `params` is the submitted JSON text. */
 export type TaskRequest = {

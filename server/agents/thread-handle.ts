@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { Worker, type MessagePort } from 'node:worker_threads'
 import { siblingModule } from '../kernel/sibling-module.ts'
-import type { ChatBatch, ChatRequest } from './chat-messages.ts'
+import type { ChatBatch, ChatRequest, StepRequest } from './chat-messages.ts'
 import type { RunOutcome, TaskRequest } from './run-outcome.ts'
 import type { ThreadHostOptions } from './thread-host.ts'
 import { pulseAt, pulseBytes, type FromThread, type ThreadData, type ToThread } from './thread-protocol.ts'
@@ -9,7 +9,11 @@ import { pulseAt, pulseBytes, type FromThread, type ThreadData, type ToThread } 
 type OnOutcome = (outcome: RunOutcome | 'not-begun') => void
 /** A run as it is handed to a thread. */
 export type RunStart = { type: 'run'; request: TaskRequest } | { type: 'chat'; request: ChatRequest }
-type RunHandlers = { onOutcome: OnOutcome; onBatch?: ((batch: ChatBatch) => void) | undefined }
+type RunHandlers = {
+  onOutcome: OnOutcome
+  onBatch?: ((batch: ChatBatch) => void) | undefined
+  onStep?: ((request: StepRequest) => Promise<number>) | undefined
+}
 type ThreadEvents = {
   onReady: () => void
   onRetire: () => void
@@ -187,10 +191,14 @@ export class AgentThread {
     await this.#worker.terminate()
   }
 
+  #held({ request: { serial }, run }: Extract<FromThread, { type: 'step' }>, tokens: number): void {
+    if (this.#runs.has(run)) this.#post({ type: 'held', run, serial, tokens })
+  }
+
   #post(message: ToThread): void {
     this.#outbox.push(message)
     // The reader of a chat waits; what else there is goes with what the same turn of the event loop sends.
-    if (message.type === 'chat') queueMicrotask(() => this.#flush())
+    if (message.type === 'chat' || message.type === 'held') queueMicrotask(() => this.#flush())
     else if (this.#outbox.length === 1) setImmediate(() => this.#flush())
   }
 
@@ -215,6 +223,11 @@ export class AgentThread {
         this.#runs.get(message.run)?.onBatch?.(message.batch)
       } else if (message.type === 'connect') {
         this.#connect()
+      } else if (message.type === 'step') {
+        void this.#runs
+          .get(message.run)
+          ?.onStep?.(message.request)
+          .then((tokens) => this.#held(message, tokens))
       } else if (message.type === 'overstayed') {
         this.#retire()
       } else {

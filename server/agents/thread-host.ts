@@ -2,7 +2,7 @@ import type { AgentHost, AgentThreadState, AgentLogLine, ChatHandle, RunChatOpti
 import type { ProcessLimits } from '../connectors/connector-bounds.ts'
 import { ConnectorHost } from '../connectors/connector-host.ts'
 import type { ConnectorSpec } from '../connectors/connector-spec.ts'
-import type { ChatBatch, ChatRequest } from './chat-messages.ts'
+import type { ChatBatch, ChatRequest, StepRequest } from './chat-messages.ts'
 import { AgentThread, type RunStart } from './thread-handle.ts'
 import type { RunOutcome, TaskRequest } from './run-outcome.ts'
 import { beatMs } from './thread-protocol.ts'
@@ -24,6 +24,7 @@ type Waiting = {
   signal: AbortSignal
   resolve: (outcome: RunOutcome) => void
   onBatch?: (batch: ChatBatch) => void
+  onStep?: (request: StepRequest) => Promise<number>
   /**
    * Of a chat: when it is aborted, its own outcome is waited for a little, and its thread, which other runs may keep busy
    * rightly, is not ended for it before its time is up.
@@ -79,7 +80,7 @@ export class ThreadHost implements AgentHost {
     return new Promise((resolve) => this.#assign({ start: { type: 'run', request }, signal, resolve }))
   }
 
-  runChat(request: ChatRequest, { limitMs, onBatch, signal }: RunChatOptions): ChatHandle {
+  runChat(request: ChatRequest, { limitMs, onBatch, onStep, signal }: RunChatOptions): ChatHandle {
     let credit = (_chars: number) => {}
     const outcome = new Promise<RunOutcome>((resolve) => {
       this.#assign({
@@ -87,6 +88,7 @@ export class ThreadHost implements AgentHost {
         signal,
         resolve,
         onBatch,
+        onStep,
         chat: { graceMs: chatGraceMs, limitMs },
         onSent: (thread, run) => (credit = (chars) => thread.credit(run, chars)),
       })
@@ -153,10 +155,11 @@ export class ThreadHost implements AgentHost {
       run.signal.addEventListener('abort', () => this.#giveUpWaiting(run), { once: true })
       return
     }
-    const { chat, onBatch, resolve, signal, start } = run
+    const { chat, onBatch, onStep, resolve, signal, start } = run
     const sentAt = performance.now()
     const number = thread.send(start, {
       onBatch,
+      onStep,
       onOutcome: (outcome) => {
         signal.removeEventListener('abort', onAbort)
         clearTimeout(grace)

@@ -1,5 +1,5 @@
 import type { MessagePort } from 'node:worker_threads'
-import type { ChatBatch, ChatRequest } from './chat-messages.ts'
+import type { ChatBatch, ChatRequest, StepRequest } from './chat-messages.ts'
 import type { RunOutcome, TaskRequest } from './run-outcome.ts'
 
 // The messages between the host and an agent thread. Messages of one turn of the event loop go together in an array.
@@ -12,12 +12,16 @@ export type ToThread =
   | { type: 'connectors'; port: MessagePort }
   /** The reader of a chat has taken so much of what was sent. */
   | { type: 'credit'; run: number; chars: number }
+  /** What a chat asked for by that serial is held: a call of a model may write so many tokens. */
+  | { type: 'held'; run: number; serial: number; tokens: number }
   | { type: 'abort'; run: number }
 
 export type FromThread =
   | { type: 'ready' }
   | { type: 'unusable'; message: string }
   | { type: 'batch'; run: number; batch: ChatBatch }
+  /** A chat asks for a call of a model to be held; it waits for that. */
+  | { type: 'step'; run: number; request: StepRequest }
   | { type: 'ended'; run: number; outcome: RunOutcome | 'not-begun' }
   /** A run that was stopped goes on all the same. */
   | { type: 'overstayed' }

@@ -60,6 +60,37 @@ export function chatHold(used: ChatUsed, rates: ChatRates): Units {
   return Number((billionths(used, rates) + billionthsPerUnit - 1n) / billionthsPerUnit)
 }
 
+/** The dearest way in which so many tokens can come to be charged: as reasoning, or from the cache, where that costs more. */
+export function dearestUse(
+  { completionTokens, promptTokens }: Pick<ChatUsed, 'promptTokens' | 'completionTokens'>,
+  { cachedInput, input, output, reasoning }: ChatRates,
+): ChatUsed {
+  return chatUse({
+    promptTokens,
+    cachedPromptTokens: cachedInput > input ? promptTokens : 0,
+    completionTokens,
+    reasoningTokens: reasoning > output ? completionTokens : 0,
+  })
+}
+
+export function addUse(one: ChatUsed, other: ChatUsed): ChatUsed {
+  return {
+    promptTokens: one.promptTokens + other.promptTokens,
+    cachedPromptTokens: one.cachedPromptTokens + other.cachedPromptTokens,
+    completionTokens: one.completionTokens + other.completionTokens,
+    reasoningTokens: one.reasoningTokens + other.reasoningTokens,
+    toolCalls: one.toolCalls + other.toolCalls,
+  }
+}
+
+/** How many tokens of output `held` pays for at their dearest, besides what is `used`. */
+export function outputWithin(held: Units, { rates, used }: { used: ChatUsed; rates: ChatRates }): number {
+  const dearest = BigInt(Math.max(rates.output, rates.reasoning))
+  const left = BigInt(held) * billionthsPerUnit - billionths(used, rates)
+  if (left < 0n) return 0
+  return dearest === 0n ? Number.MAX_SAFE_INTEGER : Number(left / dearest)
+}
+
 /** A use of nothing but what is named. */
 export function chatUse(used: Partial<ChatUsed>): ChatUsed {
   return { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0, ...used }

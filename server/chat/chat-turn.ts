@@ -1,22 +1,31 @@
 import type { Span } from '@opentelemetry/api'
 import type { AgentHost, ChatHandle } from '../agents/agent-port.ts'
-import type { ChatBatch, ChatRequest, ChatSummary, ToolCallStep } from '../agents/chat-messages.ts'
+import type { ChatBatch, ChatRequest, ChatSummary, StepRequest, ToolCallStep } from '../agents/chat-messages.ts'
 import { roughTokens } from '../agents/chat-messages.ts'
 import type { RunOutcome } from '../agents/run-outcome.ts'
-import { chatCost, chatHold, chatUse, writtenRates, type ChatRates, type ChatUsed } from '../billing/chat-price.ts'
+import {
+  addUse,
+  chatCost,
+  chatHold,
+  chatUse,
+  dearestUse,
+  outputWithin,
+  writtenRates,
+  type ChatRates,
+  type ChatUsed,
+} from '../billing/chat-price.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { ErrandError } from '../kernel/errors.ts'
 import { isDebug, type Logger } from '../kernel/logger.ts'
 import type { Meter } from '../kernel/meter.ts'
-import type { Units } from '../kernel/money.ts'
-import type { ToolCallRecord, TurnOutcome } from '../store/records.ts'
-import type { Store, SettledTurn, SettleTurn } from '../store/store.ts'
+import { formatUsd, type Units } from '../kernel/money.ts'
+import type { TurnOutcome } from '../store/records.ts'
+import type { Store, SettleTurn } from '../store/store.ts'
 import { endChatSpan, type ServiceTracing } from '../tracing/service-tracing.ts'
 import { doneLine, failureLine } from './event-lines.ts'
+import { joinSteps, settlePauseMs, settleSurely, type Settled } from './settle-turn.ts'
+import { describeEnd, type StopCause } from './turn-ends.ts'
+import { TurnHold } from './turn-hold.ts'
 import type { Membership } from './user-turns.ts'
-
-/** Why a turn is ended before its reply. */
-export type StopCause = 'disconnect' | 'deleted' | 'timeout' | 'balance' | 'drain' | 'fault' | 'lost'
 
 export type ChatTurnParts = {
   agents: AgentHost
@@ -38,23 +47,21 @@ type Begin = {
   held: Units
   /** Its place among the user's turns. */
   membership: Membership
+  /** Told how many tokens the first call of a model is sent at most. */
+  onFirstStep: (promptTokensMax: number) => void
   onSettled: () => void
 }
+
+type Known = Pick<ChatBatch, 'serial' | 'used' | 'bound' | 'isStepOpen'>
 
 /** How a turn ended, and what that costs. */
 type Judgement = { summary: ChatSummary; turnOutcome: TurnOutcome; cost: Units }
 
 /** An agent may be ahead by several times as much, and each message to its thread costs more than the text. */
 const creditChars = 16_384
-const stepTokens = 500
-const settlePauseMs = 200
 const settleTriesAnswered = 25
-const faultyTriesMax = 3
-
-/** The least by which a hold grows. */
-export function holdStep(rates: ChatRates): Units {
-  return chatHold(chatUse({ completionTokens: stepTokens }), rates)
-}
+/** What text is held ahead: each growth is a commit. */
+export const holdStepTokens = 2000
 
 /**
  * One reply, from its admission to its settlement. `next` gives the lines of the stream; nothing is given out that the
@@ -74,19 +81,38 @@ export class ChatTurn {
   #wake: (() => void) | undefined
   #ending: Promise<string> | undefined
   #hasGivenEnd = false
-  #held: Units
+  readonly #hold: TurnHold
+  #hasStep = false
   #untaken = 0
   /** What was taken and the agent does not know of yet. */
   #taken = 0
   #text = ''
   #toolSteps: ToolCallStep[] = []
-  #used: ChatUsed | undefined
+  /** What is known of the use so far; nothing before the agent has said anything. */
+  #known: Omit<Known, 'used'> & { used: ChatUsed | undefined } = {
+    serial: 0,
+    used: undefined,
+    bound: chatUse({}),
+    isStepOpen: false,
+  }
   readonly #startedAt = performance.now()
 
   constructor(parts: ChatTurnParts, begin: Begin) {
     this.#parts = parts
     this.#begin = begin
-    this.#held = begin.held
+    const { held, membership, rates } = begin
+    this.#hold = new TurnHold(held, {
+      store: parts.store,
+      turnId: this.turnId,
+      rates,
+      membership,
+      step: chatHold(chatUse({ completionTokens: holdStepTokens }), rates),
+      isOver: () => this.#isOver,
+      onFault: (error) => {
+        parts.log.error({ err: error, turnId: this.turnId }, 'the hold of a chat could not grow')
+        this.stop('fault')
+      },
+    })
     this.#handle = parts.agents.runChat(begin.request, {
       signal: this.#controller.signal,
       limitMs: parts.turnTimeoutMs,
@@ -94,6 +120,7 @@ export class ChatTurn {
         this.#inbox.push(batch)
         this.#wake?.()
       },
+      onStep: (request) => this.#holdStep(request),
     })
     void this.#handle.outcome.then((outcome) => {
       this.#outcome = outcome
@@ -119,16 +146,18 @@ export class ChatTurn {
       this.#handle.credit(this.#taken)
       this.#taken = 0
     }
-    while (this.#cause === undefined && !this.#ending) {
+    while (!this.#isOver) {
       const count = this.#inbox.length
       if (count > 0) {
         // They stay in the inbox until they are covered: a stop meanwhile finds them there.
-        if (!(await this.#cover(this.#inbox.at(-1)!.used))) {
+        if (!(await this.#hold.cover(this.#inbox[count - 1]!.bound))) {
           this.stop('balance')
           break
         }
-        if (this.#cause !== undefined || this.#ending) break
+        if (this.#isOver) break
         const lines = this.#accept(this.#inbox.splice(0, count))
+        // What is not shown has no lines.
+        if (lines === '') continue
         this.#untaken = lines.length
         return lines
       }
@@ -139,6 +168,10 @@ export class ChatTurn {
     const line = await this.ended()
     this.#hasGivenEnd = true
     return line
+  }
+
+  get #isOver(): boolean {
+    return this.#cause !== undefined || this.#ending !== undefined
   }
 
   /** Stops the agent and settles the turn. Does nothing once the reply has ended. */
@@ -157,28 +190,26 @@ export class ChatTurn {
     return (this.#ending ??= this.#end())
   }
 
-  /** Makes the hold large enough for what is used; false when the balance does not allow it. */
-  async #cover(used: ChatUsed): Promise<boolean> {
-    const { membership, rates, request } = this.#begin
-    const need = chatHold(used, rates)
-    while (need > this.#held) {
-      const least = need - this.#held
-      const by = Math.max(least, holdStep(rates))
-      const held = await this.#parts.store.growHold({ turnId: request.turnId, by, least }).catch((error: unknown) => {
-        this.#parts.log.error({ err: error, turnId: request.turnId }, 'the hold of a chat could not grow')
-        this.stop('fault')
-      })
-      if (this.#cause !== undefined || this.#ending) return true
-      if (held !== undefined) {
-        this.#held = held
-        membership.holds(held)
-      } else {
-        const mayGoOn = await membership.wait()
-        if (this.#cause !== undefined || this.#ending) return true
-        if (!mayGoOn) return false
-      }
-    }
-    return true
+  /** Holds what a call of a model may cost; resolves with how many tokens it may write. It stays open where it may not begin. */
+  async #holdStep({ bound, serial, step, used }: StepRequest): Promise<number> {
+    const { rates } = this.#begin
+    if (!step) return (await this.#hold.cover(bound)) && !this.#isOver ? 0 : await this.#refuseStep()
+    const upTo = (completionTokens: number) =>
+      addUse(bound, dearestUse({ promptTokens: step.promptTokensMax, completionTokens }, rates))
+    if (!this.#isOver) this.#use({ serial, used, bound, isStepOpen: false })
+    if (!this.#hasStep) this.#begin.onFirstStep(step.promptTokensMax)
+    this.#hasStep = true
+    const isHeld = await this.#hold.coverSome(upTo(step.outputTokensMax), upTo(1))
+    if (!isHeld || this.#isOver) return await this.#refuseStep()
+    const tokens = Math.min(step.outputTokensMax, outputWithin(this.#hold.held, { used: upTo(0), rates }))
+    this.#use({ serial, used, bound: upTo(tokens), isStepOpen: true })
+    return tokens
+  }
+
+  /** Does not resolve: the agent is stopped where it waits. */
+  #refuseStep(): Promise<never> {
+    this.stop('balance')
+    return new Promise(() => {})
   }
 
   #accept(batches: readonly ChatBatch[]): string {
@@ -187,23 +218,26 @@ export class ChatTurn {
       lines += batch.lines
       this.#text += batch.text
       this.#toolSteps.push(...batch.toolCalls)
-      this.#used = batch.used
+      this.#use(batch)
     }
     return lines
   }
 
-  /** What the agent reports was used even where the balance does not cover it, and the rest is written off. */
-  #use(reported: ChatUsed | null | undefined): void {
-    const { rates } = this.#begin
-    if (reported && (!this.#used || chatCost(reported, rates) > chatCost(this.#used, rates))) this.#used = reported
+  #use({ bound, isStepOpen, serial, used }: Known): void {
+    // What was asked for a call of a model may come before texts that were sent earlier are read.
+    if (serial >= this.#known.serial) this.#known = { bound, isStepOpen, serial, used }
   }
 
   async #end(): Promise<string> {
     clearTimeout(this.#timer)
     const outcome = await this.#handle.outcome
+    const unread = this.#inbox
+    if (isCutByBalance(outcome)) this.#cause ??= 'balance'
     // What the agent had made before it was stopped was used, whether it was read or not; past the balance it was not.
-    if (this.#cause !== 'balance') this.#accept(this.#inbox.splice(0))
-    else this.#use(this.#inbox.at(-1)?.reported)
+    if (this.#cause !== 'balance' || isCutByBalance(outcome)) this.#accept(unread.splice(0))
+    const reported = unread.at(-1)?.reported
+    const { used } = this.#known
+    if (reported && (!used || this.#cost(reported) > this.#cost(used))) this.#known = { ...this.#known, used: reported }
     const judgement = this.#judge(outcome)
     const settled = await this.#settle(judgement)
     return this.#tell(settled === 'closed' ? this.#closed(judgement) : judgement, { outcome, settled })
@@ -219,8 +253,8 @@ export class ChatTurn {
   #tell(judgement: Judgement, { outcome, settled }: { outcome: RunOutcome; settled: Settled | 'late' }): string {
     const { summary, turnOutcome } = judgement
     const failure = turnOutcome === 'finished' ? null : describeEnd(this.#cause, outcome)
-    const cost = settled === 'late' ? undefined : settled === 'closed' ? 0 : settled.charged
-    this.#report(judgement, { code: failure?.code ?? null, charged: cost })
+    const { charged: cost, writtenOff } = amountsOf(settled)
+    this.#report(judgement, { code: failure?.code ?? null, charged: cost, writtenOff })
     const at = this.#parts.clock.now()
     if (cost === undefined) {
       return failureLine({ code: 'INTERNAL_ERROR', message: 'The chat could not be settled yet.', at })
@@ -230,7 +264,7 @@ export class ChatTurn {
 
   #report(
     { cost, summary, turnOutcome: end }: Judgement,
-    { charged, code }: { code: string | null; charged: Units | undefined },
+    { charged, code, writtenOff }: { code: string | null; charged: Units | undefined; writtenOff: Units },
   ): void {
     const { log, meter } = this.#parts
     const { request, requestId, span } = this.#begin
@@ -239,8 +273,12 @@ export class ChatTurn {
     // A reply that failed is charged where its request was the cause.
     const { completionTokens, promptTokens, reasoningTokens, toolCalls } =
       end === 'failed' && cost === 0 ? chatUse({}) : summary.used
-    meter.chatRun({ agentId, end, seconds, completionTokens, promptTokens, reasoningTokens, toolCalls })
+    meter.chatRun({ agentId, end, seconds, completionTokens, promptTokens, reasoningTokens, toolCalls, writtenOff })
     if (span) endChatSpan(span, { end, code, completionTokens, promptTokens, toolCalls, cost: charged })
+    if (writtenOff > 0) {
+      const fields = { requestId, turnId, sessionId, userId, agentId, writtenOffUsd: formatUsd(writtenOff) }
+      log.warn(fields, 'a part of the cost of a chat is written off, as the balance did not cover it')
+    }
     const isFailure = end === 'failed'
     if (!isFailure && !isDebug(log)) return
     const fields = { requestId, turnId, sessionId, userId, agentId, end, ...(code !== null && { code }) }
@@ -248,31 +286,58 @@ export class ChatTurn {
     else log.debug({ ...fields, ms: Math.round(seconds * 1000) }, 'a chat ended')
   }
 
+  /** A provider that does not come to an end is not the caller's fault; the time that slow tools took before may be. */
+  get #hasConnectors(): boolean {
+    return this.#begin.request.connectors.length > 0
+  }
+
+  #cost(used: ChatUsed): Units {
+    return chatCost(used, this.#begin.rates)
+  }
+
   /** What an end of this kind is charged. */
   #judge(outcome: RunOutcome): Judgement {
     const cause = this.#cause
-    const reported = outcome.kind === 'completed' ? (JSON.parse(outcome.json) as ChatSummary) : undefined
-    const summary = reported ?? this.#rough()
+    const told = summaryOf(outcome)
+    const summary = told ?? this.#rough()
     const free: Judgement = { summary, turnOutcome: 'failed', cost: 0 }
     const chargedAs = (turnOutcome: TurnOutcome, charged: ChatSummary): Judgement => {
-      return { summary: charged, turnOutcome, cost: chatCost(charged.used, this.#begin.rates) }
+      // Before its first call of a model a reply has used nothing, and there is nothing to keep.
+      if (this.#text === '' && isNothing(charged.used) && turnOutcome !== 'finished') return free
+      return { summary: charged, turnOutcome, cost: this.#cost(charged.used) }
     }
-    if (cause === 'drain' || cause === 'fault' || cause === 'lost') return free
-    if (outcome.kind === 'failed') {
-      return cause === undefined && outcome.owed ? chargedAs('failed', { ...summary, ...outcome.owed }) : free
+    switch (cause) {
+      case 'drain':
+      case 'fault':
+      case 'lost':
+        return free
+      case 'balance':
+        // Of a call of a model its thread knows more; of other texts what was not given is not charged.
+        return chargedAs(
+          'truncated',
+          atMost(told && (told.isCutByBalance || this.#known.isStepOpen) ? told : this.#rough()),
+        )
+      case undefined:
+        if (outcome.kind === 'completed') return chargedAs('finished', summary)
+        if (outcome.kind !== 'failed' || !outcome.owed || outcome.owed.cause === 'other') return free
+        return outcome.owed.cause === 'caller' ? chargedAs('truncated', atMost(summary)) : chargedAs('failed', summary)
+      case 'timeout':
+      case 'deleted':
+      case 'disconnect':
+        // An agent that was stopped before it was begun used nothing.
+        if (!told && (outcome.kind === 'failed' || !this.#known.used)) return free
+        return chargedAs('truncated', cause === 'timeout' && !this.#hasConnectors ? summary : atMost(summary))
     }
-    if (cause === undefined) return reported ? chargedAs('finished', reported) : free
-    if (cause === 'balance') return chargedAs('truncated', this.#rough())
-    // An agent that was stopped before it was begun used nothing.
-    return reported || this.#used ? chargedAs('truncated', summary) : free
   }
 
   /** By the length of the texts, where the agent's thread does not say. */
   #rough(): ChatSummary {
     const { history: _history, historyTokens, message } = this.#begin.request
+    const { bound, isStepOpen, used: known } = this.#known
     const messageTokens = roughTokens(message)
-    const used = this.#used ?? chatUse({ promptTokens: historyTokens + messageTokens })
-    return { used, isEstimated: true, messageTokens, replyTokens: roughTokens(this.#text) }
+    const used = known ?? chatUse({ promptTokens: historyTokens + messageTokens })
+    const replyTokens = roughTokens(this.#text)
+    return { used, ...(isStepOpen && { usedAtMost: bound }), isEstimated: true, messageTokens, replyTokens }
   }
 
   /**
@@ -309,72 +374,26 @@ export class ChatTurn {
   }
 }
 
-/** `closed` when another node has closed the turn, and nothing was charged. */
-type Settled = SettledTurn | 'closed'
-
-/** Settles a turn however long the store cannot: its hold must not stay, nor its session busy. */
-export async function settleSurely(
-  { log, store }: Pick<ChatTurnParts, 'log' | 'store'>,
-  { settle, userId }: { settle: SettleTurn; userId: string },
-): Promise<Settled> {
-  const { turnId } = settle
-  let settling = settle
-  for (let tries = 1; ; tries++) {
-    try {
-      const settled = await store.settleTurn(settling)
-      if (settled) return settled
-      // A try before this one may have taken place though its answer was lost.
-      const own = tries > 1 && (await store.listTransactions({ userId, turnId, limit: 1, offset: 0 })).transactions[0]
-      return own ? { charged: -own.amount, balance: own.balanceAfter } : 'closed'
-    } catch (error) {
-      log.error({ err: error, turnId }, 'a chat could not be settled; trying again')
-      // What fails for another reason than the disk's will fail each time: then better without a charge than never.
-      const isPassing = error instanceof ErrandError && error.code === 'SERVICE_UNAVAILABLE'
-      if (!isPassing && tries >= faultyTriesMax) settling = { ...settle, outcome: 'failed', cost: 0, exchange: null }
-      await new Promise((resolve) => setTimeout(resolve, settlePauseMs).unref())
-    }
-  }
+/** What the agent's thread says of the whole reply; undefined where it says nothing. */
+function summaryOf(outcome: RunOutcome): ChatSummary | undefined {
+  if (outcome.kind === 'completed') return JSON.parse(outcome.json) as ChatSummary
+  return outcome.kind === 'failed' ? outcome.owed : undefined
 }
 
-function joinSteps(steps: readonly ToolCallStep[]): ToolCallRecord[] {
-  const calls = new Map<string, ToolCallRecord>()
-  for (const step of steps) {
-    if (step.type === 'call') {
-      const { arguments: args, id, name } = step
-      calls.set(id, { id, name, arguments: args, output: null })
-    } else {
-      const call = calls.get(step.id)
-      if (call) call.output = step.output
-    }
-  }
-  return [...calls.values()]
+function isNothing({ completionTokens, promptTokens, toolCalls }: ChatUsed): boolean {
+  return completionTokens + promptTokens + toolCalls === 0
 }
 
-function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): { code: string; message: string } {
-  if (outcome.kind === 'failed' && cause !== 'drain' && cause !== 'lost')
-    return { code: 'AGENT_ERROR', message: outcome.error.message }
-  switch (cause) {
-    case 'fault':
-      return { code: 'INTERNAL_ERROR', message: 'The service failed. Nothing was charged; send the message again.' }
-    case 'balance':
-      return { code: 'INSUFFICIENT_BALANCE', message: 'The balance does not cover more of this reply.' }
-    case 'timeout':
-      return { code: 'AGENT_TIMEOUT', message: 'The reply took longer than a chat may.' }
-    case 'deleted':
-      return { code: 'AGENT_INTERRUPTED', message: 'The session was deleted.' }
-    case 'disconnect':
-      return { code: 'AGENT_INTERRUPTED', message: 'The client left.' }
-    case 'drain':
-      return {
-        code: 'AGENT_INTERRUPTED',
-        message: 'The service is stopping. Nothing was charged; send the message again.',
-      }
-    case 'lost':
-      return {
-        code: 'AGENT_INTERRUPTED',
-        message: 'The service was interrupted. Nothing was charged; send the message again.',
-      }
-    case undefined:
-      return { code: 'AGENT_INTERRUPTED', message: outcome.kind === 'interrupted' ? outcome.message : 'Interrupted' }
-  }
+function isCutByBalance(outcome: RunOutcome): boolean {
+  return outcome.kind === 'completed' && summaryOf(outcome)?.isCutByBalance === true
+}
+
+/** Of a call of a model that nobody knows the use of, all that is held for it counts. */
+function atMost({ usedAtMost, ...summary }: ChatSummary): ChatSummary {
+  return usedAtMost ? { ...summary, used: usedAtMost, isEstimated: true } : summary
+}
+
+function amountsOf(settled: Settled | 'late'): { charged: Units | undefined; writtenOff: Units } {
+  if (settled === 'late') return { charged: undefined, writtenOff: 0 }
+  return settled === 'closed' ? { charged: 0, writtenOff: 0 } : settled
 }

@@ -1,9 +1,9 @@
 import type { z } from 'zod'
 import { isVisibleTo, type Catalogue, type Chat } from '../agents/catalogue.ts'
-import { roughTokens } from '../agents/chat-messages.ts'
+import { roughTokens, tokensAtMost } from '../agents/chat-messages.ts'
 import type { Caller } from '../auth/caller.ts'
-import { chatHold, chatUse, writtenRates } from '../billing/chat-price.ts'
-import type { ConnectorAccess } from '../connectors/connector-access.ts'
+import { chatHold, chatUse, dearestUse, writtenRates } from '../billing/chat-price.ts'
+import { chatTaker, type ConnectorAccess } from '../connectors/connector-access.ts'
 import { balanceRefusal, rateRefusal } from '../billing/refusals.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
@@ -15,7 +15,8 @@ import type { RateState, SessionRecord } from '../store/records.ts'
 import type { History, OpenTurn, OpenTurnResult } from '../store/store.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
 import type { ChatInput } from './chat-schema.ts'
-import { ChatTurn, holdStep, settleSurely, type ChatTurnParts } from './chat-turn.ts'
+import { ChatTurn, holdStepTokens, type ChatTurnParts } from './chat-turn.ts'
+import { settleSurely } from './settle-turn.ts'
 import { traceParentOf } from '../tracing/trace-parent.ts'
 import { UserTurns } from './user-turns.ts'
 
@@ -52,6 +53,11 @@ export class ChatTurns {
   readonly #users: UserTurns
   /** By session: claimed while its turn is being admitted, then the turn. */
   readonly #sessions = new Map<string, ChatTurn | 'admitting'>()
+  /**
+   * By agent: how much more than instructions and messages its model was last sent, such as definitions of its tools.
+   * Only a guess of what a turn will ask for, so that it is held with the admission.
+   */
+  readonly #around = new Map<string, number>()
   #isInterrupted = false
 
   constructor(parts: ChatTurnsParts) {
@@ -87,7 +93,7 @@ export class ChatTurns {
     }
     checkSize(chat, input)
     const connectorIds = connectorIdsOf(session.metadata)
-    await access.assertOwned(connectorIds, { agent, path: 'sessionId', userId })
+    await access.assertOwned(connectorIds, { taker: chatTaker(agent.id, agent), path: 'sessionId', userId })
     if (this.#sessions.has(sessionId)) throw busy()
     this.#sessions.set(sessionId, 'admitting')
     try {
@@ -95,9 +101,11 @@ export class ChatTurns {
       const tokensMax = chat.contextTokens - roughTokens(message)
       const history = await store.readHistory({ sessionId, tokensMax })
       const connectors = await access.specsOf(userId, connectorIds)
+      const sentAtMost = promptAtMost(chat, { history, message })
       const amounts = amountsOf({
         chat,
         promptTokens: history.tokens + roughTokens(message),
+        promptTokensMax: sentAtMost + (this.#around.get(agent.id) ?? 0),
         maxTokens: params.maxTokens,
       })
       const opened = await this.#open({ sessionId, turnId, userId, idempotency }, { amounts, signal })
@@ -133,6 +141,9 @@ export class ChatTurns {
         rates: chat.rates,
         held: opened.held,
         membership,
+        onFirstStep: (promptTokensMax) => {
+          if (connectors.length === 0) this.#around.set(agent.id, Math.max(0, promptTokensMax - sentAtMost))
+        },
         onSettled: () => {
           this.#sessions.delete(sessionId)
           membership.leave()
@@ -263,25 +274,29 @@ function heldIn(result: OpenTurnResult): Units {
 type Amounts = {
   /** The prompt and one token: with less a reply could not begin. */
   required: Units
-  /** The prompt and a step. */
+  /** The prompt and what its first call of a model may write, or text that is held ahead. */
   hold: Units
   /** The prompt and as long a reply as is allowed. */
   most: Units
 }
 
-function amountsOf({
-  chat,
-  maxTokens,
-  promptTokens,
-}: {
-  chat: Chat
-  promptTokens: number
-  maxTokens: number | undefined
-}): Amounts {
-  const { maxOutputTokens, rates } = chat
-  const of = (completionTokens: number) => chatHold(chatUse({ promptTokens, completionTokens }), rates)
-  const hold = of(0) + holdStep(rates)
-  return { required: of(1), hold, most: Math.max(hold, of(maxTokens ?? maxOutputTokens)) }
+type AmountsOf = { chat: Chat; promptTokens: number; promptTokensMax: number; maxTokens: number | undefined }
+
+function amountsOf({ chat, maxTokens, promptTokens, promptTokensMax }: AmountsOf): Amounts {
+  const { isModel, maxOutputTokens, rates } = chat
+  const longest = maxTokens ?? maxOutputTokens
+  const upTo = (completionTokens: number) =>
+    chatHold(dearestUse({ promptTokens: promptTokensMax, completionTokens }, rates), rates)
+  // What an agent of another kind sends a provider is known only when it says so, by a step.
+  const required = isModel ? upTo(1) : chatHold(chatUse({ promptTokens, completionTokens: 1 }), rates)
+  const hold = Math.max(required, upTo(isModel ? longest : Math.min(longest, holdStepTokens)))
+  return { required, hold, most: Math.max(hold, upTo(longest)) }
+}
+
+function promptAtMost({ instructions }: Chat, { history, message }: { history: History; message: string }): number {
+  let tokens = tokensAtMost(instructions) + tokensAtMost(message)
+  for (const { content } of history.messages) tokens += tokensAtMost(content)
+  return Math.max(tokens, history.tokens)
 }
 
 function checkSize({ contextTokens, maxOutputTokens }: Chat, { message, params }: z.output<typeof ChatInput>): void {

@@ -14,6 +14,14 @@ type Parts = {
   commandPath: string
 }
 
+/** What is to use connectors, as a message calls it, and how many tokens they may add. */
+export type ConnectorTaker = { what: string; connectorTokensMax: number }
+
+/** Of an agent that the configuration does not have any more, whoever uses it is told so. */
+export function chatTaker(agentId: string, agent: Agent | undefined): ConnectorTaker {
+  return { what: `agent ${agentId}`, connectorTokensMax: agent?.chat?.connectorTokensMax ?? 1 }
+}
+
 /** Of the operator's variables, those that no answer of a server may repeat to a user. */
 const secretName = /key|token|secret|pass|credential|auth(?!or)|cookie|dsn|database_url|(?:^|_)(?:pat|pwd)$/i
 
@@ -32,18 +40,18 @@ export class ConnectorAccess {
     return this.#parts.privateHosts
   }
 
-  /** Throws where these are not the user's connectors, or where the agent takes none. `path` names the field. */
+  /** Throws where these are not the user's connectors, or where none are taken. `path` names the field. */
   async assertOwned(
     connectorIds: readonly string[],
-    { agent, path, userId }: { agent: Pick<Agent, 'id' | 'kind'>; path: string; userId: string },
+    { path, taker, userId }: { taker: ConnectorTaker; path: string; userId: string },
   ): Promise<void> {
     for (const connectorId of connectorIds) {
       if (!(await this.#parts.store.getConnector({ userId, connectorId }))) {
         throw new ErrandError('CONNECTOR_NOT_FOUND', `Connector not found: ${connectorId}`)
       }
     }
-    if (connectorIds.length > 0 && agent.kind === 'http') {
-      throw badField(path, `The agent ${agent.id} takes no connectors`)
+    if (connectorIds.length > 0 && taker.connectorTokensMax === 0) {
+      throw badField(path, `The ${taker.what} takes no connectors`)
     }
   }
 

@@ -1,6 +1,7 @@
 import { Counter, Histogram, Registry } from 'prom-client'
 import { errorCatalogue, type ErrorCode } from '../kernel/errors.ts'
 import type { Meter } from '../kernel/meter.ts'
+import { unitsPerUsd } from '../kernel/money.ts'
 import { StateMetrics, type StateParts } from './state-metrics.ts'
 
 export type MetricsParts = StateParts & {
@@ -46,6 +47,7 @@ export class ServiceMetrics implements Meter {
   readonly #taskWaits
   readonly #tokens
   readonly #toolCalls
+  readonly #writtenOff
   readonly #commits
   readonly #commitFailures
   readonly #series = new Map<string, RequestSeries>()
@@ -107,6 +109,11 @@ export class ServiceMetrics implements Meter {
       help: 'Tool calls of chats that were charged.',
       registers,
     })
+    this.#writtenOff = new Counter({
+      name: 'errand_chat_written_off_usd_total',
+      help: 'What chats cost beyond the balances of their users, and nobody was charged.',
+      registers,
+    })
     this.#commits = new Histogram({
       name: 'errand_database_commit_duration_seconds',
       help: 'From the begin of a transaction of the database to its commit on the disk; one has the writes of many requests.',
@@ -163,6 +170,7 @@ export class ServiceMetrics implements Meter {
     this.#tokens.inc({ kind: 'completion' }, use.completionTokens)
     this.#tokens.inc({ kind: 'reasoning' }, use.reasoningTokens)
     this.#toolCalls.inc(use.toolCalls)
+    this.#writtenOff.inc(use.writtenOff / unitsPerUsd)
   }
 
   committed({ isDurable, seconds }: { isDurable: boolean; seconds: number }): void {

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { isVisibleTo, type Catalogue } from '../agents/catalogue.ts'
 import type { Caller } from '../auth/caller.ts'
-import type { ConnectorAccess } from '../connectors/connector-access.ts'
+import { chatTaker, type ConnectorAccess } from '../connectors/connector-access.ts'
 import { unreachable } from '../kernel/assert.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
 import { isoTime, type Clock } from '../kernel/clock.ts'
@@ -42,7 +42,7 @@ export async function createSession(
   if (!agent || !isVisibleTo(agent, caller.email)) throw new ErrandError('NOT_FOUND', 'Agent not found')
   if (!agent.chat) throw badField('agentId', 'This agent does not converse; run its endpoints as tasks')
   const of = {
-    agent,
+    taker: chatTaker(agentId, agent),
     path: input.connectorIds ? connectorIdsKey : `metadata.${connectorIdsKey}`,
     userId: caller.userId,
   }
@@ -101,8 +101,8 @@ export async function updateSession(
   if (connectorIds.length > 0) {
     const session = await store.getSession({ userId, sessionId })
     if (!session) throw sessionNotFound()
-    const agent = catalogue.agent(session.agentId) ?? { id: session.agentId, kind: 'code' }
-    await connectors.access.assertOwned(connectorIds, { agent, path: `metadata.${connectorIdsKey}`, userId })
+    const taker = chatTaker(session.agentId, catalogue.agent(session.agentId))
+    await connectors.access.assertOwned(connectorIds, { taker, path: `metadata.${connectorIdsKey}`, userId })
   }
   const result = await store.updateSession({
     userId,

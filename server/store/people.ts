@@ -1,4 +1,5 @@
 import type { EpochMs } from '../kernel/clock.ts'
+import type { Units } from '../kernel/money.ts'
 import type { AccountRecord, InvitationKind, InvitationRecord, LoginMethod, UserRecord } from './records.ts'
 import type { Page } from './store.ts'
 
@@ -17,7 +18,8 @@ export type CreateUserResult = { outcome: 'created'; userId: string } | { outcom
 
 /** `search` finds a part of the email address. */
 export type ListUsers = Page & { search?: string }
-export type UserAccount = UserRecord & AccountRecord
+/** `writtenOff` is what the user's chats cost beyond the balance, ever. */
+export type UserAccount = UserRecord & AccountRecord & { writtenOff: Units }
 export type UpdateUser = { userId: string; isSuspended?: boolean; isAdmin?: boolean }
 export type UpdateUserResult = { outcome: 'updated' } | { outcome: 'refused'; reason: 'unknown' | 'last-admin' }
 

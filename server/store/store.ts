@@ -159,7 +159,8 @@ export type SettleTurn = {
   exchange: { message: TurnMessage; reply: TurnMessage & { toolCalls: ToolCallRecord[] } } | null
 }
 export type TurnMessage = { content: string; tokens: number }
-export type SettledTurn = { charged: Units; balance: Units }
+/** `writtenOff` is what the account had not free of the cost. */
+export type SettledTurn = { charged: Units; balance: Units; writtenOff: Units }
 
 /** Newest messages of a session that fit, oldest first, in whole exchanges. */
 export type History = { messages: { role: MessageRecord['role']; content: string }[]; tokens: number }

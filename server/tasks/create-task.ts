@@ -63,7 +63,11 @@ export async function createTask(
     throw new ErrandError('BAD_REQUEST', `${first!.path}: ${first!.message}`, { details })
   }
   if (connectorIds) {
-    await connectors.access.assertOwned(connectorIds, { agent, path: 'connectorIds', userId: caller.userId })
+    const taker = {
+      what: agent.kind === 'http' ? `agent ${agent.id}` : `endpoint ${endpointId}`,
+      connectorTokensMax: endpoint.connectorTokensMax,
+    }
+    await connectors.access.assertOwned(connectorIds, { taker, path: 'connectorIds', userId: caller.userId })
   }
 
   const now = clock.now()

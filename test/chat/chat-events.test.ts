@@ -179,7 +179,7 @@ test('reasoning that is counted from its text is charged as reasoning, not as ou
   await service.stop()
 })
 
-test('reasoning of an agent that does not have it enabled is neither sent, stored, counted nor charged', async () => {
+test('reasoning of an agent that does not have it enabled is neither sent nor stored, and costs what it costs', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service, { agentId: 'quiet' })
   const events = await talker.chat(
@@ -187,7 +187,9 @@ test('reasoning of an agent that does not have it enabled is neither sent, store
   )
   const done = expectOneEnd(events, 'done')
   expect(events.map(({ type }) => type)).toEqual(['assistant_delta', 'done'])
-  expect(done.usage).toMatchObject({ completionTokens: countTokens('Yes.'), reasoningTokens: 0 })
+  const reasoningTokens = countTokens('Secret. '.repeat(50))
+  const completionTokens = countTokens('Yes.') + reasoningTokens
+  expect(done.usage).toMatchObject({ completionTokens, reasoningTokens })
   expect((await talker.messages())[1]).toMatchObject({ content: 'Yes.' })
   await service.stop()
 })

@@ -223,7 +223,8 @@ test('a reply that blocks its thread for ever in the middle is charged for what 
 
 test('a reply of more than the allowed bytes fails and is not charged', async () => {
   const service = await startTalk({ isInline: false, limits: { maxResultBytes: 100_000 } })
-  const talker = await Talker.create(service)
+  // Each byte may be a token, and is held.
+  const talker = await Talker.create(service, { balanceUsd: '100.0000' })
   const before = await talker.state()
   const events = await talker.chat(say({ do: 'flood', times: 2000, delta: 'x'.repeat(100) }))
   expect(expectOneEnd(events, 'error')).toMatchObject({ error: { code: 'AGENT_ERROR' }, costUsd: '0.0000' })
@@ -243,5 +244,22 @@ test('chats that fail do not count toward the abuse block, and a blocked account
   }
   expect((await service.createTask(talker.key, 'work.echo')).status).toBe(403)
   await expectSound(talker)
+  await service.stop()
+})
+
+test('what an agent says just before it blocks its thread is given out, kept and charged', async () => {
+  const service = await startTalk({ limits: { turnTimeoutSeconds: 2, agentThreads: 1 } })
+  const talker = await Talker.create(service)
+  const reader = await talker.do({ do: 'text', delta: 'Last words. ' }, { do: 'block', ms: 20_000 })
+  const events = await reader.all()
+  expect(textOf(events)).toBe('Last words. ')
+  const end = expectOneEnd(events, 'error')
+  expect(end.error.code).toBe('AGENT_TIMEOUT')
+  const [{ amountUsd, breakdown }] = await talker.charges()
+  expect(amountUsd).toBe(`-${end.costUsd}`)
+  expect(breakdown.completionTokens).toBe(3)
+  expect((await talker.messages())[1]).toMatchObject({ content: 'Last words. ', truncated: true })
+  await talker.settled()
+  expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
   await service.stop()
 })

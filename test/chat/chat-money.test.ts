@@ -1,5 +1,7 @@
 import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { createServiceLog } from '../../server/cli/service-log.ts'
+import { readMetrics } from '../api/exposition.ts'
 import { say, type Step } from '../support/chat-agents.ts'
 import type { ChatReader } from '../support/chat-reader.ts'
 import type { TestService } from '../support/test-service.ts'
@@ -67,7 +69,7 @@ test('200 chats at one moment, each far cheaper than the hold: what a balance co
 
 test('200 chats of 1,000 tokens in small deltas: what a balance covers 20 of finishes, and no more is charged', async () => {
   const steps: Step[] = [
-    { do: 'flood', times: 250, delta: 'sixteen letters ', everyMs: 1 },
+    { do: 'flood', times: 250, delta: 'few ', everyMs: 1 },
     { do: 'usage', promptTokens: 10, completionTokens: 1000 },
   ]
   const result = await crowd('12.0400', steps)
@@ -86,13 +88,15 @@ test('a chat that outgrows the balance ends with INSUFFICIENT_BALANCE, is charge
   const { balanceUsd, heldUsd } = await talker.account()
   expect(heldUsd).toBe('0.0000')
   expect(unitsOf(balanceUsd)).toBeGreaterThanOrEqual(0)
-  // All but what the next few deltas would have cost is used: the balance bought what it can.
-  expect(unitsOf(balanceUsd)).toBeLessThan(500)
+  // What was given could have cost all of it, at a token a byte.
   const [charge, ...more] = await talker.charges()
   expect(more).toEqual([])
   expect(charge.amountUsd).toBe(`-${end.costUsd}`)
   expect(-unitsOf(charge.amountUsd)).toBe(priceOf(charge.breakdown))
   const given = events.slice(0, -1).map(({ delta }) => delta)
+  const bytesPaid = 5000 / 6
+  expect(given.join('').length).toBeGreaterThan(bytesPaid / 2)
+  expect(given.join('').length).toBeLessThanOrEqual(bytesPaid)
   expect((await talker.messages())[1]).toMatchObject({ content: given.join(''), truncated: true })
   expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
   await service.app.store.credit({
@@ -105,8 +109,10 @@ test('a chat that outgrows the balance ends with INSUFFICIENT_BALANCE, is charge
   await service.stop()
 })
 
-test('what an agent reports past the balance is written off: the balance ends at zero, and the receipt says by how much', async () => {
-  const service = await startTalk()
+test('what an agent reports past the balance is written off: the balance ends at zero, and receipt, metrics, log and account say by how much', async () => {
+  const lines: string[] = []
+  const log = createServiceLog('warn', { write: (line: string) => void lines.push(line) })
+  const service = await startTalk({ log })
   const talker = await Talker.create(service, { balanceUsd: '0.5000' })
   const done = expectOneEnd(
     await talker.chat(
@@ -128,6 +134,14 @@ test('what an agent reports past the balance is written off: the balance ends at
   expect(await talker.account()).toEqual({ balanceUsd: '0.0000', heldUsd: '0.0000' })
   expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
   expect((await talker.open('Hello')).status).toBe(403)
+  const { userId } = talker.person
+  expect((await readMetrics(service)).get('errand_chat_written_off_usd_total')).toBe(5.5)
+  expect(lines.map((line) => JSON.parse(line)).filter(({ writtenOffUsd }) => writtenOffUsd)).toMatchObject([
+    { userId, sessionId: talker.sessionId, writtenOffUsd: '5.5000' },
+  ])
+  expect(await service.app.store.getUser(userId)).toMatchObject({ writtenOff: 55_000 })
+  const { users } = await service.app.store.listUsers({ limit: 10, offset: 0 })
+  expect(users.map(({ writtenOff }) => writtenOff)).toEqual([55_000])
   await service.stop()
 })
 

@@ -5,6 +5,7 @@ import {
   completeTask,
   connect,
   createTask,
+  expectOwnFailure,
   expectSound,
   expectTaskFailed,
   startWorld,
@@ -17,10 +18,10 @@ import { beginEvents, say, startMcpServer, status, type Handle } from './run-htt
 
 afterEach(stopAll)
 
-type Bad = { url: string; good: string; message: RegExp; token?: string }
+type Bad = { url: string; good: string; message: RegExp; token?: string; isAtCall?: boolean }
 
 /** Fails tasks and chats of both kinds of agents. */
-async function expectAllFailed(world: World, { good, message, token, url }: Bad): Promise<void> {
+async function expectAllFailed(world: World, { good, isAtCall = false, message, token, url }: Bad): Promise<void> {
   const person = await world.service.createPerson()
   const params = { calls: [{ name: 'use' }] }
   const wellIds = [await connect(world, person, { url: good })]
@@ -32,7 +33,8 @@ async function expectAllFailed(world: World, { good, message, token, url }: Bad)
     const taskId = await createTask(world, own, { endpointId: `${agentId}.call`, params, connectorIds })
     await expectTaskFailed(world, own, { taskId, message })
     const talker = await talkWith(world, { agentId, connectorIds, person: own })
-    const events = await expectFailedChat(talker, message, JSON.stringify(params.calls))
+    const expectEnd = isAtCall ? expectOwnFailure : expectFailedChat
+    const events = await expectEnd(talker, message, JSON.stringify(params.calls))
     if (token !== undefined) expect(JSON.stringify(events)).not.toContain(token)
   })
   await Promise.all([...ways, beside])
@@ -92,7 +94,14 @@ test.for(faults)(
     const [good, bad] = await Promise.all([startMcpServer(), startMcpServer({ [method]: handle })])
     const world = await startWorld({ privateHosts: [good.host, bad.host] })
     const message = new RegExp(`^Connector "Bad": ${says}$`)
-    await expectAllFailed(world, { good: good.origin, url: bad.origin, message, token: 'users-token-8a7b6c5d' })
+    const isAtCall = method === 'tools/call'
+    await expectAllFailed(world, {
+      good: good.origin,
+      url: bad.origin,
+      message,
+      token: 'users-token-8a7b6c5d',
+      isAtCall,
+    })
     await world.stop()
   },
 )

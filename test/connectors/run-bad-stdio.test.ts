@@ -5,6 +5,7 @@ import {
   completeTask,
   connect,
   createTask,
+  expectOwnFailure,
   expectSound,
   expectTaskFailed,
   startWorld,
@@ -27,7 +28,8 @@ async function expectAllFailed(world: World, { calls = [], message, server }: Fa
     const taskId = await createTask(world, own, { endpointId: `${agentId}.call`, params: { calls }, connectorIds })
     await expectTaskFailed(world, own, { taskId, message })
     const talker = await talkWith(world, { agentId, connectorIds, person: own })
-    await expectFailedChat(talker, message, JSON.stringify(calls))
+    const expectEnd = calls.length > 0 ? expectOwnFailure : expectFailedChat
+    await expectEnd(talker, message, JSON.stringify(calls))
   })
   await Promise.all([...ways, completeTask(world, person, well)])
   await expectSound(world)

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
-import { Talker } from '../chat/chat-checks.ts'
+import { expectOneEnd, priceOf, Talker, unitsOf } from '../chat/chat-checks.ts'
 import { expectSentence } from '../models/model-checks.ts'
 import { chargedOnce, moneyOf, refundedOnce, soon, unlimited } from '../runner/task-checks.ts'
 import { ModelProvider, reply, type Script } from '../support/model-provider.ts'
@@ -104,6 +104,26 @@ export async function expectTaskFailed(
   expect(ended).toMatchObject({ status: 'failed', error })
   expectSentence(ended.error.message)
   expect(await moneyOf(world.service, person.key, taskId)).toEqual(refundedOnce)
+}
+
+/** A chat that one of the caller's connectors ended: what it used is charged, and kept as far as it came. Returns its events. */
+export async function expectOwnFailure(talker: Talker, message: RegExp, text: string): Promise<any[]> {
+  const events = await talker.chat(text)
+  const end = expectOneEnd(events, 'error')
+  expect(end).toMatchObject({ error: { code: 'AGENT_ERROR', message: expect.stringMatching(message) } })
+  expectSentence(end.error.message)
+  await expectPaidFor(talker, end)
+  return events
+}
+
+export async function expectPaidFor(talker: Talker, { costUsd }: { costUsd: string }): Promise<void> {
+  expect(unitsOf(costUsd)).toBeGreaterThan(0)
+  const [charge, ...more] = await talker.charges()
+  expect(more).toEqual([])
+  expect(charge.amountUsd).toBe(`-${costUsd}`)
+  expect(priceOf(charge.breakdown)).toBe(unitsOf(costUsd))
+  expect(charge.breakdown.toolCalls).toBeGreaterThan(0)
+  expect((await talker.messages())[1]).toMatchObject({ role: 'assistant', truncated: true })
 }
 
 /** Process ids of the servers of connectors that run, and of what those have started. */

@@ -259,15 +259,17 @@ test('429 with Retry-After is tried again, and the reply comes once', async () =
   await world.stop()
 })
 
-test('a text without end is stopped when the balance is used up: the provider is told, and nothing is owed', async () => {
+test('a text without end is stopped when the balance is used up: the provider is told, and what is past it is written off', async () => {
   const world = await startModels()
   const talker = await Talker.create(world.service, { agentId: 'model', balanceUsd: '0.5000' })
   world.provider.play(endless('many words '.repeat(20), 1))
   const events = await talker.chat('Never stop.')
   expect(expectOneEnd(events, 'error').error.code).toBe('INSUFFICIENT_BALANCE')
   await expect.poll(() => world.provider.requests[0]!.abortedAt, { timeout: 5000 }).not.toBeNull()
-  const { amountUsd } = await onlyCharge(talker)
+  const [{ amountUsd, breakdown }] = await talker.charges()
   expect(-unitsOf(amountUsd)).toBeLessThanOrEqual(5000)
   expect(unitsOf((await talker.account()).balanceUsd)).toBe(5000 + unitsOf(amountUsd))
+  // A model that ignores how much it may write is the operator's loss, and told as such.
+  expect(priceOf(breakdown)).toBe(unitsOf(breakdown.writtenOffUsd ?? '0') - unitsOf(amountUsd))
   await world.stop()
 })

@@ -14,9 +14,10 @@ test.for([
     'refused, and said by its code alone',
     refuse(400, 'Please reduce the length of the messages.', { type: 'context_length_exceeded' }),
   ],
+  ['refused for something else that it holds', refuse(400, 'An image cannot be read.')],
   ['told in the stream', replyThen({ text: ['No'] }, sendLast({ error: { message: tooLong, code: 400 } }))],
 ] as const)(
-  'a chat that grows too long for its model is charged the steps before, and leaves the session as it was: %s',
+  'a chat whose request its model does not take is charged the steps before, and leaves the session as it was: %s',
   async ([, script]) => {
     const world = await startModels()
     const talker = await Talker.create(world.service, { agentId: 'model' })
@@ -25,7 +26,7 @@ test.for([
     const end = expectOneEnd(await talker.chat('Hello'), 'error')
     expect(end.error).toMatchObject({
       code: 'AGENT_ERROR',
-      message: expect.stringMatching(/maximum context length|reduce the length/),
+      message: expect.stringMatching(/maximum context length|reduce the length|image/),
     })
     expectSentence(end.error.message)
     const { transactions } = (await world.service.get('/api/transactions?type=chat_charge', key)).body

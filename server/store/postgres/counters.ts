@@ -1,6 +1,7 @@
+import type { Units } from '../../kernel/money.ts'
 import type { Transaction } from './transaction.ts'
 
-export type CounterChange = { kind: 'task' | 'transaction'; part: string; status: string; by: number }
+export type CounterChange = { kind: 'task' | 'transaction' | 'written-off'; part: string; status: string; by: number }
 
 // A CHECK judges the row of an upsert before its conflict is seen, so a decrease is an update.
 const write = {
@@ -23,6 +24,11 @@ export function countTask(
   { agentId, status, by }: { agentId: string; status: string; by: 1 | -1 },
 ): void {
   tx.changes.push({ kind: 'task', part: agentId, status, by })
+}
+
+/** Adds up what the account's chats cost beyond the balance. */
+export function countWrittenOff(tx: Transaction, units: Units): void {
+  tx.changes.push({ kind: 'written-off', part: '', status: '', by: units })
 }
 
 /**

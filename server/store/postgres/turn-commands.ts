@@ -4,6 +4,7 @@ import { judgeTurn, withOneMore } from '../judge-admission.ts'
 import { sessionStatus } from '../session-records.ts'
 import type { OpenTurn, OpenTurnResult, SettledTurn, SettleTurn } from '../store.ts'
 import { turnEndings } from '../turn-endings.ts'
+import { countWrittenOff } from './counters.ts'
 import type { Connection } from './pooled-connection.ts'
 import { and, eq, isNull, lte, sql } from './drizzle.ts'
 import { insertKey, readKey, stillKept } from './idempotency-rows.ts'
@@ -87,6 +88,7 @@ export class TurnCommands {
     ledger.hold(tx, -held)
     const charged = Math.min(cost, account.balance - account.held)
     const writtenOff = Math.min(cost - charged, Number.MAX_SAFE_INTEGER)
+    if (writtenOff > 0) countWrittenOff(tx, writtenOff)
     let { balance } = account
     if (outcome !== 'failed' || charged > 0) {
       const receipt = { ...breakdown, ...(writtenOff > 0 && { writtenOffUsd: formatUsd(writtenOff) }) }
@@ -96,7 +98,7 @@ export class TurnCommands {
     }
     await s.settle.run({ turnId, cost: charged, outcome, now })
     await sessions.close(tx, { sessionId, turn: input, beganAt, now })
-    return { charged, balance }
+    return { charged, balance, writtenOff }
   }
 }
 

@@ -121,6 +121,11 @@ const statements = statementsOf('user', (orm) => {
     balance: accounts.balance,
     held: accounts.held,
     blockedUntil: accounts.blockedUntil,
+    writtenOff: sql<number>`least(${sql.raw(String(Number.MAX_SAFE_INTEGER))}, coalesce((
+      SELECT count FROM counters
+      WHERE counters.user_id = ${users.id} AND kind = 'written-off' AND part = '' AND status = ''), 0))`.mapWith(
+      Number,
+    ),
   }
   const isFound = sql`strpos(${users.email}, ${sql.placeholder('part')}) > 0`
   const total = sql<number>`count(*)`.mapWith(Number)

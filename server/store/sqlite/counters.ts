@@ -1,9 +1,10 @@
 import { and, eq, sql } from './drizzle.ts'
 import type { Connection } from './database.ts'
 import { assert } from '../../kernel/assert.ts'
+import type { Units } from '../../kernel/money.ts'
 import { counters } from './schema.ts'
 
-type Change = { userId: string; kind: 'task' | 'transaction'; part: string; status: string; by: number }
+type Change = { userId: string; kind: 'task' | 'transaction' | 'written-off'; part: string; status: string; by: number }
 
 /**
  * Gathers the changes of the counters over a batch of commands and writes each counter once, before the COMMIT: under
@@ -51,6 +52,11 @@ export class Counters {
 
   transaction(userId: string, type: string): void {
     this.#ofCommand.push({ userId, kind: 'transaction', part: type, status: '', by: 1 })
+  }
+
+  /** Adds up what a user's chats cost beyond the balance. */
+  writtenOff(userId: string, units: Units): void {
+    this.#ofCommand.push({ userId, kind: 'written-off', part: '', status: '', by: units })
   }
 
   keep(): void {

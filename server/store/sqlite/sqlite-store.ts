@@ -142,7 +142,7 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
   const connectors = new ConnectorRows(connection, clock)
   const queries = new TaskQueries(connection)
   const sessions = new SessionRows(connection, { clock, idempotency, limits })
-  const turns = new TurnCommands(connection, { clock, idempotency, ledger, rateWindow, sessions })
+  const turns = new TurnCommands(connection, { clock, counters, idempotency, ledger, rateWindow, sessions })
   const commands = new TaskCommands(connection, {
     clock,
     ledger,

@@ -5,6 +5,7 @@ import { judgeTurn, withOneMore } from '../judge-admission.ts'
 import { nothingUsed, turnEndings } from '../turn-endings.ts'
 import type { OpenTurn, OpenTurnResult, SettledTurn, SettleTurn } from '../store.ts'
 import { and, eq, isNull, sql } from './drizzle.ts'
+import type { Counters } from './counters.ts'
 import type { Connection } from './database.ts'
 import type { IdempotencyRows } from './idempotency-rows.ts'
 import type { Ledger } from './ledger.ts'
@@ -14,6 +15,7 @@ import type { SessionRows } from './session-rows.ts'
 
 type Parts = {
   clock: Clock
+  counters: Counters
   idempotency: IdempotencyRows
   ledger: Ledger
   rateWindow: RateWindow
@@ -86,6 +88,7 @@ export class TurnCommands {
     const account = must(ledger.account(userId), 'a turn has an account')
     const charged = Math.min(cost, account.balance - account.held)
     const writtenOff = Math.min(cost - charged, Number.MAX_SAFE_INTEGER)
+    if (writtenOff > 0) this.#parts.counters.writtenOff(userId, writtenOff)
     let { balance } = account
     if (outcome !== 'failed' || charged > 0) {
       const receipt = { ...breakdown, ...(writtenOff > 0 && { writtenOffUsd: formatUsd(writtenOff) }) }
@@ -95,7 +98,7 @@ export class TurnCommands {
     }
     this.#statements.settle.run({ turnId, cost: charged, outcome, now })
     sessions.close({ sessionId, turn: input, beganAt: turn.createdAt, now })
-    return { charged, balance }
+    return { charged, balance, writtenOff }
   }
 
   closeOpen(): number {

@@ -110,6 +110,9 @@ function prepare({ orm }: Connection) {
     balance: accounts.balance,
     held: accounts.held,
     blockedUntil: accounts.blockedUntil,
+    writtenOff: sql<number>`min(${sql.raw(String(Number.MAX_SAFE_INTEGER))}, coalesce((
+      SELECT count FROM counters
+      WHERE counters.user_id = ${users.id} AND kind = 'written-off' AND part = '' AND status = ''), 0))`,
   }
   const isFound = sql`(${sql.placeholder('part')} = '' OR instr(${users.email}, ${sql.placeholder('part')}) > 0)`
   const total = sql<number>`count(*)`

@@ -1,0 +1,31 @@
+import type { LanguageModelMiddleware } from 'ai'
+
+type CallOptions = Parameters<NonNullable<LanguageModelMiddleware['transformParams']>>[0]['params']
+
+/** What providers write around each message, part and tool, and around the whole of a request, in tokens at most. */
+const tokensAround = 16
+const tokensAroundTools = 512
+
+/** How long a request is in bytes of its texts, and how many tokens it may have besides, for what is around them. */
+export type PromptSize = { bytes: number; around: number }
+
+/** The size of all that a provider is sent: instructions, messages, results, definitions of tools and of the output. */
+export function promptSize({ prompt, responseFormat, tools = [] }: CallOptions): PromptSize {
+  let bytes = 0
+  let around = tokensAround + (tools.length > 0 ? tokensAroundTools : 0)
+  const add = (text: string) => {
+    bytes += Buffer.byteLength(text)
+    around += tokensAround
+  }
+  for (const { content } of prompt) {
+    if (typeof content === 'string') add(content)
+    else for (const part of content) add('text' in part ? part.text : jsonOf(part))
+  }
+  for (const tool of tools) add(jsonOf(tool))
+  if (responseFormat?.type === 'json') add(jsonOf(responseFormat))
+  return { bytes, around }
+}
+
+function jsonOf(value: unknown): string {
+  return JSON.stringify(value, (_, item: unknown) => (ArrayBuffer.isView(item) ? 'x'.repeat(item.byteLength) : item))
+}

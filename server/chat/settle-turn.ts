@@ -1,0 +1,52 @@
+import type { ToolCallStep } from '../agents/chat-messages.ts'
+import { ErrandError } from '../kernel/errors.ts'
+import type { Logger } from '../kernel/logger.ts'
+import { parseUsd } from '../kernel/money.ts'
+import type { ToolCallRecord } from '../store/records.ts'
+import type { SettledTurn, SettleTurn, Store } from '../store/store.ts'
+
+export const settlePauseMs = 200
+const faultyTriesMax = 3
+
+/** `closed` when another node has closed the turn, and nothing was charged. */
+export type Settled = SettledTurn | 'closed'
+
+/** Settles a turn however long the store cannot: its hold must not stay, nor its session busy. */
+export async function settleSurely(
+  { log, store }: { log: Logger; store: Store },
+  { settle, userId }: { settle: SettleTurn; userId: string },
+): Promise<Settled> {
+  const { turnId } = settle
+  let settling = settle
+  for (let tries = 1; ; tries++) {
+    try {
+      const settled = await store.settleTurn(settling)
+      if (settled) return settled
+      // A try before this one may have taken place though its answer was lost.
+      const own = tries > 1 && (await store.listTransactions({ userId, turnId, limit: 1, offset: 0 })).transactions[0]
+      if (!own) return 'closed'
+      const writtenOff = parseUsd(own.breakdown?.writtenOffUsd ?? '0') ?? 0
+      return { charged: -own.amount, balance: own.balanceAfter, writtenOff }
+    } catch (error) {
+      log.error({ err: error, turnId }, 'a chat could not be settled; trying again')
+      // What fails for another reason than the disk's will fail each time: then better without a charge than never.
+      const isPassing = error instanceof ErrandError && error.code === 'SERVICE_UNAVAILABLE'
+      if (!isPassing && tries >= faultyTriesMax) settling = { ...settle, outcome: 'failed', cost: 0, exchange: null }
+      await new Promise((resolve) => setTimeout(resolve, settlePauseMs).unref())
+    }
+  }
+}
+
+export function joinSteps(steps: readonly ToolCallStep[]): ToolCallRecord[] {
+  const calls = new Map<string, ToolCallRecord>()
+  for (const step of steps) {
+    if (step.type === 'call') {
+      const { arguments: args, id, name } = step
+      calls.set(id, { id, name, arguments: args, output: null })
+    } else {
+      const call = calls.get(step.id)
+      if (call) call.output = step.output
+    }
+  }
+  return [...calls.values()]
+}

@@ -1,0 +1,88 @@
+import { chatHold, type ChatRates, type ChatUsed } from '../billing/chat-price.ts'
+import type { Units } from '../kernel/money.ts'
+import type { Store } from '../store/store.ts'
+import type { Membership } from './user-turns.ts'
+
+type TurnHoldParts = {
+  store: Pick<Store, 'growHold'>
+  turnId: string
+  rates: ChatRates
+  membership: Membership
+  /** Grown by so much at least, since each growth is a commit. */
+  step: Units
+  /** The turn is ended: nothing more needs to be held. */
+  isOver: () => boolean
+  onFault: (error: unknown) => void
+}
+
+/** What the account holds for a turn. It grows by one wish after another, and shrinks only with the turn's end. */
+export class TurnHold {
+  readonly #parts: TurnHoldParts
+  #held: Units
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(held: Units, parts: TurnHoldParts) {
+    this.#held = held
+    this.#parts = parts
+  }
+
+  get held(): Units {
+    return this.#held
+  }
+
+  /**
+   * Makes it large enough for that use, waiting for the user's other turns where those hold what it needs; false when
+   * the balance does not allow it.
+   */
+  cover(used: ChatUsed): Promise<boolean> {
+    const need = chatHold(used, this.#parts.rates)
+    if (need <= this.#held) return Promise.resolve(true)
+    return this.#next(() => this.#cover(need))
+  }
+
+  /** As `cover`; where the balance does not allow all, as much as it does, if that is `least` or more. */
+  coverSome(used: ChatUsed, least: ChatUsed): Promise<boolean> {
+    const { rates } = this.#parts
+    const need = chatHold(used, rates)
+    if (need <= this.#held) return Promise.resolve(true)
+    return this.#next(async () => {
+      if (await this.#cover(need)) return true
+      const atLeast = chatHold(least, rates)
+      await this.#grow({ by: need - this.#held, least: Math.max(1, atLeast - this.#held) })
+      return this.#held >= atLeast
+    })
+  }
+
+  #next(task: () => Promise<boolean>): Promise<boolean> {
+    const done = this.#last.then(task)
+    this.#last = done
+    return done
+  }
+
+  async #cover(need: Units): Promise<boolean> {
+    const { isOver, membership, step } = this.#parts
+    while (need > this.#held) {
+      const least = need - this.#held
+      if (await this.#grow({ by: Math.max(least, step), least })) continue
+      if (isOver()) return true
+      const mayGoOn = await membership.wait()
+      if (isOver()) return true
+      if (!mayGoOn) return false
+    }
+    return true
+  }
+
+  async #grow({ by, least }: { by: Units; least: Units }): Promise<boolean> {
+    const { membership, onFault, store, turnId } = this.#parts
+    try {
+      const held = await store.growHold({ turnId, by, least })
+      if (held === undefined) return false
+      this.#held = held
+      membership.holds(held)
+      return true
+    } catch (error) {
+      onFault(error)
+      return false
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import { existsSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import type { Step } from '../support/chat-agents.ts'
+import { expectOneEnd, expectSound, filesIn, priceOf, startTalk, Talker, unitsOf } from './chat-checks.ts'
+
+// Agents of code that say when they call a model.
+
+const step = (promptTokens: number, outputTokensMax?: number): Step => ({
+  do: 'raw',
+  part: { type: 'step', promptTokens, ...(outputTokensMax !== undefined && { outputTokensMax }) },
+})
+
+test.for([{ isInline: true }, { isInline: false }])(
+  'a call of a model that the balance does not cover is not made, and what was used before is charged (inline: $isInline)',
+  async ({ isInline }) => {
+    const service = await startTalk({ isInline })
+    const talker = await Talker.create(service, { balanceUsd: '1.0000' })
+    const called = filesIn(service)('called')
+    const usage: Step = { do: 'usage', promptTokens: 100, completionTokens: 10 }
+    const reader = await talker.do(step(100), usage, step(7000), { do: 'touch', file: called })
+    const end = expectOneEnd(await reader.all(), 'error')
+    expect(end.error.code).toBe('INSUFFICIENT_BALANCE')
+    expect(existsSync(called)).toBe(false)
+    const [{ breakdown }] = await talker.charges()
+    expect(breakdown).toMatchObject({ promptTokens: 100, completionTokens: 10 })
+    expect(unitsOf(end.costUsd)).toBe(priceOf(breakdown))
+    await expectSound(talker)
+    await service.stop()
+  },
+)
+
+test.for([
+  ['of its own', 200, undefined, 200],
+  ["of the client's", undefined, { maxTokens: 300 }, 300],
+  ["of the agent's", undefined, undefined, 1000],
+] as const)('whoever leaves during a call is charged what is held for it, by a bound %s', async (of) => {
+  const [, own, params, tokens] = of
+  const service = await startTalk()
+  const talker = await Talker.create(service)
+  const steps: Step[] = [step(50, own), { do: 'text', delta: 'x' }, { do: 'await-abort' }]
+  const reader = await talker.open(JSON.stringify(steps), { params })
+  await reader.until('assistant_delta')
+  reader.leave()
+  await talker.settled()
+  const [{ amountUsd, breakdown }] = await talker.charges()
+  const dearest = { completionTokens: tokens, reasoningTokens: tokens }
+  expect(breakdown).toMatchObject({ promptTokens: 50, ...dearest, isEstimated: true })
+  expect(-unitsOf(amountUsd)).toBe(priceOf(breakdown))
+  await expectSound(talker)
+  await service.stop()
+})
+
+test('a step that is none fails the reply, free of charge', async () => {
+  const service = await startTalk()
+  const talker = await Talker.create(service)
+  for (const promptTokens of [-1, 0.5, Infinity]) {
+    const end = expectOneEnd(await (await talker.do(step(promptTokens))).all(), 'error')
+    expect(end).toMatchObject({ error: { code: 'AGENT_ERROR' }, costUsd: '0.0000' })
+  }
+  await expectSound(talker)
+  await service.stop()
+})

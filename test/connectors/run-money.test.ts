@@ -1,0 +1,167 @@
+import { afterEach, expect, test } from 'vitest'
+import { expectOneEnd, textOf, unitsOf } from '../chat/chat-checks.ts'
+import { hang, reply, replyThen } from '../support/model-provider.ts'
+import { stopAll } from './guarded-server.ts'
+import {
+  completeTask,
+  connect,
+  createTask,
+  endOf,
+  expectPaidFor,
+  expectSound,
+  startWorld,
+  talkWith,
+} from './run-checks.ts'
+import { result, say, startMcpServer, type Handle } from './run-http-server.ts'
+
+// What users' own servers make a model read is paid for, and bounded.
+
+afterEach(stopAll)
+
+const call = { id: 'a', name: 'use', args: '{}' }
+const usage = { prompt_tokens: 1000, completion_tokens: 400 }
+
+const describing =
+  (bytes: number): Handle =>
+  (response, message) => {
+    const tools = Array.from({ length: Math.ceil(bytes / 4000) }, (_, n) => ({
+      name: `tool-${n}`,
+      description: '7'.repeat(4000),
+      inputSchema: { type: 'object' },
+    }))
+    result(response, message, { tools })
+  }
+
+test.for([{ inThreads: false }, { inThreads: true }])(
+  "a reply whose last call the caller's own server drops is charged what its model reported, as often as it is done (threads: $inThreads)",
+  async ({ inThreads }) => {
+    const bad = await startMcpServer({ 'tools/call': (response) => void response.destroy() })
+    const world = await startWorld({ inThreads, privateHosts: [bad.host] })
+    const person = await world.service.createPerson()
+    const connectorIds = [await connect(world, person, { name: 'Own', url: bad.origin })]
+    for (let n = 0; n < 2; n++) {
+      world.provider.play(reply({ text: ['The whole answer. '], calls: [call], usage }))
+      const talker = await talkWith(world, { agentId: 'model', connectorIds, person })
+      const events = await talker.chat('Answer, then use it.')
+      expect(textOf(events)).toBe('The whole answer. ')
+      const end = expectOneEnd(events, 'error')
+      expect(end.error.code).toBe('AGENT_ERROR')
+      await expectPaidFor(talker, end)
+      const [{ breakdown, description }] = await talker.charges()
+      expect(description).toBe('Chat with model, cut off')
+      expect(breakdown).toMatchObject({ promptTokens: 1000, completionTokens: 400, isEstimated: false })
+      expect((await talker.messages())[1]).toMatchObject({ content: 'The whole answer. ', truncated: true })
+    }
+    await expectSound(world)
+    await world.stop()
+  },
+)
+
+test("answers of the caller's own server that are more than a reply may hold end it at the caller's cost", async () => {
+  const large = await startMcpServer({
+    'tools/call': (response, message) => say(response, message, 'x'.repeat(90_000)),
+  })
+  const world = await startWorld({ privateHosts: [large.host], limits: { maxResultBytes: 80_000 } })
+  const person = await world.service.createPerson({ balanceUsd: '100.0000' })
+  const connectorIds = [await connect(world, person, { name: 'Large', url: large.origin })]
+  for (const agentId of ['model', 'code']) {
+    world.provider.play(reply({ text: ['The whole answer. '], calls: [call], usage }))
+    const talker = await talkWith(world, { agentId, connectorIds, person })
+    await expectPaidFor(talker, expectOneEnd(await talker.chat('[{"name":"use"}]'), 'error'))
+  }
+  await world.stop()
+})
+
+test('descriptions of tools are held before the provider is sent them', async () => {
+  const server = await startMcpServer({ 'tools/list': describing(250_000) })
+  const world = await startWorld({ privateHosts: [server.host] })
+  const person = await world.service.createPerson({ balanceUsd: '10.0000' })
+  const connectorIds = [await connect(world, person, { name: 'Wordy', url: server.origin })]
+  const talker = await talkWith(world, { agentId: 'model', connectorIds, person })
+  world.provider.play(reply({ text: ['Hello.'] }))
+  // 250,000 tokens at a byte each cost 37.5.
+  const end = expectOneEnd(await talker.chat('Hello'), 'error')
+  expect([end.error.code, end.costUsd]).toEqual(['INSUFFICIENT_BALANCE', '0.0000'])
+  expect(world.provider.requests).toEqual([])
+  const { userId } = person
+  await world.service.app.store.credit({ userId, amount: 900_000, description: 'More', idempotencyKey: null })
+  const reader = await talker.open('Hello')
+  expectOneEnd(await reader.all(), 'done')
+  world.provider.play(replyThen({ text: ['Hello.'] }, hang))
+  const leaving = await talker.open('Hello')
+  await leaving.until('assistant_delta')
+  leaving.leave()
+  await talker.settled()
+  // A prompt that was sent is charged.
+  const [charge] = await talker.charges()
+  expect(charge.breakdown.promptTokens).toBeGreaterThan(250_000)
+  expect(-unitsOf(charge.amountUsd)).toBeGreaterThan(unitsOf('37.5000'))
+  await expectSound(world)
+  await world.stop()
+})
+
+test('descriptions of more than an agent takes fail the run before its provider is called, in words', async () => {
+  const server = await startMcpServer({ 'tools/list': describing(600_000) })
+  const world = await startWorld({ privateHosts: [server.host] })
+  const person = await world.service.createPerson()
+  const connectorIds = [await connect(world, person, { name: 'Wordy', url: server.origin })]
+  const talker = await talkWith(world, { agentId: 'model', connectorIds, person })
+  const message =
+    'The tools of the connectors are described in more than the 500000 bytes that this agent takes; allow fewer of them.'
+  const end = expectOneEnd(await talker.chat('Hello'), 'error')
+  expect(end).toMatchObject({ error: { code: 'AGENT_ERROR', message }, costUsd: '0.0000' })
+  const taskId = await createTask(world, person, { endpointId: 'model.call', params: { calls: [] }, connectorIds })
+  const error = { code: 'AGENT_ERROR', message: message.replace('500000', '100000') }
+  expect(await endOf(world, person, taskId)).toMatchObject({ status: 'failed', error })
+  expect(world.provider.requests).toEqual([])
+  await expectSound(world)
+  await world.stop()
+})
+
+test('answers of more than a run may add are told as too long, in tasks of a fixed price as in chats', async () => {
+  const server = await startMcpServer({
+    'tools/call': (response, message) => say(response, message, '7'.repeat(1_900_000)),
+  })
+  const world = await startWorld({ privateHosts: [server.host] })
+  const person = await world.service.createPerson({ balanceUsd: '100.0000' })
+  const connectorIds = [await connect(world, person, { name: 'Wordy', url: server.origin })]
+  const params = { calls: [{ name: 'use' }] }
+  const response = await completeTask(world, person, { endpointId: 'model.call', params, connectorIds })
+  expect(response.text).toMatch(
+    /The tool's answer is too long: of what tools may answer in this run \d{5} bytes are left/,
+  )
+  const talker = await talkWith(world, { agentId: 'model', connectorIds, person })
+  expect(textOf(await talker.chat(JSON.stringify(params.calls)))).toMatch(/too long.*\d{6} bytes are left/)
+  for (const { messages } of world.provider.bodies) expect(JSON.stringify(messages).length).toBeLessThan(5000)
+  await expectSound(world)
+  await world.stop()
+})
+
+test.for([{ inThreads: false }, { inThreads: true }])(
+  "calls of the caller's servers are paid for before they are made, many at once too (threads: $inThreads)",
+  async ({ inThreads }) => {
+    let used = 0
+    const use: Handle = (response, message) => {
+      used++
+      say(response, message, 'used')
+    }
+    const server = await startMcpServer({ 'tools/call': use })
+    const world = await startWorld({ inThreads, privateHosts: [server.host] })
+    // The step costs 0.3000, which leaves 79 calls at most.
+    const person = await world.service.createPerson({ balanceUsd: '0.4000' })
+    const connectorIds = [await connect(world, person, { name: 'Paid', url: server.origin })]
+    const calls = Array.from({ length: 100 }, (_, n) => ({ ...call, id: `call-${n}` }))
+    world.provider.play(
+      reply({ text: ['Look. '], calls, usage: { prompt_tokens: 800, completion_tokens: 300 } }),
+      reply({ text: ['Seen.'] }),
+    )
+    const talker = await talkWith(world, { agentId: 'model', connectorIds, person })
+    const end = expectOneEnd(await talker.chat('Use it a hundred times.'), 'error')
+    expect(end.error.code).toBe('INSUFFICIENT_BALANCE')
+    expect(used).toBeLessThanOrEqual(79)
+    const [{ breakdown }] = await talker.charges()
+    expect(breakdown).toMatchObject({ promptTokens: 800, completionTokens: 300 })
+    await expectSound(world)
+    await world.stop()
+  },
+)
