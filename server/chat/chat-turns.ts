@@ -11,6 +11,7 @@ import { newId } from '../kernel/ids.ts'
 import type { Units } from '../kernel/money.ts'
 import { connectorIdsOf } from '../sessions/session-connectors.ts'
 import { sessionNotFound, sessionRefusal } from '../sessions/session-operations.ts'
+import { jsonBytes, messageTextBytesMax } from '../store/byte-bounds.ts'
 import type { RateState, SessionRecord } from '../store/records.ts'
 import type { History, OpenTurn, OpenTurnResult } from '../store/store.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
@@ -286,6 +287,9 @@ function amountsOf({
 }
 
 function checkSize({ contextTokens, maxOutputTokens }: Chat, { message, params }: z.output<typeof ChatInput>): void {
+  if (jsonBytes(message) > messageTextBytesMax) {
+    throw badField('message', `Is longer than the ${messageTextBytesMax} bytes of JSON that a message may have`)
+  }
   if (roughTokens(message) > contextTokens) {
     throw badField('message', `Is longer than the ${contextTokens} tokens that this agent takes`)
   }

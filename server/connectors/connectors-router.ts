@@ -1,3 +1,4 @@
+import { pageBytesOf } from '../rpc/context.ts'
 import { procedure, router, withScope } from '../rpc/trpc.ts'
 import {
   Connector,
@@ -64,6 +65,8 @@ export const connectorsRouter = router({
         operationId: 'listConnectors',
         tags,
         summary: "List the caller's connectors, newest first",
+        description:
+          'A page ends before the connector that would make it larger than 1 MB, as a page of messages does.',
         protect: true,
         successDescription: 'One page of connectors and the total.',
         errorResponses: { 400: badParameter },
@@ -73,7 +76,11 @@ export const connectorsRouter = router({
     .output(ListConnectorsOutput)
     .query(
       withScope('read', ({ ctx, input }) =>
-        listConnectors(ctx.services.connectors, { ...input, userId: ctx.caller.userId }),
+        listConnectors(ctx.services.connectors, {
+          ...input,
+          userId: ctx.caller.userId,
+          bytesMax: pageBytesOf(ctx),
+        }),
       ),
     ),
 

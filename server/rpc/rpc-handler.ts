@@ -7,6 +7,7 @@ import { errorHeaders, respondJson } from '../http/respond.ts'
 import { ErrandError, toErrandError } from '../kernel/errors.ts'
 import type { RateState } from '../store/records.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
+import { Batch, batchCallsMax } from './batch.ts'
 import type { Context, Services } from './context.ts'
 import { envelope } from './envelope.ts'
 import { rootRouter } from './root-router.ts'
@@ -26,8 +27,6 @@ type RpcHandlerParts = {
   /** Told of every refusal and fault. */
   onError: (error: ErrandError, routed: RpcRequest) => void
 }
-
-const batchMax = 20
 
 const knownOperations = new Set(Object.keys(rootRouter._def.procedures))
 
@@ -71,6 +70,9 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
       if (caller) rate = await services.store.readRate(caller.userId)
       const idempotencyKey = parts.readIdempotencyKey(request)
       context = { services, caller, request, about, setCookies: [], idempotencyKey, rate: null, stream }
+      const calls = operation.split(',').length
+      // Changes are told whatever their answers come to; none is large.
+      if (request.method === 'GET' && calls > 1) context.batch = new Batch(calls)
       if (request.method === 'POST') body = await parts.readBody({ request, response, isPublic })
     } catch (thrown) {
       // Thrown again where tRPC makes its context, so that the error has the shape that a client of it reads.
@@ -104,7 +106,7 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
       res: response,
       path: operation,
       router: rootRouter,
-      maxBatchSize: batchMax,
+      maxBatchSize: batchCallsMax,
       createContext: () => {
         if (!(context instanceof ErrandError)) return Promise.resolve(context)
         throw new TRPCError({ code: 'BAD_REQUEST', message: context.message, cause: context })

@@ -96,7 +96,7 @@ export function withScope<Options extends { ctx: Context }, Output>(
 ): Resolver<Options, Output> {
   return (options) => {
     requireScope(callerOf(options.ctx), scope)
-    return resolve(options as unknown as WithCaller<Options>)
+    return resolveIn(options, resolve)
   }
 }
 
@@ -106,8 +106,19 @@ export function withAdmin<Options extends { ctx: Context }, Output>(
 ): Resolver<Options, Output> {
   return (options) => {
     requireAdmin(callerOf(options.ctx))
-    return resolve(options as unknown as WithCaller<Options>)
+    return resolveIn(options, resolve)
   }
+}
+
+/** What the resolver makes of a call, in a batch as one of its calls. */
+function resolveIn<Options extends { ctx: Context }, Output>(
+  options: Options,
+  resolve: Resolver<WithCaller<Options>, Output>,
+): Output {
+  const make = () => resolve(options as unknown as WithCaller<Options>)
+  const { batch } = options.ctx
+  // A promise is taken wherever an output is.
+  return batch ? (batch.call(make) as Output) : make()
 }
 
 /** Throws 401 without a caller, which no operation that is not public gets as far as. */

@@ -152,7 +152,7 @@ export function sessionRefusal(reason: 'unknown' | 'expired' | 'completed'): Err
 
 export async function listMessages(
   store: Store,
-  { input, userId }: { input: z.output<typeof ListMessagesInput>; userId: string },
+  { input, userId }: { input: z.output<typeof ListMessagesInput> & { bytesMax: number }; userId: string },
 ): Promise<z.output<typeof ListMessagesOutput>> {
   const found = await store.listMessages({ ...input, userId })
   if (!found) throw sessionNotFound()

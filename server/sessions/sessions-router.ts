@@ -1,4 +1,5 @@
 import { isoTime } from '../kernel/clock.ts'
+import { pageBytesOf } from '../rpc/context.ts'
 import { procedure, router, withScope } from '../rpc/trpc.ts'
 import { createSession, deleteSession, getSession, listMessages, updateSession } from './session-operations.ts'
 import {
@@ -160,6 +161,8 @@ export const sessionsRouter = router({
         operationId: 'listMessages',
         tags,
         summary: 'List the messages of a session, oldest first',
+        description:
+          'A page ends before the message that would make it larger than 1 MB, or in a batch its share of that; the next begins at the `offset` after its last message.',
         protect: true,
         successDescription: 'One page of messages and the total.',
         errorResponses: { 400: 'A parameter is invalid.', 404: notFound },
@@ -168,6 +171,9 @@ export const sessionsRouter = router({
     .input(ListMessagesInput)
     .output(ListMessagesOutput)
     .query(
-      withScope('read', ({ ctx, input }) => listMessages(ctx.services.store, { input, userId: ctx.caller.userId })),
+      withScope('read', ({ ctx, input }) => {
+        const page = { ...input, bytesMax: pageBytesOf(ctx) }
+        return listMessages(ctx.services.store, { input: page, userId: ctx.caller.userId })
+      }),
     ),
 })

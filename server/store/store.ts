@@ -13,6 +13,7 @@ import type {
   MessageRecord,
   PayloadRecord,
   RateState,
+  SessionListItem,
   SessionRecord,
   SessionStatus,
   StoredJson,
@@ -77,6 +78,8 @@ export const endedKeptMs = 90 * 86_400_000
 export const rateWindowMs = 60_000
 
 export type Page = { limit: number; offset: number }
+/** Ends before an item that would make it larger, but for its first; `pageBytesMax` where nothing else is said. */
+export type BoundedPage = Page & { bytesMax?: number }
 
 /** `key` identifies the request for its user; `bodyHash` tells whether a second one asks for the same. */
 export type Idempotency = { key: string; bodyHash: string }
@@ -289,12 +292,12 @@ export type Store = {
   // Sessions and chats
   createSession(input: CreateSession): Promise<CreateSessionResult>
   getSession(input: SessionOf): Promise<SessionRecord | undefined>
-  listSessions(input: ListSessions): Promise<{ sessions: SessionRecord[]; total: number }>
+  listSessions(input: ListSessions): Promise<{ sessions: SessionListItem[]; total: number }>
   updateSession(input: UpdateSession): Promise<UpdateSessionResult>
   /** Deletes the session with its messages; the turns and their charges stay. `busy` while a turn is under way. */
   deleteSession(input: SessionOf): Promise<'deleted' | 'unknown' | 'busy'>
   /** Oldest first; undefined for an unknown session. */
-  listMessages(input: SessionOf & Page): Promise<{ messages: MessageRecord[]; total: number } | undefined>
+  listMessages(input: SessionOf & BoundedPage): Promise<{ messages: MessageRecord[]; total: number } | undefined>
   readHistory(input: { sessionId: string; tokensMax: number }): Promise<History>
   /** Idempotency, session, rate, balance; then turn, hold and the session's one open turn, in one transaction. */
   openTurn(input: OpenTurn): Promise<OpenTurnResult>
@@ -375,7 +378,7 @@ export type Store = {
   // Connectors
   createConnector(input: CreateConnector): Promise<CreateConnectorResult>
   getConnector(input: ConnectorOf): Promise<ConnectorRecord | undefined>
-  listConnectors(input: Page & { userId: string }): Promise<{ connectors: ConnectorRecord[]; total: number }>
+  listConnectors(input: BoundedPage & { userId: string }): Promise<{ connectors: ConnectorRecord[]; total: number }>
   updateConnector(input: UpdateConnector): Promise<UpdateConnectorResult>
   deleteConnector(input: ConnectorOf): Promise<boolean>
   /** Keeps what a check found, unless the connector was changed since. */

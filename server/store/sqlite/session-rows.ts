@@ -1,13 +1,16 @@
 import type { Statement } from 'better-sqlite3'
 import type { Clock, EpochMs } from '../../kernel/clock.ts'
 import { newId } from '../../kernel/ids.ts'
-import type { MessageRecord, SessionRecord, SessionStatus } from '../records.ts'
+import { keptText, keptToolCalls, pageBytesMax } from '../byte-bounds.ts'
+import type { MessageRecord, SessionListItem, SessionRecord, SessionStatus } from '../records.ts'
 import {
   HistoryBuilder,
   mergeMetadata,
-  messageRecord,
+  messagePage,
+  sessionListItem,
   sessionRecord,
   sessionStatus,
+  type MessageRow,
   type SessionRow,
 } from '../session-records.ts'
 import {
@@ -16,7 +19,7 @@ import {
   type CreateSessionResult,
   type History,
   type ListSessions,
-  type Page,
+  type BoundedPage,
   type SettleTurn,
   type StoreLimits,
   type UpdateSession,
@@ -36,6 +39,7 @@ type Of = { userId: string; sessionId: string }
 export class SessionRows {
   readonly #statements
   readonly #newest: Statement<[sessionId: string], NewestRow>
+  readonly #messages: Statement<[sessionId: string, limit: number, offset: number], MessageRow>
   readonly #clock: Clock
   readonly #idempotency: IdempotencyRows
   readonly #idleMs: number
@@ -43,6 +47,7 @@ export class SessionRows {
   constructor(connection: Connection, parts: { clock: Clock; idempotency: IdempotencyRows; limits: StoreLimits }) {
     this.#statements = prepare(connection)
     this.#newest = connection.raw.prepare<[string], NewestRow>(this.#statements.newestSql)
+    this.#messages = connection.raw.prepare<[string, number, number], MessageRow>(this.#statements.messagesSql)
     this.#clock = parts.clock
     this.#idempotency = parts.idempotency
     this.#idleMs = parts.limits.sessionIdleSeconds * 1000
@@ -78,12 +83,13 @@ export class SessionRows {
     return sessionStatus(row, this.#activeAfter())
   }
 
-  list({ agentId, limit, offset, status, userId }: ListSessions): { sessions: SessionRecord[]; total: number } {
-    const of = { userId, agentId: agentId ?? null, activeAfter: this.#activeAfter() }
+  list({ agentId, limit, offset, status, userId }: ListSessions): { sessions: SessionListItem[]; total: number } {
+    const activeAfter = this.#activeAfter()
+    const of = { userId, agentId: agentId ?? null, activeAfter }
     const { list, totals } = this.#statements
     const kind = status ?? 'any'
     const rows = list[kind].all({ ...of, limit, offset })
-    return { sessions: rows.map((row) => this.#record(row)), total: totals[kind].get(of)!.total }
+    return { sessions: rows.map((row) => sessionListItem(row, activeAfter)), total: totals[kind].get(of)!.total }
   }
 
   update({ activate, complete, metadata, sessionId, userId }: UpdateSession): UpdateSessionResult {
@@ -108,15 +114,13 @@ export class SessionRows {
     return 'deleted'
   }
 
-  listMessages(of: Of & Page): { messages: MessageRecord[]; total: number } | undefined {
+  listMessages(of: Of & BoundedPage): { messages: MessageRecord[]; total: number } | undefined {
     const session = this.find(of)
     if (!session) return undefined
-    const { limit, offset, sessionId } = of
-    const rows = this.#statements.messages.all({ sessionId, limit, offset })
-    return {
-      messages: rows.map(messageRecord),
-      total: session.messageCount,
-    }
+    const { bytesMax = pageBytesMax, limit, offset, sessionId } = of
+    // Row by row, so that no more is read than fits.
+    const rows = this.#messages.iterate(sessionId, limit, offset)
+    return { messages: messagePage(rows, bytesMax), total: session.messageCount }
   }
 
   history({ sessionId, tokensMax }: { sessionId: string; tokensMax: number }): History {
@@ -146,6 +150,7 @@ export class SessionRows {
     const { exchange, outcome, turnId } = turn
     if (!exchange) return void this.#statements.close.run({ sessionId, turnId })
     const { message, reply } = exchange
+    const content = keptText(reply.content)
     const of = { sessionId, turnId, now, toolCalls: null, isTruncated: 0 }
     this.#statements.insertMessage.run({ ...of, ...message, id: newId('msg', beganAt), role: 'user', now: beganAt })
     this.#statements.insertMessage.run({
@@ -153,8 +158,9 @@ export class SessionRows {
       ...reply,
       id: newId('msg', now),
       role: 'assistant',
-      toolCalls: reply.toolCalls.length === 0 ? null : JSON.stringify(reply.toolCalls),
-      isTruncated: outcome === 'truncated' ? 1 : 0,
+      content: content.text,
+      toolCalls: keptToolCalls(reply.toolCalls),
+      isTruncated: outcome === 'truncated' || content.isCut ? 1 : 0,
     })
     this.#statements.closeActive.run({ sessionId, turnId, now })
   }
@@ -188,9 +194,19 @@ function prepare({ orm }: Connection) {
     expired: and(ofUser, eq(sessions.isCompleted, 0), lte(sessions.activeAt, activeAfter), isNull(sessions.openTurnId)),
     completed: and(ofUser, eq(sessions.isCompleted, 1)),
   }
+  const listColumns = {
+    id: sessions.id,
+    userId: sessions.userId,
+    agentId: sessions.agentId,
+    isCompleted: sessions.isCompleted,
+    messageCount: sessions.messageCount,
+    openTurnId: sessions.openTurnId,
+    createdAt: sessions.createdAt,
+    activeAt: sessions.activeAt,
+  }
   const list = (where: (typeof kinds)['any']) =>
     orm
-      .select()
+      .select(listColumns)
       .from(sessions)
       .where(where)
       .orderBy(desc(sessions.createdAt), sql`rowid DESC`)
@@ -205,12 +221,12 @@ function prepare({ orm }: Connection) {
       .prepare()
   const messageColumns = {
     id: messages.id,
-    turnId: messages.turnId,
+    turnId: sql`${messages.turnId}`.as('turnId'),
     role: messages.role,
     content: messages.content,
-    toolCalls: messages.toolCalls,
-    isTruncated: messages.isTruncated,
-    createdAt: messages.createdAt,
+    toolCalls: sql`${messages.toolCalls}`.as('toolCalls'),
+    isTruncated: sql`${messages.isTruncated}`.as('isTruncated'),
+    createdAt: sql`${messages.createdAt}`.as('createdAt'),
   }
   return {
     insert: orm
@@ -282,14 +298,14 @@ function prepare({ orm }: Connection) {
         createdAt: now,
       })
       .prepare(),
-    messages: orm
+    messagesSql: orm
       .select(messageColumns)
       .from(messages)
       .where(ofSession)
       .orderBy(asc(messages.seq))
       .limit(sql.placeholder('limit'))
       .offset(sql.placeholder('offset'))
-      .prepare(),
+      .toSQL().sql,
     newestSql: orm
       .select({ content: messages.content, tokens: messages.tokens })
       .from(messages)
