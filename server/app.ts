@@ -252,7 +252,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     store,
     loopDelay: system.loopDelay,
     agentThreads: () => agents.threads(),
-    running: () => ({ tasks: runner.runningCount, chats: chats.runningCount }),
+    running: () => ({ tasks: runner.runningCount, chats: chats.runningCount, waitingChats: chats.waitingCount }),
     inFlight: () => gate.inFlight,
     version: packageVersion,
   })
