@@ -1,5 +1,5 @@
 import { pageBytesOf } from '../rpc/context.ts'
-import { procedure, router, withScope } from '../rpc/trpc.ts'
+import { procedure, router, withScope, withWrite } from '../rpc/trpc.ts'
 import {
   Connector,
   ConnectorInput,
@@ -52,7 +52,7 @@ export const connectorsRouter = router({
     .input(CreateConnectorInput)
     .output(Connector)
     .mutation(
-      withScope('manage', ({ ctx, input }) =>
+      withWrite('manage', ({ ctx, input }) =>
         createConnector(ctx.services.connectors, { input, userId: ctx.caller.userId }),
       ),
     ),
@@ -125,7 +125,7 @@ export const connectorsRouter = router({
     .input(UpdateConnectorInput)
     .output(Connector)
     .mutation(
-      withScope('manage', ({ ctx, input }) =>
+      withWrite('manage', ({ ctx, input }) =>
         updateConnector(ctx.services.connectors, { input, userId: ctx.caller.userId }),
       ),
     ),
@@ -147,7 +147,7 @@ export const connectorsRouter = router({
     .input(ConnectorInput)
     .output(DeleteConnectorOutput)
     .mutation(
-      withScope('manage', async ({ ctx, input }) => {
+      withWrite('manage', async ({ ctx, input }) => {
         await deleteConnector(ctx.services.connectors, { ...input, userId: ctx.caller.userId })
         return { message: 'Connector deleted' }
       }),
@@ -172,7 +172,7 @@ export const connectorsRouter = router({
     .input(ConnectorInput)
     .output(Connector)
     .mutation(
-      withScope('execute', ({ ctx, input }) =>
+      withWrite('execute', ({ ctx, input }) =>
         testConnector(ctx.services.connectors, { ...input, userId: ctx.caller.userId }),
       ),
     ),

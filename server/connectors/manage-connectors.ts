@@ -5,14 +5,8 @@ import { isoTime, type Clock, type EpochMs } from '../kernel/clock.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import type { ConnectorRecord } from '../store/records.ts'
-import {
-  connectorsMax,
-  type BoundedPage,
-  type ConnectorOf,
-  type Page,
-  type Store,
-  type UpdateConnector,
-} from '../store/store.ts'
+import { connectorsMax } from '../store/account-bounds.ts'
+import type { BoundedPage, ConnectorOf, Page, Store, UpdateConnector } from '../store/store.ts'
 import type { ConnectorAccess } from './connector-access.ts'
 import type { ConnectorChecks } from './connector-checks.ts'
 import type {

@@ -16,6 +16,7 @@ import type { TaskRunner } from '../tasks/task-runner.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
 import { pageBytesMax } from '../store/byte-bounds.ts'
 import type { Batch } from './batch.ts'
+import type { WriteRate } from './write-rate.ts'
 import type { ServiceTracing } from '../tracing/service-tracing.ts'
 
 /** What the operations work with; made once per process. */
@@ -35,6 +36,7 @@ export type Services = {
   system: SystemParts
   /** Undefined when nobody traces. */
   tracing: ServiceTracing | undefined
+  writeRate: WriteRate
 }
 
 /** The reader of a stream that takes nothing for `stallMs` is cut off. */

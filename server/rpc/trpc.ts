@@ -100,6 +100,18 @@ export function withScope<Options extends { ctx: Context }, Output>(
   }
 }
 
+/** As `withScope`, of a change that is no execution: the user may make so many of them in a minute. */
+export function withWrite<Options extends { ctx: Context }, Output>(
+  scope: Scope,
+  resolve: Resolver<WithCaller<Options>, Output>,
+): Resolver<Options, Output> {
+  return withScope(scope, (options: WithCaller<Options>) => {
+    const { caller, services } = options.ctx
+    services.writeRate.count(caller.userId)
+    return resolve(options)
+  })
+}
+
 /** A resolver whose caller must be an admin who has logged in with a browser. */
 export function withAdmin<Options extends { ctx: Context }, Output>(
   resolve: Resolver<WithCaller<Options>, Output>,

@@ -1,6 +1,6 @@
 import { isoTime } from '../kernel/clock.ts'
 import { pageBytesOf } from '../rpc/context.ts'
-import { procedure, router, withScope } from '../rpc/trpc.ts'
+import { procedure, router, withScope, withWrite } from '../rpc/trpc.ts'
 import { createSession, deleteSession, getSession, listMessages, updateSession } from './session-operations.ts'
 import {
   CreateSessionInput,
@@ -36,7 +36,7 @@ export const sessionsRouter = router({
           400: 'The body is invalid, or the agent does not converse.',
           403: 'Permission is missing.',
           404: 'The agent or a connector was not found.',
-          409: 'The Idempotency-Key was used with another body.',
+          409: 'The Idempotency-Key was used with another body, or the account has too many sessions.',
           413: 'The body is too large.',
           415: 'The body is not JSON.',
         },
@@ -45,7 +45,7 @@ export const sessionsRouter = router({
     .input(CreateSessionInput)
     .output(CreateSessionOutput)
     .mutation(
-      withScope('execute', ({ ctx, input }) => {
+      withWrite('execute', ({ ctx, input }) => {
         const { caller, idempotencyKey, services } = ctx
         return createSession(services, { caller, input, idempotencyKey })
       }),
@@ -127,7 +127,7 @@ export const sessionsRouter = router({
     .input(UpdateSessionInput)
     .output(Session)
     .mutation(
-      withScope('execute', ({ ctx, input }) => updateSession(ctx.services, { input, userId: ctx.caller.userId })),
+      withWrite('execute', ({ ctx, input }) => updateSession(ctx.services, { input, userId: ctx.caller.userId })),
     ),
 
   delete: procedure
@@ -147,7 +147,7 @@ export const sessionsRouter = router({
     .input(SessionInput)
     .output(DeleteSessionOutput)
     .mutation(
-      withScope('execute', async ({ ctx, input }) => {
+      withWrite('execute', async ({ ctx, input }) => {
         await deleteSession(ctx.services, { userId: ctx.caller.userId, sessionId: input.sessionId })
         return { message: 'Session deleted' }
       }),

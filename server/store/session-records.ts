@@ -8,7 +8,8 @@ import {
   takeFitting,
   toolCallsBytesMax,
 } from './byte-bounds.ts'
-import type { History } from './store.ts'
+import { emptySessionsMax, keyedSessionsMax, sessionsMax } from './account-bounds.ts'
+import type { CreateSessionResult, History, ListSessions } from './store.ts'
 import type { MessageRecord, SessionListItem, SessionRecord, SessionStatus, ToolCallRecord } from './records.ts'
 
 // What every engine makes of the rows of sessions and messages.
@@ -29,6 +30,38 @@ export type SessionRow = {
   createdAt: EpochMs
   updatedAt: EpochMs
   activeAt: EpochMs
+}
+
+/** Of a user's sessions with one agent. */
+export type SessionTotal = { agentId: string; open: number; completed: number }
+
+/** What stands against another session of a user who has so many; `empty` are those that no longer can make room. */
+export function judgeSession(has: {
+  totals: readonly SessionTotal[]
+  empty: number
+  keyed: number
+}): Extract<CreateSessionResult, { outcome: 'refused' }> | undefined {
+  const refused = (reason: 'too-many' | 'too-many-empty' | 'too-many-keyed') =>
+    ({ outcome: 'refused', reason }) as const
+  if (has.empty >= emptySessionsMax) return refused('too-many-empty')
+  if (has.keyed >= keyedSessionsMax) return refused('too-many-keyed')
+  return sum(has.totals, ({ completed, open }) => open + completed) >= sessionsMax ? refused('too-many') : undefined
+}
+
+/** How many sessions a list holds; `active` are those of the user, or of the agent that is asked for. */
+export function sessionTotal(
+  totals: readonly SessionTotal[],
+  { active, agentId, status }: Pick<ListSessions, 'agentId' | 'status'> & { active: number },
+): number {
+  const asked = totals.filter((total) => agentId === undefined || total.agentId === agentId)
+  if (status === 'active') return active
+  if (status === 'completed') return sum(asked, ({ completed }) => completed)
+  const open = sum(asked, (total) => total.open)
+  return status === 'expired' ? open - active : open + sum(asked, ({ completed }) => completed)
+}
+
+function sum(totals: readonly SessionTotal[], of: (total: SessionTotal) => number): number {
+  return totals.reduce((all, total) => all + of(total), 0)
 }
 
 type Activity = Pick<SessionRow, 'activeAt' | 'isCompleted' | 'openTurnId'>

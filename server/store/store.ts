@@ -62,17 +62,8 @@ export type StoreLimits = {
   leaseSeconds: number
 }
 
-/** Of a session's metadata, as JSON. */
-export const metadataBytesMax = 16_384
-
 /** A hundred billion USD: far below what is counted exactly, so that no refund can leave that range. */
 export const balanceMax = 1_000_000_000_000_000
-
-/** Keys that work, of one account; and with those that ended, which are kept for as long as `endedKeptMs`. */
-export const liveKeysMax = 1000
-export const keysMax = 10_000
-/** Keys and invitations that ended are kept for this long. */
-export const endedKeptMs = 90 * 86_400_000
 
 /** Executions are counted over this long. */
 export const rateWindowMs = 60_000
@@ -122,7 +113,7 @@ export type CreateSession = {
 }
 export type CreateSessionResult =
   | { outcome: 'created' | 'replayed'; session: SessionRecord }
-  | { outcome: 'refused'; reason: 'idempotency-conflict' }
+  | { outcome: 'refused'; reason: 'idempotency-conflict' | 'too-many' | 'too-many-empty' | 'too-many-keyed' }
 
 type SessionOf = { userId: string; sessionId: string }
 /** Metadata is merged key by key; null removes a key. */
@@ -244,9 +235,6 @@ export type ConnectorCheck = ConnectorOf & {
   status: ConnectorStatus
   statusMessage: string | null
 }
-
-/** Connectors that an account may have. */
-export const connectorsMax = 100
 
 export type Store = {
   /** Undefined where one process owns the store. */

@@ -1,14 +1,14 @@
 import type { ConnectorRecord } from '../records.ts'
 import { connectorFieldsBytes, fittingCount, pageBytesMax } from '../byte-bounds.ts'
-import {
-  connectorsMax,
-  type BoundedPage,
-  type ConnectorCheck,
-  type ConnectorOf,
-  type CreateConnector,
-  type CreateConnectorResult,
-  type UpdateConnector,
-  type UpdateConnectorResult,
+import { connectorsMax } from '../account-bounds.ts'
+import type {
+  BoundedPage,
+  ConnectorCheck,
+  ConnectorOf,
+  CreateConnector,
+  CreateConnectorResult,
+  UpdateConnector,
+  UpdateConnectorResult,
 } from '../store.ts'
 import type { Connection } from './pooled-connection.ts'
 import { and, asc, desc, eq, gt, isNotNull, sql } from './drizzle.ts'

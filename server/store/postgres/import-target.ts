@@ -204,7 +204,7 @@ async function assertNobodyThere(client: PgClient): Promise<void> {
 
 /** Takes away what an import that was interrupted has left. */
 async function empty(client: PgClient): Promise<void> {
-  const names = [...importTables.map(({ name }) => `"${name}"`), 'payload_parts']
+  const names = [...importTables.map(({ name }) => `"${name}"`), 'session_totals', 'payload_parts']
   await client.query('BEGIN')
   await client.query('ALTER TABLE transactions DISABLE TRIGGER transactions_no_truncate')
   await client.query(`TRUNCATE ${names.join(', ')} RESTART IDENTITY`)

@@ -4,6 +4,8 @@ import { keptText, keptToolCalls, pageBytesMax } from '../byte-bounds.ts'
 import type { MessageRecord, SessionListItem, SessionRecord } from '../records.ts'
 import {
   HistoryBuilder,
+  judgeSession,
+  sessionTotal,
   mergeMetadata,
   messagePage,
   sessionListItem,
@@ -12,22 +14,22 @@ import {
   type MessageRow,
   type SessionRow,
 } from '../session-records.ts'
-import {
-  metadataBytesMax,
-  type CreateSession,
-  type CreateSessionResult,
-  type History,
-  type ListSessions,
-  type BoundedPage,
-  type SettleTurn,
-  type StoreLimits,
-  type UpdateSession,
-  type UpdateSessionResult,
+import { emptiesRemovedMax, emptySessionsMax, keyedSessionsMax, metadataBytesMax } from '../account-bounds.ts'
+import type {
+  CreateSession,
+  CreateSessionResult,
+  History,
+  ListSessions,
+  BoundedPage,
+  SettleTurn,
+  StoreLimits,
+  UpdateSession,
+  UpdateSessionResult,
 } from '../store.ts'
 import type { Connection } from './pooled-connection.ts'
-import { and, desc, eq, gt, isNotNull, isNull, lte, or, sql } from './drizzle.ts'
-import { insertKey, readKey, stillKept } from './idempotency-rows.ts'
-import { messages, sessions } from './schema.ts'
+import { and, desc, eq, gt, inArray, isNotNull, isNull, lte, or, sql } from './drizzle.ts'
+import { countKeys, insertKey, readKey, stillKept } from './idempotency-rows.ts'
+import { messages, sessions, sessionTotals } from './schema.ts'
 import { statementsOf } from './statements.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -84,11 +86,25 @@ export class SessionRows {
       const session = earlier && (await this.get(tx, { userId, sessionId: earlier.resourceId }))
       if (session) return { outcome: 'replayed', session }
       if (earlier) return { outcome: 'refused', reason: 'idempotency-conflict' }
-      insertKey(tx, { userId, operation, ...idempotency, resourceId: sessionId }, now)
     }
+    const refused = judgeSession({
+      totals: await statements(tx).totals.all({ userId }),
+      empty: await this.#emptyAfterRemoval(tx, userId),
+      keyed: idempotency ? await countKeys(tx, { userId, operation }, keyedSessionsMax) : 0,
+    })
+    if (refused) return refused
+    if (idempotency) insertKey(tx, { userId, operation, ...idempotency, resourceId: sessionId }, now)
     await statements(tx).insert.run({ id: sessionId, userId, agentId, metadata: JSON.stringify(metadata), now })
     tx.made({ table: 'sessions', id: sessionId })
     return { outcome: 'created', session: (await this.get(tx, { userId, sessionId }))! }
+  }
+
+  /** How many sessions of the user are empty, once those that have expired made room where there are too many. */
+  async #emptyAfterRemoval(tx: Transaction, userId: string): Promise<number> {
+    const s = statements(tx)
+    const { count } = (await s.countEmpty.get({ userId }))!
+    if (count < emptySessionsMax) return count
+    return (await s.removeEmpty.run({ userId, activeAfter: await this.activeAfter(tx) })) > 0 ? 0 : count
   }
 
   async get(connection: Connection, of: Of): Promise<SessionRecord | undefined> {
@@ -113,12 +129,15 @@ export class SessionRows {
     const activeAfter = await this.activeAfter(connection)
     const of = { userId, agentId: agentId ?? null, activeAfter }
     const s = statements(connection)
-    const kind = status ?? 'any'
-    const [rows, counted] = await Promise.all([
-      s[`list_${kind}`].all({ ...of, limit, offset }),
-      s[`total_${kind}`].get(of),
+    const isByTime = status === 'active' || status === 'expired'
+    const [rows, totals, counted] = await Promise.all([
+      s[`list_${status ?? 'any'}`].all({ ...of, limit, offset }),
+      s.totals.all({ userId }),
+      isByTime ? s.countActive.get(of) : undefined,
     ])
-    return { sessions: rows.map((row) => sessionListItem(row, activeAfter)), total: counted!.total }
+    const active = counted?.count ?? 0
+    const total = sessionTotal(totals, { active, ...(agentId !== undefined && { agentId }), ...(status && { status }) })
+    return { sessions: rows.map((row) => sessionListItem(row, activeAfter)), total }
   }
 
   async update(tx: Transaction, input: UpdateSession): Promise<UpdateSessionResult> {
@@ -243,11 +262,9 @@ const statements = statementsOf('session', (orm) => {
       .orderBy(desc(sessions.createdAt), desc(sessions.seq))
       .limit(sql.placeholder('limit'))
       .offset(sql.placeholder('offset'))
-  const total = (where: (typeof kinds)['any']) =>
-    orm
-      .select({ total: sql<number>`count(*)`.mapWith(Number) })
-      .from(sessions)
-      .where(where)
+  const thisUser = eq(sessions.userId, sql.placeholder('userId'))
+  const isEmpty = and(thisUser, sql`message_count = 0`)
+  const ofAgent = sql`(${sql.placeholder('agentId')}::text IS NULL OR ${sessions.agentId} = ${sql.placeholder('agentId')})`
   return {
     insert: orm.insert(sessions).values({
       id: sql.placeholder('id'),
@@ -266,10 +283,40 @@ const statements = statementsOf('session', (orm) => {
     list_active: list(kinds.active),
     list_expired: list(kinds.expired),
     list_completed: list(kinds.completed),
-    total_any: total(kinds.any),
-    total_active: total(kinds.active),
-    total_expired: total(kinds.expired),
-    total_completed: total(kinds.completed),
+    totals: orm
+      .select({ agentId: sessionTotals.agentId, open: sessionTotals.open, completed: sessionTotals.completed })
+      .from(sessionTotals)
+      .where(eq(sessionTotals.userId, sql.placeholder('userId'))),
+    // Those whose turn is under way are found by it.
+    countActive: orm
+      .select({
+        count: sql<number>`count(*) + (SELECT count(*) FROM turns JOIN sessions AS s ON s.id = turns.session_id
+          WHERE turns.user_id = ${sql.placeholder('userId')} AND turns.settled_at IS NULL AND s.open_turn_id = turns.id
+            AND s.is_completed = 0 AND s.active_at <= ${activeAfter}
+            AND (${sql.placeholder('agentId')}::text IS NULL OR s.agent_id = ${sql.placeholder('agentId')}))`.mapWith(
+          Number,
+        ),
+      })
+      .from(sessions)
+      .where(and(thisUser, eq(sessions.isCompleted, 0), gt(sessions.activeAt, activeAfter), ofAgent)),
+    countEmpty: orm.select({ count: sql<number>`count(*)`.mapWith(Number) }).from(
+      orm
+        .select({ one: sql`1`.as('one') })
+        .from(sessions)
+        .where(isEmpty)
+        .limit(emptySessionsMax)
+        .as('found'),
+    ),
+    removeEmpty: orm.delete(sessions).where(
+      inArray(
+        sessions.id,
+        orm
+          .select({ id: sessions.id })
+          .from(sessions)
+          .where(and(isEmpty, lte(sessions.activeAt, activeAfter), isNull(sessions.openTurnId)))
+          .limit(emptiesRemovedMax),
+      ),
+    ),
     update: orm
       .update(sessions)
       .set({

@@ -5,6 +5,8 @@ import { keptText, keptToolCalls, pageBytesMax } from '../byte-bounds.ts'
 import type { MessageRecord, SessionListItem, SessionRecord, SessionStatus } from '../records.ts'
 import {
   HistoryBuilder,
+  judgeSession,
+  sessionTotal,
   mergeMetadata,
   messagePage,
   sessionListItem,
@@ -13,22 +15,22 @@ import {
   type MessageRow,
   type SessionRow,
 } from '../session-records.ts'
-import {
-  metadataBytesMax,
-  type CreateSession,
-  type CreateSessionResult,
-  type History,
-  type ListSessions,
-  type BoundedPage,
-  type SettleTurn,
-  type StoreLimits,
-  type UpdateSession,
-  type UpdateSessionResult,
+import { emptiesRemovedMax, emptySessionsMax, keyedSessionsMax, metadataBytesMax } from '../account-bounds.ts'
+import type {
+  CreateSession,
+  CreateSessionResult,
+  History,
+  ListSessions,
+  BoundedPage,
+  SettleTurn,
+  StoreLimits,
+  UpdateSession,
+  UpdateSessionResult,
 } from '../store.ts'
-import { and, asc, desc, eq, gt, isNotNull, isNull, lte, or, sql } from './drizzle.ts'
+import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, lte, or, sql } from './drizzle.ts'
 import type { Connection } from './database.ts'
 import type { IdempotencyRows } from './idempotency-rows.ts'
-import { messages, sessions } from './schema.ts'
+import { messages, sessions, sessionTotals } from './schema.ts'
 
 const operation = 'createSession'
 
@@ -63,11 +65,24 @@ export class SessionRows {
       // A session that was deleted since is not made anew by the request that made it.
       const session = earlier && this.get({ userId, sessionId: earlier.resourceId })
       if (session) return { outcome: 'replayed', session }
-      if (!earlier) this.#idempotency.insert({ userId, operation, ...idempotency, resourceId: sessionId }, now)
-      else return { outcome: 'refused', reason: 'idempotency-conflict' }
+      if (earlier) return { outcome: 'refused', reason: 'idempotency-conflict' }
     }
+    const refused = judgeSession({
+      totals: this.#statements.totals.all({ userId }),
+      empty: this.#emptyAfterRemoval(userId),
+      keyed: idempotency ? this.#idempotency.count({ userId, operation }, keyedSessionsMax) : 0,
+    })
+    if (refused) return refused
+    if (idempotency) this.#idempotency.insert({ userId, operation, ...idempotency, resourceId: sessionId }, now)
     this.#statements.insert.run({ id: sessionId, userId, agentId, metadata: JSON.stringify(metadata), now })
     return { outcome: 'created', session: this.get({ userId, sessionId })! }
+  }
+
+  /** How many sessions of the user are empty, once those that have expired made room where there are too many. */
+  #emptyAfterRemoval(userId: string): number {
+    const empty = this.#statements.countEmpty.get({ userId })!.count
+    if (empty < emptySessionsMax) return empty
+    return this.#statements.removeEmpty.run({ userId, activeAfter: this.#activeAfter() }).changes > 0 ? 0 : empty
   }
 
   get(of: Of): SessionRecord | undefined {
@@ -86,10 +101,15 @@ export class SessionRows {
   list({ agentId, limit, offset, status, userId }: ListSessions): { sessions: SessionListItem[]; total: number } {
     const activeAfter = this.#activeAfter()
     const of = { userId, agentId: agentId ?? null, activeAfter }
-    const { list, totals } = this.#statements
-    const kind = status ?? 'any'
-    const rows = list[kind].all({ ...of, limit, offset })
-    return { sessions: rows.map((row) => sessionListItem(row, activeAfter)), total: totals[kind].get(of)!.total }
+    const { countActive, list, totals } = this.#statements
+    const rows = list[status ?? 'any'].all({ ...of, limit, offset })
+    const active = status === 'active' || status === 'expired' ? countActive.get(of)!.count : 0
+    const total = sessionTotal(totals.all({ userId }), {
+      active,
+      ...(agentId !== undefined && { agentId }),
+      ...(status && { status }),
+    })
+    return { sessions: rows.map((row) => sessionListItem(row, activeAfter)), total }
   }
 
   update({ activate, complete, metadata, sessionId, userId }: UpdateSession): UpdateSessionResult {
@@ -213,12 +233,10 @@ function prepare({ orm }: Connection) {
       .limit(sql.placeholder('limit'))
       .offset(sql.placeholder('offset'))
       .prepare()
-  const total = (where: (typeof kinds)['any']) =>
-    orm
-      .select({ total: sql<number>`count(*)` })
-      .from(sessions)
-      .where(where)
-      .prepare()
+  const thisUser = eq(sessions.userId, sql.placeholder('userId'))
+  // A partial index is used only when its condition stands in the query, without parameters.
+  const isEmpty = and(thisUser, sql`message_count = 0`)
+  const ofAgent = sql`(${sql.placeholder('agentId')} IS NULL OR ${sessions.agentId} = ${sql.placeholder('agentId')})`
   const messageColumns = {
     id: messages.id,
     turnId: sql`${messages.turnId}`.as('turnId'),
@@ -250,12 +268,46 @@ function prepare({ orm }: Connection) {
       expired: list(kinds.expired),
       completed: list(kinds.completed),
     },
-    totals: {
-      any: total(kinds.any),
-      active: total(kinds.active),
-      expired: total(kinds.expired),
-      completed: total(kinds.completed),
-    },
+    totals: orm
+      .select({ agentId: sessionTotals.agentId, open: sessionTotals.open, completed: sessionTotals.completed })
+      .from(sessionTotals)
+      .where(eq(sessionTotals.userId, sql.placeholder('userId')))
+      .prepare(),
+    // Those whose turn is under way are found by it.
+    countActive: orm
+      .select({
+        count: sql<number>`count(*) + (SELECT count(*) FROM turns JOIN sessions AS s ON s.id = turns.session_id
+          WHERE turns.user_id = ${sql.placeholder('userId')} AND turns.settled_at IS NULL AND s.open_turn_id = turns.id
+            AND s.is_completed = 0 AND s.active_at <= ${activeAfter}
+            AND (${sql.placeholder('agentId')} IS NULL OR s.agent_id = ${sql.placeholder('agentId')}))`,
+      })
+      .from(sessions)
+      .where(and(thisUser, eq(sessions.isCompleted, 0), gt(sessions.activeAt, activeAfter), ofAgent))
+      .prepare(),
+    countEmpty: orm
+      .select({ count: sql<number>`count(*)` })
+      .from(
+        orm
+          .select({ one: sql`1`.as('one') })
+          .from(sessions)
+          .where(isEmpty)
+          .limit(emptySessionsMax)
+          .as('found'),
+      )
+      .prepare(),
+    removeEmpty: orm
+      .delete(sessions)
+      .where(
+        inArray(
+          sessions.id,
+          orm
+            .select({ id: sessions.id })
+            .from(sessions)
+            .where(and(isEmpty, lte(sessions.activeAt, activeAfter), isNull(sessions.openTurnId)))
+            .limit(emptiesRemovedMax),
+        ),
+      )
+      .prepare(),
     update: orm
       .update(sessions)
       .set({
