@@ -48,7 +48,7 @@ export class ImportTarget {
    * to be one that an import was begun in.
    */
   static async open(databaseUrl: string, { isAgain }: { isAgain: boolean }): Promise<ImportTarget> {
-    const pool = openPool(databaseUrl, 2, ownName)
+    const pool = openPool(databaseUrl, 2, { name: ownName })
     try {
       const client = await connectTo(pool)
       try {
