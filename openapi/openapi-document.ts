@@ -38,6 +38,22 @@ const sharedErrors: Record<string, string> = {
 }
 /** Only these operations count as executions. */
 const executions = new Set(['createTask'])
+/** And these as changes of what an account has. */
+const writes = new Set([
+  'createSession',
+  'updateSession',
+  'deleteSession',
+  'createConnector',
+  'updateConnector',
+  'deleteConnector',
+  'testConnector',
+  'createKey',
+  'revokeKey',
+  'rotateKey',
+  'endLogin',
+  'endLogins',
+])
+const tooManyWrites = 'More changes than the limit allows within a minute.'
 const keptFor24Hours = 'Kept for 24 hours: a repeated request with the same key and body gets the first answer.'
 const idempotent: Record<string, string> = {
   createTask: keptFor24Hours,
@@ -132,6 +148,7 @@ function errorsOf(
     ...faults,
     ...(!isPublic && { 401: stranger!, 403: forbidden! }),
     ...(isExecution && { 429: rate! }),
+    ...(writes.has(operation.operationId) && { 429: tooManyWrites }),
     ...ownErrors(operation),
   }
 }

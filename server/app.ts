@@ -41,6 +41,7 @@ import { SignedLinks } from './payloads/signed-links.ts'
 import { openPayloads } from './open-payloads.ts'
 import type { Services } from './rpc/context.ts'
 import { createRpcHandler, rpcErrorJson } from './rpc/rpc-handler.ts'
+import { WriteRate } from './rpc/write-rate.ts'
 import type { Committed } from './store/committed.ts'
 import type { PostgresStoreOptions } from './store/postgres/postgres-store.ts'
 import { openSqliteStore } from './store/sqlite/sqlite-store.ts'
@@ -236,6 +237,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     store,
     system,
     tracing,
+    writeRate: new WriteRate({ clock, perMinute: limits.writesPerMinute }),
   }
   const keyUses = new LastUses({
     what: 'keys',
@@ -260,7 +262,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     store,
     loopDelay: system.loopDelay,
     agentThreads: () => agents.threads(),
-    running: () => ({ tasks: runner.runningCount, chats: chats.runningCount }),
+    running: () => ({ tasks: runner.runningCount, chats: chats.runningCount, waitingChats: chats.waitingCount }),
     inFlight: () => gate.inFlight,
     version: packageVersion,
   })

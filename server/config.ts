@@ -15,6 +15,7 @@ import type { LimitsConfig, LoginConfig } from './agents/define-config.ts'
 /** A limit's default is the contract's value where the contract names one. 0 switches a count off. */
 const limitDefaults = {
   executionsPerMinute: 10,
+  writesPerMinute: 600,
   abuseFailures: 10,
   abuseWindowSeconds: 600,
   abuseBlockSeconds: 600,
@@ -45,6 +46,7 @@ export type LimitName = keyof Limits
 
 const zeroAllowed = new Set<string>([
   'executionsPerMinute',
+  'writesPerMinute',
   'abuseFailures',
   'drainSeconds',
   'maxQueuedTasks',

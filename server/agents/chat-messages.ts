@@ -20,9 +20,10 @@ export type ChatRequest = {
   traceparent?: string
 }
 
+/** As it is kept: with `bytes`, what was so large is only a preview of it. */
 export type ToolCallStep =
-  | { type: 'call'; id: string; name: string; arguments: Record<string, unknown> }
-  | { type: 'result'; id: string; output: Record<string, unknown> }
+  | { type: 'call'; id: string; name: string; arguments: Record<string, unknown>; bytes?: number }
+  | { type: 'result'; id: string; output: Record<string, unknown>; bytes?: number }
 
 /** A call of a model that is about to begin. */
 export type ModelStep = {

@@ -214,6 +214,8 @@ export type AgentConfig = CodeAgentConfig | ModelAgentConfig | HttpAgentConfig
 /** Limits of the service; each can also be set by an environment variable, `ERRAND_` and the name in capitals. */
 export type LimitsConfig = {
   readonly executionsPerMinute?: number
+  /** Of a user, changes that are no executions. */
+  readonly writesPerMinute?: number
   readonly abuseFailures?: number
   readonly abuseWindowSeconds?: number
   readonly abuseBlockSeconds?: number

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import { ConnectorError } from '../connectors/connector-spec.ts'
 import { openRunConnectors, type Connect, type RunConnectors } from '../connectors/run-connectors.ts'
 import { boundConnectors } from './bound-connectors.ts'
 import type { ChatUsed } from '../billing/chat-price.ts'
@@ -228,7 +229,8 @@ type Failure = { config: Chat; connectors: CountedConnectors | undefined }
  * servers answer, or do not answer, may make any other failure, and so may what a model was asked to write.
  */
 function causeOf(thrown: unknown, { config, connectors }: Failure): ChatOwed['cause'] {
-  if (connectors?.failed.aborted) return 'caller'
+  // What is no ConnectorError is the service's own, such as a thread of connectors that was lost.
+  if (connectors?.failed.aborted) return connectors.failed.reason instanceof ConnectorError ? 'caller' : 'other'
   if (thrown instanceof RequestRefusedError) return 'request'
   if (thrown instanceof ModelFailure) return 'other'
   const isCallers = (thrown instanceof ReplyError && config.isModel) || (connectors?.calls ?? 0) > 0

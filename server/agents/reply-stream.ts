@@ -1,5 +1,6 @@
 import { addUse, chatUse, dearestUse, type ChatRates, type ChatUsed } from '../billing/chat-price.ts'
 import { isoTime } from '../kernel/clock.ts'
+import { keptObject } from '../store/byte-bounds.ts'
 import type { ChatBatch, ModelStep, ToolCallStep } from './chat-messages.ts'
 import type { ChatPart } from './define-config.ts'
 import { nesting, nestingMax } from './run-outcome.ts'
@@ -189,7 +190,8 @@ export class ReplyStream {
     this.#openCalls.add(id)
     const toolCall = `{"id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"arguments":${json}}`
     this.#write('tool_call', `"toolCall":${toolCall}`)
-    this.#toolCalls.push({ type: 'call', id, name, arguments: JSON.parse(json) as Record<string, unknown> })
+    const { value, ...size } = keptObject(json)
+    this.#toolCalls.push({ type: 'call', id, name, arguments: value, ...size })
   }
 
   #addResult({ id, output }: Extract<ChatPart, { type: 'tool-result' }>): void {
@@ -199,7 +201,8 @@ export class ReplyStream {
     const isObject = typeof output === 'object' && output !== null && !Array.isArray(output)
     const json = writeObject(isObject ? output : { result: output ?? null }, `the output of ${quote(id)}`)
     this.#write('tool_result', `"toolResult":{"id":${JSON.stringify(id)},"output":${json}}`)
-    this.#toolCalls.push({ type: 'result', id, output: JSON.parse(json) as Record<string, unknown> })
+    const { value, ...size } = keptObject(json)
+    this.#toolCalls.push({ type: 'result', id, output: value, ...size })
   }
 
   #addUsage(part: Extract<ChatPart, { type: 'usage' }>): void {

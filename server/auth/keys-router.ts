@@ -1,5 +1,5 @@
 import type { CallerContext } from '../rpc/context.ts'
-import { procedure, router, withScope } from '../rpc/trpc.ts'
+import { procedure, router, withScope, withWrite } from '../rpc/trpc.ts'
 import {
   CreatedKey,
   CreateKeyInput,
@@ -34,6 +34,7 @@ export const keysRouter = router({
         errorResponses: {
           400: 'The body is invalid.',
           403: 'Permission is missing.',
+          409: 'The account has too many keys.',
           413: 'The body is too large.',
           415: 'The body is not JSON.',
         },
@@ -42,7 +43,7 @@ export const keysRouter = router({
     .input(CreateKeyInput)
     .output(CreatedKey)
     .mutation(
-      withScope('manage', async ({ ctx, input }) => {
+      withWrite('manage', async ({ ctx, input }) => {
         const created = await createKey(ctx.services, { caller: ctx.caller, input })
         note(ctx, { keyId: created.id, message: 'an API key was created' })
         return created
@@ -83,7 +84,7 @@ export const keysRouter = router({
     .input(RevokeKeyInput)
     .output(Key)
     .mutation(
-      withScope('manage', async ({ ctx, input }) => {
+      withWrite('manage', async ({ ctx, input }) => {
         const revoked = await revokeKey(ctx.services, { userId: ctx.caller.userId, ...input })
         note(ctx, { keyId: revoked.id, message: 'an API key was revoked' })
         return revoked
@@ -115,7 +116,7 @@ export const keysRouter = router({
     .input(RotateKeyInput)
     .output(CreatedKey)
     .mutation(
-      withScope('manage', async ({ ctx, input }) => {
+      withWrite('manage', async ({ ctx, input }) => {
         const created = await rotateKey(ctx.services, { caller: ctx.caller, input })
         note(ctx, { keyId: created.id, message: 'an API key was rotated' })
         return created

@@ -15,7 +15,8 @@ export const chatRouter = router({
         const { about, caller, idempotencyKey, services } = ctx
         if (!ctx.stream) throw badField('', 'A chat is a stream; call it through httpBatchStreamLink')
         const onRate = (rate: RateState) => (ctx.rate = rate)
-        const turn = await services.chats.start({ about, caller, idempotencyKey, input, onRate, signal })
+        const onWait = () => holdAnswer(ctx)
+        const turn = await services.chats.start({ about, caller, idempotencyKey, input, onRate, onWait, signal })
         // A client that leaves before it reads never ends the stream that it was given.
         if (signal?.aborted) turn.stop('disconnect')
         else signal?.addEventListener('abort', () => turn.stop('disconnect'), { once: true })

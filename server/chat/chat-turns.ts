@@ -11,6 +11,7 @@ import { newId } from '../kernel/ids.ts'
 import type { Units } from '../kernel/money.ts'
 import { connectorIdsOf } from '../sessions/session-connectors.ts'
 import { sessionNotFound, sessionRefusal } from '../sessions/session-operations.ts'
+import { jsonBytes, messageTextBytesMax } from '../store/byte-bounds.ts'
 import type { RateState, SessionRecord } from '../store/records.ts'
 import type { History, OpenTurn, OpenTurnResult } from '../store/store.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
@@ -18,7 +19,7 @@ import type { ChatInput } from './chat-schema.ts'
 import { ChatTurn, holdStepTokens, type ChatTurnParts } from './chat-turn.ts'
 import { settleSurely } from './settle-turn.ts'
 import { traceParentOf } from '../tracing/trace-parent.ts'
-import { UserTurns } from './user-turns.ts'
+import { lineMax, UserTurns } from './user-turns.ts'
 
 export type ChatTurnsParts = ChatTurnParts & {
   access: ConnectorAccess
@@ -35,12 +36,16 @@ type Start = {
   idempotencyKey: string | null
   /** Told the state of the rate window that the admission saw. */
   onRate: (rate: RateState) => void
+  /** Told when the chat begins to wait for others of its user. */
+  onWait: () => void
   /** Fires when the client leaves. */
   signal: AbortSignal | undefined
 }
 
 /** How long a chat waits for others of its user to leave some of the balance free. */
 const waitMsMax = 30_000
+/** After so long one that found the line full may try again. */
+const lineRetrySeconds = 5
 /** Between two looks at a session whose turn is being settled here, or on another node. */
 const stopPauseMs = 10
 const stopElsewherePauseMs = 100
@@ -72,8 +77,13 @@ export class ChatTurns {
     return this.#sessions.size
   }
 
+  /** Those of them that wait for others of their user. */
+  get waitingCount(): number {
+    return this.#users.waitingCount
+  }
+
   /** Admits a message and begins the reply. Throws an ErrandError for every refusal, and then nothing was written. */
-  async start({ about, caller, idempotencyKey, input, onRate, signal }: Start): Promise<ChatTurn> {
+  async start({ about, caller, idempotencyKey, input, onRate, onWait, signal }: Start): Promise<ChatTurn> {
     const { access, catalogue, store } = this.#parts
     this.#parts.assertAccepting()
     const { userId } = caller
@@ -108,7 +118,7 @@ export class ChatTurns {
         promptTokensMax: sentAtMost + (this.#around.get(agent.id) ?? 0),
         maxTokens: params.maxTokens,
       })
-      const opened = await this.#open({ sessionId, turnId, userId, idempotency }, { amounts, signal })
+      const opened = await this.#open({ sessionId, turnId, userId, idempotency }, { amounts, onWait, signal })
       onRate(opened.rate)
       if (opened.outcome === 'refused') throw refusal(opened)
       const membership = this.#users.join(userId, { held: opened.held, most: amounts.most })
@@ -223,7 +233,7 @@ export class ChatTurns {
   /** Opens the turn, waiting for other turns of the user where those hold what it would need. */
   async #open(
     of: Omit<OpenTurn, 'required' | 'hold' | 'leaving'>,
-    { amounts, signal }: { amounts: Amounts; signal: AbortSignal | undefined },
+    { amounts, onWait, signal }: { amounts: Amounts } & Pick<Start, 'onWait' | 'signal'>,
   ): Promise<OpenTurnResult> {
     const { userId } = of
     const { hold, most, required } = amounts
@@ -250,12 +260,15 @@ export class ChatTurns {
       if (isFinal(first)) return first.result
     }
     const until = performance.now() + waitMsMax
+    const isOver = () => performance.now() > until || signal?.aborted === true
     const place = this.#users.queue(userId)
+    if (!place) throw lineFull()
+    onWait()
     try {
-      await place.mine()
+      await place.mine(isOver)
       for (;;) {
         const next = await attempt()
-        if (isFinal(next) || performance.now() > until) return next.result
+        if (isFinal(next) || isOver()) return next.result
         const isElsewhere = this.#users.isHeldElsewhere(userId, heldIn(next.result))
         if (isElsewhere || this.#users.isBusy(userId)) await this.#users.change(userId)
       }
@@ -300,6 +313,9 @@ function promptAtMost({ instructions }: Chat, { history, message }: { history: H
 }
 
 function checkSize({ contextTokens, maxOutputTokens }: Chat, { message, params }: z.output<typeof ChatInput>): void {
+  if (jsonBytes(message) > messageTextBytesMax) {
+    throw badField('message', `Is longer than the ${messageTextBytesMax} bytes of JSON that a message may have`)
+  }
   if (roughTokens(message) > contextTokens) {
     throw badField('message', `Is longer than the ${contextTokens} tokens that this agent takes`)
   }
@@ -337,6 +353,11 @@ function keyUsed(): ErrandError {
 /** Nobody reads this; it ends the admission. */
 function clientLeft(): ErrandError {
   return new ErrandError('REQUEST_TIMEOUT', 'The client left before the chat began.')
+}
+
+function lineFull(): ErrandError {
+  const message = `${lineMax} chats of this account wait for its balance already; send the message again when one has begun.`
+  return new ErrandError('RATE_LIMIT_EXCEEDED', message, { retryAfterSeconds: lineRetrySeconds })
 }
 
 function busy(): ErrandError {

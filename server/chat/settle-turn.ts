@@ -41,11 +41,12 @@ export function joinSteps(steps: readonly ToolCallStep[]): ToolCallRecord[] {
   const calls = new Map<string, ToolCallRecord>()
   for (const step of steps) {
     if (step.type === 'call') {
-      const { arguments: args, id, name } = step
-      calls.set(id, { id, name, arguments: args, output: null })
+      const { arguments: args, bytes, id, name } = step
+      calls.set(id, { id, name, arguments: args, ...(bytes !== undefined && { argumentsBytes: bytes }), output: null })
     } else {
       const call = calls.get(step.id)
-      if (call) call.output = step.output
+      if (call)
+        Object.assign(call, { output: step.output, ...(step.bytes !== undefined && { outputBytes: step.bytes }) })
     }
   }
   return [...calls.values()]

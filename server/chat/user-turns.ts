@@ -18,6 +18,8 @@ export type Membership = {
   leave: () => void
 }
 
+/** Turns of one user that stand in line. What they wait for is the user's own, so the line keeps nobody else's room. */
+export const lineMax = 20
 /** A balance may also be topped up from outside, which nobody tells. */
 const lookMs = 1000
 /** How long, at most, a turn waits for what other nodes hold; one that waits for it in turn gives up after another time. */
@@ -35,6 +37,7 @@ const patienceMsMax = 30_000
  */
 export class UserTurns {
   readonly #users = new Map<string, Line>()
+  #waiting = 0
   readonly #heldOf: ((userId: string) => Promise<Units>) | undefined
 
   /** `heldOf` reads what the account holds in all; left out where these are all the turns there are. */
@@ -77,17 +80,28 @@ export class UserTurns {
     return this.#heldOf !== undefined && held > heldBy(this.#users.get(userId)?.turns ?? [])
   }
 
-  /** A place in the user's line: `mine` resolves when nobody stands before it. */
-  queue(userId: string): { mine: () => Promise<void>; leave: () => void } {
+  /** How many turns stand in lines, of all users. */
+  get waitingCount(): number {
+    return this.#waiting
+  }
+
+  /**
+   * A place in the user's line, of those that there are: `mine` resolves when nobody stands before it, or when it is no
+   * longer of use to wait.
+   */
+  queue(userId: string): { mine: (isOver: () => boolean) => Promise<void>; leave: () => void } | undefined {
     const user = this.#user(userId)
+    if (user.line.length >= lineMax) return undefined
     const place = {}
     user.line.push(place)
+    this.#waiting++
     return {
-      mine: async () => {
-        while (user.line[0] !== place) await this.change(userId)
+      mine: async (isOver) => {
+        while (user.line[0] !== place && !isOver()) await this.change(userId)
       },
       leave: () => {
         user.line.splice(user.line.indexOf(place), 1)
+        this.#waiting--
         this.#changed(userId)
       },
     }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isoTimestamp, jsonObject, pageInput, pageOutput, resourceId } from '../rpc/wire-types.ts'
+import { jsonBytes } from '../store/byte-bounds.ts'
 import { connectorAuthTypes, connectorStatuses } from '../store/records.ts'
 
 // The shapes of the connector operations on the wire, over REST and typed RPC alike.
@@ -8,6 +9,7 @@ const secretCharsMax = 8192
 const headersMax = 10
 /** Of all headers together; most servers refuse more. Each answer is searched for what they hold. */
 const headerCharsMax = 16_384
+const allowedToolsBytesMax = 65_536
 
 const connectorId = resourceId.describe('The id returned when the connector was created')
 const name = z.string().trim().min(1).max(60).describe("What the connector is called; unique among the caller's")
@@ -47,6 +49,7 @@ export type ConnectorAuth = z.output<typeof auth>
 const allowedTools = z
   .array(z.string().min(1).max(200))
   .max(500)
+  .refine((names) => jsonBytes(names) <= allowedToolsBytesMax, 'Must be at most 64 KB of JSON')
   .nullable()
   .describe('The tools that agents may call; null for all of them')
 

@@ -1,4 +1,5 @@
-import { procedure, router, withScope } from '../rpc/trpc.ts'
+import { pageBytesOf } from '../rpc/context.ts'
+import { procedure, router, withScope, withWrite } from '../rpc/trpc.ts'
 import {
   Connector,
   ConnectorInput,
@@ -52,7 +53,7 @@ export const connectorsRouter = router({
     .input(CreateConnectorInput)
     .output(Connector)
     .mutation(
-      withScope('manage', ({ ctx, input }) =>
+      withWrite('manage', ({ ctx, input }) =>
         createConnector(ctx.services.connectors, { input, userId: ctx.caller.userId }),
       ),
     ),
@@ -65,6 +66,8 @@ export const connectorsRouter = router({
         operationId: 'listConnectors',
         tags,
         summary: "List the caller's connectors, newest first",
+        description:
+          'A page ends before the connector that would make it larger than 1 MB, as a page of messages does.',
         protect: true,
         successDescription: 'One page of connectors and the total.',
         errorResponses: { 400: badParameter },
@@ -74,7 +77,11 @@ export const connectorsRouter = router({
     .output(ListConnectorsOutput)
     .query(
       withScope('read', ({ ctx, input }) =>
-        listConnectors(ctx.services.connectors, { ...input, userId: ctx.caller.userId }),
+        listConnectors(ctx.services.connectors, {
+          ...input,
+          userId: ctx.caller.userId,
+          bytesMax: pageBytesOf(ctx),
+        }),
       ),
     ),
 
@@ -119,7 +126,7 @@ export const connectorsRouter = router({
     .input(UpdateConnectorInput)
     .output(Connector)
     .mutation(
-      withScope('manage', ({ ctx, input }) =>
+      withWrite('manage', ({ ctx, input }) =>
         updateConnector(ctx.services.connectors, { input, userId: ctx.caller.userId }),
       ),
     ),
@@ -141,7 +148,7 @@ export const connectorsRouter = router({
     .input(ConnectorInput)
     .output(DeleteConnectorOutput)
     .mutation(
-      withScope('manage', async ({ ctx, input }) => {
+      withWrite('manage', async ({ ctx, input }) => {
         await deleteConnector(ctx.services.connectors, { ...input, userId: ctx.caller.userId })
         return { message: 'Connector deleted' }
       }),
@@ -166,7 +173,7 @@ export const connectorsRouter = router({
     .input(ConnectorInput)
     .output(Connector)
     .mutation(
-      withScope('execute', ({ ctx, input }) =>
+      withWrite('execute', ({ ctx, input }) =>
         testConnector(ctx.services.connectors, { ...input, userId: ctx.caller.userId }),
       ),
     ),

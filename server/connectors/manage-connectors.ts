@@ -5,7 +5,8 @@ import { isoTime, type Clock, type EpochMs } from '../kernel/clock.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import type { ConnectorRecord } from '../store/records.ts'
-import { connectorsMax, type Store, type ConnectorOf, type Page, type UpdateConnector } from '../store/store.ts'
+import { connectorsMax } from '../store/account-bounds.ts'
+import type { BoundedPage, ConnectorOf, Page, Store, UpdateConnector } from '../store/store.ts'
 import type { ConnectorAccess } from './connector-access.ts'
 import type { ConnectorChecks } from './connector-checks.ts'
 import type {
@@ -61,9 +62,9 @@ export async function getConnector({ store }: ConnectorParts, of: ConnectorOf): 
 
 export async function listConnectors(
   { store }: ConnectorParts,
-  { limit, offset, userId }: Page & { userId: string },
+  { bytesMax, limit, offset, userId }: Required<BoundedPage> & { userId: string },
 ): Promise<z.output<typeof ListConnectorsOutput>> {
-  const { connectors, total } = await store.listConnectors({ userId, limit, offset })
+  const { connectors, total } = await store.listConnectors({ userId, limit, offset, bytesMax })
   return { connectors: connectors.map(toConnector), total, limit, offset }
 }
 

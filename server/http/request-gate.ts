@@ -2,6 +2,9 @@ import type { IncomingMessage } from 'node:http'
 import { ErrandError } from '../kernel/errors.ts'
 import { hasBody } from './respond.ts'
 
+/** More of them are refused as a whole. */
+const batchCallsMax = 20
+
 type GateLimits = { maxWritesInFlight: number; maxReadsInFlight: number; maxLoopDelayMs: number }
 type Kind = 'reads' | 'writes'
 
@@ -14,7 +17,7 @@ const riseFactor = { filled: 1.1, idle: 1.02 }
 const leastShare = 0.02
 
 /** One request that asks to be let in. `isIn` while it is counted. */
-type Visit = { gate: RequestGate; kind: Kind; isIn: boolean }
+type Visit = { gate: RequestGate; kind: Kind; calls: number; isIn: boolean }
 
 // On the request itself: entries of a weak map are a task for each garbage collection.
 const visitOf = Symbol('visit')
@@ -35,6 +38,14 @@ export function releaseGate(request: Visitor): void {
   if (visit?.isIn) visit.gate.letOut(visit)
 }
 
+/** A batch of typed RPC is as much work as its calls. */
+function callsIn({ url = '' }: IncomingMessage): number {
+  if (!url.includes('/trpc/')) return 1
+  let calls = 1
+  for (let at = 0; at < url.length && url[at] !== '?'; at++) if (url[at] === ',') calls++
+  return Math.min(calls, batchCallsMax)
+}
+
 export function overloaded(): ErrandError {
   return new ErrandError('SERVICE_UNAVAILABLE', 'The service is overloaded; nothing was done.', { retryAfterSeconds })
 }
@@ -43,7 +54,7 @@ export function overloaded(): ErrandError {
  * Refuses work before it piles up. Each request that is let in waits for those before it, so what is in flight is what the
  * last of them waits for: with a bound on it the rest get 503 at once, instead of everybody an answer too late. Most reads
  * are done at once, and what they keep waiting is the event loop, so those of one sample count together. Answers that are
- * held on purpose cost nothing while they wait, and are not counted from then on.
+ * held on purpose cost nothing while they wait, and are not counted from then on. A batch counts by its calls.
  *
  * How long a given number takes depends on the machine and on what else it does, so the bounds follow the delay of the
  * event loop: they fall while it is over its limit and requests are what fills it, and rise again step by step.
@@ -78,24 +89,24 @@ export class RequestGate {
     const { method } = request
     if (method === 'OPTIONS') return true
     const isRead = method === 'GET' || method === 'HEAD'
-    const visit: Visit = { gate: this, kind: isRead ? 'reads' : 'writes', isIn: false }
+    const visit: Visit = { gate: this, kind: isRead ? 'reads' : 'writes', calls: callsIn(request), isIn: false }
     request[visitOf] = visit
     return !isRead && hasBody(request) ? this.#hasRoom('writes') : this.letIn(visit)
   }
 
   letIn(visit: Visit): boolean {
-    const { kind } = visit
+    const { calls, kind } = visit
     if (!this.#hasRoom(kind)) return false
     visit.isIn = true
-    this.#inFlight[kind]++
-    if (kind === 'reads') this.#readsOfSample++
+    this.#inFlight[kind] += calls
+    if (kind === 'reads') this.#readsOfSample += calls
     this.#peak[kind] = Math.max(this.#peak[kind], this.#used(kind))
     return true
   }
 
   letOut(visit: Visit): void {
     visit.isIn = false
-    this.#inFlight[visit.kind]--
+    this.#inFlight[visit.kind] -= visit.calls
   }
 
   get inFlight(): { reads: number; writes: number } {

@@ -9,7 +9,7 @@ export type StateParts = {
   store: Pick<Store, 'readState'>
   loopDelay: LoopDelay
   agentThreads: () => AgentThreadState[]
-  running: () => { tasks: number; chats: number }
+  running: () => { tasks: number; chats: number; waitingChats: number }
   inFlight: () => { reads: number; writes: number }
   connections: () => Promise<number>
   isAccepting: () => boolean
@@ -37,6 +37,7 @@ export class StateMetrics {
       accepting: gauge('errand_accepting', 'Whether new work is taken: 0 while the service stops.'),
       tasks: gauge('errand_tasks', 'Tasks that have not ended; pending ones are the queue.', 'status'),
       running: gauge('errand_running', 'Runs that this process is at work on.', 'kind'),
+      waiting: gauge('errand_chats_waiting', 'Chats that wait for what other chats of their user hold of its balance.'),
       inFlight: gauge('errand_requests_in_flight', 'Requests that are being answered, without streams.', 'kind'),
       connections: gauge('errand_http_connections', 'Open connections of clients.'),
       threads: gauge('errand_agent_threads', 'Agent threads, by whether they respond.', 'responding'),
@@ -96,7 +97,8 @@ export class StateMetrics {
     const gauges = this.#gauges
     gauges.info.set({ version }, 1)
     gauges.accepting.set(isAccepting() ? 1 : 0)
-    const { chats, tasks } = running()
+    const { chats, tasks, waitingChats } = running()
+    gauges.waiting.set(waitingChats)
     gauges.running.set({ kind: 'task' }, tasks)
     gauges.running.set({ kind: 'chat' }, chats)
     const { reads, writes } = inFlight()

@@ -14,6 +14,9 @@ import type { TaskEnds } from '../tasks/task-ends.ts'
 import type { SystemParts } from '../admin/system-state.ts'
 import type { TaskRunner } from '../tasks/task-runner.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
+import { pageBytesMax } from '../store/byte-bounds.ts'
+import type { Batch } from './batch.ts'
+import type { WriteRate } from './write-rate.ts'
 import type { ServiceTracing } from '../tracing/service-tracing.ts'
 
 /** What the operations work with; made once per process. */
@@ -34,6 +37,7 @@ export type Services = {
   system: SystemParts
   /** Undefined when nobody traces. */
   tracing: ServiceTracing | undefined
+  writeRate: WriteRate
 }
 
 /** The reader of a stream that takes nothing for `stallMs` is cut off. */
@@ -53,6 +57,13 @@ export type Context = {
   rate: RateState | null
   /** How a stream that is not read ends; null when the answer cannot be a stream. */
   stream: StreamReader | null
+  /** Of a query that is not made alone. */
+  batch?: Batch | undefined
+}
+
+/** How large a page of a list may be. */
+export function pageBytesOf({ batch }: Context): number {
+  return batch?.pageBytesMax ?? pageBytesMax
 }
 
 /** Of an operation that needs authentication. */

@@ -9,6 +9,7 @@ import { decodeSegment } from '../http/request-url.ts'
 import { ErrandError, toErrandError } from '../kernel/errors.ts'
 import type { RateState } from '../store/records.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
+import { Batch, batchCallsMax } from './batch.ts'
 import type { Context, Services } from './context.ts'
 import { assertNoMeta, envelope } from './envelope.ts'
 import { rootRouter } from './root-router.ts'
@@ -28,8 +29,6 @@ type RpcHandlerParts = {
   /** Told of every refusal and fault. */
   onError: (error: ErrandError, routed: RpcRequest) => void
 }
-
-const batchMax = 20
 
 /** What each operation asks of its caller; null for one that is called without authentication. */
 const accessChecks: ReadonlyMap<string, AccessCheck | null> = new Map(
@@ -73,8 +72,10 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
       if (caller) rate = await services.store.readRate(caller.userId)
       const idempotencyKey = parts.readIdempotencyKey(request)
       context = { services, caller, request, about, setCookies: [], idempotencyKey, rate: null, stream }
+      const calls = callsOf(operation)
+      // Changes are told whatever their answers come to; none is large.
+      if (request.method === 'GET' && calls.length > 1) context.batch = new Batch(calls.length)
       if (request.method === 'POST') {
-        const calls = callsOf(operation)
         const refusal = caller && refusalOfAll(calls, caller)
         isBarred = refusal !== null
         if (refusal) throw refusal
@@ -116,7 +117,7 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
       res: response,
       path: operation,
       router: rootRouter,
-      maxBatchSize: batchMax,
+      maxBatchSize: batchCallsMax,
       createContext: () => {
         if (!(context instanceof ErrandError)) return Promise.resolve(context)
         throw new TRPCError({ code: 'BAD_REQUEST', message: context.message, cause: context })
@@ -147,7 +148,7 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
 
 /** The operations that exist of those that a path names. */
 function callsOf(path: string): string[] {
-  const names = decodeSegment(path)?.split(',', batchMax) ?? []
+  const names = decodeSegment(path)?.split(',', batchCallsMax) ?? []
   return names.filter((name) => accessChecks.has(name))
 }
 

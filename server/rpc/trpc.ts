@@ -112,6 +112,18 @@ export function withScope<Options extends { ctx: Context }, Output>(
   return guarded((caller) => requireScope(caller, scope), resolve)
 }
 
+/** As `withScope`, of a change that is no execution: the user may make so many of them in a minute. */
+export function withWrite<Options extends { ctx: Context }, Output>(
+  scope: Scope,
+  resolve: Resolver<WithCaller<Options>, Output>,
+): Resolver<Options, Output> {
+  return withScope(scope, (options: WithCaller<Options>) => {
+    const { caller, services } = options.ctx
+    services.writeRate.count(caller.userId)
+    return resolve(options)
+  })
+}
+
 /** A resolver whose caller must be an admin who has logged in with a browser. */
 export function withAdmin<Options extends { ctx: Context }, Output>(
   resolve: Resolver<WithCaller<Options>, Output>,
@@ -125,10 +137,21 @@ function guarded<Options extends { ctx: Context }, Output>(
 ): Resolver<Options, Output> {
   const own = (options: Options) => {
     check(callerOf(options.ctx))
-    return resolve(options as unknown as WithCaller<Options>)
+    return resolveIn(options, resolve)
   }
   accessChecks.set(own, check)
   return own
+}
+
+/** What the resolver makes of a call, in a batch as one of its calls. */
+function resolveIn<Options extends { ctx: Context }, Output>(
+  options: Options,
+  resolve: Resolver<WithCaller<Options>, Output>,
+): Output {
+  const make = () => resolve(options as unknown as WithCaller<Options>)
+  const { batch } = options.ctx
+  // A promise is taken wherever an output is.
+  return batch ? (batch.call(make) as Output) : make()
 }
 
 /** Throws 401 without a caller, which no operation that is not public gets as far as. */

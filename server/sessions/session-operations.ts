@@ -8,7 +8,8 @@ import { isoTime, type Clock } from '../kernel/clock.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import type { MessageRecord, SessionRecord } from '../store/records.ts'
-import { type Store, metadataBytesMax, type Idempotency } from '../store/store.ts'
+import { emptySessionsMax, keyedSessionsMax, metadataBytesMax, sessionsMax } from '../store/account-bounds.ts'
+import type { CreateSessionResult, Idempotency, Store } from '../store/store.ts'
 import { connectorIdsKey, connectorIdsOf } from './session-connectors.ts'
 import type {
   CreateSessionInput,
@@ -54,7 +55,7 @@ export async function createSession(
     metadata,
     idempotency,
   })
-  if (result.outcome === 'refused') throw keyUsed()
+  if (result.outcome === 'refused') throw createRefusal(result.reason)
   return created(result.session)
 }
 
@@ -80,6 +81,29 @@ async function findReplay(
 
 function created({ agentId, createdAt, id }: SessionRecord): z.output<typeof CreateSessionOutput> {
   return { sessionId: id, agentId, status: 'active', createdAt: isoTime(createdAt) }
+}
+
+type CreateRefusal = Extract<CreateSessionResult, { outcome: 'refused' }>['reason']
+
+function createRefusal(reason: CreateRefusal): ErrandError {
+  switch (reason) {
+    case 'idempotency-conflict':
+      return keyUsed()
+    case 'too-many':
+      return new ErrandError('CONFLICT', `An account has at most ${sessionsMax} sessions; delete some first.`)
+    case 'too-many-empty':
+      return new ErrandError(
+        'CONFLICT',
+        `An account has at most ${emptySessionsMax} sessions without a message; chat in them, or delete some first.`,
+      )
+    case 'too-many-keyed':
+      return new ErrandError(
+        'CONFLICT',
+        `An account makes at most ${keyedSessionsMax} sessions with an Idempotency-Key in 24 hours.`,
+      )
+    default:
+      return unreachable(reason)
+  }
 }
 
 function keyUsed(): ErrandError {
@@ -150,7 +174,7 @@ export function sessionRefusal(reason: 'unknown' | 'expired' | 'completed'): Err
 
 export async function listMessages(
   store: Store,
-  { input, userId }: { input: z.output<typeof ListMessagesInput>; userId: string },
+  { input, userId }: { input: z.output<typeof ListMessagesInput> & { bytesMax: number }; userId: string },
 ): Promise<z.output<typeof ListMessagesOutput>> {
   const found = await store.listMessages({ ...input, userId })
   if (!found) throw sessionNotFound()

@@ -82,12 +82,17 @@ const Message = z
           id: z.string(),
           name: z.string(),
           arguments: jsonObject,
+          argumentsBytes: z.number().int().optional().describe('Of arguments of which only a `preview` is kept'),
           output: jsonObject.nullable().describe('Null when the reply was cut off before the result'),
+          outputBytes: z.number().int().optional().describe('Of an output of which only a `preview` is kept'),
         }),
       )
       .optional()
-      .describe('Of a reply that called tools'),
-    truncated: z.boolean().optional().describe('True for a reply that was cut off'),
+      .describe('Of a reply that called tools; at most 256 KB are kept'),
+    truncated: z
+      .boolean()
+      .optional()
+      .describe('True for a reply that was cut off, or is longer than the 1 MB that are kept'),
     turnId: z.string().describe('The chat that it belongs to, as its transaction names it'),
     createdAt: isoTimestamp,
   })

@@ -1,5 +1,6 @@
 import { isoTime } from '../kernel/clock.ts'
-import { procedure, router, withScope } from '../rpc/trpc.ts'
+import { pageBytesOf } from '../rpc/context.ts'
+import { procedure, router, withScope, withWrite } from '../rpc/trpc.ts'
 import { createSession, deleteSession, getSession, listMessages, updateSession } from './session-operations.ts'
 import {
   CreateSessionInput,
@@ -35,7 +36,7 @@ export const sessionsRouter = router({
           400: 'The body is invalid, or the agent does not converse.',
           403: 'Permission is missing.',
           404: 'The agent or a connector was not found.',
-          409: 'The Idempotency-Key was used with another body.',
+          409: 'The Idempotency-Key was used with another body, or the account has too many sessions.',
           413: 'The body is too large.',
           415: 'The body is not JSON.',
         },
@@ -44,7 +45,7 @@ export const sessionsRouter = router({
     .input(CreateSessionInput)
     .output(CreateSessionOutput)
     .mutation(
-      withScope('execute', ({ ctx, input }) => {
+      withWrite('execute', ({ ctx, input }) => {
         const { caller, idempotencyKey, services } = ctx
         return createSession(services, { caller, input, idempotencyKey })
       }),
@@ -126,7 +127,7 @@ export const sessionsRouter = router({
     .input(UpdateSessionInput)
     .output(Session)
     .mutation(
-      withScope('execute', ({ ctx, input }) => updateSession(ctx.services, { input, userId: ctx.caller.userId })),
+      withWrite('execute', ({ ctx, input }) => updateSession(ctx.services, { input, userId: ctx.caller.userId })),
     ),
 
   delete: procedure
@@ -146,7 +147,7 @@ export const sessionsRouter = router({
     .input(SessionInput)
     .output(DeleteSessionOutput)
     .mutation(
-      withScope('execute', async ({ ctx, input }) => {
+      withWrite('execute', async ({ ctx, input }) => {
         await deleteSession(ctx.services, { userId: ctx.caller.userId, sessionId: input.sessionId })
         return { message: 'Session deleted' }
       }),
@@ -160,6 +161,8 @@ export const sessionsRouter = router({
         operationId: 'listMessages',
         tags,
         summary: 'List the messages of a session, oldest first',
+        description:
+          'A page ends before the message that would make it larger than 1 MB, or in a batch its share of that; the next begins at the `offset` after its last message.',
         protect: true,
         successDescription: 'One page of messages and the total.',
         errorResponses: { 400: 'A parameter is invalid.', 404: notFound },
@@ -168,6 +171,9 @@ export const sessionsRouter = router({
     .input(ListMessagesInput)
     .output(ListMessagesOutput)
     .query(
-      withScope('read', ({ ctx, input }) => listMessages(ctx.services.store, { input, userId: ctx.caller.userId })),
+      withScope('read', ({ ctx, input }) => {
+        const page = { ...input, bytesMax: pageBytesOf(ctx) }
+        return listMessages(ctx.services.store, { input: page, userId: ctx.caller.userId })
+      }),
     ),
 })

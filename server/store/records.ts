@@ -58,14 +58,21 @@ export type SessionRecord = {
   updatedAt: EpochMs
 }
 
+export type SessionListItem = Omit<SessionRecord, 'metadata' | 'updatedAt'>
+
 export const messageRoles = ['user', 'assistant'] as const
 
-/** A tool call of a reply; `output` is null when the reply was cut off before its result. */
+/**
+ * A tool call of a reply; `output` is null when the reply was cut off before its result. Where a number of bytes is
+ * given, what was so large is only a preview of it.
+ */
 export type ToolCallRecord = {
   id: string
   name: string
   arguments: Record<string, unknown>
+  argumentsBytes?: number
   output: Record<string, unknown> | null
+  outputBytes?: number
 }
 
 export type MessageRecord = {

@@ -1,10 +1,22 @@
 import type { EpochMs } from '../kernel/clock.ts'
-import type { History } from './store.ts'
-import type { MessageRecord, SessionRecord, SessionStatus, ToolCallRecord } from './records.ts'
+import {
+  jsonBytes,
+  keptObject,
+  keptText,
+  keptToolCalls,
+  messageTextBytesMax,
+  takeFitting,
+  toolCallsBytesMax,
+} from './byte-bounds.ts'
+import { emptySessionsMax, keyedSessionsMax, sessionsMax } from './account-bounds.ts'
+import type { CreateSessionResult, History, ListSessions } from './store.ts'
+import type { MessageRecord, SessionListItem, SessionRecord, SessionStatus, ToolCallRecord } from './records.ts'
 
 // What every engine makes of the rows of sessions and messages.
 
 export const historyExchangesMax = 1000
+/** Of an item of a page beside its texts. */
+const messageFieldsBytes = 400
 
 /** A row of the table as an engine reads it. */
 export type SessionRow = {
@@ -20,8 +32,42 @@ export type SessionRow = {
   activeAt: EpochMs
 }
 
+/** Of a user's sessions with one agent. */
+export type SessionTotal = { agentId: string; open: number; completed: number }
+
+/** What stands against another session of a user who has so many; `empty` are those that no longer can make room. */
+export function judgeSession(has: {
+  totals: readonly SessionTotal[]
+  empty: number
+  keyed: number
+}): Extract<CreateSessionResult, { outcome: 'refused' }> | undefined {
+  const refused = (reason: 'too-many' | 'too-many-empty' | 'too-many-keyed') =>
+    ({ outcome: 'refused', reason }) as const
+  if (has.empty >= emptySessionsMax) return refused('too-many-empty')
+  if (has.keyed >= keyedSessionsMax) return refused('too-many-keyed')
+  return sum(has.totals, ({ completed, open }) => open + completed) >= sessionsMax ? refused('too-many') : undefined
+}
+
+/** How many sessions a list holds; `active` are those of the user, or of the agent that is asked for. */
+export function sessionTotal(
+  totals: readonly SessionTotal[],
+  { active, agentId, status }: Pick<ListSessions, 'agentId' | 'status'> & { active: number },
+): number {
+  const asked = totals.filter((total) => agentId === undefined || total.agentId === agentId)
+  if (status === 'active') return active
+  if (status === 'completed') return sum(asked, ({ completed }) => completed)
+  const open = sum(asked, (total) => total.open)
+  return status === 'expired' ? open - active : open + sum(asked, ({ completed }) => completed)
+}
+
+function sum(totals: readonly SessionTotal[], of: (total: SessionTotal) => number): number {
+  return totals.reduce((all, total) => all + of(total), 0)
+}
+
+type Activity = Pick<SessionRow, 'activeAt' | 'isCompleted' | 'openTurnId'>
+
 /** A turn that is under way is activity. */
-export function sessionStatus({ activeAt, isCompleted, openTurnId }: SessionRow, activeAfter: EpochMs): SessionStatus {
+export function sessionStatus({ activeAt, isCompleted, openTurnId }: Activity, activeAfter: EpochMs): SessionStatus {
   if (isCompleted === 1) return 'completed'
   if (openTurnId !== null) return 'active'
   return activeAt <= activeAfter ? 'expired' : 'active'
@@ -34,14 +80,53 @@ export function sessionRecord(row: SessionRow, activeAfter: EpochMs): SessionRec
   return { id, userId, agentId, status, metadata: parsed, messageCount, createdAt, updatedAt }
 }
 
-type MessageRow = Omit<MessageRecord, 'toolCalls' | 'isTruncated'> & { toolCalls: string | null; isTruncated: number }
+export function sessionListItem(
+  row: Omit<SessionRow, 'metadata' | 'updatedAt'>,
+  activeAfter: EpochMs,
+): SessionListItem {
+  const { agentId, createdAt, id, messageCount, userId } = row
+  return { id, userId, agentId, status: sessionStatus(row, activeAfter), messageCount, createdAt }
+}
 
-export function messageRecord({ isTruncated, toolCalls, ...row }: MessageRow): MessageRecord {
+export type MessageRow = Omit<MessageRecord, 'toolCalls' | 'isTruncated'> & {
+  toolCalls: string | null
+  isTruncated: number
+}
+
+/** The first of a page's messages that fit, at least one. */
+export function messagePage(rows: Iterable<MessageRow>, bytesMax: number): MessageRecord[] {
+  const bytesOf = ({ content, toolCalls }: MessageRow) =>
+    messageFieldsBytes + jsonBytes(content) + Buffer.byteLength(toolCalls ?? '')
+  return takeFitting(rows, { bytesMax, bytesOf }).map(messageRecord)
+}
+
+function messageRecord({ isTruncated, toolCalls, ...row }: MessageRow): MessageRecord {
+  const isSmall = row.content.length * 6 <= messageTextBytesMax
+  const content = isSmall ? { text: row.content, isCut: false } : keptText(row.content)
   return {
     ...row,
-    toolCalls: toolCalls === null ? [] : (JSON.parse(toolCalls) as ToolCallRecord[]),
-    isTruncated: isTruncated === 1,
+    content: content.text,
+    toolCalls: toolCalls === null ? [] : readToolCalls(toolCalls),
+    isTruncated: isTruncated === 1 || content.isCut,
   }
+}
+
+/** Messages that were stored before there was a bound are read within it, too. */
+function readToolCalls(json: string): ToolCallRecord[] {
+  const calls = JSON.parse(json) as ToolCallRecord[]
+  if (Buffer.byteLength(json) <= toolCallsBytesMax) return calls
+  const shortened = calls.map((call) => {
+    const { bytes: argumentsBytes, value: given } = keptObject(JSON.stringify(call.arguments))
+    const output = call.output && keptObject(JSON.stringify(call.output))
+    return {
+      ...call,
+      arguments: given,
+      ...(argumentsBytes !== undefined && { argumentsBytes }),
+      output: output && output.value,
+      ...(output?.bytes !== undefined && { outputBytes: output.bytes }),
+    }
+  })
+  return JSON.parse(keptToolCalls(shortened) ?? '[]') as ToolCallRecord[]
 }
 
 /** Merges key by key; null removes a key. Built without prototypes, so that no key is special. */

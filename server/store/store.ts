@@ -13,6 +13,7 @@ import type {
   MessageRecord,
   PayloadRecord,
   RateState,
+  SessionListItem,
   SessionRecord,
   SessionStatus,
   StoredJson,
@@ -61,22 +62,15 @@ export type StoreLimits = {
   leaseSeconds: number
 }
 
-/** Of a session's metadata, as JSON. */
-export const metadataBytesMax = 16_384
-
 /** A hundred billion USD: far below what is counted exactly, so that no refund can leave that range. */
 export const balanceMax = 1_000_000_000_000_000
-
-/** Keys that work, of one account; and with those that ended, which are kept for as long as `endedKeptMs`. */
-export const liveKeysMax = 1000
-export const keysMax = 10_000
-/** Keys and invitations that ended are kept for this long. */
-export const endedKeptMs = 90 * 86_400_000
 
 /** Executions are counted over this long. */
 export const rateWindowMs = 60_000
 
 export type Page = { limit: number; offset: number }
+/** Ends before an item that would make it larger, but for its first; `pageBytesMax` where nothing else is said. */
+export type BoundedPage = Page & { bytesMax?: number }
 
 /** `key` identifies the request for its user; `bodyHash` tells whether a second one asks for the same. */
 export type Idempotency = { key: string; bodyHash: string }
@@ -119,7 +113,7 @@ export type CreateSession = {
 }
 export type CreateSessionResult =
   | { outcome: 'created' | 'replayed'; session: SessionRecord }
-  | { outcome: 'refused'; reason: 'idempotency-conflict' }
+  | { outcome: 'refused'; reason: 'idempotency-conflict' | 'too-many' | 'too-many-empty' | 'too-many-keyed' }
 
 type SessionOf = { userId: string; sessionId: string }
 /** Metadata is merged key by key; null removes a key. */
@@ -243,9 +237,6 @@ export type ConnectorCheck = ConnectorOf & {
   statusMessage: string | null
 }
 
-/** Connectors that an account may have. */
-export const connectorsMax = 100
-
 export type Store = {
   /** Undefined where one process owns the store. */
   readonly shared?: SharedStore
@@ -290,12 +281,12 @@ export type Store = {
   // Sessions and chats
   createSession(input: CreateSession): Promise<CreateSessionResult>
   getSession(input: SessionOf): Promise<SessionRecord | undefined>
-  listSessions(input: ListSessions): Promise<{ sessions: SessionRecord[]; total: number }>
+  listSessions(input: ListSessions): Promise<{ sessions: SessionListItem[]; total: number }>
   updateSession(input: UpdateSession): Promise<UpdateSessionResult>
   /** Deletes the session with its messages; the turns and their charges stay. `busy` while a turn is under way. */
   deleteSession(input: SessionOf): Promise<'deleted' | 'unknown' | 'busy'>
   /** Oldest first; undefined for an unknown session. */
-  listMessages(input: SessionOf & Page): Promise<{ messages: MessageRecord[]; total: number } | undefined>
+  listMessages(input: SessionOf & BoundedPage): Promise<{ messages: MessageRecord[]; total: number } | undefined>
   readHistory(input: { sessionId: string; tokensMax: number }): Promise<History>
   /** Idempotency, session, rate, balance; then turn, hold and the session's one open turn, in one transaction. */
   openTurn(input: OpenTurn): Promise<OpenTurnResult>
@@ -376,7 +367,7 @@ export type Store = {
   // Connectors
   createConnector(input: CreateConnector): Promise<CreateConnectorResult>
   getConnector(input: ConnectorOf): Promise<ConnectorRecord | undefined>
-  listConnectors(input: Page & { userId: string }): Promise<{ connectors: ConnectorRecord[]; total: number }>
+  listConnectors(input: BoundedPage & { userId: string }): Promise<{ connectors: ConnectorRecord[]; total: number }>
   updateConnector(input: UpdateConnector): Promise<UpdateConnectorResult>
   deleteConnector(input: ConnectorOf): Promise<boolean>
   /** Keeps what a check found, unless the connector was changed since. */

@@ -25,7 +25,7 @@ export async function getTask(
 ): Promise<Task> {
   let record = await store.getTask({ userId, taskId })
   if (record && record.completedAt === null && waitSeconds > 0) {
-    const wait = ends.wait(taskId, { timeoutMs: waitSeconds * 1000, signal })
+    const wait = ends.wait({ taskId, userId }, { timeoutMs: waitSeconds * 1000, signal })
     try {
       // The task may have ended between the read and the registration.
       record = await store.getTask({ userId, taskId })

@@ -1,3 +1,4 @@
+import { ErrandError } from '../kernel/errors.ts'
 import type { Signals } from '../store/shared.ts'
 
 /** One who waits for a task. */
@@ -9,14 +10,21 @@ export type TaskWait = {
   cancel(): void
 }
 
+/** Waiting requests of one user: at the end of a task all that wait for it are answered at once. */
+export const waitersMax = 200
+const retryAfterSeconds = 5
+
 /** Where a signal may be lost, who waits looks by himself as well, each at his own moments about this far apart. */
 const defaultLookMs = 5000
+
+type WaitOptions = { timeoutMs: number; signal: AbortSignal | undefined }
 
 /** Tells those who wait for a task that it has ended, in this process and, where nodes share the store, on all of them. */
 export class TaskEnds {
   readonly #signals: Signals | undefined
   readonly #lookMs: number
   readonly #waiters = new Map<string, Set<Waiter>>()
+  readonly #ofUser = new Map<string, number>()
   #isClosed = false
 
   constructor(signals?: Signals, lookMs = defaultLookMs) {
@@ -28,7 +36,13 @@ export class TaskEnds {
     })
   }
 
-  wait(taskId: string, { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal | undefined }): TaskWait {
+  /** Throws RATE_LIMIT_EXCEEDED when too many of the user's wait. */
+  wait({ taskId, userId }: { taskId: string; userId: string }, { timeoutMs, signal }: WaitOptions): TaskWait {
+    const count = this.#ofUser.get(userId) ?? 0
+    if (count >= waitersMax) {
+      const message = `${waitersMax} requests of this account wait for tasks already; ask without \`wait\`.`
+      throw new ErrandError('RATE_LIMIT_EXCEEDED', message, { retryAfterSeconds })
+    }
     const waiter = new Waiter()
     if (this.#isClosed || signal?.aborted) {
       waiter.end()
@@ -36,6 +50,7 @@ export class TaskEnds {
     }
     const waiters = this.#waiters.get(taskId) ?? new Set()
     this.#waiters.set(taskId, waiters.add(waiter))
+    this.#ofUser.set(userId, count + 1)
     const timer = setTimeout(() => waiter.end(), timeoutMs)
     const looks = this.#signals && setInterval(() => waiter.wake(), this.#lookMs * (0.75 + Math.random() / 2))
     const onAbort = () => waiter.end()
@@ -44,7 +59,10 @@ export class TaskEnds {
       clearTimeout(timer)
       clearInterval(looks)
       signal?.removeEventListener('abort', onAbort)
-      waiters.delete(waiter)
+      if (!waiters.delete(waiter)) return
+      const left = this.#ofUser.get(userId)! - 1
+      if (left > 0) this.#ofUser.set(userId, left)
+      else this.#ofUser.delete(userId)
       if (waiters.size === 0 && this.#waiters.get(taskId) === waiters) this.#waiters.delete(taskId)
     }
     return waiter

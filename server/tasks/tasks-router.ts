@@ -59,7 +59,11 @@ export const tasksRouter = router({
         description: 'With `wait` the answer is held until the task has ended or that many seconds have passed.',
         protect: true,
         successDescription: 'The task.',
-        errorResponses: { 400: 'A parameter is invalid.', 404: 'The task was not found.' },
+        errorResponses: {
+          400: 'A parameter is invalid.',
+          404: 'The task was not found.',
+          429: 'Too many requests of the caller wait for tasks.',
+        },
       },
     })
     .input(GetTaskInput)

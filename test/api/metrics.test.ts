@@ -214,6 +214,7 @@ test('counters begin at zero with the process, and the series of what is known a
     'errand_database_commit_failures_total',
     'errand_tasks{status="pending"}',
     'errand_running{kind="task"}',
+    'errand_chats_waiting',
   ]) {
     expect(samples.get(series), series).toBe(0)
   }

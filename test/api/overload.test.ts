@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { createClient } from '../../client/client.ts'
 import { closeServer, listen, urlOf } from '../../server/http/listening.ts'
 import type { RequestEnds } from '../../server/http/request-ends.ts'
-import { RequestGate } from '../../server/http/request-gate.ts'
+import { releaseGate, RequestGate } from '../../server/http/request-gate.ts'
 import { createTurnAway } from '../../server/http/turn-away.ts'
 import { Checker } from '../pins/documented-answers.ts'
 import { rejection } from '../client/rejection.ts'
@@ -162,6 +162,17 @@ test('one long pause of a service with little to do refuses nobody', () => {
   gate.enter(write())
   gate.sampled(60_000)
   expect(letIn(gate)).toBe(499)
+  gate.close()
+})
+
+test.each(['/trpc/', 'http://localhost/trpc/'])('a batch under %s counts by its calls', (prefix) => {
+  const gate = new RequestGate(limits)
+  const url = `${prefix}${Array(20).fill('sessions.list').join(',')}?batch=1&input={"0":{},"1":{}}`
+  const batch = { method: 'GET', url, headers: {} } as IncomingMessage
+  expect(gate.enter(batch)).toBe(true)
+  expect(gate.inFlight.reads).toBe(20)
+  releaseGate(batch)
+  expect(gate.inFlight.reads).toBe(0)
   gate.close()
 })
 

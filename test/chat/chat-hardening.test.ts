@@ -44,6 +44,7 @@ test('a client that leaves during its admission while the store fails leaves no 
     input: { sessionId: talker.sessionId, message: 'Hello' },
     idempotencyKey: null,
     onRate: () => {},
+    onWait: () => {},
     signal: client.signal,
   })
   await expect(started).rejects.toThrow('left')

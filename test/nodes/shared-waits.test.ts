@@ -16,7 +16,7 @@ const back = { config, limits: unlimited }
 /** Waits for the end of a task as one who never looks unless he is told to. */
 async function waitUntilTold({ app: { store } }: TestService, of: { userId: string; taskId: string }): Promise<void> {
   const ends = new TaskEnds(must(store.shared, 'nodes share the store').signals, 3_600_000)
-  const wait = ends.wait(of.taskId, { timeoutMs: 60_000, signal: undefined })
+  const wait = ends.wait(of, { timeoutMs: 60_000, signal: undefined })
   do await wait.change()
   while ((await store.getTask(of))?.completedAt === null)
   expect(wait.isOver).toBe(false)

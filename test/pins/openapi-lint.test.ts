@@ -1,5 +1,6 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { expect, test } from 'vitest'
+import { waitersMax } from '../../server/tasks/task-ends.ts'
 import { createOpenApiDocument } from '../../openapi/openapi-document.ts'
 import { defineConfig } from '../../server/agents/define-config.ts'
 import { documentFile } from '../../server/http/docs-pages.ts'
@@ -261,6 +262,39 @@ async function checkAccess(checker: Checker, userId: string): Promise<void> {
   }
 }
 
+/** What an account may have, and change in a minute, and wait for, is used up. */
+async function checkBounds(checker: Checker, userId: string): Promise<void> {
+  const { key, service } = checker
+  const { ends, writeRate } = service.app.services
+  await Promise.allSettled(Array.from({ length: 1000 }, () => service.createKey(userId)))
+  await checker.check(409, 'POST /api/keys', { body: { name: 'more', scopes: ['read'] } })
+  const { taskId } = (await service.createTask(key, 'gate.run', { wait: true })).body
+  const how = { timeoutMs: 60_000, signal: undefined }
+  const waits = Array.from({ length: waitersMax }, () => ends.wait({ taskId, userId }, how))
+  await checker.check(429, `GET /api/tasks/${taskId}?wait=60`)
+  for (const wait of waits) wait.cancel()
+  try {
+    for (;;) writeRate.count(userId)
+  } catch {
+    // As much was changed in this minute as may be.
+  }
+  const own = {
+    'POST /api/sessions': { agentId: 'gate' },
+    'PATCH /api/sessions/ses_0': { metadata: {} },
+    'DELETE /api/sessions/ses_0': undefined,
+    'POST /api/connectors': { name: 'more', url: 'https://example.com' },
+    'PATCH /api/connectors/con_0': { name: 'more' },
+    'DELETE /api/connectors/con_0': undefined,
+    'POST /api/connectors/con_0/test': {},
+    'POST /api/keys': { name: 'more', scopes: ['read'] },
+    'POST /api/keys/key_0/rotate': {},
+    'DELETE /api/keys/key_0': undefined,
+    'DELETE /api/logins/login_0': undefined,
+    'DELETE /api/logins': undefined,
+  }
+  for (const [request, body] of Object.entries(own)) await checker.check(429, request, { body })
+}
+
 test('a running service gives each documented answer of each operation, and each fits its schema', async () => {
   const { config, open } = gated()
   const clock = new FakeClock()
@@ -283,6 +317,8 @@ test('a running service gives each documented answer of each operation, and each
   await checker.check(403, create, { body: task(), key: poor.key })
   const { sessionId } = (await checker.check(200, 'POST /api/sessions', { body: { agentId: 'gate' } })).body
   await checker.check(429, 'POST /api/chat', { body: { sessionId, message: 'hello' } })
+  clock.advance(60_000)
+  await checkBounds(checker, userId)
   const stopped = service.stop()
   await checker.check(503, create, { body: task() })
   await checker.check(503, 'POST /api/chat', { body: { sessionId, message: 'hello' } })

@@ -1,7 +1,8 @@
 import { expect } from 'vitest'
 import { newId } from '../../server/kernel/ids.ts'
 import type { ConnectorRecord } from '../../server/store/records.ts'
-import { connectorsMax, type CreateConnector, type UpdateConnector } from '../../server/store/store.ts'
+import { connectorsMax } from '../../server/store/account-bounds.ts'
+import type { CreateConnector, UpdateConnector } from '../../server/store/store.ts'
 import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld } from './store-world.ts'
 

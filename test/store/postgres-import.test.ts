@@ -3,8 +3,8 @@ import { importTables } from '../../server/store/postgres/import-tables.ts'
 import { withPool } from '../support/postgres-server.ts'
 import { describePostgres } from './postgres-engine.ts'
 
-/** What SQLite has in files, or each installation has of its own. */
-const ownTables = new Set(['payload_parts', 'probes', 'settings'])
+/** What SQLite has in files, each installation has of its own, or triggers count anew. */
+const ownTables = new Set(['payload_parts', 'probes', 'settings', 'session_totals'])
 /** What only nodes of one database need. */
 const ownColumns = new Set(['lease_until'])
 

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { StoreOpenError } from '../../server/store/store-open-error.ts'
 import { openPostgresStore, openPostgresStoreBeside } from '../../server/store/postgres/postgres-store.ts'
@@ -6,6 +8,26 @@ import { describePostgres } from './postgres-engine.ts'
 import { agentError, noLimits } from './store-world.ts'
 
 await describePostgres('opening', describeOpening)
+
+/** A database as the first version made it, with three sessions, in SQL. */
+function firstVersion(): string {
+  const folder = new URL('../../server/store/postgres/migrations/', import.meta.url)
+  const migration = readFileSync(new URL('0000_initial.sql', folder), 'utf8')
+  const { entries } = JSON.parse(readFileSync(new URL('meta/_journal.json', folder), 'utf8')) as {
+    entries: { when: number }[]
+  }
+  const hash = createHash('sha256').update(migration).digest('hex')
+  const session = (id: string, agentId: string, isCompleted: number) =>
+    `('${id}', 'user_1', '${agentId}', ${isCompleted}, '{}', 0, 1000, 1000, 1000)`
+  return `${migration.replaceAll('--> statement-breakpoint', '')}
+    CREATE SCHEMA drizzle;
+    CREATE TABLE drizzle.__drizzle_migrations (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at bigint);
+    INSERT INTO drizzle.__drizzle_migrations (hash, created_at) VALUES ('${hash}', ${entries[0]!.when});
+    INSERT INTO users (id, email, is_admin, created_at) VALUES ('user_1', 'ada@example.com', 0, 1000);
+    INSERT INTO accounts (user_id, balance, held) VALUES ('user_1', 0, 0);
+    INSERT INTO sessions (id, user_id, agent_id, is_completed, metadata, message_count, created_at, updated_at, active_at)
+      VALUES ${session('ses_1', 'text', 0)}, ${session('ses_2', 'text', 1)}, ${session('ses_3', 'image', 0)};`
+}
 
 function describeOpening({ dropDatabase, newDatabase }: PostgresServer): void {
   const open = (databaseUrl: string) => openPostgresStore({ databaseUrl, limits: noLimits, connectionsMax: 2 })
@@ -28,6 +50,21 @@ function describeOpening({ dropDatabase, newDatabase }: PostgresServer): void {
     const newer = `INSERT INTO drizzle.__drizzle_migrations (hash, created_at) VALUES ('newer', 9999999999999)`
     await withPool(url, (pool) => pool.query(newer))
     await expect(open(url)).rejects.toThrow('newer version')
+    await dropDatabase(url)
+  })
+
+  test('sessions from before there were totals are counted when a node migrates', async () => {
+    const url = await newDatabase({ isEmpty: true })
+    await withPool(url, (pool) => pool.query(firstVersion()))
+    const store = await open(url)
+    const total = async (filter: object) =>
+      (await store.listSessions({ userId: 'user_1', limit: 1, offset: 0, ...filter })).total
+    expect([await total({}), await total({ status: 'completed' }), await total({ status: 'expired' })]).toEqual([
+      3, 1, 2,
+    ])
+    expect(await store.deleteSession({ userId: 'user_1', sessionId: 'ses_2' })).toBe('deleted')
+    expect([await total({}), await total({ status: 'completed' })]).toEqual([2, 0])
+    await store.close()
     await dropDatabase(url)
   })
 

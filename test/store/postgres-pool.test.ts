@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { newId } from '../../server/kernel/ids.ts'
+import { openPool } from '../../server/store/postgres/database.ts'
 import { openPostgresStore } from '../../server/store/postgres/postgres-store.ts'
 import { withPool } from '../support/postgres-server.ts'
 import { describePostgres } from './postgres-engine.ts'
@@ -41,6 +42,73 @@ await describePostgres('connections of a node', (server) => {
       await store.close()
       await server.dropDatabase(url)
     }
+  })
+
+  /** A store, two users, and a table that somebody else keeps locked until `unlock`. */
+  async function behindLock(statementMsMax: number, table = 'sessions') {
+    const url = await server.newDatabase()
+    const store = await openPostgresStore({ databaseUrl: url, limits: noLimits, connectionsMax: 4, statementMsMax })
+    const userIds = await Promise.all(
+      ['busy@example.com', 'other@example.com'].map(async (email) => {
+        const user = await store.createUser({ email, passwordHash: null, isAdmin: false })
+        if (user.outcome === 'refused') throw new Error('the user is new')
+        return user.userId
+      }),
+    )
+    const pool = openPool(url, 1)
+    const client = await pool.connect()
+    // A pool ends connections that stay in a transaction; this one is to stay.
+    await client.query(
+      `SET idle_in_transaction_session_timeout = 0; BEGIN; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`,
+    )
+    const close = async () => {
+      await store.close()
+      client.release(true)
+      await pool.end()
+      await server.dropDatabase(url)
+    }
+    return { store, userIds: userIds as [string, string], unlock: () => client.query('ROLLBACK'), close }
+  }
+
+  const page = { limit: 10, offset: 0 }
+
+  test('lists of one user, however slow, leave connections to others, and not many of them wait', async () => {
+    const { close, store, unlock, userIds } = await behindLock(60_000)
+    const [busy, other] = userIds
+    let ended = 0
+    const lists = Array.from({ length: 200 }, () => {
+      const list = store.listSessions({ userId: busy, ...page })
+      return list
+        .then(() => 'read')
+        .catch((error: { code: string }) => error.code)
+        .finally(() => ended++)
+    })
+    await expect.poll(() => ended, { timeout: 20_000 }).toBe(200 - 3 - 100)
+    for (let read = 0; read < 20; read++) {
+      expect(await store.getAccount(other)).toMatchObject({ userId: other })
+      expect(await store.listTasks({ userId: other, ...page })).toEqual({ tasks: [], total: 0 })
+      expect(await store.getAccount(busy)).toMatchObject({ userId: busy })
+    }
+    expect(ended).toBe(97)
+    await unlock()
+    const outcomes = await Promise.all(lists)
+    expect(outcomes.filter((outcome) => outcome === 'read')).toHaveLength(103)
+    expect(outcomes.filter((outcome) => outcome === 'SERVICE_UNAVAILABLE')).toHaveLength(97)
+    expect(await store.listSessions({ userId: busy, ...page })).toEqual({ sessions: [], total: 0 })
+    await close()
+  })
+
+  test('the server gives a statement up after a time, but for the checks of whole tables', async () => {
+    const { close, store, unlock, userIds } = await behindLock(300, 'transactions')
+    const list = () => store.listTransactions({ userId: userIds[0], ...page })
+    const report = store.verifyLedger()
+    for (let tries = 0; tries < 2; tries++) {
+      await expect(list()).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE', retryAfterSeconds: 1 })
+    }
+    await unlock()
+    expect(await report).toMatchObject({ ok: true })
+    expect(await list()).toMatchObject({ total: 0 })
+    await close()
   })
 
   test('each has its limits, and starts with no parameter that a pooler refuses', async () => {

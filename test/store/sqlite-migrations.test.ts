@@ -91,6 +91,35 @@ test('a payload from before there were digests has none, and one that is stored 
   await store.close()
 })
 
+test('sessions from before there were totals are counted, and so are those that come, end and go', async () => {
+  createOlder(dataDir, 5, (raw) => {
+    fillWithoutLogins(raw)
+    const row = (id: string, agentId: string, isCompleted: number) =>
+      `('${id}', 'user_1', '${agentId}', ${isCompleted}, '{}', 0, 1000, 1000, 1000)`
+    raw.exec(`INSERT INTO sessions (id, user_id, agent_id, is_completed, metadata, message_count, created_at, updated_at, active_at)
+      VALUES ${row('ses_1', 'text', 0)}, ${row('ses_2', 'text', 1)}, ${row('ses_3', 'image', 0)}`)
+  })
+  const store = openSqliteStore(options)
+  const totals = async () => {
+    const of = async (filter: object) => (await store.listSessions({ userId, limit: 1, offset: 0, ...filter })).total
+    return [
+      await of({}),
+      await of({ status: 'expired' }),
+      await of({ status: 'completed' }),
+      await of({ agentId: 'text' }),
+    ]
+  }
+  expect(await totals()).toEqual([3, 2, 1, 2])
+  const session = { sessionId: 'ses_4', userId, agentId: 'text', metadata: {}, idempotency: null }
+  expect(await store.createSession(session)).toMatchObject({ outcome: 'created' })
+  expect(await totals()).toEqual([4, 2, 1, 3])
+  await store.updateSession({ userId, sessionId: 'ses_4', complete: true, activate: false, metadata: {} })
+  expect(await totals()).toEqual([4, 2, 2, 3])
+  for (const sessionId of ['ses_1', 'ses_2']) await store.deleteSession({ userId, sessionId })
+  expect(await totals()).toEqual([2, 1, 1, 1])
+  await store.close()
+})
+
 test('a command beside no server refuses a database of every older version, says what to do, and changes nothing', async () => {
   for (let count = 1; count < migrationCount; count++) {
     createOlder(dataDir, count, () => {})

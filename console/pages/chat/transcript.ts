@@ -57,8 +57,7 @@ export async function readEarlier(sessionId: string): Promise<void> {
   const before = known(sessionId)
   if (!before || before.from === 0) return
   const offset = evenBefore(before.from)
-  const { messages } = await client.sessions.messages({ sessionId, offset, limit: before.from - offset })
-  keep(sessionId, { messages, from: offset })
+  keep(sessionId, await readFrom(sessionId, offset, before.from))
 }
 
 /** Where the page ends that begins so many messages before. */
@@ -67,13 +66,15 @@ function evenBefore(count: number): number {
   return from - (from % 2)
 }
 
-async function readFrom(sessionId: string, from: number): Promise<Transcript> {
+/** Up to the message `to`, or the last. A page of large messages ends early. */
+async function readFrom(sessionId: string, from: number, to = Infinity): Promise<Transcript> {
   const messages: Message[] = []
   for (;;) {
     const offset = from + messages.length
-    const page = await client.sessions.messages({ sessionId, offset, limit: readAtOnceMax })
+    const page = await client.sessions.messages({ sessionId, offset, limit: Math.min(readAtOnceMax, to - offset) })
     messages.push(...page.messages)
-    if (page.messages.length === 0 || from + messages.length >= page.total) return { messages, from }
+    const end = Math.min(page.total, to)
+    if (page.messages.length === 0 || from + messages.length >= end) return { messages, from }
   }
 }
 

@@ -1,7 +1,14 @@
+import { ErrandError } from '../../kernel/errors.ts'
+
 const atOnceMax = 3
 const knownMax = 50_000
 
 type Lane = { running: number; waiting: (() => void)[] }
+
+type GateOptions = {
+  /** What is refused when as much of an account waits already; no bound where it is left out. */
+  waitingMax?: number
+}
 
 /**
  * Lets few commands of one account at a time have a connection: they would only wait for each other's lock in the
@@ -9,9 +16,14 @@ type Lane = { running: number; waiting: (() => void)[] }
  * its way. First come, first served.
  */
 export class AccountGate {
+  readonly #waitingMax: number
   readonly #lanes = new Map<string, Lane>()
   /** Whose the tasks and chats are that this process has seen; one that it has not seen passes without a turn. */
   readonly #userOf = new Map<string, string>()
+
+  constructor({ waitingMax = Infinity }: GateOptions = {}) {
+    this.#waitingMax = waitingMax
+  }
 
   know(id: string, userId: string): void {
     if (this.#userOf.size >= knownMax) this.#userOf.clear()
@@ -30,6 +42,7 @@ export class AccountGate {
   async of<Value>(userId: string, work: () => Promise<Value>): Promise<Value> {
     const lane = this.#lanes.get(userId) ?? { running: 0, waiting: [] }
     this.#lanes.set(userId, lane)
+    if (lane.waiting.length >= this.#waitingMax) throw tooMany()
     // Whoever leaves passes the place on, so it is taken already when the one that waited goes on.
     if (lane.running >= atOnceMax) await new Promise<void>((resolve) => lane.waiting.push(resolve))
     else lane.running++
@@ -41,4 +54,9 @@ export class AccountGate {
       else if (--lane.running === 0) this.#lanes.delete(userId)
     }
   }
+}
+
+function tooMany(): ErrandError {
+  const message = 'Too many lists of this account are being read; read fewer at a time.'
+  return new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 1 })
 }

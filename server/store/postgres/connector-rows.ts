@@ -1,13 +1,14 @@
 import type { ConnectorRecord } from '../records.ts'
-import {
-  connectorsMax,
-  type ConnectorCheck,
-  type ConnectorOf,
-  type CreateConnector,
-  type CreateConnectorResult,
-  type Page,
-  type UpdateConnector,
-  type UpdateConnectorResult,
+import { connectorFieldsBytes, fittingCount, pageBytesMax } from '../byte-bounds.ts'
+import { connectorsMax } from '../account-bounds.ts'
+import type {
+  BoundedPage,
+  ConnectorCheck,
+  ConnectorOf,
+  CreateConnector,
+  CreateConnectorResult,
+  UpdateConnector,
+  UpdateConnectorResult,
 } from '../store.ts'
 import type { Connection } from './pooled-connection.ts'
 import { and, asc, desc, eq, gt, isNotNull, sql } from './drizzle.ts'
@@ -39,10 +40,15 @@ export async function getConnector(connection: Connection, of: ConnectorOf): Pro
 
 export async function listConnectors(
   connection: Connection,
-  { limit, offset, userId }: Page & { userId: string },
+  { bytesMax = pageBytesMax, limit, offset, userId }: BoundedPage & { userId: string },
 ): Promise<{ connectors: ConnectorRecord[]; total: number }> {
-  const { count, list } = statements(connection)
-  const [rows, counted] = await Promise.all([list.all({ userId, limit, offset }), count.get({ userId })])
+  const { count, list, sizes } = statements(connection)
+  const [sized, counted] = await Promise.all([sizes.all({ userId, limit, offset }), count.get({ userId })])
+  const fitting = fittingCount(
+    sized.map(({ bytes }) => bytes),
+    bytesMax,
+  )
+  const rows = await list.all({ userId, limit: fitting, offset })
   return { connectors: rows.map(toRecord), total: counted!.total }
 }
 
@@ -129,6 +135,18 @@ const statements = statementsOf('connector', (orm) => {
       .select({ total: sql<number>`count(*)`.mapWith(Number) })
       .from(connectors)
       .where(ofUser),
+    sizes: orm
+      .select({
+        bytes:
+          sql<number>`${sql.raw(String(connectorFieldsBytes))} + coalesce(octet_length(${connectors.allowedTools}), 0)`.mapWith(
+            Number,
+          ),
+      })
+      .from(connectors)
+      .where(ofUser)
+      .orderBy(desc(connectors.createdAt), desc(connectors.seq))
+      .limit(sql.placeholder('limit'))
+      .offset(sql.placeholder('offset')),
     list: orm
       .select()
       .from(connectors)

@@ -16,11 +16,21 @@ export const poolName = 'errand'
 const connectionSettings =
   "SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '10s'; SET enable_seqscan = off"
 
+type PoolOptions = {
+  name?: string
+  /** After so long the server gives a statement up, which it would go on with for a client that has left. 0 for never. */
+  statementMsMax?: number
+}
+
 /**
  * A pool of connections to the database. One that stays inside a transaction without a word is ended by the server, so
  * that the locks of a node that was cut off do not outlive it by long.
  */
-export function openPool(databaseUrl: string, max = connectionsMax, name = poolName): PgPool {
+export function openPool(
+  databaseUrl: string,
+  max = connectionsMax,
+  { name = poolName, statementMsMax = 0 }: PoolOptions = {},
+): PgPool {
   const pool = newPool({
     connectionString: databaseUrl,
     max,
@@ -42,7 +52,7 @@ export function openPool(databaseUrl: string, max = connectionsMax, name = poolN
     keepFailures(client)
     sendTogether(client)
     explainPooler(client)
-    client.query(connectionSettings).catch(ignore)
+    client.query(`${connectionSettings}; SET statement_timeout = ${statementMsMax}`).catch(ignore)
   })
   return pool
 }

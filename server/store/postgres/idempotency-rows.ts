@@ -22,6 +22,11 @@ const insert = {
     SET body_hash = excluded.body_hash, resource_id = excluded.resource_id, created_at = excluded.created_at
     WHERE idempotency_keys.created_at <= $7`,
 }
+const count = {
+  name: 'idempotency_count',
+  text: `SELECT count(*)::float8 AS count FROM (
+    SELECT 1 FROM idempotency_keys WHERE user_id = $1 AND operation = $2 LIMIT $3) AS found`,
+}
 const purge = {
   name: 'idempotency_purge',
   text: `DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
@@ -35,6 +40,16 @@ export async function readKey(
 ): Promise<(UsedKey & { createdAt: EpochMs }) | undefined> {
   const { rows } = await client.query({ ...find, values: [userId, operation, key] })
   return rows[0] as (UsedKey & { createdAt: EpochMs }) | undefined
+}
+
+/** How many the user has, as far as `countMax`. */
+export async function countKeys(
+  { client }: Connection,
+  { operation, userId }: Omit<KeyOf, 'key'>,
+  countMax: number,
+): Promise<number> {
+  const { rows } = await client.query({ ...count, values: [userId, operation, countMax] })
+  return (rows[0] as { count: number }).count
 }
 
 /** Undefined when the row has passed its time. */

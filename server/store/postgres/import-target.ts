@@ -48,7 +48,7 @@ export class ImportTarget {
    * to be one that an import was begun in.
    */
   static async open(databaseUrl: string, { isAgain }: { isAgain: boolean }): Promise<ImportTarget> {
-    const pool = openPool(databaseUrl, 2, ownName)
+    const pool = openPool(databaseUrl, 2, { name: ownName })
     try {
       const client = await connectTo(pool)
       try {
@@ -204,7 +204,7 @@ async function assertNobodyThere(client: PgClient): Promise<void> {
 
 /** Takes away what an import that was interrupted has left. */
 async function empty(client: PgClient): Promise<void> {
-  const names = [...importTables.map(({ name }) => `"${name}"`), 'payload_parts']
+  const names = [...importTables.map(({ name }) => `"${name}"`), 'session_totals', 'payload_parts']
   await client.query('BEGIN')
   await client.query('ALTER TABLE transactions DISABLE TRIGGER transactions_no_truncate')
   await client.query(`TRUNCATE ${names.join(', ')} RESTART IDENTITY`)

@@ -1,8 +1,8 @@
 import type { EpochMs } from '../../kernel/clock.ts'
-import { ErrandError } from '../../kernel/errors.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { KeyHolder, KeyRecord, Scope } from '../records.ts'
-import { endedKeptMs, keysMax, liveKeysMax, type CreateKey, type Page } from '../store.ts'
+import { assertKeyRoom, endedKeptMs } from '../account-bounds.ts'
+import type { CreateKey, Page } from '../store.ts'
 import type { Connection } from './pooled-connection.ts'
 import { and, desc, eq, isNull, lte, or, sql } from './drizzle.ts'
 import { apiKeys } from './schema.ts'
@@ -35,9 +35,7 @@ export async function createKey(tx: Transaction, input: CreateKey): Promise<KeyR
   const s = statements(tx)
   await s.purgeEnded.run({ userId, until: now - endedKeptMs })
   const { all, live } = (await s.count.get({ userId, now }))!
-  if (live >= liveKeysMax || all >= keysMax) {
-    throw new ErrandError('CONFLICT', `An account has at most ${liveKeysMax} keys that work; revoke one first.`)
-  }
+  assertKeyRoom({ all, live })
   const id = newId('key', now)
   await s.insert.run({ ...input, id, scopes: input.scopes.join(','), now })
   tx.made({ table: 'api_keys', id })

@@ -32,6 +32,8 @@ import { verifyLedger } from './verify-ledger.ts'
 
 const purgeRowsMax = 500
 const closedAtOnce = 1000
+/** Longer than a lock is waited for, and shorter than a silent server. */
+const defaultStatementMsMax = 12_000
 /** Of a pool of connections that others need as well. */
 const closedBeside = 4
 
@@ -46,6 +48,7 @@ export type PostgresStoreOptions = {
   onCommit?: (commit: Committed) => void
   onWarning?: (message: string) => void
   connectionsMax?: number
+  statementMsMax?: number
 }
 
 /** Opens the store as a server, of which there may be many on one database: brings its schema up to date. */
@@ -70,7 +73,8 @@ export async function openPostgresStoreBeside(options: PostgresStoreOptions & { 
 type Prepare = (pool: PgPool) => Promise<TaskJobs | undefined>
 
 async function opened(options: PostgresStoreOptions, prepare: Prepare): Promise<Store> {
-  const pool = openPool(options.databaseUrl, options.connectionsMax)
+  const { connectionsMax, databaseUrl, statementMsMax = defaultStatementMsMax } = options
+  const pool = openPool(databaseUrl, connectionsMax, { statementMsMax })
   let jobs: TaskJobs | undefined
   try {
     jobs = await prepare(pool)
@@ -146,17 +150,17 @@ function composeStore({ clock, jobs, pool }: Opened, options: PostgresStoreOptio
     queuedTasks: (input) => all.read((on) => tasks.queuedTasks(on, input)),
     abandonedTasks: (limit) => all.read((on) => tasks.abandonedTasks(on, limit)),
     getTask: (input) => all.read((on) => tasks.getTask(on, input)),
-    listTasks: (input) => all.read((on) => tasks.listTasks(on, input)),
+    listTasks: (input) => all.readListOf(input.userId, (on) => tasks.listTasks(on, input)),
     findIdempotent: (input) => all.read(async (on) => stillKept(await readKey(on, input), await on.now())),
     readRate: (userId) => all.read(async (on) => rateWindow.at(await rateWindow.newest(on, userId), await on.now())),
     findPayload: (payloadId) => all.read((on) => tasks.findPayload(on, payloadId)),
     listPayloads: (input) => all.read((on) => tasks.listPayloads(on, input)),
     createSession: (input) => all.runFor(input.userId, (tx) => sessions.create(tx, input)),
     getSession: (input) => all.read((on) => sessions.get(on, input)),
-    listSessions: (input) => all.read((on) => sessions.list(on, input)),
+    listSessions: (input) => all.readListOf(input.userId, (on) => sessions.list(on, input)),
     updateSession: (input) => all.runFor(input.userId, (tx) => sessions.update(tx, input)),
     deleteSession: (input) => all.runFor(input.userId, (tx) => sessions.delete(tx, input)),
-    listMessages: (input) => all.read((on) => sessions.listMessages(on, input)),
+    listMessages: (input) => all.readListOf(input.userId, (on) => sessions.listMessages(on, input)),
     readHistory: (input) => all.read((on) => sessions.history(on, input)),
     openTurn: async (input) => {
       const opened = await all.runFor(input.userId, (tx) => turns.open(tx, input))
@@ -189,10 +193,10 @@ function composeStore({ clock, jobs, pool }: Opened, options: PostgresStoreOptio
       return closed
     },
     getAccount: (userId) => all.read((on) => accounts.getAccount(on, userId)),
-    listTransactions: (input) => all.read((on) => accounts.listTransactions(on, input)),
+    listTransactions: (input) => all.readListOf(input.userId, (on) => accounts.listTransactions(on, input)),
     credit: (input) => all.runFor(input.userId, (tx) => accounts.credit(tx, input)),
     verifyLedger: () => all.readAll(({ client }) => verifyLedger(client)),
-    readSpend: (input) => all.read((on) => readSpend(on, input)),
+    readSpend: (input) => all.readListOf(input.userId, (on) => readSpend(on, input)),
     createUser: (input) => all.run((tx) => users.createUser(tx, input)),
     findUser: (email) => all.read((on) => users.findUser(on, email)),
     getUser: (userId) => all.read((on) => users.getUser(on, userId)),
@@ -202,7 +206,7 @@ function composeStore({ clock, jobs, pool }: Opened, options: PostgresStoreOptio
     unblock: (userId) => all.run((tx) => abuseBlock.lift(tx, userId)),
     createKey: (input) => all.runFor(input.userId, (tx) => keys.createKey(tx, input)),
     findKey: (tokenHash) => all.read((on) => keys.findKey(on, tokenHash)),
-    listKeys: (input) => all.read((on) => keys.listKeys(on, input)),
+    listKeys: (input) => all.readListOf(input.userId, (on) => keys.listKeys(on, input)),
     getKey: (input) => all.read((on) => keys.getKey(on, input)),
     revokeKey: (input) => all.run((tx) => keys.revokeKey(tx, input)),
     rotateKey: (input) => all.run((tx) => keys.rotateKey(tx, input)),
@@ -210,7 +214,7 @@ function composeStore({ clock, jobs, pool }: Opened, options: PostgresStoreOptio
     admitLogin: (input) => all.run((tx) => people.admitLogin(tx, input)),
     createLogin: (input) => all.run((tx) => people.createLogin(tx, input)),
     findLogin: (tokenHash) => all.read((on) => logins.findLogin(on, tokenHash)),
-    listLogins: (input) => all.read((on) => logins.listLogins(on, input)),
+    listLogins: (input) => all.readListOf(input.userId, (on) => logins.listLogins(on, input)),
     endLogin: (input) => all.run((tx) => logins.endLogin(tx, input)),
     endLogins: (userId) =>
       all.run(async (tx) => {
@@ -226,7 +230,7 @@ function composeStore({ clock, jobs, pool }: Opened, options: PostgresStoreOptio
     acceptInvitation: (input) => all.run((tx) => people.acceptInvitation(tx, { ...input, ledger })),
     createConnector: (input) => all.run((tx) => connectors.createConnector(tx, input)),
     getConnector: (input) => all.read((on) => connectors.getConnector(on, input)),
-    listConnectors: (input) => all.read((on) => connectors.listConnectors(on, input)),
+    listConnectors: (input) => all.readListOf(input.userId, (on) => connectors.listConnectors(on, input)),
     updateConnector: (input) => all.run((tx) => connectors.updateConnector(tx, input)),
     deleteConnector: (input) => all.run((tx) => connectors.deleteConnector(tx, input)),
     noteConnectorCheck: (input) => all.run((tx) => connectors.noteConnectorCheck(tx, input)),

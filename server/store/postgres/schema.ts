@@ -187,7 +187,27 @@ export const sessions = pgTable(
   (session) => [
     index('sessions_user').on(session.userId, session.createdAt),
     index('sessions_user_active').on(session.userId, session.isCompleted, session.activeAt, session.agentId),
+    // Those that nobody has said a word in, of which an account may have few.
+    index('sessions_empty')
+      .on(session.userId, session.activeAt)
+      .where(sql`message_count = 0`),
     check('message_count_not_negative', sql`${session.messageCount} >= 0`),
+  ],
+)
+
+/** How many sessions a user has with each agent, kept by triggers of the table of sessions; a total is never a scan. */
+export const sessionTotals = pgTable(
+  'session_totals',
+  {
+    userId: text('user_id').notNull(),
+    agentId: text('agent_id').notNull(),
+    /** Active and expired ones, which only the time tells apart. */
+    open: bigint({ mode: 'number' }).notNull(),
+    completed: bigint({ mode: 'number' }).notNull(),
+  },
+  (total) => [
+    primaryKey({ columns: [total.userId, total.agentId] }),
+    check('sessions_not_negative', sql`${total.open} >= 0 AND ${total.completed} >= 0`),
   ],
 )
 

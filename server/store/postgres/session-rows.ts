@@ -1,38 +1,69 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import { newId } from '../../kernel/ids.ts'
-import type { MessageRecord, SessionRecord } from '../records.ts'
+import { keptText, keptToolCalls, pageBytesMax } from '../byte-bounds.ts'
+import type { MessageRecord, SessionListItem, SessionRecord } from '../records.ts'
 import {
   HistoryBuilder,
+  judgeSession,
+  sessionTotal,
   mergeMetadata,
-  messageRecord,
+  messagePage,
+  sessionListItem,
   sessionRecord,
   sessionStatus,
+  type MessageRow,
   type SessionRow,
 } from '../session-records.ts'
-import {
-  metadataBytesMax,
-  type CreateSession,
-  type CreateSessionResult,
-  type History,
-  type ListSessions,
-  type Page,
-  type SettleTurn,
-  type StoreLimits,
-  type UpdateSession,
-  type UpdateSessionResult,
+import { emptiesRemovedMax, emptySessionsMax, keyedSessionsMax, metadataBytesMax } from '../account-bounds.ts'
+import type {
+  CreateSession,
+  CreateSessionResult,
+  History,
+  ListSessions,
+  BoundedPage,
+  SettleTurn,
+  StoreLimits,
+  UpdateSession,
+  UpdateSessionResult,
 } from '../store.ts'
 import type { Connection } from './pooled-connection.ts'
-import { and, asc, desc, eq, gt, isNotNull, isNull, lt, lte, or, sql } from './drizzle.ts'
-import { insertKey, readKey, stillKept } from './idempotency-rows.ts'
-import { messages, sessions } from './schema.ts'
+import { and, desc, eq, gt, inArray, isNotNull, isNull, lte, or, sql } from './drizzle.ts'
+import { countKeys, insertKey, readKey, stillKept } from './idempotency-rows.ts'
+import { messages, sessions, sessionTotals } from './schema.ts'
 import { statementsOf } from './statements.ts'
 import type { Transaction } from './transaction.ts'
 
-/** Messages are read so many at a time until the history is full. */
+/** Messages are read so many at a time, and so many bytes, until the history is full. */
 const historyPage = 100
+const historyPageBytes = 4 * 1024 * 1024
 const operation = 'createSession'
 
+// The server adds up how long the texts of a page are, which it knows without reading them, and sends no more than fits.
+const fits = '(upto <= $4 OR place = 1)'
+const bytesSoFar = (
+  order: string,
+) => `sum(octet_length(content) + coalesce(octet_length(tool_calls), 0)) OVER (${order})
+    AS upto, row_number() OVER (${order}) AS place`
+const fittingMessages = {
+  name: 'session_fitting_messages',
+  text: `SELECT id, turn_id AS "turnId", role, content, tool_calls AS "toolCalls", is_truncated::float8 AS "isTruncated",
+      created_at::float8 AS "createdAt"
+    FROM (SELECT *, ${bytesSoFar('ORDER BY seq')}
+      FROM (SELECT * FROM messages WHERE session_id = $1 ORDER BY seq LIMIT $2 OFFSET $3) AS page) AS summed
+    WHERE ${fits} ORDER BY seq`,
+}
+const newestMessages = {
+  name: 'session_newest_messages',
+  text: `SELECT seq::float8 AS seq, content, tokens::float8 AS tokens, rows::float8 AS rows
+    FROM (SELECT *, count(*) OVER () AS rows, ${bytesSoFar('ORDER BY seq DESC')}
+      FROM (SELECT seq, content, tokens, NULL AS tool_calls FROM messages WHERE session_id = $1 AND seq < $2
+        ORDER BY seq DESC LIMIT $3) AS page) AS summed
+    WHERE ${fits} ORDER BY seq DESC`,
+}
+
 type Of = { userId: string; sessionId: string }
+/** `rows` are those of the page before it was cut. */
+type NewestRow = { seq: number; content: string; tokens: number; rows: number }
 
 /** Sessions and their messages. Nothing expires a session: whether it has is decided whenever it is looked at. */
 export class SessionRows {
@@ -55,11 +86,25 @@ export class SessionRows {
       const session = earlier && (await this.get(tx, { userId, sessionId: earlier.resourceId }))
       if (session) return { outcome: 'replayed', session }
       if (earlier) return { outcome: 'refused', reason: 'idempotency-conflict' }
-      insertKey(tx, { userId, operation, ...idempotency, resourceId: sessionId }, now)
     }
+    const refused = judgeSession({
+      totals: await statements(tx).totals.all({ userId }),
+      empty: await this.#emptyAfterRemoval(tx, userId),
+      keyed: idempotency ? await countKeys(tx, { userId, operation }, keyedSessionsMax) : 0,
+    })
+    if (refused) return refused
+    if (idempotency) insertKey(tx, { userId, operation, ...idempotency, resourceId: sessionId }, now)
     await statements(tx).insert.run({ id: sessionId, userId, agentId, metadata: JSON.stringify(metadata), now })
     tx.made({ table: 'sessions', id: sessionId })
     return { outcome: 'created', session: (await this.get(tx, { userId, sessionId }))! }
+  }
+
+  /** How many sessions of the user are empty, once those that have expired made room where there are too many. */
+  async #emptyAfterRemoval(tx: Transaction, userId: string): Promise<number> {
+    const s = statements(tx)
+    const { count } = (await s.countEmpty.get({ userId }))!
+    if (count < emptySessionsMax) return count
+    return (await s.removeEmpty.run({ userId, activeAfter: await this.activeAfter(tx) })) > 0 ? 0 : count
   }
 
   async get(connection: Connection, of: Of): Promise<SessionRecord | undefined> {
@@ -80,16 +125,19 @@ export class SessionRows {
   async list(
     connection: Connection,
     { agentId, limit, offset, status, userId }: ListSessions,
-  ): Promise<{ sessions: SessionRecord[]; total: number }> {
+  ): Promise<{ sessions: SessionListItem[]; total: number }> {
     const activeAfter = await this.activeAfter(connection)
     const of = { userId, agentId: agentId ?? null, activeAfter }
     const s = statements(connection)
-    const kind = status ?? 'any'
-    const [rows, counted] = await Promise.all([
-      s[`list_${kind}`].all({ ...of, limit, offset }),
-      s[`total_${kind}`].get(of),
+    const isByTime = status === 'active' || status === 'expired'
+    const [rows, totals, counted] = await Promise.all([
+      s[`list_${status ?? 'any'}`].all({ ...of, limit, offset }),
+      s.totals.all({ userId }),
+      isByTime ? s.countActive.get(of) : undefined,
     ])
-    return { sessions: rows.map((row) => sessionRecord(row, activeAfter)), total: counted!.total }
+    const active = counted?.count ?? 0
+    const total = sessionTotal(totals, { active, ...(agentId !== undefined && { agentId }), ...(status && { status }) })
+    return { sessions: rows.map((row) => sessionListItem(row, activeAfter)), total }
   }
 
   async update(tx: Transaction, input: UpdateSession): Promise<UpdateSessionResult> {
@@ -120,14 +168,14 @@ export class SessionRows {
 
   async listMessages(
     connection: Connection,
-    of: Of & Page,
+    of: Of & BoundedPage,
   ): Promise<{ messages: MessageRecord[]; total: number } | undefined> {
     const s = statements(connection)
     const session = await s.get.get(of)
     if (!session) return undefined
-    const { limit, offset, sessionId } = of
-    const rows = await s.messages.all({ sessionId, limit, offset })
-    return { messages: rows.map(messageRecord), total: session.messageCount }
+    const { bytesMax = pageBytesMax, limit, offset, sessionId } = of
+    const { rows } = await connection.client.query({ ...fittingMessages, values: [sessionId, limit, offset, bytesMax] })
+    return { messages: messagePage(rows as MessageRow[], bytesMax), total: session.messageCount }
   }
 
   async history(
@@ -137,8 +185,10 @@ export class SessionRows {
     const builder = new HistoryBuilder(tokensMax)
     let beforeSeq = Number.MAX_SAFE_INTEGER
     for (;;) {
-      const rows = await statements(connection).newest.all({ sessionId, beforeSeq })
-      if (!rows.every((row) => builder.add(row)) || rows.length < historyPage) return builder.history
+      const values = [sessionId, beforeSeq, historyPage, historyPageBytes]
+      const rows = (await connection.client.query({ ...newestMessages, values })).rows as NewestRow[]
+      const isLast = rows.length < historyPage && rows.length === (rows[0]?.rows ?? 0)
+      if (!rows.every((row) => builder.add(row)) || isLast) return builder.history
       beforeSeq = rows.at(-1)!.seq
     }
   }
@@ -157,6 +207,7 @@ export class SessionRows {
     const s = statements(tx)
     if (!exchange) return void (await s.close.run({ sessionId, turnId }))
     const { message, reply } = exchange
+    const content = keptText(reply.content)
     const of = { sessionId, turnId, toolCalls: null, isTruncated: 0 }
     await s.insertMessage.run({ ...of, ...message, id: newId('msg', beganAt), role: 'user', now: beganAt })
     await s.insertMessage.run({
@@ -164,8 +215,9 @@ export class SessionRows {
       ...reply,
       id: newId('msg', now),
       role: 'assistant',
-      toolCalls: reply.toolCalls.length === 0 ? null : JSON.stringify(reply.toolCalls),
-      isTruncated: outcome === 'truncated' ? 1 : 0,
+      content: content.text,
+      toolCalls: keptToolCalls(reply.toolCalls),
+      isTruncated: outcome === 'truncated' || content.isCut ? 1 : 0,
       now,
     })
     await s.closeActive.run({ sessionId, turnId, now })
@@ -192,28 +244,27 @@ const statements = statementsOf('session', (orm) => {
     expired: and(ofUser, eq(sessions.isCompleted, 0), lte(sessions.activeAt, activeAfter), isNull(sessions.openTurnId)),
     completed: and(ofUser, eq(sessions.isCompleted, 1)),
   }
+  const listColumns = {
+    id: sessions.id,
+    userId: sessions.userId,
+    agentId: sessions.agentId,
+    isCompleted: sessions.isCompleted,
+    messageCount: sessions.messageCount,
+    openTurnId: sessions.openTurnId,
+    createdAt: sessions.createdAt,
+    activeAt: sessions.activeAt,
+  }
   const list = (where: (typeof kinds)['any']) =>
     orm
-      .select()
+      .select(listColumns)
       .from(sessions)
       .where(where)
       .orderBy(desc(sessions.createdAt), desc(sessions.seq))
       .limit(sql.placeholder('limit'))
       .offset(sql.placeholder('offset'))
-  const total = (where: (typeof kinds)['any']) =>
-    orm
-      .select({ total: sql<number>`count(*)`.mapWith(Number) })
-      .from(sessions)
-      .where(where)
-  const messageColumns = {
-    id: messages.id,
-    turnId: messages.turnId,
-    role: messages.role,
-    content: messages.content,
-    toolCalls: messages.toolCalls,
-    isTruncated: messages.isTruncated,
-    createdAt: messages.createdAt,
-  }
+  const thisUser = eq(sessions.userId, sql.placeholder('userId'))
+  const isEmpty = and(thisUser, sql`message_count = 0`)
+  const ofAgent = sql`(${sql.placeholder('agentId')}::text IS NULL OR ${sessions.agentId} = ${sql.placeholder('agentId')})`
   return {
     insert: orm.insert(sessions).values({
       id: sql.placeholder('id'),
@@ -232,10 +283,40 @@ const statements = statementsOf('session', (orm) => {
     list_active: list(kinds.active),
     list_expired: list(kinds.expired),
     list_completed: list(kinds.completed),
-    total_any: total(kinds.any),
-    total_active: total(kinds.active),
-    total_expired: total(kinds.expired),
-    total_completed: total(kinds.completed),
+    totals: orm
+      .select({ agentId: sessionTotals.agentId, open: sessionTotals.open, completed: sessionTotals.completed })
+      .from(sessionTotals)
+      .where(eq(sessionTotals.userId, sql.placeholder('userId'))),
+    // Those whose turn is under way are found by it.
+    countActive: orm
+      .select({
+        count: sql<number>`count(*) + (SELECT count(*) FROM turns JOIN sessions AS s ON s.id = turns.session_id
+          WHERE turns.user_id = ${sql.placeholder('userId')} AND turns.settled_at IS NULL AND s.open_turn_id = turns.id
+            AND s.is_completed = 0 AND s.active_at <= ${activeAfter}
+            AND (${sql.placeholder('agentId')}::text IS NULL OR s.agent_id = ${sql.placeholder('agentId')}))`.mapWith(
+          Number,
+        ),
+      })
+      .from(sessions)
+      .where(and(thisUser, eq(sessions.isCompleted, 0), gt(sessions.activeAt, activeAfter), ofAgent)),
+    countEmpty: orm.select({ count: sql<number>`count(*)`.mapWith(Number) }).from(
+      orm
+        .select({ one: sql`1`.as('one') })
+        .from(sessions)
+        .where(isEmpty)
+        .limit(emptySessionsMax)
+        .as('found'),
+    ),
+    removeEmpty: orm.delete(sessions).where(
+      inArray(
+        sessions.id,
+        orm
+          .select({ id: sessions.id })
+          .from(sessions)
+          .where(and(isEmpty, lte(sessions.activeAt, activeAfter), isNull(sessions.openTurnId)))
+          .limit(emptiesRemovedMax),
+      ),
+    ),
     update: orm
       .update(sessions)
       .set({
@@ -272,18 +353,5 @@ const statements = statementsOf('session', (orm) => {
       tokens: sql.placeholder('tokens'),
       createdAt: now,
     }),
-    messages: orm
-      .select(messageColumns)
-      .from(messages)
-      .where(ofSession)
-      .orderBy(asc(messages.seq))
-      .limit(sql.placeholder('limit'))
-      .offset(sql.placeholder('offset')),
-    newest: orm
-      .select({ seq: messages.seq, content: messages.content, tokens: messages.tokens })
-      .from(messages)
-      .where(and(ofSession, lt(messages.seq, sql.placeholder('beforeSeq'))))
-      .orderBy(desc(messages.seq))
-      .limit(historyPage),
   }
 })

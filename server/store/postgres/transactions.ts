@@ -17,6 +17,7 @@ import { Transaction } from './transaction.ts'
 //     └────────┴──────────────────────┴─▶ it is not: nothing was written, from the start
 
 const attemptsMax = 8
+const listsWaitingMax = 100
 /** 40001 serialization failure, 40P01 deadlock; 23505: a row that was not there when it was looked for is there now. */
 const retried = new Set(['40001', '40P01'])
 const uniqueViolation = '23505'
@@ -41,6 +42,8 @@ export class Transactions {
   readonly #long = new Set<PgClient>()
   #isClosing = false
   readonly gate = new AccountGate()
+  /** Lists are what a user can make slow: a few of each user's have a connection at a time, and not many wait for one. */
+  readonly #lists = new AccountGate({ waitingMax: listsWaitingMax })
   #isFailing = false
 
   constructor(pool: PgPool, options: TransactionsOptions) {
@@ -76,6 +79,11 @@ export class Transactions {
     return this.#tracked(this.#read(work, { mayTakeLong: false }))
   }
 
+  /** As `read`, in turn with the other lists of the user. */
+  readListOf<Value>(userId: string, work: (connection: Connection) => Promise<Value>): Promise<Value> {
+    return this.#tracked(this.#lists.of(userId, () => this.#read(work, { mayTakeLong: false })))
+  }
+
   /** As `read`, of whole tables. A close does not wait for it: it ends with its connection. */
   async readAll<Value>(work: (connection: Connection) => Promise<Value>): Promise<Value> {
     return await this.#read(work, { mayTakeLong: true })
@@ -109,6 +117,7 @@ export class Transactions {
     if (mayTakeLong) this.#long.add(client)
     let isLost = false
     try {
+      if (mayTakeLong) await client.query('SET statement_timeout = 0')
       return await work(new Connection(client, this.#options.clock))
     } catch (error) {
       isLost = isLostConnection(error)
@@ -117,7 +126,8 @@ export class Transactions {
     } finally {
       clearTimeout(watch)
       this.#long.delete(client)
-      client.release(isLost)
+      // A setting of its own goes with the connection.
+      client.release(isLost || mayTakeLong)
     }
     return await this.#read(work, { isSecond: true, mayTakeLong })
   }

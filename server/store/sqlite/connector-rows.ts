@@ -1,14 +1,15 @@
 import type { Clock } from '../../kernel/clock.ts'
 import type { ConnectorRecord } from '../records.ts'
-import {
-  connectorsMax,
-  type ConnectorCheck,
-  type ConnectorOf,
-  type CreateConnector,
-  type CreateConnectorResult,
-  type Page,
-  type UpdateConnector,
-  type UpdateConnectorResult,
+import { connectorFieldsBytes, fittingCount, pageBytesMax } from '../byte-bounds.ts'
+import { connectorsMax } from '../account-bounds.ts'
+import type {
+  BoundedPage,
+  ConnectorCheck,
+  ConnectorOf,
+  CreateConnector,
+  CreateConnectorResult,
+  UpdateConnector,
+  UpdateConnectorResult,
 } from '../store.ts'
 import type { Connection } from './database.ts'
 import { and, asc, desc, eq, gt, isNotNull, sql } from './drizzle.ts'
@@ -41,8 +42,10 @@ export class ConnectorRows {
     return row && toRecord(row)
   }
 
-  list({ limit, offset, userId }: Page & { userId: string }): { connectors: ConnectorRecord[]; total: number } {
-    const rows = this.#statements.list.all({ userId, limit, offset })
+  list(of: BoundedPage & { userId: string }): { connectors: ConnectorRecord[]; total: number } {
+    const { bytesMax = pageBytesMax, limit, offset, userId } = of
+    const sizes = this.#statements.sizes.all({ userId, limit, offset }).map(({ bytes }) => bytes)
+    const rows = this.#statements.list.all({ userId, limit: fittingCount(sizes, bytesMax), offset })
     return { connectors: rows.map(toRecord), total: this.#statements.count.get({ userId })!.total }
   }
 
@@ -123,6 +126,16 @@ function prepare({ orm }: Connection) {
       .select({ total: sql<number>`count(*)` })
       .from(connectors)
       .where(ofUser)
+      .prepare(),
+    sizes: orm
+      .select({
+        bytes: sql<number>`${sql.raw(String(connectorFieldsBytes))} + coalesce(octet_length(${connectors.allowedTools}), 0)`,
+      })
+      .from(connectors)
+      .where(ofUser)
+      .orderBy(desc(connectors.createdAt), sql`rowid DESC`)
+      .limit(sql.placeholder('limit'))
+      .offset(sql.placeholder('offset'))
       .prepare(),
     list: orm
       .select()

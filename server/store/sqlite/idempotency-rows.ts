@@ -20,6 +20,11 @@ export class IdempotencyRows {
     return row && row.createdAt > now - idempotencyKeptMs ? row : undefined
   }
 
+  /** How many the user has, as far as `countMax`. */
+  count(of: Omit<KeyOf, 'key'>, countMax: number): number {
+    return this.#statements.count.get({ ...of, countMax })!.count
+  }
+
   /** Takes the place of a row that has passed its time and was not purged yet. */
   insert(row: KeyOf & { bodyHash: string; resourceId: string }, now: EpochMs): void {
     this.#statements.deleteOld.run({ ...row, until: now - idempotencyKeptMs })
@@ -40,6 +45,22 @@ function prepare({ orm }: Connection) {
   const isOld = lte(idempotencyKeys.createdAt, sql.placeholder('until'))
   return {
     find: orm.select().from(idempotencyKeys).where(thisKey).prepare(),
+    count: orm
+      .select({ count: sql<number>`count(*)` })
+      .from(
+        orm
+          .select({ one: sql`1`.as('one') })
+          .from(idempotencyKeys)
+          .where(
+            and(
+              eq(idempotencyKeys.userId, sql.placeholder('userId')),
+              eq(idempotencyKeys.operation, sql.placeholder('operation')),
+            ),
+          )
+          .limit(sql.placeholder('countMax'))
+          .as('found'),
+      )
+      .prepare(),
     deleteOld: orm.delete(idempotencyKeys).where(and(thisKey, isOld)).prepare(),
     insert: orm
       .insert(idempotencyKeys)

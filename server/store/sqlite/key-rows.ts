@@ -1,8 +1,8 @@
 import type { Clock, EpochMs } from '../../kernel/clock.ts'
-import { ErrandError } from '../../kernel/errors.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { KeyHolder, KeyRecord, Scope } from '../records.ts'
-import { endedKeptMs, keysMax, liveKeysMax, type CreateKey, type Page } from '../store.ts'
+import { assertKeyRoom, endedKeptMs } from '../account-bounds.ts'
+import type { CreateKey, Page } from '../store.ts'
 import { and, desc, eq, isNull, lte, or, sql } from './drizzle.ts'
 import type { Connection } from './database.ts'
 import { HolderCache } from './holder-cache.ts'
@@ -40,9 +40,7 @@ export class KeyRows {
     const { userId } = input
     this.#statements.purgeEnded.run({ userId, until: now - endedKeptMs })
     const { all, live } = this.#statements.count.get({ userId, now })!
-    if (live >= liveKeysMax || all >= keysMax) {
-      throw new ErrandError('CONFLICT', `An account has at most ${liveKeysMax} keys that work; revoke one first.`)
-    }
+    assertKeyRoom({ all, live })
     const id = newId('key', now)
     this.#statements.insert.run({ ...input, id, scopes: input.scopes.join(','), now })
     return keyRecord(this.#statements.get.get({ userId: input.userId, keyId: id })!)

@@ -1,31 +1,36 @@
 import type { Statement } from 'better-sqlite3'
 import type { Clock, EpochMs } from '../../kernel/clock.ts'
 import { newId } from '../../kernel/ids.ts'
-import type { MessageRecord, SessionRecord, SessionStatus } from '../records.ts'
+import { keptText, keptToolCalls, pageBytesMax } from '../byte-bounds.ts'
+import type { MessageRecord, SessionListItem, SessionRecord, SessionStatus } from '../records.ts'
 import {
   HistoryBuilder,
+  judgeSession,
+  sessionTotal,
   mergeMetadata,
-  messageRecord,
+  messagePage,
+  sessionListItem,
   sessionRecord,
   sessionStatus,
+  type MessageRow,
   type SessionRow,
 } from '../session-records.ts'
-import {
-  metadataBytesMax,
-  type CreateSession,
-  type CreateSessionResult,
-  type History,
-  type ListSessions,
-  type Page,
-  type SettleTurn,
-  type StoreLimits,
-  type UpdateSession,
-  type UpdateSessionResult,
+import { emptiesRemovedMax, emptySessionsMax, keyedSessionsMax, metadataBytesMax } from '../account-bounds.ts'
+import type {
+  CreateSession,
+  CreateSessionResult,
+  History,
+  ListSessions,
+  BoundedPage,
+  SettleTurn,
+  StoreLimits,
+  UpdateSession,
+  UpdateSessionResult,
 } from '../store.ts'
-import { and, asc, desc, eq, gt, isNotNull, isNull, lte, or, sql } from './drizzle.ts'
+import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, lte, or, sql } from './drizzle.ts'
 import type { Connection } from './database.ts'
 import type { IdempotencyRows } from './idempotency-rows.ts'
-import { messages, sessions } from './schema.ts'
+import { messages, sessions, sessionTotals } from './schema.ts'
 
 const operation = 'createSession'
 
@@ -36,6 +41,7 @@ type Of = { userId: string; sessionId: string }
 export class SessionRows {
   readonly #statements
   readonly #newest: Statement<[sessionId: string], NewestRow>
+  readonly #messages: Statement<[sessionId: string, limit: number, offset: number], MessageRow>
   readonly #clock: Clock
   readonly #idempotency: IdempotencyRows
   readonly #idleMs: number
@@ -43,6 +49,7 @@ export class SessionRows {
   constructor(connection: Connection, parts: { clock: Clock; idempotency: IdempotencyRows; limits: StoreLimits }) {
     this.#statements = prepare(connection)
     this.#newest = connection.raw.prepare<[string], NewestRow>(this.#statements.newestSql)
+    this.#messages = connection.raw.prepare<[string, number, number], MessageRow>(this.#statements.messagesSql)
     this.#clock = parts.clock
     this.#idempotency = parts.idempotency
     this.#idleMs = parts.limits.sessionIdleSeconds * 1000
@@ -58,11 +65,24 @@ export class SessionRows {
       // A session that was deleted since is not made anew by the request that made it.
       const session = earlier && this.get({ userId, sessionId: earlier.resourceId })
       if (session) return { outcome: 'replayed', session }
-      if (!earlier) this.#idempotency.insert({ userId, operation, ...idempotency, resourceId: sessionId }, now)
-      else return { outcome: 'refused', reason: 'idempotency-conflict' }
+      if (earlier) return { outcome: 'refused', reason: 'idempotency-conflict' }
     }
+    const refused = judgeSession({
+      totals: this.#statements.totals.all({ userId }),
+      empty: this.#emptyAfterRemoval(userId),
+      keyed: idempotency ? this.#idempotency.count({ userId, operation }, keyedSessionsMax) : 0,
+    })
+    if (refused) return refused
+    if (idempotency) this.#idempotency.insert({ userId, operation, ...idempotency, resourceId: sessionId }, now)
     this.#statements.insert.run({ id: sessionId, userId, agentId, metadata: JSON.stringify(metadata), now })
     return { outcome: 'created', session: this.get({ userId, sessionId })! }
+  }
+
+  /** How many sessions of the user are empty, once those that have expired made room where there are too many. */
+  #emptyAfterRemoval(userId: string): number {
+    const empty = this.#statements.countEmpty.get({ userId })!.count
+    if (empty < emptySessionsMax) return empty
+    return this.#statements.removeEmpty.run({ userId, activeAfter: this.#activeAfter() }).changes > 0 ? 0 : empty
   }
 
   get(of: Of): SessionRecord | undefined {
@@ -78,12 +98,18 @@ export class SessionRows {
     return sessionStatus(row, this.#activeAfter())
   }
 
-  list({ agentId, limit, offset, status, userId }: ListSessions): { sessions: SessionRecord[]; total: number } {
-    const of = { userId, agentId: agentId ?? null, activeAfter: this.#activeAfter() }
-    const { list, totals } = this.#statements
-    const kind = status ?? 'any'
-    const rows = list[kind].all({ ...of, limit, offset })
-    return { sessions: rows.map((row) => this.#record(row)), total: totals[kind].get(of)!.total }
+  list({ agentId, limit, offset, status, userId }: ListSessions): { sessions: SessionListItem[]; total: number } {
+    const activeAfter = this.#activeAfter()
+    const of = { userId, agentId: agentId ?? null, activeAfter }
+    const { countActive, list, totals } = this.#statements
+    const rows = list[status ?? 'any'].all({ ...of, limit, offset })
+    const active = status === 'active' || status === 'expired' ? countActive.get(of)!.count : 0
+    const total = sessionTotal(totals.all({ userId }), {
+      active,
+      ...(agentId !== undefined && { agentId }),
+      ...(status && { status }),
+    })
+    return { sessions: rows.map((row) => sessionListItem(row, activeAfter)), total }
   }
 
   update({ activate, complete, metadata, sessionId, userId }: UpdateSession): UpdateSessionResult {
@@ -108,15 +134,13 @@ export class SessionRows {
     return 'deleted'
   }
 
-  listMessages(of: Of & Page): { messages: MessageRecord[]; total: number } | undefined {
+  listMessages(of: Of & BoundedPage): { messages: MessageRecord[]; total: number } | undefined {
     const session = this.find(of)
     if (!session) return undefined
-    const { limit, offset, sessionId } = of
-    const rows = this.#statements.messages.all({ sessionId, limit, offset })
-    return {
-      messages: rows.map(messageRecord),
-      total: session.messageCount,
-    }
+    const { bytesMax = pageBytesMax, limit, offset, sessionId } = of
+    // Row by row, so that no more is read than fits.
+    const rows = this.#messages.iterate(sessionId, limit, offset)
+    return { messages: messagePage(rows, bytesMax), total: session.messageCount }
   }
 
   history({ sessionId, tokensMax }: { sessionId: string; tokensMax: number }): History {
@@ -146,6 +170,7 @@ export class SessionRows {
     const { exchange, outcome, turnId } = turn
     if (!exchange) return void this.#statements.close.run({ sessionId, turnId })
     const { message, reply } = exchange
+    const content = keptText(reply.content)
     const of = { sessionId, turnId, now, toolCalls: null, isTruncated: 0 }
     this.#statements.insertMessage.run({ ...of, ...message, id: newId('msg', beganAt), role: 'user', now: beganAt })
     this.#statements.insertMessage.run({
@@ -153,8 +178,9 @@ export class SessionRows {
       ...reply,
       id: newId('msg', now),
       role: 'assistant',
-      toolCalls: reply.toolCalls.length === 0 ? null : JSON.stringify(reply.toolCalls),
-      isTruncated: outcome === 'truncated' ? 1 : 0,
+      content: content.text,
+      toolCalls: keptToolCalls(reply.toolCalls),
+      isTruncated: outcome === 'truncated' || content.isCut ? 1 : 0,
     })
     this.#statements.closeActive.run({ sessionId, turnId, now })
   }
@@ -188,29 +214,37 @@ function prepare({ orm }: Connection) {
     expired: and(ofUser, eq(sessions.isCompleted, 0), lte(sessions.activeAt, activeAfter), isNull(sessions.openTurnId)),
     completed: and(ofUser, eq(sessions.isCompleted, 1)),
   }
+  const listColumns = {
+    id: sessions.id,
+    userId: sessions.userId,
+    agentId: sessions.agentId,
+    isCompleted: sessions.isCompleted,
+    messageCount: sessions.messageCount,
+    openTurnId: sessions.openTurnId,
+    createdAt: sessions.createdAt,
+    activeAt: sessions.activeAt,
+  }
   const list = (where: (typeof kinds)['any']) =>
     orm
-      .select()
+      .select(listColumns)
       .from(sessions)
       .where(where)
       .orderBy(desc(sessions.createdAt), sql`rowid DESC`)
       .limit(sql.placeholder('limit'))
       .offset(sql.placeholder('offset'))
       .prepare()
-  const total = (where: (typeof kinds)['any']) =>
-    orm
-      .select({ total: sql<number>`count(*)` })
-      .from(sessions)
-      .where(where)
-      .prepare()
+  const thisUser = eq(sessions.userId, sql.placeholder('userId'))
+  // A partial index is used only when its condition stands in the query, without parameters.
+  const isEmpty = and(thisUser, sql`message_count = 0`)
+  const ofAgent = sql`(${sql.placeholder('agentId')} IS NULL OR ${sessions.agentId} = ${sql.placeholder('agentId')})`
   const messageColumns = {
     id: messages.id,
-    turnId: messages.turnId,
+    turnId: sql`${messages.turnId}`.as('turnId'),
     role: messages.role,
     content: messages.content,
-    toolCalls: messages.toolCalls,
-    isTruncated: messages.isTruncated,
-    createdAt: messages.createdAt,
+    toolCalls: sql`${messages.toolCalls}`.as('toolCalls'),
+    isTruncated: sql`${messages.isTruncated}`.as('isTruncated'),
+    createdAt: sql`${messages.createdAt}`.as('createdAt'),
   }
   return {
     insert: orm
@@ -234,12 +268,46 @@ function prepare({ orm }: Connection) {
       expired: list(kinds.expired),
       completed: list(kinds.completed),
     },
-    totals: {
-      any: total(kinds.any),
-      active: total(kinds.active),
-      expired: total(kinds.expired),
-      completed: total(kinds.completed),
-    },
+    totals: orm
+      .select({ agentId: sessionTotals.agentId, open: sessionTotals.open, completed: sessionTotals.completed })
+      .from(sessionTotals)
+      .where(eq(sessionTotals.userId, sql.placeholder('userId')))
+      .prepare(),
+    // Those whose turn is under way are found by it.
+    countActive: orm
+      .select({
+        count: sql<number>`count(*) + (SELECT count(*) FROM turns JOIN sessions AS s ON s.id = turns.session_id
+          WHERE turns.user_id = ${sql.placeholder('userId')} AND turns.settled_at IS NULL AND s.open_turn_id = turns.id
+            AND s.is_completed = 0 AND s.active_at <= ${activeAfter}
+            AND (${sql.placeholder('agentId')} IS NULL OR s.agent_id = ${sql.placeholder('agentId')}))`,
+      })
+      .from(sessions)
+      .where(and(thisUser, eq(sessions.isCompleted, 0), gt(sessions.activeAt, activeAfter), ofAgent))
+      .prepare(),
+    countEmpty: orm
+      .select({ count: sql<number>`count(*)` })
+      .from(
+        orm
+          .select({ one: sql`1`.as('one') })
+          .from(sessions)
+          .where(isEmpty)
+          .limit(emptySessionsMax)
+          .as('found'),
+      )
+      .prepare(),
+    removeEmpty: orm
+      .delete(sessions)
+      .where(
+        inArray(
+          sessions.id,
+          orm
+            .select({ id: sessions.id })
+            .from(sessions)
+            .where(and(isEmpty, lte(sessions.activeAt, activeAfter), isNull(sessions.openTurnId)))
+            .limit(emptiesRemovedMax),
+        ),
+      )
+      .prepare(),
     update: orm
       .update(sessions)
       .set({
@@ -282,14 +350,14 @@ function prepare({ orm }: Connection) {
         createdAt: now,
       })
       .prepare(),
-    messages: orm
+    messagesSql: orm
       .select(messageColumns)
       .from(messages)
       .where(ofSession)
       .orderBy(asc(messages.seq))
       .limit(sql.placeholder('limit'))
       .offset(sql.placeholder('offset'))
-      .prepare(),
+      .toSQL().sql,
     newestSql: orm
       .select({ content: messages.content, tokens: messages.tokens })
       .from(messages)

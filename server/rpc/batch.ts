@@ -1,0 +1,34 @@
+import { ErrandError } from '../kernel/errors.ts'
+import { jsonBytes, pageBytesMax } from '../store/byte-bounds.ts'
+
+export const batchCallsMax = 20
+/** Of all answers of one batch together. */
+export const batchBytesMax = 8 * 1024 * 1024
+
+/** The queries that one request makes together, and what their answers may still come to. */
+export class Batch {
+  /** Of each page of a list, so that the batch is about as large as one page. */
+  readonly pageBytesMax: number
+  #begun = 0
+  #bytesLeft = batchBytesMax
+
+  constructor(calls: number) {
+    this.pageBytesMax = Math.floor(pageBytesMax / calls)
+  }
+
+  /** Makes one of its calls, with other work of the event loop between it and the one before. */
+  async call<Output>(resolve: () => Output | Promise<Output>): Promise<Output> {
+    for (let turns = this.#begun++; turns > 0; turns--) await new Promise((next) => setImmediate(next))
+    this.#assertRoom()
+    const answer = await resolve()
+    this.#bytesLeft -= jsonBytes(answer)
+    this.#assertRoom()
+    return answer
+  }
+
+  #assertRoom(): void {
+    if (this.#bytesLeft > 0) return
+    const message = `The answers of this batch are more than ${batchBytesMax} bytes; send this call alone.`
+    throw new ErrandError('PAYLOAD_TOO_LARGE', message)
+  }
+}

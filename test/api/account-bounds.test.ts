@@ -1,0 +1,140 @@
+import { expect, test } from 'vitest'
+import { emptySessionsMax, keyedSessionsMax, sessionsMax } from '../../server/store/account-bounds.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { withRaw } from '../support/test-engine.ts'
+import { startService, type TestService } from '../support/test-service.ts'
+import { sessionAgents } from './session-calls.ts'
+
+const unlimited = { executionsPerMinute: 0, writesPerMinute: 0 }
+const dayMs = 86_400_000
+
+/** What a refusal of another session says. */
+async function refusalOf(service: TestService, key: string, headers: Record<string, string> = {}): Promise<string> {
+  const before = (await service.get('/api/sessions', key)).body.total
+  const { body, status } = await service.post('/api/sessions', { agentId: 'one' }, { key, headers })
+  expect([status, body.error]).toEqual([409, 'Conflict'])
+  expect((await service.get('/api/sessions', key)).body.total).toBe(before)
+  return body.message
+}
+
+test('an account has so many sessions without a message, until one is used, deleted, or has expired', async () => {
+  const clock = new FakeClock()
+  const service = await startService({ config: sessionAgents, limits: unlimited, clock })
+  const { key } = await service.createPerson()
+  const create = () => service.post('/api/sessions', { agentId: 'one' }, { key })
+  const first = (await create()).body.sessionId
+  clock.advance(1)
+  for (let made = 1; made < emptySessionsMax; made += 100) {
+    const count = Math.min(100, emptySessionsMax - made)
+    const answers = await Promise.all(Array.from({ length: count }, create))
+    expect(answers.map(({ status }) => status)).toEqual(Array(count).fill(200))
+  }
+  expect(await refusalOf(service, key)).toBe(
+    'An account has at most 1000 sessions without a message; chat in them, or delete some first.',
+  )
+  expect((await service.post('/api/chat', { sessionId: first, message: 'hello' }, { key })).status).toBe(200)
+  const another = await create()
+  expect(another.status).toBe(200)
+  await refusalOf(service, key)
+  await service.request('DELETE', `/api/sessions/${another.body.sessionId}`, { key })
+  const last = (await create()).body.sessionId
+  await refusalOf(service, key)
+
+  clock.advance(dayMs - 1)
+  await service.request('PATCH', `/api/sessions/${last}`, { key, body: { metadata: { a: 1 } } })
+  clock.advance(1)
+  // Half of those that have expired make room; the one with messages and the one that is in use stay.
+  expect((await create()).status).toBe(200)
+  const { total } = (await service.get('/api/sessions', key)).body
+  expect(total).toBe(emptySessionsMax + 2 - 500)
+  for (const [sessionId, status] of [
+    [first, 'expired'],
+    [last, 'active'],
+  ]) {
+    expect((await service.get(`/api/sessions/${sessionId}`, key)).body.status).toBe(status)
+  }
+  expect((await service.get('/api/sessions?status=active', key)).body.total).toBe(2)
+  expect((await service.get('/api/sessions?status=expired', key)).body.total).toBe(total - 2)
+  await service.stop()
+})
+
+test('an account has so many sessions in all, which are counted and not read', async () => {
+  const service = await startService({ config: sessionAgents })
+  const { key, userId } = await service.createPerson()
+  const { sessionId } = (await service.post('/api/sessions', { agentId: 'two' }, { key })).body
+  await withRaw(service.dataDir, (raw) =>
+    raw.query(`UPDATE session_totals SET open = ${sessionsMax - 2}, completed = 2 WHERE user_id = '${userId}'`),
+  )
+  expect((await service.get('/api/sessions?limit=1', key)).body.total).toBe(sessionsMax)
+  expect((await service.get('/api/sessions?status=completed', key)).body.total).toBe(2)
+  expect((await service.get('/api/sessions?status=expired&agentId=two', key)).body.total).toBe(sessionsMax - 3)
+  expect(await refusalOf(service, key)).toBe('An account has at most 50000 sessions; delete some first.')
+  await service.request('DELETE', `/api/sessions/${sessionId}`, { key })
+  expect((await service.post('/api/sessions', { agentId: 'one' }, { key })).status).toBe(200)
+  await service.stop()
+})
+
+test('an account makes so many sessions with an Idempotency-Key in a day, and others go on', async () => {
+  const clock = new FakeClock()
+  const service = await startService({ config: sessionAgents, clock })
+  const { key, userId } = await service.createPerson()
+  const numbers = `WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${keyedSessionsMax})`
+  const row = `'${userId}', 'createSession', 'k' || n, 'hash', 'ses_gone', ${clock.now()}`
+  await withRaw(service.dataDir, (raw) =>
+    raw.query(
+      `INSERT INTO idempotency_keys (user_id, operation, key, body_hash, resource_id, created_at) ${numbers} SELECT ${row} FROM n`,
+    ),
+  )
+  const headers = { 'Idempotency-Key': 'one-more' }
+  expect(await refusalOf(service, key, headers)).toBe(
+    'An account makes at most 20000 sessions with an Idempotency-Key in 24 hours.',
+  )
+  expect((await service.post('/api/sessions', { agentId: 'one' }, { key })).status).toBe(200)
+  clock.advance(dayMs)
+  while (await service.app.store.purgeExpired()) continue
+  expect((await service.post('/api/sessions', { agentId: 'one' }, { key, headers })).status).toBe(200)
+  await service.stop()
+})
+
+test('changes that are no executions have a rate of their own, over REST, batches and all operations', async () => {
+  const clock = new FakeClock()
+  const service = await startService({ config: sessionAgents, clock, limits: { writesPerMinute: 5 } })
+  const { key } = await service.createPerson()
+  const other = await service.createPerson()
+  const create = { json: { agentId: 'one' } }
+  const path = `/trpc/${Array(4).fill('sessions.create').join(',')}?batch=1`
+  const batch = await service.post(path, { 0: create, 1: create, 2: create, 3: create }, { key })
+  expect(batch.status).toBe(200)
+  const { sessionId } = batch.body[0].result.data.json
+  clock.advance(10_000)
+  expect((await service.request('DELETE', `/api/sessions/${sessionId}`, { key })).status).toBe(200)
+  const changes: [string, string, unknown?][] = [
+    ['POST', '/api/sessions', { agentId: 'one' }],
+    ['PATCH', '/api/sessions/ses_x', { metadata: {} }],
+    ['DELETE', '/api/sessions/ses_x'],
+    ['POST', '/api/keys', { name: 'more', scopes: ['read'] }],
+    ['POST', '/api/keys/key_x/rotate', {}],
+    ['DELETE', '/api/keys/key_x'],
+    ['POST', '/api/connectors', { name: 'Docs', url: 'https://mcp.example.com/mcp' }],
+    ['PATCH', '/api/connectors/con_x', { name: 'Other' }],
+    ['DELETE', '/api/connectors/con_x'],
+    ['POST', '/api/connectors/con_x/test', {}],
+    ['DELETE', '/api/logins/login_x'],
+    ['DELETE', '/api/logins'],
+  ]
+  for (const [method, target, body] of changes) {
+    const answer = await service.request(method, target, { key, ...(body !== undefined && { body }) })
+    expect([answer.status, answer.headers.get('retry-after')], `${method} ${target}`).toEqual([429, '50'])
+    expect(answer.body.message).toMatch(/^At most 5 changes of an account's sessions, keys, logins and connectors/)
+  }
+  // What is counted elsewhere, what reads, and others go on.
+  const [left] = batch.body.slice(1)
+  const message = { sessionId: left.result.data.json.sessionId, message: 'hello' }
+  expect((await service.post('/api/chat', message, { key })).status).toBe(200)
+  expect((await service.createTask(key, 'mute.run')).status).toBe(200)
+  expect((await service.get('/api/sessions', key)).status).toBe(200)
+  expect((await service.post('/api/sessions', { agentId: 'one' }, { key: other.key })).status).toBe(200)
+  clock.advance(50_000)
+  expect((await service.post('/api/sessions', { agentId: 'one' }, { key })).status).toBe(200)
+  await service.stop()
+})

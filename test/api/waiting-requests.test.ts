@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import { waitersMax } from '../../server/tasks/task-ends.ts'
+import { startService } from '../support/test-service.ts'
+
+test('so many requests of an account wait for tasks, the next is refused, and others wait', async () => {
+  const service = await startService({ limits: { executionsPerMinute: 0, taskConcurrency: 0 } })
+  const [person, other] = [await service.createPerson(), await service.createPerson()]
+  const { ends } = service.app.services
+  let waiting = 0
+  const { wait } = ends
+  ends.wait = (of, how) => {
+    const waiter = wait.call(ends, of, how)
+    waiting++
+    return waiter
+  }
+  const { taskId } = (await service.createTask(person.key, 'test.echo')).body
+  const theirs = (await service.createTask(other.key, 'test.echo')).body.taskId
+  const controller = new AbortController()
+  const held = (key: string, id: string) =>
+    fetch(`${service.url}/api/tasks/${id}?wait=60`, {
+      headers: { Authorization: `Bearer ${key}` },
+      signal: controller.signal,
+    }).catch(() => undefined)
+  const all = Array.from({ length: waitersMax }, () => held(person.key, taskId))
+  await expect.poll(() => waiting, { timeout: 20_000 }).toBe(waitersMax)
+  const refused = await service.get(`/api/tasks/${taskId}?wait=60`, person.key)
+  expect([refused.status, refused.headers.get('retry-after'), refused.body.message]).toEqual([
+    429,
+    '5',
+    '200 requests of this account wait for tasks already; ask without `wait`.',
+  ])
+  expect((await service.get(`/api/tasks/${taskId}`, person.key)).status).toBe(200)
+  all.push(held(other.key, theirs))
+  await expect.poll(() => waiting, { timeout: 20_000 }).toBe(waitersMax + 1)
+  controller.abort()
+  await Promise.all(all)
+  const again = async () => (await service.get(`/api/tasks/${taskId}?wait=1`, person.key)).status
+  await expect.poll(again, { timeout: 20_000 }).toBe(200)
+  await service.stop()
+})

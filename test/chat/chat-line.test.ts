@@ -1,0 +1,89 @@
+import { expect, test } from 'vitest'
+import { lineMax } from '../../server/chat/user-turns.ts'
+import type { ChatReader } from '../support/chat-reader.ts'
+import { soon, startTalk, Talker } from './chat-checks.ts'
+
+const writesMax = 4
+
+/** One chat that holds nearly all of its user's balance until its client leaves, and as many as may wait for it. */
+async function startLine() {
+  const service = await startTalk({ limits: { maxWritesInFlight: writesMax } })
+  const first = await Talker.create(service, { balanceUsd: '0.5000' })
+  const holder = await first.do({ do: 'text', delta: 'x' }, { do: 'await-abort' })
+  await holder.until('assistant_delta')
+  const waiting: Promise<ChatReader>[] = []
+  const { chats } = service.app.services
+  for (let place = 1; place <= lineMax; place++) {
+    waiting.push((await first.another()).open('x'.repeat(4000)))
+    await expect.poll(() => chats.waitingCount, soon).toBe(place)
+  }
+  return { service, first, holder, waiting }
+}
+
+test('chats that wait for what their own user holds keep nobody else from writing, and are counted', async () => {
+  const { first, holder, service, waiting } = await startLine()
+  const other = await service.createPerson()
+  for (let write = 0; write < 2 * writesMax; write++) {
+    expect((await service.post('/api/sessions', { agentId: 'talk' }, { key: other.key })).status).toBe(200)
+  }
+  const { body: metrics } = await service.get('/metrics')
+  expect(metrics).toContain(`\nerrand_chats_waiting ${lineMax}\n`)
+  holder.leave()
+  const statuses = await Promise.all(waiting.map(async (reader) => (await reader).status))
+  expect(statuses).toContain(200)
+  for (const status of statuses) expect([200, 403]).toContain(status)
+  for (const reader of waiting) await (await reader).all()
+  await first.settled()
+  expect(service.app.services.chats.waitingCount).toBe(0)
+  await service.stop()
+})
+
+test('beyond the line a chat is refused at once, in words and without a trace', async () => {
+  const { first, holder, service, waiting } = await startLine()
+  const late = await first.another()
+  const before = await late.state()
+  const refused = await late.open('x'.repeat(4000))
+  expect([refused.status, refused.headers['retry-after']]).toEqual([429, '5'])
+  expect((await refused.all())[0]).toMatchObject({
+    error: { code: 'RATE_LIMIT_EXCEEDED', message: expect.stringMatching(/^20 chats of this account wait/) },
+  })
+  expect(await late.state()).toEqual(before)
+  const other = await Talker.create(service)
+  expect((await other.chat('Hello')).at(-1).type).toBe('done')
+  holder.leave()
+  for (const reader of waiting) await (await reader).all()
+  await first.settled()
+  await service.stop()
+})
+
+test('a client that leaves gives up its place in the line, wherever it stands', async () => {
+  const service = await startTalk()
+  const first = await Talker.create(service, { balanceUsd: '0.5000' })
+  const { chats } = service.app.services
+  const holder = await first.do({ do: 'text', delta: 'x' }, { do: 'await-abort' })
+  await holder.until('assistant_delta')
+  const [one, two] = [await openLeaving(first), await openLeaving(first)]
+  await expect.poll(() => chats.waitingCount, soon).toBe(2)
+  two.leave()
+  await expect.poll(() => chats.waitingCount, soon).toBe(1)
+  one.leave()
+  await expect.poll(() => chats.waitingCount, soon).toBe(0)
+  await Promise.all([one.answer, two.answer])
+  holder.leave()
+  await first.settled()
+  await service.stop()
+})
+
+/** A chat whose client leaves when it is told to. */
+async function openLeaving(first: Talker) {
+  const { key, service } = first
+  const { sessionId } = await first.another()
+  const controller = new AbortController()
+  const answer = fetch(`${service.url}/api/chat`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ sessionId, message: 'x'.repeat(4000) }),
+    signal: controller.signal,
+  }).catch(() => undefined)
+  return { answer, leave: () => controller.abort() }
+}

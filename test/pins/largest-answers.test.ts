@@ -1,0 +1,201 @@
+import { expect, test } from 'vitest'
+import { defineConfig } from '../../server/agents/define-config.ts'
+import { chatUse } from '../../server/billing/chat-price.ts'
+import { rootRouter } from '../../server/rpc/root-router.ts'
+import { messageTextBytesMax, pageBytesMax, toolCallsBytesMax } from '../../server/store/byte-bounds.ts'
+import { nothingUsed } from '../../server/store/turn-endings.ts'
+import type { Browser } from '../api/browser-login.ts'
+import { sessionAgents } from '../api/session-calls.ts'
+import { signUpAdmin } from '../api/signed-in.ts'
+import { startStubMcpServer } from '../api/stub-mcp-server.ts'
+import { startService, type Person, type TestService } from '../support/test-service.ts'
+
+// How large the answer of each operation can be, by what its input and its rows can hold. What grows with what a user
+// does is a page; of a list the largest page is made here, and of a single thing the largest of its kind.
+
+const kb = 1024
+
+/** Of the lists of the operator's configuration, which is as large as its operator writes it. */
+const configured = 'the configuration'
+
+const bounds: Record<string, number | typeof configured> = {
+  'tasks.create': kb,
+  'tasks.get': 64 * kb,
+  'tasks.list': 64 * kb,
+  'sessions.create': kb,
+  'sessions.get': 20 * kb,
+  'sessions.list': 64 * kb,
+  'sessions.update': 20 * kb,
+  'sessions.delete': kb,
+  'sessions.messages': pageBytesMax + messageTextBytesMax + toolCallsBytesMax,
+  'agents.list': configured,
+  'agents.get': configured,
+  'connectors.create': 80 * kb,
+  'connectors.list': pageBytesMax + 80 * kb,
+  'connectors.get': 80 * kb,
+  'connectors.update': 80 * kb,
+  'connectors.delete': kb,
+  'connectors.test': 80 * kb,
+  'connectors.tools': 4 * 1024 * kb,
+  'connectors.servers': configured,
+  'account.get': 2 * kb,
+  'account.usage': 20 * kb,
+  'account.changePassword': kb,
+  'transactions.list': 512 * kb,
+  'keys.create': 2 * kb,
+  'keys.list': 128 * kb,
+  'keys.rotate': 2 * kb,
+  'keys.revoke': kb,
+  'login.options': configured,
+  'login.create': 2 * kb,
+  'login.end': kb,
+  'logins.list': 128 * kb,
+  'logins.end': kb,
+  'logins.endAll': kb,
+  'invitations.create': 2 * kb,
+  'invitations.list': 128 * kb,
+  'invitations.revoke': kb,
+  'invitations.check': kb,
+  'invitations.accept': 2 * kb,
+  'users.list': 128 * kb,
+  'users.get': 2 * kb,
+  'users.update': 2 * kb,
+  'users.unblock': 2 * kb,
+  'users.credit': kb,
+  'users.transactions': 512 * kb,
+  'users.createPasswordLink': 2 * kb,
+  'system.get': configured,
+}
+
+type World = { admin: Browser; person: Person; service: TestService; ids: Record<string, string> }
+
+/** A character that takes six bytes of JSON. */
+const wide = (count: number) => '\u0001'.repeat(count)
+const limit = 'limit=100'
+
+const largest: Record<string, (world: World) => Promise<{ body: unknown }>> = {
+  'tasks.get': ({ ids, person, service }) => service.get(`/api/tasks/${ids['task']}`, person.key),
+  'tasks.list': ({ person, service }) => service.get(`/api/tasks?${limit}`, person.key),
+  'sessions.get': ({ ids, person, service }) => service.get(`/api/sessions/${ids['session']}`, person.key),
+  'sessions.list': ({ person, service }) => service.get(`/api/sessions?${limit}`, person.key),
+  'sessions.update': ({ ids, person, service }) =>
+    service.request('PATCH', `/api/sessions/${ids['session']}`, { key: person.key, body: { metadata: {} } }),
+  'sessions.messages': ({ ids, person, service }) =>
+    service.get(`/api/sessions/${ids['session']}/messages?offset=1&${limit}`, person.key),
+  'connectors.get': ({ ids, person, service }) => service.get(`/api/connectors/${ids['connector']}`, person.key),
+  'connectors.list': ({ person, service }) => service.get(`/api/connectors?${limit}`, person.key),
+  'connectors.tools': ({ ids, person, service }) =>
+    service.get(`/api/connectors/${ids['connector']}/tools`, person.key),
+  'account.get': ({ person, service }) => service.get('/api/account', person.key),
+  'account.usage': ({ person, service }) => service.get('/api/usage?days=90', person.key),
+  'transactions.list': ({ person, service }) => service.get(`/api/transactions?${limit}`, person.key),
+  'keys.list': ({ person, service }) => service.get(`/api/keys?${limit}`, person.key),
+  'logins.list': ({ admin }) => admin.request('GET', `/api/logins?${limit}`),
+  'invitations.list': ({ admin }) => admin.request('GET', `/api/invitations?${limit}`),
+  'users.list': ({ admin }) => admin.request('GET', `/api/users?${limit}`),
+  'users.get': ({ admin, person }) => admin.request('GET', `/api/users/${person.userId}`),
+  'users.transactions': ({ admin, person }) =>
+    admin.request('GET', `/api/users/${person.userId}/transactions?${limit}`),
+}
+
+test('every operation but the stream has a bound on its answer here', () => {
+  const operations = Object.keys(rootRouter._def.procedures).filter((name) => name !== 'chat.stream')
+  expect(Object.keys(bounds).toSorted()).toEqual(operations.toSorted())
+})
+
+test('the largest answer of each list and of each kind of thing is within its bound', async () => {
+  const stub = await startStubMcpServer({
+    tools: Array.from({ length: 200 }, (_, n) => ({
+      name: `${n}`,
+      description: 'x'.repeat(4000),
+      inputSchema: { type: 'object', properties: { a: { description: 'é'.repeat(500) } } },
+    })),
+  })
+  const service = await startService({
+    config: defineConfig({ agents: [...sessionAgents.agents] }),
+    privateHosts: ['127.0.0.1'],
+    limits: { executionsPerMinute: 0 },
+  })
+  const world = await fill(service, stub.url)
+  const sizes: Record<string, number> = {}
+  for (const [operation, ask] of Object.entries(largest)) {
+    const { body } = await ask(world)
+    const bytes = Buffer.byteLength(JSON.stringify(body))
+    expect(bytes, operation).toBeGreaterThan(100)
+    sizes[operation] = bytes
+  }
+  const over = Object.entries(sizes).filter(([operation, bytes]) => bytes > Number(bounds[operation]))
+  expect(over).toEqual([])
+  // What the pages are said to hold, they hold.
+  for (const list of ['sessions.messages', 'connectors.list']) expect(sizes[list]).toBeGreaterThan(pageBytesMax / 2)
+  for (const list of ['transactions.list', 'connectors.tools']) expect(sizes[list]).toBeGreaterThan(100 * kb)
+  await service.stop()
+  await stub.stop()
+})
+
+async function fill(service: TestService, url: string): Promise<World> {
+  const { store } = service.app
+  const { browser: admin, userId: adminId } = await signUpAdmin(service)
+  const person = await service.createPerson({ email: `${'a'.repeat(64)}@${'b'.repeat(63)}.${'c'.repeat(63)}.example` })
+  const { key, userId } = person
+  const ids: Record<string, string> = {}
+  for (let n = 0; n < 100; n++) {
+    const { body } = await service.post(
+      '/api/sessions',
+      { agentId: 'one', metadata: { a: 'x'.repeat(16_376) } },
+      { key },
+    )
+    ids['session'] = body.sessionId
+    ids['connector'] = (
+      await service.post(
+        '/api/connectors',
+        {
+          name: `${wide(50)}${n}.`,
+          url,
+          allowedTools: Array.from({ length: 300 }, (_, tool) => `${tool}${'y'.repeat(190)}`),
+        },
+        { key },
+      )
+    ).body.id
+    await store.createKey({
+      userId,
+      name: wide(100),
+      hint: 'abcd',
+      scopes: ['read'],
+      expiresAt: null,
+      tokenHash: `${n}`,
+    })
+    const login = { userId: adminId, method: 'password', provider: null, forget: null } as const
+    if (n < 99) await store.createLogin({ ...login, tokenHash: `login${n}`, userAgent: 'ÿ'.repeat(300) })
+    await store.createUser({ email: `${n}${'a'.repeat(200)}@example.com`, passwordHash: null, isAdmin: false })
+    const invited = { email: `i${n}${'a'.repeat(200)}@example.com`, isAdmin: false, creditUsd: '1.0000' }
+    await admin.request('POST', '/api/invitations', { body: invited })
+  }
+  const params = { text: wide(2727) }
+  const turnId = 'turn_largest'
+  const sessionId = ids['session']!
+  for (let n = 0; n < 3; n++) {
+    const of = { userId, sessionId, turnId: `${turnId}${n}`, idempotency: null, required: 1, hold: 1, leaving: 0 }
+    await store.openTurn(of)
+    const toolCalls = Array.from({ length: 50 }, (_, call) => {
+      return { id: `${call}`, name: wide(200), arguments: {}, output: { text: wide(2000) } }
+    })
+    await store.settleTurn({
+      turnId: `${turnId}${n}`,
+      outcome: 'finished',
+      cost: 0,
+      breakdown: { ...nothingUsed, ...chatUse({}) },
+      exchange: {
+        message: { content: 'x'.repeat(messageTextBytesMax - 2), tokens: 1 },
+        reply: { content: wide(1_000_000), tokens: 1, toolCalls },
+      },
+    })
+  }
+  const { body } = await service.createTask(key, 'mute.run', params)
+  ids['task'] = body.taskId
+  await service.get(`/api/tasks/${body.taskId}?wait=20`, key)
+  for (let n = 0; n < 99; n++) await service.createTask(key, 'mute.run', {})
+  const credit = { userId, amount: 1, description: wide(500), idempotencyKey: null }
+  for (let n = 0; n < 100; n++) await store.credit(credit)
+  return { admin, ids, person, service }
+}
