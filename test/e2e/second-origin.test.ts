@@ -71,7 +71,7 @@ testConsole(
   'a page of another origin neither reads nor changes anything by the login of its visitor',
   async (opened) => {
     opened.allow(/CORS policy|net::ERR_FAILED|status of (?:401|403|415)/)
-    const { service, visitor } = opened
+    const { service } = opened
     await openElsewhere(opened, async (page) => {
       const outcomes = await page.evaluate(async (url) => {
         const task = JSON.stringify({ endpointId: 'demo.fail', params: {} })
