@@ -19,9 +19,9 @@ export const postgresTests = {
     'test/api/{bad-connectors,bad-payload-links,login-answers}.test.ts': 'addresses, signatures and cookies',
     'test/api/{console-files,cors,docs,login-origins,metrics-access,request-logs}.test.ts': 'headers and pages',
     'test/api/http-*.test.ts': 'methods, paths, headers and connections',
-    'test/api/bad-{bodies,credentials,large-bodies,random-requests,rpc-requests,rpc-superjson}.test.ts':
+    'test/api/bad-{bodies,credentials,large-bodies,random-requests,rpc-meta,rpc-requests,rpc-superjson}.test.ts':
       'bodies and headers that are refused before a store is asked',
-    'test/connectors/{crossed-answers,guarded-*,name-tools,private-address,stdio-transport,tool-answer,vault}.test.ts':
+    'test/connectors/{answer-bounds,crossed-answers,guarded-*,host-lookup,name-tools,private-address,process-bounds,remote-connectors,secret-filter,stdio-transport,tool-answer,vault}.test.ts':
       'tools and their servers, without a service',
     'test/chat/chat-{events,faults,hardening,price,rpc}.test.ts':
       'what a reply does and what of it is sent; how it is admitted, charged and kept is in the others',
@@ -29,6 +29,7 @@ export const postgresTests = {
       'what servers of tools do wrong; tasks and chats with connectors end the same way',
     'test/login/oidc-{attacks,config,log,requests,tokens}.test.ts': 'what passes between a browser and a provider',
     'test/property/broken-{fields,frames,senders}.test.ts': 'requests that are refused before a store is asked',
+    'test/property/linear-work.test.ts': 'what reading a request costs',
     'test/runner/{agent-values,blocked-thread,http-agent-*,stubborn-runs,task-memory,thread-ends}.test.ts':
       'agents and their threads',
   },

@@ -29,7 +29,7 @@ export const runSecondsMax: Record<Tier, number> = { small: 2700, all: 5000 }
 export const onlyInAll: Record<string, string> = {
   'test/faults/fault-{agents,clients,disks}.test.ts':
     'loads, floods, full disks and damage at length; each has a test of its rule in api, chat, runner, store or connectors',
-  'test/e2e/{admin-system,admin-user-access,agents-form,agents-refused,billing,chat-errors,chat-keyboard,chat-logout,chat-sessions,chat-streaming,overview-live,readme-pictures,settings-account,settings-connectors,tasks}.test.ts':
+  'test/e2e/{admin-system,admin-user-access,agents-files,agents-form,agents-refused,billing,chat-errors,chat-keyboard,chat-logout,chat-lost,chat-sessions,chat-streaming,chat-tabs,overview-live,readme-pictures,settings-account,settings-connectors,shell-*,tasks,tasks-*}.test.ts':
     'more of the pages whose journeys the other browser files make; what they call is tested in api and client',
   'test/moving/refused-moves.test.ts':
     'refusals of a command that runs once; the move itself, killed, is in move-installation',
@@ -49,8 +49,9 @@ export const onlyInAll: Record<string, string> = {
 
 /** Of the files that both engines run, those that `npm test` runs on PostgreSQL too. */
 export const smallPostgres: readonly string[] = [
-  'test/api/{abuse-block,account,bad-foreign-ids,create-task,foreign-owners,get-task,idempotency,keys,rate-limit,sessions,transactions,users-credit}.test.ts',
-  'test/chat/{chat-admission,chat-idempotency,chat-money,chat-restarts}.test.ts',
+  'test/api/{abuse-block,account,account-bounds,bad-foreign-ids,create-task,foreign-owners,get-task,idempotency,keys,rate-limit,sessions,transactions,users-credit}.test.ts',
+  'test/chat/{chat-admission,chat-idempotency,chat-line,chat-money,chat-restarts,chat-steps}.test.ts',
+  'test/connectors/run-money.test.ts',
   'test/nodes/*.test.ts',
   'test/property/valid-requests.test.ts',
   'test/runner/{backlog,crash-recovery,drain,endpoint-gone}.test.ts',
