@@ -248,7 +248,7 @@ test('chats that fail do not count toward the abuse block, and a blocked account
 })
 
 test('what an agent says just before it blocks its thread is given out, kept and charged', async () => {
-  const service = await startTalk({ limits: { turnTimeoutSeconds: 2, agentThreads: 1 } })
+  const service = await startTalk({ isInline: false, limits: { turnTimeoutSeconds: 2, agentThreads: 1 } })
   const talker = await Talker.create(service)
   const reader = await talker.do({ do: 'text', delta: 'Last words. ' }, { do: 'block', ms: 20_000 })
   const events = await reader.all()
