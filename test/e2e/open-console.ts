@@ -16,7 +16,7 @@ type ConsoleOptions = Pick<ServiceOptions, 'clock' | 'config' | 'limits' | 'priv
 }
 type Visitor = { userId: string; email: string; password: string }
 
-const timeoutMs = 90_000
+const timeoutMs = 180_000
 const password = 'correct horse battery'
 
 /**
@@ -112,7 +112,7 @@ export class OpenConsole {
       acceptDownloads: true,
       permissions: ['clipboard-read', 'clipboard-write'],
     })
-    context.setDefaultTimeout(20_000)
+    context.setDefaultTimeout(40_000)
     this.#contexts.push(context)
     await context.addInitScript(() => {
       document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sample }) => {

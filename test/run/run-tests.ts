@@ -116,6 +116,6 @@ async function finish(checks: readonly CheckResult[]): Promise<never> {
 function noteLeftovers({ files, processes }: Leftovers): void {
   for (const process of processes) problems.push(`left running when the tests had ended: ${process}`)
   // The cache is the run's own; the others are scratch of Chromium, which ends with its worker.
-  const left = files.filter((file) => file !== compileCache && !/^(?:playwright|org\.chromium)/.test(file))
+  const left = files.filter((file) => file !== compileCache && !/^(?:playwright|\.org\.chromium)/.test(file))
   if (left.length > 0) problems.push(`left in the temporary folder: ${left.join(', ')}`)
 }

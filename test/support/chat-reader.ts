@@ -1,5 +1,6 @@
 import { request, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { waitMsMax, within } from './until.ts'
 
 /** An event as it was read, and when. */
 export type ReadEvent = { event: any; at: number }
@@ -42,7 +43,7 @@ export class ChatReader {
   /** Sends the request and resolves with the head of its answer. */
   static open({ body, headers, isPaused = false, key, path = '/api/chat', url }: OpenChat): Promise<ChatReader> {
     const text = typeof body === 'string' ? body : JSON.stringify(body)
-    return new Promise((resolve, reject) => {
+    const answered = new Promise<ChatReader>((resolve, reject) => {
       const sent = request(
         url + path,
         {
@@ -60,6 +61,7 @@ export class ChatReader {
       sent.on('error', reject)
       sent.end(text)
     })
+    return within(`the answer to ${path} ${text.slice(0, 300)}`, waitMsMax, answered)
   }
 
   #take(chunk: string): void {
@@ -83,7 +85,8 @@ export class ChatReader {
   }
 
   #change(): Promise<void> {
-    return new Promise((resolve) => this.#onChange.add(resolve))
+    const next = new Promise<void>((resolve) => this.#onChange.add(resolve))
+    return within(`more of a chat, after ${this.text.slice(-300)}`, waitMsMax, next)
   }
 
   /** Stops reading: what is on its way fills the buffers, and then the server's. */

@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { openResources } from './resources.ts'
 import { countRows, engine, withRaw, type RawDatabase } from './test-engine.ts'
+import { waitMsMax, within } from './until.ts'
 import { startService, type Answer, type Person, type TestService } from './test-service.ts'
 
 // Requests of exact bytes, which no HTTP library would send, and what must hold of every request that is refused.
@@ -69,7 +70,8 @@ export class RawConnection {
   }
 
   #change(): Promise<void> {
-    return new Promise((resolve) => (this.#onChange = resolve))
+    const next = new Promise<void>((resolve) => (this.#onChange = resolve))
+    return within(`more on a connection, after ${this.#received.toString('latin1').slice(-300)}`, waitMsMax, next)
   }
 
   [Symbol.dispose](): void {

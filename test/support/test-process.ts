@@ -3,6 +3,12 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { openResources } from './resources.ts'
 import { engine } from './test-engine.ts'
+import { within } from './until.ts'
+
+const startMsMax = 60_000
+/** A server may drain for as long as it is told to. */
+const endMsMax = 120_000
+const commandMsMax = 240_000
 
 const main = fileURLToPath(new URL('../../server/main.ts', import.meta.url))
 const testConfig = fileURLToPath(new URL('./test-agents.ts', import.meta.url))
@@ -63,7 +69,7 @@ export async function startProcess({
       resolve(code)
     })
   })
-  const url = await new Promise<string>((resolve, reject) => {
+  const listening = new Promise<string>((resolve, reject) => {
     let output = ''
     child.stdout.on('data', (chunk: Buffer) => {
       output += chunk.toString()
@@ -71,13 +77,18 @@ export async function startProcess({
     })
     void exited.then((code) => reject(new Error(`the server exited with ${code}: ${log}`)))
   })
+  const url = await within(`${name} listens`, startMsMax, listening).catch((error: unknown) => {
+    kill()
+    const { message } = error as Error
+    throw message.includes(log) ? error : new Error(`${message}: ${log}`, { cause: error })
+  })
   return {
     url,
     child,
     log: () => log,
     end: (signal) => {
       send(signal)
-      return exited
+      return within(`${name} ends by ${signal}`, endMsMax, exited)
     },
   }
 }
@@ -88,6 +99,8 @@ export async function runErrand(args: readonly string[], env: Record<string, str
   const database = args.includes('--data') && dataDir !== undefined ? await engine().environment(dataDir) : {}
   const { stdout } = await promisify(execFile)(process.execPath, [main, ...args], {
     env: { ...process.env, ...database, ...env },
+    timeout: commandMsMax,
+    killSignal: 'SIGKILL',
   })
   return stdout
 }

@@ -14,6 +14,7 @@ import { scopes, type Scope } from '../../server/store/records.ts'
 import testAgents from './test-agents.ts'
 import { openResources, temporaryFolder } from './resources.ts'
 import { engine } from './test-engine.ts'
+import { waitMsMax, within } from './until.ts'
 
 export type Answer = { status: number; headers: Headers; body: any }
 export type Person = { userId: string; email: string; key: string }
@@ -110,7 +111,7 @@ export class TestService {
   }
 
   async stop(): Promise<void> {
-    await this.app.stop()
+    await within(`${this.#name} stops`, waitMsMax, this.app.stop())
     openResources.delete(this.#name)
     if (!this.#removesData) return
     await engine().remove(this.dataDir)
@@ -142,7 +143,7 @@ export class TestService {
   }
 
   async request(method: string, path: string, { key, body, headers }: RequestOptions = {}): Promise<Answer> {
-    const response = await fetch(this.url + path, {
+    const sent = fetch(this.url + path, {
       method,
       headers: {
         ...(key && { Authorization: `Bearer ${key}` }),
@@ -152,7 +153,8 @@ export class TestService {
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       redirect: 'manual',
     })
-    const text = await response.text()
+    const response = await within(`the answer to ${method} ${path}`, waitMsMax, sent)
+    const text = await within(`the body of the answer to ${method} ${path}`, waitMsMax, response.text())
     const isJson = response.headers.get('content-type')?.startsWith('application/json')
     return { status: response.status, headers: response.headers, body: isJson && text ? JSON.parse(text) : text }
   }

@@ -1,5 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
+/** For what comes within moments on any machine: shorter than a test may take, so that the test says what it waited for. */
+export const waitMsMax = 50_000
+
 export function demand(condition: unknown, what: string): asserts condition {
   if (!condition) throw new Error(what)
 }
