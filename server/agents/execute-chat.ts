@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import { placesWaitMsMax as waitMs } from '../connectors/connector-bounds.ts'
 import { ConnectorError } from '../connectors/connector-spec.ts'
 import { openRunConnectors, type Connect, type RunConnectors } from '../connectors/run-connectors.ts'
 import { boundConnectors } from './bound-connectors.ts'
@@ -124,7 +125,12 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
   let connectors: CountedConnectors | undefined
   try {
     const { connect } = chat
-    const opening = openRunConnectors(request.connectors, { reservedNames: agent.toolNames, signal, connect })
+    const opening = openRunConnectors(request.connectors, {
+      reservedNames: agent.toolNames,
+      signal,
+      waitMs,
+      connect,
+    })
     const opened = opening instanceof Promise ? await opening : opening
     const bounded = boundConnectors(opened, config.connectorTokensMax)
     const isPaid = config.rates.toolCall > 0

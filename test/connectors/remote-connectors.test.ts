@@ -1,7 +1,14 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { Catalogue } from '../../server/agents/catalogue.ts'
+import { executeTask } from '../../server/agents/execute-task.ts'
 import { ConnectorBounds } from '../../server/connectors/connector-bounds.ts'
-import { ConnectorError, type ConnectorSpec } from '../../server/connectors/connector-spec.ts'
+import {
+  ConnectorError,
+  ConnectorsUnavailableError,
+  type ConnectorSpec,
+} from '../../server/connectors/connector-spec.ts'
 import { RemoteConnectors } from '../../server/connectors/remote-connectors.ts'
 import { serveConnectors } from '../../server/connectors/serve-connectors.ts'
 import { fileURLToPath } from 'node:url'
@@ -28,8 +35,9 @@ function start() {
     ends.push(port1)
     remote.take(port2)
   })
-  const open = (signal = new AbortController().signal) => remote.connect([spec], { reservedNames: [], signal })
-  return { ends, open }
+  const connect = remote.connect.bind(remote)
+  const open = (signal = new AbortController().signal) => connect([spec], { reservedNames: [], signal, waitMs: 5000 })
+  return { connect, ends, open }
 }
 
 test('when the thread of connectors is gone, its calls fail by no fault of the connector, and the next run has another', async () => {
@@ -38,7 +46,7 @@ test('when the thread of connectors is gone, its calls fail by no fault of the c
   const calls = [run.call('hang'), run.call('hang')].map((call) => call.catch((error: unknown) => error))
   ends[0]!.close()
   for (const error of await Promise.all(calls)) {
-    expect(error).not.toBeInstanceOf(ConnectorError)
+    expect(error).toBeInstanceOf(ConnectorsUnavailableError)
     expect(error).toMatchObject({ message: 'The connections to the connectors of this run were lost; try again.' })
   }
   expect(run.failed.aborted).toBe(true)
@@ -69,4 +77,35 @@ test('a server that dies fails its calls by a ConnectorError, a tool that is not
   await stopped.close()
   await expectNoServers()
   ends[0]!.close()
+})
+
+test('a task whose connectors were lost is interrupted, whatever its agent makes of it', async () => {
+  const { connect, ends } = start()
+  const catalogue = new Catalogue({
+    agents: [
+      {
+        kind: 'code',
+        id: 'code',
+        name: 'Code',
+        endpoints: {
+          hang: {
+            description: 'Waits for an answer.',
+            priceUsd: '0.0100',
+            params: z.object({}),
+            run: async ({ connectors }) => {
+              setTimeout(() => ends[0]!.close(), 50)
+              return await connectors.call('hang').catch(() => Promise.reject(new Error('My own words.')))
+            },
+          },
+        },
+      },
+    ],
+  })
+  const request = { endpointId: 'code.hang', taskId: 'task_1', userId: 'user_1', params: '{}', connectors: [spec] }
+  const { signal } = new AbortController()
+  expect(await executeTask({ catalogue, request, signal, log: () => {}, resultBytesMax: 1000, connect })).toEqual({
+    kind: 'interrupted',
+    message: 'The connections to the connectors of this run were lost; try again.',
+  })
+  await expectNoServers()
 })
