@@ -134,7 +134,10 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     const opened = opening instanceof Promise ? await opening : opening
     const bounded = boundConnectors(opened, config.connectorTokensMax)
     const isPaid = config.rates.toolCall > 0
-    connectors = countCalls(bounded, async (calls) => (isPaid ? await step.callTool(calls) : undefined))
+    connectors = countCalls(bounded, async (calls) => {
+      signal.throwIfAborted()
+      if (isPaid) await step.callTool(calls)
+    })
     // Nothing was begun, so nothing was used.
     if (signal.aborted) return { kind: 'interrupted', message: 'The chat was stopped.' }
     const parts = config.reply({
