@@ -256,15 +256,16 @@ async function owedFor(cause: ChatOwed['cause'], of: Summarize): Promise<ChatOwe
 
 type CountedConnectors = RunConnectors & { readonly calls: number }
 
-/** Connectors that know how often they were used, and whose calls wait for `beforeCall`. */
+/** Connectors that know how often they were used, and whose calls wait for `beforeCall`; calls of unknown tools are none. */
 function countCalls(connectors: RunConnectors, beforeCall: (calls: number) => Promise<void>): CountedConnectors {
+  const names = new Set(connectors.tools.map(({ name }) => name))
   let calls = 0
   return {
     tools: connectors.tools,
     failed: connectors.failed,
     close: () => connectors.close(),
     call: async (name, args) => {
-      await beforeCall(++calls)
+      if (names.has(name)) await beforeCall(++calls)
       return await connectors.call(name, args)
     },
     get calls() {
