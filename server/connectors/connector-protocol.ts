@@ -30,4 +30,10 @@ export type FromConnectors =
 /** From the host to the thread, and what the thread tells it. */
 export type ToConnectorThread = { type: 'port'; port: MessagePort }
 export type FromConnectorThread = { type: 'uncaught'; name: string }
-export type ConnectorThreadData = ProcessLimits
+export type ConnectorThreadData = {
+  limits: ProcessLimits
+  /** Shared memory: how often the thread has come round its event loop, since one that is blocked cannot say so. */
+  pulse: SharedArrayBuffer
+}
+
+export const beatMs = 200
