@@ -38,7 +38,7 @@ const limitDefaults = {
   agentThreads: availableParallelism(),
   agentThreadMemoryMb: 512,
   maxConnectorProcesses: 64,
-  maxConnectorProcessesPerUser: 8,
+  maxConnectorProcessesPerUser: 20,
 } satisfies Required<LimitsConfig>
 
 export type Limits = typeof limitDefaults

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import { placesWaitMsMax as waitMs } from '../connectors/connector-bounds.ts'
 import { ConnectorError } from '../connectors/connector-spec.ts'
 import { openRunConnectors, type Connect, type RunConnectors } from '../connectors/run-connectors.ts'
 import { boundConnectors } from './bound-connectors.ts'
@@ -124,11 +125,19 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
   let connectors: CountedConnectors | undefined
   try {
     const { connect } = chat
-    const opening = openRunConnectors(request.connectors, { reservedNames: agent.toolNames, signal, connect })
+    const opening = openRunConnectors(request.connectors, {
+      reservedNames: agent.toolNames,
+      signal,
+      waitMs,
+      connect,
+    })
     const opened = opening instanceof Promise ? await opening : opening
     const bounded = boundConnectors(opened, config.connectorTokensMax)
     const isPaid = config.rates.toolCall > 0
-    connectors = countCalls(bounded, async (calls) => (isPaid ? await step.callTool(calls) : undefined))
+    connectors = countCalls(bounded, async (calls) => {
+      signal.throwIfAborted()
+      if (isPaid) await step.callTool(calls)
+    })
     // Nothing was begun, so nothing was used.
     if (signal.aborted) return { kind: 'interrupted', message: 'The chat was stopped.' }
     const parts = config.reply({
@@ -247,15 +256,16 @@ async function owedFor(cause: ChatOwed['cause'], of: Summarize): Promise<ChatOwe
 
 type CountedConnectors = RunConnectors & { readonly calls: number }
 
-/** Connectors that know how often they were used, and whose calls wait for `beforeCall`. */
+/** Connectors that know how often they were used, and whose calls wait for `beforeCall`; calls of unknown tools are none. */
 function countCalls(connectors: RunConnectors, beforeCall: (calls: number) => Promise<void>): CountedConnectors {
+  const names = new Set(connectors.tools.map(({ name }) => name))
   let calls = 0
   return {
     tools: connectors.tools,
     failed: connectors.failed,
     close: () => connectors.close(),
     call: async (name, args) => {
-      await beforeCall(++calls)
+      if (names.has(name)) await beforeCall(++calls)
       return await connectors.call(name, args)
     },
     get calls() {

@@ -1,3 +1,5 @@
+import { placesWaitMsMax } from '../connectors/connector-bounds.ts'
+import { ConnectorsUnavailableError } from '../connectors/connector-spec.ts'
 import { openRunConnectors, type Connect, type RunConnectors } from '../connectors/run-connectors.ts'
 import { boundConnectors } from './bound-connectors.ts'
 import type { Catalogue } from './catalogue.ts'
@@ -12,6 +14,9 @@ type ExecuteTask = {
   resultBytesMax: number
   connect: Connect
 }
+
+/** A run that waits for room says so a little before its time is up, so that it does not end as if its agent were late. */
+const sayMs = 1000
 
 /** Runs an endpoint in this thread. Never throws; whatever the agent does becomes an outcome. */
 export async function executeTask({
@@ -32,11 +37,16 @@ export async function executeTask({
   try {
     const params = (await endpoint.params.parseAsync(JSON.parse(request.params))) as Record<string, unknown>
     const reservedNames = catalogue.agent(endpoint.agentId)?.toolNames ?? []
-    const opened = await openRunConnectors(request.connectors, { reservedNames, signal, connect })
+    const { timeoutMs } = endpoint
+    const waitMs = Math.min(placesWaitMsMax, timeoutMs - Math.min(sayMs, timeoutMs / 4))
+    const opened = await openRunConnectors(request.connectors, { reservedNames, signal, waitMs, connect })
     connectors = boundConnectors(opened, endpoint.connectorTokensMax)
     const run = { params, connectors, userId, taskId, signal, log, ...(traceparent !== undefined && { traceparent }) }
     return encodeResult(await endpoint.run(run), resultBytesMax)
   } catch (thrown) {
+    // Whatever the agent made of it.
+    const cause: unknown = connectors?.failed.aborted ? connectors.failed.reason : thrown
+    if (cause instanceof ConnectorsUnavailableError) return { kind: 'interrupted', message: cause.message }
     return { kind: 'failed', error: describeThrown(thrown) }
   } finally {
     // Nobody waits for servers to end.

@@ -3,6 +3,9 @@ import { BytesUnderWay } from './bytes-under-way.ts'
 
 export type ProcessLimits = { processesMax: number; processesPerUserMax: number }
 
+/** For how long a run waits for room for its servers. */
+export const placesWaitMsMax = 60_000
+
 const lookupsPerUserMax = 8
 /** An answer may have 10 MB. What is read of it takes several times as much until it is parsed. */
 const answerBytesPerUserMax = 16 * 1024 * 1024

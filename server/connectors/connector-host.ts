@@ -2,14 +2,27 @@ import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads'
 import type { RunOutcome } from '../agents/run-outcome.ts'
 import { siblingModule } from '../kernel/sibling-module.ts'
 import type { ProcessLimits } from './connector-bounds.ts'
-import type { FromConnectors, FromConnectorThread, ToConnectors, ToConnectorThread } from './connector-protocol.ts'
+import {
+  beatMs,
+  type ConnectorThreadData,
+  type FromConnectors,
+  type FromConnectorThread,
+  type ToConnectors,
+  type ToConnectorThread,
+} from './connector-protocol.ts'
 import type { ConnectorSpec } from './connector-spec.ts'
 
 type Options = { limits: ProcessLimits; env: NodeJS.ProcessEnv; onWarning: (message: string) => void }
 
 const memoryMb = 512
+/**
+ * How often the host looks and finds no beat until the thread counts as blocked: for ten seconds. Counted in looks, so
+ * that a host that was itself late, or a machine that slept, does not judge by the time that passed.
+ */
+const looksMax = 50
+const startLooksMax = 300
 
-/** The thread of connectors, seen from the host. It begins with the first connector that is used, and again if it ends. */
+/** The thread of connectors, seen from the host. It begins with the first connector that is used, and again if it ends or blocks. */
 export class ConnectorHost {
   readonly #options: Options
   #worker: Worker | undefined
@@ -57,8 +70,9 @@ export class ConnectorHost {
 
   #start(): Worker {
     const { env, limits, onWarning } = this.#options
+    const pulse = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
     const worker = new Worker(siblingModule(import.meta.url, 'connector-thread'), {
-      workerData: limits,
+      workerData: { limits, pulse } satisfies ConnectorThreadData,
       env,
       name: 'connectors',
       resourceLimits: { maxOldGenerationSizeMb: memoryMb },
@@ -72,10 +86,33 @@ export class ConnectorHost {
     )
     let reason = 'it exited'
     worker.on('error', (error) => (reason = error.name))
+    const watch = watchPulse(pulse, () => {
+      reason = 'it did not answer'
+      // Whoever comes now is given the next one.
+      this.#worker = undefined
+      void worker.terminate()
+    })
     worker.on('exit', () => {
+      clearInterval(watch)
       if (this.#worker === worker) this.#worker = undefined
       if (!this.#isClosed) onWarning(`The thread of connectors ended and is replaced: ${reason}`)
     })
     return worker
   }
+}
+
+/** Calls back once when the beats of a thread stay away. */
+function watchPulse(pulse: SharedArrayBuffer, onBlocked: () => void): NodeJS.Timeout {
+  const beats = new Int32Array(pulse)
+  let seen = 0
+  let looks = 0
+  const watch = setInterval(() => {
+    const now = Atomics.load(beats, 0)
+    looks = now === seen ? looks + 1 : 0
+    seen = now
+    if (looks < (seen === 0 ? startLooksMax : looksMax)) return
+    clearInterval(watch)
+    onBlocked()
+  }, beatMs)
+  return watch.unref()
 }

@@ -9,7 +9,7 @@ import type { ConnectorSpec } from './connector-spec.ts'
 
 /** `run` and `call` are numbers of the sender's. */
 export type ToConnectors =
-  | { type: 'open'; run: number; specs: readonly ConnectorSpec[]; reservedNames: readonly string[] }
+  | { type: 'open'; run: number; specs: readonly ConnectorSpec[]; reservedNames: readonly string[]; waitMs: number }
   /** `args` is JSON, which leaves out what an agent passes and no server could be sent. */
   | { type: 'call'; run: number; call: number; name: string; args: string }
   | { type: 'abort'; run: number }
@@ -17,8 +17,8 @@ export type ToConnectors =
   /** Asks a connector's server for its tools; the port is for nothing else. */
   | { type: 'probe'; spec: ConnectorSpec }
 
-/** An error, and whether it is a ConnectorError. */
-export type Failure = { message: string; isConnectors: boolean }
+/** An error: a ConnectorError, a ConnectorsUnavailableError, or any other. */
+export type Failure = { message: string; kind: 'connector' | 'unavailable' | 'other' }
 
 export type FromConnectors =
   | { type: 'opened'; run: number; tools: readonly ConnectorTool[] }
@@ -30,4 +30,10 @@ export type FromConnectors =
 /** From the host to the thread, and what the thread tells it. */
 export type ToConnectorThread = { type: 'port'; port: MessagePort }
 export type FromConnectorThread = { type: 'uncaught'; name: string }
-export type ConnectorThreadData = ProcessLimits
+export type ConnectorThreadData = {
+  limits: ProcessLimits
+  /** Shared memory: how often the thread has come round its event loop, since one that is blocked cannot say so. */
+  pulse: SharedArrayBuffer
+}
+
+export const beatMs = 200

@@ -35,3 +35,8 @@ export type ConnectorSpec = {
 export class ConnectorError extends Error {
   override readonly name = 'ConnectorError'
 }
+
+/** Why a run cannot use its connectors now, by no fault of its user, of a server or of the agent. */
+export class ConnectorsUnavailableError extends Error {
+  override readonly name = 'ConnectorsUnavailableError'
+}

@@ -2,14 +2,21 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { must } from '../kernel/assert.ts'
 import { yieldToService } from '../kernel/thread-priority.ts'
 import { ConnectorBounds } from './connector-bounds.ts'
-import type { ConnectorThreadData, FromConnectorThread, ToConnectorThread } from './connector-protocol.ts'
+import {
+  beatMs,
+  type ConnectorThreadData,
+  type FromConnectorThread,
+  type ToConnectorThread,
+} from './connector-protocol.ts'
 import { serveConnectors } from './serve-connectors.ts'
 
 // The entry of the thread of connectors: it holds the connections of all runs, and reads what users' servers answer. So
 // that holds up neither an agent nor the service, and what users have at once is counted in one place.
 
 const host = must(parentPort, 'this runs as a thread')
-const bounds = new ConnectorBounds(workerData as ConnectorThreadData)
+const { limits, pulse } = workerData as ConnectorThreadData
+const bounds = new ConnectorBounds(limits)
+const beats = new Int32Array(pulse)
 
 yieldToService()
 
@@ -21,4 +28,8 @@ const tell = (error: unknown) => {
 process.on('uncaughtException', tell)
 process.on('unhandledRejection', tell)
 
+// What takes longest to load comes before the first beat, for which the host waits longer.
+await import('@ai-sdk/mcp')
+Atomics.add(beats, 0, 1)
+setInterval(() => Atomics.add(beats, 0, 1), beatMs)
 host.on('message', ({ port }: ToConnectorThread) => serveConnectors(port, bounds))

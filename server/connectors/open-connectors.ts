@@ -5,19 +5,19 @@ import type { ConnectorSpec } from './connector-spec.ts'
 import type { McpConnection, McpTool } from './mcp-connection.ts'
 import { nameTools } from './name-tools.ts'
 import { openConnection, takeProcesses } from './process-places.ts'
-import { noSuchTool, type RunConnectors } from './run-connectors.ts'
+import { noSuchTool, type OpenConnectors, type RunConnectors } from './run-connectors.ts'
 
 type Opened = { connection: McpConnection; spec: ConnectorSpec; tools: readonly McpTool[] }
 
-export type OpenOptions = { reservedNames: readonly string[]; signal: AbortSignal; bounds: ConnectorBounds }
+export type OpenOptions = OpenConnectors & { bounds: ConnectorBounds }
 
-/** Connects to all of a run's connectors. Throws a ConnectorError when one cannot be used, and then all are closed. */
+/** Connects to all of a run's connectors. Throws as `Connect` does. */
 export async function openConnectors(
   specs: readonly ConnectorSpec[],
-  { bounds, reservedNames, signal }: OpenOptions,
+  { bounds, reservedNames, signal, waitMs }: OpenOptions,
 ): Promise<RunConnectors> {
   const groups = groupByServer(specs)
-  await takeProcesses(groups, { bounds, signal })
+  await takeProcesses(groups, { bounds, signal, waitMs })
   const giveUp = new AbortController()
   const options = { bounds, signal: AbortSignal.any([signal, giveUp.signal]) }
   let failure: unknown

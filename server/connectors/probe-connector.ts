@@ -1,7 +1,10 @@
 import type { RunOutcome } from '../agents/run-outcome.ts'
-import { ConnectorError, type ConnectorSpec } from './connector-spec.ts'
+import { ConnectorError, ConnectorsUnavailableError, type ConnectorSpec } from './connector-spec.ts'
 import type { ConnectorBounds } from './connector-bounds.ts'
 import type { McpTool } from './mcp-connection.ts'
+
+/** Servers of runs that have just ended take a second or two to go. */
+const waitMs = 5000
 
 /** What a check of a connector finds. */
 export type ConnectorTools = { tools: McpTool[] }
@@ -13,7 +16,7 @@ export async function probeConnector(
 ): Promise<RunOutcome> {
   try {
     const { openConnection, takeProcesses } = await import('./process-places.ts')
-    await takeProcesses([[spec]], options)
+    await takeProcesses([[spec]], { ...options, waitMs })
     const connection = await openConnection(spec, options)
     try {
       const found: ConnectorTools = { tools: await connection.listTools() }
@@ -22,7 +25,7 @@ export async function probeConnector(
       void connection.close()
     }
   } catch (thrown) {
-    const isOurs = thrown instanceof ConnectorError
+    const isOurs = thrown instanceof ConnectorError || thrown instanceof ConnectorsUnavailableError
     const message = isOurs ? thrown.message : `Connector "${spec.name}": The check failed.`
     return { kind: 'failed', error: { code: 'AGENT_ERROR', message, details: '' } }
   }

@@ -1,19 +1,17 @@
 import type { ConnectorBounds } from './connector-bounds.ts'
-import { ConnectorError, type ConnectorSpec } from './connector-spec.ts'
+import { ConnectorError, ConnectorsUnavailableError, type ConnectorSpec } from './connector-spec.ts'
 import { McpConnection } from './mcp-connection.ts'
 
 type Options = { bounds: ConnectorBounds; signal: AbortSignal }
 
-/** Servers of runs that have just ended take a second or two to go. */
-const waitMs = 5000
-
 /**
  * Takes a place for each process that a run needs, all at once: two runs that each had half of theirs would wait for
- * each other. Each is given back when its connection is closed. Throws a ConnectorError when there is no room for them.
+ * each other. Each is given back when its connection is closed. Throws a ConnectorError when the run may not have so many,
+ * and a ConnectorsUnavailableError when there was no room for them in time, which also others may be the cause of.
  */
 export async function takeProcesses(
   groups: readonly (readonly ConnectorSpec[])[],
-  { bounds, signal }: Options,
+  { bounds, signal, waitMs }: Options & { waitMs: number },
 ): Promise<void> {
   const needed = groups.flatMap(([first]) => (first?.target.kind === 'stdio' ? [first] : []))
   const [spec] = needed
@@ -25,10 +23,8 @@ export async function takeProcesses(
   }
   const late = new AbortController()
   const bound = `${perUserMax} servers at a time for an account, and ${limits.processesMax} for all`
-  const timer = setTimeout(
-    () => late.abort(refusal(spec, `There is no room for its server: the service runs ${bound}. Try again later.`)),
-    waitMs,
-  )
+  const full = `There is no room for its server: the service runs ${bound}. Try again later.`
+  const timer = setTimeout(() => late.abort(new ConnectorsUnavailableError(sentenceOf(spec, full))), waitMs)
   try {
     const count = needed.length
     await processes.take(spec.userId, { count, signal: AbortSignal.any([signal, late.signal]) })
@@ -48,6 +44,10 @@ export function openConnection(spec: ConnectorSpec, { bounds, signal }: Options)
   return McpConnection.open(spec, { bounds, signal, onClosed })
 }
 
-function refusal({ name }: ConnectorSpec, sentence: string): ConnectorError {
-  return new ConnectorError(`Connector "${name}": ${sentence}`)
+function refusal(spec: ConnectorSpec, sentence: string): ConnectorError {
+  return new ConnectorError(sentenceOf(spec, sentence))
+}
+
+function sentenceOf({ name }: ConnectorSpec, sentence: string): string {
+  return `Connector "${name}": ${sentence}`
 }

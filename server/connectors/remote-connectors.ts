@@ -1,12 +1,11 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { ConnectorTool, ToolAnswer } from '../agents/define-config.ts'
 import type { Failure, FromConnectors, ToConnectors } from './connector-protocol.ts'
-import { ConnectorError, type ConnectorSpec } from './connector-spec.ts'
+import { ConnectorError, ConnectorsUnavailableError, type ConnectorSpec } from './connector-spec.ts'
 import { noSuchTool, type OpenConnectors, type RunConnectors } from './run-connectors.ts'
 
 type Waiting<Value> = { resolve: (value: Value) => void; reject: (error: Error) => void }
 
-/** No fault of the user's, nor of a server's. */
 const lost = 'The connections to the connectors of this run were lost; try again.'
 
 /** The connectors of an agent thread's runs, which another thread holds. `ask` has the host send a port to it. */
@@ -29,13 +28,16 @@ export class RemoteConnectors {
     })
     port.on('close', () => {
       if (this.#port === port) this.#port = undefined
-      for (const run of this.#runs.values()) run.end(new Error(lost))
+      for (const run of this.#runs.values()) run.end(new ConnectorsUnavailableError(lost))
     })
     for (const resolve of this.#waiting.splice(0)) resolve(port)
   }
 
   /** Throws a ConnectorError when one of them cannot be used, and then none is open. */
-  async connect(specs: readonly ConnectorSpec[], { reservedNames, signal }: OpenConnectors): Promise<RunConnectors> {
+  async connect(
+    specs: readonly ConnectorSpec[],
+    { reservedNames, signal, waitMs }: OpenConnectors,
+  ): Promise<RunConnectors> {
     const port = this.#port ?? (await this.#nextPort())
     if (signal.aborted) throw new ConnectorError('The run was stopped.')
     const number = ++this.#lastRun
@@ -47,7 +49,7 @@ export class RemoteConnectors {
       this.#runs.delete(number)
       signal.removeEventListener('abort', onAbort)
     }
-    return await run.open(specs, reservedNames)
+    return await run.open({ specs, reservedNames, waitMs })
   }
 
   #nextPort(): Promise<MessagePort> {
@@ -79,8 +81,8 @@ class RemoteRun implements RunConnectors {
     return this.#failure.signal
   }
 
-  async open(specs: readonly ConnectorSpec[], reservedNames: readonly string[]): Promise<this> {
-    this.#send({ type: 'open', run: this.#number, specs, reservedNames })
+  async open(of: Pick<Extract<ToConnectors, { type: 'open' }>, 'specs' | 'reservedNames' | 'waitMs'>): Promise<this> {
+    this.#send({ type: 'open', run: this.#number, ...of })
     await this.#opened.promise
     return this
   }
@@ -134,6 +136,7 @@ class RemoteRun implements RunConnectors {
   }
 }
 
-function toError({ isConnectors, message }: Failure): Error {
-  return isConnectors ? new ConnectorError(message) : new Error(message)
+function toError({ kind, message }: Failure): Error {
+  if (kind === 'unavailable') return new ConnectorsUnavailableError(message)
+  return kind === 'connector' ? new ConnectorError(message) : new Error(message)
 }

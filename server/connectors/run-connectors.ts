@@ -4,8 +4,8 @@ import { ConnectorError, type ConnectorSpec } from './connector-spec.ts'
 /** The connectors of one run, from its beginning to its end. */
 export type RunConnectors = Connectors & {
   /**
-   * Aborts with the ConnectorError when a server gave no answer, which fails the run: for agents that would go on when
-   * a tool throws.
+   * Aborts with the ConnectorError when a server gave no answer, which fails the run, and with a
+   * ConnectorsUnavailableError when the connections were lost: for agents that would go on when a tool throws.
    */
   readonly failed: AbortSignal
   /** Never rejects. */
@@ -19,9 +19,14 @@ export type OpenConnectors = {
   /** Names that the agent's own tools have. */
   reservedNames: readonly string[]
   signal: AbortSignal
+  /** How long the run may wait for room for its servers. */
+  waitMs: number
 }
 
-/** Throws a ConnectorError when one of them cannot be used, and then none is open. */
+/**
+ * Throws a ConnectorError when one of them cannot be used, a ConnectorsUnavailableError when the service cannot have them
+ * now, and then none is open.
+ */
 export type Connect = (specs: readonly ConnectorSpec[], options: OpenConnectors) => Promise<RunConnectors>
 
 export function noSuchTool(name: string): ConnectorError {

@@ -1,7 +1,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { ConnectorBounds } from './connector-bounds.ts'
 import type { Failure, FromConnectors, ToConnectors } from './connector-protocol.ts'
-import { ConnectorError } from './connector-spec.ts'
+import { ConnectorError, ConnectorsUnavailableError } from './connector-spec.ts'
 import { openConnectors } from './open-connectors.ts'
 import { probeConnector } from './probe-connector.ts'
 import type { RunConnectors } from './run-connectors.ts'
@@ -14,9 +14,9 @@ export function serveConnectors(port: MessagePort, bounds: ConnectorBounds): voi
   const probes = new AbortController()
   const send = (message: FromConnectors) => port.postMessage(message)
 
-  const open = ({ reservedNames, run, specs }: Extract<ToConnectors, { type: 'open' }>) => {
+  const open = ({ reservedNames, run, specs, waitMs }: Extract<ToConnectors, { type: 'open' }>) => {
     const controller = new AbortController()
-    const opening = openConnectors(specs, { reservedNames, signal: controller.signal, bounds })
+    const opening = openConnectors(specs, { reservedNames, signal: controller.signal, waitMs, bounds })
     const connectors = opening.then(
       (opened) => {
         send({ type: 'opened', run, tools: opened.tools })
@@ -73,5 +73,6 @@ export function serveConnectors(port: MessagePort, bounds: ConnectorBounds): voi
 
 function toFailure(error: unknown): Failure {
   const message = error instanceof Error ? error.message : String(error)
-  return { message, isConnectors: error instanceof ConnectorError }
+  if (error instanceof ConnectorsUnavailableError) return { message, kind: 'unavailable' }
+  return { message, kind: error instanceof ConnectorError ? 'connector' : 'other' }
 }

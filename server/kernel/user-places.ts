@@ -19,13 +19,14 @@ export class UserPlaces {
   async take(userId: string, { count = 1, signal }: { count?: number; signal: AbortSignal }): Promise<void> {
     assert(count <= this.perUserMax, 'nobody waits for more places than a user may have')
     signal.throwIfAborted()
-    // Whoever cannot enter for a bound of their own does not hold up those behind.
-    if (this.#fits(userId, count)) return this.#enter(userId, count)
+    const isFirst = !this.#line.some((other) => other.userId === userId)
+    if (isFirst && this.#fits(userId, count)) return this.#enter(userId, count)
     const { promise, reject, resolve } = Promise.withResolvers<void>()
     const waiting: Waiting = { userId, count, enter: resolve }
     const leave = () => {
       this.#line = this.#line.filter((other) => other !== waiting)
       reject(signal.reason)
+      this.#admit()
     }
     this.#line.push(waiting)
     signal.addEventListener('abort', leave, { once: true })
@@ -48,9 +49,18 @@ export class UserPlaces {
     if (left === 0) this.#taken.delete(userId)
     else this.#taken.set(userId, left)
     this.#takenInAll--
-    this.#line = this.#line.filter(({ count, enter, userId: other }) => {
-      if (!this.#fits(other, count)) return true
-      this.#enter(other, count)
+    this.#admit()
+  }
+
+  /** Whoever waits holds up those behind of the same user, so that these do not overtake for ever, and nobody else. */
+  #admit(): void {
+    const held = new Set<string>()
+    this.#line = this.#line.filter(({ count, enter, userId }) => {
+      if (held.has(userId) || !this.#fits(userId, count)) {
+        held.add(userId)
+        return true
+      }
+      this.#enter(userId, count)
       enter()
       return false
     })

@@ -1,6 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { UserPlaces } from '../../server/kernel/user-places.ts'
 import { filesIn } from '../chat/chat-checks.ts'
+import { moneyOf, refundedOnce } from '../runner/task-checks.ts'
 import {
   completeTask,
   connect,
@@ -72,8 +74,12 @@ test.for([false, true])(
       connectorIds: ids.slice(0, 2),
     })
     await untilServers(2)
-    const refused = await task(ids.slice(2))
-    // Another user has places of their own, and who needs no more than there are left has them.
+    const refused = await createTask(world, person, {
+      endpointId: 'code.brief',
+      params: {},
+      connectorIds: ids.slice(2),
+    })
+    // Another user has places of their own, and who comes later has what is left when the first has given up.
     const other = await world.service.createPerson()
     const [theirs] = await tokens(world, other, 1)
     for (const [owner, connectorId] of [
@@ -83,11 +89,14 @@ test.for([false, true])(
       const params = { calls: [{ name: 'fail' }] }
       await completeTask(world, owner, { endpointId: 'code.call', params, connectorIds: [connectorId] })
     }
-    await expectTaskFailed(world, person, {
-      taskId: refused,
-      message:
+    const error = {
+      code: 'AGENT_INTERRUPTED',
+      message: expect.stringMatching(
         /: There is no room for its server: the service runs 3 servers at a time for an account, and 5 for all\. /,
-    })
+      ),
+    }
+    expect(await endOf(world, person, refused)).toMatchObject({ status: 'failed', error })
+    expect(await moneyOf(world.service, person.key, refused)).toEqual(refundedOnce)
     expect(serverPids().length).toBeLessThanOrEqual(3)
     writeFileSync(file, '')
     expect((await endOf(world, person, held)).status).toBe('completed')
@@ -97,3 +106,53 @@ test.for([false, true])(
     await world.stop()
   },
 )
+
+test('ten tasks in a minute find room, and those of a user who find none are not counted as failures', async () => {
+  const world = await startWorld({ limits: { maxConnectorProcesses: 10, abuseFailures: 1 } })
+  const [person, other] = [await world.service.createPerson(), await world.service.createPerson()]
+  const [id] = await tokens(world, person, 1)
+  const file = filesIn(world.service)('go')
+  const held = await Promise.all(
+    Array.from({ length: 10 }, () =>
+      createTask(world, person, { endpointId: 'code.wait', params: { file }, connectorIds: [id!] }),
+    ),
+  )
+  await untilServers(10)
+  const theirs = await tokens(world, other, 1)
+  for (let round = 0; round < 2; round++) {
+    const late = await createTask(world, other, { endpointId: 'code.brief', params: {}, connectorIds: theirs })
+    expect(await endOf(world, other, late)).toMatchObject({ error: { code: 'AGENT_INTERRUPTED' } })
+    expect(await moneyOf(world.service, other.key, late)).toEqual(refundedOnce)
+  }
+  const waits = await createTask(world, other, { endpointId: 'code.call', params: {}, connectorIds: theirs })
+  writeFileSync(file, '')
+  for (const taskId of held) expect((await endOf(world, person, taskId)).status).toBe('completed')
+  expect((await endOf(world, other, waits)).status).toBe('completed')
+  await expectSound(world)
+  await world.stop()
+})
+
+test('who waits for several places is not overtaken by those of the same user, and holds up nobody else', async () => {
+  const places = new UserPlaces({ perUserMax: 3, max: 4 })
+  const { signal } = new AbortController()
+  const entered: string[] = []
+  const take = (userId: string, name: string, count = 1, until = signal) =>
+    places.take(userId, { count, signal: until }).then(
+      () => entered.push(name),
+      () => entered.push(`${name} left`),
+    )
+  const gave = async () => {
+    await new Promise(setImmediate)
+    return entered.splice(0)
+  }
+  await take('one', 'first', 2)
+  const leaver = new AbortController()
+  void take('one', 'three', 3, leaver.signal)
+  void take('one', 'behind')
+  void take('two', 'other')
+  expect(await gave()).toEqual(['first', 'other'])
+  places.give('one')
+  expect(await gave()).toEqual([])
+  leaver.abort()
+  expect((await gave()).toSorted()).toEqual(['behind', 'three left'])
+})

@@ -1,8 +1,20 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { Catalogue } from '../../server/agents/catalogue.ts'
+import { CreditWindow, executeChat } from '../../server/agents/execute-chat.ts'
+import { executeTask } from '../../server/agents/execute-task.ts'
 import { ConnectorBounds } from '../../server/connectors/connector-bounds.ts'
-import { ConnectorError, type ConnectorSpec } from '../../server/connectors/connector-spec.ts'
+import {
+  ConnectorError,
+  ConnectorsUnavailableError,
+  type ConnectorSpec,
+} from '../../server/connectors/connector-spec.ts'
 import { RemoteConnectors } from '../../server/connectors/remote-connectors.ts'
+import { noConnectors, noSuchTool, type RunConnectors } from '../../server/connectors/run-connectors.ts'
+import { ConnectorHost } from '../../server/connectors/connector-host.ts'
+import type { ToConnectors } from '../../server/connectors/connector-protocol.ts'
+import type { CodeAgentConfig } from '../../server/agents/define-config.ts'
 import { serveConnectors } from '../../server/connectors/serve-connectors.ts'
 import { fileURLToPath } from 'node:url'
 import { mark } from './run-agents.ts'
@@ -28,8 +40,9 @@ function start() {
     ends.push(port1)
     remote.take(port2)
   })
-  const open = (signal = new AbortController().signal) => remote.connect([spec], { reservedNames: [], signal })
-  return { ends, open }
+  const connect = remote.connect.bind(remote)
+  const open = (signal = new AbortController().signal) => connect([spec], { reservedNames: [], signal, waitMs: 5000 })
+  return { connect, ends, open }
 }
 
 test('when the thread of connectors is gone, its calls fail by no fault of the connector, and the next run has another', async () => {
@@ -38,7 +51,7 @@ test('when the thread of connectors is gone, its calls fail by no fault of the c
   const calls = [run.call('hang'), run.call('hang')].map((call) => call.catch((error: unknown) => error))
   ends[0]!.close()
   for (const error of await Promise.all(calls)) {
-    expect(error).not.toBeInstanceOf(ConnectorError)
+    expect(error).toBeInstanceOf(ConnectorsUnavailableError)
     expect(error).toMatchObject({ message: 'The connections to the connectors of this run were lost; try again.' })
   }
   expect(run.failed.aborted).toBe(true)
@@ -70,3 +83,133 @@ test('a server that dies fails its calls by a ConnectorError, a tool that is not
   await expectNoServers()
   ends[0]!.close()
 })
+
+test('a task whose connectors were lost is interrupted, whatever its agent makes of it', async () => {
+  const { connect, ends } = start()
+  const catalogue = new Catalogue({
+    agents: [
+      {
+        kind: 'code',
+        id: 'code',
+        name: 'Code',
+        endpoints: {
+          hang: {
+            description: 'Waits for an answer.',
+            priceUsd: '0.0100',
+            params: z.object({}),
+            run: async ({ connectors }) => {
+              setTimeout(() => ends[0]!.close(), 50)
+              return await connectors.call('hang').catch(() => Promise.reject(new Error('My own words.')))
+            },
+          },
+        },
+      },
+    ],
+  })
+  const request = { endpointId: 'code.hang', taskId: 'task_1', userId: 'user_1', params: '{}', connectors: [spec] }
+  const { signal } = new AbortController()
+  expect(await executeTask({ catalogue, request, signal, log: () => {}, resultBytesMax: 1000, connect })).toEqual({
+    kind: 'interrupted',
+    message: 'The connections to the connectors of this run were lost; try again.',
+  })
+  await expectNoServers()
+})
+
+/** A chat with one tool, which its agent uses as it is told to. */
+function chatWith(reply: NonNullable<CodeAgentConfig['chat']>['reply'], signal: AbortSignal) {
+  const pricing = { inputPer1kUsd: '0.001', outputPer1kUsd: '0.001' }
+  const catalogue = new Catalogue({
+    agents: [{ kind: 'code', id: 'code', name: 'Code', chat: { pricing, reply } }],
+  })
+  const called: string[] = []
+  const tool = { name: 'known', connectorId: 'con_1', connectorName: 'Known', description: '', inputSchema: {} }
+  const connectors: RunConnectors = {
+    ...noConnectors,
+    tools: [tool],
+    call: async (name) => {
+      if (name !== 'known') throw noSuchTool(name)
+      called.push(name)
+      return { content: [], isError: false, text: '' }
+    },
+  }
+  const outcome = executeChat({
+    catalogue,
+    request: {
+      agentId: 'code',
+      userId: 'user_1',
+      sessionId: 'session_1',
+      turnId: 'turn_1',
+      message: 'Hello',
+      history: [],
+      historyTokens: 0,
+      params: {},
+      connectors: [spec],
+    },
+    signal,
+    log: () => {},
+    resultBytesMax: 1000,
+    connect: async () => connectors,
+    window: new CreditWindow(),
+    askStep: async () => 1000,
+    onDirty: () => {},
+    onResume: () => {},
+    onOverstay: () => {},
+  })
+  return { called, outcome }
+}
+
+test('a call of a tool that is not there is no use of the connectors, so that what fails by it is free', async () => {
+  const { signal } = new AbortController()
+  const wrong = chatWith(async function* ({ connectors }) {
+    yield { type: 'text', delta: 'Said.' }
+    await connectors.call('unknown')
+  }, signal)
+  const message = 'No connector of this run has a tool named "unknown".'
+  expect(await wrong.outcome).toMatchObject({ kind: 'failed', error: { code: 'AGENT_ERROR', message } })
+  expect(await wrong.outcome).not.toHaveProperty('owed')
+  const own = chatWith(async function* ({ connectors }) {
+    yield { type: 'text', delta: 'Said.' }
+    await connectors.call('known')
+    throw new Error('After a use.')
+  }, signal)
+  expect(await own.outcome).toMatchObject({ kind: 'failed', owed: { cause: 'caller' } })
+})
+
+test('a reply that was stopped calls no tool any more, also where calls cost nothing', async () => {
+  const stop = new AbortController()
+  const { called, outcome } = chatWith(async function* ({ connectors }) {
+    yield { type: 'text', delta: 'Said.' }
+    await connectors.call('known')
+    stop.abort()
+    await connectors.call('known')
+  }, stop.signal)
+  expect(await outcome).toMatchObject({ kind: 'completed' })
+  await new Promise(setImmediate)
+  expect(called).toEqual(['known'])
+})
+
+test(
+  'a thread of connectors that blocks is replaced, and all its connections are lost',
+  { timeout: 120_000 },
+  async () => {
+    const warnings: string[] = []
+    const limits = { processesMax: 8, processesPerUserMax: 8 }
+    const host = new ConnectorHost({ limits, env: {}, onWarning: (message) => warnings.push(message) })
+    const { signal } = new AbortController()
+    const missing = { ...spec, target: { ...spec.target, command: '/no/such/command' } } as ConnectorSpec
+    expect(await host.probe(missing, signal)).toMatchObject({ kind: 'failed' })
+    const port = host.connect()
+    const closed = new Promise((resolve) => port.once('close', resolve))
+    // It looks for those of one server, which takes it far longer than it may.
+    const specs = Array.from({ length: 300_000 }, () => missing)
+    const begunAt = performance.now()
+    port.postMessage({ type: 'open', run: 1, specs, reservedNames: [], waitMs: 1000 } satisfies ToConnectors)
+    const beside = host.probe(missing, signal)
+    await closed
+    expect(await beside).toMatchObject({ kind: 'interrupted' })
+    expect(performance.now() - begunAt).toBeGreaterThan(4000)
+    expect(await host.probe(missing, signal)).toMatchObject({ kind: 'failed' })
+    expect(warnings).toEqual(['The thread of connectors ended and is replaced: it did not answer'])
+    await host.close()
+  },
+)
