@@ -322,9 +322,9 @@ async function pump({ onResume, openStep, parts, signal, stream, window }: Pump)
     const next = await iterator.next()
     if (next.done) return
     if (signal.aborted) {
-      // Of a call of a model that is under way only what it used is still of interest.
+      // Of calls of a model that are under way only what they used is still of interest.
       if (!stream.hasOpenStep) return leave()
-      if (next.value?.type === 'usage') stream.add(next.value)
+      stream.count(next.value)
       if (!stream.hasOpenStep) return leave()
       continue
     }

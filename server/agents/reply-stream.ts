@@ -47,8 +47,8 @@ export class ReplyStream {
   /** Bytes since the last report of usage, of what the agent said and of what it thought. */
   #unreported = { text: 0, reasoning: 0 }
   #reported = chatUse({})
-  /** The model's call that is under way. */
-  #step: ModelStep | undefined
+  /** The model's calls whose use is not reported yet, the oldest first: one may begin before the report on another is read. */
+  #steps: ModelStep[] = []
   hasReported = false
   /** Whether something that the agent reported is an estimate of its own. */
   hasEstimates = false
@@ -64,7 +64,9 @@ export class ReplyStream {
   }
 
   get openPromptTokens(): number {
-    return this.#step?.promptTokens ?? 0
+    let tokens = 0
+    for (const { promptTokens } of this.#steps) tokens += promptTokens
+    return tokens
   }
 
   nextSerial(): number {
@@ -72,12 +74,12 @@ export class ReplyStream {
   }
 
   get hasOpenStep(): boolean {
-    return this.#step !== undefined
+    return this.#steps.length > 0
   }
 
   /** A call of a model begins, and what it may cost is held. Until it is reported, nobody knows what it costs. */
   beginStep(step: ModelStep): void {
-    this.#step = step
+    this.#steps.push(step)
   }
 
   get isPromptKnown(): boolean {
@@ -86,6 +88,12 @@ export class ReplyStream {
 
   get pendingEvents(): number {
     return this.#events
+  }
+
+  /** Of a part that nobody is to see any more, only what it costs. */
+  count(part: ChatPart): void {
+    if (part?.type === 'usage') this.#addUsage(part)
+    else if (part?.type === 'tool-call' && isName(part.id)) this.#calls.add(part.id)
   }
 
   /** Throws a ReplyError for a part that is none. */
@@ -116,14 +124,19 @@ export class ReplyStream {
     return this.#withUnreported({ perToken: bytesPerToken, prompt: this.#options.promptTokens })
   }
 
-  /** What was used by now at most: of a call of a model that is under way all that is held for it. */
+  /** What was used by now at most: of calls of a model that are under way all that is held for them. */
   get bound(): ChatUsed {
     // A text that no call was held for may have as many tokens as bytes.
-    if (!this.#step) return this.#withUnreported({ perToken: 1, prompt: this.#options.promptTokensMax })
-    const { outputTokensMax, promptTokensMax } = this.#step
+    if (!this.hasOpenStep) return this.#withUnreported({ perToken: 1, prompt: this.#options.promptTokensMax })
     const written = Math.ceil((this.#unreported.text + this.#unreported.reasoning) / bytesPerTokenMax)
-    const completionTokens = Math.max(outputTokensMax, written)
-    return addUse(this.reported, dearestUse({ promptTokens: promptTokensMax, completionTokens }, this.#options.rates))
+    let promptTokens = 0
+    let mayWrite = 0
+    for (const { outputTokensMax, promptTokensMax } of this.#steps) {
+      promptTokens += promptTokensMax
+      mayWrite += outputTokensMax
+    }
+    const completionTokens = Math.max(mayWrite, written)
+    return addUse(this.reported, dearestUse({ promptTokens, completionTokens }, this.#options.rates))
   }
 
   #withUnreported({ perToken, prompt }: { perToken: number; prompt: number }): ChatUsed {
@@ -228,7 +241,7 @@ export class ReplyStream {
     this.#reported.completionTokens += completionTokens
     this.#reported.reasoningTokens += reasoningTokens
     this.#unreported = { text: 0, reasoning: 0 }
-    this.#step = undefined
+    this.#steps.shift()
     this.hasReported = true
     this.hasEstimates ||= part.isEstimated === true
   }
@@ -236,7 +249,7 @@ export class ReplyStream {
   /** The host learns of what it must hold for it with a batch, which may have no lines. */
   #think(delta: string): void {
     this.#grow(delta.length)
-    if (this.#step) return
+    if (this.hasOpenStep) return
     this.#unsaid += delta.length
     if (this.#lines === '' && !this.#isDirty && this.#unsaid >= unsaidCharsMax) this.#beDirty()
   }
