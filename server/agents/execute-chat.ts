@@ -226,15 +226,17 @@ type Failure = { config: Chat; connectors: CountedConnectors | undefined }
 
 /**
  * Whose failure it is. A provider's is nobody else's, unless it refused the request for what it held. What the caller's
- * servers answer, or do not answer, may make any other failure, and so may what a model was asked to write.
+ * servers answer, or do not answer, may make any other failure, and so may what a model was asked to write; not how much
+ * a provider says that was, nor what the agent's own tools answer.
  */
 function causeOf(thrown: unknown, { config, connectors }: Failure): ChatOwed['cause'] {
   // What is no ConnectorError is the service's own, such as a thread of connectors that was lost.
   if (connectors?.failed.aborted) return connectors.failed.reason instanceof ConnectorError ? 'caller' : 'other'
   if (thrown instanceof RequestRefusedError) return 'request'
   if (thrown instanceof ModelFailure) return 'other'
-  const isCallers = (thrown instanceof ReplyError && config.isModel) || (connectors?.calls ?? 0) > 0
-  return isCallers ? 'caller' : 'other'
+  const about = thrown instanceof ReplyError && config.isModel ? thrown.about : undefined
+  if (about === 'usage') return 'other'
+  return about === 'text' || (connectors?.calls ?? 0) > 0 ? 'caller' : 'other'
 }
 
 async function owedFor(cause: ChatOwed['cause'], of: Summarize): Promise<ChatOwed | undefined> {

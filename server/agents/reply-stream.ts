@@ -8,6 +8,13 @@ import { nesting, nestingMax } from './run-outcome.ts'
 /** What a reply may not contain; the message is for the one who wrote the agent, and for its user. */
 export class ReplyError extends Error {
   override readonly name = 'ReplyError'
+  /** What it is about: what was written, what a tool answered, or how much was reported as used. */
+  readonly about: 'text' | 'result' | 'usage'
+
+  constructor(message: string, about: ReplyError['about'] = 'text') {
+    super(message)
+    this.about = about
+  }
 }
 
 type ReplyStreamOptions = {
@@ -209,11 +216,11 @@ export class ReplyStream {
 
   #addResult({ id, output }: Extract<ChatPart, { type: 'tool-result' }>): void {
     if (!this.#openCalls.delete(id)) {
-      throw new ReplyError(`The agent yielded a tool-result without its tool-call: ${quote(id)}.`)
+      throw new ReplyError(`The agent yielded a tool-result without its tool-call: ${quote(id)}.`, 'result')
     }
     const isObject = typeof output === 'object' && output !== null && !Array.isArray(output)
-    const json = writeObject(isObject ? output : { result: output ?? null }, `the output of ${quote(id)}`)
-    this.#write('tool_result', `"toolResult":{"id":${JSON.stringify(id)},"output":${json}}`)
+    const json = writeObject(isObject ? output : { result: output ?? null }, `the output of ${quote(id)}`, 'result')
+    this.#write('tool_result', `"toolResult":{"id":${JSON.stringify(id)},"output":${json}}`, 'result')
     const { value, ...size } = keptObject(json)
     this.#toolCalls.push({ type: 'result', id, output: value, ...size })
   }
@@ -225,16 +232,16 @@ export class ReplyStream {
       checkedCount(name, value)
     }
     if (reasoningTokens > completionTokens) {
-      throw new ReplyError('The agent reported more reasoningTokens than completionTokens.')
+      throw new ReplyError('The agent reported more reasoningTokens than completionTokens.', 'usage')
     }
     if (cachedPromptTokens > promptTokens) {
-      throw new ReplyError('The agent reported more cachedPromptTokens than promptTokens.')
+      throw new ReplyError('The agent reported more cachedPromptTokens than promptTokens.', 'usage')
     }
     if (
       this.#reported.promptTokens + promptTokens > tokensMax ||
       this.#reported.completionTokens + completionTokens > tokensMax
     ) {
-      throw new ReplyError(`The agent reported more than ${tokensMax} tokens.`)
+      throw new ReplyError(`The agent reported more than ${tokensMax} tokens.`, 'usage')
     }
     this.#reported.promptTokens += promptTokens
     this.#reported.cachedPromptTokens += cachedPromptTokens
@@ -254,10 +261,10 @@ export class ReplyStream {
     if (this.#lines === '' && !this.#isDirty && this.#unsaid >= unsaidCharsMax) this.#beDirty()
   }
 
-  #write(type: string, fields: string): void {
+  #write(type: string, fields: string, about?: ReplyError['about']): void {
     if (this.#lines === '') this.#beDirty()
     const line = `{"type":"${type}","timestamp":"${isoTime(Date.now())}",${fields}}\n`
-    this.#grow(line.length)
+    this.#grow(line.length, about)
     this.#lines += line
     this.#events++
   }
@@ -268,10 +275,10 @@ export class ReplyStream {
     this.#options.onDirty()
   }
 
-  #grow(chars: number): void {
+  #grow(chars: number, about?: ReplyError['about']): void {
     this.#bytes += chars
     if (this.#bytes > this.#options.bytesMax) {
-      throw new ReplyError(`The agent replied with more than the allowed ${this.#options.bytesMax} bytes.`)
+      throw new ReplyError(`The agent replied with more than the allowed ${this.#options.bytesMax} bytes.`, about)
     }
   }
 }
@@ -292,23 +299,23 @@ export function checkedStep(
 
 function checkedCount(name: string, value: unknown): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= tokensMax) return value
-  throw new ReplyError(`The agent reported ${name} that are no count of tokens: ${quote(value)}.`)
+  throw new ReplyError(`The agent reported ${name} that are no count of tokens: ${quote(value)}.`, 'usage')
 }
 
 function isName(value: unknown): value is string {
   return typeof value === 'string' && value.length > 0 && value.length <= nameCharsMax
 }
 
-function writeObject(value: unknown, what: string): string {
+function writeObject(value: unknown, what: string, about?: ReplyError['about']): string {
   let json: string | undefined
   try {
     json = JSON.stringify(value)
   } catch {
-    throw new ReplyError(`The agent yielded ${what}, which cannot be written as JSON.`)
+    throw new ReplyError(`The agent yielded ${what}, which cannot be written as JSON.`, about)
   }
-  if (!json?.startsWith('{')) throw new ReplyError(`The agent yielded ${what}, which is no object.`)
+  if (!json?.startsWith('{')) throw new ReplyError(`The agent yielded ${what}, which is no object.`, about)
   if (nesting(json) > nestingMax) {
-    throw new ReplyError(`The agent yielded ${what}, which is nested deeper than ${nestingMax} levels.`)
+    throw new ReplyError(`The agent yielded ${what}, which is nested deeper than ${nestingMax} levels.`, about)
   }
   return json
 }
