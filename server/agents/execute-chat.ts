@@ -2,7 +2,7 @@ import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promi
 import { ConnectorError } from '../connectors/connector-spec.ts'
 import { openRunConnectors, type Connect, type RunConnectors } from '../connectors/run-connectors.ts'
 import { boundConnectors } from './bound-connectors.ts'
-import type { ChatUsed } from '../billing/chat-price.ts'
+import { chatUse, type ChatUsed } from '../billing/chat-price.ts'
 import type { Catalogue, Chat, HeldStep } from './catalogue.ts'
 import {
   roughTokens,
@@ -215,7 +215,8 @@ class OpenSteps {
     const stopped = Promise.withResolvers<never>()
     const onAbort = () => stopped.reject(signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
-    const request = { serial: stream.nextSerial(), bound, used: stream.used, step }
+    const used = stream.hasBegun ? stream.used : chatUse({})
+    const request = { serial: stream.nextSerial(), bound, used, step }
     return await Promise.race([askStep(request), stopped.promise]).finally(() =>
       signal.removeEventListener('abort', onAbort),
     )

@@ -164,6 +164,11 @@ export class ReplyStream {
     return this.hasOpenStep || this.#unreported.text + this.#unreported.reasoning > 0
   }
 
+  /** Whether anything was said, called or reported: until then nothing was used. */
+  get hasBegun(): boolean {
+    return this.hasReported || this.hasUnreported || this.#calls.size > 0
+  }
+
   /** What the agent itself reported. */
   get reported(): ChatUsed {
     return { ...this.#reported, toolCalls: this.#calls.size }
