@@ -23,7 +23,7 @@ import type { Store, SettleTurn } from '../store/store.ts'
 import { endChatSpan, type ServiceTracing } from '../tracing/service-tracing.ts'
 import { doneLine, failureLine } from './event-lines.ts'
 import { joinSteps, settlePauseMs, settleSurely, type Settled } from './settle-turn.ts'
-import { describeEnd, type StopCause } from './turn-ends.ts'
+import { chargedAtMost, describeEnd, type StopCause } from './turn-ends.ts'
 import { TurnHold } from './turn-hold.ts'
 import type { Membership } from './user-turns.ts'
 
@@ -310,6 +310,7 @@ export class ChatTurn {
     const told = summaryOf(outcome)
     const summary = told ?? this.#rough()
     const free: Judgement = { summary, turnOutcome: 'failed', cost: 0 }
+    const atMost = (of: ChatSummary) => chargedAtMost(of, { held: this.#hold.held, rates: this.#begin.rates })
     const chargedAs = (turnOutcome: TurnOutcome, charged: ChatSummary): Judgement => {
       // Before its first call of a model a reply has used nothing, and there is nothing to keep.
       if (this.#text === '' && isNothing(charged.used) && turnOutcome !== 'finished') return free
@@ -388,9 +389,4 @@ function isNothing({ completionTokens, promptTokens, toolCalls }: ChatUsed): boo
 
 function isCutByBalance(outcome: RunOutcome): boolean {
   return outcome.kind === 'completed' && summaryOf(outcome)?.isCutByBalance === true
-}
-
-/** Of a call of a model that nobody knows the use of, all that is held for it counts. */
-function atMost({ usedAtMost, ...summary }: ChatSummary): ChatSummary {
-  return usedAtMost ? { ...summary, used: usedAtMost, isEstimated: true } : summary
 }
