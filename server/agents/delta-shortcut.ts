@@ -7,6 +7,13 @@ type ModelStream = Awaited<ReturnType<WrapStream>>['stream']
 type ModelPart = ModelStream extends ReadableStream<infer Part> ? Part : never
 export type ModelUsage = Extract<ModelPart, { type: 'finish' }>['usage']
 type Delta = Extract<ModelPart, { type: 'text-delta' | 'reasoning-delta' }>
+type Told = {
+  /** The provider took the request. */
+  onAnswer: () => void
+  onText: (text: string) => void
+  /** At the end of the model's own stream: the SDK's step ends only when all its tools have answered. */
+  onUsage: (usage: ModelUsage) => void
+}
 
 /**
  * Takes text where the model's own stream has it. What the SDK does between there and its `fullStream` costs as much as
@@ -20,6 +27,7 @@ type Delta = Extract<ModelPart, { type: 'text-delta' | 'reasoning-delta' }>
  */
 export class DeltaShortcut {
   readonly #parts: PartQueue<ChatPart>
+  readonly #onAnswer: () => void
   readonly #onText: (text: string) => void
   #state: 'waiting' | 'open' | 'through' = 'waiting'
   #onBegun: (() => void) | undefined
@@ -27,12 +35,9 @@ export class DeltaShortcut {
   readonly #onUsage: (usage: ModelUsage) => void
   #toldChars = { 'text-delta': 0, 'reasoning-delta': 0 }
 
-  /** `onUsage` is told at the end of the model's own stream: the SDK's step ends only when all its tools have answered. */
-  constructor(
-    parts: PartQueue<ChatPart>,
-    { onText, onUsage }: { onText: (text: string) => void; onUsage: (usage: ModelUsage) => void },
-  ) {
+  constructor(parts: PartQueue<ChatPart>, { onAnswer, onText, onUsage }: Told) {
     this.#parts = parts
+    this.#onAnswer = onAnswer
     this.#onText = onText
     this.#onUsage = onUsage
   }
@@ -58,6 +63,7 @@ export class DeltaShortcut {
     return {
       wrapStream: async ({ doStream }) => {
         const result = await doStream()
+        this.#onAnswer()
         this.#state = 'waiting'
         return { ...result, stream: this.#divert(result.stream) }
       },

@@ -3,7 +3,7 @@ import { placesWaitMsMax as waitMs } from '../connectors/connector-bounds.ts'
 import { ConnectorError } from '../connectors/connector-spec.ts'
 import { openRunConnectors, type Connect, type RunConnectors } from '../connectors/run-connectors.ts'
 import { boundConnectors } from './bound-connectors.ts'
-import type { ChatUsed } from '../billing/chat-price.ts'
+import { chatUse, type ChatUsed } from '../billing/chat-price.ts'
 import type { Catalogue, Chat, HeldStep } from './catalogue.ts'
 import {
   roughTokens,
@@ -224,7 +224,8 @@ class OpenSteps {
     const stopped = Promise.withResolvers<never>()
     const onAbort = () => stopped.reject(signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
-    const request = { serial: stream.nextSerial(), bound, used: stream.used, step }
+    const used = stream.hasBegun ? stream.used : chatUse({})
+    const request = { serial: stream.nextSerial(), bound, used, step }
     return await Promise.race([askStep(request), stopped.promise]).finally(() =>
       signal.removeEventListener('abort', onAbort),
     )
@@ -235,15 +236,17 @@ type Failure = { config: Chat; connectors: CountedConnectors | undefined }
 
 /**
  * Whose failure it is. A provider's is nobody else's, unless it refused the request for what it held. What the caller's
- * servers answer, or do not answer, may make any other failure, and so may what a model was asked to write.
+ * servers answer, or do not answer, may make any other failure, and so may what a model was asked to write; not how much
+ * a provider says that was, nor what the agent's own tools answer.
  */
 function causeOf(thrown: unknown, { config, connectors }: Failure): ChatOwed['cause'] {
   // What is no ConnectorError is the service's own, such as a thread of connectors that was lost.
   if (connectors?.failed.aborted) return connectors.failed.reason instanceof ConnectorError ? 'caller' : 'other'
   if (thrown instanceof RequestRefusedError) return 'request'
   if (thrown instanceof ModelFailure) return 'other'
-  const isCallers = (thrown instanceof ReplyError && config.isModel) || (connectors?.calls ?? 0) > 0
-  return isCallers ? 'caller' : 'other'
+  const about = thrown instanceof ReplyError && config.isModel ? thrown.about : undefined
+  if (about === 'usage') return 'other'
+  return about === 'text' || (connectors?.calls ?? 0) > 0 ? 'caller' : 'other'
 }
 
 async function owedFor(cause: ChatOwed['cause'], of: Summarize): Promise<ChatOwed | undefined> {
@@ -332,9 +335,9 @@ async function pump({ onResume, openStep, parts, signal, stream, window }: Pump)
     const next = await iterator.next()
     if (next.done) return
     if (signal.aborted) {
-      // Of a call of a model that is under way only what it used is still of interest.
+      // Of calls of a model that are under way only what they used is still of interest.
       if (!stream.hasOpenStep) return leave()
-      if (next.value?.type === 'usage') stream.add(next.value)
+      stream.count(next.value)
       if (!stream.hasOpenStep) return leave()
       continue
     }

@@ -43,6 +43,7 @@ async function follow(agent: ModelAgentConfig, run: ReplyRun, { left, parts }: R
   const limit = agent.maxOutputTokens ?? maxOutputTokensDefault
   const steps = new ModelSteps({ openStep, onUsage: (usage) => parts.push(usage) })
   const shortcut = new DeltaShortcut(parts, {
+    onAnswer: () => steps.answered(),
     onText: (text) => steps.wrote(text),
     onUsage: (usage) => steps.reported(usage),
   })
@@ -85,11 +86,11 @@ function toChatPart(
   if (part.type === 'text-delta' || part.type === 'reasoning-delta') {
     const delta = shortcut.untold(part.type, part.text)
     if (delta === '') return undefined
-    steps.wrote(delta)
+    steps.passed(delta)
     return { type: part.type === 'text-delta' ? 'text' : 'reasoning', delta }
   }
   if (part.type === 'tool-call') {
-    steps.wrote(JSON.stringify(part.input) ?? '')
+    steps.passed(JSON.stringify(part.input) ?? '')
     const name = part.toolName.slice(0, callNameCharsMax)
     return { type: 'tool-call', id: ids.open(part.toolCallId), name, arguments: toObject(part.input) }
   }

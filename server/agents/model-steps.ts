@@ -7,7 +7,15 @@ import { promptSize, type PromptSize } from './prompt-size.ts'
 
 type Usage = Extract<ChatPart, { type: 'usage' }>
 type ModelStepsParts = { openStep: ReplyRun['openStep']; onUsage: (usage: Usage) => void }
-type Begun = { held: HeldStep; size: PromptSize; promptTokens: number }
+type Begun = {
+  held: HeldStep
+  size: PromptSize
+  promptTokens: number
+  written: string
+  usage: ModelUsage | undefined
+  isAnswered: boolean
+  isTold: boolean
+}
 
 const bytesPerToken = 4
 
@@ -17,12 +25,10 @@ const bytesPerToken = 4
  */
 export class ModelSteps {
   readonly #parts: ModelStepsParts
-  #step: Begun | undefined
+  /** The oldest first: the SDK may begin one before it is seen that the one before has ended. */
+  readonly #begun: Begun[] = []
   /** A request that its provider has counted: the next one begins with it. */
   #counted: { tokens: number; size: PromptSize } | undefined
-  #usage: ModelUsage | undefined
-  #isTold = false
-  #written = ''
 
   constructor(parts: ModelStepsParts) {
     this.#parts = parts
@@ -30,6 +36,9 @@ export class ModelSteps {
 
   /** How many tokens the call may write. Rejects when the reply is stopped. */
   async begin(sent: Parameters<typeof promptSize>[0] & { maxOutputTokens: number }): Promise<number> {
+    const latest = this.#begun.at(-1)
+    // The SDK tries again where the provider gave no answer, and what that may cost is held.
+    if (latest && !latest.isAnswered) return latest.held.outputTokensMax
     const size = promptSize(sent)
     const whole = size.bytes + size.around
     let promptTokensMax = whole
@@ -43,36 +52,52 @@ export class ModelSteps {
     promptTokens = Math.min(promptTokens, promptTokensMax)
     const step = { promptTokens, promptTokensMax, outputTokensMax: sent.maxOutputTokens }
     const held = await this.#parts.openStep(step)
-    this.#step = { held, size, promptTokens }
-    this.#usage = undefined
-    this.#isTold = false
-    this.#written = ''
+    const told = { written: '', usage: undefined, isAnswered: false, isTold: false }
+    this.#begun.push({ ...told, held, size, promptTokens })
     return held.outputTokensMax
   }
 
+  /** The provider begins to answer the latest call. */
+  answered(): void {
+    const latest = this.#begun.at(-1)
+    if (latest) latest.isAnswered = true
+  }
+
+  /** A text of the latest call, as the model wrote it. */
   wrote(text: string): void {
-    this.#written += text
+    const latest = this.#begun.at(-1)
+    if (latest) latest.written += text
+  }
+
+  /** A text of the call that the SDK has come to. */
+  passed(text: string): void {
+    const current = this.#begun[0]
+    if (current) current.written += text
   }
 
   /** The model's stream has ended with this; what of it is unknown is estimated when the step has ended. */
   reported(usage: ModelUsage): void {
-    this.#usage = usage
-    if (usage.inputTokens.total !== undefined && usage.outputTokens.total !== undefined) this.#tell()
+    const latest = this.#begun.at(-1)
+    if (!latest) return
+    latest.usage = usage
+    if (usage.inputTokens.total !== undefined && usage.outputTokens.total !== undefined) this.#tell(latest)
   }
 
+  /** The SDK has come to the end of a call. */
   end(reason: FinishReason): void {
-    if (reason === 'length') this.#step?.held.onFull()
-    this.#tell()
+    const ended = this.#begun.shift()
+    if (!ended) return
+    if (reason === 'length') ended.held.onFull()
+    this.#tell(ended)
   }
 
-  #tell(): void {
-    const step = this.#step
-    if (!step || this.#isTold) return
-    this.#isTold = true
-    const { inputTokens, outputTokens } = this.#usage ?? {}
+  #tell(step: Begun): void {
+    if (step.isTold) return
+    step.isTold = true
+    const { inputTokens, outputTokens } = step.usage ?? {}
     if (inputTokens?.total !== undefined) this.#counted = { tokens: inputTokens.total, size: step.size }
     const promptTokens = inputTokens?.total ?? step.promptTokens
-    const completionTokens = outputTokens?.total ?? roughTokens(this.#written)
+    const completionTokens = outputTokens?.total ?? roughTokens(step.written)
     this.#parts.onUsage({
       type: 'usage',
       promptTokens,

@@ -19,7 +19,7 @@ export function promptSize({ prompt, responseFormat, tools = [] }: CallOptions):
   }
   for (const { content } of prompt) {
     if (typeof content === 'string') add(content)
-    else for (const part of content) add('text' in part ? part.text : jsonOf(part))
+    else for (const part of content) add(part.type === 'text' ? part.text : jsonOf(part))
   }
   for (const tool of tools) add(jsonOf(tool))
   if (responseFormat?.type === 'json') add(jsonOf(responseFormat))

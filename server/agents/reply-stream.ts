@@ -8,6 +8,13 @@ import { nesting, nestingMax } from './run-outcome.ts'
 /** What a reply may not contain; the message is for the one who wrote the agent, and for its user. */
 export class ReplyError extends Error {
   override readonly name = 'ReplyError'
+  /** What it is about: what was written, what a tool answered, or how much was reported as used. */
+  readonly about: 'text' | 'result' | 'usage'
+
+  constructor(message: string, about: ReplyError['about'] = 'text') {
+    super(message)
+    this.about = about
+  }
 }
 
 type ReplyStreamOptions = {
@@ -47,8 +54,8 @@ export class ReplyStream {
   /** Bytes since the last report of usage, of what the agent said and of what it thought. */
   #unreported = { text: 0, reasoning: 0 }
   #reported = chatUse({})
-  /** The model's call that is under way. */
-  #step: ModelStep | undefined
+  /** The model's calls whose use is not reported yet, the oldest first: one may begin before the report on another is read. */
+  #steps: ModelStep[] = []
   hasReported = false
   /** Whether something that the agent reported is an estimate of its own. */
   hasEstimates = false
@@ -64,7 +71,9 @@ export class ReplyStream {
   }
 
   get openPromptTokens(): number {
-    return this.#step?.promptTokens ?? 0
+    let tokens = 0
+    for (const { promptTokens } of this.#steps) tokens += promptTokens
+    return tokens
   }
 
   nextSerial(): number {
@@ -72,12 +81,12 @@ export class ReplyStream {
   }
 
   get hasOpenStep(): boolean {
-    return this.#step !== undefined
+    return this.#steps.length > 0
   }
 
   /** A call of a model begins, and what it may cost is held. Until it is reported, nobody knows what it costs. */
   beginStep(step: ModelStep): void {
-    this.#step = step
+    this.#steps.push(step)
   }
 
   get isPromptKnown(): boolean {
@@ -86,6 +95,12 @@ export class ReplyStream {
 
   get pendingEvents(): number {
     return this.#events
+  }
+
+  /** Of a part that nobody is to see any more, only what it costs. */
+  count(part: ChatPart): void {
+    if (part?.type === 'usage') this.#addUsage(part)
+    else if (part?.type === 'tool-call' && isName(part.id)) this.#calls.add(part.id)
   }
 
   /** Throws a ReplyError for a part that is none. */
@@ -116,14 +131,19 @@ export class ReplyStream {
     return this.#withUnreported({ perToken: bytesPerToken, prompt: this.#options.promptTokens })
   }
 
-  /** What was used by now at most: of a call of a model that is under way all that is held for it. */
+  /** What was used by now at most: of calls of a model that are under way all that is held for them. */
   get bound(): ChatUsed {
     // A text that no call was held for may have as many tokens as bytes.
-    if (!this.#step) return this.#withUnreported({ perToken: 1, prompt: this.#options.promptTokensMax })
-    const { outputTokensMax, promptTokensMax } = this.#step
+    if (!this.hasOpenStep) return this.#withUnreported({ perToken: 1, prompt: this.#options.promptTokensMax })
     const written = Math.ceil((this.#unreported.text + this.#unreported.reasoning) / bytesPerTokenMax)
-    const completionTokens = Math.max(outputTokensMax, written)
-    return addUse(this.reported, dearestUse({ promptTokens: promptTokensMax, completionTokens }, this.#options.rates))
+    let promptTokens = 0
+    let mayWrite = 0
+    for (const { outputTokensMax, promptTokensMax } of this.#steps) {
+      promptTokens += promptTokensMax
+      mayWrite += outputTokensMax
+    }
+    const completionTokens = Math.max(mayWrite, written)
+    return addUse(this.reported, dearestUse({ promptTokens, completionTokens }, this.#options.rates))
   }
 
   #withUnreported({ perToken, prompt }: { perToken: number; prompt: number }): ChatUsed {
@@ -142,6 +162,11 @@ export class ReplyStream {
   /** Whether text came since the agent last reported what it used. */
   get hasUnreported(): boolean {
     return this.hasOpenStep || this.#unreported.text + this.#unreported.reasoning > 0
+  }
+
+  /** Whether anything was said, called or reported: until then nothing was used. */
+  get hasBegun(): boolean {
+    return this.hasReported || this.hasUnreported || this.#calls.size > 0
   }
 
   /** What the agent itself reported. */
@@ -196,11 +221,11 @@ export class ReplyStream {
 
   #addResult({ id, output }: Extract<ChatPart, { type: 'tool-result' }>): void {
     if (!this.#openCalls.delete(id)) {
-      throw new ReplyError(`The agent yielded a tool-result without its tool-call: ${quote(id)}.`)
+      throw new ReplyError(`The agent yielded a tool-result without its tool-call: ${quote(id)}.`, 'result')
     }
     const isObject = typeof output === 'object' && output !== null && !Array.isArray(output)
-    const json = writeObject(isObject ? output : { result: output ?? null }, `the output of ${quote(id)}`)
-    this.#write('tool_result', `"toolResult":{"id":${JSON.stringify(id)},"output":${json}}`)
+    const json = writeObject(isObject ? output : { result: output ?? null }, `the output of ${quote(id)}`, 'result')
+    this.#write('tool_result', `"toolResult":{"id":${JSON.stringify(id)},"output":${json}}`, 'result')
     const { value, ...size } = keptObject(json)
     this.#toolCalls.push({ type: 'result', id, output: value, ...size })
   }
@@ -212,23 +237,23 @@ export class ReplyStream {
       checkedCount(name, value)
     }
     if (reasoningTokens > completionTokens) {
-      throw new ReplyError('The agent reported more reasoningTokens than completionTokens.')
+      throw new ReplyError('The agent reported more reasoningTokens than completionTokens.', 'usage')
     }
     if (cachedPromptTokens > promptTokens) {
-      throw new ReplyError('The agent reported more cachedPromptTokens than promptTokens.')
+      throw new ReplyError('The agent reported more cachedPromptTokens than promptTokens.', 'usage')
     }
     if (
       this.#reported.promptTokens + promptTokens > tokensMax ||
       this.#reported.completionTokens + completionTokens > tokensMax
     ) {
-      throw new ReplyError(`The agent reported more than ${tokensMax} tokens.`)
+      throw new ReplyError(`The agent reported more than ${tokensMax} tokens.`, 'usage')
     }
     this.#reported.promptTokens += promptTokens
     this.#reported.cachedPromptTokens += cachedPromptTokens
     this.#reported.completionTokens += completionTokens
     this.#reported.reasoningTokens += reasoningTokens
     this.#unreported = { text: 0, reasoning: 0 }
-    this.#step = undefined
+    this.#steps.shift()
     this.hasReported = true
     this.hasEstimates ||= part.isEstimated === true
   }
@@ -236,15 +261,15 @@ export class ReplyStream {
   /** The host learns of what it must hold for it with a batch, which may have no lines. */
   #think(delta: string): void {
     this.#grow(delta.length)
-    if (this.#step) return
+    if (this.hasOpenStep) return
     this.#unsaid += delta.length
     if (this.#lines === '' && !this.#isDirty && this.#unsaid >= unsaidCharsMax) this.#beDirty()
   }
 
-  #write(type: string, fields: string): void {
+  #write(type: string, fields: string, about?: ReplyError['about']): void {
     if (this.#lines === '') this.#beDirty()
     const line = `{"type":"${type}","timestamp":"${isoTime(Date.now())}",${fields}}\n`
-    this.#grow(line.length)
+    this.#grow(line.length, about)
     this.#lines += line
     this.#events++
   }
@@ -255,10 +280,10 @@ export class ReplyStream {
     this.#options.onDirty()
   }
 
-  #grow(chars: number): void {
+  #grow(chars: number, about?: ReplyError['about']): void {
     this.#bytes += chars
     if (this.#bytes > this.#options.bytesMax) {
-      throw new ReplyError(`The agent replied with more than the allowed ${this.#options.bytesMax} bytes.`)
+      throw new ReplyError(`The agent replied with more than the allowed ${this.#options.bytesMax} bytes.`, about)
     }
   }
 }
@@ -279,23 +304,23 @@ export function checkedStep(
 
 function checkedCount(name: string, value: unknown): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= tokensMax) return value
-  throw new ReplyError(`The agent reported ${name} that are no count of tokens: ${quote(value)}.`)
+  throw new ReplyError(`The agent reported ${name} that are no count of tokens: ${quote(value)}.`, 'usage')
 }
 
 function isName(value: unknown): value is string {
   return typeof value === 'string' && value.length > 0 && value.length <= nameCharsMax
 }
 
-function writeObject(value: unknown, what: string): string {
+function writeObject(value: unknown, what: string, about?: ReplyError['about']): string {
   let json: string | undefined
   try {
     json = JSON.stringify(value)
   } catch {
-    throw new ReplyError(`The agent yielded ${what}, which cannot be written as JSON.`)
+    throw new ReplyError(`The agent yielded ${what}, which cannot be written as JSON.`, about)
   }
-  if (!json?.startsWith('{')) throw new ReplyError(`The agent yielded ${what}, which is no object.`)
+  if (!json?.startsWith('{')) throw new ReplyError(`The agent yielded ${what}, which is no object.`, about)
   if (nesting(json) > nestingMax) {
-    throw new ReplyError(`The agent yielded ${what}, which is nested deeper than ${nestingMax} levels.`)
+    throw new ReplyError(`The agent yielded ${what}, which is nested deeper than ${nestingMax} levels.`, about)
   }
   return json
 }

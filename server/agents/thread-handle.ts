@@ -25,6 +25,7 @@ type ThreadEvents = {
 const answersWithinMs = 2000
 const startMsMax = 30_000
 const onTimeWithinMs = 450
+const overstayMs = 5000
 const lateLoad = 1_000_000
 const linesPerMinuteMax = 200
 const lineCharsMax = 2000
@@ -195,6 +196,14 @@ export class AgentThread {
     if (this.#runs.has(run)) this.#post({ type: 'held', run, serial, tokens })
   }
 
+  /** The service failed at what a run waits for, so the run ends, by nobody's fault. */
+  #unanswered(run: number): void {
+    this.#runs
+      .get(run)
+      ?.onOutcome({ kind: 'interrupted', message: 'The service failed while the agent waited for it.' })
+    this.abort(run, overstayMs)
+  }
+
   #post(message: ToThread): void {
     this.#outbox.push(message)
     // The reader of a chat waits; what else there is goes with what the same turn of the event loop sends.
@@ -227,7 +236,10 @@ export class AgentThread {
         void this.#runs
           .get(message.run)
           ?.onStep?.(message.request)
-          .then((tokens) => this.#held(message, tokens))
+          .then(
+            (tokens) => this.#held(message, tokens),
+            () => this.#unanswered(message.run),
+          )
       } else if (message.type === 'overstayed') {
         this.#retire()
       } else {

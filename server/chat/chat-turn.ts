@@ -23,7 +23,7 @@ import type { Store, SettleTurn } from '../store/store.ts'
 import { endChatSpan, type ServiceTracing } from '../tracing/service-tracing.ts'
 import { doneLine, failureLine } from './event-lines.ts'
 import { joinSteps, settlePauseMs, settleSurely, type Settled } from './settle-turn.ts'
-import { describeEnd, type StopCause } from './turn-ends.ts'
+import { chargedAtMost, describeEnd, type StopCause } from './turn-ends.ts'
 import { TurnHold } from './turn-hold.ts'
 import type { Membership } from './user-turns.ts'
 
@@ -239,8 +239,20 @@ export class ChatTurn {
     const { used } = this.#known
     if (reported && (!used || this.#cost(reported) > this.#cost(used))) this.#known = { ...this.#known, used: reported }
     const judgement = this.#judge(outcome)
-    const settled = await this.#settle(judgement)
-    return this.#tell(settled === 'closed' ? this.#closed(judgement) : judgement, { outcome, settled })
+    const told = this.#settle(judgement).then((settled) =>
+      this.#tell(settled === 'closed' ? this.#closed(judgement) : judgement, { outcome, settled }),
+    )
+    // The reader is told after some seconds that it has not happened yet.
+    const late = new Promise<string>((resolve) => {
+      const line = () => {
+        const at = this.#parts.clock.now()
+        resolve(failureLine({ code: 'INTERNAL_ERROR', message: 'The chat could not be settled yet.', at }))
+      }
+      const timer = setTimeout(line, settlePauseMs * settleTriesAnswered)
+      const settled = () => clearTimeout(timer)
+      told.then(settled, settled)
+    })
+    return await Promise.race([told, late])
   }
 
   /** What another node closed was not charged, and nothing of it was stored. */
@@ -250,21 +262,18 @@ export class ChatTurn {
   }
 
   /** The terminal line. */
-  #tell(judgement: Judgement, { outcome, settled }: { outcome: RunOutcome; settled: Settled | 'late' }): string {
+  #tell(judgement: Judgement, { outcome, settled }: { outcome: RunOutcome; settled: Settled }): string {
     const { summary, turnOutcome } = judgement
     const failure = turnOutcome === 'finished' ? null : describeEnd(this.#cause, outcome)
-    const { charged: cost, writtenOff } = amountsOf(settled)
+    const { charged: cost, writtenOff } = settled === 'closed' ? { charged: 0, writtenOff: 0 } : settled
     this.#report(judgement, { code: failure?.code ?? null, charged: cost, writtenOff })
     const at = this.#parts.clock.now()
-    if (cost === undefined) {
-      return failureLine({ code: 'INTERNAL_ERROR', message: 'The chat could not be settled yet.', at })
-    }
     return failure ? failureLine({ ...failure, cost, at }) : doneLine({ used: summary.used, cost, at })
   }
 
   #report(
     { cost, summary, turnOutcome: end }: Judgement,
-    { charged, code, writtenOff }: { code: string | null; charged: Units | undefined; writtenOff: Units },
+    { charged, code, writtenOff }: { code: string | null; charged: Units; writtenOff: Units },
   ): void {
     const { log, meter } = this.#parts
     const { request, requestId, span } = this.#begin
@@ -301,6 +310,7 @@ export class ChatTurn {
     const told = summaryOf(outcome)
     const summary = told ?? this.#rough()
     const free: Judgement = { summary, turnOutcome: 'failed', cost: 0 }
+    const atMost = (of: ChatSummary) => chargedAtMost(of, { held: this.#hold.held, rates: this.#begin.rates })
     const chargedAs = (turnOutcome: TurnOutcome, charged: ChatSummary): Judgement => {
       // Before its first call of a model a reply has used nothing, and there is nothing to keep.
       if (this.#text === '' && isNothing(charged.used) && turnOutcome !== 'finished') return free
@@ -340,11 +350,8 @@ export class ChatTurn {
     return { used, ...(isStepOpen && { usedAtMost: bound }), isEstimated: true, messageTokens, replyTokens }
   }
 
-  /**
-   * Settles, and tries again while the store cannot: the hold must not stay. The reader is told after some seconds that
-   * it has not happened yet.
-   */
-  async #settle({ cost, summary, turnOutcome: outcome }: Judgement): Promise<Settled | 'late'> {
+  /** Settles, and tries again while the store cannot: the hold must not stay. */
+  async #settle({ cost, summary, turnOutcome: outcome }: Judgement): Promise<Settled> {
     const { onSettled, rates, request } = this.#begin
     if (this.#cause === 'lost') {
       onSettled()
@@ -366,11 +373,7 @@ export class ChatTurn {
     }
     const settled = settleSurely(this.#parts, { userId: request.userId, settle: input })
     void settled.then(onSettled)
-    const late = new Promise<'late'>((resolve) => {
-      const timer = setTimeout(() => resolve('late'), settlePauseMs * settleTriesAnswered)
-      void settled.finally(() => clearTimeout(timer))
-    })
-    return await Promise.race([settled, late])
+    return await settled
   }
 }
 
@@ -386,14 +389,4 @@ function isNothing({ completionTokens, promptTokens, toolCalls }: ChatUsed): boo
 
 function isCutByBalance(outcome: RunOutcome): boolean {
   return outcome.kind === 'completed' && summaryOf(outcome)?.isCutByBalance === true
-}
-
-/** Of a call of a model that nobody knows the use of, all that is held for it counts. */
-function atMost({ usedAtMost, ...summary }: ChatSummary): ChatSummary {
-  return usedAtMost ? { ...summary, used: usedAtMost, isEstimated: true } : summary
-}
-
-function amountsOf(settled: Settled | 'late'): { charged: Units | undefined; writtenOff: Units } {
-  if (settled === 'late') return { charged: undefined, writtenOff: 0 }
-  return settled === 'closed' ? { charged: 0, writtenOff: 0 } : settled
 }

@@ -49,6 +49,8 @@ const lineRetrySeconds = 5
 /** Between two looks at a session whose turn is being settled here, or on another node. */
 const stopPauseMs = 10
 const stopElsewherePauseMs = 100
+/** Of how many users it is known what surrounds their messages. */
+const aroundMax = 10_000
 /** How long interrupted chats may take to be settled when the service stops. */
 const settleMsMax = 10_000
 
@@ -59,7 +61,7 @@ export class ChatTurns {
   /** By session: claimed while its turn is being admitted, then the turn. */
   readonly #sessions = new Map<string, ChatTurn | 'admitting'>()
   /**
-   * By agent: how much more than instructions and messages its model was last sent, such as definitions of its tools.
+   * By agent and user, the latest of them: how much more than instructions and messages its model was last sent, such as definitions of its tools.
    * Only a guess of what a turn will ask for, so that it is held with the admission.
    */
   readonly #around = new Map<string, number>()
@@ -112,10 +114,11 @@ export class ChatTurns {
       const history = await store.readHistory({ sessionId, tokensMax })
       const connectors = await access.specsOf(userId, connectorIds)
       const sentAtMost = promptAtMost(chat, { history, message })
+      const aroundKey = `${agent.id} ${userId}`
       const amounts = amountsOf({
         chat,
         promptTokens: history.tokens + roughTokens(message),
-        promptTokensMax: sentAtMost + (this.#around.get(agent.id) ?? 0),
+        promptTokensMax: sentAtMost + (this.#around.get(aroundKey) ?? 0),
         maxTokens: params.maxTokens,
       })
       const opened = await this.#open({ sessionId, turnId, userId, idempotency }, { amounts, onWait, signal })
@@ -152,7 +155,7 @@ export class ChatTurns {
         held: opened.held,
         membership,
         onFirstStep: (promptTokensMax) => {
-          if (connectors.length === 0) this.#around.set(agent.id, Math.max(0, promptTokensMax - sentAtMost))
+          if (connectors.length === 0) this.#noteAround(aroundKey, Math.max(0, promptTokensMax - sentAtMost))
         },
         onSettled: () => {
           this.#sessions.delete(sessionId)
@@ -219,6 +222,12 @@ export class ChatTurns {
     const { id: sessionId, messageCount, userId } = session
     const now = await store.getSession({ userId, sessionId })
     return now?.messageCount === messageCount ? history : await store.readHistory({ sessionId, tokensMax })
+  }
+
+  #noteAround(key: string, tokens: number): void {
+    this.#around.delete(key)
+    this.#around.set(key, tokens)
+    if (this.#around.size > aroundMax) this.#around.delete(this.#around.keys().next().value!)
   }
 
   #turn(sessionId: string): ChatTurn | undefined {

@@ -53,8 +53,12 @@ export class TurnHold {
     })
   }
 
+  /** After the wish before it. Never rejects: what fails is a fault of the turn, and the wishes behind it go on. */
   #next(task: () => Promise<boolean>): Promise<boolean> {
-    const done = this.#last.then(task)
+    const done = this.#last.then(task).catch((error: unknown) => {
+      this.#parts.onFault(error)
+      return false
+    })
     this.#last = done
     return done
   }

@@ -113,13 +113,16 @@ export class UserTurns {
     user.turns.push(member)
     return {
       wait: async () => {
-        member.isWaiting = true
         if (member.hasLeft) return false
-        if (this.#mustGiveUp(user, member) && !(await this.#mayComeFree(userId, member))) return false
-        this.#changed(userId)
-        await this.change(userId)
-        member.isWaiting = false
-        return true
+        member.isWaiting = true
+        try {
+          if (this.#mustGiveUp(user, member) && !(await this.#mayComeFree(userId, member))) return false
+          this.#changed(userId)
+          await this.change(userId)
+          return true
+        } finally {
+          member.isWaiting = false
+        }
       },
       holds: (amount) => {
         member.held = amount

@@ -50,6 +50,16 @@ test.for([
   await service.stop()
 })
 
+test('a reply whose first call of a model is refused is free', async () => {
+  const service = await startTalk()
+  const talker = await Talker.create(service, { balanceUsd: '1.0000' })
+  const end = expectOneEnd(await (await talker.do(step(7000))).all(), 'error')
+  expect(end).toMatchObject({ error: { code: 'INSUFFICIENT_BALANCE' }, costUsd: '0.0000' })
+  expect(await talker.charges()).toEqual([])
+  await expectSound(talker)
+  await service.stop()
+})
+
 test('a step that is none fails the reply, free of charge', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)

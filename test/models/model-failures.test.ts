@@ -55,6 +55,11 @@ const both: Failure[] = [
 
 const ofStreams: Failure[] = [
   {
+    what: 'figures of usage that are none',
+    script: reply({ text: ['Half '], usage: { prompt_tokens: -5, completion_tokens: 1 } }),
+    message: /no count of tokens/,
+  },
+  {
     what: 'an error event at the beginning',
     script: sendBytes(['data: {"error":{"message":"No capacity","type":"server_error"}}\n\n']),
     message: /^The model's provider failed: No capacity\.$/,

@@ -10,7 +10,7 @@ const call = { type: 'tool-call', toolCallId: 'c', toolName: 'look', input: '{}'
 /** The stream that the SDK reads in place of the model's, and the parts that took the shortcut. */
 async function divert(parts: object[]) {
   const queue = new PartQueue<ChatPart>(() => {})
-  const shortcut = new DeltaShortcut(queue, { onText: () => {}, onUsage: () => {} })
+  const shortcut = new DeltaShortcut(queue, { onAnswer: () => {}, onText: () => {}, onUsage: () => {} })
   const model = new ReadableStream({
     start: (controller) => {
       for (const part of parts) controller.enqueue(part)

@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest'
+import { chatUse } from '../../server/billing/chat-price.ts'
+import { TurnHold } from '../../server/chat/turn-hold.ts'
+import { UserTurns } from '../../server/chat/user-turns.ts'
+
+// A token costs 0.0001 USD, the unit of amounts.
+const rates = { input: 100_000, cachedInput: 100_000, output: 100_000, reasoning: 100_000, toolCall: 0 }
+
+/** A turn that holds 100 of an account that has `free` besides. */
+function beginTurn({ free, heldOf }: { free: number; heldOf?: () => Promise<number> }) {
+  const users = new UserTurns(heldOf)
+  const faults: unknown[] = []
+  let held = 100
+  let left = free
+  const store = {
+    growHold: async ({ by, least }: { by: number; least: number }) => {
+      const taken = Math.min(by, left)
+      if (taken < least) return undefined
+      left -= taken
+      return (held += taken)
+    },
+  }
+  const hold = new TurnHold(held, {
+    store,
+    turnId: 'turn_1',
+    rates,
+    membership: users.join('user_1', { held, most: 1000 }),
+    step: 10,
+    isOver: () => false,
+    onFault: (error) => faults.push(error),
+  })
+  const othersNeed = () => users.attempt('user_1', { mayNeed: 1, begin: async (others) => others })
+  return { faults, hold, othersNeed }
+}
+
+test('a turn that took a part of what it wanted waits no longer', async () => {
+  const { faults, hold, othersNeed } = beginTurn({ free: 50 })
+  expect(await hold.coverSome(chatUse({ completionTokens: 500 }), chatUse({ completionTokens: 120 }))).toBe(true)
+  expect(hold.held).toBe(150)
+  expect(await othersNeed()).toBe(850)
+  expect(faults).toEqual([])
+})
+
+test('a hold whose wait fails is a fault of its turn, and can still grow', async () => {
+  const lost = new Error('the connection was lost')
+  const { faults, hold, othersNeed } = beginTurn({ free: 50, heldOf: () => Promise.reject(lost) })
+  expect(await hold.cover(chatUse({ completionTokens: 500 }))).toBe(false)
+  expect(faults).toEqual([lost])
+  expect(await othersNeed()).toBe(900)
+  expect(await hold.cover(chatUse({ completionTokens: 140 }))).toBe(true)
+})
