@@ -48,10 +48,7 @@ const writes = new Set([
   'deleteConnector',
   'testConnector',
   'createKey',
-  'revokeKey',
   'rotateKey',
-  'endLogin',
-  'endLogins',
 ])
 const tooManyWrites = 'More changes than the limit allows within a minute.'
 const keptFor24Hours = 'Kept for 24 hours: a repeated request with the same key and body gets the first answer.'

@@ -114,19 +114,21 @@ test('changes that are no executions have a rate of their own, over REST, batche
     ['DELETE', '/api/sessions/ses_x'],
     ['POST', '/api/keys', { name: 'more', scopes: ['read'] }],
     ['POST', '/api/keys/key_x/rotate', {}],
-    ['DELETE', '/api/keys/key_x'],
     ['POST', '/api/connectors', { name: 'Docs', url: 'https://mcp.example.com/mcp' }],
     ['PATCH', '/api/connectors/con_x', { name: 'Other' }],
     ['DELETE', '/api/connectors/con_x'],
     ['POST', '/api/connectors/con_x/test', {}],
-    ['DELETE', '/api/logins/login_x'],
-    ['DELETE', '/api/logins'],
   ]
   for (const [method, target, body] of changes) {
     const answer = await service.request(method, target, { key, ...(body !== undefined && { body }) })
     expect([answer.status, answer.headers.get('retry-after')], `${method} ${target}`).toEqual([429, '50'])
-    expect(answer.body.message).toMatch(/^At most 5 changes of an account's sessions, keys, logins and connectors/)
+    expect(answer.body.message).toMatch(/^At most 5 changes of an account's sessions, keys and connectors/)
   }
+  // What ends keys and logins, or a stolen key could not be stopped.
+  const [stolen] = (await service.get('/api/keys', other.key)).body.keys
+  expect((await service.request('DELETE', `/api/keys/${stolen.id}`, { key })).status).toBe(404)
+  expect((await service.request('DELETE', '/api/logins/login_x', { key })).status).toBe(404)
+  expect((await service.request('DELETE', '/api/logins', { key })).status).toBe(200)
   // What is counted elsewhere, what reads, and others go on.
   const [left] = batch.body.slice(1)
   const message = { sessionId: left.result.data.json.sessionId, message: 'hello' }
