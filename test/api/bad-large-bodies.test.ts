@@ -32,14 +32,14 @@ test('a long text is one value, whatever stands in it', async () => {
   expect(answer.status).toBe(200)
 })
 
-test('a body of 50,000 names is taken, and one more is refused over REST and RPC', async () => {
+test('a body of 50,000 different names is taken, and one more is refused over REST and RPC', async () => {
   const { person, service } = guarded
   const named = (names: number) => {
     // Three stand around those of the params.
     const params = Object.fromEntries(Array.from({ length: names - 3 }, (_, at) => [`name${at}`, ':']))
     return { endpointId: 'test.free', params, end: '":,' }
   }
-  const expected = { status: 400, field: '', message: /more than 50000 names/ }
+  const expected = { status: 400, field: '', message: /more than 50000 different names/ }
   await expectRefused(guarded, expected, () => service.post('/api/tasks', named(50_001), { key: person.key }))
   await expectRpcRefused(guarded, expected, () =>
     service.post('/trpc/tasks.create', { json: named(50_000) }, { key: person.key }),
@@ -48,6 +48,24 @@ test('a body of 50,000 names is taken, and one more is refused over REST and RPC
   const taken = await service.post('/api/tasks', named(50_000), { key })
   expect(taken.status).toBe(200)
   expect((await service.get(`/api/tasks/${taken.body.taskId}?wait=20`, key)).body.status).toBe('completed')
+})
+
+test('names that are repeated count once, however many rows have them', async () => {
+  const { person, service } = guarded
+  const row = Object.fromEntries(Array.from('abcdefghijk', (name, at) => [name, at]))
+  const table = (rows: number) => ({ endpointId: 'test.free', params: { rows: Array(rows).fill(row) } })
+  const { key } = await service.createPerson()
+  const taken = await service.post('/api/tasks', table(20_000), { key })
+  expect(taken.status).toBe(200)
+  expect((await service.get(`/api/tasks/${taken.body.taskId}?wait=20`, key)).body.status).toBe('completed')
+  const tooMany = { status: 400, field: '', message: /more than 250000 values/ }
+  await expectRefused(guarded, tooMany, () => service.post('/api/tasks', table(21_000), { key: person.key }))
+  // What is no JSON is not read at length either.
+  for (const text of ['"a":', `"${'a'.repeat(1000)}":`, ':']) {
+    const sent = text.repeat(Math.floor(5_000_000 / text.length))
+    const status = { status: 400, field: '' }
+    await expectRefused(guarded, status, () => service.post('/api/tasks', `{${sent}}`, { key: person.key }))
+  }
 })
 
 test('a large body that is nested too deep is refused before the parser sees it', async () => {
