@@ -22,12 +22,17 @@ async function addSessions(
   service: TestService,
   { activeAt, count, userId }: { activeAt: number; count: number; userId: string },
 ): Promise<void> {
-  const numbers = `WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${count})`
   const row = `'ses_${activeAt}_' || n, '${userId}', 'one', 0, '{}', 0, ${activeAt}, ${activeAt}, ${activeAt}`
   const columns = 'id, user_id, agent_id, is_completed, metadata, message_count, created_at, updated_at, active_at'
-  await withRaw(service.dataDir, (raw) =>
-    raw.query(`INSERT INTO sessions (${columns}) ${numbers} SELECT ${row} FROM n`),
-  )
+  // Each counts in the user's total, whose versions a transaction keeps.
+  const step = 500
+  await withRaw(service.dataDir, async (raw) => {
+    for (let from = 1; from <= count; from += step) {
+      const to = Math.min(count, from + step - 1)
+      const numbers = `WITH RECURSIVE n(n) AS (SELECT ${from} UNION ALL SELECT n + 1 FROM n WHERE n < ${to})`
+      await raw.query(`INSERT INTO sessions (${columns}) ${numbers} SELECT ${row} FROM n`)
+    }
+  })
 }
 
 test('an account has so many sessions without a message, until one is used, deleted, or has expired long ago', async () => {
