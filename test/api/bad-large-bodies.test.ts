@@ -122,20 +122,28 @@ test('a body that is announced and does not come holds no room', async () => {
   for (const connection of uploads) connection[Symbol.dispose]()
 })
 
-test('one user has room for two of the largest bodies, and takes no more of the others', async () => {
+test('one user has room for four of the largest bodies, and takes no more of the others', async () => {
   const { service } = guarded
   const [busy, other] = [await service.createPerson(), await service.createPerson()]
-  const uploads = [await upload(busy.key, largest - 1), await upload(busy.key, largest - 1)]
+  const uploads: RawConnection[] = []
+  for (let count = 0; count < 4; count++) uploads.push(await upload(busy.key, largest - 1))
   const refused = await becomes(503, busy.key, largest)
   expectErrorBody(refused, { status: 503, error: 'Service unavailable', message: /Too many of your requests/ })
   expect(refused.headers.get('retry-after')).toBe('1')
   expect((await answerTo(busy.key, 1000))?.status).toBe(404)
-  expect((await answerTo(other.key, largest))?.status).toBe(404)
+  // Two others send one of the largest each at the same time.
+  const others = [other, await service.createPerson()]
+  const theirs = await Promise.all(others.map(({ key }) => upload(key, largest - 1)))
+  for (const connection of theirs) {
+    await connection.send(' ')
+    expect((await connection.readAnswer())?.status).toBe(404)
+    connection[Symbol.dispose]()
+  }
   uploads.pop()![Symbol.dispose]()
   await becomes(404, busy.key, largest)
   await uploads[0]!.send(' ')
   expect((await uploads[0]!.readAnswer())?.status).toBe(404)
-  uploads.pop()![Symbol.dispose]()
+  for (const connection of uploads) connection[Symbol.dispose]()
 })
 
 test('small bodies that do not come whole at once count for their user too', async () => {
@@ -143,19 +151,21 @@ test('small bodies that do not come whole at once count for their user too', asy
   const [busy, other] = [await service.createPerson(), await service.createPerson()]
   const uploads: RawConnection[] = []
   const part = 60_000
-  for (let bytes = 0; bytes + part <= 24 * 1024 * 1024; bytes += part) uploads.push(await upload(busy.key, part))
+  for (let count = 0; count < 3; count++) uploads.push(await upload(busy.key, largest - 1))
+  for (let bytes = 3 * largest; bytes + part <= 48 * 1024 * 1024; bytes += part)
+    uploads.push(await upload(busy.key, part))
   await becomes(503, busy.key, 300_000)
   expect((await answerTo(busy.key, 1000))?.status).toBe(404)
   expect((await answerTo(other.key, largest))?.status).toBe(404)
   for (const connection of uploads) connection[Symbol.dispose]()
 })
 
-test('bodies of 64 MB together are under way at most; the next large one waits, a small one does not', async () => {
+test('bodies of 96 MB together are under way at most; the next large one waits, a small one does not', async () => {
   const { service } = guarded
   const uploads: RawConnection[] = []
   for (let person = 0; person < 3; person++) {
     const { key } = await service.createPerson()
-    for (let count = 0; count < 2; count++) uploads.push(await upload(key, largest - 1))
+    for (let count = 0; count < 3; count++) uploads.push(await upload(key, largest - 1))
   }
   const other = await service.createPerson()
   const refused = await becomes(503, other.key, largest)
