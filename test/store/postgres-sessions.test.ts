@@ -37,8 +37,10 @@ await describePostgres('sessions and chats', (server) => {
           ALTER TABLE public.sessions DROP CONSTRAINT sessions_user_id_users_id_fk;
           INSERT INTO public.sessions (${columns}) VALUES ('ses_0', 'usr_0', 'one', 0, '{}', 0, 0, 0, 0);
           UPDATE public.sessions SET is_completed = 1`)
-        const { rows } = await pool.query('SELECT open, completed FROM public.session_totals')
-        expect(rows.map(({ completed, open }) => [Number(open), Number(completed)])).toEqual([[0, 1]])
+        const { rows } = await pool.query(
+          'SELECT open::float8 AS open, completed::float8 AS completed FROM public.session_totals',
+        )
+        expect(rows).toEqual([{ open: 0, completed: 1 }])
       })
     } finally {
       await store.close()
