@@ -132,7 +132,7 @@ function whyTooMuch(bytes: Buffer): string | undefined {
         if (++members > jsonValuesMax) return tooMany(jsonValuesMax, 'values')
         if (start < 0) break
         // With its quote, or a name of digits would be hashed as the number that it is, and numbers can be chosen to collide.
-        names.add(bytes.latin1Slice(start, end))
+        names.add(bytes.toString('latin1', start, end))
         start = -1
         if (names.size > jsonNamesMax) return tooMany(jsonNamesMax, 'different names')
         break

@@ -22,6 +22,7 @@ test('a body of 250,000 values is taken, and one more is refused over REST and R
   const { key } = await service.createPerson()
   const taken = await service.post('/api/tasks', taskOf(valuesMax), { key })
   expect(taken.status, JSON.stringify(taken.body).slice(0, 200)).toBe(200)
+  expect((await service.get(`/api/tasks/${taken.body.taskId}?wait=20`, key)).body.status).toBe('completed')
 })
 
 test('a long text is one value, whatever stands in it', async () => {
@@ -30,6 +31,7 @@ test('a long text is one value, whatever stands in it', async () => {
   const text = ',[{"\\'.repeat(200_000)
   const answer = await service.post('/api/tasks', { endpointId: 'test.free', params: { text } }, { key })
   expect(answer.status).toBe(200)
+  expect((await service.get(`/api/tasks/${answer.body.taskId}?wait=20`, key)).body.status).toBe('completed')
 })
 
 test('a body of 50,000 different names is taken, and one more is refused over REST and RPC', async () => {
