@@ -31,6 +31,7 @@ export class WriteRate {
     if (count >= this.#perMinute) {
       const message = `At most ${this.#perMinute} changes of an account's sessions, keys and connectors per minute are allowed.`
       throw new ErrandError('RATE_LIMIT_EXCEEDED', message, {
+        isOtherRate: true,
         retryAfterSeconds: Math.max(1, Math.ceil((this.#endsAt - now) / 1000)),
       })
     }

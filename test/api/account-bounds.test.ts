@@ -150,7 +150,13 @@ test('changes that are no executions have a rate of their own, over REST, batche
   for (const [method, target, body] of changes) {
     const answer = await service.request(method, target, { key, ...(body !== undefined && { body }) })
     expect([answer.status, answer.headers.get('retry-after')], `${method} ${target}`).toEqual([429, '50'])
+    expect(answer.headers.has('x-ratelimit-remaining')).toBe(false)
     expect(answer.body.message).toMatch(/^At most 5 changes of an account's sessions, keys and connectors/)
+  }
+  const overRpc = await service.post('/trpc/sessions.create', create, { key })
+  const inBatch = await service.post('/trpc/sessions.create?batch=1', { 0: create }, { key })
+  for (const { headers, status } of [overRpc, inBatch]) {
+    expect([status, headers.get('retry-after'), headers.has('x-ratelimit-remaining')]).toEqual([429, '50', false])
   }
   // What ends keys and logins, or a stolen key could not be stopped.
   const [stolen] = (await service.get('/api/keys', other.key)).body.keys

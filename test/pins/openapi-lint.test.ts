@@ -263,7 +263,7 @@ async function checkAccess(checker: Checker, userId: string): Promise<void> {
 
 /** What an account may have, and change in a minute, is used up. */
 async function checkBounds(checker: Checker, userId: string): Promise<void> {
-  const { key, service } = checker
+  const { service } = checker
   const { writeRate } = service.app.services
   await Promise.allSettled(Array.from({ length: 1000 }, () => service.createKey(userId)))
   await checker.check(409, 'POST /api/keys', { body: { name: 'more', scopes: ['read'] } })
