@@ -83,7 +83,7 @@ export function createChatAdapter(parts: ChatAdapterParts): (routed: RoutedReque
       if (response.headersSent) return void response.destroy()
       if (context) {
         const rate = context.rate ?? (await services.store.readRate(context.caller.userId).catch(() => null))
-        if (rate) headers.push(...rateHeaders(rate))
+        if (rate && !error.isOtherRate) headers.push(...rateHeaders(rate))
       }
       if (!streamed.has(error.code) || wantsPlain(request)) return respondError(response, error, headers)
       const line = refusalLine(error, services.clock.now())

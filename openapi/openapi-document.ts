@@ -48,10 +48,7 @@ const writes = new Set([
   'deleteConnector',
   'testConnector',
   'createKey',
-  'revokeKey',
   'rotateKey',
-  'endLogin',
-  'endLogins',
 ])
 const tooManyWrites = 'More changes than the limit allows within a minute.'
 const keptFor24Hours = 'Kept for 24 hours: a repeated request with the same key and body gets the first answer.'
@@ -126,8 +123,9 @@ function completeOperation(operation: Operation): void {
   success['headers'] = { ...requestIdHeader, ...ofCaller, ...(settingCookie.has(operationId) && cookieHeader) }
   operation.responses = { 200: success }
   for (const [status, description] of Object.entries(errorsOf(operation, { isExecution, isPublic }))) {
+    const hasOtherRate = status === '429' && !isExecution && !countingLogins.has(operationId)
     const headers = {
-      ...(status === '401' ? authenticateHeader : isPublic ? {} : rateHeadersOf(status)),
+      ...(status === '401' ? authenticateHeader : isPublic || hasOtherRate ? {} : rateHeadersOf(status)),
       ...retryHeaderOf(status),
       ...(isExecution && status === '403' && retryAfterHeader),
     }
@@ -228,6 +226,7 @@ function chatErrors(): Json {
   for (const [status, description] of Object.entries(refusals)) {
     const own = {
       ...(status === '401' ? authenticateHeader : rateHeadersOf(status)),
+      ...(status === '429' && rateHeadersUnless('too many chats wait for the balance')),
       ...retryHeaderOf(status),
     }
     const response = errorResponse(status, { description, headers: own }) as { content: Json }
@@ -277,14 +276,17 @@ function withoutErrors(schemas: Json): Json {
 }
 
 function rateHeadersOf(status: string): Json {
-  if (!beforeCaller.test(status)) return rateHeaders
+  return beforeCaller.test(status) ? rateHeadersUnless('the refusal came before the caller was known') : rateHeaders
+}
+
+function rateHeadersUnless(reason: string): Json {
   const named = Object.entries(rateHeaders) as [string, Json][]
   return Object.fromEntries(
     named.map(([name, own]) => [
       name,
       {
         ...own,
-        description: `${String(own['description'])}; absent when the refusal came before the caller was known`,
+        description: `${String(own['description'])}; absent when ${reason}`,
       },
     ]),
   )

@@ -50,7 +50,7 @@ export function createRestAdapter(parts: RestAdapterParts): (routed: RoutedReque
     } catch (thrown) {
       const error = errandErrorOf(thrown)
       parts.onError(error, routed)
-      if (context) headers.push(...(await rateHeadersOf(context).catch(() => [])))
+      if (context && !error.isOtherRate) headers.push(...(await rateHeadersOf(context).catch(() => [])))
       respondError(response, error, headers)
     }
   }

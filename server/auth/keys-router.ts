@@ -84,7 +84,7 @@ export const keysRouter = router({
     .input(RevokeKeyInput)
     .output(Key)
     .mutation(
-      withWrite('manage', async ({ ctx, input }) => {
+      withScope('manage', async ({ ctx, input }) => {
         const revoked = await revokeKey(ctx.services, { userId: ctx.caller.userId, ...input })
         note(ctx, { keyId: revoked.id, message: 'an API key was revoked' })
         return revoked

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ErrandError } from '../kernel/errors.ts'
-import { procedure, router, withScope, withWrite } from '../rpc/trpc.ts'
+import { procedure, router, withScope } from '../rpc/trpc.ts'
 import { listLogins, logOutEverywhere } from './manage-logins.ts'
 import { Confirmation, EndLoginInput, ListLoginsInput, ListLoginsOutput } from './login-schema.ts'
 
@@ -41,7 +41,7 @@ export const loginsRouter = router({
     .input(EndLoginInput)
     .output(Confirmation)
     .mutation(
-      withWrite('manage', async ({ ctx, input }) => {
+      withScope('manage', async ({ ctx, input }) => {
         const ended = await ctx.services.store.endLogin({ userId: ctx.caller.userId, loginId: input.loginId })
         if (!ended) throw new ErrandError('NOT_FOUND', 'Login not found')
         return { message: 'The login has ended.' }
@@ -64,5 +64,5 @@ export const loginsRouter = router({
     })
     .input(z.object({}).optional())
     .output(Confirmation)
-    .mutation(withWrite('manage', ({ ctx }) => logOutEverywhere(ctx.services, { browser: ctx, caller: ctx.caller }))),
+    .mutation(withScope('manage', ({ ctx }) => logOutEverywhere(ctx.services, { browser: ctx, caller: ctx.caller }))),
 })

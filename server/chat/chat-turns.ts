@@ -366,7 +366,7 @@ function clientLeft(): ErrandError {
 
 function lineFull(): ErrandError {
   const message = `${lineMax} chats of this account wait for its balance already; send the message again when one has begun.`
-  return new ErrandError('RATE_LIMIT_EXCEEDED', message, { retryAfterSeconds: lineRetrySeconds })
+  return new ErrandError('RATE_LIMIT_EXCEEDED', message, { isOtherRate: true, retryAfterSeconds: lineRetrySeconds })
 }
 
 function busy(): ErrandError {

@@ -73,6 +73,7 @@ export class ConnectorChecks {
         'RATE_LIMIT_EXCEEDED',
         `At most ${checksPerMinute} checks of connectors per minute are allowed.`,
         {
+          isOtherRate: true,
           retryAfterSeconds: Math.ceil((times[0]! + minuteMs - now) / 1000),
         },
       )

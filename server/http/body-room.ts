@@ -7,9 +7,11 @@ import { ErrandError } from '../kernel/errors.ts'
 /** Bodies up to this size take no room of those over it, or a crowd of small ones would shut them out. */
 export const smallBodyBytesMax = 64 * 1024
 /** Of all larger bodies together. */
-const largeBytesMax = 64 * 1024 * 1024
-/** Of all bodies of one user that do not arrive whole at once; strangers count as one. Two of the largest fit. */
-const ownerBytesMax = 24 * 1024 * 1024
+const largeBytesMax = 96 * 1024 * 1024
+/** Of all bodies of one user that do not arrive whole at once; two have room for all of theirs. */
+const userBytesMax = 48 * 1024 * 1024
+/** As much of all strangers together. */
+const strangersBytesMax = 24 * 1024 * 1024
 
 let largeBytes = 0
 const bytesOfOwners = new Map<string, number>()
@@ -40,6 +42,7 @@ export class BodyRoom {
     const { bytesMax, request, response } = this.#body
     const isLarge = bytes > smallBodyBytesMax
     const others = (bytesOfOwners.get(this.#owner) ?? 0) - this.#held
+    const ownerBytesMax = this.#owner === strangers ? strangersBytesMax : userBytesMax
     if (others > 0 && others + bytes > Math.max(ownerBytesMax, bytesMax)) throw noRoom('Too many of your requests')
     const heldLarge = this.#held > smallBodyBytesMax ? this.#held : 0
     const large = largeBytes - heldLarge + (isLarge ? bytes : 0)

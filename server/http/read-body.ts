@@ -103,31 +103,45 @@ export async function readBodyText(read: ReadBody): Promise<string> {
   return bytes.toString('utf8')
 }
 
-/** Each value is an object to the parser, and each name a search among others, which takes it about ten times as long. */
+/** Each value is an object to the parser. A name that it has not met takes it about ten times as long; again, it is cheap. */
 const jsonValuesMax = 250_000
 const jsonNamesMax = 50_000
 /** What a body may be nested, and the envelopes of typed RPC around it. */
 const jsonLevelsMax = jsonDepthMax + 10
 
-/** About how many values, names and levels a JSON text has, by its commas, colons and brackets outside of strings. */
+/**
+ * About how many values, different names and levels a JSON text has, by its commas, colons and brackets outside of
+ * strings. No text is kept more than once, and none after the first that is too many.
+ */
 function whyTooMuch(bytes: Buffer): string | undefined {
   let values = 1
-  let names = 0
+  let members = 0
+  const names = new Set<string>()
   let level = 0
+  // Of the last text, when it was no name.
+  let start = -1
+  let end = -1
   for (let at = 0; at < bytes.length; at++) {
     switch (bytes[at]!) {
       case quote:
-        at = endOfText(bytes, at)
-        break
-      case comma:
-        values++
+        start = at
+        at = end = endOfText(bytes, at)
         break
       case colon:
-        names++
+        // What is no JSON may have more of them than values.
+        if (++members > jsonValuesMax) return tooMany(jsonValuesMax, 'values')
+        if (start < 0) break
+        // With its quote, or a name of digits would be hashed as the number that it is, and numbers can be chosen to collide.
+        names.add(bytes.toString('latin1', start, end))
+        start = -1
+        if (names.size > jsonNamesMax) return tooMany(jsonNamesMax, 'different names')
+        break
+      case comma:
+        if (++values > jsonValuesMax) return tooMany(jsonValuesMax, 'values')
         break
       case openBrace:
       case openBracket:
-        values++
+        if (++values > jsonValuesMax) return tooMany(jsonValuesMax, 'values')
         if (++level > jsonLevelsMax) return `The request body is nested deeper than ${jsonDepthMax} levels.`
         break
       case closeBrace:
@@ -137,8 +151,7 @@ function whyTooMuch(bytes: Buffer): string | undefined {
       default:
     }
   }
-  if (values > jsonValuesMax) return tooMany(jsonValuesMax, 'values')
-  return names > jsonNamesMax ? tooMany(jsonNamesMax, 'names') : undefined
+  return undefined
 }
 
 /** Where the text that begins there has its closing quote. */

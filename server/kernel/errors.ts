@@ -39,6 +39,8 @@ type ErrandErrorOptions = {
   details?: ErrorDetail[]
   /** Seconds for the Retry-After header. */
   retryAfterSeconds?: number
+  /** True of a RATE_LIMIT_EXCEEDED of something else than executions, which the X-RateLimit headers would contradict. */
+  isOtherRate?: boolean
   /** Methods for the Allow header. */
   allow?: string
   cause?: unknown
@@ -50,6 +52,7 @@ export class ErrandError extends Error {
   readonly code: ErrorCode
   readonly details: ErrorDetail[] | undefined
   readonly retryAfterSeconds: number | undefined
+  readonly isOtherRate: boolean
   readonly allow: string | undefined
 
   constructor(code: ErrorCode, message: string, options: ErrandErrorOptions = {}) {
@@ -57,6 +60,7 @@ export class ErrandError extends Error {
     this.code = code
     this.details = options.details
     this.retryAfterSeconds = options.retryAfterSeconds
+    this.isOtherRate = options.isOtherRate ?? false
     this.allow = options.allow
   }
 

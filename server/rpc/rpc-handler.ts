@@ -131,7 +131,7 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
             'cache-control': 'no-store',
             'x-content-type-options': 'nosniff',
             ...(!eagerGeneration && { 'content-type': 'application/json' }),
-            ...(seen && pairs(rateHeaders(seen))),
+            ...(seen && !known.some(({ isOtherRate }) => isOtherRate) && pairs(rateHeaders(seen))),
             ...(!(context instanceof ErrandError) &&
               context.setCookies.length > 0 && { 'set-cookie': context.setCookies }),
             ...(waits.length > 0 && { 'retry-after': String(Math.max(...waits)) }),
@@ -179,7 +179,7 @@ export function rpcErrorJson(error: ErrandError, operation?: string): string {
 
 /** Answers one call, in the form of tRPC. */
 function answer({ headers, operation, outcome, rate, response }: SingleAnswer): void {
-  if (rate) headers.push(...rateHeaders(rate))
+  if (rate && !(outcome instanceof ErrandError && outcome.isOtherRate)) headers.push(...rateHeaders(rate))
   if (outcome instanceof ErrandError) {
     const json = rpcErrorJson(outcome, operation)
     return respondJson(response, { status: outcome.status, json, headers: [...headers, ...errorHeaders(outcome)] })

@@ -112,7 +112,10 @@ export function withScope<Options extends { ctx: Context }, Output>(
   return guarded((caller) => requireScope(caller, scope), resolve)
 }
 
-/** As `withScope`, of a change that is no execution: the user may make so many of them in a minute. */
+/**
+ * As `withScope`, of a change that is no execution: the user may make so many of them in a minute. What ends keys and
+ * logins is not counted, or one stolen key could keep its owner from ending it.
+ */
 export function withWrite<Options extends { ctx: Context }, Output>(
   scope: Scope,
   resolve: Resolver<WithCaller<Options>, Output>,

@@ -29,8 +29,9 @@ export class WriteRate {
     }
     const count = this.#counts.get(userId) ?? 0
     if (count >= this.#perMinute) {
-      const message = `At most ${this.#perMinute} changes of an account's sessions, keys, logins and connectors per minute are allowed.`
+      const message = `At most ${this.#perMinute} changes of an account's sessions, keys and connectors per minute are allowed.`
       throw new ErrandError('RATE_LIMIT_EXCEEDED', message, {
+        isOtherRate: true,
         retryAfterSeconds: Math.max(1, Math.ceil((this.#endsAt - now) / 1000)),
       })
     }

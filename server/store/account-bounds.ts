@@ -6,10 +6,11 @@ import { ErrandError } from '../kernel/errors.ts'
 export const metadataBytesMax = 16_384
 
 export const sessionsMax = 50_000
-/** Sessions that nobody has said a word in. Where there are as many, those that have expired make room. */
-export const emptySessionsMax = 1000
-/** Of those that have expired, so many make room at a time. */
+/** Sessions that nobody has said a word in. Where there are as many, those that expired long ago make room. */
+export const emptySessionsMax = 10_000
+/** Of those so many make room at a time: open ones with nothing in them, that expired so long ago. */
 export const emptiesRemovedMax = 500
+export const emptiesKeptMs = 7 * 86_400_000
 /** Sessions that were made with an Idempotency-Key, which is kept for a day. */
 export const keyedSessionsMax = 20_000
 

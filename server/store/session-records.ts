@@ -57,7 +57,8 @@ export function sessionTotal(
   if (status === 'active') return active
   if (status === 'completed') return sum(asked, ({ completed }) => completed)
   const open = sum(asked, (total) => total.open)
-  return status === 'expired' ? open - active : open + sum(asked, ({ completed }) => completed)
+  // On a server the two are not of one moment: a session that was made in between is active, and not yet a total.
+  return status === 'expired' ? Math.max(0, open - active) : open + sum(asked, ({ completed }) => completed)
 }
 
 function sum(totals: readonly SessionTotal[], of: (total: SessionTotal) => number): number {

@@ -29,7 +29,7 @@ export async function getTask(
     try {
       // The task may have ended between the read and the registration.
       record = await store.getTask({ userId, taskId })
-      if (record?.completedAt === null) {
+      if (record?.completedAt === null && !wait.isOver) {
         onHold()
         do {
           await wait.change()

@@ -1,4 +1,3 @@
-import { ErrandError } from '../kernel/errors.ts'
 import type { Signals } from '../store/shared.ts'
 
 /** One who waits for a task. */
@@ -12,7 +11,6 @@ export type TaskWait = {
 
 /** Waiting requests of one user: at the end of a task all that wait for it are answered at once. */
 export const waitersMax = 200
-const retryAfterSeconds = 5
 
 /** Where a signal may be lost, who waits looks by himself as well, each at his own moments about this far apart. */
 const defaultLookMs = 5000
@@ -36,15 +34,11 @@ export class TaskEnds {
     })
   }
 
-  /** Throws RATE_LIMIT_EXCEEDED when too many of the user's wait. */
+  /** Over at once when as many of the user's wait as may. */
   wait({ taskId, userId }: { taskId: string; userId: string }, { timeoutMs, signal }: WaitOptions): TaskWait {
     const count = this.#ofUser.get(userId) ?? 0
-    if (count >= waitersMax) {
-      const message = `${waitersMax} requests of this account wait for tasks already; ask without \`wait\`.`
-      throw new ErrandError('RATE_LIMIT_EXCEEDED', message, { retryAfterSeconds })
-    }
     const waiter = new Waiter()
-    if (this.#isClosed || signal?.aborted) {
+    if (this.#isClosed || signal?.aborted || count >= waitersMax) {
       waiter.end()
       return waiter
     }

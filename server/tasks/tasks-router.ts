@@ -56,13 +56,13 @@ export const tasksRouter = router({
         operationId: 'getTask',
         tags,
         summary: 'Get a task',
-        description: 'With `wait` the answer is held until the task has ended or that many seconds have passed.',
+        description:
+          'With `wait` the answer is held until the task has ended or that many seconds have passed; beside 200 others of the caller that wait it comes at once.',
         protect: true,
         successDescription: 'The task.',
         errorResponses: {
           400: 'A parameter is invalid.',
           404: 'The task was not found.',
-          429: 'Too many requests of the caller wait for tasks.',
         },
       },
     })

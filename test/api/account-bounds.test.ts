@@ -17,43 +17,71 @@ async function refusalOf(service: TestService, key: string, headers: Record<stri
   return body.message
 }
 
-test('an account has so many sessions without a message, until one is used, deleted, or has expired', async () => {
+/** Sessions of agent `one` that were last active then, each as the columns say. */
+async function addSessions(
+  service: TestService,
+  { activeAt, count, userId }: { activeAt: number; count: number; userId: string },
+): Promise<void> {
+  const row = `'ses_${activeAt}_' || n, '${userId}', 'one', 0, '{}', 0, ${activeAt}, ${activeAt}, ${activeAt}`
+  const columns = 'id, user_id, agent_id, is_completed, metadata, message_count, created_at, updated_at, active_at'
+  // Each counts in the user's total, whose versions a transaction keeps.
+  const step = 500
+  await withRaw(service.dataDir, async (raw) => {
+    for (let from = 1; from <= count; from += step) {
+      const to = Math.min(count, from + step - 1)
+      const numbers = `WITH RECURSIVE n(n) AS (SELECT ${from} UNION ALL SELECT n + 1 FROM n WHERE n < ${to})`
+      await raw.query(`INSERT INTO sessions (${columns}) ${numbers} SELECT ${row} FROM n`)
+    }
+  })
+}
+
+test('an account has so many sessions without a message, until one is used, deleted, or has expired long ago', async () => {
   const clock = new FakeClock()
   const service = await startService({ config: sessionAgents, limits: unlimited, clock })
-  const { key } = await service.createPerson()
-  const create = () => service.post('/api/sessions', { agentId: 'one' }, { key })
-  const first = (await create()).body.sessionId
+  const { key, userId } = await service.createPerson()
+  const make = async (metadata = {}) =>
+    (await service.post('/api/sessions', { agentId: 'one', metadata }, { key })).body
+  const change = (sessionId: string, body: unknown) =>
+    service.request('PATCH', `/api/sessions/${sessionId}`, { key, body })
+  const first = (await make()).sessionId
+  const noted = (await make({ a: 1 })).sessionId
+  const completed = (await make()).sessionId
+  expect((await change(completed, { status: 'completed' })).status).toBe(200)
+  const last = (await make()).sessionId
   clock.advance(1)
-  for (let made = 1; made < emptySessionsMax; made += 100) {
-    const count = Math.min(100, emptySessionsMax - made)
-    const answers = await Promise.all(Array.from({ length: count }, create))
-    expect(answers.map(({ status }) => status)).toEqual(Array(count).fill(200))
-  }
+  await addSessions(service, { userId, activeAt: clock.now(), count: emptySessionsMax - 4 })
   expect(await refusalOf(service, key)).toBe(
-    'An account has at most 1000 sessions without a message; chat in them, or delete some first.',
+    'An account has at most 10000 sessions without a message; chat in them, or delete some first.',
   )
   expect((await service.post('/api/chat', { sessionId: first, message: 'hello' }, { key })).status).toBe(200)
-  const another = await create()
-  expect(another.status).toBe(200)
+  const another = await make()
   await refusalOf(service, key)
-  await service.request('DELETE', `/api/sessions/${another.body.sessionId}`, { key })
-  const last = (await create()).body.sessionId
+  await service.request('DELETE', `/api/sessions/${another.sessionId}`, { key })
+  expect((await make()).sessionId).toBeDefined()
   await refusalOf(service, key)
 
-  clock.advance(dayMs - 1)
-  await service.request('PATCH', `/api/sessions/${last}`, { key, body: { metadata: { a: 1 } } })
+  // What has expired is there for another week.
+  clock.advance(dayMs - 2)
+  expect((await change(last, { metadata: { a: null } })).status).toBe(200)
+  clock.advance(7 * dayMs + 1)
+  await refusalOf(service, key)
+  const chat = { sessionId: noted, message: 'hello' }
+  expect((await service.post('/api/chat', chat, { key })).status).toBe(410)
+  // Some of those that expired before make room; what has messages, metadata, an end or was in use later stays.
   clock.advance(1)
-  // Half of those that have expired make room; the one with messages and the one that is in use stay.
-  expect((await create()).status).toBe(200)
+  expect((await make()).sessionId).toBeDefined()
   const { total } = (await service.get('/api/sessions', key)).body
   expect(total).toBe(emptySessionsMax + 2 - 500)
   for (const [sessionId, status] of [
     [first, 'expired'],
-    [last, 'active'],
+    [noted, 'expired'],
+    [completed, 'completed'],
+    [last, 'expired'],
   ]) {
     expect((await service.get(`/api/sessions/${sessionId}`, key)).body.status).toBe(status)
   }
-  expect((await service.get('/api/sessions?status=active', key)).body.total).toBe(2)
+  expect((await service.post('/api/chat', chat, { key })).status).toBe(410)
+  expect((await service.get('/api/sessions?status=active', key)).body.total).toBe(1)
   expect((await service.get('/api/sessions?status=expired', key)).body.total).toBe(total - 2)
   await service.stop()
 })
@@ -114,19 +142,27 @@ test('changes that are no executions have a rate of their own, over REST, batche
     ['DELETE', '/api/sessions/ses_x'],
     ['POST', '/api/keys', { name: 'more', scopes: ['read'] }],
     ['POST', '/api/keys/key_x/rotate', {}],
-    ['DELETE', '/api/keys/key_x'],
     ['POST', '/api/connectors', { name: 'Docs', url: 'https://mcp.example.com/mcp' }],
     ['PATCH', '/api/connectors/con_x', { name: 'Other' }],
     ['DELETE', '/api/connectors/con_x'],
     ['POST', '/api/connectors/con_x/test', {}],
-    ['DELETE', '/api/logins/login_x'],
-    ['DELETE', '/api/logins'],
   ]
   for (const [method, target, body] of changes) {
     const answer = await service.request(method, target, { key, ...(body !== undefined && { body }) })
     expect([answer.status, answer.headers.get('retry-after')], `${method} ${target}`).toEqual([429, '50'])
-    expect(answer.body.message).toMatch(/^At most 5 changes of an account's sessions, keys, logins and connectors/)
+    expect(answer.headers.has('x-ratelimit-remaining')).toBe(false)
+    expect(answer.body.message).toMatch(/^At most 5 changes of an account's sessions, keys and connectors/)
   }
+  const overRpc = await service.post('/trpc/sessions.create', create, { key })
+  const inBatch = await service.post('/trpc/sessions.create?batch=1', { 0: create }, { key })
+  for (const { headers, status } of [overRpc, inBatch]) {
+    expect([status, headers.get('retry-after'), headers.has('x-ratelimit-remaining')]).toEqual([429, '50', false])
+  }
+  // What ends keys and logins, or a stolen key could not be stopped.
+  const [stolen] = (await service.get('/api/keys', other.key)).body.keys
+  expect((await service.request('DELETE', `/api/keys/${stolen.id}`, { key })).status).toBe(404)
+  expect((await service.request('DELETE', '/api/logins/login_x', { key })).status).toBe(404)
+  expect((await service.request('DELETE', '/api/logins', { key })).status).toBe(200)
   // What is counted elsewhere, what reads, and others go on.
   const [left] = batch.body.slice(1)
   const message = { sessionId: left.result.data.json.sessionId, message: 'hello' }

@@ -22,6 +22,7 @@ test('a body of 250,000 values is taken, and one more is refused over REST and R
   const { key } = await service.createPerson()
   const taken = await service.post('/api/tasks', taskOf(valuesMax), { key })
   expect(taken.status, JSON.stringify(taken.body).slice(0, 200)).toBe(200)
+  expect((await service.get(`/api/tasks/${taken.body.taskId}?wait=20`, key)).body.status).toBe('completed')
 })
 
 test('a long text is one value, whatever stands in it', async () => {
@@ -30,16 +31,17 @@ test('a long text is one value, whatever stands in it', async () => {
   const text = ',[{"\\'.repeat(200_000)
   const answer = await service.post('/api/tasks', { endpointId: 'test.free', params: { text } }, { key })
   expect(answer.status).toBe(200)
+  expect((await service.get(`/api/tasks/${answer.body.taskId}?wait=20`, key)).body.status).toBe('completed')
 })
 
-test('a body of 50,000 names is taken, and one more is refused over REST and RPC', async () => {
+test('a body of 50,000 different names is taken, and one more is refused over REST and RPC', async () => {
   const { person, service } = guarded
   const named = (names: number) => {
     // Three stand around those of the params.
     const params = Object.fromEntries(Array.from({ length: names - 3 }, (_, at) => [`name${at}`, ':']))
     return { endpointId: 'test.free', params, end: '":,' }
   }
-  const expected = { status: 400, field: '', message: /more than 50000 names/ }
+  const expected = { status: 400, field: '', message: /more than 50000 different names/ }
   await expectRefused(guarded, expected, () => service.post('/api/tasks', named(50_001), { key: person.key }))
   await expectRpcRefused(guarded, expected, () =>
     service.post('/trpc/tasks.create', { json: named(50_000) }, { key: person.key }),
@@ -48,6 +50,24 @@ test('a body of 50,000 names is taken, and one more is refused over REST and RPC
   const taken = await service.post('/api/tasks', named(50_000), { key })
   expect(taken.status).toBe(200)
   expect((await service.get(`/api/tasks/${taken.body.taskId}?wait=20`, key)).body.status).toBe('completed')
+})
+
+test('names that are repeated count once, however many rows have them', async () => {
+  const { person, service } = guarded
+  const row = Object.fromEntries(Array.from('abcdefghijk', (name, at) => [name, at]))
+  const table = (rows: number) => ({ endpointId: 'test.free', params: { rows: Array(rows).fill(row) } })
+  const { key } = await service.createPerson()
+  const taken = await service.post('/api/tasks', table(20_000), { key })
+  expect(taken.status).toBe(200)
+  expect((await service.get(`/api/tasks/${taken.body.taskId}?wait=20`, key)).body.status).toBe('completed')
+  const tooMany = { status: 400, field: '', message: /more than 250000 values/ }
+  await expectRefused(guarded, tooMany, () => service.post('/api/tasks', table(21_000), { key: person.key }))
+  // What is no JSON is not read at length either.
+  for (const text of ['"a":', `"${'a'.repeat(1000)}":`, ':']) {
+    const sent = text.repeat(Math.floor(5_000_000 / text.length))
+    const status = { status: 400, field: '' }
+    await expectRefused(guarded, status, () => service.post('/api/tasks', `{${sent}}`, { key: person.key }))
+  }
 })
 
 test('a large body that is nested too deep is refused before the parser sees it', async () => {
@@ -104,20 +124,28 @@ test('a body that is announced and does not come holds no room', async () => {
   for (const connection of uploads) connection[Symbol.dispose]()
 })
 
-test('one user has room for two of the largest bodies, and takes no more of the others', async () => {
+test('one user has room for four of the largest bodies, and takes no more of the others', async () => {
   const { service } = guarded
   const [busy, other] = [await service.createPerson(), await service.createPerson()]
-  const uploads = [await upload(busy.key, largest - 1), await upload(busy.key, largest - 1)]
+  const uploads: RawConnection[] = []
+  for (let count = 0; count < 4; count++) uploads.push(await upload(busy.key, largest - 1))
   const refused = await becomes(503, busy.key, largest)
   expectErrorBody(refused, { status: 503, error: 'Service unavailable', message: /Too many of your requests/ })
   expect(refused.headers.get('retry-after')).toBe('1')
   expect((await answerTo(busy.key, 1000))?.status).toBe(404)
-  expect((await answerTo(other.key, largest))?.status).toBe(404)
+  // Two others send one of the largest each at the same time.
+  const others = [other, await service.createPerson()]
+  const theirs = await Promise.all(others.map(({ key }) => upload(key, largest - 1)))
+  for (const connection of theirs) {
+    await connection.send(' ')
+    expect((await connection.readAnswer())?.status).toBe(404)
+    connection[Symbol.dispose]()
+  }
   uploads.pop()![Symbol.dispose]()
   await becomes(404, busy.key, largest)
   await uploads[0]!.send(' ')
   expect((await uploads[0]!.readAnswer())?.status).toBe(404)
-  uploads.pop()![Symbol.dispose]()
+  for (const connection of uploads) connection[Symbol.dispose]()
 })
 
 test('small bodies that do not come whole at once count for their user too', async () => {
@@ -125,19 +153,21 @@ test('small bodies that do not come whole at once count for their user too', asy
   const [busy, other] = [await service.createPerson(), await service.createPerson()]
   const uploads: RawConnection[] = []
   const part = 60_000
-  for (let bytes = 0; bytes + part <= 24 * 1024 * 1024; bytes += part) uploads.push(await upload(busy.key, part))
+  for (let count = 0; count < 3; count++) uploads.push(await upload(busy.key, largest - 1))
+  for (let bytes = 3 * largest; bytes + part <= 48 * 1024 * 1024; bytes += part)
+    uploads.push(await upload(busy.key, part))
   await becomes(503, busy.key, 300_000)
   expect((await answerTo(busy.key, 1000))?.status).toBe(404)
   expect((await answerTo(other.key, largest))?.status).toBe(404)
   for (const connection of uploads) connection[Symbol.dispose]()
 })
 
-test('bodies of 64 MB together are under way at most; the next large one waits, a small one does not', async () => {
+test('bodies of 96 MB together are under way at most; the next large one waits, a small one does not', async () => {
   const { service } = guarded
   const uploads: RawConnection[] = []
   for (let person = 0; person < 3; person++) {
     const { key } = await service.createPerson()
-    for (let count = 0; count < 2; count++) uploads.push(await upload(key, largest - 1))
+    for (let count = 0; count < 3; count++) uploads.push(await upload(key, largest - 1))
   }
   const other = await service.createPerson()
   const refused = await becomes(503, other.key, largest)

@@ -37,6 +37,9 @@ const hostile: Record<string, (limits: Limits, share: number) => string> = {
   names: ({ names }, share) => `{${membersOf(names, share)}}`,
   'objects of names': ({ names }, share) =>
     `[${Array.from({ length: times(names, share) }, (_, at) => `{"${nameAt(at)}":0}`).join(',')}]`,
+  'names again and again': ({ names, values }, share) =>
+    `[${Array.from({ length: times(values / 2, share) }, (_, at) => `{"${nameAt(at % names)}":0}`).join(',')}]`,
+  'one name of an object': ({ values }, share) => `{${Array(times(values, share)).fill('"a":0').join(',')}}`,
   'an object of numbers': (limits, share) => `{"a":${hostile['numbers']!(limits, share)}}`,
   'an object of objects': (limits, share) => `{"a":${hostile['objects of names']!(limits, share)}}`,
   levels: ({ values }, share) =>

@@ -14,7 +14,13 @@ import {
   type MessageRow,
   type SessionRow,
 } from '../session-records.ts'
-import { emptiesRemovedMax, emptySessionsMax, keyedSessionsMax, metadataBytesMax } from '../account-bounds.ts'
+import {
+  emptiesKeptMs,
+  emptiesRemovedMax,
+  emptySessionsMax,
+  keyedSessionsMax,
+  metadataBytesMax,
+} from '../account-bounds.ts'
 import type {
   CreateSession,
   CreateSessionResult,
@@ -99,12 +105,13 @@ export class SessionRows {
     return { outcome: 'created', session: (await this.get(tx, { userId, sessionId }))! }
   }
 
-  /** How many sessions of the user are empty, once those that have expired made room where there are too many. */
+  /** How many sessions of the user are empty, once those that expired long ago made room where there are too many. */
   async #emptyAfterRemoval(tx: Transaction, userId: string): Promise<number> {
     const s = statements(tx)
     const { count } = (await s.countEmpty.get({ userId }))!
     if (count < emptySessionsMax) return count
-    return (await s.removeEmpty.run({ userId, activeAfter: await this.activeAfter(tx) })) > 0 ? 0 : count
+    const activeAfter = (await this.activeAfter(tx)) - emptiesKeptMs
+    return (await s.removeEmpty.run({ userId, activeAfter })) > 0 ? 0 : count
   }
 
   async get(connection: Connection, of: Of): Promise<SessionRecord | undefined> {
@@ -264,6 +271,8 @@ const statements = statementsOf('session', (orm) => {
       .offset(sql.placeholder('offset'))
   const thisUser = eq(sessions.userId, sql.placeholder('userId'))
   const isEmpty = and(thisUser, sql`message_count = 0`)
+  // An object of two bytes is the empty one; its length is known without reading it.
+  const isBlank = and(eq(sessions.isCompleted, 0), sql`octet_length(${sessions.metadata}) = 2`)
   const ofAgent = sql`(${sql.placeholder('agentId')}::text IS NULL OR ${sessions.agentId} = ${sql.placeholder('agentId')})`
   return {
     insert: orm.insert(sessions).values({
@@ -313,7 +322,7 @@ const statements = statementsOf('session', (orm) => {
         orm
           .select({ id: sessions.id })
           .from(sessions)
-          .where(and(isEmpty, lte(sessions.activeAt, activeAfter), isNull(sessions.openTurnId)))
+          .where(and(isEmpty, isBlank, lte(sessions.activeAt, activeAfter), isNull(sessions.openTurnId)))
           .limit(emptiesRemovedMax),
       ),
     ),

@@ -15,7 +15,13 @@ import {
   type MessageRow,
   type SessionRow,
 } from '../session-records.ts'
-import { emptiesRemovedMax, emptySessionsMax, keyedSessionsMax, metadataBytesMax } from '../account-bounds.ts'
+import {
+  emptiesKeptMs,
+  emptiesRemovedMax,
+  emptySessionsMax,
+  keyedSessionsMax,
+  metadataBytesMax,
+} from '../account-bounds.ts'
 import type {
   CreateSession,
   CreateSessionResult,
@@ -78,11 +84,13 @@ export class SessionRows {
     return { outcome: 'created', session: this.get({ userId, sessionId })! }
   }
 
-  /** How many sessions of the user are empty, once those that have expired made room where there are too many. */
+  /** How many sessions of the user are empty, once those that expired long ago made room where there are too many. */
   #emptyAfterRemoval(userId: string): number {
     const empty = this.#statements.countEmpty.get({ userId })!.count
     if (empty < emptySessionsMax) return empty
-    return this.#statements.removeEmpty.run({ userId, activeAfter: this.#activeAfter() }).changes > 0 ? 0 : empty
+    return this.#statements.removeEmpty.run({ userId, activeAfter: this.#activeAfter() - emptiesKeptMs }).changes > 0
+      ? 0
+      : empty
   }
 
   get(of: Of): SessionRecord | undefined {
@@ -236,6 +244,8 @@ function prepare({ orm }: Connection) {
   const thisUser = eq(sessions.userId, sql.placeholder('userId'))
   // A partial index is used only when its condition stands in the query, without parameters.
   const isEmpty = and(thisUser, sql`message_count = 0`)
+  // An object of two bytes is the empty one; its length is known without reading it.
+  const isBlank = and(eq(sessions.isCompleted, 0), sql`octet_length(${sessions.metadata}) = 2`)
   const ofAgent = sql`(${sql.placeholder('agentId')} IS NULL OR ${sessions.agentId} = ${sql.placeholder('agentId')})`
   const messageColumns = {
     id: messages.id,
@@ -303,7 +313,7 @@ function prepare({ orm }: Connection) {
           orm
             .select({ id: sessions.id })
             .from(sessions)
-            .where(and(isEmpty, lte(sessions.activeAt, activeAfter), isNull(sessions.openTurnId)))
+            .where(and(isEmpty, isBlank, lte(sessions.activeAt, activeAfter), isNull(sessions.openTurnId)))
             .limit(emptiesRemovedMax),
         ),
       )

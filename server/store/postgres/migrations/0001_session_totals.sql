@@ -9,7 +9,7 @@ CREATE TABLE "session_totals" (
 --> statement-breakpoint
 CREATE INDEX "sessions_empty" ON "sessions" USING btree ("user_id","active_at") WHERE message_count = 0;--> statement-breakpoint
 INSERT INTO "session_totals" SELECT "user_id", "agent_id", sum(1 - "is_completed"), sum("is_completed") FROM "sessions" GROUP BY 1, 2;--> statement-breakpoint
-CREATE FUNCTION "count_session"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+CREATE FUNCTION "count_session"() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$ BEGIN
 IF TG_OP <> 'INSERT' THEN
   UPDATE "session_totals" SET "open" = "open" - 1 + OLD."is_completed", "completed" = "completed" - OLD."is_completed" WHERE "user_id" = OLD."user_id" AND "agent_id" = OLD."agent_id";
 END IF;
