@@ -217,7 +217,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     connectors: {
       access,
       catalogue,
-      checks: new ConnectorChecks({ access, agents, clock, store }),
+      checks: new ConnectorChecks({ access, agents, clock, store, checksPerMinute: limits.connectorChecksPerMinute }),
       clock,
       store,
       vault,

@@ -37,6 +37,7 @@ const limitDefaults = {
   maxQueuedTasks: 100_000,
   agentThreads: availableParallelism(),
   agentThreadMemoryMb: 512,
+  connectorChecksPerMinute: 30,
   maxConnectorProcesses: 64,
   maxConnectorProcessesPerUser: 20,
 } satisfies Required<LimitsConfig>
@@ -47,6 +48,7 @@ export type LimitName = keyof Limits
 const zeroAllowed = new Set<string>([
   'executionsPerMinute',
   'writesPerMinute',
+  'connectorChecksPerMinute',
   'abuseFailures',
   'drainSeconds',
   'maxQueuedTasks',

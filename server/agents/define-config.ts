@@ -238,6 +238,8 @@ export type LimitsConfig = {
   readonly maxQueuedTasks?: number
   readonly agentThreads?: number
   readonly agentThreadMemoryMb?: number
+  /** Checks of one user's connectors, and lists of their tools, in a minute on a node; 0 for any number. */
+  readonly connectorChecksPerMinute?: number
   /** Processes of `connectors.servers` that run at a time, for all users and for one. */
   readonly maxConnectorProcesses?: number
   readonly maxConnectorProcessesPerUser?: number

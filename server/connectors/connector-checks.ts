@@ -8,15 +8,20 @@ import type { ConnectorAccess } from './connector-access.ts'
 import type { McpTool } from './mcp-connection.ts'
 import type { ConnectorTools } from './probe-connector.ts'
 
-type Parts = { access: ConnectorAccess; agents: AgentHost; clock: Clock; store: Store }
+type Parts = {
+  access: ConnectorAccess
+  agents: AgentHost
+  clock: Clock
+  store: Store
+  /** Of one user, on this node; 0 for any number. A check is no execution, and does not count as one. */
+  checksPerMinute: number
+}
 
 export type CheckResult = { tools: McpTool[]; failure: null } | { tools: null; failure: string }
 
 const checkMs = 20_000
 /** Checks of one user at a time: each is a connection to a server of the user's choice. */
 const checksMax = 4
-/** Of one user, on this node. A check is no execution, and does not count as one. */
-const checksPerMinute = 30
 const minuteMs = 60_000
 
 /** Connects to users' connectors, outside of any run, to see whether they work and what they offer. */
@@ -62,7 +67,9 @@ export class ConnectorChecks {
 
   /** No window of a minute holds more than may be; refusals do not count. */
   #count(userId: string): void {
-    const now = this.#parts.clock.now()
+    const { checksPerMinute, clock } = this.#parts
+    if (checksPerMinute === 0) return
+    const now = clock.now()
     for (const [user, times] of this.#begun) {
       if (times.at(-1)! > now - minuteMs) break
       this.#begun.delete(user)

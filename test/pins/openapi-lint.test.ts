@@ -46,6 +46,7 @@ test('the validation by schema sees a missing field, an unknown one and a wrong 
     isAdmin: false,
     hasPassword: true,
     createdAt: '2026-01-15T12:00:00.000Z',
+    maxBodyBytes: 10_485_760,
   }
   expect(validator.safeParse(account).success).toBe(true)
   const { email: _, ...missing } = account
@@ -207,6 +208,8 @@ async function checkConnectors(checker: Checker): Promise<void> {
   await checker.check(409, `GET ${at}/tools`)
   await silent.stop()
   await Promise.all(held)
+  // Eight of this minute, as many as may be.
+  await checker.check(429, `GET ${at}/tools`)
   for (const request of [`GET ${at}`, 'GET /api/connectors', 'GET /api/connector-servers']) {
     await checker.check(200, request)
   }
@@ -289,7 +292,7 @@ async function checkBounds(checker: Checker, userId: string): Promise<void> {
 test('a running service gives each documented answer of each operation, and each fits its schema', async () => {
   const { config, open } = gated()
   const clock = new FakeClock()
-  const limits = { executionsPerMinute: 6, maxBodyBytes: 20_000 }
+  const limits = { executionsPerMinute: 6, connectorChecksPerMinute: 8, maxBodyBytes: 20_000 }
   const service = await startService({ clock, config, limits, privateHosts: ['127.0.0.1'] })
   const { key, userId } = await service.createPerson()
   const poor = await service.createPerson({ balanceUsd: '0' })

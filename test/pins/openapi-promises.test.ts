@@ -81,7 +81,7 @@ test('every operation documents each status that it answers', () => {
         updateConnector: [...shared, ...body, 404, 409, 429],
         deleteConnector: [...shared, 400, 404, 429],
         testConnector: [...shared, ...body, 404, 409, 429],
-        listConnectorTools: [...shared, 400, 404, 409, 424],
+        listConnectorTools: [...shared, 400, 404, 409, 424, 429],
         listConnectorServers: [...shared, 400],
         createKey: [...shared, ...body, 409, 429],
         listKeys: [...shared, 400],

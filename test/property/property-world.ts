@@ -109,7 +109,7 @@ type WorldParts = Pick<World, 'service' | 'person' | 'other' | 'senders' | 'ids'
 }
 
 /** The generating of values holds up the service, which is in this thread too, and must not be refused for it. */
-const limits = { executionsPerMinute: 1_000_000, maxLoopDelayMs: 600_000 }
+const limits = { executionsPerMinute: 1_000_000, connectorChecksPerMinute: 0, maxLoopDelayMs: 600_000 }
 
 async function createWorld(mcp: StubMcpServer): Promise<World> {
   const faults: unknown[] = []

@@ -12,7 +12,7 @@ export function describePeople(contractTest: ContractTest): void {
     expect(await world.store.findUser('ann@example.com')).toEqual(user)
     const account = { userId, email: 'ann@example.com', balance: 0, held: 0, blockedUntil: null }
     expect(await world.store.getAccount(userId)).toEqual(account)
-    expect(await world.store.listUsers(everyone)).toEqual({ users: [{ ...user, ...account }], total: 1 })
+    expect(await world.store.listUsers(everyone)).toEqual({ users: [{ ...user, ...account, writtenOff: 0 }], total: 1 })
   })
 
   contractTest('an email address is found and taken whatever its case, and a refusal writes nothing', async (world) => {
