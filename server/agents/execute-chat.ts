@@ -18,7 +18,7 @@ import { canCountTokens, countTokens } from './count-tokens.ts'
 import type { AgentLog, ChatPart } from './define-config.ts'
 import { ModelFailure, RequestRefusedError } from './model-error.ts'
 import { checkedStep, ReplyError, ReplyStream } from './reply-stream.ts'
-import { describeThrown, type ChatOwed, type RunOutcome } from './run-outcome.ts'
+import { describeThrown, type ChatOwed, type RunOutcome, isInstance } from './run-outcome.ts'
 
 /** How much of a reply may be on its way to the client, in characters of its lines. */
 const windowChars = 65_536
@@ -241,10 +241,10 @@ type Failure = { config: Chat; connectors: CountedConnectors | undefined }
  */
 function causeOf(thrown: unknown, { config, connectors }: Failure): ChatOwed['cause'] {
   // What is no ConnectorError is the service's own, such as a thread of connectors that was lost.
-  if (connectors?.failed.aborted) return connectors.failed.reason instanceof ConnectorError ? 'caller' : 'other'
-  if (thrown instanceof RequestRefusedError) return 'request'
-  if (thrown instanceof ModelFailure) return 'other'
-  const about = thrown instanceof ReplyError && config.isModel ? thrown.about : undefined
+  if (connectors?.failed.aborted) return isInstance(connectors.failed.reason, ConnectorError) ? 'caller' : 'other'
+  if (isInstance(thrown, RequestRefusedError)) return 'request'
+  if (isInstance(thrown, ModelFailure)) return 'other'
+  const about = isInstance(thrown, ReplyError) && config.isModel ? thrown.about : undefined
   if (about === 'usage') return 'other'
   return about === 'text' || (connectors?.calls ?? 0) > 0 ? 'caller' : 'other'
 }
@@ -388,5 +388,5 @@ async function summarize({ isCutOff, request, signal, stream }: Summarize): Prom
 
 function describeReplyError(thrown: unknown) {
   const error = describeThrown(thrown)
-  return thrown instanceof ReplyError ? { ...error, code: 'AGENT_ERROR', details: '' } : error
+  return isInstance(thrown, ReplyError) ? { ...error, code: 'AGENT_ERROR', details: '' } : error
 }

@@ -4,7 +4,7 @@ import { openRunConnectors, type Connect, type RunConnectors } from '../connecto
 import { boundConnectors } from './bound-connectors.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { AgentLog } from './define-config.ts'
-import { describeThrown, encodeResult, type RunOutcome, type TaskRequest } from './run-outcome.ts'
+import { describeThrown, encodeResult, type RunOutcome, type TaskRequest, isInstance } from './run-outcome.ts'
 
 type ExecuteTask = {
   catalogue: Catalogue
@@ -46,7 +46,7 @@ export async function executeTask({
   } catch (thrown) {
     // Whatever the agent made of it.
     const cause: unknown = connectors?.failed.aborted ? connectors.failed.reason : thrown
-    if (cause instanceof ConnectorsUnavailableError) return { kind: 'interrupted', message: cause.message }
+    if (isInstance(cause, ConnectorsUnavailableError)) return { kind: 'interrupted', message: cause.message }
     return { kind: 'failed', error: describeThrown(thrown) }
   } finally {
     // Nobody waits for servers to end.

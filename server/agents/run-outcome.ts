@@ -114,3 +114,15 @@ function tooLarge(bytesMax: number): RunOutcome {
 function failed(code: string, message: string, thrown: unknown): RunOutcome {
   return { kind: 'failed', error: { code, message, details: thrown === null ? '' : describeThrown(thrown).message } }
 }
+
+/** As instanceof, of what an agent threw: a proxy among it may throw when it is looked at. */
+export function isInstance<Instance>(
+  thrown: unknown,
+  type: abstract new (...args: never[]) => Instance,
+): thrown is Instance {
+  try {
+    return thrown instanceof type
+  } catch {
+    return false
+  }
+}

@@ -174,14 +174,14 @@ test('a chat for which another node holds the balance waits until it is settled 
 
 test('a chat that outgrows what is free waits for what another node holds, and goes on', async () => {
   const { first, second, stop } = await startTwo()
-  const talker = await Talker.create(first, { balanceUsd: '0.6300' })
+  const talker = await Talker.create(first, { balanceUsd: '2.8000' })
   const other = at(second, await talker.another())
   const [file, grown] = [newFile(), newFile()]
   const holding = await other.do({ do: 'text', delta: 'x' }, { do: 'await-file', file })
   await holding.until('assistant_delta')
   let attempts = 0
   beforeEach(first, 'growHold', () => void attempts++)
-  const large = 'x'.repeat(3000)
+  const large = 'x'.repeat(2600)
   const reader = await talker.do({ do: 'await-file', file: grown }, { do: 'text', delta: large })
   writeFileSync(grown, '')
   await expect.poll(() => attempts, soon).toBeGreaterThan(1)
