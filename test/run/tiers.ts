@@ -13,10 +13,13 @@ export function ofTier<Value>(small: Value, all: Value): Value {
   return currentTier() === 'small' ? small : all
 }
 
-/** Longest that a run, and a file of it, may take on a machine with two cores and nothing else to do. */
+/**
+ * Longest that a run, and a file of it, may take on a machine with two cores and nothing else to do: a quarter more than the six
+ * and twenty minutes that they are meant to take, since machines differ.
+ */
 export const budgets: Record<Tier, { runSeconds: number; fileSeconds: number }> = {
-  small: { runSeconds: 360, fileSeconds: 75 },
-  all: { runSeconds: 1200, fileSeconds: 150 },
+  small: { runSeconds: 450, fileSeconds: 90 },
+  all: { runSeconds: 1500, fileSeconds: 300 },
 }
 
 /** After this a run that is not over is broken off, however busy the machine is. */
@@ -29,7 +32,7 @@ export const runSecondsMax: Record<Tier, number> = { small: 2700, all: 5000 }
 export const onlyInAll: Record<string, string> = {
   'test/faults/fault-{agents,clients,disks}.test.ts':
     'loads, floods, full disks and damage at length; each has a test of its rule in api, chat, runner, store or connectors',
-  'test/e2e/{admin-system,admin-user-access,agents-files,agents-form,agents-refused,agents-run,billing,chat-errors,chat-keyboard,chat-logout,chat-lost,chat-sessions,chat-streaming,chat-tabs,overview-live,readme-pictures,settings-account,settings-connectors,settings-keys,shell-*,tasks,tasks-*}.test.ts':
+  'test/e2e/{admin-invitations,admin-system,admin-user-access,agents-files,agents-form,agents-refused,agents-run,billing,chat-errors,chat-keyboard,chat-logout,chat-lost,chat-sessions,chat-streaming,chat-tabs,overview-live,readme-pictures,settings-account,settings-connectors,settings-keys,shell-*,tasks,tasks-*}.test.ts':
     'more of the pages whose journeys the other browser files make; what they call is tested in api and client',
   'test/moving/refused-moves.test.ts':
     'refusals of a command that runs once; the move itself, killed, is in move-installation',
