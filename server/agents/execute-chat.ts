@@ -18,7 +18,7 @@ import { canCountTokens, countTokens } from './count-tokens.ts'
 import type { AgentLog, ChatPart } from './define-config.ts'
 import { ModelFailure, RequestRefusedError } from './model-error.ts'
 import { checkedStep, ReplyError, ReplyStream } from './reply-stream.ts'
-import { describeThrown, type ChatOwed, type RunOutcome, isInstance } from './run-outcome.ts'
+import { describeThrown, isInstance, type ChatOwed, type RunOutcome } from './run-outcome.ts'
 
 /** How much of a reply may be on its way to the client, in characters of its lines. */
 const windowChars = 65_536

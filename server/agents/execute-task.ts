@@ -4,7 +4,7 @@ import { openRunConnectors, type Connect, type RunConnectors } from '../connecto
 import { boundConnectors } from './bound-connectors.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { AgentLog } from './define-config.ts'
-import { describeThrown, encodeResult, type RunOutcome, type TaskRequest, isInstance } from './run-outcome.ts'
+import { describeThrown, encodeResult, isInstance, type RunOutcome, type TaskRequest } from './run-outcome.ts'
 
 type ExecuteTask = {
   catalogue: Catalogue

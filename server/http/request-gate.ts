@@ -1,9 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { ErrandError } from '../kernel/errors.ts'
+import { batchCallsMax } from '../rpc/batch.ts'
 import { hasBody } from './respond.ts'
-
-/** More of them are refused as a whole. */
-const batchCallsMax = 20
 
 type GateLimits = { maxWritesInFlight: number; maxReadsInFlight: number; maxLoopDelayMs: number }
 type Kind = 'reads' | 'writes'

@@ -1,6 +1,7 @@
 import { ErrandError } from '../kernel/errors.ts'
 import { jsonBytes, pageBytesMax } from '../store/byte-bounds.ts'
 
+/** More of them are refused as a whole. */
 export const batchCallsMax = 20
 /** Of all answers of one batch together. */
 export const batchBytesMax = 8 * 1024 * 1024
