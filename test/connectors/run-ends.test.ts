@@ -197,7 +197,10 @@ async function queue(world: World, auth: object = { type: 'none' }) {
   const person = await world.service.createPerson()
   const waitedFor = await connect(world, person, { name: 'Waited for', server: 'keyed', auth })
   const file = join(world.service.dataDir, 'go')
-  await createTask(world, person, { endpointId: 'code.wait', params: { file }, connectorIds: [] })
+  const first = await createTask(world, person, { endpointId: 'code.wait', params: { file }, connectorIds: [] })
+  const status = async () => (await world.service.get(`/api/tasks/${first}`, person.key)).body.status
+  // One that nobody has taken up yet would be run by the next start, and wait there for ever.
+  await expect.poll(status, soon).toBe('processing')
   const taskId = await createTask(world, person, { endpointId: 'code.call', params: {}, connectorIds: [waitedFor] })
   return { person, taskId, waitedFor, letGo: () => writeFileSync(file, '') }
 }
