@@ -2,6 +2,14 @@ import { hashPassword } from '../../server/auth/passwords.ts'
 import { foreignStep, keyStep, loginStep, strangerStep } from './access-steps.ts'
 import { chatBurst, countedBurst, failuresBurst, mixedBurst, repeatedBurst, revokedBurst } from './burst-steps.ts'
 import { chatStep, endChatStep, floodStep, holdChatStep } from './chat-steps.ts'
+import {
+  checkModelMoney,
+  holdModelStep,
+  modelBurst,
+  modelChatStep,
+  modelLeaveStep,
+  ownToolStep,
+} from './model-steps.ts'
 import { creditStep, forbiddenStep, staleStep, suspendStep, unblockStep, verifyStep } from './money-steps.ts'
 import { backupStep, crashStep, finishStep, restartStep, restoreStep } from './restart-steps.ts'
 import { edgeStep } from './edge-steps.ts'
@@ -47,6 +55,11 @@ const steps = {
   flood: [floodStep, 12],
   holdChat: [holdChatStep, 50],
   endChat: [endChatStep, 35],
+  modelChat: [modelChatStep, 40],
+  modelLeave: [modelLeaveStep, 8],
+  holdModel: [holdModelStep, 8],
+  modelBurst: [modelBurst, 5],
+  ownTool: [ownToolStep, 12],
   createSession: [createSessionStep, 35],
   readSession: [readSessionStep, 35],
   listSessions: [listSessionsStep, 10],
@@ -175,6 +188,7 @@ async function takeStep(world: SimWorld, step: number): Promise<number> {
   if (step % fullCheckEvery === 0) {
     await world.quiesce()
     world.audit.checkAll()
+    await checkModelMoney(world)
   }
   return count
 }

@@ -1,0 +1,128 @@
+import { receiptCost, unitsOfUsd, type ChatReceipt } from './chat-cost.ts'
+import { simPricing } from './sim-agents.ts'
+import type { Checks } from './sim-checks.ts'
+import type { BilledCall, SimProvider } from './sim-provider.ts'
+import type { SeenRows } from './row-audit.ts'
+
+/** What models' chats came to, in units: what the provider asks for them, and where that money is. */
+export type ModelMoney = {
+  turns: number
+  /** Those of them that the provider could not tell the use of. */
+  untold: number
+  /** Of turns that are paid for. */
+  billed: number
+  charged: number
+  writtenOff: number
+  /** What turns were asked for beyond what the provider asks, and what it asks beyond that. */
+  over: number
+  under: number
+  /** What the provider asks for turns that it or the service failed, which are free. */
+  free: number
+  freeTurns: number
+}
+
+/** A message that was sent to a model. */
+type SentMessage = {
+  n: number
+  turnId: string | null
+  /** Whether its provider is to fail, so that it is free. */
+  mayFail: boolean
+}
+
+const rates = { ...simPricing }
+const none = { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0 }
+/** A sum of rounded amounts, of which each is half a unit off at most. */
+const roundingUnits = 1
+
+/** Compares the provider's own bill with the ledger, turn by turn. */
+export class BillAudit {
+  readonly #provider: SimProvider
+  readonly #checks: Checks
+  readonly #sent: SentMessage[] = []
+  /** Turns that the service itself has broken off. */
+  readonly #interrupted = new Set<string>()
+
+  constructor(provider: SimProvider, checks: Checks) {
+    this.#provider = provider
+    this.#checks = checks
+  }
+
+  sent(n: number, of: Omit<SentMessage, 'n'>): void {
+    this.#sent.push({ n, ...of })
+  }
+
+  interrupted(turnId: string): void {
+    this.#interrupted.add(turnId)
+  }
+
+  /** Checks every turn that is settled, and sums them up. */
+  check({ turnMoney, turns }: SeenRows): ModelMoney {
+    const checks = this.#checks
+    const money: ModelMoney = {
+      ...{ turns: 0, untold: 0, billed: 0, charged: 0, writtenOff: 0, over: 0, under: 0, free: 0, freeTurns: 0 },
+    }
+    checks.same(this.#provider.faults, [], 'what the provider did not expect')
+    for (const { mayFail, n, turnId } of this.#sent) {
+      const calls = this.#provider.callsOf(n)
+      if (turnId === null) {
+        checks.same(calls.length, 0, `calls of a model for the refused message ${n}`)
+        continue
+      }
+      const turn = turns.get(turnId)
+      // It is under way, or gone with a backup that was restored.
+      if (turn?.outcome === undefined || turn.outcome === null) continue
+      money.turns++
+      const what = `${turnId}, message ${n}, which ${turn.outcome}`
+      const charge = turnMoney.get(turnId)
+      const receipt = charge && (JSON.parse(charge.breakdown!) as ChatReceipt)
+      const toolCalls = receipt?.toolCalls ?? 0
+      const bill = costOf(calls, toolCalls)
+      if (!receipt) {
+        checks.that(bill === 0 || mayFail || this.#interrupted.has(turnId), `${what}, is free and was billed ${bill}`)
+        if (bill === 0) continue
+        money.free += bill
+        money.freeTurns++
+        continue
+      }
+      const writtenOff = unitsOfUsd(receipt.writtenOffUsd ?? '0')
+      const charged = -charge.amount
+      const used = receiptCost({ ...receipt, rates })
+      checks.same(charged + writtenOff, used, `charged and written off of ${what}`)
+      const untold = calls.filter(({ isTold }) => !isTold)
+      const allowed = Math.max(0, ...untold.map(estimateOf)) + (untold.length > 0 ? roundingUnits : 0)
+      const isCut = turn.outcome !== 'finished'
+      // What was told just when its reader left may have come too late.
+      const mostAllowed = isCut ? Math.max(allowed, ...calls.slice(-1).map(estimateOf)) : allowed
+      checks.that(
+        Math.abs(used - bill) <= mostAllowed,
+        () => `${what} is asked ${used} units and the provider ${bill}: ${JSON.stringify({ receipt, calls })}`,
+      )
+      if (untold.length > 0) money.untold++
+      money.billed += bill
+      money.charged += charged
+      money.writtenOff += writtenOff
+      if (used > bill) money.over += used - bill
+      else money.under += bill - used
+    }
+    return money
+  }
+}
+
+/** What these calls cost at the rates that users pay, and so many calls of tools. */
+function costOf(calls: readonly BilledCall[], toolCalls: number): number {
+  const sum = { ...none, toolCalls }
+  for (const call of calls) {
+    sum.promptTokens += call.promptTokens
+    sum.cachedPromptTokens += call.cachedPromptTokens
+    sum.completionTokens += call.completionTokens
+    sum.reasoningTokens += call.reasoningTokens
+  }
+  return receiptCost({ ...sum, rates })
+}
+
+/** The most that a call can have come to. */
+function estimateOf({ completionTokens, completionTokensMax, promptTokensMax }: BilledCall): number {
+  const written = Math.max(completionTokens, completionTokensMax)
+  const of = { ...none, promptTokens: promptTokensMax, completionTokens: written, reasoningTokens: written }
+  return receiptCost({ ...of, rates }) + roundingUnits
+}
