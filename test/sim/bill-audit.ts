@@ -31,8 +31,6 @@ type SentMessage = {
 
 const rates = { ...simPricing }
 const none = { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0 }
-/** A sum of rounded amounts, of which each is half a unit off at most. */
-const roundingUnits = 1
 
 /** Compares the provider's own bill with the ledger, turn by turn. */
 export class BillAudit {
@@ -89,13 +87,16 @@ export class BillAudit {
       const used = receiptCost({ ...receipt, rates })
       checks.same(charged + writtenOff, used, `charged and written off of ${what}`)
       const untold = calls.filter(({ isTold }) => !isTold)
-      const allowed = Math.max(0, ...untold.map(estimateOf)) + (untold.length > 0 ? roundingUnits : 0)
-      const isCut = turn.outcome !== 'finished'
+      const isCut = turn.outcome === 'truncated'
       // What was told just when its reader left may have come too late.
-      const mostAllowed = isCut ? Math.max(allowed, ...calls.slice(-1).map(estimateOf)) : allowed
+      const unknown = isCut ? [...untold, ...calls.slice(-1)] : untold
+      const most = Math.max(0, ...unknown.map(estimateOf))
+      // Whoever leaves pays for all that a model may have made by then, where it made no more than it was allowed.
+      const isBounded = calls.every((call) => call.completionTokens <= call.completionTokensMax)
+      const least = isCut && isBounded ? 0 : most
       checks.that(
-        Math.abs(used - bill) <= mostAllowed,
-        () => `${what} is asked ${used} units and the provider ${bill}: ${JSON.stringify({ receipt, calls })}`,
+        used - bill <= most && bill - used <= least,
+        () => `${what}: ${used} are asked for it and ${bill} by the provider, ${JSON.stringify({ receipt, calls })}`,
       )
       if (untold.length > 0) money.untold++
       money.billed += bill
@@ -124,5 +125,5 @@ function costOf(calls: readonly BilledCall[], toolCalls: number): number {
 function estimateOf({ completionTokens, completionTokensMax, promptTokensMax }: BilledCall): number {
   const written = Math.max(completionTokens, completionTokensMax)
   const of = { ...none, promptTokens: promptTokensMax, completionTokens: written, reasoningTokens: written }
-  return receiptCost({ ...of, rates }) + roundingUnits
+  return receiptCost({ ...of, rates }) + 1
 }

@@ -221,7 +221,7 @@ async function openGated(world: SimWorld, session: SimSession): Promise<Gated> {
   const { density, text } = denseText(random, random.pick([20, 200, 4000]))
   const last = plainScript(random, {
     density,
-    hidden: random.between(1, 900),
+    hidden: random.between(1, 500),
     text: someWords(random, 8),
     gate: { before, name: gate },
     goesOn: random.chance(0.5),

@@ -98,8 +98,26 @@ const weights = Object.fromEntries(Object.entries(steps).map(([name, [, weight]]
   StepName,
   number
 >
-const weightsOn = ({ leftOut }: SimEngine): Record<StepName, number> =>
-  leftOut ? { ...weights, ...Object.fromEntries(leftOut.steps.map((name) => [name, 0])) } : weights
+/** What a hostile day is made of. */
+const hostileWeights: Partial<Record<StepName, number>> = {
+  modelChat: 60,
+  modelLeave: 30,
+  holdModel: 12,
+  endChat: 10,
+  modelBurst: 12,
+  ownTool: 20,
+  readSession: 3,
+  deleteSession: 4,
+  pass: 5,
+  restart: 2,
+  crash: 2,
+}
+const none = Object.fromEntries(Object.keys(weights).map((name) => [name, 0])) as typeof weights
+
+function weightsOf({ leftOut }: SimEngine, isHostile: boolean): Record<StepName, number> {
+  const all = isHostile ? { ...none, ...hostileWeights } : weights
+  return { ...all, ...Object.fromEntries((leftOut?.steps ?? []).map((name) => [name, 0])) }
+}
 const fullCheckEvery = 100
 /** These come in the middle of what is under way; the others foresee answers, for which it has to have ended. */
 const interrupting: ReadonlySet<StepName> = new Set(['restart', 'crash', 'pass', 'setClock'])
@@ -109,6 +127,8 @@ let known: KnownPassword | undefined
 export type Simulation = {
   seed: number
   operations: number
+  /** Only chats with models, of people who mean no good, and what may happen to the service meanwhile. */
+  isHostile?: boolean
   /** Runs the service in a process of its own and crashes it by kill -9; on SQLite. */
   inProcess?: boolean
   /** So many services on one database of PostgreSQL: of the server at `url`, or of one that is started. */
@@ -116,21 +136,22 @@ export type Simulation = {
 }
 
 /** One world from its seed, until that many operations were done or something does not hold. */
-export async function simulate({ inProcess = false, operations, postgres, seed }: Simulation): Promise<SimReport> {
+export async function simulate({ inProcess = false, postgres, ...world }: Simulation): Promise<SimReport> {
   const engine = postgres ? await postgresSimEngine(postgres) : sqliteSimEngine(inProcess)
   try {
-    return await simulateOn(engine, { operations, seed })
+    return await simulateOn(engine, world)
   } finally {
     await engine.close()
   }
 }
 
-type World = { seed: number; operations: number }
+type World = Pick<Simulation, 'seed' | 'operations' | 'isHostile'>
 
-async function simulateOn(engine: SimEngine, { operations, seed }: World): Promise<SimReport> {
+async function simulateOn(engine: SimEngine, { isHostile = false, operations, seed }: World): Promise<SimReport> {
   const begun = performance.now()
   const password = 'a simulated password'
   known ??= { password, hash: await hashPassword(password) }
+  const stepWeights = weightsOf(engine, isHostile)
   const world = new SimWorld(seed, { engine, time: new MachineTime(startOfTime) })
   let [step, total] = [0, 0]
   let violation: SimReport['violation'] = null
@@ -139,7 +160,7 @@ async function simulateOn(engine: SimEngine, { operations, seed }: World): Promi
     await world.open(known)
     for (; total < operations; step++) {
       world.random = new SimRandom(seed, step)
-      total += await takeStep(world, step)
+      total += await takeStep(world, { step, stepWeights })
     }
     await restartStep(world)
     await finishStep(world)
@@ -168,6 +189,7 @@ async function simulateOn(engine: SimEngine, { operations, seed }: World): Promi
     people: world.state.people.length,
     ...endsOf(seen),
     money: moneyOf(seen.transactions),
+    models: violation ? null : world.bills.check(seen),
     balances: world.state.people.reduce((sum, { balance }) => sum + balance, 0),
     checks: world.checks.count,
     seconds: (performance.now() - begun) / 1000,
@@ -176,8 +198,11 @@ async function simulateOn(engine: SimEngine, { operations, seed }: World): Promi
 }
 
 /** One step with all checks after it; how many operations it was. */
-async function takeStep(world: SimWorld, step: number): Promise<number> {
-  const name = world.random.weighted(weightsOn(world.engine))
+async function takeStep(
+  world: SimWorld,
+  { step, stepWeights }: { step: number; stepWeights: typeof weights },
+): Promise<number> {
+  const name = world.random.weighted(stepWeights)
   world.note(`— step ${step}: ${name}`)
   const [run] = steps[name]
   if (!interrupting.has(name)) await world.quiesce()
