@@ -4,18 +4,20 @@ import type { Checks } from './sim-checks.ts'
 import type { BilledCall, SimProvider } from './sim-provider.ts'
 import type { SeenRows } from './row-audit.ts'
 
+/** How far what turns are asked for is beyond the provider's bill for them, or below it, in units. */
+type Difference = { turns: number; over: number; under: number }
+
 /** What models' chats came to, in units: what the provider asks for them, and where that money is. */
 export type ModelMoney = {
   turns: number
-  /** Those of them that the provider could not tell the use of. */
-  untold: number
   /** Of turns that are paid for. */
   billed: number
   charged: number
   writtenOff: number
-  /** What turns were asked for beyond what the provider asks, and what it asks beyond that. */
-  over: number
-  under: number
+  /** Of turns that ended in a call that was not counted: nobody knows what it came to. */
+  left: Difference
+  /** Of those that came to their end without a count, which is estimated. */
+  uncounted: Difference
   /** What the provider asks for turns that it or the service failed, which are free. */
   free: number
   freeTurns: number
@@ -29,6 +31,7 @@ type SentMessage = {
   mayFail: boolean
 }
 
+const dayUnitsMin = 400_000
 const rates = { ...simPricing }
 const none = { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0 }
 
@@ -56,8 +59,12 @@ export class BillAudit {
   /** Checks every turn that is settled, and sums them up. */
   check({ turnMoney, turns }: SeenRows): ModelMoney {
     const checks = this.#checks
+    const difference = (): Difference => ({ turns: 0, over: 0, under: 0 })
+    const [left, uncounted] = [difference(), difference()]
     const money: ModelMoney = {
-      ...{ turns: 0, untold: 0, billed: 0, charged: 0, writtenOff: 0, over: 0, under: 0, free: 0, freeTurns: 0 },
+      ...{ turns: 0, billed: 0, charged: 0, writtenOff: 0, free: 0, freeTurns: 0 },
+      left,
+      uncounted,
     }
     checks.same(this.#provider.faults, [], 'what the provider did not expect')
     for (const { mayFail, n, turnId } of this.#sent) {
@@ -98,15 +105,30 @@ export class BillAudit {
         used - bill <= most && bill - used <= least,
         () => `${what}: ${used} are asked for it and ${bill} by the provider, ${JSON.stringify({ receipt, calls })}`,
       )
-      if (untold.length > 0) money.untold++
       money.billed += bill
       money.charged += charged
       money.writtenOff += writtenOff
-      if (used > bill) money.over += used - bill
-      else money.under += bill - used
+      if (used === bill && untold.length === 0) continue
+      const of = isCut ? left : uncounted
+      of.turns++
+      if (used > bill) of.over += used - bill
+      else of.under += bill - used
     }
     return money
   }
+}
+
+/**
+ * Of a hostile day: what is charged and written off comes to less than the provider's bill by under 1 %, and differs from it
+ * by under 1 % where nobody left a call before it was counted. Whoever does that is asked for all that is held for it.
+ */
+export function checkDay(checks: Checks, { billed, left, uncounted }: ModelMoney): void {
+  // A few turns are no day.
+  if (billed < dayUnitsMin) return
+  const percent = billed / 100
+  checks.that(left.under + uncounted.under < percent, `${left.under + uncounted.under} of ${billed} are not asked for`)
+  const apart = Math.abs(uncounted.over - uncounted.under)
+  checks.that(apart < percent, `what is asked for without those who left is ${apart} apart from ${billed}`)
 }
 
 /** What these calls cost at the rates that users pay, and so many calls of tools. */

@@ -16,7 +16,7 @@ export type ModelScript = {
   /** How many of the prompt's tokens are from the cache, of 1. */
   cached?: number
   usage?: 'told' | 'never' | 'zero'
-  gate?: { before: 'head' | 'text' | 'rest'; name: string }
+  gate?: { before: 'head' | 'thought' | 'text' | 'rest'; name: string }
   /** The status that it is refused with, and how often; refused calls are no part of the bill. */
   refused?: { status: number; times: number }
   /** After half of the text: the connection breaks, an error is told, or usage is told and then the connection breaks. */

@@ -20,6 +20,20 @@ const arrivalMsMax = 10_000
 const messagesMax = 8
 /** So often a client that leaves lets the provider come to its end, which then tells what was used. */
 const lateShare = 0.8
+/** So often a provider says nothing of what a call came to, or zeros. */
+const uncountedShare = 0.04
+const chatKinds = [
+  'plain',
+  'plain',
+  'plain',
+  'plain',
+  'short',
+  'overruns',
+  'again',
+  'fails',
+  'fails',
+  'refused',
+] as const
 
 function peopleOf(world: SimWorld): { rich: SimPerson; poor: SimPerson } {
   const [rich, poor] = world.state.people.filter(({ isOfModels }) => isOfModels)
@@ -167,7 +181,7 @@ export async function modelChatStep(world: SimWorld): Promise<number> {
   const person = await prepareRich(world, 1)
   const [session] = await sessionsOf(world, { count: 1, person })
   const { density, text } = denseText(random, random.pick([20, 200, 4000]))
-  const kind = random.pick(['plain', 'plain', 'plain', 'plain', 'untold', 'short', 'overruns', 'again', 'fails', 'fails', 'refused'] as const)
+  const kind = random.chance(uncountedShare) ? 'untold' : random.pick(chatKinds)
   const own: Partial<ModelScript> = {
     plain: {},
     untold: { usage: random.pick(['never', 'zero', 'zero'] as const), hidden: 0 },
@@ -217,7 +231,7 @@ type Gated = Opened & { gate: string }
 async function openGated(world: SimWorld, session: SimSession): Promise<Gated> {
   const { random } = world
   const gate = `${world.seed}-model-${world.nextNumber()}`
-  const before = random.pick(['head', 'text', 'text', 'rest'] as const)
+  const before = random.pick(['head', 'thought', 'text', 'rest'] as const)
   const { density, text } = denseText(random, random.pick([20, 200, 4000]))
   const last = plainScript(random, {
     density,
@@ -241,7 +255,9 @@ async function arrival(world: SimWorld, { n, reader }: Opened, { calls, text }: 
   const said = () => reader.events.map(({ event }) => String(event.delta ?? '')).join('')
   while (world.provider.callsOf(n).length < calls || said().length < text.length) {
     if (performance.now() > until)
-      throw new Violation(`${calls} calls of a model and the text "${text}" did not come; there is "${reader.text.slice(-300)}"`)
+      throw new Violation(
+        `${calls} calls of a model and the text "${text}" did not come; there is "${reader.text.slice(-300)}"`,
+      )
     await delay(1)
   }
 }
@@ -296,9 +312,7 @@ export async function ownToolStep(world: SimWorld): Promise<number> {
   const density = kind === 'wordy' ? 4 : random.pick([1, 1.5, 4] as const)
   const scripts = [plainScript(random, { density, calls: [ownTool] }), plainScript(random, { density })]
   const isBad = kind === 'drops' || kind === 'garbage' || kind === 'hangs'
-  const expected: ExpectedTurn = isBad
-    ? { outcomes: ['truncated'] }
-    : { outcomes: ['finished'], text: textOf(scripts) }
+  const expected: ExpectedTurn = isBad ? { outcomes: ['truncated'] } : { outcomes: ['finished'], text: textOf(scripts) }
   const { reader } = await open(world, { session: session!, scripts, text: 'Use it.', expected })
   checks.same(reader.status, 200, `the status of a chat with a server that ${kind}`)
   if (kind === 'hangs') {

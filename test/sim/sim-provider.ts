@@ -23,7 +23,11 @@ export type BilledCall = {
 }
 
 type Wire = {
-  messages: { role: string; content?: string | null; tool_calls?: { function: { name: string; arguments: string } }[] }[]
+  messages: {
+    role: string
+    content?: string | null
+    tool_calls?: { function: { name: string; arguments: string } }[]
+  }[]
   tools?: object[]
   max_tokens: number
 }
@@ -194,6 +198,10 @@ async function write({ bill, n, response, script }: Call, { plan, signal }: { pl
     signal.throwIfAborted()
   }
   const said = (tokens: number) => (bill.completionTokens += tokens)
+  const think = (tokens: number) => {
+    bill.reasoningTokens += tokens
+    said(tokens)
+  }
   const tell = async () => {
     await send(null, usage === 'zero' ? usageOf({ ...nothing, step: bill.step }) : usageOf(bill))
     bill.isTold = usage === 'told'
@@ -202,8 +210,10 @@ async function write({ bill, n, response, script }: Call, { plan, signal }: { pl
   response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-cache' })
   await send({ delta: { role: 'assistant', content: '' } })
   if (shown !== '') await send({ delta: { reasoning_content: shown } })
-  bill.reasoningTokens = plan.reasoningTokens
-  said(plan.reasoningTokens)
+  const firstThought = Math.floor(plan.reasoningTokens / 2)
+  think(firstThought)
+  await pass('thought')
+  think(plan.reasoningTokens - firstThought)
   await pass('text')
   const half = Math.ceil(plan.text.length / 2)
   for (const [at, delta] of plan.text.entries()) {

@@ -83,20 +83,20 @@ function wrapped(label: string, text: string): string[] {
 
 /** The provider's bill for the turns that are paid for, and what there is of it in the ledger. */
 function modelLines(money: ModelMoney): string[] {
-  const { billed, charged, free, freeTurns, over, turns, under, untold, writtenOff } = money
+  const { billed, charged, free, freeTurns, left, turns, uncounted, writtenOff } = money
   const usd = (units: number) => `$${usdOfUnits(units)}`
-  const percent = (units: number) => `${((100 * units) / Math.max(1, billed)).toFixed(2)} %`
-  const difference = charged + writtenOff - billed
+  const share = (units: number) => `${usd(units)} (${((100 * units) / Math.max(1, billed)).toFixed(2)} %)`
+  const apart = ({ over, turns: count, under }: ModelMoney['left']) =>
+    `${share(over)} beyond and ${share(under)} below it of ${plain(count)} turns`
   return [
     ...wrapped(
       'models',
-      `${plain(turns)} turns, ${plain(untold)} of them without a count of all their calls, ${usd(billed)} by the provider's bill, ${usd(charged)} charged, ${usd(writtenOff)} written off`,
+      `${plain(turns)} turns, ${usd(billed)} by the provider's bill, ${usd(charged)} charged, ${usd(writtenOff)} written off`,
     ),
-    ...wrapped(
-      '',
-      `difference ${usd(difference)} (${percent(difference)}): ${usd(over)} beyond the bill (${percent(over)}), ${usd(under)} below it (${percent(under)})`,
-    ),
-    ...wrapped('', `besides ${usd(free)} of the provider's bill for ${plain(freeTurns)} turns that failed and are free`),
+    ...wrapped('', `apart from the bill by ${share(charged + writtenOff - billed)}:`),
+    ...wrapped('', `${apart(left)} that were left in a call`),
+    ...wrapped('', `${apart(uncounted)} whose provider did not count`),
+    ...wrapped('', `besides ${usd(free)} of the bill for ${plain(freeTurns)} turns that failed and are free`),
   ]
 }
 

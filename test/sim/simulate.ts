@@ -1,5 +1,6 @@
 import { hashPassword } from '../../server/auth/passwords.ts'
 import { foreignStep, keyStep, loginStep, strangerStep } from './access-steps.ts'
+import { checkDay } from './bill-audit.ts'
 import { chatBurst, countedBurst, failuresBurst, mixedBurst, repeatedBurst, revokedBurst } from './burst-steps.ts'
 import { chatStep, endChatStep, floodStep, holdChatStep } from './chat-steps.ts'
 import {
@@ -55,11 +56,11 @@ const steps = {
   flood: [floodStep, 12],
   holdChat: [holdChatStep, 50],
   endChat: [endChatStep, 35],
-  modelChat: [modelChatStep, 40],
-  modelLeave: [modelLeaveStep, 8],
-  holdModel: [holdModelStep, 8],
-  modelBurst: [modelBurst, 5],
-  ownTool: [ownToolStep, 12],
+  modelChat: [modelChatStep, 25],
+  modelLeave: [modelLeaveStep, 3],
+  holdModel: [holdModelStep, 5],
+  modelBurst: [modelBurst, 3],
+  ownTool: [ownToolStep, 6],
   createSession: [createSessionStep, 35],
   readSession: [readSessionStep, 35],
   listSessions: [listSessionsStep, 10],
@@ -164,6 +165,7 @@ async function simulateOn(engine: SimEngine, { isHostile = false, operations, se
     }
     await restartStep(world)
     await finishStep(world)
+    if (isHostile) checkDay(world.checks, world.bills.check(world.audit.seen))
   } catch (error) {
     const what = error instanceof Error ? `${error.name}: ${error.message}\n${error.stack ?? ''}` : String(error)
     violation = violated(what)
