@@ -101,6 +101,7 @@ export class BillAudit {
       // Whoever leaves pays for all that a model may have made by then, where it made no more than it was allowed.
       const isBounded = calls.every((call) => call.completionTokens <= call.completionTokensMax)
       const least = isCut && isBounded ? 0 : most
+      checks.that(writtenOff === 0 || !isBounded, () => `${writtenOff} of ${what}, are written off of what was held`)
       checks.that(
         used - bill <= most && bill - used <= least,
         () => `${what}: ${used} are asked for it and ${bill} by the provider, ${JSON.stringify({ receipt, calls })}`,

@@ -232,7 +232,7 @@ async function openGated(world: SimWorld, session: SimSession): Promise<Gated> {
   const { random } = world
   const gate = `${world.seed}-model-${world.nextNumber()}`
   const before = random.pick(['head', 'thought', 'text', 'rest'] as const)
-  const { density, text } = denseText(random, random.pick([20, 200, 4000]))
+  const { density, text } = denseText(random, random.pick([20, 200, 4000, 20_000]))
   const last = plainScript(random, {
     density,
     hidden: random.between(1, 500),
@@ -352,7 +352,10 @@ export async function checkModelMoney(world: SimWorld): Promise<void> {
   bills.check(audit.seen)
   const until = performance.now() + 2000
   const expected = () => audit.writtenOff() - world.writtenOffBefore
-  while ((await writtenOffByMetrics(world)) !== expected() && performance.now() < until) await delay(5)
+  while ((await writtenOffByMetrics(world)) !== expected() && performance.now() < until) {
+    await delay(5)
+    world.refresh()
+  }
   checks.same(await writtenOffByMetrics(world), expected(), metricName)
   const credential = await world.adminCredential()
   for (const { userId } of Object.values(peopleOf(world))) {

@@ -163,6 +163,8 @@ async function simulateOn(engine: SimEngine, { isHostile = false, operations, se
       world.random = new SimRandom(seed, step)
       total += await takeStep(world, { step, stepWeights })
     }
+    await world.quiesce()
+    await checkModelMoney(world)
     await restartStep(world)
     await finishStep(world)
     if (isHostile) checkDay(world.checks, world.bills.check(world.audit.seen))
