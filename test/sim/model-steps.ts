@@ -287,7 +287,9 @@ export async function modelBurst(world: SimWorld): Promise<number> {
   await Promise.all(
     sessions.map(async (session) => {
       const { density, text } = denseText(random, random.pick([20, 400, 3000]))
-      const last = plainScript(random, { density, overruns: random.chance(0.2), hidden: random.between(0, 1500) })
+      const overruns = random.chance(0.3)
+      const hidden = overruns ? random.between(2000, 8000) : random.between(0, 1500)
+      const last = plainScript(random, { density, overruns, hidden })
       const scripts = withTools(world, { density, last })
       const expected: ExpectedTurn = { outcomes: ['finished', 'truncated', 'failed'] }
       const leaves = random.chance(0.25)
