@@ -62,7 +62,12 @@ export class BillAudit {
     const difference = (): Difference => ({ turns: 0, over: 0, under: 0 })
     const [left, uncounted] = [difference(), difference()]
     const money: ModelMoney = {
-      ...{ turns: 0, billed: 0, charged: 0, writtenOff: 0, free: 0, freeTurns: 0 },
+      turns: 0,
+      billed: 0,
+      charged: 0,
+      writtenOff: 0,
+      free: 0,
+      freeTurns: 0,
       left,
       uncounted,
     }

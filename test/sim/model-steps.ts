@@ -82,7 +82,7 @@ async function sessionsOf(
     !session.isDeleted &&
     !world.chats.has(session.id) &&
     session.messageCount < messagesMax &&
-    String(session.metadata['connectorIds'] ?? '') === String(connectorIds ?? '') &&
+    JSON.stringify(session.metadata['connectorIds']) === JSON.stringify(connectorIds) &&
     world.model.sessionStatus(session, false, world.now) === 'active'
   const usable = [...world.state.sessions.values()].filter(isUsable).slice(-count)
   while (usable.length < count) usable.push(await newModelSession(world, person, connectorIds))

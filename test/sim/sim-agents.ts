@@ -46,12 +46,18 @@ export const modelOutputTokensMax = 1000
 export const modelStepsMax = 4
 
 const nowhere = 'http://provider.invalid'
+
+function placeOf(input: string | URL | Request): string {
+  const url = input instanceof Request ? input.url : input.toString()
+  return url.replace(nowhere, process.env[providerVariable]!)
+}
+
 const model = createOpenAICompatible({
   name: 'sim',
   baseURL: nowhere,
   includeUsage: true,
   // Its port is known only when the simulation begins.
-  fetch: (input, init) => fetch(String(input).replace(nowhere, process.env[providerVariable]!), init),
+  fetch: (input, init) => fetch(placeOf(input), init),
 })('sim-1')
 
 const numbered = z.looseObject({ n: z.number() })

@@ -34,7 +34,7 @@ test(`seed ${anySeed}, which is another one each time: every invariant holds aft
 test(`seed ${anySeed}, a hostile day: what the provider of models bills is charged, written off, or free by its own fault`, async () => {
   const { models, seed, violation } = await simulate({
     seed: anySeed,
-    operations: ofTier(60, 800),
+    operations: ofTier(40, 800),
     isHostile: true,
   })
   expect(violation && `seed ${seed}: ${violation.what}\n${violation.steps.join('\n')}`).toBe(null)
