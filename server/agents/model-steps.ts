@@ -80,7 +80,8 @@ export class ModelSteps {
     const latest = this.#begun.at(-1)
     if (!latest) return
     latest.usage = usage
-    if (usage.inputTokens.total !== undefined && usage.outputTokens.total !== undefined) this.#tell(latest)
+    // No prompt has no tokens: a count of zero is none, and texts that are still to come may have to be counted.
+    if (usage.inputTokens.total && usage.outputTokens.total) this.#tell(latest)
   }
 
   /** The SDK has come to the end of a call. */
@@ -95,16 +96,18 @@ export class ModelSteps {
     if (step.isTold) return
     step.isTold = true
     const { inputTokens, outputTokens } = step.usage ?? {}
-    if (inputTokens?.total !== undefined) this.#counted = { tokens: inputTokens.total, size: step.size }
-    const promptTokens = inputTokens?.total ?? step.promptTokens
-    const completionTokens = outputTokens?.total ?? roughTokens(step.written)
+    const sent = inputTokens?.total || undefined
+    const made = outputTokens?.total || undefined
+    if (sent !== undefined) this.#counted = { tokens: sent, size: step.size }
+    const promptTokens = sent ?? step.promptTokens
+    const completionTokens = made ?? roughTokens(step.written)
     this.#parts.onUsage({
       type: 'usage',
       promptTokens,
       completionTokens,
       reasoningTokens: Math.min(outputTokens?.reasoning ?? 0, completionTokens),
       cachedPromptTokens: Math.min(inputTokens?.cacheRead ?? 0, promptTokens),
-      isEstimated: inputTokens?.total === undefined || outputTokens?.total === undefined,
+      isEstimated: sent === undefined || (made === undefined && (outputTokens?.total !== 0 || step.written !== '')),
     })
   }
 }

@@ -219,21 +219,27 @@ test('characters that are split across chunks of the connection arrive whole', a
   await world.stop()
 })
 
-test('a provider that reports no usage: tokens are counted from the texts, and the charge says that it is estimated', async () => {
-  const world = await startModels()
-  const talker = await Talker.create(world.service, { agentId: 'model' })
-  world.provider.play(
-    reply({ calls: [weatherCall], usage: null }),
-    reply({ text: ['The weather is fine. '.repeat(20)], usage: null }),
-  )
-  const { usage } = expectOneEnd(await talker.chat('How is the weather in Paris, in twenty sentences?'), 'done')
-  expect(usage.promptTokens).toBeGreaterThan(10)
-  expect(usage.completionTokens).toBeGreaterThan(80)
-  expect(usage.completionTokens).toBeLessThan(200)
-  const { breakdown } = await onlyCharge(talker)
-  expect(breakdown).toMatchObject({ toolCalls: 1, isEstimated: true })
-  await world.stop()
-})
+test.for([
+  { usage: null, what: 'no usage' },
+  { usage: { prompt_tokens: 0, completion_tokens: 0 }, what: 'zeros' },
+])(
+  'a provider that reports $what: tokens are counted from the texts, and the charge says that it is estimated',
+  async ({ usage: reported }) => {
+    const world = await startModels()
+    const talker = await Talker.create(world.service, { agentId: 'model' })
+    world.provider.play(
+      reply({ calls: [weatherCall], usage: reported }),
+      reply({ text: ['The weather is fine. '.repeat(20)], usage: reported }),
+    )
+    const { usage } = expectOneEnd(await talker.chat('How is the weather in Paris, in twenty sentences?'), 'done')
+    expect(usage.promptTokens).toBeGreaterThan(10)
+    expect(usage.completionTokens).toBeGreaterThan(80)
+    expect(usage.completionTokens).toBeLessThan(200)
+    const { breakdown } = await onlyCharge(talker)
+    expect(breakdown).toMatchObject({ toolCalls: 1, isEstimated: true })
+    await world.stop()
+  },
+)
 
 test.for(['length', 'content_filter'])('a reply that ends by %s is kept as it came and charged', async (finish) => {
   const world = await startModels()

@@ -179,7 +179,8 @@ function isThere(world: SimWorld, taskId: string): boolean {
 /** Sessions whose people have no chat that waits: another one would wait for it. */
 function idleSessions(world: SimWorld): SimSession[] {
   return [...world.state.sessions.values()].filter(
-    (session) => !session.isDeleted && !hasHeldChat(world, world.model.person(session.userId)),
+    (session) =>
+      session.agentId === 'sim' && !session.isDeleted && !hasHeldChat(world, world.model.person(session.userId)),
   )
 }
 

@@ -178,7 +178,7 @@ export function checkTerminal(world: SimWorld, session: SimSession, terminal: Ch
 }
 
 function anySession(world: SimWorld): SimSession | undefined {
-  const sessions = [...world.state.sessions.values()].slice(-60)
+  const sessions = [...world.state.sessions.values()].filter(({ agentId }) => agentId === 'sim').slice(-60)
   const usable = sessions.filter(
     (session) =>
       !session.isDeleted && world.model.sessionStatus(session, world.chats.has(session.id), world.now) === 'active',

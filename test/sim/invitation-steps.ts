@@ -6,7 +6,7 @@ import type { SimWorld } from './sim-world.ts'
 
 const lifeMs = 7 * 86_400_000
 /** Each waits for a window of its own: with more people the edges of windows are met less often. */
-const peopleMax = 8
+const peopleMax = 10
 const creditsUsd = ['0', '0.0000', '0.0001', '1.5', '3.2500'] as const
 
 /** Money comes in by invitations: a link makes one account with its balance, once, however often it is opened. */

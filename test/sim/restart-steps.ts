@@ -1,6 +1,7 @@
 import { cpSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkLines, endChat, isPoor } from './chat-steps.ts'
+import { checkModelMoney, metricsBegin } from './model-steps.ts'
 import type { ExpectedTurn } from './sim-model.ts'
 import { newSimFolder } from './sim-host.ts'
 import type { TaskRow } from './audit-rows.ts'
@@ -63,6 +64,7 @@ export async function finishStep(world: SimWorld): Promise<void> {
   checks.same([audit.seen.openTasks.size, audit.seen.openTurns.size], [0, 0], 'tasks and turns that have no end')
   for (const { held, userId } of world.state.people) checks.same(held, 0, `what ${userId} holds in the end`)
   audit.checkAll()
+  await checkModelMoney(world)
   checkSecrets(world)
 }
 
@@ -125,6 +127,14 @@ function interruptAll(world: SimWorld, { hastens, isCrash, nodes }: Interruption
   for (const { person, sessionId } of chatsOf(world, nodes)) {
     const ends: ExpectedTurn['outcomes'] = isPoor(world, person) ? ['finished', 'truncated'] : ['finished']
     world.model.expectedTurns.set(sessionId, { outcomes: hastens ? ['failed'] : ends })
+    if (hastens) interruptTurns(world, sessionId)
+  }
+}
+
+/** What the service breaks off is free. */
+function interruptTurns({ audit, bills }: SimWorld, sessionId: string): void {
+  for (const id of audit.seen.openTurns) {
+    if (audit.seen.turns.get(id)!.session_id === sessionId) bills.interrupted(id)
   }
 }
 
@@ -151,6 +161,7 @@ async function start(world: SimWorld, dataDir: string, { nodes, seen }: Start): 
   world.audit.checkAll()
   for (const id of [...world.state.sessions.keys()].slice(-30)) world.checkSessionRow(id)
   if (world.admin.token !== '') await world.adminCredential()
+  await metricsBegin(world)
 }
 
 /** A copy of everything, made beside the running service. */
@@ -194,7 +205,10 @@ export async function restoreStep(world: SimWorld): Promise<void> {
     task.mayInterrupt = true
     task.mustEnd = isStuck(world, seen.tasks.get(id)!)
   }
-  for (const id of seen.openTurns) model.expectedTurns.set(seen.turns.get(id)!.session_id, { outcomes: ['failed'] })
+  for (const id of seen.openTurns) {
+    model.expectedTurns.set(seen.turns.get(id)!.session_id, { outcomes: ['failed'] })
+    world.bills.interrupted(id)
+  }
   await start(world, dataDir, { nodes, seen })
 }
 

@@ -271,6 +271,16 @@ export class RowAudit {
       )
   }
 
+  /** What of the prices of chats nobody was charged, of one person or of all, by the receipts. */
+  writtenOff(userId?: string): number {
+    let sum = 0
+    for (const row of this.seen.turnMoney.values()) {
+      if (userId !== undefined && row.user_id !== userId) continue
+      sum += unitsOfUsd((JSON.parse(row.breakdown!) as ChatReceipt).writtenOffUsd ?? '0')
+    }
+    return sum
+  }
+
   close(): void {
     this.reader.close()
   }

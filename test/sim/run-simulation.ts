@@ -2,13 +2,14 @@ import { parseArgs } from 'node:util'
 import { reportLines } from './sim-report.ts'
 import { simulate } from './simulate.ts'
 
-// npm run sim -- --ops N --seed S [--worlds W] [--process] [--engine postgres [--nodes N] [--url postgres://…]]
+// npm run sim -- --ops N --seed S [--worlds W] [--hostile] [--process] [--engine postgres [--nodes N] [--url postgres://…]]
 
 const { values } = parseArgs({
   options: {
     ops: { type: 'string', default: '10000' },
     seed: { type: 'string' },
     worlds: { type: 'string', default: '1' },
+    hostile: { type: 'boolean', default: false },
     process: { type: 'boolean', default: false },
     engine: { type: 'string', default: 'sqlite' },
     nodes: { type: 'string', default: '2' },
@@ -42,10 +43,11 @@ for (let world = 0; world < worlds; world++) {
   const report = await simulate({
     seed: seed + world,
     operations,
+    isHostile: values.hostile,
     inProcess: values.process,
     ...(postgres && { postgres }),
   })
-  const inProcess = values.process ? ' --process' : ''
+  const inProcess = `${values.hostile ? ' --hostile' : ''}${values.process ? ' --process' : ''}`
   const engine = postgres ? ` --engine postgres --nodes ${nodes}` : ''
   const repeat = `npm run sim -- --seed ${report.seed} --ops ${operations}${inProcess}${engine}`
   for (const line of reportLines(report, repeat)) console.log(line)

@@ -31,20 +31,14 @@ export async function createSessionStep(world: SimWorld): Promise<void> {
   const id: string = answer.body.sessionId
   const at = world.now
   const { metadata } = JSON.parse(body) as { metadata: Record<string, unknown> }
-  const session = {
-    id,
-    userId: person.userId,
-    metadata,
-    isCompleted: false,
-    isDeleted: false,
-    messageCount: 0,
-    updatedAt: at,
-    activeAt: at,
-  }
-  world.state.sessions.set(id, session)
+  world.state.sessions.set(id, newSession({ id, userId: person.userId, agentId: 'sim', metadata, at }))
   if (key !== null) person.sessionKeys.set(key, { body, sessionId: id, at })
   checks.that(world.audit.reader.session(id) !== undefined, `the accepted session ${id} has its row`)
   world.checkSessionRow(id)
+}
+
+export function newSession({ at, ...of }: Pick<SimSession, 'id' | 'userId' | 'agentId' | 'metadata'> & { at: number }) {
+  return { ...of, isCompleted: false, isDeleted: false, messageCount: 0, updatedAt: at, activeAt: at }
 }
 
 function anySession(world: SimWorld): SimSession | undefined {

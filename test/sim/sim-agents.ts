@@ -1,3 +1,4 @@
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { z } from 'zod'
 import {
   defineConfig,
@@ -7,6 +8,7 @@ import {
   type TaskRun,
 } from '../../server/agents/define-config.ts'
 import { gates } from './sim-gates.ts'
+import { providerVariable } from './sim-provider.ts'
 
 // Agents that do what a simulation asks of them. They run in the thread of the service, so that gates reach them.
 
@@ -38,6 +40,25 @@ export const simPrices = {
   'sim.slow': 100,
 } as const
 export type SimEndpoint = keyof typeof simPrices
+
+/** The longest that the model may write in a call. */
+export const modelOutputTokensMax = 1000
+export const modelStepsMax = 4
+
+const nowhere = 'http://provider.invalid'
+
+function placeOf(input: string | URL | Request): string {
+  const url = input instanceof Request ? input.url : input.toString()
+  return url.replace(nowhere, process.env[providerVariable]!)
+}
+
+const model = createOpenAICompatible({
+  name: 'sim',
+  baseURL: nowhere,
+  includeUsage: true,
+  // Its port is known only when the simulation begins.
+  fetch: (input, init) => fetch(placeOf(input), init),
+})('sim-1')
 
 const numbered = z.looseObject({ n: z.number() })
 const gated = z.object({ n: z.number(), gate: z.string() })
@@ -103,6 +124,23 @@ export default defineConfig({
         }),
       },
       chat: { pricing: simPricing, reasoning: true, maxOutputTokens: 1000, reply },
+    },
+    {
+      kind: 'model',
+      id: 'model',
+      name: 'Simulated model',
+      model,
+      instructions: 'You are simulated.',
+      tools: {
+        look: {
+          description: 'Looks.',
+          inputSchema: z.object({ at: z.string() }),
+          execute: ({ at }: { at: string }) => ({ found: at }),
+        },
+      },
+      maxSteps: modelStepsMax,
+      maxOutputTokens: modelOutputTokensMax,
+      pricing: simPricing,
     },
   ],
 })

@@ -79,7 +79,7 @@ export async function startSimApp(dataDir: string, options: SimApp): Promise<App
     commandPath: '',
     metricsToken: null,
     trustedProxies: [],
-    connectorPrivateHosts: [],
+    connectorPrivateHosts: ['127.0.0.1'],
     limits: simLimits,
     ...options,
   })

@@ -28,6 +28,10 @@ export type SimPerson = {
   userId: string
   email: string
   password: string
+  /** Talks with models, and does nothing else. */
+  isOfModels: boolean
+  /** Their own servers, by conduct. */
+  connectors: Map<string, string>
   isSuspended: boolean
   /** What the model says there must be, from what was asked for and never from the service's own rows. */
   balance: number
@@ -46,9 +50,13 @@ export type SimPerson = {
   creditKeys: Map<string, { amount: number; transactionId: string; balanceAfter: number }>
 }
 
-export function newPerson(who: Pick<SimPerson, 'userId' | 'email' | 'password'>): SimPerson {
+export function newPerson(
+  who: Pick<SimPerson, 'userId' | 'email' | 'password'> & Partial<Pick<SimPerson, 'isOfModels'>>,
+): SimPerson {
   return {
+    isOfModels: false,
     ...who,
+    connectors: new Map(),
     isSuspended: false,
     balance: 0,
     held: 0,
@@ -93,6 +101,7 @@ export type SimTask = {
 export type SimSession = {
   id: string
   userId: string
+  agentId: 'sim' | 'model'
   metadata: Record<string, unknown>
   isCompleted: boolean
   isDeleted: boolean

@@ -1,5 +1,6 @@
 import { usdOfUnits } from './chat-cost.ts'
 import type { TransactionRow } from './audit-rows.ts'
+import type { ModelMoney } from './bill-audit.ts'
 import type { SeenRows } from './row-audit.ts'
 
 /** What moved on the accounts, in units: gifts of an operator and what is taken back, tasks and chats. */
@@ -22,6 +23,8 @@ export type SimReport = {
   tasks: Record<string, number>
   turns: Record<string, number>
   money: SimMoney
+  /** Null when the run ended before it could be told. */
+  models: ModelMoney | null
   /** The sum of all balances as the model reckons them. */
   balances: number
   checks: number
@@ -78,6 +81,25 @@ function wrapped(label: string, text: string): string[] {
   return lines.map((line, nth) => `  ${(nth === 0 ? label : '').padEnd(indent)}${line}`)
 }
 
+/** The provider's bill for the turns that are paid for, and what there is of it in the ledger. */
+function modelLines(money: ModelMoney): string[] {
+  const { billed, charged, free, freeTurns, left, turns, uncounted, writtenOff } = money
+  const usd = (units: number) => `$${usdOfUnits(units)}`
+  const share = (units: number) => `${usd(units)} (${((100 * units) / Math.max(1, billed)).toFixed(2)} %)`
+  const apart = ({ over, turns: count, under }: ModelMoney['left']) =>
+    `${share(over)} beyond and ${share(under)} below it of ${plain(count)} turns`
+  return [
+    ...wrapped(
+      'models',
+      `${plain(turns)} turns, ${usd(billed)} by the provider's bill, ${usd(charged)} charged, ${usd(writtenOff)} written off`,
+    ),
+    ...wrapped('', `apart from the bill by ${share(charged + writtenOff - billed)}:`),
+    ...wrapped('', `${apart(left)} that were left in a call`),
+    ...wrapped('', `${apart(uncounted)} whose provider did not count`),
+    ...wrapped('', `besides ${usd(free)} of the bill for ${plain(freeTurns)} turns that failed and are free`),
+  ]
+}
+
 /** For people to read; `repeat` is the command that repeats the run. */
 export function reportLines(report: SimReport, repeat: string): string[] {
   const { checks, clockMoves, crashes, money, restarts, restores, seconds, seed, total, violation } = report
@@ -103,6 +125,7 @@ export function reportLines(report: SimReport, repeat: string): string[] {
       `${usd(takenBack)} taken back, ${usd(taskCharges)} for tasks less ${usd(taskRefunds)} refunded, ${usd(chatCharges)} for chats`,
     ),
     ...wrapped('money left', `${usd(left)} by the ledger, ${usd(report.balances)} by the accounts of the model`),
+    ...(report.models === null ? [] : modelLines(report.models)),
     ...(violation
       ? [
           `VIOLATION at step ${violation.atStep}, after ${plain(violation.atOperation)} operations: ${violation.what}`,

@@ -9,19 +9,24 @@ import { nothingSeen, RowAudit, type SeenRows } from './row-audit.ts'
 import type { MachineTime } from './sim-clock.ts'
 import { Checks, Violation } from './sim-checks.ts'
 import { SimClient, type SimAnswer, type SimCredential } from './sim-client.ts'
-import type { GateEnd } from './sim-gates.ts'
+import { gates, type GateEnd } from './sim-gates.ts'
 import type { SimEngine } from './sim-engine.ts'
 import { simConcurrency, type SimHost } from './sim-host.ts'
 import { isOpen, newPerson, SimModel, type SimKey, type SimLogin, type SimPerson, type SimState } from './sim-model.ts'
+import { BillAudit } from './bill-audit.ts'
+import { providerVariable, SimProvider } from './sim-provider.ts'
 import { SimRandom } from './sim-random.ts'
+import { SimToolServer } from './sim-tool-server.ts'
 
 const traceSteps = 30
 const settleMs = 10_000
 const peopleCount = 5
+/** Two more talk with models: one who can pay for anything, and one who cannot. */
+const modelPeopleCount = 2
 const keyStart = 'errand_sk_'
 export const startOfTime = Date.UTC(2026, 0, 15, 12)
 
-/** A chat whose agent waits at a gate. */
+/** A chat whose agent, or the provider of its model, waits at a gate. */
 export type HeldChat = {
   reader: ChatReader
   gate: string
@@ -51,6 +56,11 @@ export class SimWorld {
   readonly engine: SimEngine
   readonly #nodes: SimNode[] = []
   audit!: RowAudit
+  provider!: SimProvider
+  toolServer!: SimToolServer
+  bills!: BillAudit
+  /** What was written off before the service's metrics began to count. */
+  writtenOffBefore = 0
   random: SimRandom
   admin!: { userId: string; token: string }
   /** Of everybody: hashing another for each would take most of the time. */
@@ -118,23 +128,27 @@ export class SimWorld {
   /** Begins with people in an empty data directory. */
   async open(known: KnownPassword): Promise<void> {
     this.password = known.password
+    this.provider = await SimProvider.start()
+    this.toolServer = await SimToolServer.start()
+    this.bills = new BillAudit(this.provider, this.checks)
+    process.env[providerVariable] = this.provider.url
     const dataDir = await this.engine.newPlace()
     await this.run(dataDir, { nodes: this.allNodes(), seen: nothingSeen() })
     await this.beside(async (store) => {
-      for (let n = 0; n <= peopleCount; n++) {
+      for (let n = 0; n <= peopleCount + modelPeopleCount; n++) {
         const isAdmin = n === 0
         const email = isAdmin ? 'admin@example.com' : `person-${n}@example.com`
         const created = await store.createUser({ email, passwordHash: known.hash, isAdmin })
         if (created.outcome === 'refused') throw new Error(`${email} exists`)
         const { userId } = created
         if (isAdmin) this.admin = { userId, token: '' }
-        else await this.#addPerson(store, { userId, email, password: known.password })
+        else await this.#addPerson(store, { userId, email, password: known.password, isOfModels: n > peopleCount })
       }
     })
     await this.quiesce()
   }
 
-  async #addPerson(store: Store, who: { userId: string; email: string; password: string }): Promise<void> {
+  async #addPerson(store: Store, who: Parameters<typeof newPerson>[0]): Promise<void> {
     const { token, key } = draftKey({ userId: who.userId, name: 'first', scopes: [...scopes], expiresAt: null })
     const { id } = await store.createKey(key)
     const first: SimKey = { id, token, scopes: [...scopes], expiresAt: null, isRevoked: false, isReplaced: false }
@@ -236,11 +250,13 @@ export class SimWorld {
   }
 
   person(): SimPerson {
-    return this.random.pick(this.state.people)
+    return this.random.pick(this.state.people.filter(({ isOfModels }) => !isOfModels))
   }
 
   async openGate(name: string, end: GateEnd): Promise<void> {
     this.model.gateEnds.set(name, end)
+    // The provider of the models waits in this process, wherever the service is.
+    gates.open(name, end)
     await this.host.openGate(name, end)
   }
 
@@ -313,6 +329,7 @@ export class SimWorld {
     this.chats.clear()
     for (const { client } of this.#nodes) client.cut()
     await Promise.all(this.#nodes.map(({ host }) => host.stop(true)))
+    await Promise.all([this.provider.stop(), this.toolServer.stop()])
     this.closeAudit()
     await this.engine.removePlace(this.host.dataDir)
     if (this.backup) this.dropBackup()

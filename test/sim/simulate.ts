@@ -1,7 +1,16 @@
 import { hashPassword } from '../../server/auth/passwords.ts'
 import { foreignStep, keyStep, loginStep, strangerStep } from './access-steps.ts'
+import { checkDay } from './bill-audit.ts'
 import { chatBurst, countedBurst, failuresBurst, mixedBurst, repeatedBurst, revokedBurst } from './burst-steps.ts'
 import { chatStep, endChatStep, floodStep, holdChatStep } from './chat-steps.ts'
+import {
+  checkModelMoney,
+  holdModelStep,
+  modelBurst,
+  modelChatStep,
+  modelLeaveStep,
+  ownToolStep,
+} from './model-steps.ts'
 import { creditStep, forbiddenStep, staleStep, suspendStep, unblockStep, verifyStep } from './money-steps.ts'
 import { backupStep, crashStep, finishStep, restartStep, restoreStep } from './restart-steps.ts'
 import { edgeStep } from './edge-steps.ts'
@@ -47,6 +56,11 @@ const steps = {
   flood: [floodStep, 12],
   holdChat: [holdChatStep, 50],
   endChat: [endChatStep, 35],
+  modelChat: [modelChatStep, 25],
+  modelLeave: [modelLeaveStep, 3],
+  holdModel: [holdModelStep, 5],
+  modelBurst: [modelBurst, 3],
+  ownTool: [ownToolStep, 6],
   createSession: [createSessionStep, 35],
   readSession: [readSessionStep, 35],
   listSessions: [listSessionsStep, 10],
@@ -85,8 +99,26 @@ const weights = Object.fromEntries(Object.entries(steps).map(([name, [, weight]]
   StepName,
   number
 >
-const weightsOn = ({ leftOut }: SimEngine): Record<StepName, number> =>
-  leftOut ? { ...weights, ...Object.fromEntries(leftOut.steps.map((name) => [name, 0])) } : weights
+/** What a hostile day is made of. */
+const hostileWeights: Partial<Record<StepName, number>> = {
+  modelChat: 60,
+  modelLeave: 30,
+  holdModel: 12,
+  endChat: 10,
+  modelBurst: 12,
+  ownTool: 20,
+  readSession: 3,
+  deleteSession: 4,
+  pass: 5,
+  restart: 2,
+  crash: 2,
+}
+const none = Object.fromEntries(Object.keys(weights).map((name) => [name, 0])) as typeof weights
+
+function weightsOf({ leftOut }: SimEngine, isHostile: boolean): Record<StepName, number> {
+  const all = isHostile ? { ...none, ...hostileWeights } : weights
+  return { ...all, ...Object.fromEntries((leftOut?.steps ?? []).map((name) => [name, 0])) }
+}
 const fullCheckEvery = 100
 /** These come in the middle of what is under way; the others foresee answers, for which it has to have ended. */
 const interrupting: ReadonlySet<StepName> = new Set(['restart', 'crash', 'pass', 'setClock'])
@@ -96,6 +128,8 @@ let known: KnownPassword | undefined
 export type Simulation = {
   seed: number
   operations: number
+  /** Only chats with models, of people who mean no good, and what may happen to the service meanwhile. */
+  isHostile?: boolean
   /** Runs the service in a process of its own and crashes it by kill -9; on SQLite. */
   inProcess?: boolean
   /** So many services on one database of PostgreSQL: of the server at `url`, or of one that is started. */
@@ -103,21 +137,22 @@ export type Simulation = {
 }
 
 /** One world from its seed, until that many operations were done or something does not hold. */
-export async function simulate({ inProcess = false, operations, postgres, seed }: Simulation): Promise<SimReport> {
+export async function simulate({ inProcess = false, postgres, ...world }: Simulation): Promise<SimReport> {
   const engine = postgres ? await postgresSimEngine(postgres) : sqliteSimEngine(inProcess)
   try {
-    return await simulateOn(engine, { operations, seed })
+    return await simulateOn(engine, world)
   } finally {
     await engine.close()
   }
 }
 
-type World = { seed: number; operations: number }
+type World = Pick<Simulation, 'seed' | 'operations' | 'isHostile'>
 
-async function simulateOn(engine: SimEngine, { operations, seed }: World): Promise<SimReport> {
+async function simulateOn(engine: SimEngine, { isHostile = false, operations, seed }: World): Promise<SimReport> {
   const begun = performance.now()
   const password = 'a simulated password'
   known ??= { password, hash: await hashPassword(password) }
+  const stepWeights = weightsOf(engine, isHostile)
   const world = new SimWorld(seed, { engine, time: new MachineTime(startOfTime) })
   let [step, total] = [0, 0]
   let violation: SimReport['violation'] = null
@@ -126,10 +161,13 @@ async function simulateOn(engine: SimEngine, { operations, seed }: World): Promi
     await world.open(known)
     for (; total < operations; step++) {
       world.random = new SimRandom(seed, step)
-      total += await takeStep(world, step)
+      total += await takeStep(world, { step, stepWeights })
     }
+    await world.quiesce()
+    await checkModelMoney(world)
     await restartStep(world)
     await finishStep(world)
+    if (isHostile) checkDay(world.checks, world.bills.check(world.audit.seen))
   } catch (error) {
     const what = error instanceof Error ? `${error.name}: ${error.message}\n${error.stack ?? ''}` : String(error)
     violation = violated(what)
@@ -155,6 +193,7 @@ async function simulateOn(engine: SimEngine, { operations, seed }: World): Promi
     people: world.state.people.length,
     ...endsOf(seen),
     money: moneyOf(seen.transactions),
+    models: violation ? null : world.bills.check(seen),
     balances: world.state.people.reduce((sum, { balance }) => sum + balance, 0),
     checks: world.checks.count,
     seconds: (performance.now() - begun) / 1000,
@@ -163,8 +202,11 @@ async function simulateOn(engine: SimEngine, { operations, seed }: World): Promi
 }
 
 /** One step with all checks after it; how many operations it was. */
-async function takeStep(world: SimWorld, step: number): Promise<number> {
-  const name = world.random.weighted(weightsOn(world.engine))
+async function takeStep(
+  world: SimWorld,
+  { step, stepWeights }: { step: number; stepWeights: typeof weights },
+): Promise<number> {
+  const name = world.random.weighted(stepWeights)
   world.note(`— step ${step}: ${name}`)
   const [run] = steps[name]
   if (!interrupting.has(name)) await world.quiesce()
@@ -175,6 +217,7 @@ async function takeStep(world: SimWorld, step: number): Promise<number> {
   if (step % fullCheckEvery === 0) {
     await world.quiesce()
     world.audit.checkAll()
+    await checkModelMoney(world)
   }
   return count
 }

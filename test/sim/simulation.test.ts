@@ -31,6 +31,16 @@ test(`seed ${anySeed}, which is another one each time: every invariant holds aft
   expectSound(await simulate({ seed: anySeed, operations }))
 }, 300_000)
 
+test(`seed ${anySeed}, a hostile day: what the provider of models bills is charged, written off, or free by its own fault`, async () => {
+  const { models, seed, violation } = await simulate({
+    seed: anySeed,
+    operations: ofTier(40, 800),
+    isHostile: true,
+  })
+  expect(violation && `seed ${seed}: ${violation.what}\n${violation.steps.join('\n')}`).toBe(null)
+  expect(models?.turns).toBeGreaterThan(0)
+}, 300_000)
+
 test('every invariant holds when the service is a process that is killed with -9', async () => {
   expectSound(await simulate({ seed: 4, operations: ofTier(100, 400), inProcess: true }))
 }, 300_000)

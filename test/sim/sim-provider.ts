@@ -1,0 +1,253 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { ModelScript } from './model-script.ts'
+import { gates } from './sim-gates.ts'
+
+/** Where the agents of the simulation find it, in whichever process they run. */
+export const providerVariable = 'ERRAND_SIM_PROVIDER'
+
+/** One call of a model, as the provider counts it. */
+export type BilledCall = {
+  /** The first call of a message has 0. */
+  step: number
+  promptTokens: number
+  cachedPromptTokens: number
+  completionTokens: number
+  reasoningTokens: number
+  /** The most that it could come to: the request at a token a byte, and what it was allowed to write. */
+  promptTokensMax: number
+  completionTokensMax: number
+  /** Whether it said what it has counted. */
+  isTold: boolean
+}
+
+type Wire = {
+  messages: {
+    role: string
+    content?: string | null
+    tool_calls?: { function: { name: string; arguments: string } }[]
+  }[]
+  tools?: object[]
+  max_tokens: number
+}
+type Call = { body: Wire; n: number; script: ModelScript; bill: BilledCall; response: ServerResponse }
+
+/** What providers write around each message and tool, and around the whole, in tokens. */
+const aroundEach = 4
+const aroundEachMax = 16
+const aroundMax = 600
+const head = { id: 'chatcmpl-1', created: 1_767_225_600, model: 'sim-1', object: 'chat.completion.chunk' }
+
+/** A message that the provider is to know again: its number stands first. */
+export function numberedMessage(n: number, text: string): string {
+  return `m${n}: ${text}`
+}
+
+/**
+ * The provider of the simulation's models, in the process of the simulation, so that its bill outlives the service. It does
+ * what the script of a message says, call by call, and counts what it was sent and what it made, apart from the service.
+ */
+export class SimProvider {
+  readonly url: string
+  /** What did not go as the scripts foresee. */
+  readonly faults: string[] = []
+  readonly #server: Server
+  readonly #scripts = new Map<number, readonly ModelScript[]>()
+  readonly #bills = new Map<number, BilledCall[]>()
+  readonly #refusals = new Map<string, number>()
+
+  private constructor(server: Server) {
+    this.#server = server
+    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    server.on('request', (request, response) => {
+      this.#answer(request, response).catch((error: unknown) => {
+        // A service that crashes or leaves breaks off what it sends.
+        if (!request.destroyed) this.faults.push(String(error))
+        response.destroy()
+      })
+    })
+  }
+
+  static async start(): Promise<SimProvider> {
+    const server = createServer({ keepAliveTimeout: 0 })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    return new SimProvider(server)
+  }
+
+  /** What it does with the calls of a message, in their order. */
+  expect(n: number, scripts: readonly ModelScript[]): void {
+    this.#scripts.set(n, scripts)
+  }
+
+  /** What it was asked for a message so far. */
+  callsOf(n: number): readonly BilledCall[] {
+    return this.#bills.get(n) ?? []
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections()
+    await new Promise((resolve) => this.#server.close(resolve))
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.on('error', () => {})
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const received = Buffer.concat(chunks)
+    const body = JSON.parse(received.toString()) as Wire
+    const asked = body.messages.findLastIndex(({ role }) => role === 'user')
+    const n = Number(/^m(\d+): /.exec(body.messages[asked]?.content ?? '')?.[1])
+    const step = body.messages.slice(asked + 1).filter(({ role }) => role === 'assistant').length
+    const script = this.#scripts.get(n)?.[step]
+    if (!script) throw new Error(`call ${step} of message ${n} has no script`)
+    if (this.#isRefused(script, `${n} ${step}`)) return refuse(response, script.refused!.status)
+    const bill = { step, ...countPrompt(body, received.length, script), completionTokens: 0, reasoningTokens: 0 }
+    const billed: BilledCall = { ...bill, completionTokensMax: body.max_tokens, isTold: false }
+    this.#bills.set(n, [...this.callsOf(n), billed])
+    await play({ body, n, script, bill: billed, response })
+  }
+
+  #isRefused({ refused }: ModelScript, call: string): boolean {
+    const before = this.#refusals.get(call) ?? 0
+    if (!refused || before >= refused.times) return false
+    this.#refusals.set(call, before + 1)
+    return true
+  }
+}
+
+function countPrompt({ messages, tools = [] }: Wire, bytes: number, { cached = 0, density }: ModelScript) {
+  let texts = tools.length === 0 ? 0 : Buffer.byteLength(JSON.stringify(tools))
+  for (const { content, tool_calls: calls = [] } of messages) {
+    texts += Buffer.byteLength(content ?? '')
+    for (const { function: of } of calls) texts += Buffer.byteLength(of.name + of.arguments)
+  }
+  const pieces = messages.length + tools.length
+  const promptTokens = Math.ceil(texts / density) + aroundEach * messages.length
+  return {
+    promptTokens,
+    cachedPromptTokens: Math.floor(promptTokens * cached),
+    promptTokensMax: bytes + aroundEachMax * pieces + aroundMax,
+  }
+}
+
+function refuse(response: ServerResponse, status: number): void {
+  response.writeHead(status, { 'Content-Type': 'application/json', 'Retry-After-Ms': '1' })
+  response.end(JSON.stringify({ error: { message: 'It is refused.', type: 'error', param: null, code: null } }))
+}
+
+async function play(call: Call): Promise<void> {
+  const { bill, response, script } = call
+  const left = new AbortController()
+  response.on('close', () => {
+    if (!response.writableFinished) left.abort()
+  })
+  const plan = planOf(call)
+  try {
+    await write(call, { plan, signal: left.signal })
+  } catch (error) {
+    if (!left.signal.aborted) throw error
+  }
+  if (left.signal.aborted && script.goesOn) {
+    bill.reasoningTokens = plan.reasoningTokens
+    bill.completionTokens = plan.reasoningTokens + plan.saidTokens
+  }
+}
+
+type Plan = {
+  reasoningTokens: number
+  /** As much of the text as it may write. */
+  text: string[]
+  calls: readonly string[]
+  saidTokens: number
+  finish: 'stop' | 'length' | 'tool_calls'
+}
+
+const callTokens = 8
+
+function planOf({ bill, script }: Call): Plan {
+  const { calls = [], density, hidden = 0, overruns = false, shown = '', text = [] } = script
+  const most = overruns ? Infinity : bill.completionTokensMax
+  const reasoningTokens = Math.min(most, hidden + tokensOf(shown, density))
+  const plan: Plan = { reasoningTokens, text: [], calls: [], saidTokens: 0, finish: 'stop' }
+  for (const delta of text) {
+    if (reasoningTokens + plan.saidTokens + tokensOf(delta, density) > most) return { ...plan, finish: 'length' }
+    plan.text.push(delta)
+    plan.saidTokens += tokensOf(delta, density)
+  }
+  if (calls.length === 0) return plan
+  const saidTokens = plan.saidTokens + calls.length * callTokens
+  if (reasoningTokens + saidTokens > most) return { ...plan, finish: 'length' }
+  return { ...plan, calls, saidTokens, finish: 'tool_calls' }
+}
+
+function tokensOf(text: string, density: number): number {
+  return Math.ceil(Buffer.byteLength(text) / density)
+}
+
+async function write({ bill, n, response, script }: Call, { plan, signal }: { plan: Plan; signal: AbortSignal }) {
+  const { breaks, density, gate, shown = '', usage = 'told' } = script
+  const pass = async (place: NonNullable<typeof gate>['before']) => {
+    if (gate?.before === place) await gates.pass(gate.name, signal)
+    signal.throwIfAborted()
+  }
+  const send = async (choice: object | null, told?: object) => {
+    const choices = choice === null ? [] : [{ index: 0, finish_reason: null, ...choice }]
+    response.write(`data: ${JSON.stringify({ ...head, choices, usage: told ?? null })}\n\n`)
+    await nextTurn()
+    signal.throwIfAborted()
+  }
+  const said = (tokens: number) => (bill.completionTokens += tokens)
+  const think = (tokens: number) => {
+    bill.reasoningTokens += tokens
+    said(tokens)
+  }
+  const tell = async () => {
+    await send(null, usage === 'zero' ? usageOf({ ...nothing, step: bill.step }) : usageOf(bill))
+    bill.isTold = usage === 'told'
+  }
+  await pass('head')
+  response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-cache' })
+  await send({ delta: { role: 'assistant', content: '' } })
+  if (shown !== '') await send({ delta: { reasoning_content: shown } })
+  const firstThought = Math.floor(plan.reasoningTokens / 2)
+  think(firstThought)
+  await pass('thought')
+  think(plan.reasoningTokens - firstThought)
+  await pass('text')
+  const half = Math.ceil(plan.text.length / 2)
+  for (const [at, delta] of plan.text.entries()) {
+    if (at === half) await pass('rest')
+    if (at === half && breaks) break
+    said(tokensOf(delta, density))
+    await send({ delta: { content: delta } })
+  }
+  if (plan.text.length <= half) await pass('rest')
+  if (breaks === 'told') await tell()
+  if (breaks === 'error') {
+    response.end(`data: ${JSON.stringify({ error: { message: 'It has failed.', type: 'server_error' } })}\n\n`)
+    return
+  }
+  if (breaks) return void response.destroy()
+  for (const [index, name] of plan.calls.entries()) {
+    said(callTokens)
+    const of = { name, arguments: JSON.stringify({ at: `${n}` }) }
+    await send({ delta: { tool_calls: [{ index, id: `call-${bill.step}-${index}`, type: 'function', function: of }] } })
+  }
+  await send({ delta: {}, finish_reason: plan.finish })
+  if (usage !== 'never') await tell()
+  response.end('data: [DONE]\n\n')
+}
+
+const nothing = { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0 }
+
+function usageOf(of: Pick<BilledCall, keyof typeof nothing | 'step'>) {
+  const { cachedPromptTokens, completionTokens, promptTokens, reasoningTokens } = of
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    total_tokens: promptTokens + completionTokens,
+    prompt_tokens_details: { cached_tokens: cachedPromptTokens },
+    completion_tokens_details: { reasoning_tokens: reasoningTokens },
+  }
+}
