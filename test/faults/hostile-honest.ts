@@ -49,6 +49,7 @@ class HonestUsers {
       keys.flatMap((key, n) => {
         const offset = (n * lookMs) / keys.length
         const sessions: string[] = []
+        let isTalking = false
         return [
           every(cycleMs, offset, (dueAt) => this.#submit(n, dueAt)),
           every(cycleMs, offset + 500, async (dueAt) => {
@@ -56,7 +57,11 @@ class HonestUsers {
             const made = await this.#ask('session', dueAt, { key, method: 'POST', path: '/api/sessions', body })
             if (made?.status === 200) sessions.push((JSON.parse(made.text) as { sessionId: string }).sessionId)
           }),
-          every(cycleMs, offset + 1500, (dueAt) => this.#chat(key, sessions.at(-1), dueAt)),
+          every(cycleMs, offset + 1500, async (dueAt) => {
+            if (isTalking) return
+            isTalking = true
+            await this.#chat(key, sessions.at(-1), dueAt).finally(() => (isTalking = false))
+          }),
           every(lookMs, offset, (dueAt) => this.#get('list', key, { dueAt, path: '/api/tasks?limit=50' })),
           every(lookMs, offset + 700, (dueAt) => this.#get('balance', key, { dueAt, path: '/api/account' })),
           every(lookMs, offset + 1300, async (dueAt) => {
