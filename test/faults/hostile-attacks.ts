@@ -1,5 +1,5 @@
 import type { Attack } from './hostile-attack.ts'
-import { floods, largeMessages, leavers, smallBalances, waitingChats } from './hostile-chats.ts'
+import { floods, largeMessages, leavers, smallBalances, stalledPages, waitingChats } from './hostile-chats.ts'
 import {
   checks,
   deadNames,
@@ -27,6 +27,7 @@ import {
 export const attacks = {
   'RPC envelopes': envelopes,
   'large messages': largeMessages,
+  'stalled pages': stalledPages,
   'last calls that fail': lastCalls,
   'leaving mid-reasoning': leavers,
   'small balances': smallBalances,

@@ -43,6 +43,34 @@ export function largeMessages(): Attack {
   }
 }
 
+/** Many readers of one user's largest page, who take nothing of it. */
+export function stalledPages(): Attack {
+  let sessionId: string | undefined
+  return {
+    accounts: 1,
+    restMs: 1000,
+    prepare: async (client) => {
+      const [user] = client.users
+      sessionId = await client.session(user!, 'talk')
+      const message = JSON.stringify([{ do: 'flood', times: 490, delta: 'x'.repeat(2000) }])
+      if (sessionId !== undefined) await client.chat(user!, { sessionId, message })
+    },
+    round: async (client) => {
+      const [user] = client.users
+      const head = `GET /api/sessions/${sessionId}/messages HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer ${user!.key}\r\n\r\n`
+      const sockets = await client.times(client.few(500), async () => {
+        const socket = await client.open(head)
+        const line = await client.told(socket, 5000)
+        socket.pause()
+        client.count(line)
+        return socket
+      })
+      await client.pause(4000)
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
 export function leavers(): Attack {
   return {
     accounts: 3,

@@ -8,18 +8,17 @@ import { isMainThread } from 'node:worker_threads'
 // Loaded into the server of the hostile run, and into each of its threads, before anything else: names are asked of a
 // name server that is silent, and the serving thread tells how late it is, and what it was doing.
 
-/** Half a second of the serving thread, by the longest of its delays. */
+/** Half a second of the serving thread. */
 export type Watched = {
   /** Unix milliseconds. */
   at: number
-  /** When a timer fired at last. */
-  worstAt: number
-  /** How much later than it should it fired, without the time for which the thread waited for a processor. */
+  /** Its longest stop, by how much later than it should a timer fired; without the time for which it waited for a processor. */
   lateMs: number
-  waitedMs: number
-  cpuMs: number
-  /** What had been asked for since the timer before. */
+  /** Its longest work between two timers, by the processor's time, and what had been asked for since the one before. */
+  workMs: number
   requests: string[]
+  /** For how long it was ready to run and others had the processors. */
+  waitedMs: number
   heapMb: number
   externalMb: number
 }
@@ -52,27 +51,26 @@ if (file !== undefined && isMainThread) {
     const { system, user } = process.threadCpuUsage()
     return (system + user) / 1000
   }
+  const none = { lateMs: 0, workMs: 0, waitedMs: 0, requests: [] as string[] }
   let last = { at: performance.now(), waited: waitedMs(), cpu: cpuMs() }
-  let worst: Pick<Watched, 'worstAt' | 'lateMs' | 'waitedMs' | 'cpuMs' | 'requests'> = {
-    lateMs: 0,
-    worstAt: 0,
-    waitedMs: 0,
-    cpuMs: 0,
-    requests: [],
-  }
+  let most = { ...none }
   setInterval(() => {
     const now = { at: performance.now(), waited: waitedMs(), cpu: cpuMs() }
     const waited = now.waited - last.waited
-    const lateMs = now.at - last.at - everyMs - waited
-    if (lateMs > worst.lateMs)
-      worst = { lateMs, waitedMs: waited, cpuMs: now.cpu - last.cpu, requests, worstAt: Date.now() }
+    const work = now.cpu - last.cpu
+    most.waitedMs += waited
+    most.lateMs = Math.max(most.lateMs, now.at - last.at - everyMs - waited)
+    if (work > most.workMs) {
+      most.workMs = work
+      most.requests = requests
+    }
     requests = []
     last = now
   }, everyMs).unref()
   setInterval(() => {
     const { external, heapUsed } = process.memoryUsage()
-    const told: Watched = { at: Date.now(), ...worst, heapMb: heapUsed / 2 ** 20, externalMb: external / 2 ** 20 }
+    const told: Watched = { at: Date.now(), ...most, heapMb: heapUsed / 2 ** 20, externalMb: external / 2 ** 20 }
     appendFileSync(file, `${JSON.stringify(told)}\n`)
-    worst = { lateMs: 0, worstAt: 0, waitedMs: 0, cpuMs: 0, requests: [] }
+    most = { ...none }
   }, tellMs).unref()
 }
