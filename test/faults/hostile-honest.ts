@@ -17,6 +17,8 @@ export type HonestOutcome = {
   lateMsMax: number
   taskIds: [taskId: string, user: number][]
   charged: [sessionId: string, costUsd: string][]
+  /** Chats that ended before their charge was stored, which it is later. */
+  settledLate: number
   /** What was answered otherwise than an honest user expects. */
   wrong: string[]
 }
@@ -32,7 +34,7 @@ type Told = { status: number; text: string; headMs: number; ms: number }
 
 class HonestUsers {
   readonly #order: HonestOrder
-  readonly outcome: HonestOutcome = { answers: [], lateMsMax: 0, taskIds: [], charged: [], wrong: [] }
+  readonly outcome: HonestOutcome = { answers: [], lateMsMax: 0, taskIds: [], charged: [], settledLate: 0, wrong: [] }
   readonly #open = new Set<Promise<void>>()
   #isOver = false
 
@@ -109,7 +111,8 @@ class HonestUsers {
     if (told?.status !== 200) return
     this.#note('reply', dueAt, { ...told, headMs: told.ms })
     const costUsd = /"type":"done".*"costUsd":"([\d.]+)"/.exec(told.text)?.[1]
-    if (costUsd === undefined) this.#wrong(`a chat ended in ${told.text.slice(-300)}`)
+    if (told.text.includes('could not be settled yet')) this.outcome.settledLate++
+    else if (costUsd === undefined) this.#wrong(`a chat ended in ${told.text.slice(-300)}`)
     else this.outcome.charged.push([sessionId, costUsd])
   }
 

@@ -268,7 +268,7 @@ class HostileRun {
   }
 
   /** Tells of every phase, and which numbers were not held. */
-  judge({ answers }: HonestOutcome, isShort: boolean): void {
+  judge({ answers, settledLate }: HonestOutcome, isShort: boolean): void {
     const { tally, watchFile } = this.#parts
     demand(existsSync(watchFile), 'the loop of the server is watched')
     const watched = readFileSync(watchFile, 'utf8')
@@ -311,6 +311,7 @@ class HostileRun {
       ({ kind, status }) => `${kind} ${status}`,
     )
     for (const [what, of] of failed) gap(`honest users were answered ${what} ${of.length} times`)
+    if (settledLate > 0) gap(`${settledLate} chats of honest users ended before they were settled`)
     demand(answers.length > 0, 'honest users are answered')
   }
 }
