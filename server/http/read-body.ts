@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { findUnfitJson, jsonDepthMax } from '../kernel/check-json.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
+import { ownTurn } from '../kernel/own-turn.ts'
 import { BodyRoom, smallBodyBytesMax } from './body-room.ts'
 import { bodyArrived } from './request-gate.ts'
 
@@ -97,9 +98,12 @@ export async function readBodyText(read: ReadBody): Promise<string> {
   if (!isUtf8(bytes)) throw badField('', 'The request body is not valid UTF-8.')
   // JSON has none, and not every parser that comes after would say so.
   if (bytes.subarray(0, 3).equals(byteOrderMark)) throw badField('', 'The request body begins with a byte order mark.')
-  const unfit = bytes.length > smallBodyBytesMax && whyTooMuch(bytes)
+  if (bytes.length <= smallBodyBytesMax) return bytes.toString('utf8')
+  await ownTurn()
+  const unfit = whyTooMuch(bytes)
   // Before the parser makes objects of them.
-  if (unfit) throw badField('', unfit)
+  if (unfit !== undefined) throw badField('', unfit)
+  await ownTurn()
   return bytes.toString('utf8')
 }
 
@@ -180,8 +184,11 @@ export async function readJsonBody(read: ReadBody): Promise<unknown> {
   } catch (error) {
     throw badField('', `The request body is not valid JSON: ${describe(error)}`)
   }
+  const isLarge = text.length > smallBodyBytesMax
+  if (isLarge) await ownTurn()
   const unfit = findUnfitJson(value)
   if (unfit) throw badField(unfit.path, unfit.message)
+  if (isLarge) await ownTurn()
   return value
 }
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { acceptedEncoding, type ContentEncoding } from './accept-encoding.ts'
@@ -46,7 +47,26 @@ export function sendAsset(
   if (isKnown(request.headers['if-none-match'], etag)) return void response.writeHead(304, list).end()
   const described = { 'Content-Type': type, 'Content-Length': String(body.length) }
   response.writeHead(200, withHeaders(list, encoding ? { ...described, 'Content-Encoding': encoding } : described))
-  response.end(request.method === 'HEAD' ? undefined : body)
+  if (request.method === 'HEAD') response.end()
+  else sendPieces(response, body)
+}
+
+const pieceBytes = 65_536
+
+/**
+ * A piece in each turn of the event loop: a socket takes megabytes at once, also of a reader that has stopped, and copies
+ * them for a millisecond.
+ */
+function sendPieces(response: ServerResponse, body: Buffer): void {
+  let at = 0
+  const next = () => {
+    if (response.destroyed) return
+    const piece = body.subarray(at, (at += pieceBytes))
+    if (at >= body.length) return void response.end(piece)
+    if (response.write(piece)) setImmediate(next)
+    else response.once('drain', () => setImmediate(next))
+  }
+  next()
 }
 
 export function withHeaders(headers: HeaderList, own: Record<string, string>): HeaderList {

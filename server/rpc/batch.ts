@@ -1,4 +1,5 @@
 import { ErrandError } from '../kernel/errors.ts'
+import { ownTurn } from '../kernel/own-turn.ts'
 import { jsonBytes, pageBytesMax } from '../store/byte-bounds.ts'
 
 /** More of them are refused as a whole. */
@@ -10,16 +11,15 @@ export const batchBytesMax = 8 * 1024 * 1024
 export class Batch {
   /** Of each page of a list, so that the batch is about as large as one page. */
   readonly pageBytesMax: number
-  #begun = 0
   #bytesLeft = batchBytesMax
 
   constructor(calls: number) {
     this.pageBytesMax = Math.floor(pageBytesMax / calls)
   }
 
-  /** Makes one of its calls, with other work of the event loop between it and the one before. */
+  /** Makes one of its calls, with other work of the event loop between it and the one before, of whichever batch. */
   async call<Output>(resolve: () => Output | Promise<Output>): Promise<Output> {
-    for (let turns = this.#begun++; turns > 0; turns--) await new Promise((next) => setImmediate(next))
+    await ownTurn()
     this.#assertRoom()
     const answer = await resolve()
     this.#bytesLeft -= jsonBytes(answer)

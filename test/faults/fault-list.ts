@@ -5,6 +5,7 @@ import * as damagedFiles from './damaged-files.ts'
 import * as disconnects from './disconnects.ts'
 import * as diskFull from './disk-full.ts'
 import type { Fault } from './fault-report.ts'
+import * as hostile from './hostile.ts'
 import * as ioErrors from './io-errors.ts'
 import * as killAtRandom from './kill-at-random.ts'
 import * as killAtSync from './kill-at-sync.ts'
@@ -100,6 +101,16 @@ export const faults = {
     what: 'at twice the load that it can serve every request is answered, what is accepted in time, and the rest with 503',
     times: { small: 0, short: 1, long: 3 },
     run: overload.run,
+  },
+  hostile: {
+    what: 'beside users and strangers who attack in every way, honest users are answered, and the service stands (minutes)',
+    times: { small: 0, short: 1, long: 60 },
+    run: hostile.run,
+  },
+  'hostile-postgres': {
+    what: 'the same on PostgreSQL',
+    times: { small: 0, short: 0, long: 60 },
+    run: hostile.runPostgres,
   },
   stops: {
     what: 'SIGTERM in the middle of tasks and streams drains and exits 0, also when it comes twice',

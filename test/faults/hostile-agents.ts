@@ -1,0 +1,93 @@
+import { fileURLToPath } from 'node:url'
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
+import { z } from 'zod'
+import { defineConfig, defineEndpoint, type ModelAgentConfig } from '../../server/agents/define-config.ts'
+import testAgents from '../support/test-agents.ts'
+
+// The agents of the hostile run: honest users talk to a model of their own, whose provider nobody attacks.
+
+const everything = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'))
+
+/** As of a cheap model, so that a balance of some dollars lasts for minutes. */
+const pricing = {
+  inputPer1kUsd: '0.001',
+  outputPer1kUsd: '0.004',
+  reasoningPer1kUsd: '0.004',
+  toolCallUsd: '0.0001',
+} as const
+
+const modelAt = (url: string | undefined) =>
+  createOpenAICompatible({
+    name: 'stub',
+    baseURL: `${url ?? 'http://127.0.0.1:9'}/v1`,
+    apiKey: 'none',
+    includeUsage: true,
+  })('stub-1')
+
+const calls = z.array(z.object({ name: z.string(), args: z.looseObject({}).optional() }))
+const params = z.object({ calls, atOnce: z.boolean().default(false) })
+const endpoint = { description: 'Is attacked.', priceUsd: '0.0100' }
+
+const model: ModelAgentConfig = {
+  kind: 'model',
+  id: 'model',
+  name: 'Model',
+  model: modelAt(process.env['HOSTILE_PROVIDER_URL']),
+  maxSteps: 4,
+  pricing,
+  endpoints: { ask: { ...endpoint, params: z.object({ text: z.string() }), prompt: ({ text }) => text } },
+}
+const { endpoints: _, ...bare } = model
+
+export default defineConfig({
+  agents: [
+    ...testAgents.agents,
+    model,
+    { ...bare, id: 'thinker', name: 'Thinker', reasoning: true },
+    { ...bare, id: 'honest', name: 'Honest', model: modelAt(process.env['HONEST_PROVIDER_URL']) },
+    {
+      kind: 'code',
+      id: 'use',
+      name: 'Uses connectors',
+      endpoints: {
+        call: defineEndpoint({
+          ...endpoint,
+          timeoutSeconds: 30,
+          params,
+          run: async ({ connectors, params: { atOnce, calls: some } }) => {
+            if (atOnce) await Promise.all(some.map(({ args, name }) => connectors.call(name, args)))
+            else for (const { args, name } of some) await connectors.call(name, args)
+            return { tools: connectors.tools.length }
+          },
+        }),
+      },
+      chat: {
+        pricing,
+        async *reply({ connectors, message }) {
+          yield { type: 'text', delta: 'The whole reply. '.repeat(200) }
+          for (const { args, name } of calls.parse(JSON.parse(message))) await connectors.call(name, args)
+        },
+      },
+    },
+    {
+      kind: 'http',
+      id: 'remote',
+      name: 'Remote',
+      url: process.env['HOSTILE_AGENT_URL'] ?? 'http://127.0.0.1:9',
+      secret: `whsec_${Buffer.alloc(32, 1).toString('base64')}`,
+      endpoints: { flood: { ...endpoint, timeoutSeconds: 20, params: z.looseObject({}) } },
+      chat: { pricing },
+    },
+  ],
+  connectors: {
+    servers: {
+      everything: {
+        name: 'Everything',
+        command: process.execPath,
+        // By which one that is left behind is found.
+        args: [everything, 'stdio', process.env['HOSTILE_RUN'] ?? 'mark'],
+        tokenEnv: 'USER_TOKEN',
+      },
+    },
+  },
+})

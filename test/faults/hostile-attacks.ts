@@ -1,0 +1,54 @@
+import type { Attack } from './hostile-attack.ts'
+import { floods, largeMessages, leavers, smallBalances, stalledPages, waitingChats } from './hostile-chats.ts'
+import {
+  checks,
+  deadNames,
+  hugeTools,
+  internalNames,
+  lastCalls,
+  processes,
+  stoppedAnswers,
+} from './hostile-connectors.ts'
+import {
+  envelopes,
+  keyedBodies,
+  lists,
+  logins,
+  longPolls,
+  oddTargets,
+  rows,
+  silentBodies,
+  slowSenders,
+  stalledReaders,
+  unseen,
+} from './hostile-requests.ts'
+
+/** Each kind, in the order in which they are tried alone. */
+export const attacks = {
+  'RPC envelopes': envelopes,
+  'large messages': largeMessages,
+  'stalled pages': stalledPages,
+  'last calls that fail': lastCalls,
+  'leaving mid-reasoning': leavers,
+  'small balances': smallBalances,
+  'huge tools and answers': hugeTools,
+  'waiting chats': waitingChats,
+  'checks with secrets': checks,
+  'dead name servers': deadNames,
+  'rows for nothing': rows,
+  'stdio servers': processes,
+  'silent bodies': silentBodies,
+  'answers that stop': stoppedAnswers,
+  'stalled readers': stalledReaders,
+  'keyed bodies': keyedBodies,
+  'lists in mass': lists,
+  'long polls': longPolls,
+  'unseen endpoints': unseen,
+  'internal names': internalNames,
+  'odd targets': oddTargets,
+  floods,
+  'slow senders': slowSenders,
+  logins,
+} satisfies Record<string, () => Attack>
+
+export type AttackName = keyof typeof attacks

@@ -1,0 +1,76 @@
+import { subscribe } from 'node:diagnostics_channel'
+import dns from 'node:dns/promises'
+import { appendFileSync, readFileSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
+import { syncBuiltinESMExports } from 'node:module'
+import { isMainThread } from 'node:worker_threads'
+
+// Loaded into the server of the hostile run, and into each of its threads, before anything else: names are asked of a
+// name server that is silent, and the serving thread tells how late it is, and what it was doing.
+
+/** Half a second of the serving thread. */
+export type Watched = {
+  /** Unix milliseconds. */
+  at: number
+  /** Its longest stop, by how much later than it should a timer fired; without the time for which it waited for a processor. */
+  lateMs: number
+  /** Its longest work between two timers, by the processor's time, and what had been asked for since the one before. */
+  workMs: number
+  requests: string[]
+  /** For how long it was ready to run and others had the processors. */
+  waitedMs: number
+  heapMb: number
+  externalMb: number
+}
+
+const everyMs = 10
+const tellMs = 500
+const requestsMax = 8
+const { HOSTILE_NAME_SERVER: nameServer, HOSTILE_WATCH_FILE: file } = process.env
+
+if (nameServer !== undefined) {
+  const only = nameServer
+  const { Resolver } = dns
+  dns.Resolver = class extends Resolver {
+    constructor(...options: ConstructorParameters<typeof Resolver>) {
+      super(...options)
+      this.setServers([only])
+    }
+  }
+  syncBuiltinESMExports()
+}
+
+if (file !== undefined && isMainThread) {
+  let requests: string[] = []
+  subscribe('http.server.request.start', (message) => {
+    const { method, url } = (message as { request: IncomingMessage }).request
+    if (requests.length < requestsMax) requests.push(`${method} ${url?.slice(0, 80)}`)
+  })
+  const waitedMs = () => Number(readFileSync('/proc/self/schedstat', 'latin1').split(' ')[1]) / 1e6
+  const cpuMs = () => {
+    const { system, user } = process.threadCpuUsage()
+    return (system + user) / 1000
+  }
+  const none = { lateMs: 0, workMs: 0, waitedMs: 0, requests: [] as string[] }
+  let last = { at: performance.now(), waited: waitedMs(), cpu: cpuMs() }
+  let most = { ...none }
+  setInterval(() => {
+    const now = { at: performance.now(), waited: waitedMs(), cpu: cpuMs() }
+    const waited = now.waited - last.waited
+    const work = now.cpu - last.cpu
+    most.waitedMs += waited
+    most.lateMs = Math.max(most.lateMs, now.at - last.at - everyMs - waited)
+    if (work > most.workMs) {
+      most.workMs = work
+      most.requests = requests
+    }
+    requests = []
+    last = now
+  }, everyMs).unref()
+  setInterval(() => {
+    const { external, heapUsed } = process.memoryUsage()
+    const told: Watched = { at: Date.now(), ...most, heapMb: heapUsed / 2 ** 20, externalMb: external / 2 ** 20 }
+    appendFileSync(file, `${JSON.stringify(told)}\n`)
+    most = { ...none }
+  }, tellMs).unref()
+}
