@@ -8,6 +8,7 @@ import type { Fault } from './fault-report.ts'
 import * as ioErrors from './io-errors.ts'
 import * as killAtRandom from './kill-at-random.ts'
 import * as killAtSync from './kill-at-sync.ts'
+import * as longLoad from './long-load.ts'
 import * as manyConnections from './many-connections.ts'
 import * as mcpServers from './mcp-servers.ts'
 import * as migrations from './migrations.ts'
@@ -100,6 +101,11 @@ export const faults = {
     what: 'at twice the load that it can serve every request is answered, what is accepted in time, and the rest with 503',
     times: { small: 0, short: 1, long: 3 },
     run: overload.run,
+  },
+  'long-load': {
+    what: 'under two hours of everything that users do, mixed, resident memory stops growing',
+    times: { small: 0, short: 1, long: 120 },
+    run: longLoad.run,
   },
   stops: {
     what: 'SIGTERM in the middle of tasks and streams drains and exits 0, also when it comes twice',
