@@ -9,6 +9,7 @@ import * as hostile from './hostile.ts'
 import * as ioErrors from './io-errors.ts'
 import * as killAtRandom from './kill-at-random.ts'
 import * as killAtSync from './kill-at-sync.ts'
+import * as longLoad from './long-load.ts'
 import * as manyConnections from './many-connections.ts'
 import * as mcpServers from './mcp-servers.ts'
 import * as migrations from './migrations.ts'
@@ -111,6 +112,11 @@ export const faults = {
     what: 'the same on PostgreSQL',
     times: { small: 0, short: 0, long: 60 },
     run: hostile.runPostgres,
+  },
+  'long-load': {
+    what: 'under two hours of everything that users do, mixed, resident memory stops growing',
+    times: { small: 0, short: 1, long: 120 },
+    run: longLoad.run,
   },
   stops: {
     what: 'SIGTERM in the middle of tasks and streams drains and exits 0, also when it comes twice',
