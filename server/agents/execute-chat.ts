@@ -69,7 +69,7 @@ type ExecuteChat = {
   resultBytesMax: number
   connect: Connect
   window: CreditWindow
-  /** Holds what a call of a model may cost; resolves with how many tokens it may write, or not at all. */
+  /** Holds what is asked for; resolves with how many tokens a call of a model may write, or not at all. */
   askStep: (request: StepRequest) => Promise<number>
   /** Takes the next batch when it is ready to send it. */
   onDirty: (take: () => ChatBatch) => void
@@ -134,23 +134,25 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     const opened = opening instanceof Promise ? await opening : opening
     const bounded = boundConnectors(opened, config.connectorTokensMax)
     const isPaid = config.rates.toolCall > 0
-    connectors = countCalls(bounded, async (calls) => {
+    const openCall = async () => {
       signal.throwIfAborted()
-      if (isPaid) await step.callTool(calls)
-    })
+      if (isPaid) await step.callTool()
+    }
+    connectors = countCalls(config.isModel ? bounded : reported(bounded, stream), openCall)
     // Nothing was begun, so nothing was used.
     if (signal.aborted) return { kind: 'interrupted', message: 'The chat was stopped.' }
     const parts = config.reply({
       message,
       history,
       params,
-      connectors: reportedBy(config, { connectors, stream }),
+      connectors,
       userId,
       sessionId,
       turnId,
       // A call of a model that is under way when the reply is stopped may still come to say what it used.
       signal: config.isModel ? over.signal : signal,
       openStep: (of) => step.open(of),
+      openCall,
       log,
       ...(traceparent !== undefined && { traceparent }),
     })
@@ -162,7 +164,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
       stream,
       signal,
       window,
-      openStep: (of) => step.open(checkedStep(of, { outputTokensMax })),
+      take: config.isModel ? (part) => stream.add(part) : takeFrom({ openCall, outputTokensMax, step, stream }),
     })
     await Promise.race([pumped, stopped])
     if (signal.aborted) {
@@ -192,9 +194,10 @@ function completed(summary: ChatSummary, { isCut }: OpenSteps): RunOutcome {
   return { kind: 'completed', json: JSON.stringify({ ...summary, ...(isCut && { isCutByBalance: true }) }) }
 }
 
-/** Calls of models, each of which begins when what it may cost is held. */
+/** Calls of models and of tools, each of which begins when what it may cost is held. */
 class OpenSteps {
   readonly #of: { stream: ReplyStream; signal: AbortSignal; askStep: ExecuteChat['askStep'] }
+  #toolCalls = 0
   /** Whether a text came to the length that the balance allowed, and was to be longer. */
   isCut = false
 
@@ -205,30 +208,55 @@ class OpenSteps {
   /** Rejects when the reply is stopped. */
   async open(step: ModelStep): Promise<HeldStep> {
     const { stream } = this.#of
-    const tokens = await this.#ask(step, stream.bound)
+    const used = stream.hasBegun ? stream.used : chatUse({})
+    const tokens = await this.#ask({ next: step, bound: stream.bound, used })
     const outputTokensMax = Math.min(tokens, step.outputTokensMax)
     stream.beginStep({ ...step, outputTokensMax })
     const isCut = outputTokensMax < step.outputTokensMax
     return { outputTokensMax, onFull: () => (this.isCut ||= isCut) }
   }
 
-  /** Holds what so many calls of tools cost, all of the reply's so far. Rejects when the reply is stopped. */
-  async callTool(toolCalls: number): Promise<void> {
-    const { bound } = this.#of.stream
-    await this.#ask(null, { ...bound, toolCalls: Math.max(bound.toolCalls, toolCalls) })
+  /** Holds what one more call of a tool costs. Rejects when the reply is stopped. */
+  async callTool(): Promise<void> {
+    const { bound, used } = this.#of.stream
+    const toolCalls = ++this.#toolCalls
+    // A model may have asked for several at once.
+    const atMost = { ...bound, toolCalls: Math.max(bound.toolCalls, toolCalls) }
+    await this.#ask({ next: 'tool', bound: atMost, used: { ...used, toolCalls } })
   }
 
-  async #ask(step: ModelStep | null, bound: ChatUsed): Promise<number> {
+  /** Holds what was reported to be used, which may be more than was held. Rejects when the reply is stopped. */
+  async report(): Promise<void> {
+    const { bound, used } = this.#of.stream
+    await this.#ask({ next: null, bound, used })
+  }
+
+  async #ask(of: Pick<StepRequest, 'bound' | 'next' | 'used'>): Promise<number> {
     const { askStep, signal, stream } = this.#of
     signal.throwIfAborted()
     const stopped = Promise.withResolvers<never>()
     const onAbort = () => stopped.reject(signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
-    const used = stream.hasBegun ? stream.used : chatUse({})
-    const request = { serial: stream.nextSerial(), bound, used, step }
+    const { hasOpenStep: isStepOpen, reportedOrNull: reported } = stream
+    const request = { serial: stream.nextSerial(), isStepOpen, reported, ...of }
     return await Promise.race([askStep(request), stopped.promise]).finally(() =>
       signal.removeEventListener('abort', onAbort),
     )
+  }
+}
+
+type TakeFrom = { openCall: () => Promise<void>; outputTokensMax: number; step: OpenSteps; stream: ReplyStream }
+
+/**
+ * Takes the parts of an agent that calls its tools and models by itself: it goes on when what it is about to call is
+ * held, or what it reports.
+ */
+function takeFrom({ openCall, outputTokensMax, step, stream }: TakeFrom): Pump['take'] {
+  return (part) => {
+    if (part?.type === 'step') return step.open(checkedStep(part, { outputTokensMax }))
+    if (part?.type === 'tool-call') return openCall().then(() => stream.add(part))
+    stream.add(part)
+    return part.type === 'usage' ? step.report() : undefined
   }
 }
 
@@ -259,8 +287,8 @@ async function owedFor(cause: ChatOwed['cause'], of: Summarize): Promise<ChatOwe
 
 type CountedConnectors = RunConnectors & { readonly calls: number }
 
-/** Connectors that know how often they were used, and whose calls wait for `beforeCall`; calls of unknown tools are none. */
-function countCalls(connectors: RunConnectors, beforeCall: (calls: number) => Promise<void>): CountedConnectors {
+/** Connectors that know how often they were used, and whose calls wait for `openCall`; calls of unknown tools are none. */
+function countCalls(connectors: RunConnectors, openCall: () => Promise<void>): CountedConnectors {
   const names = new Set(connectors.tools.map(({ name }) => name))
   let calls = 0
   return {
@@ -268,7 +296,10 @@ function countCalls(connectors: RunConnectors, beforeCall: (calls: number) => Pr
     failed: connectors.failed,
     close: () => connectors.close(),
     call: async (name, args) => {
-      if (names.has(name)) await beforeCall(++calls)
+      if (names.has(name)) {
+        await openCall()
+        calls++
+      }
       return await connectors.call(name, args)
     },
     get calls() {
@@ -277,12 +308,9 @@ function countCalls(connectors: RunConnectors, beforeCall: (calls: number) => Pr
   }
 }
 
-/** Connectors whose calls become parts of the reply, unless the reply yields them itself: each call is charged. */
-function reportedBy(
-  { isModel }: Chat,
-  { connectors, stream }: { connectors: RunConnectors; stream: ReplyStream },
-): RunConnectors {
-  if (isModel || connectors.tools.length === 0) return connectors
+/** Connectors whose calls become parts of a reply that does not yield them itself: each call is charged. */
+function reported(connectors: RunConnectors, stream: ReplyStream): RunConnectors {
+  if (connectors.tools.length === 0) return connectors
   const names = new Set(connectors.tools.map(({ name }) => name))
   let calls = 0
   return {
@@ -313,10 +341,11 @@ type Pump = {
   stream: ReplyStream
   signal: AbortSignal
   window: CreditWindow
-  openStep: (step: Extract<ChatPart, { type: 'step' }>) => Promise<unknown>
+  /** The agent goes on when this is done. */
+  take: (part: ChatPart) => Promise<unknown> | void
 }
 
-async function pump({ onResume, openStep, parts, signal, stream, window }: Pump): Promise<void> {
+async function pump({ onResume, parts, signal, stream, take, window }: Pump): Promise<void> {
   if (typeof parts?.[Symbol.asyncIterator] !== 'function') {
     // A promise that is returned instead may reject, and nobody else would hear of it.
     void Promise.resolve(parts).catch(() => {})
@@ -343,8 +372,9 @@ async function pump({ onResume, openStep, parts, signal, stream, window }: Pump)
     }
     const before = stream.pendingBytes
     try {
-      if (next.value?.type === 'step') await openStep(next.value)
-      else stream.add(next.value)
+      const taken = take(next.value)
+      // Most parts are taken at once, and a promise for each costs.
+      if (taken) await taken
     } catch (error) {
       leave()
       throw error
@@ -365,12 +395,14 @@ async function summarize({ isCutOff, request, signal, stream }: Summarize): Prom
   const { historyTokens, message } = request
   const isCut = isCutOff ?? signal.aborted
   const usedAtMost = isCut && stream.hasOpenStep ? { usedAtMost: stream.bound } : {}
+  const { reportedOrNull: reported } = stream
   const [said, thought] = [stream.texts.text.join(''), stream.texts.reasoning.join('')]
   if (stream.hasReported) {
     // A reply that is stopped between two reports used more than the last one says.
     const used = isCut ? stream.used : stream.reported
     const isEstimated = stream.hasEstimates || (isCut && stream.hasUnreported)
-    return { ...usedAtMost, used, isEstimated, messageTokens: roughTokens(message), replyTokens: roughTokens(said) }
+    const tokens = { messageTokens: roughTokens(message), replyTokens: roughTokens(said) }
+    return { ...usedAtMost, used, reported, isEstimated, ...tokens }
   }
   // Whoever stops a reply waits a second for this at most, which the first load of the encoding may take.
   const count = signal.aborted && !canCountTokens() ? async ([text = '']) => roughTokens(text) : countTokens
@@ -383,7 +415,7 @@ async function summarize({ isCutOff, request, signal, stream }: Summarize): Prom
     completionTokens: replyTokens + reasoningTokens,
     reasoningTokens,
   }
-  return { ...usedAtMost, used, isEstimated: true, messageTokens, replyTokens }
+  return { ...usedAtMost, used, reported, isEstimated: true, messageTokens, replyTokens }
 }
 
 function describeReplyError(thrown: unknown) {
