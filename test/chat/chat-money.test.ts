@@ -175,6 +175,21 @@ test('a reply that is settled late is reported when it is: what of it is written
   await service.stop()
 })
 
+test('a reply that cannot be settled as it ended is free, and is not told as done', async () => {
+  const service = await startTalk()
+  const talker = await Talker.create(service)
+  const before = await talker.state()
+  const { store } = service.app.services
+  const { settleTurn } = store
+  store.settleTurn = (input) => (input.cost > 0 ? Promise.reject(new Error('broken')) : settleTurn(input))
+  const end = expectOneEnd(await talker.chat('Hello'), 'error')
+  expect(end).toMatchObject({ error: { code: 'AGENT_INTERRUPTED' }, costUsd: '0.0000' })
+  store.settleTurn = settleTurn
+  expect(await talker.state()).toEqual(before)
+  await expectSound(talker)
+  await service.stop()
+})
+
 test.for([{ isInline: true }, { isInline: false }])(
   'an agent goes on to call a tool when the call is held: those that the balance does not cover are not made, and nothing is written off (inline: $isInline)',
   async ({ isInline }) => {
