@@ -22,8 +22,16 @@ import type { TurnOutcome } from '../store/records.ts'
 import type { Store, SettleTurn } from '../store/store.ts'
 import { endChatSpan, type ServiceTracing } from '../tracing/service-tracing.ts'
 import { doneLine, failureLine } from './event-lines.ts'
-import { joinSteps, settlePauseMs, settleSurely, type Settled } from './settle-turn.ts'
-import { chargedAtMost, describeEnd, withCallsMade, type StopCause } from './turn-ends.ts'
+import { joinSteps, settleSurely, toldInTime, type Settled } from './settle-turn.ts'
+import {
+  chargedAtMost,
+  describeEnd,
+  isCutByBalance,
+  isNothing,
+  summaryOf,
+  withCallsMade,
+  type StopCause,
+} from './turn-ends.ts'
 import { TurnHold } from './turn-hold.ts'
 import type { Membership } from './user-turns.ts'
 
@@ -59,7 +67,6 @@ type Judgement = { summary: ChatSummary; turnOutcome: TurnOutcome; cost: Units }
 
 /** An agent may be ahead by several times as much, and each message to its thread costs more than the text. */
 const creditChars = 16_384
-const settleTriesAnswered = 25
 /** What text is held ahead: each growth is a commit. */
 export const holdStepTokens = 2000
 
@@ -257,17 +264,8 @@ export class ChatTurn {
     const told = this.#settle(judgement).then((settled) =>
       this.#tell(settled === 'closed' ? this.#closed(judgement) : judgement, { outcome, settled }),
     )
-    // The reader is told after some seconds that it has not happened yet.
-    const late = new Promise<string>((resolve) => {
-      const line = () => {
-        const at = this.#parts.clock.now()
-        resolve(failureLine({ code: 'INTERNAL_ERROR', message: 'The chat could not be settled yet.', at }))
-      }
-      const timer = setTimeout(line, settlePauseMs * settleTriesAnswered)
-      const settled = () => clearTimeout(timer)
-      told.then(settled, settled)
-    })
-    return await Promise.race([told, late])
+    const message = 'The chat could not be settled yet.'
+    return await toldInTime(told, () => failureLine({ code: 'INTERNAL_ERROR', message, at: this.#parts.clock.now() }))
   }
 
   /** What another node closed was not charged, and nothing of it was stored. */
@@ -397,18 +395,4 @@ export class ChatTurn {
     void settled.then(onSettled)
     return await settled
   }
-}
-
-/** What the agent's thread says of the whole reply; undefined where it says nothing. */
-function summaryOf(outcome: RunOutcome): ChatSummary | undefined {
-  if (outcome.kind === 'completed') return JSON.parse(outcome.json) as ChatSummary
-  return outcome.kind === 'failed' ? outcome.owed : undefined
-}
-
-function isNothing({ completionTokens, promptTokens, toolCalls }: ChatUsed): boolean {
-  return completionTokens + promptTokens + toolCalls === 0
-}
-
-function isCutByBalance(outcome: RunOutcome): boolean {
-  return outcome.kind === 'completed' && summaryOf(outcome)?.isCutByBalance === true
 }

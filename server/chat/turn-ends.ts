@@ -69,3 +69,17 @@ function writtenWithin(held: Units, { rates, used }: { used: ChatUsed; rates: Ch
   const completionTokens = Math.min(used.completionTokens, outputWithin(held, { used: unwritten, rates }))
   return { ...used, completionTokens, reasoningTokens: Math.min(used.reasoningTokens, completionTokens) }
 }
+
+/** What the agent's thread says of the whole reply; undefined where it says nothing. */
+export function summaryOf(outcome: RunOutcome): ChatSummary | undefined {
+  if (outcome.kind === 'completed') return JSON.parse(outcome.json) as ChatSummary
+  return outcome.kind === 'failed' ? outcome.owed : undefined
+}
+
+export function isNothing({ completionTokens, promptTokens, toolCalls }: ChatUsed): boolean {
+  return completionTokens + promptTokens + toolCalls === 0
+}
+
+export function isCutByBalance(outcome: RunOutcome): boolean {
+  return outcome.kind === 'completed' && summaryOf(outcome)?.isCutByBalance === true
+}
