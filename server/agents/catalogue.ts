@@ -58,6 +58,8 @@ export type HeldStep = {
 export type ReplyRun = RunOf<ChatRun> & {
   /** Holds what a call of a model may cost; the model is called then. Rejects when the reply is stopped. */
   readonly openStep: (step: ModelStep) => Promise<HeldStep>
+  /** Holds what a call of one of the agent's own tools costs; it is made then. Rejects when the reply is stopped. */
+  readonly openCall: () => Promise<void>
 }
 
 export type Agent = {

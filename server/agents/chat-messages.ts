@@ -34,16 +34,20 @@ export type ModelStep = {
   outputTokensMax: number
 }
 
-/** Asks for a call of a model to be held, before it begins. */
+/** Asks for what comes next to be held, before the agent goes on. */
 export type StepRequest = {
   /** Rises with all that is told of one reply. */
   serial: number
   /** What must be held for the reply so far. */
   bound: ChatUsed
-  /** What it has used so far. */
+  /** What it has used so far, with the call of the tool that is to begin. */
   used: ChatUsed
-  /** Null where a tool is to be called, which is part of `bound`. */
-  step: ModelStep | null
+  /** The part of it that the agent itself reported. */
+  reported: ChatUsed | null
+  /** Whether calls of a model are under way, besides one that is to begin. */
+  isStepOpen: boolean
+  /** The call of a model or of a tool that is to begin; null where use was reported. */
+  next: ModelStep | 'tool' | null
 }
 
 /** What a reply has come to since the last batch. */
@@ -68,6 +72,8 @@ export type ChatBatch = {
 /** A reply that ended by itself, or was stopped: what it used, and how long its texts are for a later history. */
 export type ChatSummary = {
   used: ChatUsed
+  /** The part of it that the agent itself reported. */
+  reported: ChatUsed | null
   /** While a model is being called: what the whole reply may have used at most. */
   usedAtMost?: ChatUsed
   /** Whether the balance allowed only a shorter text than was asked for, and it came to that length. */

@@ -3,20 +3,19 @@ import { placesWaitMsMax as waitMs } from '../connectors/connector-bounds.ts'
 import { ConnectorError } from '../connectors/connector-spec.ts'
 import { openRunConnectors, type Connect, type RunConnectors } from '../connectors/run-connectors.ts'
 import { boundConnectors } from './bound-connectors.ts'
-import { chatUse, type ChatUsed } from '../billing/chat-price.ts'
-import type { Catalogue, Chat, HeldStep } from './catalogue.ts'
+import type { Catalogue, Chat } from './catalogue.ts'
 import {
   roughTokens,
   tokensAtMost,
   type ChatBatch,
   type ChatRequest,
   type ChatSummary,
-  type ModelStep,
   type StepRequest,
 } from './chat-messages.ts'
 import { canCountTokens, countTokens } from './count-tokens.ts'
 import type { AgentLog, ChatPart } from './define-config.ts'
 import { ModelFailure, RequestRefusedError } from './model-error.ts'
+import { OpenSteps } from './open-steps.ts'
 import { checkedStep, ReplyError, ReplyStream } from './reply-stream.ts'
 import { describeThrown, isInstance, type ChatOwed, type RunOutcome } from './run-outcome.ts'
 
@@ -69,7 +68,7 @@ type ExecuteChat = {
   resultBytesMax: number
   connect: Connect
   window: CreditWindow
-  /** Holds what a call of a model may cost; resolves with how many tokens it may write, or not at all. */
+  /** Holds what is asked for; resolves with how many tokens a call of a model may write, or not at all. */
   askStep: (request: StepRequest) => Promise<number>
   /** Takes the next batch when it is ready to send it. */
   onDirty: (take: () => ChatBatch) => void
@@ -134,23 +133,25 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     const opened = opening instanceof Promise ? await opening : opening
     const bounded = boundConnectors(opened, config.connectorTokensMax)
     const isPaid = config.rates.toolCall > 0
-    connectors = countCalls(bounded, async (calls) => {
+    const openCall = async () => {
       signal.throwIfAborted()
-      if (isPaid) await step.callTool(calls)
-    })
+      if (isPaid) await step.callTool()
+    }
+    connectors = countCalls(config.isModel ? bounded : reported(bounded, stream), openCall)
     // Nothing was begun, so nothing was used.
     if (signal.aborted) return { kind: 'interrupted', message: 'The chat was stopped.' }
     const parts = config.reply({
       message,
       history,
       params,
-      connectors: reportedBy(config, { connectors, stream }),
+      connectors,
       userId,
       sessionId,
       turnId,
       // A call of a model that is under way when the reply is stopped may still come to say what it used.
       signal: config.isModel ? over.signal : signal,
       openStep: (of) => step.open(of),
+      openCall,
       log,
       ...(traceparent !== undefined && { traceparent }),
     })
@@ -162,7 +163,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
       stream,
       signal,
       window,
-      openStep: (of) => step.open(checkedStep(of, { outputTokensMax })),
+      take: config.isModel ? (part) => stream.add(part) : takeFrom({ openCall, outputTokensMax, step, stream }),
     })
     await Promise.race([pumped, stopped])
     if (signal.aborted) {
@@ -192,43 +193,18 @@ function completed(summary: ChatSummary, { isCut }: OpenSteps): RunOutcome {
   return { kind: 'completed', json: JSON.stringify({ ...summary, ...(isCut && { isCutByBalance: true }) }) }
 }
 
-/** Calls of models, each of which begins when what it may cost is held. */
-class OpenSteps {
-  readonly #of: { stream: ReplyStream; signal: AbortSignal; askStep: ExecuteChat['askStep'] }
-  /** Whether a text came to the length that the balance allowed, and was to be longer. */
-  isCut = false
+type TakeFrom = { openCall: () => Promise<void>; outputTokensMax: number; step: OpenSteps; stream: ReplyStream }
 
-  constructor(of: { stream: ReplyStream; signal: AbortSignal; askStep: ExecuteChat['askStep'] }) {
-    this.#of = of
-  }
-
-  /** Rejects when the reply is stopped. */
-  async open(step: ModelStep): Promise<HeldStep> {
-    const { stream } = this.#of
-    const tokens = await this.#ask(step, stream.bound)
-    const outputTokensMax = Math.min(tokens, step.outputTokensMax)
-    stream.beginStep({ ...step, outputTokensMax })
-    const isCut = outputTokensMax < step.outputTokensMax
-    return { outputTokensMax, onFull: () => (this.isCut ||= isCut) }
-  }
-
-  /** Holds what so many calls of tools cost, all of the reply's so far. Rejects when the reply is stopped. */
-  async callTool(toolCalls: number): Promise<void> {
-    const { bound } = this.#of.stream
-    await this.#ask(null, { ...bound, toolCalls: Math.max(bound.toolCalls, toolCalls) })
-  }
-
-  async #ask(step: ModelStep | null, bound: ChatUsed): Promise<number> {
-    const { askStep, signal, stream } = this.#of
-    signal.throwIfAborted()
-    const stopped = Promise.withResolvers<never>()
-    const onAbort = () => stopped.reject(signal.reason)
-    signal.addEventListener('abort', onAbort, { once: true })
-    const used = stream.hasBegun ? stream.used : chatUse({})
-    const request = { serial: stream.nextSerial(), bound, used, step }
-    return await Promise.race([askStep(request), stopped.promise]).finally(() =>
-      signal.removeEventListener('abort', onAbort),
-    )
+/**
+ * Takes the parts of an agent that calls its tools and models by itself: it goes on when what it is about to call is
+ * held, or what it reports.
+ */
+function takeFrom({ openCall, outputTokensMax, step, stream }: TakeFrom): Pump['take'] {
+  return (part) => {
+    if (part?.type === 'step') return step.open(checkedStep(part, { outputTokensMax }))
+    if (part?.type === 'tool-call') return openCall().then(() => stream.add(part))
+    stream.add(part)
+    return part.type === 'usage' ? step.report() : undefined
   }
 }
 
@@ -259,8 +235,8 @@ async function owedFor(cause: ChatOwed['cause'], of: Summarize): Promise<ChatOwe
 
 type CountedConnectors = RunConnectors & { readonly calls: number }
 
-/** Connectors that know how often they were used, and whose calls wait for `beforeCall`; calls of unknown tools are none. */
-function countCalls(connectors: RunConnectors, beforeCall: (calls: number) => Promise<void>): CountedConnectors {
+/** Connectors that know how often they were used, and whose calls wait for `openCall`; calls of unknown tools are none. */
+function countCalls(connectors: RunConnectors, openCall: () => Promise<void>): CountedConnectors {
   const names = new Set(connectors.tools.map(({ name }) => name))
   let calls = 0
   return {
@@ -268,7 +244,10 @@ function countCalls(connectors: RunConnectors, beforeCall: (calls: number) => Pr
     failed: connectors.failed,
     close: () => connectors.close(),
     call: async (name, args) => {
-      if (names.has(name)) await beforeCall(++calls)
+      if (names.has(name)) {
+        await openCall()
+        calls++
+      }
       return await connectors.call(name, args)
     },
     get calls() {
@@ -277,12 +256,9 @@ function countCalls(connectors: RunConnectors, beforeCall: (calls: number) => Pr
   }
 }
 
-/** Connectors whose calls become parts of the reply, unless the reply yields them itself: each call is charged. */
-function reportedBy(
-  { isModel }: Chat,
-  { connectors, stream }: { connectors: RunConnectors; stream: ReplyStream },
-): RunConnectors {
-  if (isModel || connectors.tools.length === 0) return connectors
+/** Connectors whose calls become parts of a reply that does not yield them itself: each call is charged. */
+function reported(connectors: RunConnectors, stream: ReplyStream): RunConnectors {
+  if (connectors.tools.length === 0) return connectors
   const names = new Set(connectors.tools.map(({ name }) => name))
   let calls = 0
   return {
@@ -313,10 +289,11 @@ type Pump = {
   stream: ReplyStream
   signal: AbortSignal
   window: CreditWindow
-  openStep: (step: Extract<ChatPart, { type: 'step' }>) => Promise<unknown>
+  /** The agent goes on when this is done. */
+  take: (part: ChatPart) => Promise<unknown> | void
 }
 
-async function pump({ onResume, openStep, parts, signal, stream, window }: Pump): Promise<void> {
+async function pump({ onResume, parts, signal, stream, take, window }: Pump): Promise<void> {
   if (typeof parts?.[Symbol.asyncIterator] !== 'function') {
     // A promise that is returned instead may reject, and nobody else would hear of it.
     void Promise.resolve(parts).catch(() => {})
@@ -343,8 +320,9 @@ async function pump({ onResume, openStep, parts, signal, stream, window }: Pump)
     }
     const before = stream.pendingBytes
     try {
-      if (next.value?.type === 'step') await openStep(next.value)
-      else stream.add(next.value)
+      const taken = take(next.value)
+      // Most parts are taken at once, and a promise for each costs.
+      if (taken) await taken
     } catch (error) {
       leave()
       throw error
@@ -365,12 +343,14 @@ async function summarize({ isCutOff, request, signal, stream }: Summarize): Prom
   const { historyTokens, message } = request
   const isCut = isCutOff ?? signal.aborted
   const usedAtMost = isCut && stream.hasOpenStep ? { usedAtMost: stream.bound } : {}
+  const { reportedOrNull: reported } = stream
   const [said, thought] = [stream.texts.text.join(''), stream.texts.reasoning.join('')]
   if (stream.hasReported) {
     // A reply that is stopped between two reports used more than the last one says.
     const used = isCut ? stream.used : stream.reported
     const isEstimated = stream.hasEstimates || (isCut && stream.hasUnreported)
-    return { ...usedAtMost, used, isEstimated, messageTokens: roughTokens(message), replyTokens: roughTokens(said) }
+    const tokens = { messageTokens: roughTokens(message), replyTokens: roughTokens(said) }
+    return { ...usedAtMost, used, reported, isEstimated, ...tokens }
   }
   // Whoever stops a reply waits a second for this at most, which the first load of the encoding may take.
   const count = signal.aborted && !canCountTokens() ? async ([text = '']) => roughTokens(text) : countTokens
@@ -383,7 +363,7 @@ async function summarize({ isCutOff, request, signal, stream }: Summarize): Prom
     completionTokens: replyTokens + reasoningTokens,
     reasoningTokens,
   }
-  return { ...usedAtMost, used, isEstimated: true, messageTokens, replyTokens }
+  return { ...usedAtMost, used, reported, isEstimated: true, messageTokens, replyTokens }
 }
 
 function describeReplyError(thrown: unknown) {

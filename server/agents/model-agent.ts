@@ -35,7 +35,7 @@ type Reader = { parts: PartQueue<ChatPart>; left: AbortSignal }
 
 /** Puts the reply among the parts until it ends, is stopped or nobody reads it any more. */
 async function follow(agent: ModelAgentConfig, run: ReplyRun, { left, parts }: Reader): Promise<void> {
-  const { connectors, history, message, openStep, params, signal } = run
+  const { connectors, history, message, openCall, openStep, params, signal } = run
   const { isStepCount, streamText, wrapLanguageModel } = await loadSdk()
   // A reply may be blank, and Anthropic takes no message of blank text.
   const earlier = history.filter(({ content }) => content.trim() !== '')
@@ -54,7 +54,7 @@ async function follow(agent: ModelAgentConfig, run: ReplyRun, { left, parts }: R
   const { fullStream } = streamText({
     ...settingsOf(agent),
     model: wrapLanguageModel({ model: agent.model, middleware: { ...shortcut.middleware, transformParams } }),
-    ...(await toolsOf(agent, connectors)),
+    ...(await toolsOf(heldTools(agent, openCall), connectors)),
     messages,
     maxOutputTokens: Math.min(params.maxTokens ?? limit, limit),
     ...(params.temperature !== undefined && { temperature: params.temperature }),
@@ -151,8 +151,31 @@ function settingsOf({ instructions, model }: ModelAgentConfig) {
   return { model, ...(instructions !== undefined && { instructions }) }
 }
 
+/** The agent's own tools, each call of which waits until it is held. */
+function heldTools({ tools = {} }: ModelAgentConfig, openCall: ReplyRun['openCall']): { tools: ToolSet } {
+  const held = Object.entries(tools).map(([name, tool]) => {
+    if (!tool.execute) return [name, tool] as const
+    // Of what a generator yields the last counts, so a tool that is none may be called by one.
+    const execute: typeof tool.execute = async function* (input, options) {
+      await openCall()
+      const output: unknown = tool.execute!(input, options)
+      if (isAsyncIterable(output)) yield* output
+      else yield await output
+    }
+    return [name, { ...tool, execute }] as const
+  })
+  return { tools: Object.fromEntries(held) }
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
+}
+
 /** The agent's own tools, and those that the user connected, whose names differ from them. */
-async function toolsOf({ tools }: ModelAgentConfig, connectors: RunConnectors): Promise<{ tools?: ToolSet }> {
+async function toolsOf(
+  { tools }: Pick<ModelAgentConfig, 'tools'>,
+  connectors: RunConnectors,
+): Promise<{ tools?: ToolSet }> {
   const all = { ...tools, ...(await connectorTools(connectors)) }
   return Object.keys(all).length === 0 ? {} : { tools: all }
 }

@@ -27,8 +27,10 @@ export class ModelSteps {
   readonly #parts: ModelStepsParts
   /** The oldest first: the SDK may begin one before it is seen that the one before has ended. */
   readonly #begun: Begun[] = []
-  /** A request that its provider has counted: the next one begins with it. */
-  #counted: { tokens: number; size: PromptSize } | undefined
+  /** A request that its provider has counted: the next one begins with it, and with what was thought about it. */
+  #counted: { tokens: number; thought: number; size: PromptSize } | undefined
+  /** What was thought so far: some providers keep it, and what they are sent only refers to it. */
+  #thought = 0
 
   constructor(parts: ModelStepsParts) {
     this.#parts = parts
@@ -40,13 +42,14 @@ export class ModelSteps {
     // The SDK tries again where the provider gave no answer, and what that may cost is held.
     if (latest && !latest.isAnswered) return latest.held.outputTokensMax
     const size = promptSize(sent)
-    const whole = size.bytes + size.around
+    const whole = size.bytes + size.around + this.#thought
     let promptTokensMax = whole
     let promptTokens = Math.ceil(size.bytes / bytesPerToken)
     if (this.#counted) {
       const before = this.#counted
       const added = Math.max(0, size.bytes - before.size.bytes)
-      promptTokensMax = Math.min(whole, before.tokens + added + Math.max(0, size.around - before.size.around))
+      const around = Math.max(0, size.around - before.size.around)
+      promptTokensMax = Math.min(whole, before.tokens + before.thought + added + around)
       promptTokens = before.tokens + Math.ceil(added / bytesPerToken)
     }
     promptTokens = Math.min(promptTokens, promptTokensMax)
@@ -98,14 +101,16 @@ export class ModelSteps {
     const { inputTokens, outputTokens } = step.usage ?? {}
     const sent = inputTokens?.total || undefined
     const made = outputTokens?.total || undefined
-    if (sent !== undefined) this.#counted = { tokens: sent, size: step.size }
     const promptTokens = sent ?? step.promptTokens
-    const completionTokens = made ?? roughTokens(step.written)
+    const completionTokens = made ?? Math.min(roughTokens(step.written), step.held.outputTokensMax)
+    const thought = Math.min(outputTokens?.reasoning ?? 0, completionTokens)
+    this.#thought += thought
+    if (sent !== undefined) this.#counted = { tokens: sent, thought, size: step.size }
     this.#parts.onUsage({
       type: 'usage',
       promptTokens,
       completionTokens,
-      reasoningTokens: Math.min(outputTokens?.reasoning ?? 0, completionTokens),
+      reasoningTokens: thought,
       cachedPromptTokens: Math.min(inputTokens?.cacheRead ?? 0, promptTokens),
       isEstimated: sent === undefined || (made === undefined && (outputTokens?.total !== 0 || step.written !== '')),
     })

@@ -152,7 +152,7 @@ export class ReplyStream {
     const said = Math.ceil(this.#unreported.text / perToken)
     return {
       ...this.#reported,
-      promptTokens: promptTokens + this.openPromptTokens || (this.isPromptKnown ? 0 : prompt),
+      promptTokens: promptTokens + this.openPromptTokens || (this.isPromptKnown || this.hasReported ? 0 : prompt),
       completionTokens: completionTokens + said + thought,
       reasoningTokens: reasoningTokens + thought,
       toolCalls: this.#calls.size,
@@ -174,6 +174,10 @@ export class ReplyStream {
     return { ...this.#reported, toolCalls: this.#calls.size }
   }
 
+  get reportedOrNull(): ChatUsed | null {
+    return this.hasReported ? this.reported : null
+  }
+
   take(): ChatBatch {
     const batch: ChatBatch = {
       serial: this.nextSerial(),
@@ -184,7 +188,7 @@ export class ReplyStream {
       used: this.used,
       bound: this.bound,
       isStepOpen: this.hasOpenStep,
-      reported: this.hasReported ? this.reported : null,
+      reported: this.reportedOrNull,
     }
     this.#isDirty = false
     this.#unsaid = 0

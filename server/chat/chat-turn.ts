@@ -22,8 +22,16 @@ import type { TurnOutcome } from '../store/records.ts'
 import type { Store, SettleTurn } from '../store/store.ts'
 import { endChatSpan, type ServiceTracing } from '../tracing/service-tracing.ts'
 import { doneLine, failureLine } from './event-lines.ts'
-import { joinSteps, settlePauseMs, settleSurely, type Settled } from './settle-turn.ts'
-import { chargedAtMost, describeEnd, type StopCause } from './turn-ends.ts'
+import { joinSteps, settleSurely, toldInTime, type Settled } from './settle-turn.ts'
+import {
+  chargedAtMost,
+  describeEnd,
+  isCutByBalance,
+  isNothing,
+  summaryOf,
+  withCallsMade,
+  type StopCause,
+} from './turn-ends.ts'
 import { TurnHold } from './turn-hold.ts'
 import type { Membership } from './user-turns.ts'
 
@@ -52,14 +60,13 @@ type Begin = {
   onSettled: () => void
 }
 
-type Known = Pick<ChatBatch, 'serial' | 'used' | 'bound' | 'isStepOpen'>
+type Known = Pick<ChatBatch, 'serial' | 'used' | 'bound' | 'isStepOpen' | 'reported'>
 
 /** How a turn ended, and what that costs. */
 type Judgement = { summary: ChatSummary; turnOutcome: TurnOutcome; cost: Units }
 
 /** An agent may be ahead by several times as much, and each message to its thread costs more than the text. */
 const creditChars = 16_384
-const settleTriesAnswered = 25
 /** What text is held ahead: each growth is a commit. */
 export const holdStepTokens = 2000
 
@@ -83,6 +90,8 @@ export class ChatTurn {
   #hasGivenEnd = false
   readonly #hold: TurnHold
   #hasStep = false
+  /** Calls of tools, each of which was held before. */
+  #callsMade = 0
   #untaken = 0
   /** What was taken and the agent does not know of yet. */
   #taken = 0
@@ -92,6 +101,7 @@ export class ChatTurn {
   #known: Omit<Known, 'used'> & { used: ChatUsed | undefined } = {
     serial: 0,
     used: undefined,
+    reported: null,
     bound: chatUse({}),
     isStepOpen: false,
   }
@@ -120,7 +130,7 @@ export class ChatTurn {
         this.#inbox.push(batch)
         this.#wake?.()
       },
-      onStep: (request) => this.#holdStep(request),
+      onStep: (request) => this.#holdNext(request),
     })
     void this.#handle.outcome.then((outcome) => {
       this.#outcome = outcome
@@ -190,19 +200,26 @@ export class ChatTurn {
     return (this.#ending ??= this.#end())
   }
 
-  /** Holds what a call of a model may cost; resolves with how many tokens it may write. It stays open where it may not begin. */
-  async #holdStep({ bound, serial, step, used }: StepRequest): Promise<number> {
+  /** Holds what is asked for; resolves with how many tokens a call of a model may write. It stays open where the agent may not go on. */
+  async #holdNext({ next, ...known }: StepRequest): Promise<number> {
     const { rates } = this.#begin
-    if (!step) return (await this.#hold.cover(bound)) && !this.#isOver ? 0 : await this.#refuseStep()
+    const { bound } = known
+    if (next === 'tool') {
+      if (!(await this.#hold.cover(bound)) || this.#isOver) return await this.#refuseStep()
+      this.#callsMade++
+      this.#use(known)
+      return 0
+    }
+    if (!this.#isOver) this.#use(known)
+    if (!next) return (await this.#hold.cover(bound)) && !this.#isOver ? 0 : await this.#refuseStep()
     const upTo = (completionTokens: number) =>
-      addUse(bound, dearestUse({ promptTokens: step.promptTokensMax, completionTokens }, rates))
-    if (!this.#isOver) this.#use({ serial, used, bound, isStepOpen: false })
-    if (!this.#hasStep) this.#begin.onFirstStep(step.promptTokensMax)
+      addUse(bound, dearestUse({ promptTokens: next.promptTokensMax, completionTokens }, rates))
+    if (!this.#hasStep) this.#begin.onFirstStep(next.promptTokensMax)
     this.#hasStep = true
-    const isHeld = await this.#hold.coverSome(upTo(step.outputTokensMax), upTo(1))
+    const isHeld = await this.#hold.coverSome(upTo(next.outputTokensMax), upTo(1))
     if (!isHeld || this.#isOver) return await this.#refuseStep()
-    const tokens = Math.min(step.outputTokensMax, outputWithin(this.#hold.held, { used: upTo(0), rates }))
-    this.#use({ serial, used, bound: upTo(tokens), isStepOpen: true })
+    const tokens = Math.min(next.outputTokensMax, outputWithin(this.#hold.held, { used: upTo(0), rates }))
+    this.#use({ ...known, bound: upTo(tokens), isStepOpen: true })
     return tokens
   }
 
@@ -223,9 +240,9 @@ export class ChatTurn {
     return lines
   }
 
-  #use({ bound, isStepOpen, serial, used }: Known): void {
+  #use({ bound, isStepOpen, reported, serial, used }: Known): void {
     // What was asked for a call of a model may come before texts that were sent earlier are read.
-    if (serial >= this.#known.serial) this.#known = { bound, isStepOpen, serial, used }
+    if (serial >= this.#known.serial) this.#known = { bound, isStepOpen, reported, serial, used }
   }
 
   async #end(): Promise<string> {
@@ -237,22 +254,18 @@ export class ChatTurn {
     if (this.#cause !== 'balance' || isCutByBalance(outcome)) this.#accept(unread.splice(0))
     const reported = unread.at(-1)?.reported
     const { used } = this.#known
-    if (reported && (!used || this.#cost(reported) > this.#cost(used))) this.#known = { ...this.#known, used: reported }
+    if (reported && (!used || this.#cost(reported) > this.#cost(used))) {
+      this.#known = { ...this.#known, used: reported, reported }
+    }
+    // What is part of a report is charged, and kept.
+    const charged = this.#known.used ? this.#cost(this.#known.used) : -1
+    this.#accept(unread.filter((batch) => this.#cost(batch.used) <= charged))
     const judgement = this.#judge(outcome)
     const told = this.#settle(judgement).then((settled) =>
       this.#tell(settled === 'closed' ? this.#closed(judgement) : judgement, { outcome, settled }),
     )
-    // The reader is told after some seconds that it has not happened yet.
-    const late = new Promise<string>((resolve) => {
-      const line = () => {
-        const at = this.#parts.clock.now()
-        resolve(failureLine({ code: 'INTERNAL_ERROR', message: 'The chat could not be settled yet.', at }))
-      }
-      const timer = setTimeout(line, settlePauseMs * settleTriesAnswered)
-      const settled = () => clearTimeout(timer)
-      told.then(settled, settled)
-    })
-    return await Promise.race([told, late])
+    const message = 'The chat could not be settled yet.'
+    return await toldInTime(told, () => failureLine({ code: 'INTERNAL_ERROR', message, at: this.#parts.clock.now() }))
   }
 
   /** What another node closed was not charged, and nothing of it was stored. */
@@ -310,7 +323,11 @@ export class ChatTurn {
     const told = summaryOf(outcome)
     const summary = told ?? this.#rough()
     const free: Judgement = { summary, turnOutcome: 'failed', cost: 0 }
-    const atMost = (of: ChatSummary) => chargedAtMost(of, { held: this.#hold.held, rates: this.#begin.rates })
+    const { rates } = this.#begin
+    const callsMax = rates.toolCall > 0 ? this.#callsMade : Infinity
+    const cutOff = (of: ChatSummary) => withCallsMade(of, callsMax)
+    const atMost = (of: ChatSummary) => chargedAtMost(cutOff(of), { held: this.#hold.held, rates })
+    const asKnown = ({ usedAtMost: _, ...known }: ChatSummary) => known
     const chargedAs = (turnOutcome: TurnOutcome, charged: ChatSummary): Judgement => {
       // Before its first call of a model a reply has used nothing, and there is nothing to keep.
       if (this.#text === '' && isNothing(charged.used) && turnOutcome !== 'finished') return free
@@ -330,24 +347,27 @@ export class ChatTurn {
       case undefined:
         if (outcome.kind === 'completed') return chargedAs('finished', summary)
         if (outcome.kind !== 'failed' || !outcome.owed || outcome.owed.cause === 'other') return free
-        return outcome.owed.cause === 'caller' ? chargedAs('truncated', atMost(summary)) : chargedAs('failed', summary)
+        return outcome.owed.cause === 'caller'
+          ? chargedAs('truncated', atMost(summary))
+          : chargedAs('failed', cutOff(summary))
       case 'timeout':
       case 'deleted':
       case 'disconnect':
         // An agent that was stopped before it was begun used nothing.
         if (!told && (outcome.kind === 'failed' || !this.#known.used)) return free
-        return chargedAs('truncated', cause === 'timeout' && !this.#hasConnectors ? summary : atMost(summary))
+        return chargedAs('truncated', atMost(cause === 'timeout' && !this.#hasConnectors ? asKnown(summary) : summary))
     }
   }
 
   /** By the length of the texts, where the agent's thread does not say. */
   #rough(): ChatSummary {
     const { history: _history, historyTokens, message } = this.#begin.request
-    const { bound, isStepOpen, used: known } = this.#known
+    const { bound, isStepOpen, reported, used: known } = this.#known
     const messageTokens = roughTokens(message)
     const used = known ?? chatUse({ promptTokens: historyTokens + messageTokens })
     const replyTokens = roughTokens(this.#text)
-    return { used, ...(isStepOpen && { usedAtMost: bound }), isEstimated: true, messageTokens, replyTokens }
+    const atMost = isStepOpen && { usedAtMost: bound }
+    return { used, reported, ...atMost, isEstimated: true, messageTokens, replyTokens }
   }
 
   /** Settles, and tries again while the store cannot: the hold must not stay. */
@@ -375,18 +395,4 @@ export class ChatTurn {
     void settled.then(onSettled)
     return await settled
   }
-}
-
-/** What the agent's thread says of the whole reply; undefined where it says nothing. */
-function summaryOf(outcome: RunOutcome): ChatSummary | undefined {
-  if (outcome.kind === 'completed') return JSON.parse(outcome.json) as ChatSummary
-  return outcome.kind === 'failed' ? outcome.owed : undefined
-}
-
-function isNothing({ completionTokens, promptTokens, toolCalls }: ChatUsed): boolean {
-  return completionTokens + promptTokens + toolCalls === 0
-}
-
-function isCutByBalance(outcome: RunOutcome): boolean {
-  return outcome.kind === 'completed' && summaryOf(outcome)?.isCutByBalance === true
 }

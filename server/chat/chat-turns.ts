@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { isVisibleTo, type Catalogue, type Chat } from '../agents/catalogue.ts'
 import { roughTokens, tokensAtMost } from '../agents/chat-messages.ts'
+import { messagesAtMost } from '../agents/prompt-size.ts'
 import type { Caller } from '../auth/caller.ts'
 import { chatHold, chatUse, dearestUse, writtenRates } from '../billing/chat-price.ts'
 import { chatTaker, type ConnectorAccess } from '../connectors/connector-access.ts'
@@ -49,7 +50,7 @@ const lineRetrySeconds = 5
 /** Between two looks at a session whose turn is being settled here, or on another node. */
 const stopPauseMs = 10
 const stopElsewherePauseMs = 100
-/** Of how many users it is known what surrounds their messages. */
+/** Of how many agents and sessions it is known what surrounds their messages. */
 const aroundMax = 10_000
 /** How long interrupted chats may take to be settled when the service stops. */
 const settleMsMax = 10_000
@@ -61,8 +62,9 @@ export class ChatTurns {
   /** By session: claimed while its turn is being admitted, then the turn. */
   readonly #sessions = new Map<string, ChatTurn | 'admitting'>()
   /**
-   * By agent and user, the latest of them: how much more than instructions and messages its model was last sent, such as definitions of its tools.
-   * Only a guess of what a turn will ask for, so that it is held with the admission.
+   * How much more than instructions and messages models were last sent. Of a model of the configuration, by its agent, that
+   * is the definitions of its tools, the same for all. What other agents send besides is theirs to choose, so it is known by
+   * session and sets no other's price. Only a guess of what a turn will ask for, so that it is held with the admission.
    */
   readonly #around = new Map<string, number>()
   #isInterrupted = false
@@ -114,7 +116,7 @@ export class ChatTurns {
       const history = await store.readHistory({ sessionId, tokensMax })
       const connectors = await access.specsOf(userId, connectorIds)
       const sentAtMost = promptAtMost(chat, { history, message })
-      const aroundKey = `${agent.id} ${userId}`
+      const aroundKey = chat.isModel ? agent.id : sessionId
       const amounts = amountsOf({
         chat,
         promptTokens: history.tokens + roughTokens(message),
@@ -155,7 +157,8 @@ export class ChatTurns {
         held: opened.held,
         membership,
         onFirstStep: (promptTokensMax) => {
-          if (connectors.length === 0) this.#noteAround(aroundKey, Math.max(0, promptTokensMax - sentAtMost))
+          const isAsSeen = latest === history && connectors.length === 0
+          if (isAsSeen) this.#noteAround(aroundKey, Math.max(0, promptTokensMax - sentAtMost))
         },
         onSettled: () => {
           this.#sessions.delete(sessionId)
@@ -315,9 +318,12 @@ function amountsOf({ chat, maxTokens, promptTokens, promptTokensMax }: AmountsOf
   return { required, hold, most: Math.max(hold, upTo(longest)) }
 }
 
-function promptAtMost({ instructions }: Chat, { history, message }: { history: History; message: string }): number {
-  let tokens = tokensAtMost(instructions) + tokensAtMost(message)
-  for (const { content } of history.messages) tokens += tokensAtMost(content)
+type Prompt = { history: History; message: string }
+
+function promptAtMost({ instructions, isModel }: Chat, { history, message }: Prompt): number {
+  const texts = [instructions, ...history.messages.map(({ content }) => content), message].filter((text) => text !== '')
+  // Agents of other kinds say what they send besides the texts, by a step.
+  const tokens = isModel ? messagesAtMost(texts) : tokensAtMost(texts.join(''))
   return Math.max(tokens, history.tokens)
 }
 

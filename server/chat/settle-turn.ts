@@ -5,10 +5,11 @@ import { parseUsd } from '../kernel/money.ts'
 import type { ToolCallRecord } from '../store/records.ts'
 import type { SettledTurn, SettleTurn, Store } from '../store/store.ts'
 
-export const settlePauseMs = 200
+const settlePauseMs = 200
+const settleTriesAnswered = 25
 const faultyTriesMax = 3
 
-/** `closed` when another node has closed the turn, and nothing was charged. */
+/** `closed` when nothing was charged or kept: another node has closed the turn, or it could not be settled as it ended. */
 export type Settled = SettledTurn | 'closed'
 
 /** Settles a turn however long the store cannot: its hold must not stay, nor its session busy. */
@@ -21,7 +22,7 @@ export async function settleSurely(
   for (let tries = 1; ; tries++) {
     try {
       const settled = await store.settleTurn(settling)
-      if (settled) return settled
+      if (settled) return settling === settle ? settled : 'closed'
       // A try before this one may have taken place though its answer was lost.
       const own = tries > 1 && (await store.listTransactions({ userId, turnId, limit: 1, offset: 0 })).transactions[0]
       if (!own) return 'closed'
@@ -35,6 +36,15 @@ export async function settleSurely(
       await new Promise((resolve) => setTimeout(resolve, settlePauseMs).unref())
     }
   }
+}
+
+/** What is told of a settlement, or what its reader is told when it has not happened after some seconds. */
+export async function toldInTime(told: Promise<string>, lateLine: () => string): Promise<string> {
+  const late = Promise.withResolvers<string>()
+  const timer = setTimeout(() => late.resolve(lateLine()), settlePauseMs * settleTriesAnswered)
+  const settled = () => clearTimeout(timer)
+  told.then(settled, settled)
+  return await Promise.race([told, late.promise])
 }
 
 export function joinSteps(steps: readonly ToolCallStep[]): ToolCallRecord[] {

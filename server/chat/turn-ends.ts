@@ -1,6 +1,6 @@
 import type { ChatSummary } from '../agents/chat-messages.ts'
 import type { RunOutcome } from '../agents/run-outcome.ts'
-import { chatCost, outputWithin, type ChatRates } from '../billing/chat-price.ts'
+import { chatCost, outputWithin, type ChatRates, type ChatUsed } from '../billing/chat-price.ts'
 import type { Units } from '../kernel/money.ts'
 
 /** Why a turn is ended before its reply. */
@@ -35,19 +35,51 @@ export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): 
   }
 }
 
-/** Of a call of a model that nobody knows the use of, all that may have been used counts, as far as it is held. */
+/** Whoever calls a tool waits until that is held, so of a reply that was cut off the calls beyond were not made. */
+export function withCallsMade(summary: ChatSummary, callsMax: number): ChatSummary {
+  const cut = (of: ChatUsed) => ({ ...of, toolCalls: Math.min(of.toolCalls, callsMax) })
+  const { reported, used, usedAtMost } = summary
+  return {
+    ...summary,
+    used: cut(used),
+    reported: reported && cut(reported),
+    ...(usedAtMost && { usedAtMost: cut(usedAtMost) }),
+  }
+}
+
+/**
+ * Of a reply that was cut off what was used counts, and of a call of a model that nobody knows the use of all that may
+ * have been used, both as far as it is held. What was reported is charged all the same.
+ */
 export function chargedAtMost(
   { usedAtMost, ...summary }: ChatSummary,
   { held, rates }: { held: Units; rates: ChatRates },
 ): ChatSummary {
-  if (!usedAtMost) return summary
-  let used = usedAtMost
-  if (chatCost(used, rates) > held) {
-    const unwritten = { ...used, completionTokens: 0, reasoningTokens: 0 }
-    const completionTokens = Math.min(used.completionTokens, outputWithin(held, { used: unwritten, rates }))
-    used = { ...used, completionTokens, reasoningTokens: Math.min(used.reasoningTokens, completionTokens) }
-  }
-  // What is known to be used is charged all the same.
-  const isLess = chatCost(used, rates) > held || chatCost(used, rates) < chatCost(summary.used, rates)
-  return { ...summary, used: isLess ? summary.used : used, isEstimated: true }
+  const { reported } = summary
+  let used = usedAtMost ?? summary.used
+  const isMore = chatCost(used, rates) > held
+  if (isMore) used = writtenWithin(held, { used, rates })
+  if (reported && chatCost(used, rates) < chatCost(reported, rates)) used = reported
+  return { ...summary, used, isEstimated: summary.isEstimated || isMore || usedAtMost !== undefined }
+}
+
+/** As much as `held` pays for of what was written. */
+function writtenWithin(held: Units, { rates, used }: { used: ChatUsed; rates: ChatRates }): ChatUsed {
+  const unwritten = { ...used, completionTokens: 0, reasoningTokens: 0 }
+  const completionTokens = Math.min(used.completionTokens, outputWithin(held, { used: unwritten, rates }))
+  return { ...used, completionTokens, reasoningTokens: Math.min(used.reasoningTokens, completionTokens) }
+}
+
+/** What the agent's thread says of the whole reply; undefined where it says nothing. */
+export function summaryOf(outcome: RunOutcome): ChatSummary | undefined {
+  if (outcome.kind === 'completed') return JSON.parse(outcome.json) as ChatSummary
+  return outcome.kind === 'failed' ? outcome.owed : undefined
+}
+
+export function isNothing({ completionTokens, promptTokens, toolCalls }: ChatUsed): boolean {
+  return completionTokens + promptTokens + toolCalls === 0
+}
+
+export function isCutByBalance(outcome: RunOutcome): boolean {
+  return outcome.kind === 'completed' && summaryOf(outcome)?.isCutByBalance === true
 }

@@ -66,7 +66,8 @@ test.for([
   async ({ report }) => {
     const service = await startTalk({ isInline: false })
     for (const agentId of ['talk', 'free']) {
-      const talker = await Talker.create(service, { agentId })
+      // Each report is held before the agent goes on.
+      const talker = await Talker.create(service, { agentId, balanceUsd: '1000000.0000' })
       const before = await talker.state()
       const usage: Step = { do: 'usage', ...report }
       const end = expectOneEnd(await talker.chat(say(text, usage, usage, text)), 'error')

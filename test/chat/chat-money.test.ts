@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { ErrandError } from '../../server/kernel/errors.ts'
 import { createServiceLog } from '../../server/cli/service-log.ts'
 import { readMetrics } from '../api/exposition.ts'
 import { say, type Step } from '../support/chat-agents.ts'
@@ -110,22 +111,20 @@ test('a chat that outgrows the balance ends with INSUFFICIENT_BALANCE, is charge
   await service.stop()
 })
 
-test('what an agent reports past the balance is written off: the balance ends at zero, and receipt, metrics, log and account say by how much', async () => {
+const report: Step = { do: 'usage', promptTokens: 0, completionTokens: 10_000 }
+
+test('what an agent reports past the balance ends its reply and is written off: the balance ends at zero, and receipt, metrics, log and account say by how much', async () => {
   const lines: string[] = []
   const log = createServiceLog('warn', { write: (line: string) => void lines.push(line) })
   const service = await startTalk({ log })
   const talker = await Talker.create(service, { balanceUsd: '0.5000' })
-  const done = expectOneEnd(
-    await talker.chat(
-      say(
-        { do: 'text', delta: 'x' },
-        { do: 'wait', ms: 100 },
-        { do: 'usage', promptTokens: 0, completionTokens: 10_000 },
-      ),
-    ),
-    'done',
-  )
-  expect(done.costUsd).toBe('0.5000')
+  const file = filesIn(service)('goes-on')
+  const reader = await talker.do({ do: 'text', delta: 'x' }, report, report, { do: 'touch', file }, report)
+  const end = expectOneEnd(await reader.all(), 'error')
+  expect(end).toMatchObject({ error: { code: 'INSUFFICIENT_BALANCE' }, costUsd: '0.5000' })
+  // It would use more, which nobody pays for.
+  expect(existsSync(file)).toBe(false)
+  expect((await talker.messages())[1]).toMatchObject({ content: 'x', truncated: true })
   const [charge] = await talker.charges()
   expect(charge).toMatchObject({
     amountUsd: '-0.5000',
@@ -145,6 +144,73 @@ test('what an agent reports past the balance is written off: the balance ends at
   expect(users.map(({ writtenOff }) => writtenOff)).toEqual([55_000])
   await service.stop()
 })
+
+test('a reply that is settled late is reported when it is: what of it is written off stands in the log, the metrics and the account', async () => {
+  const lines: string[] = []
+  const log = createServiceLog('warn', { write: (line: string) => void lines.push(line) })
+  const service = await startTalk({ log })
+  const talker = await Talker.create(service, { balanceUsd: '0.5000' })
+  const { store } = service.app.services
+  const { settleTurn } = store
+  store.settleTurn = () => Promise.reject(new ErrandError('SERVICE_UNAVAILABLE', 'The disk is full.'))
+  const writtenOff = () => lines.map((line) => JSON.parse(line)).filter(({ writtenOffUsd }) => writtenOffUsd)
+  const reader = await talker.do({ do: 'text', delta: 'x' }, report)
+  const end = expectOneEnd(await reader.all(), 'error')
+  expect(end.error).toEqual({ code: 'INTERNAL_ERROR', message: 'The chat could not be settled yet.' })
+  expect(end).not.toHaveProperty('costUsd')
+  const { userId } = talker.person
+  const runs = 'errand_runs_total{kind="chat",end="truncated",agent="talk"}'
+  const told = async () => {
+    const metrics = await readMetrics(service)
+    return [metrics.get(runs) ?? 0, metrics.get('errand_chat_written_off_usd_total')]
+  }
+  expect([await told(), writtenOff(), await store.getUser(userId)]).toMatchObject([[0, 0], [], { writtenOff: 0 }])
+  store.settleTurn = settleTurn
+  await talker.settled()
+  await expect.poll(told, soon).toEqual([1, 5.5])
+  expect(writtenOff()).toMatchObject([{ userId, sessionId: talker.sessionId, writtenOffUsd: '5.5000' }])
+  expect(await store.getUser(userId)).toMatchObject({ writtenOff: 55_000 })
+  expect(await talker.charges()).toMatchObject([{ amountUsd: '-0.5000', breakdown: { writtenOffUsd: '5.5000' } }])
+  expect(await store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
+  await service.stop()
+})
+
+test('a reply that cannot be settled as it ended is free, and is not told as done', async () => {
+  const service = await startTalk()
+  const talker = await Talker.create(service)
+  const before = await talker.state()
+  const { store } = service.app.services
+  const { settleTurn } = store
+  store.settleTurn = (input) => (input.cost > 0 ? Promise.reject(new Error('broken')) : settleTurn(input))
+  const end = expectOneEnd(await talker.chat('Hello'), 'error')
+  expect(end).toMatchObject({ error: { code: 'AGENT_INTERRUPTED' }, costUsd: '0.0000' })
+  store.settleTurn = settleTurn
+  expect(await talker.state()).toEqual(before)
+  await expectSound(talker)
+  await service.stop()
+})
+
+test.for([{ isInline: true }, { isInline: false }])(
+  'an agent goes on to call a tool when the call is held: those that the balance does not cover are not made, and nothing is written off (inline: $isInline)',
+  async ({ isInline }) => {
+    const service = await startTalk({ isInline })
+    const talker = await Talker.create(service, { agentId: 'tools', balanceUsd: '0.3500' })
+    const file = filesIn(service)('called')
+    const call = (n: number): Step[] => [
+      { do: 'call', id: `call-${n}` },
+      { do: 'touch', file: `${file}-${n}` },
+      { do: 'result', id: `call-${n}`, output: {} },
+    ]
+    const reader = await talker.do(...[0, 1, 2, 3, 4].flatMap(call))
+    const end = expectOneEnd(await reader.all(), 'error')
+    expect(end).toMatchObject({ error: { code: 'INSUFFICIENT_BALANCE' }, costUsd: '0.3000' })
+    expect([0, 1, 2, 3, 4].map((n) => existsSync(`${file}-${n}`))).toEqual([true, true, true, false, false])
+    const [{ breakdown }] = await talker.charges()
+    expect(breakdown).toMatchObject({ toolCalls: 3 })
+    expect(breakdown).not.toHaveProperty('writtenOffUsd')
+    await service.stop()
+  },
+)
 
 test('tasks cannot spend what a chat holds', async () => {
   const service = await startTalk()

@@ -60,6 +60,48 @@ test('a reply whose first call of a model is refused is free', async () => {
   await service.stop()
 })
 
+test('a text that is longer than its model was allowed is charged as far as is held, and nothing of it written off', async () => {
+  const service = await startTalk()
+  const talker = await Talker.create(service, { balanceUsd: '1.5000' })
+  // At sixteen bytes a token it has 6,250 tokens at least, which cost 3.75 USD or, as thoughts, 5.63 USD.
+  const reader = await talker.do(
+    step(50, 100),
+    { do: 'text', delta: '7'.repeat(100), times: 1000 },
+    { do: 'await-abort' },
+  )
+  const end = expectOneEnd(await reader.all(), 'error')
+  expect(end.error.code).toBe('INSUFFICIENT_BALANCE')
+  const [{ amountUsd, breakdown }] = await talker.charges()
+  expect(breakdown).not.toHaveProperty('writtenOffUsd')
+  expect(breakdown).toMatchObject({ promptTokens: 50, isEstimated: true })
+  expect(breakdown.completionTokens).toBeGreaterThanOrEqual(100)
+  expect(-unitsOf(amountUsd)).toBe(priceOf(breakdown))
+  expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
+  await service.stop()
+})
+
+test('what an agent sends its model in one session is not held for others, of the same user too', async () => {
+  const service = await startTalk()
+  const [first, other] = [await Talker.create(service), await Talker.create(service)]
+  const second = await first.another()
+  const heldFor = async (talker: Talker) => {
+    const reader = await talker.do({ do: 'text', delta: 'x' }, { do: 'await-abort' })
+    await reader.until('assistant_delta')
+    const held = unitsOf((await talker.account()).heldUsd)
+    reader.leave()
+    await talker.settled()
+    return held
+  }
+  const before = await heldFor(second)
+  const usage: Step = { do: 'usage', promptTokens: 1, completionTokens: 1 }
+  expectOneEnd(await (await first.do(step(7000, 10), usage)).all(), 'done')
+  expect(await heldFor(second)).toBeLessThan(before + 100)
+  expect(await heldFor(other)).toBeLessThan(before + 100)
+  // 7,000 tokens cost 1.05 USD.
+  expect(await heldFor(first)).toBeGreaterThan(before + 10_000)
+  await service.stop()
+})
+
 test('a step that is none fails the reply, free of charge', async () => {
   const service = await startTalk()
   const talker = await Talker.create(service)

@@ -11,7 +11,7 @@ import {
   type ConnectorSpec,
 } from '../../server/connectors/connector-spec.ts'
 import { RemoteConnectors } from '../../server/connectors/remote-connectors.ts'
-import { noConnectors, noSuchTool, type RunConnectors } from '../../server/connectors/run-connectors.ts'
+import { noConnectors, noSuchTool, type Connect, type RunConnectors } from '../../server/connectors/run-connectors.ts'
 import { ConnectorHost } from '../../server/connectors/connector-host.ts'
 import type { ToConnectors } from '../../server/connectors/connector-protocol.ts'
 import type { CodeAgentConfig } from '../../server/agents/define-config.ts'
@@ -31,9 +31,9 @@ const spec: ConnectorSpec = {
 }
 
 /** Runs whose connectors are served as another thread serves them. */
-function start() {
+function start(processesMax = 8) {
   const ends: MessagePort[] = []
-  const bounds = new ConnectorBounds({ processesMax: 8, processesPerUserMax: 8 })
+  const bounds = new ConnectorBounds({ processesMax, processesPerUserMax: processesMax })
   const remote: RemoteConnectors = new RemoteConnectors(() => {
     const { port1, port2 } = new MessageChannel()
     serveConnectors(port1, bounds)
@@ -115,15 +115,17 @@ test('a task whose connectors were lost is interrupted, whatever its agent makes
   await expectNoServers()
 })
 
+type Reply = NonNullable<CodeAgentConfig['chat']>['reply']
+
 /** A chat with one tool, which its agent uses as it is told to. */
-function chatWith(reply: NonNullable<CodeAgentConfig['chat']>['reply'], signal: AbortSignal) {
+function chatWith(reply: Reply, signal: AbortSignal, connect?: Connect) {
   const pricing = { inputPer1kUsd: '0.001', outputPer1kUsd: '0.001' }
   const catalogue = new Catalogue({
     agents: [{ kind: 'code', id: 'code', name: 'Code', chat: { pricing, reply } }],
   })
   const called: string[] = []
   const tool = { name: 'known', connectorId: 'con_1', connectorName: 'Known', description: '', inputSchema: {} }
-  const connectors: RunConnectors = {
+  const known: RunConnectors = {
     ...noConnectors,
     tools: [tool],
     call: async (name) => {
@@ -148,7 +150,7 @@ function chatWith(reply: NonNullable<CodeAgentConfig['chat']>['reply'], signal: 
     signal,
     log: () => {},
     resultBytesMax: 1000,
-    connect: async () => connectors,
+    connect: connect ?? (async () => known),
     window: new CreditWindow(),
     askStep: async () => 1000,
     onDirty: () => {},
@@ -173,6 +175,40 @@ test('a call of a tool that is not there is no use of the connectors, so that wh
     throw new Error('After a use.')
   }, signal)
   expect(await own.outcome).toMatchObject({ kind: 'failed', owed: { cause: 'caller' } })
+})
+
+test('a chat whose servers find no room is free, and its agent is not begun', async () => {
+  const { connect, ends } = start(1)
+  const { signal } = new AbortController()
+  const first = await connect([spec], { reservedNames: [], signal, waitMs: 5000 })
+  let isBegun = false
+  const reply: Reply = async function* () {
+    isBegun = true
+    yield { type: 'text', delta: 'Said.' }
+  }
+  const { outcome } = chatWith(reply, signal, (specs, options) => connect(specs, { ...options, waitMs: 50 }))
+  const message =
+    'Connector "Rogue": There is no room for its server: the service runs 1 servers at a time for an account, and 1 for all. Try again later.'
+  expect(await outcome).toMatchObject({ kind: 'failed', error: { code: 'AGENT_ERROR', message } })
+  expect(await outcome).not.toHaveProperty('owed')
+  expect(isBegun).toBe(false)
+  await first.close()
+  await expectNoServers()
+  ends[0]!.close()
+})
+
+test('a chat whose connectors were lost is free where its reader stayed, though a call was made', async () => {
+  const { connect, ends } = start()
+  const { signal } = new AbortController()
+  const reply: Reply = async function* ({ connectors }) {
+    yield { type: 'text', delta: 'Said.' }
+    yield { type: 'usage', promptTokens: 10, completionTokens: 1 }
+    setTimeout(() => ends[0]!.close(), 50)
+    await connectors.call('hang')
+  }
+  const outcome = await chatWith(reply, signal, connect).outcome
+  expect(outcome).toMatchObject({ kind: 'failed', owed: { cause: 'other', used: { promptTokens: 10 } } })
+  await expectNoServers()
 })
 
 test('a reply that was stopped calls no tool any more, also where calls cost nothing', async () => {

@@ -73,6 +73,11 @@ export function runAgents(url: string): ErrandConfig {
     inputSchema: z.object({ a: z.number(), b: z.number() }),
     execute: ({ a, b }) => `I say ${a + b}.`,
   })
+  const note = tool({
+    description: 'Notes that it was called.',
+    inputSchema: z.object({ file: z.string() }),
+    execute: ({ file }) => appendFileSync(file, 'called\n'),
+  })
   const server = (...args: string[]) => ({ name: args[0]!, command: process.execPath, args: [...args, mark] })
   const keyed = { env: { OPERATOR_KEY: operatorKey, PLACE: operatorPlace }, tokenEnv: 'USER_TOKEN' }
   const rogues = ['serve', 'exit', 'garbage', 'no-answer', 'no-tools', 'odd-names']
@@ -102,6 +107,7 @@ export function runAgents(url: string): ErrandConfig {
         },
       },
       model,
+      { ...model, id: 'noting', name: 'Noting', tools: { note } },
       { ...model, id: 'owner', name: 'Owner', tools: { 'get-sum': own } },
     ],
     connectors: {

@@ -1,5 +1,6 @@
+import { existsSync, readFileSync } from 'node:fs'
 import { afterEach, expect, test } from 'vitest'
-import { expectOneEnd, textOf, unitsOf } from '../chat/chat-checks.ts'
+import { expectOneEnd, filesIn, priceOf, textOf, unitsOf } from '../chat/chat-checks.ts'
 import { hang, reply, replyThen } from '../support/model-provider.ts'
 import { stopAll } from './guarded-server.ts'
 import {
@@ -161,6 +162,40 @@ test.for([{ inThreads: false }, { inThreads: true }])(
     expect(used).toBeLessThanOrEqual(79)
     const [{ breakdown }] = await talker.charges()
     expect(breakdown).toMatchObject({ promptTokens: 800, completionTokens: 300 })
+    await expectSound(world)
+    await world.stop()
+  },
+)
+
+test.for([{ inThreads: false }, { inThreads: true }])(
+  "calls of the agent's own tools are paid for before they are made, and those that are not made are not charged (threads: $inThreads)",
+  async ({ inThreads }) => {
+    const world = await startWorld({ inThreads })
+    const person = await world.service.createPerson({ balanceUsd: '0.6500' })
+    const talker = await talkWith(world, { agentId: 'noting', connectorIds: [], person })
+    const file = filesIn(world.service)('called')
+    const args = JSON.stringify({ file })
+    const calls = Array.from({ length: 100 }, (_, n) => ({ id: `call-${n}`, name: 'note', args }))
+    // The step costs 0.6000, which leaves 39 calls at most.
+    world.provider.play(
+      reply({ text: ['Look. '], calls, usage: { prompt_tokens: 0, completion_tokens: 1000 } }),
+      reply({ text: ['Seen.'] }),
+    )
+    const end = expectOneEnd(await talker.chat('Note it a hundred times.'), 'error')
+    expect(end.error.code).toBe('INSUFFICIENT_BALANCE')
+    const made = existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n').length : 0
+    expect(made).toBeLessThanOrEqual(39)
+    const [{ amountUsd, breakdown }] = await talker.charges()
+    expect(breakdown).toMatchObject({ completionTokens: 1000, toolCalls: made })
+    expect(breakdown).not.toHaveProperty('writtenOffUsd')
+    expect(-unitsOf(amountUsd)).toBe(priceOf(breakdown))
+    // With a balance that covers them all of them are made.
+    const { userId } = person
+    await world.service.app.store.credit({ userId, amount: 900_000, description: 'More', idempotencyKey: null })
+    world.provider.play(reply({ calls: calls.slice(0, 3) }), reply({ text: ['Seen.'] }))
+    expectOneEnd(await talker.chat('Note it.'), 'done')
+    expect(readFileSync(file, 'utf8').trimEnd().split('\n')).toHaveLength(made + 3)
+    expect((await talker.charges())[0].breakdown).toMatchObject({ toolCalls: 3 })
     await expectSound(world)
     await world.stop()
   },

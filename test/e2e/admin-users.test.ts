@@ -1,6 +1,8 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { must } from '../../server/kernel/assert.ts'
+import { nothingUsed } from '../../server/store/turn-endings.ts'
+import type { Person, TestService } from '../support/test-service.ts'
 import { grace, logInGrace } from './admin-second-person.ts'
 import { testConsole } from './open-console.ts'
 
@@ -74,6 +76,37 @@ testConsole(
   },
   { isAdmin: true },
 )
+
+testConsole(
+  'what chats used beyond the balance of a user, and nobody was charged, stands on the pages of users',
+  async (opened) => {
+    const { service } = opened
+    const { key, userId } = await service.createPerson({ ...grace, balanceUsd: '10.0000' })
+    await writeOff(service, { key, userId })
+    const page = await opened.open('/admin/users')
+    await page.getByRole('columnheader', { name: 'Written off' }).waitFor()
+    await page.getByRole('row', { name: /grace@example\.com Active \$0\.0000 \$0\.0000 \$2\.3456/ }).waitFor()
+    await page.getByRole('row', { name: /ada@example\.com .* \$25\.0000 \$0\.0000 \$0\.0000/ }).waitFor()
+    await opened.check('admin-users-written-off')
+    await page.getByRole('link', { name: grace.email }).click()
+    await page.getByRole('heading', { level: 1, name: grace.email }).waitFor()
+    const terms = page.locator('dl > div').filter({ hasText: 'Written off ever' })
+    await terms.getByText('$2.3456').waitFor()
+    await opened.check('admin-user-written-off')
+  },
+  { isAdmin: true },
+)
+
+/** A chat that used $2.3456 more than the $10 that there are. */
+async function writeOff(service: TestService, { key, userId }: Pick<Person, 'key' | 'userId'>): Promise<void> {
+  const { body } = await service.post('/api/sessions', { agentId: 'assistant' }, { key })
+  const { store } = service.app
+  const [sessionId, turnId] = [body.sessionId as string, 'turn_written_off']
+  const of = { userId, sessionId, turnId, idempotency: null, required: 1, hold: 1, leaving: 0 }
+  expect(await store.openTurn(of)).toMatchObject({ outcome: 'opened' })
+  const settle = { turnId, outcome: 'failed', cost: 123_456, breakdown: nothingUsed, exchange: null } as const
+  expect(await store.settleTurn(settle)).toMatchObject({ charged: 100_000, writtenOff: 23_456 })
+}
 
 testConsole(
   'with the keyboard alone an admin takes from a balance; what the service refuses stands at its field, and is booked once',

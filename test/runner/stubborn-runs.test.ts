@@ -1,11 +1,16 @@
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { ThreadHost } from '../../server/agents/thread-host.ts'
 import type { RunOutcome } from '../../server/agents/run-outcome.ts'
+import { say } from '../support/chat-agents.ts'
+import { until, waitMsMax, within } from '../support/until.ts'
 import { newDataDir, startService } from '../support/test-service.ts'
 import rogueAgents from './rogue-agents.ts'
 import { expectSound, moneyOf, refundedOnce, rogueFile, signalFiles, unlimited, untilBegun } from './task-checks.ts'
 
+const chatFile = fileURLToPath(new URL('../support/chat-agents.ts', import.meta.url))
 const limits = { ...unlimited, agentThreads: 1 }
 
 test('AGENT_TIMEOUT and a refund for an agent that ignores its signal; its thread is replaced once the others on it end', async () => {
@@ -57,10 +62,37 @@ test('an agent that rejects after its run is over, or throws in a listener or a 
   await service.stop()
 })
 
-test('a healthy thread is not ended because the thread that serves was itself late', async () => {
-  const dataDir = newDataDir()
+test('a chat for which the service fails while its agent waits is interrupted, and its thread goes on', async () => {
+  const host = await startHost(chatFile)
+  const chat = (message: string, onStep: () => Promise<number>) =>
+    host.runChat(
+      {
+        agentId: 'talk',
+        userId: 'user',
+        sessionId: 'session',
+        turnId: 'turn',
+        message,
+        history: [],
+        historyTokens: 0,
+        params: {},
+        connectors: [],
+      },
+      { onBatch: () => {}, onStep, signal: new AbortController().signal, limitMs: 60_000 },
+    )
+  const file = join(newDataDir(), 'aborted')
+  const message = say({ do: 'note-abort', file }, { do: 'raw', part: { type: 'step', promptTokens: 1 } })
+  const lost = await within('its end', waitMsMax, chat(message, () => Promise.reject(new Error('lost'))).outcome)
+  expect(lost).toEqual({ kind: 'interrupted', message: 'The service failed while the agent waited for it.' })
+  await until('its agent is stopped', waitMsMax, () => existsSync(file))
+  await until('its run is over', waitMsMax, () => host.threads()[0]!.running === 0)
+  const next = await within('the next end', waitMsMax, chat('Hello', async () => 1).outcome)
+  expect([next.kind, host.threads()]).toMatchObject(['completed', [{ running: 0, isResponding: true }]])
+  await host.close()
+})
+
+async function startHost(configFile: string): Promise<ThreadHost> {
   const host = new ThreadHost({
-    configFile: rogueFile,
+    configFile,
     threads: 1,
     memoryMb: 256,
     resultBytesMax: 1_000_000,
@@ -70,6 +102,12 @@ test('a healthy thread is not ended because the thread that serves was itself la
     onWarning: () => {},
   })
   await host.ready()
+  return host
+}
+
+test('a healthy thread is not ended because the thread that serves was itself late', async () => {
+  const dataDir = newDataDir()
+  const host = await startHost(rogueFile)
   const run = (endpointId: string, params: object, signal: AbortSignal) =>
     host.runTask({ endpointId, taskId: 'task', userId: 'user', params: JSON.stringify(params), connectors: [] }, signal)
   const files = signalFiles(dataDir)

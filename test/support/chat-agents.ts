@@ -167,6 +167,7 @@ export default defineConfig({
     variant('quiet', { reasoning: false }),
     variant('forgetful', { contextTokens: 100 }),
     variant('free', { pricing: { inputPer1kUsd: '0', outputPer1kUsd: '0' } }),
+    variant('tools', { pricing: { inputPer1kUsd: '0', outputPer1kUsd: '0', toolCallUsd: '0.1' } }),
     variant('nothing', { reply: () => 'no iterable' as never }),
     { ...variant('secret', {}), visibility: ['friend@example.com'] },
     {

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { ModelStep } from '../../server/agents/chat-messages.ts'
 import type { ChatPart } from '../../server/agents/define-config.ts'
 import { ModelSteps } from '../../server/agents/model-steps.ts'
+import type { ModelUsage } from '../../server/agents/delta-shortcut.ts'
 import { ReplyStream } from '../../server/agents/reply-stream.ts'
 
 const rates = { input: 1, cachedInput: 1, output: 1, reasoning: 1, toolCall: 1 }
@@ -28,6 +29,16 @@ test('a call of a model that is tried again is held once', async () => {
   steps.answered()
   await steps.begin(sent)
   expect(opened).toHaveLength(2)
+})
+
+test('what was thought about a request may be part of the next one, though it is only referred to', async () => {
+  const { opened, steps } = beginSteps()
+  await steps.begin(sent)
+  steps.answered()
+  steps.reported({ inputTokens: { total: 10 }, outputTokens: { total: 80, reasoning: 70 } } as ModelUsage)
+  steps.end('tool-calls')
+  await steps.begin(sent)
+  expect(opened[1]!.promptTokensMax).toBe(Math.min(10 + 70, opened[0]!.promptTokensMax + 70))
 })
 
 test('the end of a call is told of it, though the next one has begun', async () => {

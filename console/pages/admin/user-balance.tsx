@@ -7,7 +7,7 @@ import { Figures } from './figures.tsx'
 
 /** What the user has, and the form that changes it. */
 export function UserBalance({ user }: { user: User }) {
-  const { balanceUsd, heldUsd } = user
+  const { balanceUsd, heldUsd, writtenOffUsd } = user
   return (
     <Panel title="Balance">
       <Figures
@@ -15,6 +15,7 @@ export function UserBalance({ user }: { user: User }) {
           { name: 'Balance', value: <Money usd={balanceUsd} /> },
           { name: 'Held by running chats', value: <Money usd={heldUsd} /> },
           { name: 'Free to spend', value: <Money usd={subtractUsd(balanceUsd, heldUsd)} /> },
+          { name: 'Written off ever', value: <Money usd={writtenOffUsd} />, note: 'Used by chats, beyond the balance' },
         ]}
       />
       <CreditForm user={user} />

@@ -98,6 +98,11 @@ function toQuery(input: Record<string, string | number>): Record<string, string>
   return Object.fromEntries(Object.entries(input).map(([name, value]) => [name, String(value)]))
 }
 
+/** An amount that mostly is zero. */
+function RareMoney({ usd }: { usd: string }) {
+  return <Money usd={usd} {...(usd === '0.0000' && { c: 'dimmed' })} />
+}
+
 function columnsOf(ownId: string | undefined): Column<User>[] {
   return [
     {
@@ -111,7 +116,13 @@ function columnsOf(ownId: string | undefined): Column<User>[] {
       id: 'held',
       label: 'Held',
       align: 'right',
-      cell: ({ heldUsd }) => <Money usd={heldUsd} {...(heldUsd === '0.0000' && { c: 'dimmed' })} />,
+      cell: ({ heldUsd }) => <RareMoney usd={heldUsd} />,
+    },
+    {
+      id: 'written-off',
+      label: 'Written off',
+      align: 'right',
+      cell: ({ writtenOffUsd }) => <RareMoney usd={writtenOffUsd} />,
     },
     {
       id: 'created',
