@@ -23,7 +23,9 @@ async function statusFrom({ app, url }: TestService, { address, email }: { addre
 test('a flood of tries leaves no more rows than it gets passwords looked at, and the next is served again', async () => {
   const service = await startService({ clock: new FakeClock() })
   const address = '127.0.0.1'
-  const tries = Array.from({ length: 300 }, (_, n) => statusFrom(service, { address, email: `nobody-${n}@example.com` }))
+  const tries = Array.from({ length: 300 }, (_, n) =>
+    statusFrom(service, { address, email: `nobody-${n}@example.com` }),
+  )
   const statuses = await Promise.all(tries)
   const lookedAt = statuses.filter((status) => status === 401).length
   expect(lookedAt).toBe(102)
