@@ -67,21 +67,16 @@ export class UserPlaces {
    * that these do not overtake for ever, and nobody else.
    */
   #admit(): void {
-    let hasEntered = true
-    while (hasEntered) {
-      hasEntered = false
-      for (const [userId, line] of [...this.#lines]) {
-        if (this.#takenInAll === this.#max) return
-        const { count, enter } = line[0]!
-        if (!this.#fits(userId, count)) continue
-        line.shift()
-        // The turn is over: the next place is offered to the others first.
-        this.#lines.delete(userId)
-        if (line.length > 0) this.#lines.set(userId, line)
-        this.#enter(userId, count)
-        enter()
-        hasEntered = true
-      }
+    for (const [userId, line] of this.#lines) {
+      if (this.#takenInAll === this.#max) return
+      const { count, enter } = line[0]!
+      if (!this.#fits(userId, count)) continue
+      line.shift()
+      // The turn is over: whoever has more that wait comes again at the end, also of this loop.
+      this.#lines.delete(userId)
+      if (line.length > 0) this.#lines.set(userId, line)
+      this.#enter(userId, count)
+      enter()
     }
   }
 
