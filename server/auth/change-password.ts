@@ -3,7 +3,7 @@ import { badField, ErrandError } from '../kernel/errors.ts'
 import type { Caller } from './caller.ts'
 import { admitAttempt, type Browser, type LoginAccess } from './log-in.ts'
 import type { ChangePasswordInput } from './login-schema.ts'
-import { assertNotObvious, hashPassword, isPassword } from './passwords.ts'
+import { assertNotObvious, hashPassword, isPassword, withHashRoom } from './passwords.ts'
 
 /** Sets another password and ends the account's other logins. The tries count as those to log in do. */
 export async function changePassword(
@@ -15,16 +15,20 @@ export async function changePassword(
   if (loginId === null) throw new ErrandError('FORBIDDEN', 'Changing the password needs a browser login.')
   assertNotObvious('newPassword', { email, password: input.newPassword })
   const attempt = { email, client: logins.clients.of(browser.request) }
-  const user = await admitAttempt(parts, {
-    attempt,
-    refusal: 'The password was wrong too often; wait before the next try.',
+  const { from, passwordHash } = await withHashRoom(async () => {
+    const user = await admitAttempt(parts, {
+      attempt,
+      refusal: 'The password was wrong too often; wait before the next try.',
+    })
+    const current = user?.passwordHash ?? null
+    if (current === null) {
+      throw new ErrandError('CONFLICT', 'This account has no password. An admin can make a link that sets one.')
+    }
+    if (!(await isPassword(input.currentPassword, current))) {
+      throw badField('currentPassword', 'Is not the current password')
+    }
+    return { from: current, passwordHash: await hashPassword(input.newPassword) }
   })
-  const from = user?.passwordHash ?? null
-  if (from === null) {
-    throw new ErrandError('CONFLICT', 'This account has no password. An admin can make a link that sets one.')
-  }
-  if (!(await isPassword(input.currentPassword, from))) throw badField('currentPassword', 'Is not the current password')
-  const passwordHash = await hashPassword(input.newPassword)
   if (!(await store.setPassword({ userId, passwordHash, from, keepLoginId: loginId, forget: attempt }))) {
     throw new ErrandError('CONFLICT', 'The password was changed meanwhile.')
   }

@@ -14,7 +14,7 @@ import type { ServiceCookie } from './login-cookie.ts'
 import type { LoggedIn, LoginInput } from './login-schema.ts'
 import { hashSecretToken, newSecretToken } from './login-token.ts'
 import type { OwnOrigins } from './own-origin.ts'
-import { isPassword } from './passwords.ts'
+import { isPassword, withHashRoom } from './passwords.ts'
 
 /** What logging in works with, beside the store. */
 export type LoginParts = {
@@ -72,13 +72,16 @@ type LogIn = { browser: Browser; input: z.output<typeof LoginInput>; onFound: (u
 async function logInPerson(parts: LoginAccess, { browser, input, onFound }: LogIn): Promise<LoggedIn> {
   const { logins } = parts
   const attempt = { email: input.email, client: logins.clients.of(browser.request) }
-  const user = await admitAttempt(parts, {
-    attempt,
-    refusal: 'There were too many attempts to log in; wait before the next.',
+  const { isRight, user } = await withHashRoom(async () => {
+    const found = await admitAttempt(parts, {
+      attempt,
+      refusal: 'There were too many attempts to log in; wait before the next.',
+    })
+    if (found) onFound(found.id)
+    return { user: found, isRight: await isPassword(input.password, found?.passwordHash ?? null) }
   })
-  if (user) onFound(user.id)
   const passwordHash = user?.passwordHash ?? null
-  if (!(await isPassword(input.password, passwordHash)) || !user || passwordHash === null) {
+  if (!isRight || !user || passwordHash === null) {
     throw new ErrandError('UNAUTHORIZED', 'The email address or the password is wrong.')
   }
   if (user.suspendedAt !== null) throw new ErrandError('FORBIDDEN', 'This account is suspended.')

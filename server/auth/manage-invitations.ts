@@ -18,7 +18,7 @@ import type {
 import { assertLoginAllowed, beginLogin, type Browser, type LoginParts } from './log-in.ts'
 import type { LoggedIn } from './login-schema.ts'
 import { hashSecretToken, newSecretToken } from './login-token.ts'
-import { assertNotObvious, hashPassword } from './passwords.ts'
+import { assertNotObvious, hashPassword, withHashRoom } from './passwords.ts'
 
 type Parts = { store: Store; clock: Clock; logins: LoginParts; system: { log: Logger } }
 
@@ -104,7 +104,7 @@ export async function acceptInvitation(
   assertLoginAllowed(parts, browser.request)
   const { email } = await checkInvitation(parts, input.token)
   assertNotObvious('password', { email, password: input.password })
-  const passwordHash = await hashPassword(input.password)
+  const passwordHash = await withHashRoom(() => hashPassword(input.password))
   const accepted = await store.acceptInvitation({ tokenHash: hashSecretToken(input.token)!, passwordHash })
   if (accepted.outcome === 'refused') {
     if (accepted.reason === 'unknown') throw unusable()

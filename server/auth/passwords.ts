@@ -5,7 +5,8 @@ import { badField, ErrandError } from '../kernel/errors.ts'
 
 /** Each takes 19 MiB and tens of milliseconds of a core; more at once would only slow each other down. */
 const atOnce = 2
-const waitingMax = 100
+/** Those that wait for their turn included. */
+const underWayMax = 102
 
 export const passwordCharsMin = 10
 const passwordCharsMax = 200
@@ -24,14 +25,32 @@ const nobodysHash = '$argon2id$v=19$m=19456,t=2,p=1$Mi6SpFH27e0b98ek7COc0Q$Ut9Kj
 
 const queue = new PQueue({ concurrency: atOnce })
 
-/** Argon2id with 19 MiB and two passes (OWASP's recommendation). Throws 503 when too many wait for theirs. */
+let underWay = 0
+
+/**
+ * For the hashes of a request and what has to come before them. Throws 503 when too many are under way, before anything
+ * is done: strangers' tries leave no more rows than they get passwords looked at.
+ */
+export async function withHashRoom<T>(work: () => Promise<T>): Promise<T> {
+  if (underWay >= underWayMax) {
+    throw new ErrandError('SERVICE_UNAVAILABLE', 'Too many logins are under way.', { retryAfterSeconds: 5 })
+  }
+  underWay++
+  try {
+    return await work()
+  } finally {
+    underWay--
+  }
+}
+
+/** Argon2id with 19 MiB and two passes (OWASP's recommendation). */
 export async function hashPassword(password: string): Promise<string> {
-  return await inTurn(() => hash(normal(password)))
+  return await queue.add(() => hash(normal(password)))
 }
 
 /** Whether it is the password of that hash; null stands for a user who has none, or for nobody. */
 export async function isPassword(password: string, passwordHash: string | null): Promise<boolean> {
-  const fits = await inTurn(() => verify(passwordHash ?? nobodysHash, normal(password)))
+  const fits = await queue.add(() => verify(passwordHash ?? nobodysHash, normal(password)))
   return fits && passwordHash !== null
 }
 
@@ -46,11 +65,4 @@ export function assertNotObvious(path: string, { email, password }: { email: str
 /** Keyboards and systems write the same letter in several ways. */
 function normal(password: string): string {
   return password.normalize('NFKC')
-}
-
-async function inTurn<T>(work: () => Promise<T>): Promise<T> {
-  if (queue.size >= waitingMax) {
-    throw new ErrandError('SERVICE_UNAVAILABLE', 'Too many logins are under way.', { retryAfterSeconds: 5 })
-  }
-  return await queue.add(work)
 }

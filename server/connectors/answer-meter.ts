@@ -2,6 +2,8 @@ import { ConnectorError } from './connector-spec.ts'
 
 /** A value takes up to a hundred bytes when it is parsed, and the protocol's client two microseconds to check. */
 const valuesMax = 50_000
+/** Of a stream of events, over all of it. A line that is no field costs its parser an error: seconds for a megabyte. */
+const linesMax = 100_000
 const [lineFeed, carriageReturn, quote, backslash, comma, openBrace, openBracket] = [10, 13, 34, 92, 44, 123, 91]
 
 /**
@@ -10,7 +12,7 @@ const [lineFeed, carriageReturn, quote, backslash, comma, openBrace, openBracket
  */
 export class AnswerMeter {
   readonly #isEvents: boolean
-  #state = { held: 0, isEscaped: false, isInString: false, isLineEmpty: true, values: 1 }
+  #state = { held: 0, isEscaped: false, isInString: false, isLineEmpty: true, values: 1, lines: 0 }
   #isAfterReturn = false
 
   constructor({ isEvents }: { isEvents: boolean }) {
@@ -25,7 +27,7 @@ export class AnswerMeter {
   take(given: Buffer): Buffer {
     const chunk = this.#isEvents ? this.#withFeeds(given) : given
     // In variables, as fields for each byte take forty times as long.
-    let { held, isEscaped, isInString, isLineEmpty, values } = this.#state
+    let { held, isEscaped, isInString, isLineEmpty, lines, values } = this.#state
     for (let at = 0; at < chunk.length; at++) {
       const byte = chunk[at]!
       held++
@@ -33,6 +35,9 @@ export class AnswerMeter {
         // No string of JSON goes beyond its line.
         isInString = false
         isEscaped = false
+        if (this.#isEvents && ++lines > linesMax) {
+          throw new ConnectorError(`The connector answered with more than ${linesMax} lines of events.`)
+        }
         if (this.#isEvents && isLineEmpty) {
           held = 0
           values = 1
@@ -50,7 +55,7 @@ export class AnswerMeter {
         throw new ConnectorError(`The connector answered with more than ${valuesMax} values.`)
       }
     }
-    this.#state = { held, isEscaped, isInString, isLineEmpty, values }
+    this.#state = { held, isEscaped, isInString, isLineEmpty, lines, values }
     return chunk
   }
 

@@ -19,6 +19,8 @@ const bounds = new ConnectorBounds(limits)
 const beats = new Int32Array(pulse)
 
 yieldToService()
+// The parser of events makes an error for each line that is none; its stack, which nobody reads, takes most of the time.
+Error.stackTraceLimit = 0
 
 // What the protocol's library leaves behind of one connection must not take the others down. Its text may be a user's.
 const tell = (error: unknown) => {

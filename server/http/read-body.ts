@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { findUnfitJson, jsonDepthMax } from '../kernel/check-json.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { ownTurn } from '../kernel/own-turn.ts'
+import { BodyBytes } from './body-bytes.ts'
 import { BodyRoom, smallBodyBytesMax } from './body-room.ts'
 import { bodyArrived } from './request-gate.ts'
 
@@ -22,57 +23,34 @@ function assertJsonType(request: IncomingMessage): void {
 /** The largest body of an operation that needs no login, which is an address and a password at most. */
 export const publicBodyBytesMax = 16 * 1024
 
-/**
- * Collects the body; throws 413 as soon as it is known to be over the limit, whether announced or chunked. What comes
- * in pieces is copied together: each piece is an object of its own, and ten million of one byte would be a gigabyte.
- */
-async function collect({ bytesMax, owner, request, response }: ReadBody): Promise<Buffer> {
+/** Collects the body; throws 413 as soon as it is known to be over the limit, whether announced or chunked. */
+async function collect({ bytesMax, owner, request, response }: ReadBody): Promise<BodyBytes> {
   const announced = Number(request.headers['content-length'] ?? 0)
   if (announced > bytesMax) throw tooLarge(bytesMax)
   const room = new BodyRoom({ request, response, owner, bytesMax })
+  const body = new BodyBytes(bytesMax)
   return await new Promise((resolve, reject) => {
-    let body: Buffer = noBytes
-    let bytes = 0
     const refuse = (error: unknown) => {
       request.removeAllListeners('data')
       // What still arrives is thrown away.
       request.resume()
-      body = noBytes
+      body.free()
       room.release()
       reject(error)
     }
     request.on('data', (chunk: Buffer) => {
       const isWhole = chunk.length === announced && chunk.length <= smallBodyBytesMax
-      const needed = bytes + chunk.length
-      if (needed > bytesMax) return refuse(tooLarge(bytesMax))
+      if (body.length + chunk.length > bytesMax) return refuse(tooLarge(bytesMax))
       try {
-        if (!isWhole) room.hold(needed)
+        if (!isWhole) room.hold(body.spaceWith(chunk.length))
       } catch (error) {
         return refuse(error)
       }
-      if (bytes === 0) body = chunk
-      else {
-        body = withSpace(body, { bytes, needed, bytesMax })
-        chunk.copy(body, bytes)
-      }
-      bytes = needed
+      body.add(chunk)
     })
-    request.once('end', () => resolve(body.subarray(0, bytes)))
-    request.once('error', () => reject(badField('', 'The connection was closed inside the body.')))
+    request.once('end', () => resolve(body))
+    request.once('error', () => refuse(badField('', 'The connection was closed inside the body.')))
   })
-}
-
-const noBytes = Buffer.alloc(0)
-const leastSpaceBytes = 4096
-
-type Space = { bytes: number; needed: number; bytesMax: number }
-
-/** Twice the space each time, so that all copies together are no more than twice the body. */
-function withSpace(body: Buffer, { bytes, needed, bytesMax }: Space): Buffer {
-  if (needed <= body.length) return body
-  const space = Buffer.allocUnsafeSlow(Math.min(bytesMax, Math.max(2 * needed, leastSpaceBytes)))
-  body.copy(space, 0, 0, bytes)
-  return space
 }
 
 function tooLarge(bytesMax: number): ErrandError {
@@ -92,8 +70,16 @@ type ReadBody = {
 /** Reads a body that says that it is JSON, as text in UTF-8; throws 400, 413, 415, or 503 beside many large ones. */
 export async function readBodyText(read: ReadBody): Promise<string> {
   assertJsonType(read.request)
-  const bytes = await collect(read)
-  bodyArrived(read.request)
+  const body = await collect(read)
+  try {
+    bodyArrived(read.request)
+    return await textOf(body.whole())
+  } finally {
+    body.free()
+  }
+}
+
+async function textOf(bytes: Buffer): Promise<string> {
   if (bytes.length === 0) throw badField('', 'The request body is empty; send a JSON object.')
   if (!isUtf8(bytes)) throw badField('', 'The request body is not valid UTF-8.')
   // JSON has none, and not every parser that comes after would say so.

@@ -1,14 +1,19 @@
 import { assert } from './assert.ts'
 
-type Waiting = { userId: string; count: number; enter: () => void }
+type Waiting = { count: number; enter: () => void }
 
-/** Places for what users have under way: so many for each of them, and so many in all. Who finds none waits in line. */
+/**
+ * Places for what users have under way: so many for each of them, and so many in all. Who finds none waits in a line of
+ * the own user. Of a place that becomes free the users are offered one after another, so that who has many waiting comes
+ * no sooner than who has one.
+ */
 export class UserPlaces {
   readonly perUserMax: number
   readonly #max: number
   readonly #taken = new Map<string, number>()
   #takenInAll = 0
-  #line: Waiting[] = []
+  /** The users who wait; the first has gone longest without a turn. */
+  readonly #lines = new Map<string, Waiting[]>()
 
   constructor({ max = Infinity, perUserMax }: { perUserMax: number; max?: number }) {
     this.perUserMax = Math.min(perUserMax, max)
@@ -19,16 +24,21 @@ export class UserPlaces {
   async take(userId: string, { count = 1, signal }: { count?: number; signal: AbortSignal }): Promise<void> {
     assert(count <= this.perUserMax, 'nobody waits for more places than a user may have')
     signal.throwIfAborted()
-    const isFirst = !this.#line.some((other) => other.userId === userId)
-    if (isFirst && this.#fits(userId, count)) return this.#enter(userId, count)
+    const line = this.#lines.get(userId) ?? []
+    if (line.length === 0 && this.#fits(userId, count)) return this.#enter(userId, count)
     const { promise, reject, resolve } = Promise.withResolvers<void>()
-    const waiting: Waiting = { userId, count, enter: resolve }
+    const waiting: Waiting = { count, enter: resolve }
     const leave = () => {
-      this.#line = this.#line.filter((other) => other !== waiting)
+      const at = line.indexOf(waiting)
+      // It may have entered in the same moment.
+      if (at < 0) return
+      line.splice(at, 1)
+      if (line.length === 0) this.#lines.delete(userId)
       reject(signal.reason)
       this.#admit()
     }
-    this.#line.push(waiting)
+    line.push(waiting)
+    this.#lines.set(userId, line)
     signal.addEventListener('abort', leave, { once: true })
     await promise.finally(() => signal.removeEventListener('abort', leave))
   }
@@ -52,18 +62,22 @@ export class UserPlaces {
     this.#admit()
   }
 
-  /** Whoever waits holds up those behind of the same user, so that these do not overtake for ever, and nobody else. */
+  /**
+   * One of each user at a time, until nobody fits. Whoever is first in a line holds up those behind of the same user, so
+   * that these do not overtake for ever, and nobody else.
+   */
   #admit(): void {
-    const held = new Set<string>()
-    this.#line = this.#line.filter(({ count, enter, userId }) => {
-      if (held.has(userId) || !this.#fits(userId, count)) {
-        held.add(userId)
-        return true
-      }
+    for (const [userId, line] of this.#lines) {
+      if (this.#takenInAll === this.#max) return
+      const { count, enter } = line[0]!
+      if (!this.#fits(userId, count)) continue
+      line.shift()
+      // The turn is over: whoever has more that wait comes again at the end, also of this loop.
+      this.#lines.delete(userId)
+      if (line.length > 0) this.#lines.set(userId, line)
       this.#enter(userId, count)
       enter()
-      return false
-    })
+    }
   }
 
   #fits(userId: string, count: number): boolean {

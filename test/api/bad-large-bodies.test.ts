@@ -1,10 +1,19 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { expectErrorBody, expectRefused, expectRpcRefused, RawConnection, shareService } from '../support/raw-http.ts'
 import type { Answer } from '../support/test-service.ts'
 
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
+
 const guarded = shareService()
 const valuesMax = 250_000
-const largest = 10 * 1024 * 1024
+const megabyte = 1024 * 1024
+const largest = 10 * megabyte
+const piece = Buffer.alloc(60_000, ' ')
+/** What else is under way in the process. */
+const room = 8 * megabyte
 
 /** A body that the service counts as that many values: its commas and openings outside of strings, and itself. */
 function taskOf(values: number): { endpointId: string; params: object } {
@@ -107,6 +116,14 @@ async function becomes(status: number, key: string, bytes: number): Promise<Answ
   return answer!
 }
 
+/** Closes them all, and waits until the service has given back what they held for that user. */
+async function close(uploads: RawConnection[], key: string): Promise<void> {
+  for (const connection of uploads) connection[Symbol.dispose]()
+  const most = Array.from({ length: 4 }, () => largest)
+  const all404 = most.map(() => 404)
+  await expect.poll(() => Promise.all(most.map(async (bytes) => (await answerTo(key, bytes))?.status))).toEqual(all404)
+}
+
 test('a body that is announced and does not come holds no room', async () => {
   const { service } = guarded
   const silent = await service.createPerson()
@@ -145,7 +162,29 @@ test('one user has room for four of the largest bodies, and takes no more of the
   await becomes(404, busy.key, largest)
   await uploads[0]!.send(' ')
   expect((await uploads[0]!.readAnswer())?.status).toBe(404)
-  for (const connection of uploads) connection[Symbol.dispose]()
+  await close(uploads, busy.key)
+})
+
+test('what many bodies of a user take together stays within the share while they come, and is given back', async () => {
+  const { service } = guarded
+  const busy = await service.createPerson()
+  const held = () => {
+    collectGarbage()
+    return process.memoryUsage().external
+  }
+  const before = held()
+  const uploads = await Promise.all(Array.from({ length: 10 }, () => RawConnection.open(service.url)))
+  for (const connection of uploads) await connection.send(head(busy.key, largest) + body)
+  // Piece by piece, all of them at the same pace.
+  for (let sent = 0; sent < 4.2 * megabyte; sent += piece.length) {
+    await Promise.all(uploads.map((connection) => connection.send(piece)))
+  }
+  const refused = await becomes(503, busy.key, largest)
+  expectErrorBody(refused, { status: 503, error: 'Service unavailable', message: /Too many of your requests/ })
+  // What the test has under way itself passes; what is stalled stays.
+  await expect.poll(() => held() - before).toBeLessThan(48 * megabyte + room)
+  await close(uploads, busy.key)
+  await expect.poll(() => held() - before).toBeLessThan(room)
 })
 
 test('small bodies that do not come whole at once count for their user too', async () => {
@@ -159,7 +198,7 @@ test('small bodies that do not come whole at once count for their user too', asy
   await becomes(503, busy.key, 300_000)
   expect((await answerTo(busy.key, 1000))?.status).toBe(404)
   expect((await answerTo(other.key, largest))?.status).toBe(404)
-  for (const connection of uploads) connection[Symbol.dispose]()
+  await close(uploads, busy.key)
 })
 
 test('bodies of 96 MB together are under way at most; the next large one waits, a small one does not', async () => {

@@ -5,6 +5,7 @@ import { logIn } from '../../server/auth/log-in.ts'
 import { resolveTrustedProxies } from '../../server/config.ts'
 import { toErrandError } from '../../server/kernel/errors.ts'
 import { RequestTrace } from '../../server/tracing/request-trace.ts'
+import { countRows, withRaw } from '../support/test-engine.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 
@@ -18,6 +19,21 @@ async function statusFrom({ app, url }: TestService, { address, email }: { addre
     (error: unknown) => toErrandError(error).status,
   )
 }
+
+test('a flood of tries leaves no more rows than it gets passwords looked at, and the next is served again', async () => {
+  const service = await startService({ clock: new FakeClock() })
+  const address = '127.0.0.1'
+  const tries = Array.from({ length: 300 }, (_, n) =>
+    statusFrom(service, { address, email: `nobody-${n}@example.com` }),
+  )
+  const statuses = await Promise.all(tries)
+  const lookedAt = statuses.filter((status) => status === 401).length
+  expect(lookedAt).toBe(102)
+  expect(statuses.filter((status) => status === 503)).toHaveLength(300 - lookedAt)
+  expect(await withRaw(service.dataDir, countRows)).toMatchObject({ login_attempts: lookedAt })
+  expect(await statusFrom(service, { address, email: 'nobody@example.com' })).toBe(401)
+  await service.stop()
+})
 
 test('the throttle tells clients apart by their IPv4 address, or by the network of their IPv6 address', async () => {
   const service = await startService({ clock: new FakeClock() })

@@ -100,6 +100,17 @@ test('the values of an answer, or of one event, are counted before they are pars
   expect(() => new AnswerMeter({ isEvents: true }).take(hidden)).toThrow('more than 50000 values')
 })
 
+test('a stream of events has so many lines, whatever they are and however many events they make', () => {
+  for (const line of ['a\n', '\n', '\r', ':\r\n', 'data: {}\n\n']) {
+    const meter = new AnswerMeter({ isEvents: true })
+    const lines = line.match(/\r\n|\r|\n/g)!.length
+    meter.take(Buffer.from(line.repeat(100_000 / lines)))
+    expect(() => meter.take(Buffer.from(line))).toThrow('more than 100000 lines')
+  }
+  const text = Buffer.from('{\n'.repeat(40_000) + '\n'.repeat(100_000))
+  expect(() => new AnswerMeter({ isEvents: false }).take(text)).not.toThrow()
+})
+
 test.for([false, true])(
   'a user whose servers stop before the end of what they answer is refused in words, in threads: %s',
   async (inThreads) => {

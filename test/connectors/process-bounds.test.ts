@@ -156,3 +156,42 @@ test('who waits for several places is not overtaken by those of the same user, a
   leaver.abort()
   expect((await gave()).toSorted()).toEqual(['behind', 'three left'])
 })
+
+test('a user with many that wait comes no sooner than one with a single one, and each in the order that it came', async () => {
+  const places = new UserPlaces({ perUserMax: 3, max: 4 })
+  const { signal } = new AbortController()
+  const entered: string[] = []
+  const take = (userId: string, name: string, count = 1) =>
+    void places.take(userId, { count, signal }).then(() => entered.push(name))
+  const gave = async (userId: string) => {
+    places.give(userId)
+    await new Promise(setImmediate)
+    return entered.splice(0)
+  }
+  for (const userId of ['one', 'one', 'two', 'two']) await places.take(userId, { signal })
+  for (let n = 1; n <= 10; n++) take('greedy', `greedy ${n}`)
+  take('honest', 'honest 1')
+  take('honest', 'honest 2')
+  take('last', 'last')
+  expect(await gave('one')).toEqual(['greedy 1'])
+  expect(await gave('one')).toEqual(['honest 1'])
+  expect(await gave('two')).toEqual(['last'])
+  expect(await gave('two')).toEqual(['greedy 2'])
+  expect(await gave('last')).toEqual(['honest 2'])
+  expect(await gave('honest')).toEqual(['greedy 3'])
+  expect(await gave('honest')).toEqual([])
+  expect(await gave('greedy')).toEqual(['greedy 4'])
+})
+
+test('who is stopped in the moment of entering has the place, and the others who wait keep theirs', async () => {
+  const places = new UserPlaces({ perUserMax: 1 })
+  const [first, second] = [new AbortController(), new AbortController()]
+  await places.take('one', { signal: first.signal })
+  const waits = [first, second].map(({ signal }) => places.take('one', { signal }))
+  places.give('one')
+  first.abort()
+  await waits[0]
+  places.give('one')
+  await waits[1]
+  places.give('one')
+})

@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { operations, type Json, type Operation } from '../pins/documented-answers.ts'
 import { rawRequest } from '../support/raw-http.ts'
+import { hostile, nameAt, times, type Limits } from './hostile-values.ts'
 import { expectLinearWork } from './measured-work.ts'
 import { shareWorld } from './property-world.ts'
 import { bodySchemaOf, jsonType, parametersOf, procedureOf } from './request-drafts.ts'
@@ -13,44 +14,9 @@ const shared = shareWorld()
 vi.setConfig({ testTimeout: 300_000 })
 const named = (some: readonly Operation[]) => some.map((operation) => [operation.id, operation] as const)
 
-/** The most of each kind that a body may hold; a stranger's is of 16 KB. */
-type Limits = { chars: number; values: number; names: number }
+/** A stranger's body is of 16 KB. */
 const ofUsers: Limits = { chars: 10_000_000, values: 249_000, names: 49_000 }
 const ofStrangers: Limits = { chars: 15_000, values: 7000, names: 800 }
-
-const times = (count: number, share: number) => Math.max(1, Math.floor(count * share))
-/** In no order, so that nothing finds them sorted. */
-const nameAt = (at: number) => `${Math.imul(at + 1, 2_654_435_761) >>> 0}n`
-
-/** The JSON of hostile values, by what is much of it, at a share of the limits. */
-const hostile: Record<string, (limits: Limits, share: number) => string> = {
-  letters: ({ chars }, share) => JSON.stringify('a'.repeat(times(chars, share))),
-  blanks: ({ chars }, share) => JSON.stringify(`a${' '.repeat(times(chars, share))}a`),
-  'an address': ({ chars }, share) => JSON.stringify(`${'a.'.repeat(times(chars / 2, share))}@`),
-  backslashes: ({ chars }, share) => JSON.stringify('\\'.repeat(times(chars / 2, share))),
-  numbers: ({ values }, share) => `[${Array(times(values, share)).fill('0').join(',')}]`,
-  texts: ({ values }, share) => `[${Array(times(values, share)).fill('"a"').join(',')}]`,
-  lists: ({ values }, share) =>
-    `[${Array(times(values / 2, share))
-      .fill('[]')
-      .join(',')}]`,
-  names: ({ names }, share) => `{${membersOf(names, share)}}`,
-  'objects of names': ({ names }, share) =>
-    `[${Array.from({ length: times(names, share) }, (_, at) => `{"${nameAt(at)}":0}`).join(',')}]`,
-  'names again and again': ({ names, values }, share) =>
-    `[${Array.from({ length: times(values / 2, share) }, (_, at) => `{"${nameAt(at % names)}":0}`).join(',')}]`,
-  'one name of an object': ({ values }, share) => `{${Array(times(values, share)).fill('"a":0').join(',')}}`,
-  'an object of numbers': (limits, share) => `{"a":${hostile['numbers']!(limits, share)}}`,
-  'an object of objects': (limits, share) => `{"a":${hostile['objects of names']!(limits, share)}}`,
-  levels: ({ values }, share) =>
-    `[${Array(times(values / 91, share))
-      .fill(`${'['.repeat(90)}${']'.repeat(90)}`)
-      .join(',')}]`,
-}
-
-function membersOf(names: number, share: number): string {
-  return Array.from({ length: times(names, share) }, (_, at) => `"${nameAt(at)}":0`).join(',')
-}
 
 /** What each body needs to be looked at further than at one field. */
 const fields: Json = { endpointId: 'test.free', params: {}, agentId: 'talk', message: 'x', name: 'x' }

@@ -4,17 +4,17 @@ import type { Answer } from '../support/test-service.ts'
 
 // How much of the service's thread a request takes: of its processor, not of the clock, which others share.
 
-/** What the thread worked for a request, and the longest that its loop stood still, in milliseconds of processor time. */
-type Work = { ms: number; stopMs: number; status: number }
+/** What the thread worked, and the longest that its loop stood still, in milliseconds of processor time. */
+type Spent = { ms: number; stopMs: number }
+type Work = () => Promise<unknown>
 
 const usedMs = () => {
   const { system, user } = process.threadCpuUsage()
   return (system + user) / 1000
 }
 
-/** Sends a request, and works on nothing else until it is answered. */
-async function workOf(url: string, bytes: Buffer): Promise<Work> {
-  using connection = await RawConnection.open(url)
+/** Nothing else is to be done meanwhile. */
+async function spentOn(work: Work): Promise<Spent> {
   const began = usedMs()
   let [last, stopMs, isOver] = [began, 0, false]
   const turn = () => {
@@ -24,11 +24,10 @@ async function workOf(url: string, bytes: Buffer): Promise<Work> {
     if (!isOver) setImmediate(turn)
   }
   setImmediate(turn)
-  await connection.send(bytes)
-  const answer: Answer | undefined = await connection.readAnswer()
+  await work()
   isOver = true
   turn()
-  return { ms: usedMs() - began, stopMs, status: answer?.status ?? 0 }
+  return { ms: usedMs() - began, stopMs }
 }
 
 const triesMax = 4
@@ -49,28 +48,52 @@ function referenceMs(): number {
   return Math.min(...runs)
 }
 
-type Measured = { what: string; url: string; make: (share: number) => Buffer }
-
 /** Asserts that no turn of the loop is too long for a request at its limit, and that it is linear in its size. */
-export async function expectLinearWork({ make, url, what }: Measured): Promise<void> {
-  const most = make(1)
-  let whole = await least(url, most, ({ stopMs }) => stopMs < loopStopMsMax * 0.8)
+export async function expectLinearWork(of: {
+  what: string
+  url: string
+  make: (share: number) => Buffer
+}): Promise<void> {
+  const { make, url, what } = of
+  const request = (share: number) => {
+    const bytes = make(share)
+    return async () => {
+      using connection = await RawConnection.open(url)
+      await connection.send(bytes)
+      const answer: Answer | undefined = await connection.readAnswer()
+      expect(answer?.status, `${what} is answered`).toBeGreaterThanOrEqual(200)
+    }
+  }
+  const most = request(1)
+  const whole = await least(most, ({ stopMs }) => stopMs < loopStopMsMax * 0.8)
   const allowedMs = Math.max(loopStopMsMax, whole.stopMs > loopStopMsMax ? referenceShare * referenceMs() : 0)
   expect(whole.stopMs, `${what}: the loop stands still`).toBeLessThanOrEqual(allowedMs)
-  expect(whole.status, `${what} is answered`).toBeGreaterThanOrEqual(200)
-  if (whole.ms < measurableMs) return
-  const part = await least(url, make(1 / 8), () => true)
-  // Linear is 8 times, n log n about 10, and quadratic 64 times.
-  const linearMs = 24 * Math.max(part.ms, measurableMs / 8)
-  if (whole.ms > linearMs) whole = await least(url, most, ({ ms }) => ms <= linearMs)
-  expect(whole.ms, `${what}: an eighth takes ${part.ms} ms`).toBeLessThanOrEqual(linearMs)
+  await expectGrowth(whole, { what, make: request, most })
 }
 
-async function least(url: string, bytes: Buffer, isEnough: (work: Work) => boolean): Promise<Work> {
-  let best = await workOf(url, bytes)
+/** Asserts that what is made of a share of its limit takes time linear in that. */
+export async function expectLinear(of: { what: string; make: (share: number) => Work }): Promise<void> {
+  const most = of.make(1)
+  await expectGrowth(await least(most, () => true), { ...of, most })
+}
+
+type Growing = { what: string; make: (share: number) => Work; most: Work }
+
+async function expectGrowth(first: Spent, { make, most, what }: Growing): Promise<void> {
+  let { ms } = first
+  if (ms < measurableMs) return
+  const part = await least(make(1 / 8), () => true)
+  // Linear is 8 times, n log n about 10, and quadratic 64 times.
+  const linearMs = 24 * Math.max(part.ms, measurableMs / 8)
+  if (ms > linearMs) ms = (await least(most, (spent) => spent.ms <= linearMs)).ms
+  expect(ms, `${what}: an eighth takes ${part.ms} ms`).toBeLessThanOrEqual(linearMs)
+}
+
+async function least(work: Work, isEnough: (spent: Spent) => boolean): Promise<Spent> {
+  let best = await spentOn(work)
   for (let run = 1; run < triesMax && !isEnough(best); run++) {
-    const again = await workOf(url, bytes)
-    best = { ...again, ms: Math.min(best.ms, again.ms), stopMs: Math.min(best.stopMs, again.stopMs) }
+    const again = await spentOn(work)
+    best = { ms: Math.min(best.ms, again.ms), stopMs: Math.min(best.stopMs, again.stopMs) }
   }
   return best
 }

@@ -29,7 +29,7 @@ export const postgresTests = {
       'what servers of tools do wrong; tasks and chats with connectors end the same way',
     'test/login/oidc-{attacks,config,log,requests,tokens}.test.ts': 'what passes between a browser and a provider',
     'test/property/broken-{fields,frames,senders}.test.ts': 'requests that are refused before a store is asked',
-    'test/property/linear-work.test.ts': 'what reading a request costs',
+    'test/property/linear-{connectors,work}.test.ts': 'what reading a request or an answer costs',
     'test/runner/{agent-values,blocked-thread,http-agent-*,stubborn-runs,task-memory,thread-ends}.test.ts':
       'agents and their threads',
   },

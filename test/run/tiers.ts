@@ -42,7 +42,7 @@ export const onlyInAll: Record<string, string> = {
     'what the example does with each provider; model-tasks and model-chat have the rules',
   'test/connectors/{guarded-streams,run-bad-http,run-bad-stdio,run-secrets,run-tool-names}.test.ts':
     'every kind of a bad server; run-ends and run-defects have what they cost, guarded-fetch where they may be',
-  'test/property/{broken-frames,broken-senders,linear-work}.test.ts':
+  'test/property/{broken-frames,broken-senders,linear-connectors,linear-work}.test.ts':
     'broken requests of a kind; broken-fields has one of each field',
   'test/runner/http-agent-{connections,python}.test.ts':
     'the wire of agents in other languages; http-agent-tasks has their money',

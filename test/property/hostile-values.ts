@@ -1,0 +1,38 @@
+// Values of JSON that parsers, schemas and filters may look at again and again.
+
+/** The most of each kind that a text of JSON may hold. */
+export type Limits = { chars: number; values: number; names: number }
+
+export const times = (count: number, share: number) => Math.max(1, Math.floor(count * share))
+/** In no order, so that nothing finds them sorted. */
+export const nameAt = (at: number) => `${Math.imul(at + 1, 2_654_435_761) >>> 0}n`
+
+/** The JSON of hostile values, by what is much of it, at a share of the limits. */
+export const hostile: Record<string, (limits: Limits, share: number) => string> = {
+  letters: ({ chars }, share) => JSON.stringify('a'.repeat(times(chars, share))),
+  blanks: ({ chars }, share) => JSON.stringify(`a${' '.repeat(times(chars, share))}a`),
+  'an address': ({ chars }, share) => JSON.stringify(`${'a.'.repeat(times(chars / 2, share))}@`),
+  backslashes: ({ chars }, share) => JSON.stringify('\\'.repeat(times(chars / 2, share))),
+  numbers: ({ values }, share) => `[${Array(times(values, share)).fill('0').join(',')}]`,
+  texts: ({ values }, share) => `[${Array(times(values, share)).fill('"a"').join(',')}]`,
+  lists: ({ values }, share) =>
+    `[${Array(times(values / 2, share))
+      .fill('[]')
+      .join(',')}]`,
+  names: ({ names }, share) => `{${membersOf(names, share)}}`,
+  'objects of names': ({ names }, share) =>
+    `[${Array.from({ length: times(names, share) }, (_, at) => `{"${nameAt(at)}":0}`).join(',')}]`,
+  'names again and again': ({ names, values }, share) =>
+    `[${Array.from({ length: times(values / 2, share) }, (_, at) => `{"${nameAt(at % names)}":0}`).join(',')}]`,
+  'one name of an object': ({ values }, share) => `{${Array(times(values, share)).fill('"a":0').join(',')}}`,
+  'an object of numbers': (limits, share) => `{"a":${hostile['numbers']!(limits, share)}}`,
+  'an object of objects': (limits, share) => `{"a":${hostile['objects of names']!(limits, share)}}`,
+  levels: ({ values }, share) =>
+    `[${Array(times(values / 91, share))
+      .fill(`${'['.repeat(90)}${']'.repeat(90)}`)
+      .join(',')}]`,
+}
+
+function membersOf(names: number, share: number): string {
+  return Array.from({ length: times(names, share) }, (_, at) => `"${nameAt(at)}":0`).join(',')
+}
