@@ -13,8 +13,15 @@ const spareMax = 256
 const spareMsMax = 2000
 /** Requests that a client may send ahead of their answers; no known client comes near. */
 const aheadMax = 64
+/** What they have of targets, headers and bodies, which Node keeps until their turn: nearly 5 MB else. */
+const aheadBytesMax = 64 * 1024
 
-type Connection = { isUsed: boolean; isSpare: boolean; ahead: number; silence: NodeJS.Timeout | undefined }
+type Connection = {
+  isUsed: boolean
+  isSpare: boolean
+  ahead: Set<IncomingMessage>
+  silence: NodeJS.Timeout | undefined
+}
 
 const connectionsOf = new WeakMap<Server, Map<Socket, Connection>>()
 const connectionOf = Symbol('connection')
@@ -28,7 +35,7 @@ export function limitConnections(server: Server, { connectionsMax, stallMs }: Co
     if (all.size >= connectionsMax + spareMax) return void socket.destroy()
     const isSpare = all.size >= connectionsMax
     const silence = isSpare ? setTimeout(() => socket.destroy(), spareMsMax) : undefined
-    const connection = { isUsed: false, isSpare, ahead: 0, silence }
+    const connection = { isUsed: false, isSpare, ahead: new Set<IncomingMessage>(), silence }
     all.set(socket, connection)
     socket[connectionOf] = connection
     socket.once('close', () => {
@@ -75,9 +82,23 @@ export function inTurn(
   }
   // Node gives a response its socket when those before it are out.
   if (response.socket !== null) return serve(request, response)
-  if (connection && ++connection.ahead > aheadMax) return void socket.destroy()
+  if (connection) {
+    const { ahead } = connection
+    // The bodies of those before it are complete.
+    if (ahead.size >= aheadMax || bytesOf(ahead) > aheadBytesMax) return void socket.destroy()
+    ahead.add(request)
+  }
   response.once('socket', () => {
-    if (connection) connection.ahead--
+    connection?.ahead.delete(request)
     serve(request, response)
   })
+}
+
+function bytesOf(ahead: Iterable<IncomingMessage>): number {
+  let bytes = 0
+  for (const { rawHeaders, readableLength, url = '' } of ahead) {
+    bytes += readableLength + url.length
+    for (const text of rawHeaders) bytes += text.length
+  }
+  return bytes
 }

@@ -175,3 +175,23 @@ test('clients that break off at any moment leave no error uncaught and no fault 
     .filter((line) => /"level":[456]0/.test(line))
   expect(faults).toEqual([])
 })
+
+test('requests that come ahead of their answers keep about 64 KB; a connection with more is closed', async () => {
+  const service = await startService()
+  const { key } = await service.createPerson()
+  const lines = ['Host: test', `Authorization: Bearer ${key}`, 'Content-Type: application/json']
+  const body = JSON.stringify({ name: 'x'.repeat(60_000) })
+  const post = ['POST /api/keys HTTP/1.1', ...lines, `Content-Length: ${body.length}`, '', body].join('\r\n')
+  for (const { answered, bodies } of [
+    { bodies: 1, answered: true },
+    { bodies: 20, answered: false },
+  ]) {
+    const { taskId } = (await service.createTask(key, 'test.wait', { ms: 2000 })).body
+    const held = [`GET /api/tasks/${taskId}?wait=20 HTTP/1.1`, ...lines, '', ''].join('\r\n')
+    using connection = await RawConnection.open(service.url)
+    await connection.send(held + post.repeat(bodies))
+    expect((await connection.readAnswer())?.status).toBe(answered ? 200 : undefined)
+    if (answered) expect((await connection.readAnswer())?.status).toBe(400)
+  }
+  await service.stop()
+})
