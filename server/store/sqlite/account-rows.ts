@@ -1,8 +1,9 @@
 import type { Clock } from '../../kernel/clock.ts'
 import type { AccountRecord, ChatBreakdown, TransactionRecord } from '../records.ts'
 import { balanceMax, type Credit, type CreditResult, type ListTransactions } from '../store.ts'
-import { and, desc, eq, sql, type SQL } from './drizzle.ts'
+import { and, desc, eq, lt, sql, type SQL } from './drizzle.ts'
 import type { Connection } from './database.ts'
+import { readDeepPage } from './deep-page.ts'
 import type { Ledger } from './ledger.ts'
 import { accounts, counters, transactions, users } from './schema.ts'
 
@@ -38,7 +39,7 @@ export class AccountRows {
     return { outcome: 'credited', transactionId: id, balance }
   }
 
-  listTransactions(of: ListTransactions): { transactions: TransactionRecord[]; total: number } {
+  async listTransactions(of: ListTransactions): Promise<{ transactions: TransactionRecord[]; total: number }> {
     const { userId, type, taskId, sessionId, turnId, limit, offset } = of
     if (taskId !== undefined || turnId !== undefined) {
       // A task has at most a charge and a refund, a turn at most a charge, so these are read whole.
@@ -56,14 +57,23 @@ export class AccountRows {
     }
     if (sessionId !== undefined) {
       if (type !== undefined && type !== 'chat_charge') return { transactions: [], total: 0 }
-      const rows = this.#statements.ofSession.all({ userId, sessionId, limit, offset })
+      const rows = await readDeepPage<TransactionRow>(of, ({ after, ...piece }) =>
+        this.#statements.ofSession.all({
+          userId,
+          sessionId,
+          beforeSeq: after?.seq ?? Number.MAX_SAFE_INTEGER,
+          ...piece,
+        }),
+      )
       return {
         transactions: rows.map(transactionRecord),
         total: this.#statements.countOfSession.get({ userId, sessionId })!.total,
       }
     }
     const query = type === undefined ? this.#statements.transactions : this.#statements.transactionsOfType
-    const rows = query.all({ userId, type, limit, offset })
+    const rows = await readDeepPage<TransactionRow>(of, ({ after, ...piece }) =>
+      query.all({ userId, type, beforeSeq: after?.seq ?? Number.MAX_SAFE_INTEGER, ...piece }),
+    )
     let total = 0
     for (const counter of this.#statements.counters.all({ userId })) {
       if (type === undefined || counter.part === type) total += counter.count
@@ -72,13 +82,16 @@ export class AccountRows {
   }
 }
 
-function transactionRecord<Row extends { breakdown: string | null }>(row: Row) {
+type TransactionRow = Omit<TransactionRecord, 'breakdown'> & { seq: number; breakdown: string | null }
+
+function transactionRecord({ seq: _, ...row }: TransactionRow): TransactionRecord {
   return { ...row, breakdown: row.breakdown === null ? null : (JSON.parse(row.breakdown) as ChatBreakdown) }
 }
 
 function prepare({ orm }: Connection) {
   const userId = sql.placeholder('userId')
   const columns = {
+    seq: transactions.seq,
     id: transactions.id,
     userId: transactions.userId,
     type: transactions.type,
@@ -102,7 +115,7 @@ function prepare({ orm }: Connection) {
     orm
       .select(columns)
       .from(transactions)
-      .where(where)
+      .where(and(where, lt(transactions.seq, sql.placeholder('beforeSeq'))))
       .orderBy(desc(transactions.seq))
       .limit(sql.placeholder('limit'))
       .offset(sql.placeholder('offset'))

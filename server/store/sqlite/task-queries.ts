@@ -3,6 +3,7 @@ import { taskStatuses, type PayloadRecord, type TaskListItem, type TaskRecord, t
 import type { ListTasks } from '../store.ts'
 import { and, asc, desc, eq, gt, isNull, sql, type SQL, unionAll } from './drizzle.ts'
 import type { Connection } from './database.ts'
+import { readDeepPage } from './deep-page.ts'
 import { counters, payloads, tasks } from './schema.ts'
 import { taskRecordOf, type TaskValues } from '../task-rows.ts'
 
@@ -16,6 +17,10 @@ const listColumns = {
   createdAt: tasks.createdAt,
   completedAt: tasks.completedAt,
 }
+
+type ListRow = TaskListItem & { seq: number }
+/** What comes after this row is the whole list. */
+const beforeAll = { createdAt: Number.MAX_SAFE_INTEGER, seq: Number.MAX_SAFE_INTEGER }
 
 const payloadColumns = { id: payloads.id, bytes: payloads.bytes, sha256: payloads.sha256 }
 
@@ -56,10 +61,12 @@ export class TaskQueries {
     return this.#statements.payloads.all(of).map(payloadRecord)
   }
 
-  list({ userId, status, agentId, limit, offset }: ListTasks): { tasks: TaskListItem[]; total: number } {
+  async list({ userId, status, agentId, ...page }: ListTasks): Promise<{ tasks: TaskListItem[]; total: number }> {
     const { list } = this.#statements
     const query = agentId ? (status ? list.byAgentAndStatus : list.byAgent) : status ? list.byStatus : list.all
-    const rows = query.all({ userId, status, agentId, limit, offset })
+    const rows = await readDeepPage<ListRow>(page, ({ after = beforeAll, ...piece }) =>
+      query.all({ userId, status, agentId, ...piece, createdAt: after.createdAt, seq: after.seq }),
+    )
     return { tasks: rows.map(({ seq: _, ...item }) => item), total: this.#total({ userId, status, agentId }) }
   }
 
@@ -80,11 +87,13 @@ function prepare({ orm }: Connection) {
   const status = eq(tasks.status, sql.placeholder('status'))
   const limit = sql.placeholder('limit')
   const offset = sql.placeholder('offset')
+  const [createdAt, seq] = [sql.placeholder('createdAt'), sql.placeholder('seq')]
+  const isAfter = sql`${tasks.createdAt} <= ${createdAt} AND (${tasks.createdAt} < ${createdAt} OR ${tasks.seq} < ${seq})`
   const newest = (where: SQL | undefined) =>
     orm
       .select(listColumns)
       .from(tasks)
-      .where(where)
+      .where(and(where, isAfter))
       .orderBy(desc(tasks.createdAt), desc(tasks.seq))
       .limit(limit)
       .offset(offset)
@@ -95,7 +104,7 @@ function prepare({ orm }: Connection) {
     orm
       .select(listColumns)
       .from(tasks)
-      .where(and(userId, agentId, eq(tasks.status, sql.raw(`'${value}'`)))),
+      .where(and(userId, agentId, eq(tasks.status, sql.raw(`'${value}'`)), isAfter)),
   )
   return {
     // Run without drizzle, which makes the row's object column by column: the service's most frequent read.
