@@ -2,6 +2,8 @@ import { ConnectorError } from './connector-spec.ts'
 
 /** A value takes up to a hundred bytes when it is parsed, and the protocol's client two microseconds to check. */
 const valuesMax = 50_000
+/** Of a stream of events, which is read line by line, and each event is work of its own. */
+const linesMax = 50_000
 const [lineFeed, carriageReturn, quote, backslash, comma, openBrace, openBracket] = [10, 13, 34, 92, 44, 123, 91]
 
 /**
@@ -12,6 +14,7 @@ export class AnswerMeter {
   readonly #isEvents: boolean
   #state = { held: 0, isEscaped: false, isInString: false, isLineEmpty: true, values: 1 }
   #isAfterReturn = false
+  #lines = 0
 
   constructor({ isEvents }: { isEvents: boolean }) {
     this.#isEvents = isEvents
@@ -33,9 +36,13 @@ export class AnswerMeter {
         // No string of JSON goes beyond its line.
         isInString = false
         isEscaped = false
-        if (this.#isEvents && isLineEmpty) {
-          held = 0
-          values = 1
+        if (this.#isEvents) {
+          if (++this.#lines > linesMax)
+            throw new ConnectorError(`The connector answered with more than ${linesMax} lines.`)
+          if (isLineEmpty) {
+            held = 0
+            values = 1
+          }
         }
         isLineEmpty = true
         continue

@@ -1,8 +1,10 @@
+import type { ServerResponse } from 'node:http'
 import fc from 'fast-check'
 import { afterEach, expect, test } from 'vitest'
 import { AnswerMeter, hasTooManyValues } from '../../server/connectors/answer-meter.ts'
 import { BytesUnderWay } from '../../server/connectors/bytes-under-way.ts'
 import { megabyte, openGuardFor, post, startServer, stopAll } from './guarded-server.ts'
+import { until } from '../support/until.ts'
 import { completeTask, connect, createTask, expectSound, expectTaskFailed, startWorld } from './run-checks.ts'
 import { beginEvents, startMcpServer } from './run-http-server.ts'
 
@@ -98,6 +100,40 @@ test('the values of an answer, or of one event, are counted before they are pars
   // A comment with a quote does not hide what comes in the next line.
   const hidden = Buffer.from(`:"\ndata: ${many}\n\n`)
   expect(() => new AnswerMeter({ isEvents: true }).take(hidden)).toThrow('more than 50000 values')
+})
+
+test('the lines of a stream of events are counted, whatever is in them', () => {
+  for (const line of ['data:\n', '\n', ':\r', 'data: x\r\n']) {
+    const take = (lines: number) => new AnswerMeter({ isEvents: true }).take(Buffer.from(line.repeat(lines)))
+    expect(() => take(50_000)).not.toThrow()
+    expect(() => take(50_001)).toThrow('more than 50000 lines')
+  }
+  expect(() => new AnswerMeter({ isEvents: false }).take(Buffer.from('\n'.repeat(60_000)))).not.toThrow()
+})
+
+test('a server that asks thousands of times has few answers on their way to it, and its own answer is read', async () => {
+  const replies: ServerResponse[] = []
+  const server = await startMcpServer({
+    // What has no method is an answer, which this server leaves waiting.
+    undefined: (response) => replies.push(response),
+    'tools/call': async (response, { id }) => {
+      const event = (message: object) => `data: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`
+      const questions = Array.from({ length: 2000 }, (_, n) => event({ id: n, method: 'ping' })).join('')
+      beginEvents(response).write(questions)
+      await until('the first answers', 20_000, () => replies.length >= 8)
+      response.end(event({ id, result: { content: [{ type: 'text', text: 'answered' }] } }))
+    },
+  })
+  const world = await startWorld({ privateHosts: [server.host] })
+  const person = await world.service.createPerson()
+  const connectorIds = [await connect(world, person, { name: 'Asks', url: server.origin })]
+  const task = { endpointId: 'code.call', params: { calls: [{ name: 'use' }] }, connectorIds }
+  const done = await completeTask(world, person, task)
+  expect(done.answers[0].text).toBe('answered')
+  expect(replies).toHaveLength(8)
+  for (const reply of replies) reply.destroy()
+  await expectSound(world)
+  await world.stop()
 })
 
 test.for([false, true])(
