@@ -3,7 +3,7 @@ import { ConnectorError } from './connector-spec.ts'
 /** A value takes up to a hundred bytes when it is parsed, and the protocol's client two microseconds to check. */
 const valuesMax = 50_000
 /** Of a stream of events, over all of it. A line that is no field costs its parser an error: seconds for a megabyte. */
-const linesMax = 100_000
+const linesMax = 50_000
 const [lineFeed, carriageReturn, quote, backslash, comma, openBrace, openBracket] = [10, 13, 34, 92, 44, 123, 91]
 
 /**

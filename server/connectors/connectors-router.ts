@@ -1,4 +1,5 @@
 import { pageBytesOf } from '../rpc/context.ts'
+import { pageTurn } from '../rpc/page-turn.ts'
 import { procedure, router, withScope, withWrite } from '../rpc/trpc.ts'
 import {
   Connector,
@@ -76,13 +77,11 @@ export const connectorsRouter = router({
     .input(ListConnectorsInput)
     .output(ListConnectorsOutput)
     .query(
-      withScope('read', ({ ctx, input }) =>
-        listConnectors(ctx.services.connectors, {
-          ...input,
-          userId: ctx.caller.userId,
-          bytesMax: pageBytesOf(ctx),
-        }),
-      ),
+      withScope('read', async ({ ctx, input }) => {
+        const { userId } = ctx.caller
+        await pageTurn(userId)
+        return await listConnectors(ctx.services.connectors, { ...input, userId, bytesMax: pageBytesOf(ctx) })
+      }),
     ),
 
   get: procedure

@@ -293,6 +293,8 @@ function bodyOf(
     if (value === undefined) return undefined
     bytes += value.length
     if (bytes > bytesMax) throw tooLarge(bytesMax)
+    // What is here already would all be worked on at once, and everybody else's connections wait for it.
+    await new Promise((resolve) => setImmediate(resolve))
     const chunk = meter.take(value)
     share?.hold(meter.heldBytes)
     return chunk

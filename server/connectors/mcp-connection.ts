@@ -34,6 +34,12 @@ const toolsMax = 500
 const toolsCharsMax = 1024 * 1024
 const descriptionCharsMax = 4000
 
+/**
+ * Answers on their way to what a server asks by itself: pings, and what this client does not offer. Each takes a
+ * connection, and a server may ask thousands of times in one answer. Those beyond are not given.
+ */
+const repliesMax = 8
+
 /** Of the call that an HTTP request belongs to: told when the stream that was to bring its answer has ended. */
 const streamEnd = new AsyncLocalStorage<(error?: unknown) => void>()
 
@@ -101,8 +107,15 @@ export class McpConnection {
           answers,
           lookups: { userId, places: bounds.lookups },
         }))
-        const fetch: typeof globalThis.fetch = async (input, init) =>
+        let replies = 0
+        const ask: typeof globalThis.fetch = async (input, init) =>
           watchEnd(withoutRefusal(await guarded.fetch(input, init)), init)
+        const reply: typeof globalThis.fetch = async (input, init) => {
+          if (replies === repliesMax) throw new ConnectorError('The server asks too much at once.')
+          replies++
+          return await ask(input, init).finally(() => replies--)
+        }
+        const fetch: typeof globalThis.fetch = (input, init) => (isReply(init) ? reply(input, init) : ask(input, init))
         return { type: 'http', url, headers, fetch }
       }
       default:
@@ -247,6 +260,11 @@ function withoutRefusal(response: Response): Response {
   if (status < 500 && ![401, 403, 404].includes(status)) return response
   void body?.cancel()
   return new Response(null, { headers, status, statusText })
+}
+
+/** Whether a request brings the server an answer, and no call or notice of ours. */
+function isReply(init: RequestInit | undefined): boolean {
+  return typeof init?.body === 'string' && !('method' in (JSON.parse(init.body) as object))
 }
 
 /** The same answer, whose end the call hears of that waits for it. Other answers are whole when they are there. */

@@ -98,16 +98,20 @@ export function createListener(parts: ListenerParts): Server {
     parts.onRefused(refused.code)
     parts.ends.unparsed(refused.status)
   })
-  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+  const refuseExpectation = (request: IncomingMessage, response: ServerResponse) => {
     const error = new ErrandError('EXPECTATION_FAILED', 'The only supported expectation is 100-continue.')
     const { headers } = begin(parts, request, response)
     parts.onRefused(error.code)
     respondError(response, error, headers)
-  })
+  }
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
+    inTurn(request, response, refuseExpectation),
+  )
   // Nobody listens for upgrades, so a request that offers one (some clients add `Upgrade: h2c` to all) is served plainly.
   server.on('connect', (_request, socket: Socket) => {
     // Node has let go of this socket: its errors and its end are ours.
     socket.on('error', () => socket.destroy())
+    if (isAnswering(socket)) return void socket.destroy()
     socket.end(rawAnswer(badField('', 'CONNECT is not supported.')), () => socket.destroySoon())
   })
   return server
@@ -238,10 +242,7 @@ function answerOptions(
 /** What Node's parser refuses before there is a request object, in the same body as everything else, and returns that. */
 function answerParserError(error: Error & { code?: string }, socket: Socket): ErrandError | undefined {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-  // A request before the broken one is still being answered. What is written now would stand inside that answer, or in
-  // its place, and that request may have been accepted and charged.
-  const earlier = (socket as Socket & { _httpMessage?: ServerResponse })._httpMessage
-  if (earlier && (earlier.headersSent || earlier.req.complete)) return void socket.destroy()
+  if (isAnswering(socket)) return void socket.destroy()
   const known =
     error.code === 'HPE_HEADER_OVERFLOW'
       ? new ErrandError('HEADERS_TOO_LARGE', 'The request headers are too large.')
@@ -250,6 +251,15 @@ function answerParserError(error: Error & { code?: string }, socket: Socket): Er
         : badField('', 'The request is not valid HTTP.')
   socket.end(rawAnswer(known))
   return known
+}
+
+/**
+ * Whether an earlier request of the connection is still being answered. What is written now would stand inside that
+ * answer, or in its place, and that request may have been accepted and charged.
+ */
+function isAnswering(socket: Socket): boolean {
+  const earlier = (socket as Socket & { _httpMessage?: ServerResponse })._httpMessage
+  return !!earlier && (earlier.headersSent || earlier.req.complete)
 }
 
 function rawAnswer(error: ErrandError): string {

@@ -4,6 +4,7 @@ import { checkedChunks, PayloadDamage } from '../payloads/payload-digest.ts'
 import type { PayloadStore } from '../payloads/payload-store.ts'
 import type { SignedLinks } from '../payloads/signed-links.ts'
 import type { Store } from '../store/store.ts'
+import { takeDownloadPlace } from './download-places.ts'
 import type { RoutedRequest } from './routed-request.ts'
 
 type PayloadDownload = { links: SignedLinks; payloads: PayloadStore; store: Store }
@@ -56,19 +57,22 @@ export async function servePayload(
   tagged.push('Content-Type', 'application/json; charset=utf-8', 'Content-Length', String(found.bytes))
   tagged.push('Content-Disposition', `attachment; filename="${payloadId}.json"`)
   if (request.method === 'HEAD') return void response.writeHead(200, tagged).end()
+  const leave = takeDownloadPlace(record.userId ?? '')
   const chunks = checkedChunks(found.stream(), { payloadId, digest })
-  // What is wrong with the first of them, or with all when they are few, can still be answered with 500.
-  const first = await chunks.next()
-  response.writeHead(200, tagged)
   try {
+    // What is wrong with the first of them, or with all when they are few, can still be answered with 500.
+    const first = await chunks.next()
+    response.writeHead(200, tagged)
     await pipeline(join(first, chunks), response)
   } catch (error) {
+    if (!response.headersSent) throw error
     response.destroy()
     // A reader that leaves is no error.
     if (error instanceof PayloadDamage || error instanceof ErrandError) throw error
   } finally {
     // Of a reader that left before the rest was begun on, the file is still open.
     await chunks.return()
+    leave()
   }
 }
 

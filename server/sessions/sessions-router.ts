@@ -1,5 +1,6 @@
 import { isoTime } from '../kernel/clock.ts'
 import { pageBytesOf } from '../rpc/context.ts'
+import { pageTurn } from '../rpc/page-turn.ts'
 import { procedure, router, withScope, withWrite } from '../rpc/trpc.ts'
 import { createSession, deleteSession, getSession, listMessages, updateSession } from './session-operations.ts'
 import {
@@ -171,9 +172,10 @@ export const sessionsRouter = router({
     .input(ListMessagesInput)
     .output(ListMessagesOutput)
     .query(
-      withScope('read', ({ ctx, input }) => {
+      withScope('read', async ({ ctx, input }) => {
+        await pageTurn(ctx.caller.userId)
         const page = { ...input, bytesMax: pageBytesOf(ctx) }
-        return listMessages(ctx.services.store, { input: page, userId: ctx.caller.userId })
+        return await listMessages(ctx.services.store, { input: page, userId: ctx.caller.userId })
       }),
     ),
 })

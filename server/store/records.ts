@@ -19,6 +19,8 @@ export type StoredJson = { text: string; payloadId: string | null; digest?: Payl
 
 /** `digest` is null for what was stored before digests were. */
 export type PayloadRecord = { id: string; digest: PayloadDigest | null }
+/** With the user of its task. */
+export type OwnedPayload = PayloadRecord & { userId: string | null }
 
 export type TaskRecord = {
   seq: number

@@ -11,6 +11,7 @@ import type {
   LoginHolder,
   LoginRecord,
   MessageRecord,
+  OwnedPayload,
   PayloadRecord,
   RateState,
   SessionListItem,
@@ -274,7 +275,7 @@ export type Store = {
   }): Promise<{ bodyHash: string; resourceId: string } | undefined>
   readRate(userId: string): Promise<RateState>
   /** Undefined when no task names it. */
-  findPayload(payloadId: string): Promise<PayloadRecord | undefined>
+  findPayload(payloadId: string): Promise<OwnedPayload | undefined>
   /** Payloads in order of their ids, after `afterId`. */
   listPayloads(input: { afterId: string; limit: number }): Promise<PayloadRecord[]>
 

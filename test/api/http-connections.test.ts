@@ -88,12 +88,15 @@ test('what arrives of a refused body is not taken for a request', async () => {
   })
 })
 
-test('what is no HTTP behind a request is not answered in the place of that request', async () => {
+test.each([
+  ['what is no HTTP', garbage],
+  ['a CONNECT', rawRequest('CONNECT a:1', [])],
+])('%s behind a request is not answered in the place of that request', async (_what, bytes) => {
   const { service } = guarded
   const { key } = await service.createPerson()
   using connection = await RawConnection.open(service.url)
   await connection.send(
-    Buffer.concat([rawRequest('POST /api/tasks', [authorization(key), json], task), Buffer.from(garbage)]),
+    Buffer.concat([rawRequest('POST /api/tasks', [authorization(key), json], task), Buffer.from(bytes)]),
   )
   // The first request may have been accepted and charged, so a 400 would be a lie about it.
   const answer = await connection.readAnswer()

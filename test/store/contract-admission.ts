@@ -114,7 +114,7 @@ export function describeAdmission(contractTest: ContractTest): void {
           const { attempt, id: taskId } = await world.processing(userId)
           expect(await world.store.completeTask({ taskId, attempt, response: text })).toBe(true)
         }
-        expect(await world.store.findPayload(id)).toEqual({ id, digest })
+        expect(await world.store.findPayload(id)).toEqual({ id, digest, userId })
         stored.push({ id, digest })
         world.clock.advance(1000)
       }

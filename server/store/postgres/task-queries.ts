@@ -1,4 +1,4 @@
-import { taskStatuses, type PayloadRecord, type TaskListItem, type TaskRecord } from '../records.ts'
+import { taskStatuses, type OwnedPayload, type PayloadRecord, type TaskListItem, type TaskRecord } from '../records.ts'
 import type { ListTasks } from '../store.ts'
 import { taskRecord } from '../task-rows.ts'
 import type { Connection } from './pooled-connection.ts'
@@ -47,9 +47,9 @@ export async function abandonedTasks(
   return await statements(connection).abandoned.all({ limit, now: await connection.now() })
 }
 
-export async function findPayload(connection: Connection, id: string): Promise<PayloadRecord | undefined> {
+export async function findPayload(connection: Connection, id: string): Promise<OwnedPayload | undefined> {
   const row = await statements(connection).payload.get({ id })
-  return row && payloadRecord(row)
+  return row && { ...payloadRecord(row), userId: row.userId }
 }
 
 export async function listPayloads(
@@ -117,8 +117,9 @@ const statements = statementsOf('tasks', (orm) => {
       .orderBy(asc(tasks.seq))
       .limit(limit),
     payload: orm
-      .select(payloadColumns)
+      .select({ ...payloadColumns, userId: tasks.userId })
       .from(payloads)
+      .leftJoin(tasks, eq(tasks.id, payloads.taskId))
       .where(eq(payloads.id, sql.placeholder('id'))),
     payloads: orm
       .select(payloadColumns)

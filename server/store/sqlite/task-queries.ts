@@ -1,5 +1,12 @@
 import type { Statement } from 'better-sqlite3'
-import { taskStatuses, type PayloadRecord, type TaskListItem, type TaskRecord, type TaskStatus } from '../records.ts'
+import {
+  taskStatuses,
+  type OwnedPayload,
+  type PayloadRecord,
+  type TaskListItem,
+  type TaskRecord,
+  type TaskStatus,
+} from '../records.ts'
 import type { ListTasks } from '../store.ts'
 import { and, asc, desc, eq, gt, isNull, sql, type SQL, unionAll } from './drizzle.ts'
 import type { Connection } from './database.ts'
@@ -52,9 +59,9 @@ export class TaskQueries {
     return this.#statements.processing.all({ limit })
   }
 
-  findPayload(id: string): PayloadRecord | undefined {
+  findPayload(id: string): OwnedPayload | undefined {
     const row = this.#statements.payload.get({ id })
-    return row && payloadRecord(row)
+    return row && { ...payloadRecord(row), userId: row.userId }
   }
 
   listPayloads(of: { afterId: string; limit: number }): PayloadRecord[] {
@@ -128,8 +135,9 @@ function prepare({ orm }: Connection) {
       .limit(limit)
       .prepare(),
     payload: orm
-      .select(payloadColumns)
+      .select({ ...payloadColumns, userId: tasks.userId })
       .from(payloads)
+      .leftJoin(tasks, eq(tasks.id, payloads.taskId))
       .where(eq(payloads.id, sql.placeholder('id')))
       .prepare(),
     payloads: orm
