@@ -60,6 +60,8 @@ type Judgement = { summary: ChatSummary; turnOutcome: TurnOutcome; cost: Units }
 /** An agent may be ahead by several times as much, and each message to its thread costs more than the text. */
 const creditChars = 16_384
 const settleTriesAnswered = 25
+/** Of the time of a reply, what connecting to the caller's servers may take without being why it is late. */
+const connectShareMax = 0.25
 /** What text is held ahead: each growth is a commit. */
 export const holdStepTokens = 2000
 
@@ -82,7 +84,10 @@ export class ChatTurn {
   #ending: Promise<string> | undefined
   #hasGivenEnd = false
   readonly #hold: TurnHold
-  #hasStep = false
+  /** When its first call of a model was held, after its start. */
+  #firstStepMs: number | undefined
+  /** How many of its calls of tools are held: others are not made. */
+  #toolCallsHeld = 0
   #untaken = 0
   /** What was taken and the agent does not know of yet. */
   #taken = 0
@@ -193,17 +198,26 @@ export class ChatTurn {
   /** Holds what a call of a model may cost; resolves with how many tokens it may write. It stays open where it may not begin. */
   async #holdStep({ bound, serial, step, used }: StepRequest): Promise<number> {
     const { rates } = this.#begin
-    if (!step) return (await this.#hold.cover(bound)) && !this.#isOver ? 0 : await this.#refuseStep()
+    if (!step) {
+      if (!(await this.#hold.cover(bound)) || this.#isOver) return await this.#refuseStep()
+      this.#holdToolCalls(bound)
+      return 0
+    }
     const upTo = (completionTokens: number) =>
       addUse(bound, dearestUse({ promptTokens: step.promptTokensMax, completionTokens }, rates))
     if (!this.#isOver) this.#use({ serial, used, bound, isStepOpen: false })
-    if (!this.#hasStep) this.#begin.onFirstStep(step.promptTokensMax)
-    this.#hasStep = true
+    if (this.#firstStepMs === undefined) this.#begin.onFirstStep(step.promptTokensMax)
+    this.#firstStepMs ??= performance.now() - this.#startedAt
     const isHeld = await this.#hold.coverSome(upTo(step.outputTokensMax), upTo(1))
     if (!isHeld || this.#isOver) return await this.#refuseStep()
     const tokens = Math.min(step.outputTokensMax, outputWithin(this.#hold.held, { used: upTo(0), rates }))
+    this.#holdToolCalls(bound)
     this.#use({ serial, used, bound: upTo(tokens), isStepOpen: true })
     return tokens
+  }
+
+  #holdToolCalls({ toolCalls }: ChatUsed): void {
+    this.#toolCallsHeld = Math.max(this.#toolCallsHeld, toolCalls)
   }
 
   /** Does not resolve: the agent is stopped where it waits. */
@@ -218,6 +232,7 @@ export class ChatTurn {
       lines += batch.lines
       this.#text += batch.text
       this.#toolSteps.push(...batch.toolCalls)
+      this.#holdToolCalls(batch.used)
       this.#use(batch)
     }
     return lines
@@ -295,9 +310,13 @@ export class ChatTurn {
     else log.debug({ ...fields, ms: Math.round(seconds * 1000) }, 'a chat ended')
   }
 
-  /** A provider that does not come to an end is not the caller's fault; the time that slow tools took before may be. */
-  get #hasConnectors(): boolean {
-    return this.#begin.request.connectors.length > 0
+  /**
+   * A provider that does not come to an end is not the caller's fault; the time that the caller's servers took before it
+   * was called, or between its calls, may be.
+   */
+  #mayBeLateByConnectors({ used }: ChatSummary): boolean {
+    if (this.#begin.request.connectors.length === 0) return false
+    return used.toolCalls > 0 || (this.#firstStepMs ?? Infinity) > this.#parts.turnTimeoutMs * connectShareMax
   }
 
   #cost(used: ChatUsed): Units {
@@ -325,7 +344,7 @@ export class ChatTurn {
         // Of a call of a model its thread knows more; of other texts what was not given is not charged.
         return chargedAs(
           'truncated',
-          atMost(told && (told.isCutByBalance || this.#known.isStepOpen) ? told : this.#rough()),
+          atMost(this.#withCallsHeld(told && (told.isCutByBalance || this.#known.isStepOpen) ? told : this.#rough())),
         )
       case undefined:
         if (outcome.kind === 'completed') return chargedAs('finished', summary)
@@ -336,8 +355,18 @@ export class ChatTurn {
       case 'disconnect':
         // An agent that was stopped before it was begun used nothing.
         if (!told && (outcome.kind === 'failed' || !this.#known.used)) return free
-        return chargedAs('truncated', cause === 'timeout' && !this.#hasConnectors ? summary : atMost(summary))
+        return chargedAs(
+          'truncated',
+          cause === 'timeout' && !this.#mayBeLateByConnectors(summary) ? summary : atMost(summary),
+        )
     }
+  }
+
+  /** A call of a tool that the balance did not cover was not made. */
+  #withCallsHeld(summary: ChatSummary): ChatSummary {
+    const held = (used: ChatUsed) => ({ ...used, toolCalls: Math.min(used.toolCalls, this.#toolCallsHeld) })
+    const { used, usedAtMost } = summary
+    return { ...summary, used: held(used), ...(usedAtMost && { usedAtMost: held(usedAtMost) }) }
   }
 
   /** By the length of the texts, where the agent's thread does not say. */
