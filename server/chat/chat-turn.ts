@@ -1,7 +1,6 @@
 import type { Span } from '@opentelemetry/api'
 import type { AgentHost, ChatHandle } from '../agents/agent-port.ts'
 import type { ChatBatch, ChatRequest, ChatSummary, StepRequest, ToolCallStep } from '../agents/chat-messages.ts'
-import { roughTokens } from '../agents/chat-messages.ts'
 import type { RunOutcome } from '../agents/run-outcome.ts'
 import {
   addUse,
@@ -23,7 +22,17 @@ import type { Store, SettleTurn } from '../store/store.ts'
 import { endChatSpan, type ServiceTracing } from '../tracing/service-tracing.ts'
 import { doneLine, failureLine } from './event-lines.ts'
 import { joinSteps, settlePauseMs, settleSurely, type Settled } from './settle-turn.ts'
-import { chargedAtMost, describeEnd, type StopCause } from './turn-ends.ts'
+import {
+  chargedAtMost,
+  describeEnd,
+  isCutByBalance,
+  isNothing,
+  mayBeLateByConnectors,
+  roughSummary,
+  summaryOf,
+  withCallsHeld,
+  type StopCause,
+} from './turn-ends.ts'
 import { TurnHold } from './turn-hold.ts'
 import type { Membership } from './user-turns.ts'
 
@@ -60,8 +69,6 @@ type Judgement = { summary: ChatSummary; turnOutcome: TurnOutcome; cost: Units }
 /** An agent may be ahead by several times as much, and each message to its thread costs more than the text. */
 const creditChars = 16_384
 const settleTriesAnswered = 25
-/** Of the time of a reply, what connecting to the caller's servers may take without being why it is late. */
-const connectShareMax = 0.25
 /** What text is held ahead: each growth is a commit. */
 export const holdStepTokens = 2000
 
@@ -310,15 +317,6 @@ export class ChatTurn {
     else log.debug({ ...fields, ms: Math.round(seconds * 1000) }, 'a chat ended')
   }
 
-  /**
-   * A provider that does not come to an end is not the caller's fault; the time that the caller's servers took before it
-   * was called, or between its calls, may be.
-   */
-  #mayBeLateByConnectors({ used }: ChatSummary): boolean {
-    if (this.#begin.request.connectors.length === 0) return false
-    return used.toolCalls > 0 || (this.#firstStepMs ?? Infinity) > this.#parts.turnTimeoutMs * connectShareMax
-  }
-
   #cost(used: ChatUsed): Units {
     return chatCost(used, this.#begin.rates)
   }
@@ -328,6 +326,9 @@ export class ChatTurn {
     const cause = this.#cause
     const told = summaryOf(outcome)
     const summary = told ?? this.#rough()
+    const { turnTimeoutMs } = this.#parts
+    const timing = { request: this.#begin.request, firstStepMs: this.#firstStepMs, turnTimeoutMs }
+    const isLateByConnectors = mayBeLateByConnectors(summary, timing)
     const free: Judgement = { summary, turnOutcome: 'failed', cost: 0 }
     const atMost = (of: ChatSummary) => chargedAtMost(of, { held: this.#hold.held, rates: this.#begin.rates })
     const chargedAs = (turnOutcome: TurnOutcome, charged: ChatSummary): Judgement => {
@@ -344,7 +345,12 @@ export class ChatTurn {
         // Of a call of a model its thread knows more; of other texts what was not given is not charged.
         return chargedAs(
           'truncated',
-          atMost(this.#withCallsHeld(told && (told.isCutByBalance || this.#known.isStepOpen) ? told : this.#rough())),
+          atMost(
+            withCallsHeld(
+              told && (told.isCutByBalance || this.#known.isStepOpen) ? told : this.#rough(),
+              this.#toolCallsHeld,
+            ),
+          ),
         )
       case undefined:
         if (outcome.kind === 'completed') return chargedAs('finished', summary)
@@ -355,28 +361,13 @@ export class ChatTurn {
       case 'disconnect':
         // An agent that was stopped before it was begun used nothing.
         if (!told && (outcome.kind === 'failed' || !this.#known.used)) return free
-        return chargedAs(
-          'truncated',
-          cause === 'timeout' && !this.#mayBeLateByConnectors(summary) ? summary : atMost(summary),
-        )
+        return chargedAs('truncated', cause === 'timeout' && !isLateByConnectors ? summary : atMost(summary))
     }
-  }
-
-  /** A call of a tool that the balance did not cover was not made. */
-  #withCallsHeld(summary: ChatSummary): ChatSummary {
-    const held = (used: ChatUsed) => ({ ...used, toolCalls: Math.min(used.toolCalls, this.#toolCallsHeld) })
-    const { used, usedAtMost } = summary
-    return { ...summary, used: held(used), ...(usedAtMost && { usedAtMost: held(usedAtMost) }) }
   }
 
   /** By the length of the texts, where the agent's thread does not say. */
   #rough(): ChatSummary {
-    const { history: _history, historyTokens, message } = this.#begin.request
-    const { bound, isStepOpen, used: known } = this.#known
-    const messageTokens = roughTokens(message)
-    const used = known ?? chatUse({ promptTokens: historyTokens + messageTokens })
-    const replyTokens = roughTokens(this.#text)
-    return { used, ...(isStepOpen && { usedAtMost: bound }), isEstimated: true, messageTokens, replyTokens }
+    return roughSummary(this.#begin.request, { ...this.#known, text: this.#text })
   }
 
   /** Settles, and tries again while the store cannot: the hold must not stay. */
@@ -404,18 +395,4 @@ export class ChatTurn {
     void settled.then(onSettled)
     return await settled
   }
-}
-
-/** What the agent's thread says of the whole reply; undefined where it says nothing. */
-function summaryOf(outcome: RunOutcome): ChatSummary | undefined {
-  if (outcome.kind === 'completed') return JSON.parse(outcome.json) as ChatSummary
-  return outcome.kind === 'failed' ? outcome.owed : undefined
-}
-
-function isNothing({ completionTokens, promptTokens, toolCalls }: ChatUsed): boolean {
-  return completionTokens + promptTokens + toolCalls === 0
-}
-
-function isCutByBalance(outcome: RunOutcome): boolean {
-  return outcome.kind === 'completed' && summaryOf(outcome)?.isCutByBalance === true
 }
