@@ -32,6 +32,8 @@ const endpointBase = {
   retries: z.number().int().min(0).max(10).default(0),
 }
 
+export const contextTokensDefault = 128_000
+
 const agentBase = {
   id,
   name: z.string().min(1),
@@ -48,7 +50,7 @@ const pricing = z.strictObject({
 })
 
 const chatBounds = {
-  contextTokens: tokens.default(128_000),
+  contextTokens: tokens.default(contextTokensDefault),
   maxOutputTokens: tokens.default(4096),
   reasoning: z.boolean().default(false),
 }

@@ -71,8 +71,9 @@ export type EndpointConfig<Schema extends ParamsSchema = ParamsSchema> = {
   /** How often an execution that the service interrupted is run again; 0 by default. Failures are never retried. */
   readonly retries?: number
   /**
-   * Tokens that users' connectors may add to the prompts of a run, a byte counted as one: by the descriptions of their
-   * tools and by what these answer; 100,000 by default. With 0 the endpoint takes no connectors.
+   * Tokens that users' connectors may add to a prompt of a run, a byte counted as one: by the descriptions of their
+   * tools and by what these answer; 100,000 by default. A model is sent them again with each of its `maxSteps` calls.
+   * With 0 the endpoint takes no connectors.
    */
   readonly connectorTokensMax?: number
   /** An object or a string is the task's response as it is; any other value becomes `{ result: value }`. */
@@ -187,7 +188,7 @@ export type ModelAgentConfig = AgentBase & {
   readonly maxSteps?: number
   /** Of one call of the model, and the largest `maxTokens` of a chat; 4,096 by default. */
   readonly maxOutputTokens?: number
-  /** Tokens of message and history that a reply is given at most; 128,000 by default. */
+  /** Tokens of message and history that a reply is given at most, and of an endpoint's prompt; 128,000 by default. */
   readonly contextTokens?: number
   /** Whether reasoning is streamed; false by default. */
   readonly reasoning?: boolean

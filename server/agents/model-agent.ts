@@ -3,6 +3,8 @@ import type { z } from 'zod'
 import type { RunConnectors, RunOf } from '../connectors/run-connectors.ts'
 import type { ReplyRun } from './catalogue.ts'
 import type { ChatPart, ModelAgentConfig, TaskRun } from './define-config.ts'
+import { contextTokensDefault } from './agent-schema.ts'
+import { roughTokens } from './chat-messages.ts'
 import { connectorTools } from './connector-tools.ts'
 import { DeltaShortcut } from './delta-shortcut.ts'
 import { describeModelError, isRequestRefused, ModelFailure, RequestRefusedError } from './model-error.ts'
@@ -117,10 +119,15 @@ function toChatPart(
 export function modelRun(agent: ModelAgentConfig, name: string): (run: RunOf<TaskRun>) => Promise<unknown> {
   const endpoint = agent.endpoints![name]!
   const schema = endpoint.output && toZodSchema(endpoint.output)
+  const { contextTokens = contextTokensDefault } = agent
   return async ({ connectors, params, signal }) => {
     const { generateText, isStepCount, Output } = await loadSdk()
     const prompt: unknown = endpoint.prompt(params)
     if (typeof prompt !== 'string' || prompt === '') throw new Error('The endpoint made no prompt of these params.')
+    // A fixed price pays for no prompt of any length.
+    if (roughTokens(prompt) > contextTokens) {
+      throw new Error(`The prompt of these params is longer than the ${contextTokens} tokens that this agent takes.`)
+    }
     const options = {
       ...settingsOf(agent),
       ...(await toolsOf(agent, connectors)),

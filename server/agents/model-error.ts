@@ -35,11 +35,14 @@ export class RequestRefusedError extends ModelFailure {
 const overflow =
   /context[_ ](?:length|window|size)|maximum context|(?:prompt|input|request) is too long|too many (?:input )?tokens|token count.{0,40}exceeds|string_above_max_length/i
 
+/** Moderation, and firewalls before a provider, forbid a text by 403 or 451. */
+const refusals: ReadonlySet<unknown> = new Set([400, 403, 413, 422, 451])
+
 /** Whether a provider refused a request for what it holds, such as more tokens than its model takes. */
 export function isRequestRefused(thrown: unknown, depth = 0): boolean {
   if (typeof thrown !== 'object' || thrown === null || depth > causesMax) return false
   const { cause, lastError, statusCode } = thrown as Shape
-  if (typeof statusCode === 'number' && [400, 413, 422].includes(statusCode)) return true
+  if (refusals.has(statusCode)) return true
   return isContextOverflow(thrown) || isRequestRefused(lastError ?? cause, depth + 1)
 }
 

@@ -1,7 +1,6 @@
 import type { Span } from '@opentelemetry/api'
 import type { AgentHost, ChatHandle } from '../agents/agent-port.ts'
 import type { ChatBatch, ChatRequest, ChatSummary, StepRequest, ToolCallStep } from '../agents/chat-messages.ts'
-import { roughTokens } from '../agents/chat-messages.ts'
 import type { RunOutcome } from '../agents/run-outcome.ts'
 import {
   addUse,
@@ -28,6 +27,8 @@ import {
   describeEnd,
   isCutByBalance,
   isNothing,
+  mayBeLateByConnectors,
+  roughSummary,
   summaryOf,
   withCallsMade,
   type StopCause,
@@ -89,7 +90,8 @@ export class ChatTurn {
   #ending: Promise<string> | undefined
   #hasGivenEnd = false
   readonly #hold: TurnHold
-  #hasStep = false
+  /** When its first call of a model was held, after its start. */
+  #firstStepMs: number | undefined
   /** Calls of tools, each of which was held before. */
   #callsMade = 0
   #untaken = 0
@@ -214,8 +216,8 @@ export class ChatTurn {
     if (!next) return (await this.#hold.cover(bound)) && !this.#isOver ? 0 : await this.#refuseStep()
     const upTo = (completionTokens: number) =>
       addUse(bound, dearestUse({ promptTokens: next.promptTokensMax, completionTokens }, rates))
-    if (!this.#hasStep) this.#begin.onFirstStep(next.promptTokensMax)
-    this.#hasStep = true
+    if (this.#firstStepMs === undefined) this.#begin.onFirstStep(next.promptTokensMax)
+    this.#firstStepMs ??= performance.now() - this.#startedAt
     const isHeld = await this.#hold.coverSome(upTo(next.outputTokensMax), upTo(1))
     if (!isHeld || this.#isOver) return await this.#refuseStep()
     const tokens = Math.min(next.outputTokensMax, outputWithin(this.#hold.held, { used: upTo(0), rates }))
@@ -308,11 +310,6 @@ export class ChatTurn {
     else log.debug({ ...fields, ms: Math.round(seconds * 1000) }, 'a chat ended')
   }
 
-  /** A provider that does not come to an end is not the caller's fault; the time that slow tools took before may be. */
-  get #hasConnectors(): boolean {
-    return this.#begin.request.connectors.length > 0
-  }
-
   #cost(used: ChatUsed): Units {
     return chatCost(used, this.#begin.rates)
   }
@@ -322,6 +319,9 @@ export class ChatTurn {
     const cause = this.#cause
     const told = summaryOf(outcome)
     const summary = told ?? this.#rough()
+    const { turnTimeoutMs } = this.#parts
+    const timing = { request: this.#begin.request, firstStepMs: this.#firstStepMs, turnTimeoutMs }
+    const isLateByConnectors = mayBeLateByConnectors(summary, timing)
     const free: Judgement = { summary, turnOutcome: 'failed', cost: 0 }
     const { rates } = this.#begin
     const callsMax = rates.toolCall > 0 ? this.#callsMade : Infinity
@@ -355,19 +355,13 @@ export class ChatTurn {
       case 'disconnect':
         // An agent that was stopped before it was begun used nothing.
         if (!told && (outcome.kind === 'failed' || !this.#known.used)) return free
-        return chargedAs('truncated', atMost(cause === 'timeout' && !this.#hasConnectors ? asKnown(summary) : summary))
+        return chargedAs('truncated', atMost(cause === 'timeout' && !isLateByConnectors ? asKnown(summary) : summary))
     }
   }
 
   /** By the length of the texts, where the agent's thread does not say. */
   #rough(): ChatSummary {
-    const { history: _history, historyTokens, message } = this.#begin.request
-    const { bound, isStepOpen, reported, used: known } = this.#known
-    const messageTokens = roughTokens(message)
-    const used = known ?? chatUse({ promptTokens: historyTokens + messageTokens })
-    const replyTokens = roughTokens(this.#text)
-    const atMost = isStepOpen && { usedAtMost: bound }
-    return { used, reported, ...atMost, isEstimated: true, messageTokens, replyTokens }
+    return roughSummary(this.#begin.request, { ...this.#known, text: this.#text })
   }
 
   /** Settles, and tries again while the store cannot: the hold must not stay. */

@@ -254,18 +254,18 @@ export class ChatTurns {
       this.#parts.assertAccepting()
       return this.#users.attempt(userId, {
         mayNeed: most,
-        begin: async (others) => ({
-          others,
+        begin: async (others, isAlone) => ({
+          isAlone,
           result: await this.#parts.store.openTurn({ ...of, required, hold, leaving: others }),
         }),
       })
     }
     // Where nothing else of the user was under way, here or on other nodes, what is free now is all that there will be.
-    const isFinal = ({ others, result }: { others: Units; result: OpenTurnResult }) =>
+    const isFinal = ({ isAlone, result }: { isAlone: boolean; result: OpenTurnResult }) =>
       result.outcome !== 'refused' ||
       result.reason !== 'balance' ||
       result.balance < required ||
-      (others === 0 && !this.#users.isHeldElsewhere(userId, result.held))
+      (isAlone && !this.#users.isHeldElsewhere(userId, result.held))
 
     if (!this.#users.hasLine(userId)) {
       const first = await attempt()

@@ -1,7 +1,10 @@
-import type { ChatSummary } from '../agents/chat-messages.ts'
+import { roughTokens, type ChatRequest, type ChatSummary } from '../agents/chat-messages.ts'
 import type { RunOutcome } from '../agents/run-outcome.ts'
-import { chatCost, outputWithin, type ChatRates, type ChatUsed } from '../billing/chat-price.ts'
+import { chatCost, chatUse, outputWithin, type ChatRates, type ChatUsed } from '../billing/chat-price.ts'
 import type { Units } from '../kernel/money.ts'
+
+/** Of the time of a reply, what connecting to the caller's servers may take without being why it is late. */
+const connectShareMax = 0.25
 
 /** Why a turn is ended before its reply. */
 export type StopCause = 'disconnect' | 'deleted' | 'timeout' | 'balance' | 'drain' | 'fault' | 'lost'
@@ -82,4 +85,42 @@ export function isNothing({ completionTokens, promptTokens, toolCalls }: ChatUse
 
 export function isCutByBalance(outcome: RunOutcome): boolean {
   return outcome.kind === 'completed' && summaryOf(outcome)?.isCutByBalance === true
+}
+
+type Timing = { request: ChatRequest; firstStepMs: number | undefined; turnTimeoutMs: number }
+
+/**
+ * A provider that does not come to an end is not the caller's fault; the time that the caller's servers took before it
+ * was called, or between its calls, may be.
+ */
+export function mayBeLateByConnectors(
+  { used }: ChatSummary,
+  { firstStepMs = Infinity, request, turnTimeoutMs }: Timing,
+): boolean {
+  return request.connectors.length > 0 && (used.toolCalls > 0 || firstStepMs > turnTimeoutMs * connectShareMax)
+}
+
+type Known = {
+  used: ChatUsed | undefined
+  reported: ChatUsed | null
+  bound: ChatUsed
+  isStepOpen: boolean
+  text: string
+}
+
+/** By the length of the texts, where the agent's thread does not say. */
+export function roughSummary(
+  { historyTokens, message }: ChatRequest,
+  { bound, isStepOpen, reported, text, used: known }: Known,
+): ChatSummary {
+  const messageTokens = roughTokens(message)
+  const used = known ?? chatUse({ promptTokens: historyTokens + messageTokens })
+  return {
+    used,
+    reported,
+    ...(isStepOpen && { usedAtMost: bound }),
+    isEstimated: true,
+    messageTokens,
+    replyTokens: roughTokens(text),
+  }
 }

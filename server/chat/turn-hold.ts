@@ -46,7 +46,8 @@ export class TurnHold {
     const need = chatHold(used, rates)
     if (need <= this.#held) return Promise.resolve(true)
     return this.#next(async () => {
-      if (await this.#cover(need)) return true
+      // Its whole call is held already, and what others of the user need is not taken beyond that.
+      if (await this.#cover(need, 0)) return true
       const atLeast = chatHold(least, rates)
       await this.#grow({ by: need - this.#held, least: Math.max(1, atLeast - this.#held) })
       return this.#held >= atLeast
@@ -63,8 +64,8 @@ export class TurnHold {
     return done
   }
 
-  async #cover(need: Units): Promise<boolean> {
-    const { isOver, membership, step } = this.#parts
+  async #cover(need: Units, step: Units = this.#parts.step): Promise<boolean> {
+    const { isOver, membership } = this.#parts
     while (need > this.#held) {
       const least = need - this.#held
       if (await this.#grow({ by: Math.max(least, step), least })) continue

@@ -47,18 +47,19 @@ export class UserTurns {
 
   /**
    * Makes an attempt to begin a turn, which is told what the others of the user that run, or are about to, may still
-   * need: Infinity while one of them waits for it.
+   * need, Infinity while one of them waits for it; and whether there are none, which those that hold all they need are not.
    */
   async attempt<Result>(
     userId: string,
-    { begin, mayNeed }: { mayNeed: Units; begin: (others: Units) => Promise<Result> },
+    { begin, mayNeed }: { mayNeed: Units; begin: (others: Units, isAlone: boolean) => Promise<Result> },
   ): Promise<Result> {
     const user = this.#user(userId)
     const isAnyWaiting = user.turns.some(({ isWaiting }) => isWaiting)
+    const isAlone = user.turns.length + user.trying.length === 0
     const others = sum(user.turns.map(({ held, most }) => Math.max(0, most - held))) + sum(user.trying)
     user.trying.push(mayNeed)
     try {
-      return await begin(isAnyWaiting ? Infinity : others)
+      return await begin(isAnyWaiting ? Infinity : others, isAlone)
     } finally {
       user.trying.splice(user.trying.indexOf(mayNeed), 1)
       this.#changed(userId)

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { lineMax } from '../../server/chat/user-turns.ts'
 import type { ChatReader } from '../support/chat-reader.ts'
-import { soon, startTalk, Talker } from './chat-checks.ts'
+import { startModels } from '../models/model-checks.ts'
+import { hang, reply } from '../support/model-provider.ts'
+import { soon, startTalk, Talker, unitsOf } from './chat-checks.ts'
 
 const writesMax = 4
 
@@ -87,3 +89,34 @@ async function openLeaving(first: Talker) {
   }).catch(() => undefined)
   return { answer, leave: () => controller.abort() }
 }
+
+test('a chat waits for others of its user that hold all they need, too', async () => {
+  const world = await startModels()
+  // Of calls of the model that cost at most 0.6, the first holds more than half.
+  const first = await Talker.create(world.service, { agentId: 'model', balanceUsd: '0.6500' })
+  world.provider.play(reply({ text: ['Well. '], calls: [{ id: 'a', name: 'plain', args: '{}' }] }), hang)
+  const holder = await first.open('Hello')
+  await expect.poll(() => world.provider.requests.length, soon).toBe(2)
+  const { balanceUsd, heldUsd } = await first.account()
+  expect(unitsOf(balanceUsd) - unitsOf(heldUsd)).toBeLessThan(1000)
+  const second = (await first.another('model')).open('7'.repeat(1000))
+  await expect.poll(() => world.service.app.services.chats.waitingCount, soon).toBe(1)
+  holder.leave()
+  await (await second).all()
+  await first.settled()
+  await world.stop()
+})
+
+test('a call of a model holds what it may cost, and no more', async () => {
+  const world = await startModels()
+  const talker = await Talker.create(world.service, { agentId: 'model' })
+  world.provider.play(hang)
+  const holder = await talker.open('Hello')
+  await expect.poll(() => world.provider.requests.length, soon).toBe(1)
+  const { heldUsd } = await talker.account()
+  holder.leave()
+  await talker.settled()
+  const [{ amountUsd }] = await talker.charges()
+  expect(unitsOf(heldUsd) + unitsOf(amountUsd)).toBeLessThanOrEqual(1)
+  await world.stop()
+})

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { afterEach, expect, test } from 'vitest'
 import { expectOneEnd, filesIn, priceOf, textOf, unitsOf } from '../chat/chat-checks.ts'
-import { hang, reply, replyThen } from '../support/model-provider.ts'
+import { hang, refuse, reply, replyThen } from '../support/model-provider.ts'
 import { stopAll } from './guarded-server.ts'
 import {
   completeTask,
@@ -196,6 +196,87 @@ test.for([{ inThreads: false }, { inThreads: true }])(
     expectOneEnd(await talker.chat('Note it.'), 'done')
     expect(readFileSync(file, 'utf8').trimEnd().split('\n')).toHaveLength(made + 3)
     expect((await talker.charges())[0].breakdown).toMatchObject({ toolCalls: 3 })
+    await expectSound(world)
+    await world.stop()
+  },
+)
+
+test.for([{ inThreads: false }, { inThreads: true }])(
+  'a call that the balance does not cover is neither made nor charged (threads: $inThreads)',
+  async ({ inThreads }) => {
+    let used = 0
+    const server = await startMcpServer({
+      'tools/call': (response, message) => {
+        used++
+        say(response, message, 'used')
+      },
+    })
+    const world = await startWorld({ inThreads, privateHosts: [server.host] })
+    // The step costs 0.3000, and leaves less than a hundred calls cost.
+    const person = await world.service.createPerson({ balanceUsd: '0.4000' })
+    const connectorIds = [await connect(world, person, { name: 'Paid', url: server.origin })]
+    const calls = Array.from({ length: 100 }, (_, n) => ({ ...call, id: `call-${n}` }))
+    world.provider.play(reply({ calls, usage: { prompt_tokens: 800, completion_tokens: 300 } }))
+    const talker = await talkWith(world, { agentId: 'model', connectorIds, person })
+    const end = expectOneEnd(await talker.chat('Use it a hundred times.'), 'error')
+    expect(end.error.code).toBe('INSUFFICIENT_BALANCE')
+    const [{ breakdown }] = await talker.charges()
+    expect(breakdown.toolCalls).toBe(used)
+    expect(breakdown).not.toHaveProperty('writtenOffUsd')
+    expect(unitsOf(end.costUsd)).toBe(priceOf(breakdown))
+    await expectSound(world)
+    await world.stop()
+  },
+)
+
+test('a provider that never answers is paid for its whole call only where servers of the caller may have taken the time', async () => {
+  const server = await startMcpServer()
+  const world = await startWorld({ privateHosts: [server.host], limits: { turnTimeoutSeconds: 3 } })
+  const person = await world.service.createPerson()
+  const connectorIds = [await connect(world, person, { name: 'Idle', url: server.origin })]
+  world.provider.play(hang)
+  const unused = await talkWith(world, { agentId: 'model', connectorIds, person })
+  expect(expectOneEnd(await unused.chat('Hello?'), 'error').error.code).toBe('AGENT_TIMEOUT')
+  expect((await unused.charges())[0].breakdown.completionTokens).toBe(0)
+  world.provider.play(reply({ calls: [call], usage }), hang)
+  const called = await talkWith(world, { agentId: 'model', connectorIds, person })
+  expect(expectOneEnd(await called.chat('Use it.'), 'error').error.code).toBe('AGENT_TIMEOUT')
+  expect((await called.charges())[0].breakdown.completionTokens).toBeGreaterThan(usage.completion_tokens)
+  await expectSound(world)
+  await world.stop()
+})
+
+test('a server that is slow to connect to leaves its caller the price of the call that its time ends in', async () => {
+  const slow: Handle = (response, message) => void setTimeout(() => result(response, message, { tools: [] }), 1500)
+  const server = await startMcpServer({ 'tools/list': slow })
+  const world = await startWorld({ privateHosts: [server.host], limits: { turnTimeoutSeconds: 3 } })
+  const person = await world.service.createPerson()
+  const connectorIds = [await connect(world, person, { name: 'Slow', url: server.origin })]
+  world.provider.play(hang)
+  const talker = await talkWith(world, { agentId: 'model', connectorIds, person })
+  expect(expectOneEnd(await talker.chat('Hello?'), 'error').error.code).toBe('AGENT_TIMEOUT')
+  expect((await talker.charges())[0].breakdown.completionTokens).toBeGreaterThan(0)
+  await expectSound(world)
+  await world.stop()
+})
+
+test.for([403, 451])(
+  "a provider's %i to what the caller's own server answered leaves the steps before at the caller's cost",
+  async (status) => {
+    const server = await startMcpServer({ 'tools/call': (response, message) => say(response, message, 'flagged') })
+    const world = await startWorld({ privateHosts: [server.host] })
+    const person = await world.service.createPerson()
+    const connectorIds = [await connect(world, person, { name: 'Own', url: server.origin })]
+    world.provider.play(
+      reply({ text: ['The whole answer. '], calls: [call], usage }),
+      refuse(status, 'Your input was flagged.'),
+    )
+    const talker = await talkWith(world, { agentId: 'model', connectorIds, person })
+    const end = expectOneEnd(await talker.chat('Answer, then use it.'), 'error')
+    expect(end.error.code).toBe('AGENT_ERROR')
+    const [{ breakdown }] = await talker.charges()
+    expect(breakdown).toMatchObject({ promptTokens: 1000, completionTokens: 400, toolCalls: 1 })
+    expect(unitsOf(end.costUsd)).toBe(priceOf(breakdown))
     await expectSound(world)
     await world.stop()
   },

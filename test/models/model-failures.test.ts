@@ -175,9 +175,9 @@ test('a step that fails after steps that did not: one error, nothing is charged,
   const talker = await Talker.create(world.service, { agentId: 'model' })
   world.provider.play(
     reply({ text: ['I look. '], calls: [{ id: 'a', name: 'weather', args: '{"city":"Bern"}' }] }),
-    refuse(403, 'No more.'),
+    refuse(401, 'No more.'),
   )
-  const events = await expectFailedChat(talker, /^The model's provider answered 403: No more\.$/)
+  const events = await expectFailedChat(talker, /^The model's provider answered 401: No more\.$/)
   expect(events.map(({ type }) => type)).toEqual(['assistant_delta', 'tool_call', 'tool_result', 'error'])
   await expectSound(world, talker)
   await world.stop()

@@ -114,3 +114,19 @@ test.for([{ inThreads: false }, { inThreads: true }])(
     await stop()
   },
 )
+
+test('a prompt longer than contextTokens fails before the provider hears of it: a fixed price pays for no prompt of any length', async () => {
+  const { provider, service, stop } = await startModels()
+  const { key } = await service.createPerson()
+  provider.play(reply({ text: ['Read.'] }))
+  const bytes = 128_000 * 4
+  const around = Buffer.byteLength('Write about .')
+  const fits = await service.runTask(key, 'model.draft', { subject: '7'.repeat(bytes - around) })
+  expect(fits.status).toBe('completed')
+  const task = await service.runTask(key, 'model.draft', { subject: '7'.repeat(bytes - around + 1) })
+  const message = 'The prompt of these params is longer than the 128000 tokens that this agent takes.'
+  expect(task).toMatchObject({ status: 'failed', error: { message } })
+  expect(provider.requests).toHaveLength(1)
+  expect((await service.get('/api/account', key)).body.balanceUsd).toBe('9.9900')
+  await stop()
+})
