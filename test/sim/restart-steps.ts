@@ -1,7 +1,7 @@
 import { cpSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkLines, endChat, isPoor } from './chat-steps.ts'
-import { checkModelMoney, metricsBegin } from './model-steps.ts'
+import { checkModelMoney, metricsBegin } from './hostile-steps.ts'
 import type { ExpectedTurn } from './sim-model.ts'
 import { newSimFolder } from './sim-host.ts'
 import type { TaskRow } from './audit-rows.ts'

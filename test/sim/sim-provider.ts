@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { ModelScript } from './sim-model-script.ts'
+import type { ModelScript } from './model-answers.ts'
 import { gates } from './sim-gates.ts'
 
 /** Where the agents of the simulation find it, in whichever process they run. */

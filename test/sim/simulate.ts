@@ -10,7 +10,7 @@ import {
   modelChatStep,
   modelLeaveStep,
   ownToolStep,
-} from './model-steps.ts'
+} from './hostile-steps.ts'
 import { creditStep, forbiddenStep, staleStep, suspendStep, unblockStep, verifyStep } from './money-steps.ts'
 import { backupStep, crashStep, finishStep, restartStep, restoreStep } from './restart-steps.ts'
 import { edgeStep } from './edge-steps.ts'
