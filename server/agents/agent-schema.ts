@@ -20,7 +20,7 @@ const tokens = z.number().int().min(1).max(10_000_000)
 
 /** Tokens that users' connectors add at most, a byte counted as one: what a user pays for, and what an operator does. */
 const chatConnectorTokensMax = 500_000
-const taskConnectorTokensMax = 100_000
+export const taskConnectorTokensMax = 100_000
 const connectorTokens = z.number().int().min(0).max(10_000_000)
 const ofConnectors = { connectorTokensMax: connectorTokens.default(taskConnectorTokensMax) }
 

@@ -9,8 +9,7 @@ import type { ToolAnswer } from './define-config.ts'
  */
 export function boundConnectors(connectors: RunConnectors, tokensMax: number): RunConnectors {
   if (connectors.tools.length === 0) return connectors
-  const described = connectors.tools.map(({ description, inputSchema, name }) => ({ name, description, inputSchema }))
-  let left = tokensMax - tokensAtMost(JSON.stringify(described))
+  let left = tokensMax - describedTokens(connectors)
   if (left < 0) {
     // They stay unused.
     void connectors.close()
@@ -24,14 +23,62 @@ export function boundConnectors(connectors: RunConnectors, tokensMax: number): R
     close: () => connectors.close(),
     call: async (name, args) => {
       const answer = await connectors.call(name, args)
-      // Its texts stand in its content.
-      const { text: _text, ...sent } = answer
-      const tokens = tokensAtMost(JSON.stringify(sent))
+      const tokens = answerTokens(answer)
       if (tokens > left) return tooLong(left)
       left -= tokens
       return answer
     },
   }
+}
+
+type ResentConnectors = {
+  connectors: RunConnectors
+  /** Before each call of the model; whether yet another one may follow it. */
+  beginPrompt: () => boolean
+}
+
+/**
+ * The same for a model's task, whose price is fixed: each call of the model is sent the descriptions and all answers so
+ * far once more, and all of these together are at most so many tokens.
+ */
+export function boundPrompts(connectors: RunConnectors, tokensMax: number): ResentConnectors {
+  if (connectors.tools.length === 0) return { connectors, beginPrompt: () => true }
+  let each = describedTokens(connectors)
+  let left = tokensMax
+  return {
+    connectors: {
+      tools: connectors.tools,
+      failed: connectors.failed,
+      close: () => connectors.close(),
+      call: async (name, args) => {
+        const answer = await connectors.call(name, args)
+        const tokens = answerTokens(answer)
+        if (each + tokens > left) return tooLong(left - each)
+        each += tokens
+        return answer
+      },
+    },
+    beginPrompt: () => {
+      if (each > left) {
+        throw new ConnectorError(
+          `The tools of the connectors and their answers are more than the ${tokensMax} bytes that this agent takes, each time that its model is sent them.`,
+        )
+      }
+      left -= each
+      return each <= left
+    },
+  }
+}
+
+function describedTokens({ tools }: RunConnectors): number {
+  return tokensAtMost(
+    JSON.stringify(tools.map(({ description, inputSchema, name }) => ({ name, description, inputSchema }))),
+  )
+}
+
+/** Its texts stand in its content. */
+function answerTokens({ text: _text, ...sent }: ToolAnswer): number {
+  return tokensAtMost(JSON.stringify(sent))
 }
 
 /** An answer, so that a model can say so, or ask for less. */

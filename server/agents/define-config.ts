@@ -71,9 +71,9 @@ export type EndpointConfig<Schema extends ParamsSchema = ParamsSchema> = {
   /** How often an execution that the service interrupted is run again; 0 by default. Failures are never retried. */
   readonly retries?: number
   /**
-   * Tokens that users' connectors may add to a prompt of a run, a byte counted as one: by the descriptions of their
-   * tools and by what these answer; 100,000 by default. A model is sent them again with each of its `maxSteps` calls.
-   * With 0 the endpoint takes no connectors.
+   * Tokens that users' connectors may add to all prompts of a run, a byte counted as one: by the descriptions of their
+   * tools and by what these answer, which a model is sent again with each of its calls; 100,000 by default. A model that
+   * has had them calls no more tools. With 0 the endpoint takes no connectors.
    */
   readonly connectorTokensMax?: number
   /** An object or a string is the task's response as it is; any other value becomes `{ result: value }`. */

@@ -3,7 +3,8 @@ import type { z } from 'zod'
 import type { RunConnectors, RunOf } from '../connectors/run-connectors.ts'
 import type { ReplyRun } from './catalogue.ts'
 import type { ChatPart, ModelAgentConfig, TaskRun } from './define-config.ts'
-import { contextTokensDefault } from './agent-schema.ts'
+import { contextTokensDefault, taskConnectorTokensMax } from './agent-schema.ts'
+import { boundPrompts } from './bound-connectors.ts'
 import { roughTokens } from './chat-messages.ts'
 import { connectorTools } from './connector-tools.ts'
 import { DeltaShortcut } from './delta-shortcut.ts'
@@ -120,7 +121,9 @@ export function modelRun(agent: ModelAgentConfig, name: string): (run: RunOf<Tas
   const endpoint = agent.endpoints![name]!
   const schema = endpoint.output && toZodSchema(endpoint.output)
   const { contextTokens = contextTokensDefault } = agent
-  return async ({ connectors, params, signal }) => {
+  const { connectorTokensMax = taskConnectorTokensMax } = endpoint
+  return async ({ connectors: opened, params, signal }) => {
+    const { beginPrompt, connectors } = boundPrompts(opened, connectorTokensMax)
     const { generateText, isStepCount, Output } = await loadSdk()
     const prompt: unknown = endpoint.prompt(params)
     if (typeof prompt !== 'string' || prompt === '') throw new Error('The endpoint made no prompt of these params.')
@@ -134,6 +137,8 @@ export function modelRun(agent: ModelAgentConfig, name: string): (run: RunOf<Tas
       prompt,
       maxOutputTokens: agent.maxOutputTokens ?? maxOutputTokensDefault,
       stopWhen: isStepCount(agent.maxSteps ?? maxStepsDefault),
+      // With what it then has the model comes to its end.
+      prepareStep: () => (beginPrompt() ? {} : { toolChoice: 'none' as const }),
       abortSignal: stopOf(connectors, signal),
     }
     try {

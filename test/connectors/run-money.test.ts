@@ -138,6 +138,25 @@ test('answers of more than a run may add are told as too long, in tasks of a fix
   await world.stop()
 })
 
+test("what a task's model is sent of connectors again and again is bounded over all its calls", async () => {
+  const server = await startMcpServer({ 'tools/list': describing(45_000) })
+  const world = await startWorld({ privateHosts: [server.host] })
+  const person = await world.service.createPerson()
+  const connectorIds = [await connect(world, person, { name: 'Wordy', url: server.origin })]
+  const task = { endpointId: 'model.call', params: { calls: [] }, connectorIds }
+  const choices = () => world.provider.bodies.map(({ tool_choice: choice }) => choice)
+  world.provider.play(reply({ calls: [call] }), reply({ text: ['Done.'] }))
+  expect(await completeTask(world, person, task)).toEqual({ text: 'Done.' })
+  expect(choices()).toEqual(['auto', 'none'])
+  // A model that calls one all the same is not called again.
+  world.provider.play(reply({ calls: [call] }), reply({ calls: [call] }), reply({ text: ['Done.'] }))
+  const taskId = await createTask(world, person, task)
+  expect(await endOf(world, person, taskId)).toMatchObject({ status: 'failed', error: { code: 'AGENT_ERROR' } })
+  expect(choices()).toEqual(['auto', 'none'])
+  await expectSound(world)
+  await world.stop()
+})
+
 test.for([{ inThreads: false }, { inThreads: true }])(
   "calls of the caller's servers are paid for before they are made, many at once too (threads: $inThreads)",
   async ({ inThreads }) => {
