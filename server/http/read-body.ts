@@ -73,23 +73,23 @@ export async function readBodyText(read: ReadBody): Promise<string> {
   const body = await collect(read)
   try {
     bodyArrived(read.request)
-    return await textOf(body.whole())
+    return await textOf(body.whole(), read.owner)
   } finally {
     body.free()
   }
 }
 
-async function textOf(bytes: Buffer): Promise<string> {
+async function textOf(bytes: Buffer, owner: string | null): Promise<string> {
   if (bytes.length === 0) throw badField('', 'The request body is empty; send a JSON object.')
   if (!isUtf8(bytes)) throw badField('', 'The request body is not valid UTF-8.')
   // JSON has none, and not every parser that comes after would say so.
   if (bytes.subarray(0, 3).equals(byteOrderMark)) throw badField('', 'The request body begins with a byte order mark.')
   if (bytes.length <= smallBodyBytesMax) return bytes.toString('utf8')
-  await ownTurn()
+  await ownTurn(owner)
   const unfit = whyTooMuch(bytes)
   // Before the parser makes objects of them.
   if (unfit !== undefined) throw badField('', unfit)
-  await ownTurn()
+  await ownTurn(owner)
   return bytes.toString('utf8')
 }
 
@@ -171,10 +171,10 @@ export async function readJsonBody(read: ReadBody): Promise<unknown> {
     throw badField('', `The request body is not valid JSON: ${describe(error)}`)
   }
   const isLarge = text.length > smallBodyBytesMax
-  if (isLarge) await ownTurn()
+  if (isLarge) await ownTurn(read.owner)
   const unfit = findUnfitJson(value)
   if (unfit) throw badField(unfit.path, unfit.message)
-  if (isLarge) await ownTurn()
+  if (isLarge) await ownTurn(read.owner)
   return value
 }
 

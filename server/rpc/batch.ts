@@ -11,15 +11,17 @@ export const batchBytesMax = 8 * 1024 * 1024
 export class Batch {
   /** Of each page of a list, so that the batch is about as large as one page. */
   readonly pageBytesMax: number
+  readonly #userId: string
   #bytesLeft = batchBytesMax
 
-  constructor(calls: number) {
+  constructor(userId: string, calls: number) {
+    this.#userId = userId
     this.pageBytesMax = Math.floor(pageBytesMax / calls)
   }
 
   /** Makes one of its calls, with other work of the event loop between it and the one before, of whichever batch. */
   async call<Output>(resolve: () => Output | Promise<Output>): Promise<Output> {
-    await ownTurn()
+    await ownTurn(this.#userId)
     this.#assertRoom()
     const answer = await resolve()
     this.#bytesLeft -= jsonBytes(answer)

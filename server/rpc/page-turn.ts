@@ -1,24 +1,20 @@
 import { ErrandError } from '../kernel/errors.ts'
+import { ownTurn } from '../kernel/own-turn.ts'
 
 const waitingMax = 100
 
-type Line = { waiting: number; last: Promise<void> }
+const waitingOf = new Map<string, number>()
 
-const lines = new Map<string, Line>()
-
-/**
- * Resolves in a turn of the event loop in which the user has no other large page: each takes some milliseconds, and a
- * hundred that arrive together would stop the loop for their sum. Throws 503 where many of the user's wait already.
- */
+/** A turn of the event loop for a large page of the user's. Throws 503 where many of them wait already. */
 export async function pageTurn(userId: string): Promise<void> {
-  const line = lines.get(userId) ?? { waiting: 0, last: Promise.resolve() }
-  if (line.waiting >= waitingMax) {
+  const before = waitingOf.get(userId) ?? 0
+  if (before >= waitingMax) {
     const message = 'Too many pages of this account are being read; read fewer at a time.'
     throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 1 })
   }
-  line.waiting++
-  lines.set(userId, line)
-  line.last = line.last.then(() => new Promise((resolve) => setImmediate(resolve)))
-  await line.last
-  if (--line.waiting === 0) lines.delete(userId)
+  waitingOf.set(userId, before + 1)
+  await ownTurn(userId)
+  const left = waitingOf.get(userId)! - 1
+  if (left > 0) waitingOf.set(userId, left)
+  else waitingOf.delete(userId)
 }

@@ -74,7 +74,7 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
       context = { services, caller, request, about, setCookies: [], idempotencyKey, rate: null, stream }
       const calls = callsOf(operation)
       // Changes are told whatever their answers come to; none is large.
-      if (request.method === 'GET' && calls.length > 1) context.batch = new Batch(calls.length)
+      if (caller && request.method === 'GET' && calls.length > 1) context.batch = new Batch(caller.userId, calls.length)
       if (request.method === 'POST') {
         const refusal = caller && refusalOfAll(calls, caller)
         isBarred = refusal !== null

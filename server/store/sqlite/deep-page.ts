@@ -9,7 +9,7 @@ const rowsAtOnce = 10_000
  * would stop the event loop for half a second.
  */
 export async function readDeepPage<Row>(
-  { limit, offset }: { limit: number; offset: number },
+  { limit, offset, userId }: { limit: number; offset: number; userId: string },
   read: (page: { after: Row | undefined; limit: number; offset: number }) => Row[],
 ): Promise<Row[]> {
   let after: Row | undefined
@@ -18,7 +18,7 @@ export async function readDeepPage<Row>(
     const [last] = read({ after, limit: 1, offset: rowsAtOnce - 1 })
     if (!last) return []
     after = last
-    await ownTurn()
+    await ownTurn(userId)
   }
   return read({ after, limit, offset: left })
 }

@@ -68,13 +68,16 @@ export class TaskQueries {
     return this.#statements.payloads.all(of).map(payloadRecord)
   }
 
-  async list({ userId, status, agentId, ...page }: ListTasks): Promise<{ tasks: TaskListItem[]; total: number }> {
+  async list({ status, agentId, ...page }: ListTasks): Promise<{ tasks: TaskListItem[]; total: number }> {
     const { list } = this.#statements
     const query = agentId ? (status ? list.byAgentAndStatus : list.byAgent) : status ? list.byStatus : list.all
     const rows = await readDeepPage<ListRow>(page, ({ after = beforeAll, ...piece }) =>
-      query.all({ userId, status, agentId, ...piece, createdAt: after.createdAt, seq: after.seq }),
+      query.all({ userId: page.userId, status, agentId, ...piece, createdAt: after.createdAt, seq: after.seq }),
     )
-    return { tasks: rows.map(({ seq: _, ...item }) => item), total: this.#total({ userId, status, agentId }) }
+    return {
+      tasks: rows.map(({ seq: _, ...item }) => item),
+      total: this.#total({ userId: page.userId, status, agentId }),
+    }
   }
 
   #total(of: { userId: string; status: TaskStatus | undefined; agentId: string | undefined }): number {
