@@ -15,7 +15,7 @@ export async function changePassword(
   if (loginId === null) throw new ErrandError('FORBIDDEN', 'Changing the password needs a browser login.')
   assertNotObvious('newPassword', { email, password: input.newPassword })
   const attempt = { email, client: logins.clients.of(browser.request) }
-  const { from, passwordHash } = await withHashRoom(async () => {
+  const { from, passwordHash } = await withHashRoom(email, async (inTurn) => {
     const user = await admitAttempt(parts, {
       attempt,
       refusal: 'The password was wrong too often; wait before the next try.',
@@ -24,10 +24,10 @@ export async function changePassword(
     if (current === null) {
       throw new ErrandError('CONFLICT', 'This account has no password. An admin can make a link that sets one.')
     }
-    if (!(await isPassword(input.currentPassword, current))) {
+    if (!(await inTurn(() => isPassword(input.currentPassword, current)))) {
       throw badField('currentPassword', 'Is not the current password')
     }
-    return { from: current, passwordHash: await hashPassword(input.newPassword) }
+    return { from: current, passwordHash: await inTurn(() => hashPassword(input.newPassword)) }
   })
   if (!(await store.setPassword({ userId, passwordHash, from, keepLoginId: loginId, forget: attempt }))) {
     throw new ErrandError('CONFLICT', 'The password was changed meanwhile.')

@@ -72,13 +72,14 @@ type LogIn = { browser: Browser; input: z.output<typeof LoginInput>; onFound: (u
 async function logInPerson(parts: LoginAccess, { browser, input, onFound }: LogIn): Promise<LoggedIn> {
   const { logins } = parts
   const attempt = { email: input.email, client: logins.clients.of(browser.request) }
-  const { isRight, user } = await withHashRoom(async () => {
+  const { isRight, user } = await withHashRoom(input.email, async (inTurn) => {
     const found = await admitAttempt(parts, {
       attempt,
       refusal: 'There were too many attempts to log in; wait before the next.',
     })
     if (found) onFound(found.id)
-    return { user: found, isRight: await isPassword(input.password, found?.passwordHash ?? null) }
+    const fits = await inTurn(() => isPassword(input.password, found?.passwordHash ?? null))
+    return { user: found, isRight: fits }
   })
   const passwordHash = user?.passwordHash ?? null
   if (!isRight || !user || passwordHash === null) {

@@ -104,7 +104,7 @@ export async function acceptInvitation(
   assertLoginAllowed(parts, browser.request)
   const { email } = await checkInvitation(parts, input.token)
   assertNotObvious('password', { email, password: input.password })
-  const passwordHash = await withHashRoom(() => hashPassword(input.password))
+  const passwordHash = await withHashRoom(email, (inTurn) => inTurn(() => hashPassword(input.password)))
   const accepted = await store.acceptInvitation({ tokenHash: hashSecretToken(input.token)!, passwordHash })
   if (accepted.outcome === 'refused') {
     if (accepted.reason === 'unknown') throw unusable()

@@ -1,7 +1,7 @@
 import { hash, verify } from '@node-rs/argon2'
-import PQueue from 'p-queue'
 import { z } from 'zod'
 import { badField, ErrandError } from '../kernel/errors.ts'
+import { UserPlaces } from '../kernel/user-places.ts'
 
 /** Each takes 19 MiB and tens of milliseconds of a core; more at once would only slow each other down. */
 const atOnce = 2
@@ -23,21 +23,25 @@ export const TypedPassword = z.string().min(1, 'Must be given').max(1024).meta({
 /** A hash that no password has been found for, so that an unknown address takes as long to refuse as a wrong password. */
 const nobodysHash = '$argon2id$v=19$m=19456,t=2,p=1$Mi6SpFH27e0b98ek7COc0Q$Ut9KjCRw889zxM0adlmSMly5nQy7qJDLY4hblA+uar4'
 
-const queue = new PQueue({ concurrency: atOnce })
+/** By address: who sends many for one keeps the others waiting for no more than the hashes that have begun. */
+const turns = new UserPlaces({ max: atOnce, perUserMax: atOnce })
 
 let underWay = 0
 
+/** Hashes when it is the turn of the address. */
+type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
+
 /**
- * For the hashes of a request and what has to come before them. Throws 503 when too many are under way, before anything
- * is done: strangers' tries leave no more rows than they get passwords looked at.
+ * For the hashes of a request, which are of one address, and what has to come before them. Throws 503 when too many are
+ * under way, before anything is done: strangers' tries leave no more rows than they get passwords looked at.
  */
-export async function withHashRoom<T>(work: () => Promise<T>): Promise<T> {
+export async function withHashRoom<T>(email: string, work: (inTurn: InTurn) => Promise<T>): Promise<T> {
   if (underWay >= underWayMax) {
     throw new ErrandError('SERVICE_UNAVAILABLE', 'Too many logins are under way.', { retryAfterSeconds: 5 })
   }
   underWay++
   try {
-    return await work()
+    return await work((hashing) => turns.within(email.toLowerCase(), new AbortController().signal, hashing))
   } finally {
     underWay--
   }
@@ -45,12 +49,12 @@ export async function withHashRoom<T>(work: () => Promise<T>): Promise<T> {
 
 /** Argon2id with 19 MiB and two passes (OWASP's recommendation). */
 export async function hashPassword(password: string): Promise<string> {
-  return await queue.add(() => hash(normal(password)))
+  return await hash(normal(password))
 }
 
 /** Whether it is the password of that hash; null stands for a user who has none, or for nobody. */
 export async function isPassword(password: string, passwordHash: string | null): Promise<boolean> {
-  const fits = await queue.add(() => verify(passwordHash ?? nobodysHash, normal(password)))
+  const fits = await verify(passwordHash ?? nobodysHash, normal(password))
   return fits && passwordHash !== null
 }
 

@@ -70,15 +70,15 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
       const caller = isPublic ? null : await parts.authenticate(request)
       about.userId = caller?.userId
       if (caller) rate = await services.store.readRate(caller.userId)
+      const calls = callsOf(operation)
+      const refusal = request.method === 'POST' && caller ? refusalOfAll(calls, caller) : null
+      isBarred = refusal !== null
+      if (refusal) throw refusal
       const idempotencyKey = parts.readIdempotencyKey(request)
       context = { services, caller, request, about, setCookies: [], idempotencyKey, rate: null, stream }
-      const calls = callsOf(operation)
       // Changes are told whatever their answers come to; none is large.
       if (caller && request.method === 'GET' && calls.length > 1) context.batch = new Batch(caller.userId, calls.length)
       if (request.method === 'POST') {
-        const refusal = caller && refusalOfAll(calls, caller)
-        isBarred = refusal !== null
-        if (refusal) throw refusal
         // What nobody has is refused without a look at its input.
         const owner = caller?.userId ?? null
         if (calls.length > 0) body = await parts.readBody({ request, response, isPublic, owner })

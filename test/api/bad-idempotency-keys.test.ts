@@ -40,3 +40,12 @@ test('an Idempotency-Key of 255 characters of any visible ASCII is accepted', as
     expect(second.body.taskId).toBe(first.body.taskId)
   }
 })
+
+test('a key without permission is told so, and nothing of its Idempotency-Key', async () => {
+  const { service } = guarded
+  const { key } = await service.createPerson({ scopes: ['read'] })
+  const headers = { 'Idempotency-Key': 'a b' }
+  const body = { endpointId: 'test.echo', params: {} }
+  expect((await service.post('/api/tasks', body, { key, headers })).status).toBe(403)
+  expect((await service.post('/trpc/tasks.create', { json: body }, { key, headers })).status).toBe(403)
+})

@@ -35,6 +35,20 @@ test('a flood of tries leaves no more rows than it gets passwords looked at, and
   await service.stop()
 })
 
+test('many tries for one address keep another waiting for no more than the hashes that have begun', async () => {
+  const service = await startService({ clock: new FakeClock() })
+  const ended: string[] = []
+  const tried = async (email: string) => {
+    await statusFrom(service, { address: '127.0.0.1', email })
+    ended.push(email)
+  }
+  const many = Array.from({ length: 10 }, () => tried('many@example.com'))
+  await Promise.all([...many, tried('one@example.com')])
+  expect(ended).toHaveLength(11)
+  expect(ended.indexOf('one@example.com')).toBeLessThan(6)
+  await service.stop()
+})
+
 test('the throttle tells clients apart by their IPv4 address, or by the network of their IPv6 address', async () => {
   const service = await startService({ clock: new FakeClock() })
   const table: [string, number, string[]][] = [
