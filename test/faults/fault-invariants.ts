@@ -151,8 +151,9 @@ const broken = {
   'a session whose count is not its messages': `sessions s WHERE message_count <>
     (SELECT count(*) FROM messages m WHERE m.session_id = s.id)`,
   'a session with a turn that is over': 'sessions WHERE open_turn_id IS NOT NULL',
-  'a turn whose messages are not those of its end': `turns t WHERE
-    (SELECT count(*) FROM messages m WHERE m.turn_id = t.id) <> CASE WHEN outcome IN ('finished', 'truncated') THEN 2 ELSE 0 END
+  'a turn whose messages are not those of its end': `turns t
+    LEFT JOIN (SELECT turn_id, count(*) AS kept FROM messages GROUP BY turn_id) m ON m.turn_id = t.id
+    WHERE coalesce(m.kept, 0) <> CASE WHEN outcome IN ('finished', 'truncated') THEN 2 ELSE 0 END
     AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = t.session_id)`,
   'a key whose task is not there': `idempotency_keys k WHERE operation = 'createTask'
     AND NOT EXISTS (SELECT 1 FROM tasks WHERE id = k.resource_id AND user_id = k.user_id)`,
