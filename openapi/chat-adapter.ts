@@ -3,7 +3,7 @@ import type { Authenticator } from '../server/auth/authenticate.ts'
 import { rateHeaders } from '../server/billing/rate-headers.ts'
 import type { ChatStream } from '../server/chat/chat-stream.ts'
 import { refusalLine } from '../server/chat/event-lines.ts'
-import { disconnectSignal } from '../server/http/disconnect-signal.ts'
+import { streamReader } from '../server/http/disconnect-signal.ts'
 import { readIdempotencyKey } from '../server/http/idempotency-header.ts'
 import { readJsonBody } from '../server/http/read-body.ts'
 import { errorHeaders, respondError } from '../server/http/respond.ts'
@@ -64,7 +64,7 @@ export function createChatAdapter(parts: ChatAdapterParts): (routed: RoutedReque
         setCookies: [],
         idempotencyKey: null,
         rate: null,
-        stream: { stallMs: parts.stallMs, cutOff: () => response.destroy() },
+        stream: streamReader(response, parts.stallMs),
       }
       chatAccess?.(caller)
       context.idempotencyKey = readIdempotencyKey(request)
@@ -73,8 +73,7 @@ export function createChatAdapter(parts: ChatAdapterParts): (routed: RoutedReque
       if (typeof input !== 'object' || input === null || Array.isArray(input)) {
         throw badField('', 'The request body must be a JSON object.')
       }
-      const signal = disconnectSignal(response)
-      const stream = (await callChat({ context, input, signal })) as ChatStream
+      const stream = (await callChat({ context, input, signal: undefined })) as ChatStream
       headers.push(...rateHeaders(context.rate!))
       await writeLines(response, { headers, next: () => stream.nextLines(), stallMs: parts.stallMs })
     } catch (thrown) {

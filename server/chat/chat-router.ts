@@ -11,15 +11,16 @@ export const chatRouter = router({
     .meta({ isStream: true })
     .input(ChatInput)
     .mutation(
-      withScope('execute', async ({ ctx, input, signal }): Promise<ChatStream> => {
+      withScope('execute', async ({ ctx, input }): Promise<ChatStream> => {
         const { about, caller, idempotencyKey, services } = ctx
         if (!ctx.stream) throw badField('', 'A chat is a stream; call it through httpBatchStreamLink')
+        const { left: signal } = ctx.stream
         const onRate = (rate: RateState) => (ctx.rate = rate)
         const onWait = () => holdAnswer(ctx)
         const turn = await services.chats.start({ about, caller, idempotencyKey, input, onRate, onWait, signal })
         // A client that leaves before it reads never ends the stream that it was given.
-        if (signal?.aborted) turn.stop('disconnect')
-        else signal?.addEventListener('abort', () => turn.stop('disconnect'), { once: true })
+        if (signal.aborted) turn.stop('disconnect')
+        else signal.addEventListener('abort', () => turn.stop('disconnect'), { once: true })
         holdAnswer(ctx)
         return new ChatStream(turn, ctx.stream)
       }),

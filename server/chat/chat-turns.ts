@@ -40,7 +40,7 @@ type Start = {
   /** Told when the chat begins to wait for others of its user. */
   onWait: () => void
   /** Fires when the client leaves. */
-  signal: AbortSignal | undefined
+  signal: AbortSignal
 }
 
 /** How long a chat waits for others of its user to leave some of the balance free. */
@@ -128,7 +128,7 @@ export class ChatTurns {
       if (opened.outcome === 'refused') throw refusal(opened)
       const membership = this.#users.join(userId, { held: opened.held, most: amounts.most })
       const latest = await this.#historyAfter({ history, session, tokensMax }).catch((error: unknown) => ({ error }))
-      if (signal?.aborted || 'error' in latest) {
+      if (signal.aborted || 'error' in latest) {
         const breakdown = { ...chatUse({}), rates: writtenRates(chat.rates), isEstimated: false }
         const settle = { turnId, outcome: 'failed', cost: 0, breakdown, exchange: null } as const
         await settleSurely(this.#parts, { userId, settle })
@@ -250,7 +250,7 @@ export class ChatTurns {
     const { userId } = of
     const { hold, most, required } = amounts
     const attempt = () => {
-      if (signal?.aborted) throw clientLeft()
+      if (signal.aborted) throw clientLeft()
       this.#parts.assertAccepting()
       return this.#users.attempt(userId, {
         mayNeed: most,
@@ -272,7 +272,7 @@ export class ChatTurns {
       if (isFinal(first)) return first.result
     }
     const until = performance.now() + waitMsMax
-    const isOver = () => performance.now() > until || signal?.aborted === true
+    const isOver = () => performance.now() > until || signal.aborted
     const place = this.#users.queue(userId)
     if (!place) throw lineFull()
     onWait()

@@ -1,8 +1,18 @@
 import type { ServerResponse } from 'node:http'
 
-/** Aborts when the client goes away before it has its answer, so that nobody works on its behalf. */
+/** The reader of a stream, who is cut off when it takes nothing for `stallMs`; `left` fires when it goes away before the end. */
+export type StreamReader = { stallMs: number; cutOff: () => void; left: AbortSignal }
+
+/** Made before anything is waited for: a client may leave while its request is still read. */
+export function streamReader(response: ServerResponse, stallMs: number): StreamReader {
+  return { stallMs, cutOff: () => response.destroy(), left: disconnectSignal(response) }
+}
+
+/** Aborts when the client goes away before it has its answer, or has gone already, so that nobody works on its behalf. */
 export function disconnectSignal(response: ServerResponse): AbortSignal {
   const controller = new AbortController()
+  // It tells of its end once, and a socket that has ended before it is given to it never does.
+  if (response.destroyed || response.socket?.destroyed) controller.abort()
   response.once('close', () => {
     if (!response.writableEnded) controller.abort()
   })

@@ -4,6 +4,7 @@ import { nodeHTTPRequestHandler } from '@trpc/server/adapters/node-http'
 import type { Authenticator } from '../auth/authenticate.ts'
 import type { Caller } from '../auth/caller.ts'
 import { rateHeaders } from '../billing/rate-headers.ts'
+import { streamReader } from '../http/disconnect-signal.ts'
 import { errorHeaders, respondJson } from '../http/respond.ts'
 import { decodeSegment } from '../http/request-url.ts'
 import { ErrandError, toErrandError } from '../kernel/errors.ts'
@@ -63,7 +64,7 @@ export function createRpcHandler(parts: RpcHandlerParts): (routed: RpcRequest) =
     let body: string | undefined
     let isBarred = false
     const takesStream = request.headers['trpc-accept'] === 'application/jsonl'
-    const stream = takesStream ? { stallMs: parts.stallMs, cutOff: () => response.destroy() } : null
+    const stream = takesStream ? streamReader(response, parts.stallMs) : null
     try {
       // Called alone: no batch has such a name.
       const isPublic = accessChecks.get(operation) === null

@@ -1,8 +1,11 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { writeFileSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { defineConfig, type CodeAgentConfig } from '../../server/agents/define-config.ts'
 import { chatUse, writtenRates } from '../../server/billing/chat-price.ts'
+import { smallBodyBytesMax } from '../../server/http/body-room.ts'
 import { ErrandError } from '../../server/kernel/errors.ts'
 import { RequestTrace } from '../../server/tracing/request-trace.ts'
 import { newId } from '../../server/kernel/ids.ts'
@@ -51,6 +54,47 @@ test('a client that leaves during its admission while the store fails leaves no 
   Object.assign(store, { openTurn, settleTurn })
   expect(failures).toBe(2)
   await talker.settled()
+  expect(await talker.state()).toEqual(before)
+  await expectSound(talker)
+  await service.stop()
+})
+
+const doors = [
+  { path: '/api/chat', headers: {}, inputOf: (input: object) => input },
+  {
+    path: '/trpc/chat.stream?batch=1',
+    headers: { 'Trpc-Accept': 'application/jsonl' },
+    inputOf: (input: object) => ({ 0: { json: input } }),
+  },
+]
+
+test.for(doors)('a client that leaves while its request is read has no chat ($path)', async (door) => {
+  const service = await startTalk()
+  const talker = await Talker.create(service)
+  const before = await talker.state()
+  const { chats } = service.app.services
+  const start = chats.start.bind(chats)
+  const started = Promise.withResolvers<unknown>()
+  chats.start = (of) => {
+    const turn = start(of)
+    started.resolve(turn)
+    return turn
+  }
+  // Its connection ends with the last byte of a body that is large enough to be read in a turn of its own.
+  const onRequest = (given: unknown) => {
+    const { request } = given as { request: IncomingMessage }
+    if (request.url === door.path) request.once('end', () => request.socket.destroy())
+  }
+  const requests = 'http.server.request.start'
+  subscribe(requests, onRequest)
+  const input = { sessionId: talker.sessionId, message: `${say(text)}${' '.repeat(smallBodyBytesMax)}` }
+  await Promise.all([
+    expect(started.promise).rejects.toThrow('left'),
+    expect(service.post(door.path, door.inputOf(input), { key: talker.key, headers: door.headers })).rejects.toThrow(
+      'fetch failed',
+    ),
+  ])
+  unsubscribe(requests, onRequest)
   expect(await talker.state()).toEqual(before)
   await expectSound(talker)
   await service.stop()
