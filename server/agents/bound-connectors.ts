@@ -1,5 +1,5 @@
 import { ConnectorError } from '../connectors/connector-spec.ts'
-import type { RunConnectors } from '../connectors/run-connectors.ts'
+import { callThrough, type RunConnectors } from '../connectors/run-connectors.ts'
 import { tokensAtMost } from './chat-messages.ts'
 import type { ToolAnswer } from './define-config.ts'
 
@@ -17,18 +17,13 @@ export function boundConnectors(connectors: RunConnectors, tokensMax: number): R
       `The tools of the connectors are described in more than the ${tokensMax} bytes that this agent takes; allow fewer of them.`,
     )
   }
-  return {
-    tools: connectors.tools,
-    failed: connectors.failed,
-    close: () => connectors.close(),
-    call: async (name, args) => {
-      const answer = await connectors.call(name, args)
-      const tokens = answerTokens(answer)
-      if (tokens > left) return tooLong(left)
-      left -= tokens
-      return answer
-    },
-  }
+  return callThrough(connectors, async (name, args) => {
+    const answer = await connectors.call(name, args)
+    const tokens = answerTokens(answer)
+    if (tokens > left) return tooLong(left)
+    left -= tokens
+    return answer
+  })
 }
 
 type ResentConnectors = {
@@ -46,18 +41,13 @@ export function boundPrompts(connectors: RunConnectors, tokensMax: number): Rese
   let each = describedTokens(connectors)
   let left = tokensMax
   return {
-    connectors: {
-      tools: connectors.tools,
-      failed: connectors.failed,
-      close: () => connectors.close(),
-      call: async (name, args) => {
-        const answer = await connectors.call(name, args)
-        const tokens = answerTokens(answer)
-        if (each + tokens > left) return tooLong(left - each)
-        each += tokens
-        return answer
-      },
-    },
+    connectors: callThrough(connectors, async (name, args) => {
+      const answer = await connectors.call(name, args)
+      const tokens = answerTokens(answer)
+      if (each + tokens > left) return tooLong(left - each)
+      each += tokens
+      return answer
+    }),
     beginPrompt: () => {
       if (each > left) {
         throw new ConnectorError(

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import { placesWaitMsMax as waitMs } from '../connectors/connector-bounds.ts'
 import { ConnectorError } from '../connectors/connector-spec.ts'
-import { openRunConnectors, type Connect, type RunConnectors } from '../connectors/run-connectors.ts'
+import { callThrough, openRunConnectors, type Connect, type RunConnectors } from '../connectors/run-connectors.ts'
 import { boundConnectors } from './bound-connectors.ts'
 import type { Catalogue, Chat } from './catalogue.ts'
 import {
@@ -239,21 +239,14 @@ type CountedConnectors = RunConnectors & { readonly calls: number }
 function countCalls(connectors: RunConnectors, openCall: () => Promise<void>): CountedConnectors {
   const names = new Set(connectors.tools.map(({ name }) => name))
   let calls = 0
-  return {
-    tools: connectors.tools,
-    failed: connectors.failed,
-    close: () => connectors.close(),
-    call: async (name, args) => {
-      if (names.has(name)) {
-        await openCall()
-        calls++
-      }
-      return await connectors.call(name, args)
-    },
-    get calls() {
-      return calls
-    },
-  }
+  const counted = callThrough(connectors, async (name, args) => {
+    if (names.has(name)) {
+      await openCall()
+      calls++
+    }
+    return await connectors.call(name, args)
+  })
+  return Object.defineProperty(counted, 'calls', { get: () => calls }) as CountedConnectors
 }
 
 /** Connectors whose calls become parts of a reply that does not yield them itself: each call is charged. */
@@ -261,20 +254,15 @@ function reported(connectors: RunConnectors, stream: ReplyStream): RunConnectors
   if (connectors.tools.length === 0) return connectors
   const names = new Set(connectors.tools.map(({ name }) => name))
   let calls = 0
-  return {
-    tools: connectors.tools,
-    failed: connectors.failed,
-    close: () => connectors.close(),
-    call: async (name, args = {}) => {
-      if (!names.has(name)) return await connectors.call(name, args)
-      const id = `connector-call-${++calls}`
-      stream.add({ type: 'tool-call', id, name, arguments: args })
-      const answer = await connectors.call(name, args)
-      const { text: _text, ...output } = answer
-      stream.add({ type: 'tool-result', id, output })
-      return answer
-    },
-  }
+  return callThrough(connectors, async (name, args = {}) => {
+    if (!names.has(name)) return await connectors.call(name, args)
+    const id = `connector-call-${++calls}`
+    stream.add({ type: 'tool-call', id, name, arguments: args })
+    const answer = await connectors.call(name, args)
+    const { text: _text, ...output } = answer
+    stream.add({ type: 'tool-result', id, output })
+    return answer
+  })
 }
 
 function watchOverstay(pumped: Promise<void>, onOverstay: () => void): void {

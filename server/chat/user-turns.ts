@@ -1,6 +1,14 @@
 import type { Units } from '../kernel/money.ts'
 
-type Member = { isWaiting: boolean; hasLeft: boolean; held: Units; most: Units; patientUntil: number | undefined }
+type Member = {
+  isWaiting: boolean
+  hasLeft: boolean
+  held: Units
+  most: Units
+  patientUntil: number | undefined
+  /** Ends its wait. */
+  wake: () => void
+}
 type Line = {
   turns: Member[]
   line: object[]
@@ -11,7 +19,7 @@ type Line = {
 
 /** A turn that runs, to its user's others. */
 export type Membership = {
-  /** Waits until something changed; false when the turn is the one to give up. */
+  /** Waits until something may have changed; false when the turn is the one to give up. */
   wait: () => Promise<boolean>
   /** Told when it holds more. */
   holds: (held: Units) => void
@@ -110,19 +118,24 @@ export class UserTurns {
 
   join(userId: string, { held, most }: { held: Units; most: Units }): Membership {
     const user = this.#user(userId)
-    const member: Member = { isWaiting: false, hasLeft: false, held, most, patientUntil: undefined }
+    const member: Member = { isWaiting: false, hasLeft: false, held, most, patientUntil: undefined, wake: () => {} }
     user.turns.push(member)
     return {
       wait: async () => {
         if (member.hasLeft) return false
         member.isWaiting = true
         try {
-          if (this.#mustGiveUp(user, member) && !(await this.#mayComeFree(userId, member))) return false
-          this.#changed(userId)
-          await this.change(userId)
+          const last = lastOfWaiting(user)
+          if (last === member && !(await this.#mayComeFree(userId, member))) return false
+          // Nothing has come free for those between, and woken they would not be found waiting.
+          if (last !== member) last?.wake()
+          const changed = Promise.withResolvers<void>()
+          member.wake = changed.resolve
+          await Promise.race([changed.promise, this.change(userId)])
           return true
         } finally {
           member.isWaiting = false
+          member.wake = () => {}
         }
       },
       holds: (amount) => {
@@ -151,10 +164,6 @@ export class UserTurns {
     })
   }
 
-  #mustGiveUp({ turns }: Line, member: Member): boolean {
-    return turns.at(-1) === member && turns.every(({ isWaiting }) => isWaiting)
-  }
-
   /** Whether a turn on another node may leave some of the balance free soon. */
   async #mayComeFree(userId: string, member: Member): Promise<boolean> {
     if (!this.#heldOf) return false
@@ -174,6 +183,11 @@ export class UserTurns {
     for (const done of user.onChange) done()
     if (user.turns.length + user.line.length + user.trying.length === 0) this.#users.delete(userId)
   }
+}
+
+/** The last one to have come, when all wait. */
+function lastOfWaiting({ turns }: Line): Member | undefined {
+  return turns.every(({ isWaiting }) => isWaiting) ? turns.at(-1) : undefined
 }
 
 function sum(amounts: readonly Units[]): Units {

@@ -12,6 +12,12 @@ export type RunConnectors = Connectors & {
   close(): Promise<void>
 }
 
+/** The same connectors, called through `call`. */
+export function callThrough(connectors: RunConnectors, call: RunConnectors['call']): RunConnectors {
+  const { failed, tools } = connectors
+  return { tools, failed, close: () => connectors.close(), call }
+}
+
 /** A run as the service begins it; agents of the configuration see the public part. */
 export type RunOf<Run> = Run & { readonly connectors: RunConnectors }
 

@@ -58,15 +58,7 @@ export function stalledPages(): Attack {
     round: async (client) => {
       const [user] = client.users
       const head = `GET /api/sessions/${sessionId}/messages HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer ${user!.key}\r\n\r\n`
-      const sockets = await client.times(client.few(500), async () => {
-        const socket = await client.open(head)
-        const line = await client.told(socket, 5000)
-        socket.pause()
-        client.count(line)
-        return socket
-      })
-      await client.pause(4000)
-      for (const socket of sockets) socket.destroy()
+      await client.stall(client.few(500), () => head)
     },
   }
 }

@@ -146,6 +146,19 @@ export class HostileClient {
     })
   }
 
+  /** Asks on many connections at once, and takes no more than the first piece of each answer for some seconds. */
+  async stall(count: number, textOf: (n: number) => string): Promise<void> {
+    const sockets = await this.times(count, async (n) => {
+      const socket = await this.open(textOf(n))
+      const line = await this.told(socket, 5000)
+      socket.pause()
+      this.count(line)
+      return socket
+    })
+    await this.pause(4000)
+    for (const socket of sockets) socket.destroy()
+  }
+
   /** The first line of what a connection is told. */
   async told(socket: Socket, timeoutMs: number): Promise<string> {
     const line = new Promise<string>((resolve) => {

@@ -119,16 +119,9 @@ export function stalledReaders(): Attack {
     restMs: 500,
     round: async (client) => {
       const files = ['/docs/swagger-ui-bundle.js', '/docs/swagger-ui.css', '/openapi.json']
-      const sockets = await client.times(client.few(1500), async (n) => {
-        const accept = n % 2 === 0 ? [] : ['Accept-Encoding: gzip, br']
-        const socket = await client.open(head(`GET ${files[n % files.length]}`, accept))
-        const line = await client.told(socket, 5000)
-        socket.pause()
-        client.count(line)
-        return socket
-      })
-      await client.pause(4000)
-      for (const socket of sockets) socket.destroy()
+      await client.stall(client.few(1500), (n) =>
+        head(`GET ${files[n % files.length]}`, n % 2 === 0 ? [] : ['Accept-Encoding: gzip, br']),
+      )
     },
   }
 }

@@ -49,3 +49,28 @@ test('a hold whose wait fails is a fault of its turn, and can still grow', async
   expect(await othersNeed()).toBe(900)
   expect(await hold.cover(chatUse({ completionTokens: 140 }))).toBe(true)
 })
+
+test('of turns that all wait for each other the last one to have come gives up, in whatever order they ask again', async () => {
+  const users = new UserTurns()
+  // Asking takes its time, one after another.
+  let line: Promise<unknown> = Promise.resolve()
+  let asked = 0
+  const ask = () => {
+    asked++
+    return (line = line.then(() => new Promise(setImmediate)))
+  }
+  const gaveUp: string[] = []
+  const run = async (name: string) => {
+    const membership = users.join('user_1', { held: 10, most: 100 })
+    for (;;) {
+      await ask()
+      if (gaveUp.length > 0 || asked > 1000) return membership.leave()
+      if (await membership.wait()) continue
+      gaveUp.push(name)
+      return membership.leave()
+    }
+  }
+  await Promise.all(['first', 'second', 'third', 'last'].map(run))
+  expect(gaveUp).toEqual(['last'])
+  expect(asked).toBeLessThan(20)
+})
