@@ -33,7 +33,7 @@ export function checkTasks(rows: RowSource, { accepted, owners }: FaultLoad): vo
 function moneyOf(rows: RowSource): Map<string, string> {
   const money = new Map<string, string>()
   const postings = rows.all<{ id: string; posted: string; share: number }>(
-    `SELECT t.task_id AS id, t.type AS posted, t.amount / k.cost AS share
+    `SELECT t.task_id AS id, t.type AS posted, t.amount / NULLIF(k.cost, 0) AS share
      FROM transactions t JOIN tasks k ON k.id = t.task_id ORDER BY t.seq`,
   )
   for (const { id, posted, share } of postings) {
