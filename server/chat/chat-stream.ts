@@ -1,4 +1,4 @@
-import type { StreamReader } from '../http/disconnect-signal.ts'
+import type { StreamReader } from '../rpc/context.ts'
 import type { ChatEvent } from './chat-schema.ts'
 import type { ChatTurn } from './chat-turn.ts'
 

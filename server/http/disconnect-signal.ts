@@ -1,7 +1,5 @@
 import type { ServerResponse } from 'node:http'
-
-/** The reader of a stream, who is cut off when it takes nothing for `stallMs`; `left` fires when it goes away before the end. */
-export type StreamReader = { stallMs: number; cutOff: () => void; left: AbortSignal }
+import type { StreamReader } from '../rpc/context.ts'
 
 /** Made before anything is waited for: a client may leave while its request is still read. */
 export function streamReader(response: ServerResponse, stallMs: number): StreamReader {

@@ -5,7 +5,6 @@ import type { LoginParts } from '../auth/log-in.ts'
 import type { SpendDays } from '../billing/spend-days.ts'
 import type { ChatTurns } from '../chat/chat-turns.ts'
 import type { ConnectorParts } from '../connectors/manage-connectors.ts'
-import type { StreamReader } from '../http/disconnect-signal.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { PayloadStore } from '../payloads/payload-store.ts'
 import type { SignedLinks } from '../payloads/signed-links.ts'
@@ -40,6 +39,9 @@ export type Services = {
   tracing: ServiceTracing | undefined
   writeRate: WriteRate
 }
+
+/** The reader of a stream, who is cut off when it takes nothing for `stallMs`; `left` fires when it goes away before the end. */
+export type StreamReader = { stallMs: number; cutOff: () => void; left: AbortSignal }
 
 /** What one request carries into a procedure. */
 export type Context = {

@@ -37,6 +37,17 @@ test('a flood of tries leaves no more rows than it gets passwords looked at, and
 
 test('many tries for one address keep another waiting for no more than the hashes that have begun', async () => {
   const service = await startService({ clock: new FakeClock() })
+  const { store } = service.app.services
+  const { admitLogin } = store
+  // How soon each is admitted depends on connections; from there on they wait for each other.
+  let admitted = 0
+  const all = Promise.withResolvers<void>()
+  store.admitLogin = async (of) => {
+    const result = await admitLogin(of)
+    if (++admitted === 11) all.resolve()
+    await all.promise
+    return result
+  }
   const ended: string[] = []
   const tried = async (email: string) => {
     await statusFrom(service, { address: '127.0.0.1', email })
