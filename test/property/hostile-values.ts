@@ -36,3 +36,18 @@ export const hostile: Record<string, (limits: Limits, share: number) => string> 
 function membersOf(names: number, share: number): string {
   return Array.from({ length: times(names, share) }, (_, at) => `"${nameAt(at)}":0`).join(',')
 }
+
+type Schema = { type?: unknown; anyOf?: Schema[] }
+
+/** Those that a field of that schema looks at further than at their type, and some that are refused for it. */
+export function hostileTo(schema: Schema): [string, (limits: Limits, share: number) => string][] {
+  const types = new Set([schema, ...(schema.anyOf ?? [])].flatMap(({ type }) => type))
+  const isWhole = types.has('array') || types.has('object')
+  const looked = [
+    'letters',
+    'numbers',
+    'names',
+    ...(types.has('string') ? ['blanks', 'an address', 'backslashes'] : []),
+  ]
+  return Object.entries(hostile).filter(([what]) => isWhole || looked.includes(what))
+}
