@@ -43,11 +43,7 @@ type Schema = { type?: unknown; anyOf?: Schema[] }
 export function hostileTo(schema: Schema): [string, (limits: Limits, share: number) => string][] {
   const types = new Set([schema, ...(schema.anyOf ?? [])].flatMap(({ type }) => type))
   const isWhole = types.has('array') || types.has('object')
-  const looked = [
-    'letters',
-    'numbers',
-    'names',
-    ...(types.has('string') ? ['blanks', 'an address', 'backslashes'] : []),
-  ]
-  return Object.entries(hostile).filter(([what]) => isWhole || looked.includes(what))
+  const ofTexts = types.has('string') ? ['blanks', 'an address', 'backslashes'] : []
+  const looked = new Set(['letters', 'numbers', 'names', ...ofTexts])
+  return Object.entries(hostile).filter(([what]) => isWhole || looked.has(what))
 }
