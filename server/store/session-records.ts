@@ -89,6 +89,8 @@ export function sessionListItem(
   return { id, userId, agentId, status: sessionStatus(row, activeAfter), messageCount, createdAt }
 }
 
+/** What is read of a message. */
+export const messageColumns = 'id turnId role content toolCalls isTruncated createdAt'
 export type MessageRow = Omit<MessageRecord, 'toolCalls' | 'isTruncated'> & {
   toolCalls: string | null
   isTruncated: number

@@ -27,11 +27,15 @@ async function planStore(): Promise<Planned[]> {
   return planned
 }
 
-/** Parameters stay unbound: with values in their place SQLite could choose a partial index that it cannot use later. */
-function planOf(raw: Database.Database, sql: string): Planned {
-  const unbound = Array.from({ length: sql.split('?').length - 1 }, () => null)
-  const steps = raw.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...unbound) as { detail: string }[]
-  return { sql, plan: steps.map(({ detail }) => detail) }
+/**
+ * Parameters stay unbound: with values in their place SQLite could choose a partial index that it cannot use later. The
+ * text is given without quotes, on one line and with `?` for each parameter.
+ */
+function planOf(raw: Database.Database, given: string): Planned {
+  const text = given.replaceAll(/:[a-z]\w*/gi, '?')
+  const unbound = Array.from({ length: text.split('?').length - 1 }, () => null)
+  const steps = raw.prepare(`EXPLAIN QUERY PLAN ${text}`).all(...unbound) as { detail: string }[]
+  return { sql: text.replaceAll('"', '').replaceAll(/\s+/g, ' '), plan: steps.map(({ detail }) => detail) }
 }
 
 const planned = await planStore()
@@ -42,13 +46,13 @@ test('no statement of a running store walks a whole table, but for those of user
   const small = /^SCAN (?!(?:users|invitations|rows|found)\b)/
   const walks = planned.filter(({ sql, plan }) => !sql.includes('LIMIT 1)') && plan.some((step) => small.test(step)))
   // The indexes of open tasks and turns hold nothing else, however many have ended.
-  const known = /sqlite_schema|__drizzle_migrations|from "turns" where settled_at IS NULL/
+  const known = /sqlite_schema|__drizzle_migrations|from turns where settled_at is null/i
   const ofOpen = /^SCAN (?:tasks USING INDEX tasks_open|turns USING INDEX turns_open)$/
   expect(walks.filter(({ plan, sql }) => !known.test(sql) && !plan.every((step) => ofOpen.test(step)))).toEqual([])
 })
 
 test('a page of users is read in the order of the table, without sorting, and a user by one key', () => {
-  const ofUsers = planned.filter(({ sql }) => /^select .* from "users"/is.test(sql))
+  const ofUsers = planned.filter(({ sql }) => /^select .* from users/i.test(sql))
   const lists = ofUsers.filter(({ sql }) => / order by .* limit \?/i.test(sql))
   expect(lists).toHaveLength(1)
   expect(lists[0]!.plan).toEqual([
@@ -57,23 +61,23 @@ test('a page of users is read in the order of the table, without sorting, and a 
     expect.stringMatching(/^CORRELATED SCALAR SUBQUERY/),
     expect.stringMatching(/^SEARCH counters USING .*\(user_id=\? AND kind=\? AND part=\? AND status=\?\)$/),
   ])
-  const ofOne = ofUsers.filter(({ sql }) => /"users"\."(?:id|email)" = \?/.test(sql))
+  const ofOne = ofUsers.filter(({ sql }) => /\b(?:id|email) = \?/.test(sql))
   expect(ofOne.length).toBeGreaterThanOrEqual(2)
   expect(ofOne.filter(({ plan }) => plan.some((step) => step.startsWith('SCAN')))).toEqual([])
 })
 
 test('logins are found by their hash, their user or their end, and tries to log in by index', () => {
-  const of = (table: string) => planned.filter(({ sql }) => new RegExp(`(?:from|update) "${table}"`, 'i').test(sql))
+  const of = (table: string) => planned.filter(({ sql }) => new RegExp(`(?:from|update) ${table}\\b`, 'i').test(sql))
   expect(of('logins').length).toBeGreaterThanOrEqual(8)
   expect(of('login_attempts').length).toBeGreaterThanOrEqual(5)
   const found = [...of('logins'), ...of('login_attempts')]
   expect(found.filter(({ plan }) => plan.some((step) => step.startsWith('SCAN')))).toEqual([])
-  const ofAddress = of('login_attempts').filter(({ sql }) => sql.includes('"email_hash" = ?'))
+  const ofAddress = of('login_attempts').filter(({ sql }) => sql.includes('email_hash = ?'))
   expect(ofAddress.length).toBeGreaterThanOrEqual(3)
   expect(ofAddress.filter(({ plan }) => !plan.some((step) => step.includes('login_attempts_email')))).toEqual([])
   // Which of a user's hundred was used longest ago is the one thing that is sorted.
   const sorted = found.filter(({ plan }) => plan.some((step) => step.includes('TEMP B-TREE FOR ORDER BY')))
-  expect(sorted.map(({ sql }) => sql)).toEqual([expect.stringContaining('"logins"."last_used_at" desc')])
+  expect(sorted.map(({ sql }) => sql)).toEqual([expect.stringContaining('last_used_at DESC')])
 })
 
 test('what a user spent is read by the user and the place in the ledger, a page at a time', () => {
@@ -85,33 +89,33 @@ test('what a user spent is read by the user and the place in the ledger, a page 
 })
 
 test('the transactions of a turn are found by the turn, not among all of the user', () => {
-  const ofTurn = planned.filter(({ sql }) => /^select .* from "transactions" .*"turn_id" = \?/i.test(sql))
+  const ofTurn = planned.filter(({ sql }) => /^select .* from transactions .*turn_id = \?/i.test(sql))
   expect(ofTurn).toHaveLength(1)
   expect(ofTurn[0]!.plan.join('\n')).toContain('INDEX transactions_turn (turn_id=?')
 })
 
 test('every list of tasks and transactions is read in the order of an index, without sorting', () => {
-  const isList = /^(?!.* group by ).*from "(tasks|transactions)".* order by .* limit \?/i
+  const isList = /^(?!.* group by ).*from (tasks|transactions)\b.* order by .* limit \?/i
   const lists = planned.filter(({ sql }) => isList.test(sql))
   expect(lists.length).toBeGreaterThanOrEqual(8)
   expect(lists.filter(({ plan }) => plan.some((step) => /TEMP B-TREE|^SCAN/.test(step)))).toEqual([])
 })
 
 test('the transactions of a task are found by the task, not among all of the user', () => {
-  const ofTask = planned.filter(({ sql }) => /^select .* from "transactions" .*"task_id" = \?/i.test(sql))
+  const ofTask = planned.filter(({ sql }) => /^select .* from transactions .*task_id = \?/i.test(sql))
   expect(ofTask).toHaveLength(1)
   expect(ofTask[0]!.plan.join('\n')).toContain('INDEX transactions_task (task_id=?')
 })
 
 test('the rate window reads an index only, from its newest entry', () => {
-  const window = planned.filter(({ sql }) => /^select "created_at" from "tasks"/i.test(sql))
+  const window = planned.filter(({ sql }) => /^select created_at from tasks/i.test(sql))
   expect(window.map(({ plan }) => plan)).toEqual([
     [expect.stringContaining('COVERING INDEX tasks_user (user_id=? AND created_at>?')],
   ])
 })
 
 test('what is queued and what is at work is read from the index of open tasks', () => {
-  const open = planned.filter(({ sql }) => /^select "(?!.*count).* from "tasks" .*"completed_at" is null/i.test(sql))
+  const open = planned.filter(({ sql }) => /^select (?!.*count).* from tasks .*completed_at is null/i.test(sql))
   expect(open).toHaveLength(2)
   for (const { plan } of open) expect(plan.join('\n')).toMatch(/^SEARCH tasks USING INDEX tasks_open \(queued=\?/)
 })

@@ -1,19 +1,7 @@
 import type { EpochMs } from '../../kernel/clock.ts'
-import type { Units } from '../../kernel/money.ts'
+import type { AccountOf, AccountRow } from '../commands/command.ts'
 import { databaseTime } from './pooled-connection.ts'
 import type { PgClient } from './driver.ts'
-
-export type AccountRow = {
-  userId: string
-  balance: Units
-  held: Units
-  blockedAt: EpochMs | null
-  blockedUntil: EpochMs | null
-  blockSeconds: number | null
-}
-
-/** Whose account: a user's, or that of the user to whom a task or a turn belongs, which never changes. */
-export type AccountOf = { userId: string } | { taskId: string } | { turnId: string }
 
 const columns = `user_id AS "userId", balance::float8, held::float8, blocked_at::float8 AS "blockedAt",
   blocked_until::float8 AS "blockedUntil", block_seconds::float8 AS "blockSeconds"`

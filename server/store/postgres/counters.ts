@@ -1,7 +1,5 @@
-import type { Units } from '../../kernel/money.ts'
+import type { CounterChange } from '../commands/command.ts'
 import type { Transaction } from './transaction.ts'
-
-export type CounterChange = { kind: 'task' | 'transaction' | 'written-off'; part: string; status: string; by: number }
 
 // A CHECK judges the row of an upsert before its conflict is seen, so a decrease is an update.
 const write = {
@@ -16,19 +14,6 @@ const write = {
     INSERT INTO counters (user_id, kind, part, status, count)
     SELECT $1, kind, part, status, by FROM change WHERE by > 0
     ON CONFLICT (user_id, kind, part, status) DO UPDATE SET count = counters.count + excluded.count`,
-}
-
-/** Counts one more, or one less, of what the lists of the account's user hold. */
-export function countTask(
-  tx: Transaction,
-  { agentId, status, by }: { agentId: string; status: string; by: 1 | -1 },
-): void {
-  tx.changes.push({ kind: 'task', part: agentId, status, by })
-}
-
-/** Adds up what the account's chats cost beyond the balance. */
-export function countWrittenOff(tx: Transaction, units: Units): void {
-  tx.changes.push({ kind: 'written-off', part: '', status: '', by: units })
 }
 
 /**

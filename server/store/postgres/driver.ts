@@ -127,18 +127,24 @@ type PoolConfig = {
 }
 
 type Queries = new (config: unknown) => { query(query: unknown, values?: unknown, ...more: unknown[]): unknown }
+type Parse = (text: string) => unknown
+type Types = { getTypeParser(type: number, format?: string): Parse; setTypeParser(type: number, parse: Parse): void }
 type Driver = {
-  Pool: new (config: PoolConfig & { Client: Queries }) => PgPool
+  Pool: new (config: PoolConfig & { Client: Queries; types: Pick<Types, 'getTypeParser'> }) => PgPool
   Client: Queries
-  types: { setTypeParser(type: number, parse: (text: string) => unknown): void }
+  types: Types
 }
 
+const bigintType = 20
 const textType = 25
 
 export function newPool(config: PoolConfig): PgPool {
   const { Client, Pool, types } = createRequire(import.meta.url)('pg') as Driver
+  // Drizzle asks the driver's own list, and has whole numbers of its columns read itself.
   types.setTypeParser(textType, readNulls)
-  return new Pool({ ...config, Client: keepingNulls(Client) })
+  const getTypeParser = (type: number, format?: string) =>
+    type === bigintType ? Number : types.getTypeParser(type, format)
+  return new Pool({ ...config, Client: keepingNulls(Client), types: { getTypeParser } })
 }
 
 function keepingNulls(Client: Queries): Queries {

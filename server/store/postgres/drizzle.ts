@@ -22,6 +22,3 @@ export const { drizzle } = require('drizzle-orm/node-postgres') as typeof import
 export const { migrate } =
   require('drizzle-orm/node-postgres/migrator') as typeof import('drizzle-orm/node-postgres/migrator')
 export const { readMigrationFiles } = require('drizzle-orm/migrator') as typeof import('drizzle-orm/migrator')
-
-export type { SQL } from 'drizzle-orm'
-export type { NodePgDatabase } from 'drizzle-orm/node-postgres'

@@ -1,10 +1,12 @@
-import { Connection } from './pooled-connection.ts'
 import type { PgClient } from './driver.ts'
-import { queuedTasks } from './task-queries.ts'
 import { TaskJobs } from './task-jobs.ts'
 import { Transaction } from './transaction.ts'
 
 const pageRows = 1000
+const waiting = {
+  name: 'import_waiting',
+  text: 'SELECT id, seq FROM tasks WHERE completed_at IS NULL AND queued = 1 AND seq > $1 ORDER BY seq LIMIT $2',
+}
 
 /** Makes a job for each task that waits, oldest first. How many there were. */
 export async function queueAll(databaseUrl: string, client: PgClient): Promise<number> {
@@ -14,7 +16,8 @@ export async function queueAll(databaseUrl: string, client: PgClient): Promise<n
     let queued = 0
     let afterSeq = 0
     for (;;) {
-      const tasks = await queuedTasks(new Connection(client, undefined), { afterSeq, limit: pageRows })
+      const { rows } = await client.query({ ...waiting, values: [afterSeq, pageRows] })
+      const tasks = rows as { id: string; seq: number }[]
       // Not within one transaction, in which all jobs would be of one age and be taken in any order.
       const sent = new Transaction(client, undefined)
       for (const { id } of tasks) await jobs.send(sent, id)

@@ -1,21 +1,9 @@
-import type { EpochMs } from '../../kernel/clock.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Units } from '../../kernel/money.ts'
-import { transactionTypes, type ChatBreakdown, type TransactionType } from '../records.ts'
+import type { Posting } from '../commands/command.ts'
+import { transactionTypes } from '../records.ts'
 import type { PostedTotals } from '../store.ts'
 import type { Transaction } from './transaction.ts'
-
-type Posting = {
-  type: TransactionType
-  amount: Units
-  taskId?: string
-  sessionId?: string
-  turnId?: string
-  description: string
-  breakdown?: ChatBreakdown
-  idempotencyKey?: string | null
-  now: EpochMs
-}
 
 // What the row says of the balance is what the account has, by construction.
 const post = {
@@ -36,7 +24,7 @@ export class Ledger {
    * Of the account that is locked; the statement is sent and not waited for. The balance's CHECK fails, and so undoes
    * the command, if the amount would take it below what is held.
    */
-  post(tx: Transaction, posting: Posting): { id: string; balance: Units } {
+  post(tx: Transaction, posting: Omit<Posting, 'userId'>): { id: string; balance: Units } {
     const { amount, breakdown, description, idempotencyKey, now, sessionId, taskId, turnId, type } = posting
     const { account } = tx
     const id = newId('txn', now)
@@ -44,7 +32,7 @@ export class Ledger {
     const rest = [breakdown === undefined ? null : JSON.stringify(breakdown), idempotencyKey ?? null, now]
     void tx.write({ ...post, values: [id, account.userId, type, amount, ...about, ...rest] })
     account.balance += amount
-    tx.changes.push({ kind: 'transaction', part: type, status: '', by: 1 })
+    tx.changes.push({ userId: account.userId, kind: 'transaction', part: type, status: '', by: 1 })
     tx.posted.push({ type, amount })
     tx.made({ table: 'transactions', id })
     return { id, balance: account.balance }

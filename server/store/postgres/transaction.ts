@@ -2,19 +2,13 @@ import type { EpochMs } from '../../kernel/clock.ts'
 import { must } from '../../kernel/assert.ts'
 import type { Units } from '../../kernel/money.ts'
 import type { TransactionType } from '../records.ts'
-import { lockAccountRow, type AccountOf, type AccountRow } from './account-lock.ts'
+import type { AccountOf, AccountRow, CounterChange, MadeRow } from '../commands/command.ts'
+import { lockAccountRow } from './account-lock.ts'
 import { Connection } from './pooled-connection.ts'
-import type { CounterChange } from './counters.ts'
 import { codeOf, isLostConnection } from './pg-errors.ts'
 import type { PgQuery, PgResult } from './driver.ts'
 
 export type Posted = { type: TransactionType; amount: Units }
-
-/** A row that shows whether the transaction was committed: nobody but the transaction makes it. */
-export type MadeRow = {
-  table: 'transactions' | 'sessions' | 'turns' | 'users' | 'api_keys' | 'logins' | 'invitations' | 'connectors'
-  id: string
-}
 
 /**
  * One command at work. Locks are taken in one order, so that commands wait for each other and never in a circle: the

@@ -1,10 +1,8 @@
 import { and, eq, sql } from './drizzle.ts'
 import type { Connection } from './database.ts'
 import { assert } from '../../kernel/assert.ts'
-import type { Units } from '../../kernel/money.ts'
+import type { CounterChange } from '../commands/command.ts'
 import { counters } from './schema.ts'
-
-type Change = { userId: string; kind: 'task' | 'transaction' | 'written-off'; part: string; status: string; by: number }
 
 /**
  * Gathers the changes of the counters over a batch of commands and writes each counter once, before the COMMIT: under
@@ -13,8 +11,8 @@ type Change = { userId: string; kind: 'task' | 'transaction' | 'written-off'; pa
 export class Counters {
   readonly #add
   readonly #subtract
-  #ofCommand: Change[] = []
-  readonly #ofBatch = new Map<string, Change>()
+  #ofCommand: CounterChange[] = []
+  readonly #ofBatch = new Map<string, CounterChange>()
 
   constructor({ orm }: Connection) {
     this.#add = orm
@@ -46,17 +44,8 @@ export class Counters {
       .prepare()
   }
 
-  task({ userId, agentId }: { userId: string; agentId: string }, status: string, by: 1 | -1): void {
-    this.#ofCommand.push({ userId, kind: 'task', part: agentId, status, by })
-  }
-
-  transaction(userId: string, type: string): void {
-    this.#ofCommand.push({ userId, kind: 'transaction', part: type, status: '', by: 1 })
-  }
-
-  /** Adds up what a user's chats cost beyond the balance. */
-  writtenOff(userId: string, units: Units): void {
-    this.#ofCommand.push({ userId, kind: 'written-off', part: '', status: '', by: units })
+  count(change: CounterChange): void {
+    this.#ofCommand.push({ ...change })
   }
 
   keep(): void {

@@ -13,5 +13,4 @@ export const { migrate } =
   require('drizzle-orm/better-sqlite3/migrator') as typeof import('drizzle-orm/better-sqlite3/migrator')
 export const { readMigrationFiles } = require('drizzle-orm/migrator') as typeof import('drizzle-orm/migrator')
 
-export type { SQL } from 'drizzle-orm'
 export type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3'

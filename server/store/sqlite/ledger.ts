@@ -1,26 +1,13 @@
 import { must } from '../../kernel/assert.ts'
-import type { EpochMs } from '../../kernel/clock.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Units } from '../../kernel/money.ts'
-import { transactionTypes, type ChatBreakdown, type TransactionType } from '../records.ts'
+import type { Posting } from '../commands/command.ts'
+import { transactionTypes, type TransactionType } from '../records.ts'
 import type { PostedTotals } from '../store.ts'
 import { eq, sql } from './drizzle.ts'
 import type { Counters } from './counters.ts'
 import type { Connection } from './database.ts'
 import { accounts, transactions } from './schema.ts'
-
-type Posting = {
-  userId: string
-  type: TransactionType
-  amount: Units
-  taskId?: string
-  sessionId?: string
-  turnId?: string
-  description: string
-  breakdown?: ChatBreakdown
-  idempotencyKey?: string | null
-  now: EpochMs
-}
 
 /** The only writer of balances: each change of one is a transaction row in the same database transaction. */
 export class Ledger {
@@ -35,10 +22,6 @@ export class Ledger {
   constructor(connection: Connection, counters: Counters) {
     this.#statements = prepare(connection)
     this.#counters = counters
-  }
-
-  account(userId: string) {
-    return this.#statements.account.get({ userId })
   }
 
   /** The balance's CHECK throws, and so undoes the command, if the amount would take it below what is held. */
@@ -60,9 +43,14 @@ export class Ledger {
       idempotencyKey: idempotencyKey ?? null,
       now,
     })
-    this.#counters.transaction(userId, type)
+    this.#counters.count({ userId, kind: 'transaction', part: type, status: '', by: 1 })
     this.#ofCommand.push({ type, amount })
     return { id, balance }
+  }
+
+  /** Holds more of a balance, or less. The account's CHECK throws if more would be held than there is. */
+  hold(userId: string, by: Units): void {
+    this.#statements.hold.run({ userId, by })
   }
 
   /** What this process has committed, for those who watch it. */
@@ -98,7 +86,11 @@ type Posted = { type: TransactionType; amount: Units }
 function prepare({ orm }: Connection) {
   const byUser = eq(accounts.userId, sql.placeholder('userId'))
   return {
-    account: orm.select().from(accounts).where(byUser).prepare(),
+    hold: orm
+      .update(accounts)
+      .set({ held: sql`${accounts.held} + ${sql.placeholder('by')}` })
+      .where(byUser)
+      .prepare(),
     move: orm
       .update(accounts)
       .set({ balance: sql`${accounts.balance} + ${sql.placeholder('amount')}` })

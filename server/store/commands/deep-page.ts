@@ -1,4 +1,4 @@
-import { ownTurn } from '../../kernel/own-turn.ts'
+import type { Answer, Op, Reads } from './command.ts'
 
 /** Passed over at once; some milliseconds where the list is merged from several indexes. */
 const rowsAtOnce = 10_000
@@ -8,17 +8,18 @@ const rowsAtOnce = 10_000
  * the list the rows before the page are passed over piece by piece, each in a turn of its own: a million of them at once
  * would stop the event loop for half a second.
  */
-export async function readDeepPage<Row>(
+export function* readDeepPage<Row>(
+  on: Reads,
   { limit, offset, userId }: { limit: number; offset: number; userId: string },
-  read: (page: { after: Row | undefined; limit: number; offset: number }) => Row[],
-): Promise<Row[]> {
+  read: (page: { after: Row | undefined; limit: number; offset: number }) => Answer<Row[]>,
+): Op<Row[]> {
   let after: Row | undefined
   let left = offset
   for (; left > rowsAtOnce; left -= rowsAtOnce) {
-    const [last] = read({ after, limit: 1, offset: rowsAtOnce - 1 })
+    const [last] = yield* read({ after, limit: 1, offset: rowsAtOnce - 1 })
     if (!last) return []
     after = last
-    await ownTurn(userId)
+    yield* on.pause(userId)
   }
-  return read({ after, limit, offset: left })
+  return yield* read({ after, limit, offset: left })
 }

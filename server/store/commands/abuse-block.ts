@@ -1,0 +1,52 @@
+import type { EpochMs } from '../../kernel/clock.ts'
+import { must } from '../../kernel/assert.ts'
+import { nextBlockSeconds } from '../next-block.ts'
+import type { StoreLimits } from '../store.ts'
+import type { Op, Tx } from './command.ts'
+import { statement } from './statement.ts'
+
+// Blocks an account at the `abuseFailures`-th failed task within the window. A block consumes the failures that led to
+// it; one that follows within 24 hours of the last lasts twice as long, up to the maximum.
+
+const forgetOld = statement(
+  'abuse_forget_old',
+  'DELETE FROM abuse_failures WHERE user_id = :userId AND failed_at <= :until',
+)
+const forgetAll = statement('abuse_forget_all', 'DELETE FROM abuse_failures WHERE user_id = :userId')
+const add = statement('abuse_add', 'INSERT INTO abuse_failures (user_id, failed_at) VALUES (:userId, :now)')
+const count = statement<{ failures: number }>(
+  'abuse_count',
+  'SELECT count(*) AS failures FROM abuse_failures WHERE user_id = :userId',
+)
+const block = statement(
+  'abuse_block',
+  `UPDATE accounts SET blocked_at = :now, blocked_until = :until, block_seconds = :seconds WHERE user_id = :userId`,
+)
+const lift = statement('abuse_lift', 'UPDATE accounts SET blocked_until = NULL WHERE user_id = :userId')
+
+/** Of a user whose account is locked. */
+export function* countFailure(
+  tx: Tx,
+  { limits, now, userId }: { userId: string; now: EpochMs; limits: StoreLimits },
+): Op<void> {
+  const { abuseFailures: failuresMax, abuseWindowSeconds } = limits
+  if (failuresMax === 0) return
+  yield* tx.run(forgetOld, { userId, until: now - abuseWindowSeconds * 1000 })
+  yield* tx.run(add, { userId, now })
+  const { failures } = (yield* tx.get(count, { userId }))!
+  if (failures < failuresMax) return
+  yield* tx.run(forgetAll, { userId })
+  const { blockSeconds, blockedAt, blockedUntil } = must(yield* tx.account(userId), 'a task has an account')
+  const seconds = nextBlockSeconds(limits, { now, lastAt: blockedAt, lastSeconds: blockSeconds })
+  const until = Math.max(blockedUntil ?? 0, now + seconds * 1000)
+  yield* tx.run(block, { userId, now, until, seconds })
+}
+
+/** Lifts a block and forgets the failures counted so far; false when there was no block. */
+export function* liftBlock(tx: Tx, userId: string): Op<boolean> {
+  const account = yield* tx.lockAccount({ userId })
+  yield* tx.run(forgetAll, { userId })
+  if (!account || account.blockedUntil === null || account.blockedUntil <= (yield* tx.now())) return false
+  yield* tx.run(lift, { userId })
+  return true
+}

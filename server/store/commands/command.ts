@@ -1,0 +1,147 @@
+import type { EpochMs } from '../../kernel/clock.ts'
+import type { Units } from '../../kernel/money.ts'
+import type { ChatBreakdown, RateState, TransactionType } from '../records.ts'
+import type { MessageRow } from '../session-records.ts'
+import type { Statement, Values } from './statement.ts'
+
+// Commands are written once, as generators, and each engine drives them in its own way: SQLite to their end at once,
+// since nothing may come between the commands of a commit, and PostgreSQL from one answer to the next.
+
+/** A command or read on its way to what it returns. */
+export type Op<Value> = Generator<unknown, Value, unknown>
+
+/**
+ * What was asked of the database, on its way from when it was asked; `yield*` waits for it. Several that are asked before
+ * the first is waited for cost one round trip.
+ */
+export type Answer<Value> = {
+  [Symbol.iterator](): Iterator<unknown, Value, unknown>
+  /** What is made of it. A read of one answer that is made often is spared a generator by this. */
+  map<Next>(make: (value: Value) => Next): Answer<Next>
+}
+
+/** Whose account: a user's, or that of the user to whom a task or a turn belongs, which never changes. */
+export type AccountOf = { userId: string } | { taskId: string } | { turnId: string }
+
+export type AccountRow = {
+  userId: string
+  balance: Units
+  held: Units
+  blockedAt: EpochMs | null
+  blockedUntil: EpochMs | null
+  blockSeconds: number | null
+}
+
+/** A row that shows whether a transaction was committed: nobody but the transaction makes it. */
+export type MadeRow = {
+  table: 'transactions' | 'sessions' | 'turns' | 'users' | 'api_keys' | 'logins' | 'invitations' | 'connectors'
+  id: string
+}
+
+/** A change of a balance. */
+export type Posting = {
+  userId: string
+  type: TransactionType
+  amount: Units
+  taskId?: string
+  sessionId?: string
+  turnId?: string
+  description: string
+  breakdown?: ChatBreakdown
+  idempotencyKey?: string | null
+  now: EpochMs
+}
+
+/** What a read is made with. */
+export type Reads = {
+  get<Row>(statement: Statement<Row>, values?: Values): Answer<Row | undefined>
+  all<Row>(statement: Statement<Row>, values?: Values): Answer<Row[]>
+  /** In a command that has locked an account: the time after that, which no earlier command on the account has passed. */
+  now(): Answer<EpochMs>
+  /** As it is, without a lock; in a command that has locked it, as the command has left it. */
+  account(userId: string): Answer<AccountRow | undefined>
+  /** The rate window of a user, at a time that is not known yet. */
+  rate(userId: string): Answer<(now: EpochMs) => RateState>
+  /** Lets others have their turn, in a read that may take long. */
+  pause(userId: string): Answer<void>
+  /** The first messages of the page that have no more bytes than that, and at least one. */
+  fittingMessages(of: {
+    sessionId: string
+    limit: number
+    offset: number
+    bytesMax: number
+  }): Answer<Iterable<MessageRow>>
+  /** A session's messages, newest first, until `take` is false. */
+  newestMessages(sessionId: string, take: (message: { content: string; tokens: number }) => boolean): Answer<void>
+}
+
+/** A change of a counter: of a user's tasks by agent and status, of transactions by type, of what was written off. */
+export type CounterChange = {
+  userId: string
+  kind: 'task' | 'transaction' | 'written-off'
+  part: string
+  status: string
+  by: number
+}
+
+/**
+ * What a command is made with: a transaction. Locks are taken in one order, so that commands wait for each other and
+ * never in a circle: the account first and alone, then the session, then the task or turn.
+ */
+export type Tx = Reads & {
+  /** How many rows it changed. */
+  run(statement: Statement<never>, values?: Values): Answer<number>
+  /** A statement whose answer nobody needs; where it fails, the command is undone. */
+  send(statement: Statement<never>, values: Values): void
+  /** The row that it answers is known by the time that the command is committed. */
+  sendFor<Row>(statement: Statement<Row>, values: Values, take: (row: Row) => void): void
+  /** The account, which no other command changes before this one has ended; undefined when there is none. */
+  lockAccount(of: { userId: string }): Answer<AccountRow | undefined>
+  /** The account of the user to whom a task or a turn belongs; false when there is none. */
+  lockOwner(of: { taskId: string } | { turnId: string }): Answer<boolean>
+  /** Commands that lock the same text of the same kind run one after another. */
+  lock(kind: LockKind, text?: string): Answer<void>
+  /**
+   * The only writer of balances, of an account that is locked. Its CHECK undoes the command where the balance would be
+   * below what is held.
+   */
+  post(posting: Posting): Answer<{ id: string; balance: Units }>
+  /** Holds more of the balance of an account that is locked, or less. Its CHECK undoes the command where it is not there. */
+  hold(userId: string, by: Units): void
+  /** Counters are written once, at the end. */
+  count(change: CounterChange): void
+  /** An execution of a user whose rate window was read is accepted. */
+  accepted(userId: string, at: EpochMs): void
+  /** Tells nodes, in the transaction that queues a task, that there is one to take. */
+  queued(taskId: string): Answer<void>
+  /** By this row it is found out whether a COMMIT whose answer was lost took place; the first one is enough. */
+  made(row: MadeRow): void
+  /** What keys and logins are checked against has changed. */
+  holdersChanged(): void
+}
+
+/** Of the admins, of an address or a client that tries to log in, and of an identity at a provider. */
+export type LockKind = 'admins' | 'login-email' | 'login-client' | 'identity'
+
+/** How an engine runs what is written once. */
+export type Engine = {
+  /** Runs a command in a transaction of its own and answers when that is durable. It may be run again from its start. */
+  run<Value>(command: (tx: Tx) => Op<Value>): Promise<Value>
+  /** As `run`, in turn with the other commands of the account that the task or turn belongs to. */
+  runForExecution<Value>(id: string, command: (tx: Tx) => Op<Value>): Promise<Value>
+  /** Whose a task or turn is, so that its commands find their turn. */
+  know(id: string, userId: string): void
+  /** It has ended. */
+  forget(id: string): void
+  /** How many commands of its own accord it is to be given at once. */
+  readonly atOnce: number
+  /** As `run`, in turn with the other commands of the user's account. */
+  runFor<Value>(userId: string, command: (tx: Tx) => Op<Value>): Promise<Value>
+  read<Value>(read: (on: Reads) => Op<Value> | Answer<Value>): Promise<Value>
+  /** As `read`, in turn with the other lists of the user. */
+  readListOf<Value>(userId: string, read: (on: Reads) => Op<Value>): Promise<Value>
+  /** Reads what a credential is checked against, by the hash of its token; never older than the last commit of any process. */
+  holderOf<Holder>(
+    read: (on: Reads, tokenHash: string) => Answer<Holder | undefined>,
+  ): (tokenHash: string) => Promise<Holder | undefined>
+}

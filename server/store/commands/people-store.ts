@@ -1,0 +1,86 @@
+import type { Store } from '../store.ts'
+import type { Engine } from './command.ts'
+import * as connectors from './connector-rows.ts'
+import * as invitations from './invitation-rows.ts'
+import * as keys from './key-rows.ts'
+import * as people from './login-commands.ts'
+import * as logins from './login-rows.ts'
+import * as users from './user-rows.ts'
+
+type PeopleStore = Pick<
+  Store,
+  | 'createUser'
+  | 'findUser'
+  | 'getUser'
+  | 'listUsers'
+  | 'updateUser'
+  | 'setPassword'
+  | 'createKey'
+  | 'findKey'
+  | 'listKeys'
+  | 'getKey'
+  | 'revokeKey'
+  | 'rotateKey'
+  | 'touchKeys'
+  | 'admitLogin'
+  | 'createLogin'
+  | 'findLogin'
+  | 'listLogins'
+  | 'endLogin'
+  | 'endLogins'
+  | 'touchLogins'
+  | 'openIdentity'
+  | 'createInvitation'
+  | 'findInvitation'
+  | 'listInvitations'
+  | 'revokeInvitation'
+  | 'acceptInvitation'
+  | 'createConnector'
+  | 'getConnector'
+  | 'listConnectors'
+  | 'updateConnector'
+  | 'deleteConnector'
+  | 'noteConnectorCheck'
+  | 'sealedConnectors'
+  | 'resealConnector'
+>
+
+/** People, how they come in, and what they connect: the same on every engine. */
+export function peopleStore(engine: Engine): PeopleStore {
+  return {
+    createUser: (input) => engine.run((tx) => users.createUser(tx, input)),
+    findUser: (email) => engine.read((on) => users.findUser(on, email)),
+    getUser: (userId) => engine.read((on) => users.getUser(on, userId)),
+    listUsers: (input) => engine.read((on) => users.listUsers(on, input)),
+    updateUser: (input) => engine.run((tx) => people.changeUser(tx, input)),
+    setPassword: (input) => engine.run((tx) => people.changePassword(tx, input)),
+    createKey: (input) => engine.runFor(input.userId, (tx) => keys.createKey(tx, input)),
+    findKey: engine.holderOf(keys.findKey),
+    listKeys: (input) => engine.readListOf(input.userId, (on) => keys.listKeys(on, input)),
+    getKey: (input) => engine.read((on) => keys.getKey(on, input)),
+    revokeKey: (input) => engine.run((tx) => keys.revokeKey(tx, input)),
+    rotateKey: (input) => engine.run((tx) => keys.rotateKey(tx, input)),
+    touchKeys: (uses) => engine.run((tx) => keys.touchKeys(tx, uses)),
+    admitLogin: (input) => engine.run((tx) => people.admitLogin(tx, input)),
+    createLogin: (input) => engine.run((tx) => people.createLogin(tx, input)),
+    findLogin: engine.holderOf(logins.findLogin),
+    listLogins: (input) => engine.readListOf(input.userId, (on) => logins.listLogins(on, input)),
+    endLogin: (input) => engine.run((tx) => logins.endLogin(tx, input)),
+    endLogins: (userId) => engine.run((tx) => logins.endLogins(tx, userId, null)),
+    touchLogins: (uses) => engine.run((tx) => logins.touchLogins(tx, uses)),
+    openIdentity: (input) => engine.run((tx) => people.openIdentity(tx, input)),
+    createInvitation: (input) => engine.run((tx) => people.createInvitation(tx, input)),
+    findInvitation: (tokenHash) => engine.read((on) => invitations.findInvitation(on, tokenHash)),
+    listInvitations: (input) => engine.read((on) => invitations.listInvitations(on, input)),
+    revokeInvitation: (invitationId) => engine.run((tx) => invitations.revokeInvitation(tx, invitationId)),
+    acceptInvitation: (input) => engine.run((tx) => people.acceptInvitation(tx, input)),
+    createConnector: (input) => engine.run((tx) => connectors.createConnector(tx, input)),
+    getConnector: (input) => engine.read((on) => connectors.getConnector(on, input)),
+    listConnectors: (input) => engine.readListOf(input.userId, (on) => connectors.listConnectors(on, input)),
+    updateConnector: (input) => engine.run((tx) => connectors.updateConnector(tx, input)),
+    deleteConnector: (input) => engine.run((tx) => connectors.deleteConnector(tx, input)),
+    noteConnectorCheck: (input) => engine.run((tx) => connectors.noteConnectorCheck(tx, input)),
+    sealedConnectors: (input) => engine.read((on) => connectors.sealedConnectors(on, input)),
+    resealConnector: (input) => engine.run((tx) => connectors.resealConnector(tx, input)),
+  }
+}

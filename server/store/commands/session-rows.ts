@@ -1,0 +1,261 @@
+import type { EpochMs } from '../../kernel/clock.ts'
+import { newId } from '../../kernel/ids.ts'
+import {
+  emptiesKeptMs,
+  emptiesRemovedMax,
+  emptySessionsMax,
+  keyedSessionsMax,
+  metadataBytesMax,
+} from '../account-bounds.ts'
+import { keptText, keptToolCalls, pageBytesMax } from '../byte-bounds.ts'
+import type { MessageRecord, SessionListItem, SessionRecord, SessionStatus } from '../records.ts'
+import {
+  HistoryBuilder,
+  judgeSession,
+  mergeMetadata,
+  messagePage,
+  sessionListItem,
+  sessionRecord,
+  sessionStatus,
+  sessionTotal,
+  type SessionRow,
+  type SessionTotal,
+} from '../session-records.ts'
+import type {
+  BoundedPage,
+  CreateSession,
+  CreateSessionResult,
+  History,
+  ListSessions,
+  SettleTurn,
+  StoreLimits,
+  UpdateSession,
+  UpdateSessionResult,
+} from '../store.ts'
+import type { Answer, Op, Reads, Tx } from './command.ts'
+import { askKey, countKeys, insertKey, stillKept } from './idempotency-rows.ts'
+import { columns, insertInto, statement } from './statement.ts'
+
+// Sessions and their messages. Nothing expires a session: whether it has is decided whenever it is looked at.
+
+type Of = { userId: string; sessionId: string }
+
+const operation = 'createSession'
+
+const made = 'id userId agentId isCompleted metadata messageCount createdAt updatedAt activeAt'
+const row = columns(`${made} openTurnId`)
+const item = columns('id userId agentId isCompleted messageCount openTurnId createdAt activeAt')
+const thisSession = 'id = :sessionId AND user_id = :userId'
+const ofAgent = (table = '') => `(CAST(:agentId AS text) IS NULL OR ${table}agent_id = :agentId)`
+const thisTurn = 'id = :sessionId AND open_turn_id = :turnId'
+const kinds: Record<SessionStatus | 'any', string> = {
+  any: '',
+  active: 'AND is_completed = 0 AND (active_at > :activeAfter OR open_turn_id IS NOT NULL)',
+  expired: 'AND is_completed = 0 AND active_at <= :activeAfter AND open_turn_id IS NULL',
+  completed: 'AND is_completed = 1',
+}
+const listOf = (kind: SessionStatus | 'any') =>
+  statement<Omit<SessionRow, 'metadata' | 'updatedAt'>>(
+    `session_list_${kind}`,
+    ({ seq }) => `SELECT ${item} FROM sessions WHERE user_id = :userId AND ${ofAgent()} ${kinds[kind]}
+      ORDER BY created_at DESC, ${seq} DESC LIMIT :limit OFFSET :offset`,
+  )
+
+const insert = statement('session_insert', insertInto('sessions', made))
+const get = statement<SessionRow>('session_get', `SELECT ${row} FROM sessions WHERE ${thisSession}`)
+const getLocked = statement<SessionRow>(
+  'session_get_locked',
+  ({ forUpdate }) => `SELECT ${row} FROM sessions WHERE ${thisSession} ${forUpdate}`,
+)
+const lists = {
+  any: listOf('any'),
+  active: listOf('active'),
+  expired: listOf('expired'),
+  completed: listOf('completed'),
+}
+const totalsOf = statement<SessionTotal>(
+  'session_totals',
+  'SELECT agent_id AS "agentId", open, completed FROM session_totals WHERE user_id = :userId',
+)
+// Those whose turn is under way are found by it.
+const countActive = statement<{ count: number }>(
+  'session_count_active',
+  `SELECT count(*) + (SELECT count(*) FROM turns JOIN sessions AS s ON s.id = turns.session_id
+      WHERE turns.user_id = :userId AND turns.settled_at IS NULL AND s.open_turn_id = turns.id
+        AND s.is_completed = 0 AND s.active_at <= :activeAfter AND ${ofAgent('s.')}) AS count
+    FROM sessions WHERE user_id = :userId AND is_completed = 0 AND active_at > :activeAfter AND ${ofAgent()}`,
+)
+// A partial index is used only when its condition stands in the query, without parameters.
+const countEmpty = statement<{ count: number }>(
+  'session_count_empty',
+  `SELECT count(*) AS count FROM (
+    SELECT 1 FROM sessions WHERE user_id = :userId AND message_count = 0 LIMIT ${emptySessionsMax}) AS found`,
+)
+// An object of two bytes is the empty one; its length is known without reading it.
+const removeEmpty = statement(
+  'session_remove_empty',
+  `DELETE FROM sessions WHERE id IN (SELECT id FROM sessions
+    WHERE user_id = :userId AND message_count = 0 AND is_completed = 0 AND octet_length(metadata) = 2
+      AND active_at <= :activeAfter AND open_turn_id IS NULL LIMIT ${emptiesRemovedMax})`,
+)
+const update = statement(
+  'session_update',
+  `UPDATE sessions SET metadata = :metadata, is_completed = :isCompleted, updated_at = :now, active_at = :now
+    WHERE id = :sessionId`,
+)
+const removeMessages = statement('session_delete_messages', 'DELETE FROM messages WHERE session_id = :sessionId')
+const remove = statement('session_delete', `DELETE FROM sessions WHERE ${thisSession}`)
+const open = statement('session_open', 'UPDATE sessions SET open_turn_id = :turnId WHERE id = :sessionId')
+const close = statement('session_close', `UPDATE sessions SET open_turn_id = NULL WHERE ${thisTurn}`)
+const closeActive = statement(
+  'session_close_active',
+  `UPDATE sessions SET open_turn_id = NULL, message_count = message_count + 2, updated_at = :now, active_at = :now
+    WHERE ${thisTurn}`,
+)
+const insertMessage = statement(
+  'session_insert_message',
+  insertInto('messages', 'id sessionId turnId role content toolCalls isTruncated tokens createdAt'),
+)
+
+/** Sessions that were active no later than this have expired. */
+export function activeAfter(now: EpochMs, { sessionIdleSeconds }: StoreLimits): EpochMs {
+  return now - sessionIdleSeconds * 1000
+}
+
+export function* createSession(tx: Tx, input: CreateSession, limits: StoreLimits): Op<CreateSessionResult> {
+  const { agentId, idempotency, metadata, sessionId, userId } = input
+  yield* tx.lockAccount({ userId })
+  const now = yield* tx.now()
+  if (idempotency) {
+    const earlier = stillKept(yield* askKey(tx, { userId, operation, key: idempotency.key }), now)
+    if (earlier && earlier.bodyHash !== idempotency.bodyHash) {
+      return { outcome: 'refused', reason: 'idempotency-conflict' }
+    }
+    // A session that was deleted since is not made anew by the request that made it.
+    const session = earlier && (yield* getSession(tx, { userId, sessionId: earlier.resourceId }, limits))
+    if (session) return { outcome: 'replayed', session }
+    if (earlier) return { outcome: 'refused', reason: 'idempotency-conflict' }
+  }
+  const totals = tx.all(totalsOf, { userId })
+  const empty = yield* emptyAfterRemoval(tx, userId, activeAfter(now, limits) - emptiesKeptMs)
+  const keyed = idempotency ? yield* countKeys(tx, { userId, operation, countMax: keyedSessionsMax }) : 0
+  const refused = judgeSession({ totals: yield* totals, empty, keyed })
+  if (refused) return refused
+  if (idempotency) insertKey(tx, { userId, operation, ...idempotency, resourceId: sessionId }, now)
+  const times = { createdAt: now, updatedAt: now, activeAt: now }
+  const written = { id: sessionId, userId, agentId, isCompleted: 0, messageCount: 0, ...times }
+  yield* tx.run(insert, { ...written, metadata: JSON.stringify(metadata) })
+  tx.made({ table: 'sessions', id: sessionId })
+  return { outcome: 'created', session: (yield* getSession(tx, { userId, sessionId }, limits))! }
+}
+
+/** How many sessions of the user are empty, once those that expired long ago made room where there are too many. */
+function* emptyAfterRemoval(tx: Tx, userId: string, expiredAfter: EpochMs): Op<number> {
+  const { count } = (yield* tx.get(countEmpty, { userId }))!
+  if (count < emptySessionsMax) return count
+  return (yield* tx.run(removeEmpty, { userId, activeAfter: expiredAfter })) > 0 ? 0 : count
+}
+
+export function* getSession(on: Reads, of: Of, limits: StoreLimits): Op<SessionRecord | undefined> {
+  const found = yield* on.get(get, of)
+  return found && sessionRecord(found, activeAfter(yield* on.now(), limits))
+}
+
+/** Of a user whose account is locked: the session is locked after it. */
+export function askSession(tx: Tx, of: Of): Answer<SessionRow | undefined> {
+  return tx.get(getLocked, of)
+}
+
+export function* listSessions(
+  on: Reads,
+  { agentId, limit, offset, status, userId }: ListSessions,
+  limits: StoreLimits,
+): Op<{ sessions: SessionListItem[]; total: number }> {
+  const after = activeAfter(yield* on.now(), limits)
+  const of = { userId, agentId: agentId ?? null, activeAfter: after }
+  const rows = on.all(lists[status ?? 'any'], { ...of, limit, offset })
+  const totals = on.all(totalsOf, { userId })
+  const counted = status === 'active' || status === 'expired' ? on.get(countActive, of) : undefined
+  const active = counted ? (yield* counted)!.count : 0
+  const asked = { active, ...(agentId !== undefined && { agentId }), ...(status && { status }) }
+  const total = sessionTotal(yield* totals, asked)
+  return { sessions: (yield* rows).map((one) => sessionListItem(one, after)), total }
+}
+
+export function* updateSession(tx: Tx, input: UpdateSession, limits: StoreLimits): Op<UpdateSessionResult> {
+  const { activate, complete, metadata, sessionId, userId } = input
+  yield* tx.lockAccount({ userId })
+  const known = yield* askSession(tx, { userId, sessionId })
+  if (!known) return { outcome: 'refused', reason: 'unknown' }
+  const now = yield* tx.now()
+  const status = sessionStatus(known, activeAfter(now, limits))
+  if (status === 'expired') return { outcome: 'refused', reason: 'expired' }
+  if (status === 'completed' && activate) return { outcome: 'refused', reason: 'completed' }
+  const merged = mergeMetadata(known.metadata, metadata)
+  if (Buffer.byteLength(merged) > metadataBytesMax) return { outcome: 'refused', reason: 'metadata-too-large' }
+  yield* tx.run(update, { sessionId, metadata: merged, isCompleted: complete ? 1 : known.isCompleted, now })
+  return { outcome: 'updated', session: (yield* getSession(tx, { userId, sessionId }, limits))! }
+}
+
+export function* deleteSession(tx: Tx, of: Of): Op<'deleted' | 'unknown' | 'busy'> {
+  yield* tx.lockAccount({ userId: of.userId })
+  const known = yield* askSession(tx, of)
+  if (!known) return 'unknown'
+  if (known.openTurnId !== null) return 'busy'
+  yield* tx.run(removeMessages, { sessionId: of.sessionId })
+  yield* tx.run(remove, of)
+  return 'deleted'
+}
+
+export function* listMessages(
+  on: Reads,
+  of: Of & BoundedPage,
+): Op<{ messages: MessageRecord[]; total: number } | undefined> {
+  const { bytesMax = pageBytesMax, limit, offset, sessionId, userId } = of
+  const session = yield* on.get(get, { sessionId, userId })
+  if (!session) return undefined
+  const rows = yield* on.fittingMessages({ sessionId, limit, offset, bytesMax })
+  return { messages: messagePage(rows, bytesMax), total: session.messageCount }
+}
+
+export function* readHistory(
+  on: Reads,
+  { sessionId, tokensMax }: { sessionId: string; tokensMax: number },
+): Op<History> {
+  const builder = new HistoryBuilder(tokensMax)
+  yield* on.newestMessages(sessionId, (message) => builder.add(message))
+  return builder.history
+}
+
+/** Marks the turn as the one under way. */
+export function openInSession(tx: Tx, of: { sessionId: string; turnId: string }): Answer<number> {
+  return tx.run(open, of)
+}
+
+/** Ends the turn: with its exchange, or as though it had never been. */
+export function* closeTurn(
+  tx: Tx,
+  { beganAt, now, sessionId, turn }: { sessionId: string; turn: SettleTurn; beganAt: EpochMs; now: EpochMs },
+): Op<void> {
+  const { exchange, outcome, turnId } = turn
+  if (!exchange) {
+    yield* tx.run(close, { sessionId, turnId })
+    return
+  }
+  const { message, reply } = exchange
+  const kept = keptText(reply.content)
+  const of = { sessionId, turnId, toolCalls: null, isTruncated: 0 }
+  const { content, tokens } = message
+  yield* tx.run(insertMessage, { ...of, id: newId('msg', beganAt), role: 'user', content, tokens, createdAt: beganAt })
+  yield* tx.run(insertMessage, {
+    ...of,
+    id: newId('msg', now),
+    role: 'assistant',
+    content: kept.text,
+    toolCalls: keptToolCalls(reply.toolCalls),
+    isTruncated: outcome === 'truncated' || kept.isCut ? 1 : 0,
+    tokens: reply.tokens,
+    createdAt: now,
+  })
+  yield* tx.run(closeActive, { sessionId, turnId, now })
+}

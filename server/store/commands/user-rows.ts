@@ -1,0 +1,135 @@
+import { newId } from '../../kernel/ids.ts'
+import type {
+  CreateUser,
+  CreateUserResult,
+  ListUsers,
+  LoginCandidate,
+  SetPassword,
+  UpdateUser,
+  UpdateUserResult,
+  UserAccount,
+} from '../people.ts'
+import type { UserRecord } from '../records.ts'
+import type { Op, Reads, Tx } from './command.ts'
+import { columns, insertInto, statement } from './statement.ts'
+
+// Users, each with an account.
+
+type Flagged<Record extends { isAdmin: boolean }> = Omit<Record, 'isAdmin'> & { isAdmin: 0 | 1 }
+type WithHash = { passwordHash: string | null }
+
+const user = columns('id email isAdmin createdAt suspendedAt')
+const account = columns('userId balance held blockedUntil')
+/** More than a number holds is told as the most that it holds. */
+const writtenOff = (least: string) => `${least}(${Number.MAX_SAFE_INTEGER}, coalesce((
+  SELECT count FROM counters
+  WHERE counters.user_id = users.id AND kind = 'written-off' AND part = '' AND status = ''), 0)) AS "writtenOff"`
+const joined = 'FROM users JOIN accounts ON accounts.user_id = users.id'
+const found = (position: string) => `(:part = '' OR ${position}(email, :part) > 0)`
+
+const insert = statement('user_insert', insertInto('users', 'id email passwordHash isAdmin createdAt'))
+const insertAccount = statement(
+  'user_insert_account',
+  'INSERT INTO accounts (user_id, balance, held) VALUES (:userId, 0, 0)',
+)
+const byEmail = statement<Flagged<UserRecord> & WithHash>(
+  'user_by_email',
+  `SELECT ${user}, ${columns('passwordHash')} FROM users WHERE email = :email`,
+)
+const byId = statement<Flagged<UserAccount> & WithHash>(
+  'user_by_id',
+  ({ least }) => `SELECT ${user}, ${columns('passwordHash')}, ${account}, ${writtenOff(least)} ${joined}
+    WHERE id = :userId`,
+)
+const list = statement<Flagged<UserAccount>>(
+  'user_list',
+  ({ least, position, seq }) => `SELECT ${user}, ${account}, ${writtenOff(least)} ${joined}
+    WHERE ${found(position)} ORDER BY users.${seq} LIMIT :limit OFFSET :offset`,
+)
+const count = statement<{ total: number }>(
+  'user_count',
+  ({ position }) => `SELECT count(*) AS total FROM users WHERE ${found(position)}`,
+)
+const actingAdmins = statement<{ total: number }>(
+  'user_acting_admins',
+  'SELECT count(*) AS total FROM users WHERE is_admin = 1 AND suspended_at IS NULL',
+)
+const update = statement(
+  'user_update',
+  'UPDATE users SET is_admin = :isAdmin, suspended_at = :suspendedAt WHERE id = :userId',
+)
+const changePassword = statement(
+  'user_set_password',
+  'UPDATE users SET password_hash = :passwordHash WHERE id = :userId AND password_hash IS NOT DISTINCT FROM :from',
+)
+
+/** Two nodes that make a user of one address at the same moment: the second is undone by the index and looks again. */
+export function* createUser(tx: Tx, { email, isAdmin, passwordHash }: CreateUser): Op<CreateUserResult> {
+  if (yield* findUser(tx, email)) return { outcome: 'refused', reason: 'email-taken' }
+  const now = yield* tx.now()
+  const userId = newId('user', now)
+  const row = { id: userId, email: email.toLowerCase(), passwordHash, isAdmin: isAdmin ? 1 : 0, createdAt: now }
+  yield* tx.run(insert, row)
+  yield* tx.run(insertAccount, { userId })
+  tx.made({ table: 'users', id: userId })
+  return { outcome: 'created', userId }
+}
+
+export function* findUser(on: Reads, email: string): Op<UserRecord | undefined> {
+  const candidate = yield* findCandidate(on, email)
+  if (!candidate) return undefined
+  const { passwordHash: _hash, ...known } = candidate
+  return known
+}
+
+/** With what a login is checked against. */
+export function* findCandidate(on: Reads, email: string): Op<(UserRecord & LoginCandidate) | undefined> {
+  const row = yield* on.get(byEmail, { email: email.toLowerCase() })
+  return row && toRecord(row)
+}
+
+export function* getUser(on: Reads, userId: string): Op<(UserAccount & WithHash) | undefined> {
+  const row = yield* on.get(byId, { userId })
+  return row && toRecord(row)
+}
+
+export function* listUsers(
+  on: Reads,
+  { limit, offset, search = '' }: ListUsers,
+): Op<{ users: UserAccount[]; total: number }> {
+  const part = search.toLowerCase()
+  const rows = on.all(list, { part, limit, offset })
+  const counted = on.get(count, { part })
+  return { users: (yield* rows).map((row) => toRecord(row)), total: (yield* counted)!.total }
+}
+
+/** For a user whose account is locked. */
+export function* updateUser(tx: Tx, { isAdmin, isSuspended, userId }: UpdateUser): Op<UpdateUserResult> {
+  yield* tx.lockAccount({ userId })
+  // Whoever takes an admin away waits for whoever does the same to another one.
+  yield* tx.lock('admins')
+  tx.holdersChanged()
+  const known = yield* getUser(tx, userId)
+  if (!known) return { outcome: 'refused', reason: 'unknown' }
+  const wasActing = known.isAdmin && known.suspendedAt === null
+  const staysAdmin = isAdmin ?? known.isAdmin
+  const staysSuspended = isSuspended ?? known.suspendedAt !== null
+  if (wasActing && (!staysAdmin || staysSuspended) && (yield* tx.get(actingAdmins))!.total === 1) {
+    return { outcome: 'refused', reason: 'last-admin' }
+  }
+  const suspendedAt = staysSuspended ? (known.suspendedAt ?? (yield* tx.now())) : null
+  yield* tx.run(update, { userId, isAdmin: staysAdmin ? 1 : 0, suspendedAt })
+  return { outcome: 'updated' }
+}
+
+/** False when the password is no longer the one that this takes the place of. */
+export function* setPassword(
+  tx: Tx,
+  { from, passwordHash, userId }: Omit<SetPassword, 'keepLoginId' | 'forget'>,
+): Op<boolean> {
+  return (yield* tx.run(changePassword, { userId, passwordHash, from })) === 1
+}
+
+function toRecord<Row extends { isAdmin: 0 | 1 }>(row: Row): Omit<Row, 'isAdmin'> & { isAdmin: boolean } {
+  return { ...row, isAdmin: row.isAdmin === 1 }
+}

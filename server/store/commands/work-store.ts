@@ -1,0 +1,141 @@
+import type { Store, StoreLimits } from '../store.ts'
+import { nothingUsed } from '../turn-endings.ts'
+import { liftBlock } from './abuse-block.ts'
+import * as accounts from './account-rows.ts'
+import type { Engine } from './command.ts'
+import { findIdempotent, purgeKeys } from './idempotency-rows.ts'
+import { purgeInvitations } from './invitation-rows.ts'
+import { purgeLogins } from './login-rows.ts'
+import { purgeTries } from './login-throttle.ts'
+import * as sessions from './session-rows.ts'
+import { readSpend } from './spend-query.ts'
+import * as tasks from './task-commands.ts'
+import * as reads from './task-queries.ts'
+import * as turns from './turn-commands.ts'
+
+const purgeRowsMax = 500
+const closedMax = 1000
+
+type WorkStore = Pick<
+  Store,
+  | 'admitTask'
+  | 'foreseeAdmission'
+  | 'claimTask'
+  | 'completeTask'
+  | 'failTask'
+  | 'interruptTask'
+  | 'queuedTasks'
+  | 'abandonedTasks'
+  | 'getTask'
+  | 'listTasks'
+  | 'findIdempotent'
+  | 'findPayload'
+  | 'listPayloads'
+  | 'createSession'
+  | 'getSession'
+  | 'listSessions'
+  | 'updateSession'
+  | 'deleteSession'
+  | 'listMessages'
+  | 'readHistory'
+  | 'openTurn'
+  | 'growHold'
+  | 'settleTurn'
+  | 'closeAbandonedTurns'
+  | 'getAccount'
+  | 'listTransactions'
+  | 'credit'
+  | 'readSpend'
+  | 'unblock'
+  | 'purgeExpired'
+>
+
+/** Tasks, sessions, chats and money: the same on every engine. */
+export function workStore(engine: Engine, limits: StoreLimits): WorkStore {
+  const leaseMs = limits.leaseSeconds * 1000
+  return {
+    admitTask: async (input) => {
+      const admitted = await engine.runFor(input.userId, (tx) => tasks.admitTask(tx, input))
+      if (admitted.outcome === 'accepted') engine.know(input.taskId, input.userId)
+      return admitted
+    },
+    foreseeAdmission: (input) => engine.read((on) => tasks.foreseeAdmission(on, input)),
+    claimTask: async (taskId) => {
+      const task = await engine.runForExecution(taskId, (tx) => tasks.claimTask(tx, { taskId, leaseMs }))
+      if (task) engine.know(taskId, task.userId)
+      return task
+    },
+    completeTask: async (input) => {
+      const isDone = await engine.runForExecution(input.taskId, (tx) => tasks.completeTask(tx, input))
+      engine.forget(input.taskId)
+      return isDone
+    },
+    failTask: async (input) => {
+      const isDone = await engine.runForExecution(input.taskId, (tx) => tasks.failTask(tx, input, limits))
+      engine.forget(input.taskId)
+      return isDone
+    },
+    interruptTask: (input) => engine.runForExecution(input.taskId, (tx) => tasks.interruptTask(tx, input, limits)),
+    queuedTasks: (input) => engine.read((on) => reads.queuedTasks(on, input)),
+    abandonedTasks: (limit) => engine.read((on) => reads.abandonedTasks(on, limit)),
+    getTask: (input) => engine.read((on) => reads.getTask(on, input)),
+    listTasks: (input) => engine.readListOf(input.userId, (on) => reads.listTasks(on, input)),
+    findIdempotent: (input) => engine.read((on) => findIdempotent(on, input)),
+    findPayload: (payloadId) => engine.read((on) => reads.findPayload(on, payloadId)),
+    listPayloads: (input) => engine.read((on) => reads.listPayloads(on, input)),
+    createSession: (input) => engine.runFor(input.userId, (tx) => sessions.createSession(tx, input, limits)),
+    getSession: (input) => engine.read((on) => sessions.getSession(on, input, limits)),
+    listSessions: (input) => engine.readListOf(input.userId, (on) => sessions.listSessions(on, input, limits)),
+    updateSession: (input) => engine.runFor(input.userId, (tx) => sessions.updateSession(tx, input, limits)),
+    deleteSession: (input) => engine.runFor(input.userId, (tx) => sessions.deleteSession(tx, input)),
+    listMessages: (input) => engine.readListOf(input.userId, (on) => sessions.listMessages(on, input)),
+    readHistory: (input) => engine.read((on) => sessions.readHistory(on, input)),
+    openTurn: async (input) => {
+      const opened = await engine.runFor(input.userId, (tx) => turns.openTurn(tx, input, limits))
+      if (opened.outcome === 'opened') engine.know(input.turnId, input.userId)
+      return opened
+    },
+    growHold: (input) => engine.runForExecution(input.turnId, (tx) => turns.growHold(tx, input)),
+    settleTurn: async (input) => {
+      const settled = await engine.runForExecution(input.turnId, (tx) => turns.settleTurn(tx, input))
+      engine.forget(input.turnId)
+      return settled
+    },
+    closeAbandonedTurns: () => closeAbandonedTurns(engine),
+    getAccount: (userId) => engine.read((on) => accounts.getAccount(on, userId)),
+    listTransactions: (input) => engine.readListOf(input.userId, (on) => accounts.listTransactions(on, input)),
+    credit: (input) => engine.runFor(input.userId, (tx) => accounts.credit(tx, input)),
+    readSpend: (input) => engine.readListOf(input.userId, (on) => readSpend(on, input)),
+    unblock: (userId) => engine.run((tx) => liftBlock(tx, userId)),
+    purgeExpired: () =>
+      engine.run(function* (tx) {
+        const purged = [
+          yield* purgeKeys(tx, purgeRowsMax),
+          yield* purgeLogins(tx, purgeRowsMax),
+          yield* purgeTries(tx, purgeRowsMax),
+          yield* purgeInvitations(tx, purgeRowsMax),
+        ]
+        return purged.includes(purgeRowsMax)
+      }),
+  }
+}
+
+/** A transaction each: no command holds the locks of two accounts. */
+async function closeAbandonedTurns(engine: Engine): Promise<number> {
+  const left = await engine.read((on) => turns.abandonedTurns(on, closedMax))
+  const close = (turnId: string) => {
+    const ended = { turnId, outcome: 'failed', cost: 0, breakdown: nothingUsed, exchange: null } as const
+    return engine.run((tx) => turns.settleTurn(tx, ended, 'if abandoned'))
+  }
+  let closed = 0
+  let failure: unknown
+  for (let first = 0; first < left.length; first += engine.atOnce) {
+    // One that cannot be closed keeps no other from it.
+    for (const result of await Promise.allSettled(left.slice(first, first + engine.atOnce).map(close))) {
+      if (result.status === 'rejected') failure = result.reason
+      else if (result.value) closed++
+    }
+  }
+  if (failure !== undefined && closed === 0) throw failure
+  return closed
+}

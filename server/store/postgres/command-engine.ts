@@ -1,0 +1,207 @@
+import type { EpochMs } from '../../kernel/clock.ts'
+import type { Answer, Engine, LockKind, Op, Reads, Tx } from '../commands/command.ts'
+import { resultOf } from '../commands/drive.ts'
+import { columns, postgres, Statement, type Values } from '../commands/statement.ts'
+import type { RateState } from '../records.ts'
+import { messageColumns, type MessageRow } from '../session-records.ts'
+import { readAccountRow } from './account-lock.ts'
+import type { PgQuery } from './driver.ts'
+import type { Ledger } from './ledger.ts'
+import type { Connection } from './pooled-connection.ts'
+import type { RateWindow } from './rate-window.ts'
+import type { Transaction } from './transaction.ts'
+import type { Transactions } from './transactions.ts'
+
+// Drives commands from one answer of the server to the next. What a command asks is sent at once, so several asks that it
+// makes before it waits for the first take one round trip.
+
+/** An answer that is on its way. */
+class Sent<Value> implements Answer<Value> {
+  readonly value: Promise<Value>
+
+  constructor(value: Promise<Value>) {
+    this.value = value
+    // A command that fails at the first of several answers never comes to the others.
+    value.catch(ignore)
+  }
+
+  *[Symbol.iterator](): Generator<unknown, Value, unknown> {
+    return (yield this.value) as Value
+  }
+
+  map<Next>(make: (value: Value) => Next): Sent<Next> {
+    return new Sent<Next>(this.value.then(make))
+  }
+}
+
+const ignore = () => {}
+const none = new Sent<void>(Promise.resolve())
+
+/** A statement as it is written for the server, with `:name` for each value. */
+type Written = Statement<unknown> | { name: string; text: string }
+type Sendable = { text: string; names: readonly string[] }
+const sendable = new WeakMap<Written, Sendable>()
+
+/** Its text with `$1` for the first of its values. */
+function sendableOf(one: Written): Sendable {
+  let known = sendable.get(one)
+  if (!known) {
+    const names: string[] = []
+    const written = one instanceof Statement ? one.text(postgres) : one.text
+    const text = written.replaceAll(/:([a-z]\w*)/gi, (_, name: string) => {
+      if (!names.includes(name)) names.push(name)
+      return `$${names.indexOf(name) + 1}`
+    })
+    sendable.set(one, (known = { text, names }))
+  }
+  return known
+}
+
+function queryOf(one: Written, values: Values = {}): PgQuery {
+  const { names, text } = sendableOf(one)
+  return { name: one.name, text, values: names.map((name) => values[name]) }
+}
+
+/** Numbers of ours among the advisory locks of the database. */
+const lockNumbers: Record<LockKind, number> = {
+  admins: 7015,
+  'login-email': 7016,
+  'login-client': 7017,
+  identity: 7018,
+}
+const lock = { name: 'command_lock', text: 'SELECT pg_advisory_xact_lock($1, $2)' }
+const lockText = { name: 'command_lock_text', text: 'SELECT pg_advisory_xact_lock($1, hashtext($2))' }
+
+// The server adds up how long the texts of a page are, which it knows without reading them, and sends no more than fits.
+const fits = '(upto <= :bytesMax OR place = 1)'
+const bytesSoFar = (
+  order: string,
+) => `sum(octet_length(content) + coalesce(octet_length(tool_calls), 0)) OVER (${order}) AS upto,
+    row_number() OVER (${order}) AS place`
+const fittingMessages = {
+  name: 'message_fitting',
+  text: `SELECT ${columns(messageColumns)}
+    FROM (SELECT *, ${bytesSoFar('ORDER BY seq')}
+      FROM (SELECT * FROM messages WHERE session_id = :sessionId ORDER BY seq LIMIT :limit OFFSET :offset) AS page)
+      AS summed
+    WHERE ${fits} ORDER BY seq`,
+}
+const newestMessages = {
+  name: 'message_newest_fitting',
+  text: `SELECT seq, content, tokens, rows
+    FROM (SELECT *, count(*) OVER () AS rows, ${bytesSoFar('ORDER BY seq DESC')}
+      FROM (SELECT seq, content, tokens, NULL AS tool_calls FROM messages
+        WHERE session_id = :sessionId AND seq < :beforeSeq ORDER BY seq DESC LIMIT :limit) AS page) AS summed
+    WHERE ${fits} ORDER BY seq DESC`,
+}
+/** Read so many at a time, and so many bytes, until a history is full. */
+const newestPage = { limit: 100, bytesMax: 4 * 1024 * 1024 }
+/** `rows` are those of the page before it was cut. */
+type NewestRow = { seq: number; content: string; tokens: number; rows: number }
+
+function readsOn(connection: Connection, rateWindow: RateWindow): Reads {
+  const { client } = connection
+  const rowsOf = async <Row>(one: Written, values?: Values) => (await client.query(queryOf(one, values))).rows as Row[]
+  const takeNewest = async (sessionId: string, take: (message: NewestRow) => boolean) => {
+    let beforeSeq = Number.MAX_SAFE_INTEGER
+    for (;;) {
+      const rows = await rowsOf<NewestRow>(newestMessages, { sessionId, beforeSeq, ...newestPage })
+      const isLast = rows.length < newestPage.limit && rows.length === (rows[0]?.rows ?? 0)
+      if (!rows.every(take) || isLast) return
+      beforeSeq = rows.at(-1)!.seq
+    }
+  }
+  return {
+    get: <Row>(one: Statement<Row>, values?: Values) => new Sent(rowsOf<Row>(one, values).then(([row]) => row)),
+    all: <Row>(one: Statement<Row>, values?: Values) => new Sent(rowsOf<Row>(one, values)),
+    now: () => new Sent(connection.now()),
+    account: (userId) => new Sent(readAccountRow(client, userId)),
+    rate: (userId) =>
+      new Sent<(now: EpochMs) => RateState>(
+        rateWindow.newest(connection, userId).then((newest) => (now: EpochMs) => rateWindow.at(newest, now)),
+      ),
+    // The server is asked piece by piece, and the loop is free meanwhile.
+    pause: () => none,
+    fittingMessages: (of) => new Sent(rowsOf<MessageRow>(fittingMessages, of)),
+    newestMessages: (sessionId, take) => new Sent(takeNewest(sessionId, take)),
+  }
+}
+
+type EngineParts = { all: Transactions; jobs: TaskQueue; ledger: Ledger; rateWindow: RateWindow }
+type TaskQueue = { send(tx: Transaction, taskId: string): Promise<void> }
+
+function transactionOn(tx: Transaction, { jobs, ledger, rateWindow }: EngineParts): Tx {
+  const { client } = tx
+  return {
+    ...readsOn(tx, rateWindow),
+    account: () => new Sent(Promise.resolve(tx.account)),
+    run: (one, values) => new Sent<number>(client.query(queryOf(one, values)).then(({ rowCount }) => rowCount ?? 0)),
+    send: (one, values) => void tx.write(queryOf(one, values)),
+    // Answered by the time that the COMMIT is.
+    sendFor: <Row>(one: Statement<Row>, values: Values, take: (row: Row) => void) =>
+      void tx.write(queryOf(one, values)).then(({ rows }) => take(rows[0] as Row), ignore),
+    lockAccount: (of) => new Sent(tx.lockAccount(of)),
+    lockOwner: (of) => new Sent<boolean>(tx.lockAccount(of).then((account) => account !== undefined)),
+    lock: (kind, text) => {
+      const number = lockNumbers[kind]
+      const query = text === undefined ? { ...lock, values: [number, 1] } : { ...lockText, values: [number, text] }
+      return new Sent(client.query(query).then(ignore))
+    },
+    post: ({ userId: _, ...posting }) => new Sent(Promise.resolve(ledger.post(tx, posting))),
+    hold: (_, by) => ledger.hold(tx, by),
+    count: (change) => void tx.changes.push(change),
+    // Rows are read anew at every admission.
+    accepted: ignore,
+    queued: (taskId) => new Sent(jobs.send(tx, taskId)),
+    made: (row) => tx.made(row),
+    // Nothing of them is kept in memory: what one node changes acts on the next request on every other.
+    holdersChanged: ignore,
+  }
+}
+
+/** Runs what is written once for both engines. */
+export class PostgresEngine implements Engine {
+  /** Of a pool of connections that others need as well. */
+  readonly atOnce = 4
+  readonly #parts: EngineParts
+
+  constructor(parts: EngineParts) {
+    this.#parts = parts
+  }
+
+  read<Result>(read: (on: Reads) => Op<Result> | Answer<Result>): Promise<Result> {
+    const { all, rateWindow } = this.#parts
+    return all.read((connection) => resultOf(read(readsOn(connection, rateWindow))))
+  }
+
+  readListOf<Result>(userId: string, read: (on: Reads) => Op<Result>): Promise<Result> {
+    const { all, rateWindow } = this.#parts
+    return all.readListOf(userId, (connection) => resultOf(read(readsOn(connection, rateWindow))))
+  }
+
+  run<Result>(command: (tx: Tx) => Op<Result>): Promise<Result> {
+    return this.#parts.all.run((tx) => resultOf(command(transactionOn(tx, this.#parts))))
+  }
+
+  runFor<Result>(userId: string, command: (tx: Tx) => Op<Result>): Promise<Result> {
+    return this.#parts.all.runFor(userId, (tx) => resultOf(command(transactionOn(tx, this.#parts))))
+  }
+
+  runForExecution<Result>(id: string, command: (tx: Tx) => Op<Result>): Promise<Result> {
+    return this.#parts.all.runForExecution(id, (tx) => resultOf(command(transactionOn(tx, this.#parts))))
+  }
+
+  know(id: string, userId: string): void {
+    this.#parts.all.gate.know(id, userId)
+  }
+
+  forget(id: string): void {
+    this.#parts.all.gate.forget(id)
+  }
+
+  holderOf<Holder>(
+    read: (on: Reads, tokenHash: string) => Answer<Holder | undefined>,
+  ): (tokenHash: string) => Promise<Holder | undefined> {
+    return (tokenHash) => this.read((on) => read(on, tokenHash))
+  }
+}

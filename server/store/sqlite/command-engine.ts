@@ -1,0 +1,178 @@
+import type { Statement as Prepared } from 'better-sqlite3'
+import { assert, must } from '../../kernel/assert.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { ownTurn } from '../../kernel/own-turn.ts'
+import type { AccountRow, Answer, Engine, Op, Reads, Tx } from '../commands/command.ts'
+import { toEnd } from '../commands/drive.ts'
+import { columns, everyStatement, sqlite, statement, type Statement, type Values } from '../commands/statement.ts'
+import { messageColumns, type MessageRow } from '../session-records.ts'
+import type { Counters } from './counters.ts'
+import type { Connection } from './database.ts'
+import type { GroupCommit } from './group-commit.ts'
+import { HolderCache } from './holder-cache.ts'
+import type { Ledger } from './ledger.ts'
+import type { RateWindow } from './rate-window.ts'
+
+// Drives commands to their end at once: SQLite answers before it returns, and a transaction takes nothing else in.
+
+const account = statement<AccountRow>(
+  'account_read',
+  `SELECT ${columns('userId balance held blockedAt blockedUntil blockSeconds')}
+    FROM accounts WHERE user_id = :userId`,
+)
+const messages = statement<MessageRow>(
+  'message_page',
+  `SELECT ${columns(messageColumns)}
+    FROM messages WHERE session_id = :sessionId ORDER BY seq LIMIT :limit OFFSET :offset`,
+)
+const newest = statement<{ content: string; tokens: number }>(
+  'message_newest',
+  'SELECT content, tokens FROM messages WHERE session_id = :sessionId ORDER BY seq DESC',
+)
+
+/** An answer that is there. */
+class Given<Value> implements Answer<Value> {
+  readonly #result: IteratorReturnResult<Value>
+
+  constructor(value: Value) {
+    this.#result = { done: true, value }
+  }
+
+  [Symbol.iterator](): this {
+    return this
+  }
+
+  next(): IteratorReturnResult<Value> {
+    return this.#result
+  }
+
+  map<Next>(make: (value: Value) => Next): Given<Next> {
+    return new Given(make(this.#result.value))
+  }
+}
+
+const done = new Given<void>(undefined)
+const owned = new Given(true)
+
+type EngineParts = { clock: Clock; commit: GroupCommit; counters: Counters; ledger: Ledger; rateWindow: RateWindow }
+
+/** Runs what is written once for both engines on this connection; commands in the transactions of `commit`. */
+export class SqliteEngine implements Engine {
+  /** They share a commit. */
+  readonly atOnce = Infinity
+  readonly #connection: Connection
+  readonly #parts: EngineParts
+  readonly #prepared = new Map<Statement<unknown>, Prepared>()
+  readonly #holders: HolderCache<unknown>[] = []
+  readonly #tx: Tx
+
+  constructor(connection: Connection, parts: EngineParts) {
+    this.#connection = connection
+    this.#parts = parts
+    for (const one of everyStatement()) this.#prepared.set(one, connection.raw.prepare(one.text(sqlite)))
+    this.#tx = this.#transaction()
+  }
+
+  async read<Value>(read: (on: Reads) => Op<Value> | Answer<Value>): Promise<Value> {
+    const op = read(this.#tx)[Symbol.iterator]()
+    const first = op.next()
+    if (first.done) return first.value
+    // One that lets others have their turn.
+    await first.value
+    return await toEnd(op)
+  }
+
+  readListOf<Value>(_userId: string, read: (on: Reads) => Op<Value>): Promise<Value> {
+    return this.read(read)
+  }
+
+  run<Value>(command: (tx: Tx) => Op<Value>): Promise<Value> {
+    return this.#parts.commit.run(() => this.#atOnce(command(this.#tx)))
+  }
+
+  runFor<Value>(_userId: string, command: (tx: Tx) => Op<Value>): Promise<Value> {
+    return this.run(command)
+  }
+
+  runForExecution<Value>(_id: string, command: (tx: Tx) => Op<Value>): Promise<Value> {
+    return this.run(command)
+  }
+
+  know(): void {}
+
+  forget(): void {}
+
+  holderOf<Holder>(
+    read: (on: Reads, tokenHash: string) => Answer<Holder | undefined>,
+  ): (tokenHash: string) => Promise<Holder | undefined> {
+    const cache = new HolderCache(this.#connection, (tokenHash) => this.#atOnce(read(this.#tx, tokenHash)))
+    this.#holders.push(cache)
+    return async (tokenHash) => cache.find(tokenHash)
+  }
+
+  #atOnce<Value>(of: Op<Value> | Answer<Value>): Value {
+    const result = of[Symbol.iterator]().next()
+    assert(result.done === true, 'a command waits for nothing but answers')
+    return result.value
+  }
+
+  #transaction(): Tx {
+    const { clock, counters, ledger, rateWindow } = this.#parts
+    const get = <Row>(one: Statement<Row>, values: Values = {}) =>
+      new Given(this.#statement(one).get(values) as Row | undefined)
+    return {
+      get,
+      all: <Row>(one: Statement<Row>, values: Values = {}) => new Given(this.#statement(one).all(values) as Row[]),
+      run: (one, values = {}) => new Given(this.#statement(one).run(values).changes),
+      send: (one, values) => void this.#statement(one).run(values),
+      sendFor: <Row>(one: Statement<Row>, values: Values, take: (row: Row) => void) =>
+        take(this.#statement(one).get(values) as Row),
+      now: () => new Given(clock.now()),
+      account: (userId) => get(account, { userId }),
+      // The one connection that writes is a lock on everything.
+      lockAccount: ({ userId }) => get(account, { userId }),
+      lockOwner: () => owned,
+      lock: () => done,
+      rate: (userId) => new Given((now: number) => rateWindow.read(userId, now)),
+      accepted: (userId, at) => rateWindow.accepted(userId, at),
+      pause: (userId) => new Pause(ownTurn(userId)),
+      // Row by row, so that no more is read than fits.
+      fittingMessages: ({ limit, offset, sessionId }) =>
+        new Given(this.#statement(messages).iterate({ sessionId, limit, offset }) as Iterable<MessageRow>),
+      newestMessages: (sessionId, take) => {
+        const rows = this.#statement(newest).iterate({ sessionId }) as Iterable<{ content: string; tokens: number }>
+        for (const row of rows) if (!take(row)) break
+        return done
+      },
+      post: (posting) => new Given(ledger.post(posting)),
+      hold: (userId, by) => ledger.hold(userId, by),
+      count: (change) => counters.count(change),
+      queued: () => done,
+      made: () => {},
+      holdersChanged: () => {
+        for (const cache of this.#holders) cache.clear()
+      },
+    }
+  }
+
+  #statement(one: Statement<unknown>): Prepared {
+    return must(this.#prepared.get(one), 'a statement is made before the store is opened')
+  }
+}
+
+/** An answer to come, of which there are none in commands. */
+class Pause implements Answer<void> {
+  readonly over: Promise<void>
+
+  constructor(over: Promise<void>) {
+    this.over = over
+  }
+
+  *[Symbol.iterator](): Generator<unknown, void, unknown> {
+    yield this.over
+  }
+
+  map(): never {
+    throw new Error('nothing is made of a pause')
+  }
+}
