@@ -105,6 +105,16 @@ test('neither engine of the store knows the other', () => {
   expect(imports.map(describe)).toContain('server/store/postgres/drizzle.ts → drizzle-orm/node-postgres')
 })
 
+test("the store's commands know no engine", () => {
+  const bad = imports.filter(
+    ({ from, to }) =>
+      from.startsWith('server/store/commands/') &&
+      /^(?:server\/store\/(?:sqlite|postgres)|drizzle-orm|better-sqlite3|pg)/.test(to),
+  )
+  expect(bad.map(describe)).toEqual([])
+  expect(imports.map(describe)).toContain('server/store/postgres/command-engine.ts → server/store/commands/command.ts')
+})
+
 test('only the configuration reads the environment', () => {
   const readers = files.filter(
     (file) =>

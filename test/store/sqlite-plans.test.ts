@@ -42,8 +42,8 @@ const planned = await planStore()
 
 test('no statement of a running store walks a whole table, but for those of users and invitations', () => {
   expect(planned.length).toBeGreaterThan(30)
-  // Neither has many: users are people, and what admins have made is kept for 90 days. `rows` is one page of spending, `found` a count with a bound.
-  const small = /^SCAN (?!(?:users|invitations|rows|found)\b)/
+  // Neither has many: users are people, and what admins have made is kept for 90 days. `rows` is one page of spending, `found` a count with a bound, `old` so many rows to purge, `json_each` what a statement is given.
+  const small = /^SCAN (?!(?:users|invitations|rows|found|old|json_each)\b)/
   const walks = planned.filter(({ sql, plan }) => !sql.includes('LIMIT 1)') && plan.some((step) => small.test(step)))
   // The indexes of open tasks and turns hold nothing else, however many have ended.
   const known = /sqlite_schema|__drizzle_migrations|from turns where settled_at is null/i
@@ -71,7 +71,7 @@ test('logins are found by their hash, their user or their end, and tries to log 
   expect(of('logins').length).toBeGreaterThanOrEqual(8)
   expect(of('login_attempts').length).toBeGreaterThanOrEqual(5)
   const found = [...of('logins'), ...of('login_attempts')]
-  expect(found.filter(({ plan }) => plan.some((step) => step.startsWith('SCAN')))).toEqual([])
+  expect(found.filter(({ plan }) => plan.some((step) => /^SCAN (?!json_each)/.test(step)))).toEqual([])
   const ofAddress = of('login_attempts').filter(({ sql }) => sql.includes('email_hash = ?'))
   expect(ofAddress.length).toBeGreaterThanOrEqual(3)
   expect(ofAddress.filter(({ plan }) => !plan.some((step) => step.includes('login_attempts_email')))).toEqual([])

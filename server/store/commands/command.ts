@@ -62,7 +62,8 @@ export type Reads = {
   account(userId: string): Answer<AccountRow | undefined>
   /** The rate window of a user, at a time that is not known yet. */
   rate(userId: string): Answer<(now: EpochMs) => RateState>
-  /** Lets others have their turn, in a read that may take long. */
+  /** Of a list, how many rows are passed over at once, and then others have their turn. */
+  readonly passedAtOnce: number
   pause(userId: string): Answer<void>
   /** The first messages of the page that have no more bytes than that, and at least one. */
   fittingMessages(of: {
@@ -116,9 +117,12 @@ export type Tx = Reads & {
   queued(taskId: string): Answer<void>
   /** By this row it is found out whether a COMMIT whose answer was lost took place; the first one is enough. */
   made(row: MadeRow): void
-  /** What keys and logins are checked against has changed. */
-  holdersChanged(): void
+  /** What keys are checked against has changed, or logins, or what both are: a user. */
+  holdersChanged(of: Holding | 'users'): void
 }
+
+/** Whose token a credential's is. */
+export type Holding = 'keys' | 'logins'
 
 /** Of the admins, of an address or a client that tries to log in, and of an identity at a provider. */
 export type LockKind = 'admins' | 'login-email' | 'login-client' | 'identity'
@@ -142,6 +146,7 @@ export type Engine = {
   readListOf<Value>(userId: string, read: (on: Reads) => Op<Value>): Promise<Value>
   /** Reads what a credential is checked against, by the hash of its token; never older than the last commit of any process. */
   holderOf<Holder>(
+    of: Holding,
     read: (on: Reads, tokenHash: string) => Answer<Holder | undefined>,
   ): (tokenHash: string) => Promise<Holder | undefined>
 }

@@ -1,8 +1,5 @@
 import type { Answer, Op, Reads } from './command.ts'
 
-/** Passed over at once; some milliseconds where the list is merged from several indexes. */
-const rowsAtOnce = 10_000
-
 /**
  * Reads the page at `offset` of a list without end. `read` is given the row that the rest of the list comes after. Deep in
  * the list the rows before the page are passed over piece by piece, each in a turn of its own: a million of them at once
@@ -15,8 +12,8 @@ export function* readDeepPage<Row>(
 ): Op<Row[]> {
   let after: Row | undefined
   let left = offset
-  for (; left > rowsAtOnce; left -= rowsAtOnce) {
-    const [last] = yield* read({ after, limit: 1, offset: rowsAtOnce - 1 })
+  for (; left > on.passedAtOnce; left -= on.passedAtOnce) {
+    const [last] = yield* read({ after, limit: 1, offset: on.passedAtOnce - 1 })
     if (!last) return []
     after = last
     yield* on.pause(userId)

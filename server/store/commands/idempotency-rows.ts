@@ -20,18 +20,20 @@ const count = statement<{ count: number }>(
   `SELECT count(*) AS count FROM (
     SELECT 1 FROM idempotency_keys WHERE user_id = :userId AND operation = :operation LIMIT :countMax) AS found`,
 )
-// Takes the place of a row that has passed its time and was not purged yet.
+// Takes the place of a row that has passed its time and was not purged yet. One that has not is found before this is sent;
+// should it ever not be, no time for it is NULL, which undoes the command.
 const insert = statement(
   'idempotency_insert',
   `${insertInto('idempotency_keys', 'userId operation key bodyHash resourceId createdAt')}
     ON CONFLICT (user_id, operation, key) DO UPDATE
-    SET body_hash = excluded.body_hash, resource_id = excluded.resource_id, created_at = excluded.created_at
-    WHERE idempotency_keys.created_at <= :until`,
+    SET body_hash = excluded.body_hash, resource_id = excluded.resource_id,
+      created_at = CASE WHEN idempotency_keys.created_at <= :until THEN excluded.created_at END`,
 )
 const purge = statement(
   'idempotency_purge',
-  ({ skipLocked }) => `DELETE FROM idempotency_keys WHERE (user_id, operation, key) IN (
-    SELECT user_id, operation, key FROM idempotency_keys WHERE created_at <= :until LIMIT :rowsMax ${skipLocked})`,
+  ({ skipLocked }) => `WITH old AS MATERIALIZED (
+      SELECT user_id, operation, key FROM idempotency_keys WHERE created_at <= :until LIMIT :rowsMax ${skipLocked})
+    DELETE FROM idempotency_keys WHERE (user_id, operation, key) IN (SELECT user_id, operation, key FROM old)`,
 )
 
 /** The row itself, whatever its age. */

@@ -50,8 +50,8 @@ const purgeEnded = statement(
 )
 const touch = statement(
   'key_touch',
-  ({ greatest }) => `UPDATE api_keys SET last_used_at = ${greatest}(coalesce(last_used_at, :at), :at)
-    WHERE id = :keyId`,
+  ({ greatest, members }) => `UPDATE api_keys SET last_used_at = ${greatest}(coalesce(last_used_at, used.at), used.at)
+    FROM ${members(':uses')} WHERE api_keys.id = used.id`,
 )
 
 export function findKey(on: Reads, tokenHash: string): Answer<KeyHolder | undefined> {
@@ -92,7 +92,7 @@ export function* listKeys(
 
 export function* revokeKey(tx: Tx, of: KeyOf): Op<boolean> {
   yield* tx.lockAccount({ userId: of.userId })
-  tx.holdersChanged()
+  tx.holdersChanged('keys')
   return (yield* tx.run(revoke, { ...of, now: yield* tx.now() })) === 1
 }
 
@@ -100,7 +100,7 @@ export function* rotateKey(
   tx: Tx,
   { key, keyId, oldExpiresAt, userId }: KeyOf & { key: CreateKey; oldExpiresAt: EpochMs },
 ): Op<KeyRecord | undefined> {
-  tx.holdersChanged()
+  tx.holdersChanged('keys')
   const created = yield* createKey(tx, key)
   const replaced = yield* tx.run(replace, { userId, keyId, oldExpiresAt, replacedBy: created.id })
   if (replaced === 1) return created
@@ -109,9 +109,7 @@ export function* rotateKey(
 }
 
 export function* touchKeys(tx: Tx, uses: readonly { keyId: string; at: EpochMs }[]): Op<void> {
-  // In one order, so that two nodes wait for each other and not in a circle.
-  const touched = uses.toSorted((a, b) => (a.keyId < b.keyId ? -1 : 1)).map((use) => tx.run(touch, use))
-  for (const one of touched) yield* one
+  yield* tx.run(touch, { uses: JSON.stringify(Object.fromEntries(uses.map(({ at, keyId }) => [keyId, at]))) })
 }
 
 function toRecord({ replacedBy, scopes, ...key }: Row): KeyRecord {

@@ -35,7 +35,8 @@ const endOldest = statement(
 )
 const touch = statement(
   'login_touch',
-  ({ greatest }) => `UPDATE logins SET last_used_at = ${greatest}(last_used_at, :at) WHERE id = :loginId`,
+  ({ greatest, members }) => `UPDATE logins SET last_used_at = ${greatest}(last_used_at, used.at)
+    FROM ${members(':uses')} WHERE logins.id = used.id`,
 )
 const purge = statement(
   'login_purge',
@@ -54,7 +55,7 @@ export function* insertLogin(tx: Tx, input: CreateLogin): Op<LoginRecord> {
   const times = { createdAt: now, lastUsedAt: now, expiresAt: now + loginLifeMs }
   const login = { id, userId, method, provider, userAgent, ...times }
   yield* tx.run(insert, { ...login, tokenHash })
-  if ((yield* tx.run(endOldest, { userId, keep: loginsMax })) > 0) tx.holdersChanged()
+  if ((yield* tx.run(endOldest, { userId, keep: loginsMax })) > 0) tx.holdersChanged('logins')
   tx.made({ table: 'logins', id })
   return login
 }
@@ -72,22 +73,22 @@ export function* listLogins(
 
 export function* endLogin(tx: Tx, of: { userId: string; loginId: string }): Op<boolean> {
   yield* tx.lockAccount({ userId: of.userId })
-  tx.holdersChanged()
+  tx.holdersChanged('logins')
   return (yield* tx.run(end, of)) === 1
 }
 
 /** All of a user's but one. */
 export function* endLogins(tx: Tx, userId: string, keepLoginId: string | null): Op<number> {
   yield* tx.lockAccount({ userId })
-  tx.holdersChanged()
+  tx.holdersChanged('logins')
   return yield* tx.run(endAll, { userId, keepLoginId })
 }
 
 export function* touchLogins(tx: Tx, uses: readonly { loginId: string; at: EpochMs }[]): Op<void> {
-  tx.holdersChanged()
-  // In one order, so that two nodes wait for each other and not in a circle.
-  const touched = uses.toSorted((a, b) => (a.loginId < b.loginId ? -1 : 1)).map((use) => tx.run(touch, use))
-  for (const one of touched) yield* one
+  tx.holdersChanged('logins')
+  const last: Record<string, EpochMs> = {}
+  for (const { at, loginId } of uses) last[loginId] = Math.max(at, last[loginId] ?? 0)
+  yield* tx.run(touch, { uses: JSON.stringify(last) })
 }
 
 /** Those that were not used for long enough stay until they expire; nobody finds them. */

@@ -14,6 +14,8 @@ export type Dialect = {
   skipLocked: string
   /** Before a column: no index of it is to be used, where the planner is known to take the wrong one. */
   noIndex: string
+  /** The members of a JSON object of numbers, as the rows `used (id, at)`. */
+  members: (json: string) => string
   /** A part of a statement about leases, of which there are none where one process owns the store. */
   ofLease: (part: string, without?: string) => string
 }
@@ -26,6 +28,7 @@ export const sqlite: Dialect = {
   forUpdate: '',
   skipLocked: '',
   noIndex: '+',
+  members: (json) => `(SELECT key AS id, value AS at FROM json_each(${json})) AS used`,
   ofLease: (_, without = '') => without,
 }
 export const postgres: Dialect = {
@@ -36,6 +39,8 @@ export const postgres: Dialect = {
   forUpdate: 'FOR NO KEY UPDATE',
   skipLocked: 'FOR UPDATE SKIP LOCKED',
   noIndex: '',
+  members: (json) =>
+    `(SELECT key AS id, CAST(value AS bigint) AS at FROM json_each_text(CAST(${json} AS json))) AS used`,
   ofLease: (part) => part,
 }
 

@@ -108,7 +108,7 @@ export function* updateUser(tx: Tx, { isAdmin, isSuspended, userId }: UpdateUser
   yield* tx.lockAccount({ userId })
   // Whoever takes an admin away waits for whoever does the same to another one.
   yield* tx.lock('admins')
-  tx.holdersChanged()
+  tx.holdersChanged('users')
   const known = yield* getUser(tx, userId)
   if (!known) return { outcome: 'refused', reason: 'unknown' }
   const wasActing = known.isAdmin && known.suspendedAt === null

@@ -115,7 +115,7 @@ export function workStore(engine: Engine, limits: StoreLimits): WorkStore {
           yield* purgeTries(tx, purgeRowsMax),
           yield* purgeInvitations(tx, purgeRowsMax),
         ]
-        return purged.includes(purgeRowsMax)
+        return purged.some((rows) => rows >= purgeRowsMax)
       }),
   }
 }

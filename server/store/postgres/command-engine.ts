@@ -1,5 +1,5 @@
 import type { EpochMs } from '../../kernel/clock.ts'
-import type { Answer, Engine, LockKind, Op, Reads, Tx } from '../commands/command.ts'
+import type { Answer, Engine, Holding, LockKind, Op, Reads, Tx } from '../commands/command.ts'
 import { resultOf } from '../commands/drive.ts'
 import { columns, postgres, Statement, type Values } from '../commands/statement.ts'
 import type { RateState } from '../records.ts'
@@ -59,7 +59,13 @@ function sendableOf(one: Written): Sendable {
 
 function queryOf(one: Written, values: Values = {}): PgQuery {
   const { names, text } = sendableOf(one)
-  return { name: one.name, text, values: names.map((name) => values[name]) }
+  const given = names.map((name) => {
+    const value = values[name]
+    // The driver would send it as NULL.
+    if (value === undefined) throw new TypeError(`The statement ${one.name} is not given its value ${name}.`)
+    return value
+  })
+  return { name: one.name, text, values: given }
 }
 
 /** Numbers of ours among the advisory locks of the database. */
@@ -120,7 +126,8 @@ function readsOn(connection: Connection, rateWindow: RateWindow): Reads {
       new Sent<(now: EpochMs) => RateState>(
         rateWindow.newest(connection, userId).then((newest) => (now: EpochMs) => rateWindow.at(newest, now)),
       ),
-    // The server is asked piece by piece, and the loop is free meanwhile.
+    // The server does that, and gives it up after a while.
+    passedAtOnce: Infinity,
     pause: () => none,
     fittingMessages: (of) => new Sent(rowsOf<MessageRow>(fittingMessages, of)),
     newestMessages: (sessionId, take) => new Sent(takeNewest(sessionId, take)),
@@ -200,6 +207,7 @@ export class PostgresEngine implements Engine {
   }
 
   holderOf<Holder>(
+    _of: Holding,
     read: (on: Reads, tokenHash: string) => Answer<Holder | undefined>,
   ): (tokenHash: string) => Promise<Holder | undefined> {
     return (tokenHash) => this.read((on) => read(on, tokenHash))

@@ -2,7 +2,7 @@ import type { Statement as Prepared } from 'better-sqlite3'
 import { assert, must } from '../../kernel/assert.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { ownTurn } from '../../kernel/own-turn.ts'
-import type { AccountRow, Answer, Engine, Op, Reads, Tx } from '../commands/command.ts'
+import type { AccountRow, Answer, Engine, Holding, Op, Reads, Tx } from '../commands/command.ts'
 import { toEnd } from '../commands/drive.ts'
 import { columns, everyStatement, sqlite, statement, type Statement, type Values } from '../commands/statement.ts'
 import { messageColumns, type MessageRow } from '../session-records.ts'
@@ -52,6 +52,8 @@ class Given<Value> implements Answer<Value> {
 }
 
 const done = new Given<void>(undefined)
+/** Some milliseconds where a list is merged from several indexes. */
+const passedAtOnce = 10_000
 const owned = new Given(true)
 
 type EngineParts = { clock: Clock; commit: GroupCommit; counters: Counters; ledger: Ledger; rateWindow: RateWindow }
@@ -63,7 +65,7 @@ export class SqliteEngine implements Engine {
   readonly #connection: Connection
   readonly #parts: EngineParts
   readonly #prepared = new Map<Statement<unknown>, Prepared>()
-  readonly #holders: HolderCache<unknown>[] = []
+  readonly #holders = new Map<Holding, HolderCache<unknown>>()
   readonly #tx: Tx
 
   constructor(connection: Connection, parts: EngineParts) {
@@ -103,10 +105,11 @@ export class SqliteEngine implements Engine {
   forget(): void {}
 
   holderOf<Holder>(
+    of: Holding,
     read: (on: Reads, tokenHash: string) => Answer<Holder | undefined>,
   ): (tokenHash: string) => Promise<Holder | undefined> {
     const cache = new HolderCache(this.#connection, (tokenHash) => this.#atOnce(read(this.#tx, tokenHash)))
-    this.#holders.push(cache)
+    this.#holders.set(of, cache)
     return async (tokenHash) => cache.find(tokenHash)
   }
 
@@ -135,6 +138,7 @@ export class SqliteEngine implements Engine {
       lock: () => done,
       rate: (userId) => new Given((now: number) => rateWindow.read(userId, now)),
       accepted: (userId, at) => rateWindow.accepted(userId, at),
+      passedAtOnce,
       pause: (userId) => new Pause(ownTurn(userId)),
       // Row by row, so that no more is read than fits.
       fittingMessages: ({ limit, offset, sessionId }) =>
@@ -149,8 +153,8 @@ export class SqliteEngine implements Engine {
       count: (change) => counters.count(change),
       queued: () => done,
       made: () => {},
-      holdersChanged: () => {
-        for (const cache of this.#holders) cache.clear()
+      holdersChanged: (of) => {
+        for (const [kind, cache] of this.#holders) if (of === 'users' || of === kind) cache.clear()
       },
     }
   }
