@@ -221,7 +221,9 @@ function describeThrottle(contractTest: ContractTest): void {
       )
       const until = world.clock.now() + 15 * minuteMs
       expect(tries.filter(({ outcome }) => outcome === 'admitted')).toHaveLength(10)
-      expect(tries.slice(10)).toEqual([1, 2, 3].map(() => ({ outcome: 'refused', until })))
+      // Of those that come at once, which are the last is the database's to say.
+      const refused = tries.filter(({ outcome }) => outcome === 'refused')
+      expect(refused).toEqual([1, 2, 3].map(() => ({ outcome: 'refused', until })))
       expect(await world.store.admitLogin(attempt('ada@example.com', '192.0.2.2'))).toMatchObject({
         outcome: 'admitted',
       })
