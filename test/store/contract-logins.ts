@@ -293,8 +293,8 @@ function describePasswords(contractTest: ContractTest): void {
         world.store.setPassword({ ...change, from: 'old' }),
         world.store.setPassword({ ...change, from: 'old', passwordHash: 'another' }),
       ])
-      expect(results).toEqual([true, false])
-      expect(await world.store.getUser(userId)).toMatchObject({ passwordHash: 'new' })
+      expect(results.filter(Boolean)).toHaveLength(1)
+      expect(await world.store.getUser(userId)).toMatchObject({ passwordHash: results[0] ? 'new' : 'another' })
       expect(await world.store.findLogin(kept.tokenHash)).toBeDefined()
       expect(await world.store.findLogin(other.tokenHash)).toBeUndefined()
       expect(await world.store.findLogin(stranger.tokenHash)).toBeDefined()
