@@ -7,46 +7,8 @@ import * as people from './login-commands.ts'
 import * as logins from './login-rows.ts'
 import * as users from './user-rows.ts'
 
-type PeopleStore = Pick<
-  Store,
-  | 'createUser'
-  | 'findUser'
-  | 'getUser'
-  | 'listUsers'
-  | 'updateUser'
-  | 'setPassword'
-  | 'createKey'
-  | 'findKey'
-  | 'listKeys'
-  | 'getKey'
-  | 'revokeKey'
-  | 'rotateKey'
-  | 'touchKeys'
-  | 'admitLogin'
-  | 'createLogin'
-  | 'findLogin'
-  | 'listLogins'
-  | 'endLogin'
-  | 'endLogins'
-  | 'touchLogins'
-  | 'openIdentity'
-  | 'createInvitation'
-  | 'findInvitation'
-  | 'listInvitations'
-  | 'revokeInvitation'
-  | 'acceptInvitation'
-  | 'createConnector'
-  | 'getConnector'
-  | 'listConnectors'
-  | 'updateConnector'
-  | 'deleteConnector'
-  | 'noteConnectorCheck'
-  | 'sealedConnectors'
-  | 'resealConnector'
->
-
 /** People, how they come in, and what they connect: the same on every engine. */
-export function peopleStore(engine: Engine): PeopleStore {
+export function peopleStore(engine: Engine) {
   return {
     createUser: (input) => engine.run((tx) => users.createUser(tx, input)),
     findUser: (email) => engine.read((on) => users.findUser(on, email)),
@@ -82,5 +44,5 @@ export function peopleStore(engine: Engine): PeopleStore {
     noteConnectorCheck: (input) => engine.run((tx) => connectors.noteConnectorCheck(tx, input)),
     sealedConnectors: (input) => engine.read((on) => connectors.sealedConnectors(on, input)),
     resealConnector: (input) => engine.run((tx) => connectors.resealConnector(tx, input)),
-  }
+  } satisfies Partial<Store>
 }

@@ -16,42 +16,8 @@ import * as turns from './turn-commands.ts'
 const purgeRowsMax = 500
 const closedMax = 1000
 
-type WorkStore = Pick<
-  Store,
-  | 'admitTask'
-  | 'foreseeAdmission'
-  | 'claimTask'
-  | 'completeTask'
-  | 'failTask'
-  | 'interruptTask'
-  | 'queuedTasks'
-  | 'abandonedTasks'
-  | 'getTask'
-  | 'listTasks'
-  | 'findIdempotent'
-  | 'findPayload'
-  | 'listPayloads'
-  | 'createSession'
-  | 'getSession'
-  | 'listSessions'
-  | 'updateSession'
-  | 'deleteSession'
-  | 'listMessages'
-  | 'readHistory'
-  | 'openTurn'
-  | 'growHold'
-  | 'settleTurn'
-  | 'closeAbandonedTurns'
-  | 'getAccount'
-  | 'listTransactions'
-  | 'credit'
-  | 'readSpend'
-  | 'unblock'
-  | 'purgeExpired'
->
-
 /** Tasks, sessions, chats and money: the same on every engine. */
-export function workStore(engine: Engine, limits: StoreLimits): WorkStore {
+export function workStore(engine: Engine, limits: StoreLimits) {
   const leaseMs = limits.leaseSeconds * 1000
   return {
     admitTask: async (input) => {
@@ -117,7 +83,7 @@ export function workStore(engine: Engine, limits: StoreLimits): WorkStore {
         ]
         return purged.some((rows) => rows >= purgeRowsMax)
       }),
-  }
+  } satisfies Partial<Store>
 }
 
 /** A transaction each: no command holds the locks of two accounts. */
