@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { isIP } from 'node:net'
-import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { ConfigError } from './agents/catalogue.ts'
 import type { Secrets } from './connectors/secret-vault.ts'
@@ -9,75 +8,46 @@ import { makeFolder } from './kernel/make-folder.ts'
 import { UsageError } from './kernel/usage-error.ts'
 import type { PayloadBucket } from './payloads/payload-bucket.ts'
 import type { LimitsConfig, LoginConfig } from './agents/define-config.ts'
+import {
+  limits,
+  limitVariable,
+  logLevels,
+  roles,
+  secretCharsMin,
+  variables,
+  type Environment,
+  type Limit,
+  type LimitName,
+  type Variable,
+} from './settings.ts'
 
 // The only reader of the environment.
 
-/** A limit's default is the contract's value where the contract names one. 0 switches a count off. */
-const limitDefaults = {
-  executionsPerMinute: 10,
-  writesPerMinute: 600,
-  abuseFailures: 10,
-  abuseWindowSeconds: 600,
-  abuseBlockSeconds: 600,
-  abuseBlockMaxSeconds: 3600,
-  sessionIdleSeconds: 86_400,
-  leaseSeconds: 15,
-  inlineBytes: 16_384,
-  maxBodyBytes: 10_485_760,
-  maxResultBytes: 52_428_800,
-  signedUrlSeconds: 3600,
-  taskConcurrency: 64,
-  drainSeconds: 300,
-  turnTimeoutSeconds: 300,
-  writeStallSeconds: 30,
-  maxConnections: 20_000,
-  maxWritesInFlight: 500,
-  maxReadsInFlight: 1000,
-  maxLoopDelayMs: 100,
-  maxQueuedTasks: 100_000,
-  agentThreads: availableParallelism(),
-  agentThreadMemoryMb: 512,
-  connectorChecksPerMinute: 30,
-  maxConnectorProcesses: 64,
-  maxConnectorProcessesPerUser: 20,
-} satisfies Required<LimitsConfig>
-
-export type Limits = typeof limitDefaults
-export type LimitName = keyof Limits
-
-const zeroAllowed = new Set<string>([
-  'executionsPerMinute',
-  'writesPerMinute',
-  'connectorChecksPerMinute',
-  'abuseFailures',
-  'drainSeconds',
-  'maxQueuedTasks',
-  'taskConcurrency',
-])
+export type Limits = { [Name in LimitName]: number }
 
 /** Environment over configuration file over default; throws ConfigError naming what is no whole number. */
 export function resolveLimits(fromFile: LimitsConfig = {}, env: NodeJS.ProcessEnv = process.env): Limits {
-  const limits: Limits = { ...limitDefaults }
   for (const name of Object.keys(fromFile)) {
-    if (!Object.hasOwn(limitDefaults, name)) throw new ConfigError(`limits.${name}: there is no such limit`)
+    if (!Object.hasOwn(limits, name)) throw new ConfigError(`limits.${name}: there is no such limit`)
   }
-  for (const name of Object.keys(limitDefaults) as LimitName[]) {
-    const variable = `ERRAND_${name.replaceAll(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`
+  const resolve = (name: LimitName): number => {
+    const { default: byDefault, ...limit }: Limit = limits[name]
+    const least = limit.zero === undefined ? 1 : 0
+    const variable = limitVariable(name)
     const text = env[variable]
-    if (text !== undefined && text !== '') limits[name] = wholeNumber(variable, Number(text), name)
-    else if (fromFile[name] !== undefined) limits[name] = wholeNumber(`limits.${name}`, fromFile[name], name)
+    if (text !== undefined && text !== '') return wholeNumber(variable, Number(text), least)
+    const ofFile = fromFile[name]
+    return ofFile === undefined ? byDefault : wholeNumber(`limits.${name}`, ofFile, least)
   }
-  return limits
+  const names = Object.keys(limits) as LimitName[]
+  return Object.fromEntries(names.map((name) => [name, resolve(name)])) as Limits
 }
 
-function wholeNumber(field: string, value: unknown, name: LimitName): number {
-  const least = zeroAllowed.has(name) ? 0 : 1
+function wholeNumber(field: string, value: unknown, least: number): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return value
   throw new ConfigError(`${field}: must be a whole number of at least ${least}`)
 }
 
-/** What a node does: take requests, run tasks, or both. */
-export const roles = ['all', 'api', 'worker'] as const
 export type Role = (typeof roles)[number]
 
 export type ServeSettings = {
@@ -101,14 +71,14 @@ export type ServeOptions = {
 const loopback = /^(?:127(?:\.\d{1,3}){3}|::1|localhost)$/
 
 /** Options of the command line over ERRAND_ variables over defaults. */
-export function resolveServe(options: ServeOptions, env: NodeJS.ProcessEnv = process.env): ServeSettings {
-  const host = options.host ?? env['ERRAND_HOST'] ?? '127.0.0.1'
-  const portText = options.port ?? env['ERRAND_PORT'] ?? '3000'
+export function resolveServe(options: ServeOptions, env: Environment = process.env): ServeSettings {
+  const host = options.host ?? env.ERRAND_HOST ?? variables.ERRAND_HOST.default
+  const portText = options.port ?? env.ERRAND_PORT ?? variables.ERRAND_PORT.default
   const port = Number(portText)
   if (!/^\d{1,5}$/.test(portText) || port > 65_535)
     throw new UsageError(`--port or ERRAND_PORT: "${portText}" is no port`)
-  const role = resolveRole(options.role ?? env['ERRAND_ROLE'] ?? 'all', env)
-  const given = options.baseUrl ?? env['ERRAND_BASE_URL']
+  const role = resolveRole(options.role ?? env.ERRAND_ROLE ?? variables.ERRAND_ROLE.default, env)
+  const given = options.baseUrl ?? env.ERRAND_BASE_URL
   if (given === undefined && !loopback.test(host) && role !== 'worker') {
     throw new UsageError('--base-url: is required when the host is not loopback, since links in answers start with it')
   }
@@ -119,13 +89,13 @@ export function resolveServe(options: ServeOptions, env: NodeJS.ProcessEnv = pro
     dataDir: resolveDataDir(options.data, env),
     host,
     port,
-    configFile: options.config ?? env['ERRAND_CONFIG'] ?? options.defaultConfig ?? 'errand.config.ts',
+    configFile: options.config ?? env.ERRAND_CONFIG ?? options.defaultConfig ?? variables.ERRAND_CONFIG.default,
     baseUrl: given?.replace(/\/+$/, '') ?? null,
     role,
   }
 }
 
-function resolveRole(text: string, env: NodeJS.ProcessEnv): Role {
+function resolveRole(text: string, env: Environment): Role {
   const role = roles.find((known) => known === text)
   if (!role) throw new UsageError(`--role or ERRAND_ROLE: "${text}" is none of ${roles.join(', ')}`)
   if (role !== 'all' && resolveDatabaseUrl(env) === undefined) {
@@ -134,13 +104,13 @@ function resolveRole(text: string, env: NodeJS.ProcessEnv): Role {
   return role
 }
 
-export function resolveDataDir(option: string | undefined, env: NodeJS.ProcessEnv = process.env): string {
-  return option ?? env['ERRAND_DATA_DIR'] ?? '.errand'
+export function resolveDataDir(option: string | undefined, env: Environment = process.env): string {
+  return option ?? env.ERRAND_DATA_DIR ?? variables.ERRAND_DATA_DIR.default
 }
 
 /** Of PostgreSQL; undefined when the database is a file in the data directory. */
-export function resolveDatabaseUrl(env: NodeJS.ProcessEnv = process.env): string | undefined {
-  const url = env['ERRAND_DATABASE_URL']
+export function resolveDatabaseUrl(env: Environment = process.env): string | undefined {
+  const url = env.ERRAND_DATABASE_URL
   return url === undefined || url === '' ? undefined : checkDatabaseUrl('ERRAND_DATABASE_URL', url)
 }
 
@@ -158,17 +128,18 @@ export function checkDatabaseUrl(field: string, url: string): string {
 }
 
 const bucketVariables = 'ERRAND_PAYLOADS_S3_'
+type BucketVariable<Name = keyof Environment> = Name extends `ERRAND_PAYLOADS_S3_${infer Rest}` ? Rest : never
 
 /** The bucket of payloads; undefined when they are kept beside the database. */
-export function resolvePayloadBucket(env: NodeJS.ProcessEnv = process.env): PayloadBucket | undefined {
-  const given = (name: string) => env[bucketVariables + name] || undefined
+export function resolvePayloadBucket(env: Environment = process.env): PayloadBucket | undefined {
+  const given = (name: BucketVariable) => env[`${bucketVariables}${name}`] || undefined
   const bucket = given('BUCKET')
   if (bucket === undefined) {
-    const other = Object.keys(env).find((name) => name.startsWith(bucketVariables) && env[name] !== '')
-    if (other !== undefined) throw new ConfigError(`${bucketVariables}BUCKET: is required with ${other}`)
+    const other = Object.entries(env).find(([name, value]) => name.startsWith(bucketVariables) && value !== '')
+    if (other) throw new ConfigError(`${bucketVariables}BUCKET: is required with ${other[0]}`)
     return undefined
   }
-  const fail = (name: string, what: string) => new ConfigError(`${bucketVariables}${name}: ${what}`)
+  const fail = (name: BucketVariable, what: string) => new ConfigError(`${bucketVariables}${name}: ${what}`)
   if (!/^[A-Za-z0-9._-]{3,255}$/.test(bucket)) throw fail('BUCKET', `"${bucket}" is no name of a bucket`)
   const endpoint = given('ENDPOINT')
   if (endpoint !== undefined && !/^https?:\/\/[^/?#\s@]+\/?$/.test(endpoint)) {
@@ -176,7 +147,7 @@ export function resolvePayloadBucket(env: NodeJS.ProcessEnv = process.env): Payl
   }
   const accessKeyId = given('ACCESS_KEY_ID')
   const secretAccessKey = given('SECRET_ACCESS_KEY')
-  const keyWithout = (other: string) => `is required with ${bucketVariables}${other}`
+  const keyWithout = (other: BucketVariable) => `is required with ${bucketVariables}${other}`
   if (accessKeyId === undefined && secretAccessKey !== undefined) {
     throw fail('ACCESS_KEY_ID', keyWithout('SECRET_ACCESS_KEY'))
   }
@@ -201,9 +172,9 @@ export function resolvePayloadBucket(env: NodeJS.ProcessEnv = process.env): Payl
   }
 }
 
-export function resolveLogLevel(env: NodeJS.ProcessEnv = process.env): string {
-  const level = env['ERRAND_LOG_LEVEL'] ?? 'info'
-  if (!['debug', 'info', 'warn', 'error', 'silent'].includes(level)) {
+export function resolveLogLevel(env: Environment = process.env): string {
+  const level = env.ERRAND_LOG_LEVEL ?? variables.ERRAND_LOG_LEVEL.default
+  if (!logLevels.some((known) => known === level)) {
     throw new ConfigError('ERRAND_LOG_LEVEL: is debug, info, warn, error or silent')
   }
   return level
@@ -211,22 +182,14 @@ export function resolveLogLevel(env: NodeJS.ProcessEnv = process.env): string {
 
 /** What agents see of the environment: all of it but the service's own secrets. */
 export function agentEnvironment(env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
-  const {
-    ERRAND_DATABASE_URL: _database,
-    ERRAND_METRICS_TOKEN: _metrics,
-    ERRAND_OIDC_CLIENT_SECRET: _client,
-    ERRAND_PAYLOADS_S3_ACCESS_KEY_ID: _keyId,
-    ERRAND_PAYLOADS_S3_SECRET_ACCESS_KEY: _key,
-    ERRAND_SECRET: _current,
-    ERRAND_SECRET_PREVIOUS: _previous,
-    ...rest
-  } = env
-  return rest
+  const kept = { ...env }
+  for (const [name, { isSecret }] of Object.entries<Variable>(variables)) if (isSecret) delete kept[name]
+  return kept
 }
 
 /** What a reader of /metrics has to send as a bearer token; null leaves them to this machine. */
-export function resolveMetricsToken(env: NodeJS.ProcessEnv = process.env): string | null {
-  const token = env['ERRAND_METRICS_TOKEN'] ?? ''
+export function resolveMetricsToken(env: Environment = process.env): string | null {
+  const token = env.ERRAND_METRICS_TOKEN ?? ''
   if (token === '') return null
   if (token.length < secretCharsMin) {
     throw new ConfigError(`ERRAND_METRICS_TOKEN: must have at least ${secretCharsMin} characters`)
@@ -235,8 +198,8 @@ export function resolveMetricsToken(env: NodeJS.ProcessEnv = process.env): strin
 }
 
 /** Addresses or networks of proxies whose X-Forwarded-For is believed. */
-export function resolveTrustedProxies(env: NodeJS.ProcessEnv = process.env): string[] {
-  const entries = (env['ERRAND_TRUSTED_PROXIES'] ?? '').split(',').map((entry) => entry.trim())
+export function resolveTrustedProxies(env: Environment = process.env): string[] {
+  const entries = (env.ERRAND_TRUSTED_PROXIES ?? '').split(',').map((entry) => entry.trim())
   const given = entries.filter((entry) => entry !== '')
   for (const entry of given) {
     const [address = '', prefix, ...more] = entry.split('/')
@@ -250,17 +213,20 @@ export function resolveTrustedProxies(env: NodeJS.ProcessEnv = process.env): str
 }
 
 /** The providers of the configuration file, and one more that ERRAND_OIDC_ISSUER and its companions name. */
-export function resolveLogin(fromFile: LoginConfig = {}, env: NodeJS.ProcessEnv = process.env): LoginConfig {
+export function resolveLogin(fromFile: LoginConfig = {}, env: Environment = process.env): LoginConfig {
   const { ERRAND_OIDC_ISSUER: issuer, ERRAND_OIDC_CLIENT_ID: clientId, ERRAND_OIDC_CLIENT_SECRET: clientSecret } = env
   if (issuer === undefined || issuer === '') return fromFile
   if (clientId === undefined || clientId === '')
     throw new ConfigError('ERRAND_OIDC_CLIENT_ID: is required with ERRAND_OIDC_ISSUER')
   if (!URL.canParse(issuer)) throw new ConfigError('ERRAND_OIDC_ISSUER: is an https URL')
-  const { ERRAND_OIDC_CREATE_ACCOUNTS: creates = 'false', ERRAND_OIDC_EMAIL_DOMAINS: domains } = env
+  const {
+    ERRAND_OIDC_CREATE_ACCOUNTS: creates = variables.ERRAND_OIDC_CREATE_ACCOUNTS.default,
+    ERRAND_OIDC_EMAIL_DOMAINS: domains,
+  } = env
   if (creates !== 'true' && creates !== 'false') throw new ConfigError('ERRAND_OIDC_CREATE_ACCOUNTS: is true or false')
   const provider = {
     id: 'sso',
-    name: env['ERRAND_OIDC_NAME'] ?? new URL(issuer).hostname,
+    name: env.ERRAND_OIDC_NAME ?? new URL(issuer).hostname,
     issuer,
     clientId,
     ...(clientSecret !== undefined && clientSecret !== '' && { clientSecret }),
@@ -270,14 +236,12 @@ export function resolveLogin(fromFile: LoginConfig = {}, env: NodeJS.ProcessEnv 
   return { providers: [...(fromFile.providers ?? []), provider] }
 }
 
-const secretCharsMin = 16
-
 /**
  * ERRAND_SECRET, with ERRAND_SECRET_PREVIOUS while a change of it is under way; or secrets of its own that the data
  * directory keeps, readable by their owner only: a line each, the current one first. Nodes that share a database have
  * no such file.
  */
-export function resolveSecrets(dataDir: string, env: NodeJS.ProcessEnv = process.env): Secrets {
+export function resolveSecrets(dataDir: string, env: Environment = process.env): Secrets {
   const { ERRAND_SECRET: given, ERRAND_SECRET_PREVIOUS: previous } = env
   const isShared = resolveDatabaseUrl(env) !== undefined
   if (isShared && (given === undefined || given === '')) {
@@ -298,15 +262,15 @@ export function resolveSecrets(dataDir: string, env: NodeJS.ProcessEnv = process
 /** The secrets of an installation that has its database in that directory, whatever ERRAND_DATABASE_URL names; and where they are. */
 export function resolveOwnSecrets(
   dataDir: string,
-  env: NodeJS.ProcessEnv = process.env,
+  env: Environment = process.env,
 ): { secrets: Secrets; file: string | null } {
   const secrets = resolveSecrets(dataDir, { ...env, ERRAND_DATABASE_URL: undefined })
-  return { secrets, file: env['ERRAND_SECRET'] === undefined ? secretFile(dataDir) : null }
+  return { secrets, file: env.ERRAND_SECRET === undefined ? secretFile(dataDir) : null }
 }
 
 /** Puts a new secret before those that the data directory keeps, unless ERRAND_SECRET gives it. */
-export function replaceSecret(dataDir: string, env: NodeJS.ProcessEnv = process.env): Secrets {
-  if (env['ERRAND_SECRET'] !== undefined || resolveDatabaseUrl(env) !== undefined) return resolveSecrets(dataDir, env)
+export function replaceSecret(dataDir: string, env: Environment = process.env): Secrets {
+  if (env.ERRAND_SECRET !== undefined || resolveDatabaseUrl(env) !== undefined) return resolveSecrets(dataDir, env)
   const { current, previous } = readSecretFile(dataDir)
   return writeSecretFile(dataDir, {
     current: randomBytes(32).toString('base64url'),
@@ -318,8 +282,8 @@ export function replaceSecret(dataDir: string, env: NodeJS.ProcessEnv = process.
  * Drops the secrets that nothing is under any more. The one before the current stays until the next time: a server may
  * be writing what it has just encrypted.
  */
-export function dropOldSecrets(dataDir: string, env: NodeJS.ProcessEnv = process.env): void {
-  if (env['ERRAND_SECRET'] !== undefined) return
+export function dropOldSecrets(dataDir: string, env: Environment = process.env): void {
+  if (env.ERRAND_SECRET !== undefined) return
   const { current, previous } = readSecretFile(dataDir)
   if (previous.length > 1) writeSecretFile(dataDir, { current, previous: previous.slice(0, 1) })
 }
@@ -361,7 +325,7 @@ export function resolveCommandPath(env: NodeJS.ProcessEnv = process.env): string
 }
 
 /** `connectors.privateHosts` of the configuration, and ERRAND_CONNECTOR_PRIVATE_HOSTS, separated by commas. */
-export function resolvePrivateHosts(fromFile: readonly string[] = [], env: NodeJS.ProcessEnv = process.env): string[] {
-  const fromEnvironment = (env['ERRAND_CONNECTOR_PRIVATE_HOSTS'] ?? '').split(',')
+export function resolvePrivateHosts(fromFile: readonly string[] = [], env: Environment = process.env): string[] {
+  const fromEnvironment = (env.ERRAND_CONNECTOR_PRIVATE_HOSTS ?? '').split(',')
   return [...fromFile, ...fromEnvironment.map((host) => host.trim()).filter((host) => host !== '')]
 }

@@ -4,18 +4,34 @@ import { parseUsd } from '../kernel/money.ts'
 import { parseWebhookSecret } from './webhook-secret.ts'
 import type { ChatRun, ChatPart, JsonSchema, ModelAgentConfig, TaskRun } from './define-config.ts'
 
-// What the agents of a configuration must be. Messages complete the sentence that begins with the field's name.
+// What a configuration must be. Messages complete the sentence that begins with the field's name;
+// docs/reference/settings.md is written from these schemas and from the comments of `define-config.ts`.
 
-const idPattern = /^[a-z0-9][a-z0-9_-]{0,62}$/i
-const id = z.string().regex(idPattern, 'is 1 to 63 letters, digits, dashes or underscores')
-const price = z
-  .string()
-  .refine((text) => (parseUsd(text) ?? -1) >= 0, 'is a decimal of USD with at most four digits, such as "0.0100"')
-const rate = z
-  .string()
-  .refine((text) => parseRate(text) !== undefined, 'is a decimal of USD with at most six digits, such as "0.0025"')
+/** A text that must be `what`: one wording for who is refused and for who reads the reference. */
+function textThat(holds: (text: string) => boolean, what: string) {
+  return z.string().refine(holds, `is ${what}`).describe(what)
+}
+
+/** A value that JSON Schema cannot describe. */
+function valueThat<T>(holds: (value: unknown) => boolean, what: string) {
+  return z.custom<T>(holds, `is ${what}`).describe(what)
+}
+
+const id = textThat(
+  (text) => /^[a-z0-9][a-z0-9_-]{0,62}$/i.test(text),
+  '1 to 63 letters, digits, dashes or underscores',
+)
+const price = textThat(
+  (text) => (parseUsd(text) ?? -1) >= 0,
+  'a decimal of USD with at most four digits, such as "0.0100"',
+)
+const rate = textThat(
+  (text) => parseRate(text) !== undefined,
+  'a decimal of USD with at most six digits, such as "0.0025"',
+)
 const isFunction = (value: unknown) => typeof value === 'function'
-const isSchema = z.custom<JsonSchema>((value) => typeof value === 'object' && value !== null, 'is a Zod or JSON Schema')
+const isObject = (value: unknown) => typeof value === 'object' && value !== null
+const paramsSchema = valueThat<JsonSchema>(isObject, 'a Zod or JSON Schema')
 const tokens = z.number().int().min(1).max(10_000_000)
 
 /** Tokens that users' connectors add at most, a byte counted as one: what a user pays for, and what an operator does. */
@@ -27,7 +43,7 @@ const ofConnectors = { connectorTokensMax: connectorTokens.default(taskConnector
 const endpointBase = {
   description: z.string(),
   priceUsd: price,
-  params: isSchema,
+  params: paramsSchema,
   timeoutSeconds: z.number().positive().max(86_400).default(300),
   retries: z.number().int().min(0).max(10).default(0),
 }
@@ -65,7 +81,7 @@ const codeAgent = z.strictObject({
       z.strictObject({
         ...endpointBase,
         ...ofConnectors,
-        run: z.custom<(run: TaskRun) => unknown>(isFunction, 'is a function'),
+        run: valueThat<(run: TaskRun) => unknown>(isFunction, 'a function'),
       }),
     )
     .default({}),
@@ -73,7 +89,7 @@ const codeAgent = z.strictObject({
     .strictObject({
       ...chatBounds,
       pricing,
-      reply: z.custom<(run: ChatRun) => AsyncIterable<ChatPart>>(isFunction, 'is a function'),
+      reply: valueThat<(run: ChatRun) => AsyncIterable<ChatPart>>(isFunction, 'a function'),
     })
     .optional(),
 })
@@ -83,14 +99,9 @@ const modelAgent = z.strictObject({
   ...chatBounds,
   kind: z.literal('model'),
   connectorTokensMax: connectorTokens.default(chatConnectorTokensMax),
-  model: z.custom<ModelAgentConfig['model']>(isLanguageModel, 'is a language model object of the AI SDK'),
+  model: valueThat<ModelAgentConfig['model']>(isLanguageModel, 'a language model object of the AI SDK'),
   instructions: z.string().optional(),
-  tools: z
-    .record(
-      z.string(),
-      z.custom<object>((tool) => typeof tool === 'object' && tool !== null),
-    )
-    .optional(),
+  tools: z.record(z.string(), valueThat<object>(isObject, 'a tool of the AI SDK')).optional(),
   maxSteps: z.number().int().min(1).max(100).default(8),
   pricing: pricing.optional(),
   endpoints: z
@@ -99,8 +110,8 @@ const modelAgent = z.strictObject({
       z.strictObject({
         ...endpointBase,
         ...ofConnectors,
-        prompt: z.custom<(params: unknown) => string>(isFunction, 'is a function'),
-        output: isSchema.optional(),
+        prompt: valueThat<(params: unknown) => string>(isFunction, 'a function'),
+        output: paramsSchema.optional(),
       }),
     )
     .default({}),
@@ -109,13 +120,11 @@ const modelAgent = z.strictObject({
 const httpAgent = z.strictObject({
   ...agentBase,
   kind: z.literal('http'),
-  url: z.url({ protocol: /^https?$/, error: 'is an http or https URL' }),
-  secret: z
-    .string()
-    .refine(
-      (text) => parseWebhookSecret(text) !== undefined,
-      'is whsec_ and base64 of 24 to 64 bytes, as Standard Webhooks have',
-    ),
+  url: z.url({ protocol: /^https?$/, error: 'is an http or https URL' }).describe('an http or https URL'),
+  secret: textThat(
+    (text) => parseWebhookSecret(text) !== undefined,
+    'whsec_ and base64 of 24 to 64 bytes, as Standard Webhooks have',
+  ),
   endpoints: z.record(id, z.strictObject(endpointBase)).default({}),
   chat: z.strictObject({ ...chatBounds, pricing }).optional(),
 })
@@ -125,16 +134,16 @@ export type ParsedAgent = z.output<typeof agentSchema>
 export type ParsedPricing = z.output<typeof pricing>
 
 /** Another name does not get past a shell, which stands between. */
-const variableName = /^[A-Z_][A-Z0-9_]*$/i
+const variableName = textThat((text) => /^[A-Z_][A-Z0-9_]*$/i.test(text), 'the name of an environment variable')
 
 const stdioServer = z.strictObject({
   name: z.string().min(1),
   description: z.string().default(''),
   command: z.string().min(1),
   args: z.array(z.string()).default([]),
-  env: z.record(z.string().regex(variableName, 'is the name of an environment variable'), z.string()).default({}),
+  env: z.record(variableName, z.string()).default({}),
   cwd: z.string().optional(),
-  tokenEnv: z.string().regex(variableName, 'is the name of an environment variable').optional(),
+  tokenEnv: variableName.optional(),
 })
 export type StdioServer = z.output<typeof stdioServer>
 
@@ -143,10 +152,12 @@ const connectorsSchema = z.strictObject({
   privateHosts: z.array(z.string().min(1)).default([]),
 })
 
+const issuerText = 'an https URL; http is for a provider on this machine only'
+
 const loginProvider = z.strictObject({
   id,
   name: z.string().min(1),
-  issuer: z.url().refine(isSafeIssuer, 'is an https URL; http is for a provider on this machine only'),
+  issuer: z.url().refine(isSafeIssuer, `is ${issuerText}`).describe(issuerText),
   clientId: z.string().min(1),
   clientSecret: z.string().min(1).optional(),
   scopes: z

@@ -1,5 +1,6 @@
 import type { LanguageModel, ToolSet } from 'ai'
 import type { z } from 'zod'
+import type { LimitName } from '../settings.ts'
 
 /** JSON Schema (draft 2020-12 or 7) of an object, as an alternative to a Zod schema. */
 export type JsonSchema = { readonly [key: string]: unknown }
@@ -62,9 +63,11 @@ export type TaskRun<Params = Record<string, unknown>> = {
 
 /** One operation of an agent that clients run as tasks; its id on the wire is `<agentId>.<name>`. */
 export type EndpointConfig<Schema extends ParamsSchema = ParamsSchema> = {
+  /** What it does, for users and for the reference of the API. */
   readonly description: string
   /** Price of one execution in USD, at most four decimals, for example `'0.0100'`. */
   readonly priceUsd: string
+  /** What callers must send as `params`. */
   readonly params: Schema
   /** Seconds from the start of processing until the task fails with AGENT_TIMEOUT; 300 by default. */
   readonly timeoutSeconds?: number
@@ -82,7 +85,9 @@ export type EndpointConfig<Schema extends ParamsSchema = ParamsSchema> = {
 
 /** What a chat costs, in USD as decimals of at most six digits. */
 export type ChatPricing = {
+  /** For a thousand tokens of prompts. */
   readonly inputPer1kUsd: string
+  /** For a thousand tokens that the model writes. */
   readonly outputPer1kUsd: string
   /** For each tool call; free by default. */
   readonly toolCallUsd?: string
@@ -138,6 +143,7 @@ export type ChatPart =
 
 /** How an agent converses in sessions. */
 export type ChatConfig = {
+  /** What a reply costs. */
   readonly pricing: ChatPricing
   /** Tokens of message and history that a reply is given at most; 128,000 by default. */
   readonly contextTokens?: number
@@ -145,12 +151,16 @@ export type ChatConfig = {
   readonly maxOutputTokens?: number
   /** Whether reasoning is streamed; false by default. */
   readonly reasoning?: boolean
+  /** Makes the reply, part by part. */
   reply(run: ChatRun): AsyncIterable<ChatPart>
 }
 
 type AgentBase = {
+  /** Part of its endpoints' ids, `<agentId>.<name>`. */
   readonly id: string
+  /** As users read it. */
   readonly name: string
+  /** What it is for, as users read it. */
   readonly description?: string
   /** Who may see and run the agent: everyone (the default), or the users with these email addresses. */
   readonly visibility?: 'public' | readonly string[]
@@ -158,17 +168,24 @@ type AgentBase = {
 
 /** An agent whose endpoints and chat are functions of the configuration file. */
 export type CodeAgentConfig = AgentBase & {
+  /** Functions of this file. */
   readonly kind: 'code'
-  /** As that of an endpoint, for a reply; 500,000 by default. What they add is part of the prompts that users pay for. */
+  /**
+   * Tokens that users' connectors may add to all prompts of a reply, a byte counted as one; 500,000 by default. What they
+   * add is part of the prompts that users pay for.
+   */
   readonly connectorTokensMax?: number
+  /** Its operations that are run as tasks, by name. */
   // Endpoints of one record differ in their params; `defineEndpoint` gives each its own types.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly endpoints?: { readonly [name: string]: EndpointConfig<any> }
+  /** How it converses in sessions; without it, only its endpoints can be run. */
   readonly chat?: ChatConfig
 }
 
 /** One operation of a `model` agent: a prompt made of the params, and what the model makes of it. */
 export type ModelEndpointConfig<Schema extends ParamsSchema = ParamsSchema> = Omit<EndpointConfig<Schema>, 'run'> & {
+  /** Makes the prompt of the params. */
   prompt(params: ParamsOf<Schema>): string
   /** What the model's output must fit; the response is then that object. Without it the response is `{ text }`. */
   readonly output?: ParamsSchema
@@ -176,13 +193,18 @@ export type ModelEndpointConfig<Schema extends ParamsSchema = ParamsSchema> = Om
 
 /** An agent that a language model of the AI SDK is. */
 export type ModelAgentConfig = AgentBase & {
+  /** A language model of the AI SDK. */
   readonly kind: 'model'
   /** Any language model object of the AI SDK, such as `openai('gpt-5-mini')`. */
   readonly model: Exclude<LanguageModel, string>
+  /** What the model is told before each conversation or prompt. */
   readonly instructions?: string
   /** Tools of the AI SDK with their `execute`. */
   readonly tools?: ToolSet
-  /** As that of an endpoint, for a reply; 500,000 by default. What they add is part of the prompts that users pay for. */
+  /**
+   * Tokens that users' connectors may add to all prompts of a reply, a byte counted as one; 500,000 by default. What they
+   * add is part of the prompts that users pay for.
+   */
   readonly connectorTokensMax?: number
   /** Calls of the model in one reply or task, with the tools' results between them; 8 by default. */
   readonly maxSteps?: number
@@ -194,67 +216,44 @@ export type ModelAgentConfig = AgentBase & {
   readonly reasoning?: boolean
   /** The agent converses in sessions at this price; without it, only its endpoints can be run. */
   readonly pricing?: ChatPricing
+  /** Its operations that are run as tasks, by name. */
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly endpoints?: { readonly [name: string]: ModelEndpointConfig<any> }
 }
 
 /** An agent that runs as a service of its own, in any language; it is sent signed requests. */
 export type HttpAgentConfig = AgentBase & {
+  /** A service of its own. */
   readonly kind: 'http'
   /** Where requests are posted to. */
   readonly url: string
   /** Signs the requests as Standard Webhooks are: `whsec_` and base64 of 24 to 64 bytes. */
   readonly secret: string
+  /** Its operations that are run as tasks, by name. */
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly endpoints?: { readonly [name: string]: Omit<EndpointConfig<any>, 'run' | 'connectorTokensMax'> }
+  /** How it converses in sessions; without it, only its endpoints can be run. */
   readonly chat?: Omit<ChatConfig, 'reply'>
 }
 
 export type AgentConfig = CodeAgentConfig | ModelAgentConfig | HttpAgentConfig
 
-/** Limits of the service; each can also be set by an environment variable, `ERRAND_` and the name in capitals. */
-export type LimitsConfig = {
-  readonly executionsPerMinute?: number
-  /** Of a user, changes that are no executions. */
-  readonly writesPerMinute?: number
-  readonly abuseFailures?: number
-  readonly abuseWindowSeconds?: number
-  readonly abuseBlockSeconds?: number
-  readonly abuseBlockMaxSeconds?: number
-  readonly sessionIdleSeconds?: number
-  /** Where nodes share a database: how long a silent node keeps the tasks and chats that it took. */
-  readonly leaseSeconds?: number
-  readonly inlineBytes?: number
-  readonly maxBodyBytes?: number
-  readonly maxResultBytes?: number
-  readonly signedUrlSeconds?: number
-  readonly taskConcurrency?: number
-  readonly drainSeconds?: number
-  readonly turnTimeoutSeconds?: number
-  readonly writeStallSeconds?: number
-  readonly maxConnections?: number
-  readonly maxWritesInFlight?: number
-  readonly maxReadsInFlight?: number
-  readonly maxLoopDelayMs?: number
-  readonly maxQueuedTasks?: number
-  readonly agentThreads?: number
-  readonly agentThreadMemoryMb?: number
-  /** Checks of one user's connectors, and lists of their tools, in a minute on a node; 0 for any number. */
-  readonly connectorChecksPerMinute?: number
-  /** Processes of `connectors.servers` that run at a time, for all users and for one. */
-  readonly maxConnectorProcesses?: number
-  readonly maxConnectorProcessesPerUser?: number
-}
+/** Limits of the service: docs/reference/settings.md has the meaning and the default of each. */
+export type LimitsConfig = { readonly [Name in LimitName]?: number }
 
 /** An MCP server that the operator offers to users. It is started for each use, without a shell. */
 export type StdioServerConfig = {
+  /** As users read it. */
   readonly name: string
+  /** What it offers, as users read it. */
   readonly description?: string
   /** A file, or a name that is looked up in PATH. */
   readonly command: string
+  /** Arguments of the command. */
   readonly args?: readonly string[]
   /** All that the server sees of an environment besides PATH. */
   readonly env?: { readonly [name: string]: string }
+  /** The folder that it is started in. */
   readonly cwd?: string
   /** The variable that the user's own token is passed in; without it users give none. */
   readonly tokenEnv?: string
@@ -262,6 +261,7 @@ export type StdioServerConfig = {
 
 /** What users may connect. */
 export type ConnectorsConfig = {
+  /** MCP servers on this machine, by id. */
   readonly servers?: { readonly [id: string]: StdioServerConfig }
   /**
    * `host` or `host:port` that users' connectors may reach though their addresses are private, over http too. Without
@@ -278,10 +278,11 @@ export type LoginProviderConfig = {
   readonly name: string
   /** Its discovery document is at `ISSUER/.well-known/openid-configuration`. */
   readonly issuer: string
+  /** As the provider registered this service. */
   readonly clientId: string
   /** Left out for a public client, which PKCE protects alone. */
   readonly clientSecret?: string
-  /** `openid`, `email` and `profile` by default. */
+  /** What the provider is asked for; `openid`, `email` and `profile` by default. */
   readonly scopes?: readonly string[]
   /** Whether a person without an account gets one at the first login; false by default. */
   readonly createAccounts?: boolean
@@ -290,13 +291,20 @@ export type LoginProviderConfig = {
 }
 
 /** How people log in to the console, beside email address and password. */
-export type LoginConfig = { readonly providers?: readonly LoginProviderConfig[] }
+export type LoginConfig = {
+  /** Providers of OpenID Connect. */
+  readonly providers?: readonly LoginProviderConfig[]
+}
 
 /** What errand.config.ts exports as its default. */
 export type ErrandConfig = {
+  /** What users may run. */
   readonly agents: readonly AgentConfig[]
+  /** What users may connect. */
   readonly connectors?: ConnectorsConfig
+  /** How people log in to the console, beside email address and password. */
   readonly login?: LoginConfig
+  /** See the limits above. */
   readonly limits?: LimitsConfig
 }
 

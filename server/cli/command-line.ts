@@ -3,6 +3,7 @@ import { parseUsd } from '../kernel/money.ts'
 import type { ServeOptions } from '../config.ts'
 import { packageVersion } from '../kernel/package-version.ts'
 import { UsageError } from '../kernel/usage-error.ts'
+import { variables, type Variable } from '../settings.ts'
 
 type Common = { data?: string; json?: boolean }
 
@@ -33,7 +34,8 @@ function describe(error: unknown): string {
   return error.message.replaceAll(/\s*\n\s*/g, ' ')
 }
 
-function createProgram(): Command {
+/** The commands and their options, none of them run. */
+export function createProgram(): Command {
   const program = new Command('errand')
     .description('Runs AI agents for paying users.')
     .version(packageVersion)
@@ -49,18 +51,10 @@ function createProgram(): Command {
 }
 
 function addServe(program: Command): void {
-  const withServeOptions = (command: Command) =>
-    command
-      .option('--data <dir>', 'data directory (ERRAND_DATA_DIR, ./.errand)')
-      .option('--port <port>', 'port to listen on (ERRAND_PORT, 3000)')
-      .option('--host <host>', 'address to listen on (ERRAND_HOST, 127.0.0.1)')
-      .option('--config <file>', 'configuration with the agents (ERRAND_CONFIG, ./errand.config.ts)')
-      .option(
-        '--base-url <url>',
-        'where clients reach the service (ERRAND_BASE_URL); required unless the host is loopback',
-      )
-      .option('--role <role>', 'what this node of a shared database does: all, api or worker (ERRAND_ROLE, all)')
-      .option('--json', 'print one JSON object when the service listens')
+  const withServeOptions = (command: Command) => {
+    for (const name of ['DATA_DIR', 'PORT', 'HOST', 'CONFIG', 'BASE_URL', 'ROLE'] as const) withVariable(command, name)
+    return command.option('--json', 'print one JSON object when the service listens')
+  }
   withServeOptions(program.command('serve').description('serve the API')).action(
     async (options: ServeOptions & Common) => {
       const { serve } = await import('./serve.ts')
@@ -198,9 +192,14 @@ function addUpkeep(program: Command): void {
 }
 
 function common(command: Command): Command {
-  return command
-    .option('--data <dir>', 'data directory (ERRAND_DATA_DIR, ./.errand)')
-    .option('--json', 'print one JSON object')
+  return withVariable(command, 'DATA_DIR').option('--json', 'print one JSON object')
+}
+
+/** The option that overrides a variable of the environment. */
+function withVariable(command: Command, name: 'DATA_DIR' | 'PORT' | 'HOST' | 'CONFIG' | 'BASE_URL' | 'ROLE'): Command {
+  const { meaning, option, ...variable }: Variable & { option: string } = variables[`ERRAND_${name}`]
+  const byDefault = variable.default === undefined ? '' : `, ${variable.default}`
+  return command.option(option, `${meaning} (ERRAND_${name}${byDefault})`)
 }
 
 function amount(text: string): number {

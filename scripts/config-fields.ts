@@ -1,0 +1,147 @@
+import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+import { configSchema } from '../server/agents/agent-schema.ts'
+
+// The fields of the configuration file: what they mean from the comments of `define-config.ts`, what they may be and
+// what counts without them from the schemas that check them.
+
+type Schema = {
+  type?: string
+  const?: string
+  default?: string | number | boolean | object
+  description?: string
+  minimum?: number
+  exclusiveMinimum?: number
+  maximum?: number
+  minLength?: number
+  anyOf?: Schema[]
+  oneOf?: Schema[]
+  items?: Schema
+  properties?: Record<string, Schema>
+  additionalProperties?: Schema | false
+  required?: string[]
+}
+
+export type FieldRow = { name: string; meaning: string; unit: string; values: string; default: string }
+export type FieldSection = { title: string; rows: FieldRow[] }
+
+const source = readFileSync(new URL('../server/agents/define-config.ts', import.meta.url), 'utf8')
+
+/** The comments of the fields that a type names itself. */
+function commentsOf(type: string): Map<string, string> {
+  const body = new RegExp(String.raw`^(?:export )?type ${type}\b[^\n]*\{\n([\s\S]*?)^\}`, 'm').exec(source)?.[1]
+  if (body === undefined) throw new Error(`define-config.ts has no type ${type}`)
+  const members = body.matchAll(/^ {2}\/\*\*([\s\S]*?)\*\/\n(?: {2}\/\/.*\n)*? {2}(?:readonly )?(\w+)\??[:(]/gm)
+  return new Map(
+    Array.from(members, ([, comment, name]) => [name!, comment!.replaceAll(/\s*\n\s*\*?\s*/g, ' ').trim()]),
+  )
+}
+
+/** Sections in the order of the page; each takes the fields of its schema that its own types name. */
+export function fieldSections(): FieldSection[] {
+  const root = z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' }) as Schema
+  const at = (schema: Schema | undefined, ...path: string[]): Schema => {
+    const [name, ...rest] = path
+    if (!schema) throw new Error('The schema of the configuration has another shape than this page')
+    if (name === undefined) return schema
+    const entries = schema.additionalProperties === false ? undefined : schema.additionalProperties
+    return at(name === '*' ? (schema.items ?? entries) : schema.properties?.[name], ...rest)
+  }
+  const agents = at(root, 'agents', '*').oneOf ?? []
+  const agent = (kind: string) => agents.find((one) => one.properties?.['kind']?.const === kind)
+  const base = commentsOf('AgentBase')
+  const endpoint = commentsOf('EndpointConfig')
+  const chat = commentsOf('ChatConfig')
+  const sections: [title: string, schema: Schema, own: Map<string, string>, besides?: Map<string, string>][] = [
+    ['The file', root, commentsOf('ErrandConfig')],
+    ['Every agent', { ...agent('code')!, properties: only(agent('code'), base) }, base],
+    ["An agent of kind 'code'", at(agent('code')), commentsOf('CodeAgentConfig'), base],
+    ["An agent of kind 'model'", at(agent('model')), commentsOf('ModelAgentConfig'), base],
+    ["An agent of kind 'http'", at(agent('http')), commentsOf('HttpAgentConfig'), base],
+    ['`endpoints.<name>`', at(agent('code'), 'endpoints', '*'), endpoint],
+    [
+      "`endpoints.<name>` of kind 'model'",
+      at(agent('model'), 'endpoints', '*'),
+      commentsOf('ModelEndpointConfig'),
+      endpoint,
+    ],
+    ['`chat`', at(agent('code'), 'chat'), chat],
+    ['`pricing`', at(agent('code'), 'chat', 'pricing'), commentsOf('ChatPricing')],
+    ['`connectors`', at(root, 'connectors'), commentsOf('ConnectorsConfig')],
+    ['`connectors.servers.<id>`', at(root, 'connectors', 'servers', '*'), commentsOf('StdioServerConfig')],
+    ['`login`', at(root, 'login'), commentsOf('LoginConfig')],
+    ['`login.providers`', at(root, 'login', 'providers', '*'), commentsOf('LoginProviderConfig')],
+  ]
+  return sections.map(([title, schema, own, besides]) => ({ title, rows: rowsOf(schema, own, besides) }))
+}
+
+function only(schema: Schema | undefined, names: Map<string, string>): Record<string, Schema> {
+  return Object.fromEntries(Object.entries(schema?.properties ?? {}).filter(([name]) => names.has(name)))
+}
+
+/** A row for each field that the types name; a field that only one of the two knows, or that says nothing, throws. */
+function rowsOf(schema: Schema, own: Map<string, string>, besides = new Map<string, string>()): FieldRow[] {
+  const properties = schema.properties ?? {}
+  const unknown = [...own.keys()].filter((name) => !Object.hasOwn(properties, name))
+  const silent = Object.keys(properties).filter((name) => !own.has(name) && !besides.has(name))
+  if (unknown.length > 0) throw new Error(`No schema reads ${unknown.join(', ')}`)
+  if (silent.length > 0) throw new Error(`define-config.ts says nothing of ${silent.join(', ')}`)
+  return [...own].map(([name, comment]) => {
+    const field = properties[name]!
+    const { meaning, byDefault } = splitDefault(comment)
+    return {
+      name: `\`${name}\``,
+      meaning,
+      unit: unitOf(name),
+      values: valuesOf(field),
+      default: defaultOf(field, { byDefault, isRequired: schema.required?.includes(name) === true }),
+    }
+  })
+}
+
+/** `…; 300 by default.` in its two parts. */
+function splitDefault(comment: string): { meaning: string; byDefault: string } {
+  const [, before, byDefault, after = ''] = /^(.*?); ([^;.]+) by default\.(.*)$/.exec(comment) ?? []
+  return byDefault === undefined ? { meaning: comment, byDefault: '' } : { meaning: `${before}.${after}`, byDefault }
+}
+
+function defaultOf(field: Schema, { byDefault, isRequired }: { byDefault: string; isRequired: boolean }): string {
+  const value = field.default
+  if (typeof value === 'number') {
+    const text = value.toLocaleString('en')
+    if (byDefault !== '' && byDefault !== text) throw new Error(`define-config.ts says ${byDefault} and means ${text}`)
+    return text
+  }
+  if (isRequired) return 'required'
+  if (byDefault !== '') return byDefault
+  return value === undefined || value === '' || typeof value === 'object' ? 'none' : `\`${value}\``
+}
+
+function valuesOf({ description, anyOf, ...field }: Schema): string {
+  if (description !== undefined) return description
+  if (anyOf) return anyOf.map((one) => valuesOf(one)).join(', or ')
+  if (field.oneOf) return 'one of the kinds below'
+  if (field.const !== undefined) return `\`'${field.const}'\``
+  if (field.type === 'boolean') return 'true, false'
+  if (field.type === 'integer')
+    return `${field.minimum?.toLocaleString('en')} to ${field.maximum?.toLocaleString('en')}`
+  if (field.type === 'number') return `above ${field.exclusiveMinimum}, at most ${field.maximum?.toLocaleString('en')}`
+  if (field.type === 'array') return `a list: ${valuesOf(field.items ?? {})}`
+  if (field.type === 'object') return field.properties ? 'an object' : 'an object, by name'
+  return field.type === 'string' ? 'a text' : 'see above'
+}
+
+const units: [end: RegExp, unit: string][] = [
+  [/Seconds$/, 'seconds'],
+  [/Ms$/, 'milliseconds'],
+  [/Mb$/, 'MB'],
+  [/Bytes$/, 'bytes'],
+  [/PerMinute$/, 'per minute'],
+  [/Tokens(?:Max)?$/, 'tokens'],
+  [/Usd$/, 'USD'],
+]
+
+/** Names end in their unit. */
+export function unitOf(name: string): string {
+  return units.find(([end]) => end.test(name))?.[1] ?? ''
+}
