@@ -1,3 +1,5 @@
+import type { streamCode } from '../server/chat/event-lines.ts'
+import type { TurnEndCode } from '../server/chat/turn-ends.ts'
 import type { ErrorCode, ErrorDetail } from '../server/kernel/errors.ts'
 
 /**
@@ -7,10 +9,10 @@ import type { ErrorCode, ErrorDetail } from '../server/kernel/errors.ts'
  * - `TIMEOUT`: no answer, or no end of a task, within the time allowed.
  * - `BAD_RESPONSE`: an answer that is not one of the service's, such as the error page of a proxy; see `status`.
  */
-type ClientOnlyCode = 'INVALID_ARGUMENT' | 'NETWORK_ERROR' | 'TIMEOUT' | 'BAD_RESPONSE'
+export type ClientOnlyCode = 'INVALID_ARGUMENT' | 'NETWORK_ERROR' | 'TIMEOUT' | 'BAD_RESPONSE'
 
 /** Of a chat: the session is missing, or why a reply ended; codes of the catalogue occur there too. */
-type ChatCode = 'SESSION_NOT_FOUND' | 'AGENT_ERROR' | 'AGENT_TIMEOUT' | 'AGENT_INTERRUPTED'
+type ChatCode = ReturnType<typeof streamCode> | TurnEndCode
 
 export type ClientErrorCode = ErrorCode | ChatCode | ClientOnlyCode
 

@@ -1,8 +1,9 @@
 import type { ChatUsed } from '../billing/chat-price.ts'
 import { isoTime, type EpochMs } from '../kernel/clock.ts'
-import type { ErrandError } from '../kernel/errors.ts'
+import type { ErrandError, ErrorCode } from '../kernel/errors.ts'
 import { formatUsd, type Units } from '../kernel/money.ts'
 import type { ChatEvent } from './chat-schema.ts'
+import type { TurnEndCode } from './turn-ends.ts'
 
 // The events that the service itself writes into a stream, as lines.
 
@@ -24,7 +25,7 @@ export function doneLine({ at, cost, used }: { used: ChatUsed; cost: Units; at: 
   })
 }
 
-type Failure = { code: string; message: string; at: EpochMs; cost?: Units }
+type Failure = { code: TurnEndCode; message: string; at: EpochMs; cost?: Units }
 
 /** The end of a reply that did not finish; `cost` is what it was charged. */
 export function failureLine({ at, code, cost, message }: Failure): string {
@@ -34,9 +35,13 @@ export function failureLine({ at, code, cost, message }: Failure): string {
 
 /** The one line of a chat that was refused: its code in the stream's words, and its status for who reads only that. */
 export function refusalLine({ code, message, status }: ErrandError, at: EpochMs): string {
-  const streamCode = code === 'NOT_FOUND' || code === 'SESSION_EXPIRED' ? 'SESSION_NOT_FOUND' : code
-  const error = { code: streamCode, message }
+  const error = { code: streamCode(code), message }
   return line({ type: 'error', timestamp: isoTime(at), error, message, statusCode: status })
+}
+
+/** What a refused chat's code is in its stream. */
+export function streamCode(code: ErrorCode): Exclude<ErrorCode, 'NOT_FOUND' | 'SESSION_EXPIRED'> | 'SESSION_NOT_FOUND' {
+  return code === 'NOT_FOUND' || code === 'SESSION_EXPIRED' ? 'SESSION_NOT_FOUND' : code
 }
 
 function line(event: ChatEvent): string {

@@ -9,7 +9,15 @@ const connectShareMax = 0.25
 /** Why a turn is ended before its reply. */
 export type StopCause = 'disconnect' | 'deleted' | 'timeout' | 'balance' | 'drain' | 'fault' | 'lost'
 
-export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): { code: string; message: string } {
+/** The codes of a stream's `error` event, when a reply ended before its time. */
+export type TurnEndCode =
+  | 'AGENT_ERROR'
+  | 'AGENT_TIMEOUT'
+  | 'AGENT_INTERRUPTED'
+  | 'INSUFFICIENT_BALANCE'
+  | 'INTERNAL_ERROR'
+
+export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): { code: TurnEndCode; message: string } {
   if (outcome.kind === 'failed' && cause !== 'drain' && cause !== 'lost')
     return { code: 'AGENT_ERROR', message: outcome.error.message }
   switch (cause) {

@@ -2,6 +2,7 @@ import { Counter, Histogram, Registry } from 'prom-client'
 import { errorCatalogue, type ErrorCode } from '../kernel/errors.ts'
 import type { Meter } from '../kernel/meter.ts'
 import { unitsPerUsd } from '../kernel/money.ts'
+import { taskFailureCodes } from '../store/records.ts'
 import { StateMetrics, type StateParts } from './state-metrics.ts'
 
 export type MetricsParts = StateParts & {
@@ -22,13 +23,8 @@ const commitSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2
 
 const taskEnds = ['completed', 'failed', 'interrupted'] as const
 const chatEnds = ['finished', 'truncated', 'failed'] as const
-const failureCodes = new Set([
-  'AGENT_ERROR',
-  'AGENT_TIMEOUT',
-  'AGENT_UNAVAILABLE',
-  'AGENT_OUTPUT_INVALID',
-  'AGENT_OUTPUT_TOO_LARGE',
-])
+/** Interrupted runs are counted by their end. */
+const failureCodes = new Set<string>(taskFailureCodes.filter((code) => code !== 'AGENT_INTERRUPTED'))
 
 /**
  * What the service counts, in the text format of Prometheus. No label carries a user, an id or a text of a client: values

@@ -6,6 +6,15 @@ import type { Units } from '../kernel/money.ts'
 export const taskStatuses = ['pending', 'processing', 'completed', 'failed'] as const
 export type TaskStatus = (typeof taskStatuses)[number]
 
+/** Why a task failed, for clients to compare: every `code` of a TaskFailure. */
+export const taskFailureCodes = [
+  'AGENT_ERROR',
+  'AGENT_TIMEOUT',
+  'AGENT_UNAVAILABLE',
+  'AGENT_OUTPUT_INVALID',
+  'AGENT_OUTPUT_TOO_LARGE',
+  'AGENT_INTERRUPTED',
+] as const
 export type TaskFailure = { code: string; message: string; details: string }
 
 /** What a stored payload must still be when it is read; the SHA-256 is base64url. */

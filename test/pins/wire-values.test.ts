@@ -6,7 +6,14 @@ import { hashToken, isToken, newToken } from '../../server/auth/api-token.ts'
 import { errorBody, errorCatalogue, ErrandError, toErrandError, type ErrorCode } from '../../server/kernel/errors.ts'
 import { isId, newId } from '../../server/kernel/ids.ts'
 import { formatUsd, parseUsd } from '../../server/kernel/money.ts'
-import { invitationKinds, loginMethods, scopes, taskStatuses, transactionTypes } from '../../server/store/records.ts'
+import {
+  invitationKinds,
+  loginMethods,
+  scopes,
+  taskFailureCodes,
+  taskStatuses,
+  transactionTypes,
+} from '../../server/store/records.ts'
 
 // What clients compare, store and match on. A change here breaks them, so it must be made twice.
 
@@ -88,6 +95,7 @@ test('the codes of a failed task, wherever the server writes one', () => {
     'AGENT_TIMEOUT',
     'AGENT_UNAVAILABLE',
   ])
+  expect(taskFailureCodes.toSorted()).toEqual([...new Set(codes)].toSorted())
 })
 
 test('an API key is errand_sk_, 30 characters of base62 and a checksum of 6 that tells a mistyped one', () => {

@@ -1,0 +1,166 @@
+import type { ClientOnlyCode } from '../client/client-error.ts'
+import type { TurnEndCode } from '../server/chat/turn-ends.ts'
+import type { ErrorCode } from '../server/kernel/errors.ts'
+import type { taskFailureCodes } from '../server/store/records.ts'
+
+// What docs/reference/errors.md says of each code. A code without its words does not compile.
+
+type Words = { cause: string; remedy: string }
+
+export const errorWords: Record<ErrorCode, Words> = {
+  BAD_REQUEST: {
+    cause: 'The body, a parameter or a header is missing or malformed, or does not fit the schema.',
+    remedy: 'Correct what `details` names; `path` is the field. Repeating the request as it is gives the same answer.',
+  },
+  UNAUTHORIZED: {
+    cause:
+      'There is neither a valid API key nor a browser login: none was sent, it is unknown, revoked or expired, or the password is wrong.',
+    remedy: 'Send `Authorization: Bearer <API key>`, or log in again. Create a new key when the old one has ended.',
+  },
+  FORBIDDEN: {
+    cause:
+      'The caller is known and may not do this: the key lacks the scope that the message names, the operation is for admins or for browser logins, the request came from a page of another origin, or the account is suspended.',
+    remedy: 'Use a key with that scope or another login; ask an admin when the account is suspended.',
+  },
+  ACCOUNT_BLOCKED: {
+    cause: 'Too many tasks of the account failed within the window, so it creates no tasks for now.',
+    remedy: 'Wait for `Retry-After`; `GET /api/account` says until when. `errand users unblock` lifts it.',
+  },
+  INSUFFICIENT_BALANCE: {
+    cause:
+      'The balance, less what is held of it, is lower than the cost; the message states balance and required cost.',
+    remedy: 'Have the account credited, wait until other chats release what they hold, or send a smaller `maxTokens`.',
+  },
+  NOT_FOUND: {
+    cause:
+      'There is nothing at this path, or no such agent, endpoint, task, session, key, connector, login or user for this caller.',
+    remedy:
+      'Check the path and the id. What belongs to other accounts, and agents that the caller may not see, count as not there.',
+  },
+  CONNECTOR_NOT_FOUND: {
+    cause: 'A connector of `connectorIds`, or of the session, is not one of the caller.',
+    remedy: 'Take the ids from `GET /api/connectors`.',
+  },
+  METHOD_NOT_ALLOWED: { cause: 'The path has no such method.', remedy: 'Use one of the methods in `Allow`.' },
+  REQUEST_TIMEOUT: { cause: 'The request did not arrive in time.', remedy: 'Send it again over a new connection.' },
+  CONFLICT: {
+    cause:
+      'What is there stands against the request: an `Idempotency-Key` that was used for another request, a name that is taken, a bound of the account that is reached, or something that was changed meanwhile.',
+    remedy:
+      'Do what the message says: another key or name, delete something first, or read the current state and decide again.',
+  },
+  SESSION_BUSY: {
+    cause: 'Another message of the session is being answered.',
+    remedy: 'Wait for the `done` or `error` event of that reply, then send the message again.',
+  },
+  SESSION_COMPLETED: { cause: 'The session is completed.', remedy: 'Create a new session.' },
+  SESSION_EXPIRED: {
+    cause: 'The session had neither a chat nor an update for 24 hours (`sessionIdleSeconds`).',
+    remedy: 'Create a new session.',
+  },
+  PAYLOAD_TOO_LARGE: {
+    cause: 'The body is larger than `maxBodyBytes` or has too many values, or the answers of a batch are too large.',
+    remedy: 'Send less at a time, and large data as one text.',
+  },
+  UNSUPPORTED_MEDIA_TYPE: {
+    cause: 'The body is not `application/json` in UTF-8, or is compressed.',
+    remedy: 'Send plain JSON with `Content-Type: application/json`.',
+  },
+  EXPECTATION_FAILED: {
+    cause: '`Expect` holds something else than `100-continue`.',
+    remedy: 'Leave the header out.',
+  },
+  CONNECTOR_FAILED: {
+    cause: "The server behind one of the caller's connectors cannot be reached or used; the message says why.",
+    remedy: 'Correct the connector, and try it with `POST /api/connectors/{connectorId}/test`.',
+  },
+  RATE_LIMIT_EXCEEDED: {
+    cause: 'More executions, writes, checks of connectors or waiting chats than the account may have.',
+    remedy: 'Wait for `Retry-After`. For executions `X-RateLimit-Reset` says when the next one is free.',
+  },
+  LOGIN_THROTTLED: {
+    cause: 'Too many tries of a password, for this email address or from this client.',
+    remedy: 'Wait for `Retry-After`.',
+  },
+  HEADERS_TOO_LARGE: { cause: 'The request headers are too large.', remedy: 'Send fewer or shorter headers.' },
+  INTERNAL_ERROR: {
+    cause: 'The service failed; its log has the cause under the request id.',
+    remedy: 'Quote `X-Request-Id` to whoever runs the service.',
+  },
+  SERVICE_UNAVAILABLE: {
+    cause:
+      'The service is overloaded or stopping, too many tasks wait, or the database or the store of payloads cannot be used. Nothing was done, but where a commit is in doubt.',
+    remedy: 'Wait for `Retry-After`, then repeat the request with the same `Idempotency-Key`.',
+  },
+}
+
+export const taskFailureWords: Record<(typeof taskFailureCodes)[number], Words> = {
+  AGENT_ERROR: {
+    cause: 'The agent threw an error, left its thread, or answered with a failure; `message` is its own text.',
+    remedy: 'Look at the message; correct the params, or report it to the author of the agent.',
+  },
+  AGENT_TIMEOUT: {
+    cause: "The agent took longer than its endpoint's `timeoutSeconds`.",
+    remedy: 'Send less work at a time; the operator can raise `timeoutSeconds`.',
+  },
+  AGENT_UNAVAILABLE: {
+    cause: 'The endpoint was removed from the configuration before the task had its turn.',
+    remedy: 'Use an endpoint that `GET /api/agents` lists.',
+  },
+  AGENT_OUTPUT_INVALID: {
+    cause: 'The agent returned what JSON cannot hold.',
+    remedy: 'Report it to the author of the agent.',
+  },
+  AGENT_OUTPUT_TOO_LARGE: {
+    cause: 'The result is larger than `maxResultBytes`.',
+    remedy: 'Ask for less; the operator can raise `maxResultBytes`.',
+  },
+  AGENT_INTERRUPTED: {
+    cause:
+      'The service stopped or crashed during the run, or could not read the stored request, and the endpoint had no `retries` left.',
+    remedy: 'Create the task again. It was no failure of the agent and does not count towards the block.',
+  },
+}
+
+export const turnEndWords: Record<TurnEndCode, Words> = {
+  AGENT_ERROR: {
+    cause: 'The agent or its model failed, or refused what it was sent.',
+    remedy: 'Look at the message; a shorter conversation or another message may help.',
+  },
+  AGENT_TIMEOUT: {
+    cause: 'The reply took longer than `turnTimeoutSeconds`.',
+    remedy: 'The partial reply is kept; ask for the rest in the next message.',
+  },
+  AGENT_INTERRUPTED: {
+    cause: 'The client left, the session was deleted, or the service stopped or was interrupted.',
+    remedy: 'When the message says that nothing was charged, send the message again.',
+  },
+  INSUFFICIENT_BALANCE: {
+    cause: 'The balance does not cover more of this reply; what was delivered is charged and kept.',
+    remedy: 'Have the account credited, then go on in the next message.',
+  },
+  INTERNAL_ERROR: {
+    cause: 'The service failed, or could not settle the chat in time.',
+    remedy:
+      'When the message says that nothing was charged, send the message again; else look at the transactions of the session.',
+  },
+}
+
+export const clientOnlyWords: Record<ClientOnlyCode, Words> = {
+  INVALID_ARGUMENT: {
+    cause: 'An option or an argument cannot be sent; nothing was.',
+    remedy: 'Correct what `details` names.',
+  },
+  NETWORK_ERROR: {
+    cause: 'There was no answer: the service could not be reached, or the connection broke.',
+    remedy: 'Check the address; repeat writing calls with the same idempotency key.',
+  },
+  TIMEOUT: {
+    cause: 'There was no answer, or no end of the task, within the time allowed.',
+    remedy: 'A task goes on: `taskId` of the error names it. Allow more time, or wait again.',
+  },
+  BAD_RESPONSE: {
+    cause: "The answer is not one of the service's, such as the error page of a proxy; see `status`.",
+    remedy: 'Check `baseUrl` and what stands between.',
+  },
+}
