@@ -15,11 +15,11 @@ export function settingsPage(): string {
   )
   return [
     '# Settings',
-    'Written by `npm run reference` from the code that reads the settings; a test fails when it differs. What to set when is in [operations](../operations.md).',
+    'Written by `npm run reference` from the code that reads the settings; a test fails when it differs. What to set when is in [operations](../guides/operations.md).',
     'An option of the command line overrides its variable of the environment, and that the configuration file.',
     '## Variables of the environment',
     variableTable(),
-    'The agents of `npm start` read a few more, for [a language model](../operations.md#a-language-model-for-the-quickstart).',
+    'The agents of `npm start` read a few more, for [a language model](../guides/operations.md#a-language-model-for-the-quickstart).',
     '## Limits',
     'Whole numbers, under `limits` in the configuration file or in the variable; at least 1, or 0 where it has a meaning.',
     limitTable(),

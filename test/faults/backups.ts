@@ -14,7 +14,7 @@ const slackMsMax = 15_000
 
 type Backup = { file: string; load: FaultLoad }
 
-/** Backs up a server under load, restores each backup as docs/operations.md says, and starts a server on it. */
+/** Backs up a server under load, restores each backup as docs/guides/operations.md says, and starts a server on it. */
 export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('backups', options, async (tally) => {
     const { isShort = false, times } = options
