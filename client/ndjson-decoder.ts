@@ -88,7 +88,7 @@ function toEvent(text: string | undefined): NdjsonEvent {
   const value = text === undefined ? undefined : parseJson(text)
   if (isRecord(value) && typeof value['type'] === 'string') return value as NdjsonEvent
   // The line is not quoted: it may be anything, and errors end up in logs.
-  throw badStream('a line that is no event')
+  throw badStream('a line that is not an event')
 }
 
 function badStream(what: string): ErrandClientError {

@@ -28,7 +28,8 @@ export type Limits = { [Name in LimitName]: number }
 /** Environment over configuration file over default; throws ConfigError naming what is no whole number. */
 export function resolveLimits(fromFile: LimitsConfig = {}, env: NodeJS.ProcessEnv = process.env): Limits {
   for (const name of Object.keys(fromFile)) {
-    if (!Object.hasOwn(limits, name)) throw new ConfigError(`limits.${name}: there is no such limit`)
+    if (!Object.hasOwn(limits, name))
+      throw new ConfigError(`limits.${name}: is not a limit; docs/reference/settings.md lists them`)
   }
   const resolve = (name: LimitName): number => {
     const { default: byDefault, ...limit }: Limit = limits[name]
@@ -76,14 +77,14 @@ export function resolveServe(options: ServeOptions, env: Environment = process.e
   const portText = options.port ?? env.ERRAND_PORT ?? variables.ERRAND_PORT.default
   const port = Number(portText)
   if (!/^\d{1,5}$/.test(portText) || port > 65_535)
-    throw new UsageError(`--port or ERRAND_PORT: "${portText}" is no port`)
+    throw new UsageError(`--port or ERRAND_PORT: "${portText}" is not a valid port; give a number from 0 to 65535`)
   const role = resolveRole(options.role ?? env.ERRAND_ROLE ?? variables.ERRAND_ROLE.default, env)
   const given = options.baseUrl ?? env.ERRAND_BASE_URL
   if (given === undefined && !loopback.test(host) && role !== 'worker') {
     throw new UsageError('--base-url: is required when the host is not loopback, since links in answers start with it')
   }
   if (given !== undefined && !/^https?:\/\/[^/?#\s]+(?:\/[^?#\s]*)?$/.test(given)) {
-    throw new UsageError(`--base-url or ERRAND_BASE_URL: "${given}" is no http(s) URL`)
+    throw new UsageError(`--base-url or ERRAND_BASE_URL: "${given}" must be an http or https URL without a query`)
   }
   return {
     dataDir: resolveDataDir(options.data, env),
@@ -97,9 +98,9 @@ export function resolveServe(options: ServeOptions, env: Environment = process.e
 
 function resolveRole(text: string, env: Environment): Role {
   const role = roles.find((known) => known === text)
-  if (!role) throw new UsageError(`--role or ERRAND_ROLE: "${text}" is none of ${roles.join(', ')}`)
+  if (!role) throw new UsageError(`--role or ERRAND_ROLE: "${text}" must be one of ${roles.join(', ')}`)
   if (role !== 'all' && resolveDatabaseUrl(env) === undefined) {
-    throw new UsageError(`--role ${role}: needs ERRAND_DATABASE_URL, since nodes share a PostgreSQL database`)
+    throw new UsageError(`--role ${role}: requires ERRAND_DATABASE_URL, since nodes share a PostgreSQL database`)
   }
   return role
 }
@@ -122,7 +123,9 @@ export function checkDatabaseUrl(field: string, url: string): string {
     const { password, username } = new URL(url.replace('@/', '@localhost/'))
     decodeURIComponent(`${username}:${password}`)
   } catch {
-    throw new UsageError(`${field}: is no URL; in a password / is written %2F, ? %3F, # %23, @ %40 and % %25`)
+    throw new UsageError(
+      `${field}: must be a URL; in a password write / as %2F, ? as %3F, # as %23, @ as %40 and % as %25`,
+    )
   }
   return url
 }
@@ -140,7 +143,8 @@ export function resolvePayloadBucket(env: Environment = process.env): PayloadBuc
     return undefined
   }
   const fail = (name: BucketVariable, what: string) => new ConfigError(`${bucketVariables}${name}: ${what}`)
-  if (!/^[A-Za-z0-9._-]{3,255}$/.test(bucket)) throw fail('BUCKET', `"${bucket}" is no name of a bucket`)
+  if (!/^[A-Za-z0-9._-]{3,255}$/.test(bucket))
+    throw fail('BUCKET', `"${bucket}" must be 3 to 255 letters, digits, dots, dashes or underscores`)
   const endpoint = given('ENDPOINT')
   if (endpoint !== undefined && !/^https?:\/\/[^/?#\s@]+\/?$/.test(endpoint)) {
     throw fail('ENDPOINT', 'must be http:// or https://, a host, and nothing after it')
@@ -159,7 +163,7 @@ export function resolvePayloadBucket(env: Environment = process.env): PayloadBuc
     throw fail('PREFIX', "must be names of letters, digits and -_.!*'() with slashes between them")
   }
   const pathStyle = given('PATH_STYLE') ?? String(endpoint !== undefined)
-  if (pathStyle !== 'true' && pathStyle !== 'false') throw fail('PATH_STYLE', 'is true or false')
+  if (pathStyle !== 'true' && pathStyle !== 'false') throw fail('PATH_STYLE', 'must be true or false')
   const region = given('REGION')
   return {
     bucket,
@@ -175,7 +179,7 @@ export function resolvePayloadBucket(env: Environment = process.env): PayloadBuc
 export function resolveLogLevel(env: Environment = process.env): string {
   const level = env.ERRAND_LOG_LEVEL ?? variables.ERRAND_LOG_LEVEL.default
   if (!logLevels.some((known) => known === level)) {
-    throw new ConfigError('ERRAND_LOG_LEVEL: is debug, info, warn, error or silent')
+    throw new ConfigError('ERRAND_LOG_LEVEL: must be debug, info, warn, error or silent')
   }
   return level
 }
@@ -206,7 +210,7 @@ export function resolveTrustedProxies(env: Environment = process.env): string[] 
     const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1
     const isPrefix = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits)
     if (bits === -1 || !isPrefix || more.length > 0) {
-      throw new ConfigError(`ERRAND_TRUSTED_PROXIES: "${entry}" is no address and no network`)
+      throw new ConfigError(`ERRAND_TRUSTED_PROXIES: "${entry}" must be an IP address or a network such as 10.0.0.0/8`)
     }
   }
   return given
@@ -218,12 +222,13 @@ export function resolveLogin(fromFile: LoginConfig = {}, env: Environment = proc
   if (issuer === undefined || issuer === '') return fromFile
   if (clientId === undefined || clientId === '')
     throw new ConfigError('ERRAND_OIDC_CLIENT_ID: is required with ERRAND_OIDC_ISSUER')
-  if (!URL.canParse(issuer)) throw new ConfigError('ERRAND_OIDC_ISSUER: is an https URL')
+  if (!URL.canParse(issuer)) throw new ConfigError('ERRAND_OIDC_ISSUER: must be an https URL')
   const {
     ERRAND_OIDC_CREATE_ACCOUNTS: creates = variables.ERRAND_OIDC_CREATE_ACCOUNTS.default,
     ERRAND_OIDC_EMAIL_DOMAINS: domains,
   } = env
-  if (creates !== 'true' && creates !== 'false') throw new ConfigError('ERRAND_OIDC_CREATE_ACCOUNTS: is true or false')
+  if (creates !== 'true' && creates !== 'false')
+    throw new ConfigError('ERRAND_OIDC_CREATE_ACCOUNTS: must be true or false')
   const provider = {
     id: 'sso',
     name: env.ERRAND_OIDC_NAME ?? new URL(issuer).hostname,
@@ -314,7 +319,9 @@ function readSecretFile(dataDir: string): Secrets {
     .trim()
     .split(/[\r\n]+/)
   if ([current, ...previous].some((secret) => secret.length < secretCharsMin)) {
-    throw new ConfigError(`${file}: is damaged; it must hold at least ${secretCharsMin} characters`)
+    throw new ConfigError(
+      `${file}: is damaged: each line must have at least ${secretCharsMin} characters; restore it from a backup`,
+    )
   }
   return { current, previous }
 }

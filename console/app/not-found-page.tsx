@@ -6,7 +6,7 @@ import { RouterLink } from '../parts/router-link.tsx'
 export function NotFoundPage() {
   return (
     <>
-      <PageHeader title="There is no such page" description="The address may be mistyped, or the page was removed." />
+      <PageHeader title="Page not found" description="The address may be mistyped, or the page was removed." />
       <Button component={RouterLink} href="/">
         Go to the overview
       </Button>

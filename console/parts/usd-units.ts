@@ -3,7 +3,7 @@ import { formatUsd, parseUsd } from '../../server/kernel/money.ts'
 /** An amount of the API as an integer of 0.0001 USD. */
 export function usdUnits(usd: string): number {
   const units = parseUsd(usd)
-  if (units === undefined) throw new Error(`${usd} is no amount of USD.`)
+  if (units === undefined) throw new Error(`${usd} is not an amount of USD.`)
   return units
 }
 

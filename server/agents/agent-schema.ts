@@ -9,12 +9,12 @@ import type { ChatRun, ChatPart, JsonSchema, ModelAgentConfig, TaskRun } from '.
 
 /** A text that must be `what`: one wording for who is refused and for who reads the reference. */
 function textThat(holds: (text: string) => boolean, what: string) {
-  return z.string().refine(holds, `is ${what}`).describe(what)
+  return z.string().refine(holds, `must be ${what}`).describe(what)
 }
 
 /** A value that JSON Schema cannot describe. */
 function valueThat<T>(holds: (value: unknown) => boolean, what: string) {
-  return z.custom<T>(holds, `is ${what}`).describe(what)
+  return z.custom<T>(holds, `must be ${what}`).describe(what)
 }
 
 const id = textThat(
@@ -120,7 +120,7 @@ const modelAgent = z.strictObject({
 const httpAgent = z.strictObject({
   ...agentBase,
   kind: z.literal('http'),
-  url: z.url({ protocol: /^https?$/, error: 'is an http or https URL' }).describe('an http or https URL'),
+  url: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).describe('an http or https URL'),
   secret: textThat(
     (text) => parseWebhookSecret(text) !== undefined,
     'whsec_ and base64 of 24 to 64 bytes, as Standard Webhooks have',
@@ -157,7 +157,7 @@ const issuerText = 'an https URL; http is for a provider on this machine only'
 const loginProvider = z.strictObject({
   id,
   name: z.string().min(1),
-  issuer: z.url().refine(isSafeIssuer, `is ${issuerText}`).describe(issuerText),
+  issuer: z.url().refine(isSafeIssuer, `must be ${issuerText}`).describe(issuerText),
   clientId: z.string().min(1),
   clientSecret: z.string().min(1).optional(),
   scopes: z

@@ -94,16 +94,18 @@ export class Catalogue {
     const parsed = configSchema.safeParse(config)
     if (!parsed.success) {
       const wrong = parsed.error.issues.map((issue) => `${issuePath('', issue.path)}: ${issue.message}`)
-      throw new ConfigError(`The configuration is wrong: ${wrong.join('; ')}`)
+      throw new ConfigError(`The configuration is invalid: ${wrong.join('; ')}`)
     }
     this.connectorServers = new Map(Object.entries(parsed.data.connectors.servers))
     this.loginProviders = parsed.data.login.providers
     const providerIds = this.loginProviders.map((provider) => provider.id)
     const twice = providerIds.find((id, index) => providerIds.indexOf(id) !== index)
-    if (twice !== undefined) throw new ConfigError(`login.providers: two providers have the id "${twice}"`)
+    if (twice !== undefined)
+      throw new ConfigError(`login.providers: the id "${twice}" is used twice; give each provider its own`)
     this.agents = parsed.data.agents.map((agent, index) => toAgent(agent, config.agents[index]!))
     for (const agent of this.agents) {
-      if (this.#agents.has(agent.id)) throw new ConfigError(`agents: two agents have the id "${agent.id}"`)
+      if (this.#agents.has(agent.id))
+        throw new ConfigError(`agents: the id "${agent.id}" is used twice; give each agent its own`)
       this.#agents.set(agent.id, agent)
       for (const endpoint of agent.endpoints) this.#endpoints.set(endpoint.id, endpoint)
     }

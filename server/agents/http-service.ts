@@ -30,8 +30,8 @@ export type HttpService = { url: URL; key: Buffer }
 export function toHttpService({ id, secret, url }: HttpAgentConfig): HttpService {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (!parsed || !/^https?:$/.test(parsed.protocol))
-    throw new TypeError(`The url of the agent "${id}" is no http address`)
+    throw new TypeError(`The url of the agent "${id}" must be an http or https URL`)
   const key = parseWebhookSecret(secret)
-  if (!key) throw new TypeError(`The secret of the agent "${id}" is not whsec_ and base64 of 24 to 64 bytes`)
+  if (!key) throw new TypeError(`The secret of the agent "${id}" must be whsec_ and base64 of 24 to 64 bytes`)
   return { url: parsed, key }
 }

@@ -9,7 +9,9 @@ import type { ErrandConfig } from './define-config.ts'
 export async function loadConfigFile(file: string): Promise<ErrandConfig> {
   const path = resolve(file)
   if (!existsSync(path)) {
-    throw new ConfigError(`There is no ${path}; \`errand init\` writes a starter, --config names another file.`)
+    throw new ConfigError(
+      `${path} does not exist; write a starter with \`errand init\`, or name another file with --config.`,
+    )
   }
   lendPackages()
   let module: { default?: unknown }
@@ -21,7 +23,7 @@ export async function loadConfigFile(file: string): Promise<ErrandConfig> {
     })
   }
   if (typeof module.default !== 'object' || module.default === null) {
-    throw new ConfigError(`${path} has no default export with the configuration.`)
+    throw new ConfigError(`${path} must export the configuration as its default.`)
   }
   return module.default as ErrandConfig
 }

@@ -105,7 +105,8 @@ export class ReplyStream {
 
   /** Throws a ReplyError for a part that is none. */
   add(part: ChatPart): void {
-    if (typeof part !== 'object' || part === null) throw new ReplyError('The agent yielded something that is no part.')
+    if (typeof part !== 'object' || part === null)
+      throw new ReplyError('The agent yielded something that is not a part of a reply.')
     switch (part.type) {
       case 'text':
         return this.#addText('text', part.delta)
@@ -200,7 +201,7 @@ export class ReplyStream {
   }
 
   #addText(kind: 'text' | 'reasoning', delta: unknown): void {
-    if (typeof delta !== 'string') throw new ReplyError('The agent yielded a delta that is no text.')
+    if (typeof delta !== 'string') throw new ReplyError('The agent yielded a delta that is not a string.')
     if (delta === '') return
     // Thoughts cost as much when they are not shown.
     this.#unreported[kind] += Buffer.byteLength(delta)
@@ -308,7 +309,7 @@ export function checkedStep(
 
 function checkedCount(name: string, value: unknown): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= tokensMax) return value
-  throw new ReplyError(`The agent reported ${name} that are no count of tokens: ${quote(value)}.`, 'usage')
+  throw new ReplyError(`The agent reported ${name} of ${quote(value)}; it must be a whole number of tokens.`, 'usage')
 }
 
 function isName(value: unknown): value is string {
@@ -322,7 +323,7 @@ function writeObject(value: unknown, what: string, about?: ReplyError['about']):
   } catch {
     throw new ReplyError(`The agent yielded ${what}, which cannot be written as JSON.`, about)
   }
-  if (!json?.startsWith('{')) throw new ReplyError(`The agent yielded ${what}, which is no object.`, about)
+  if (!json?.startsWith('{')) throw new ReplyError(`The agent yielded ${what}, which must be an object.`, about)
   if (nesting(json) > nestingMax) {
     throw new ReplyError(`The agent yielded ${what}, which is nested deeper than ${nestingMax} levels.`, about)
   }

@@ -28,9 +28,9 @@ function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { code, path, port } = error as Error & { code?: string; path?: string; port?: number }
   if (code === 'EADDRINUSE') return `The port ${port} is in use; choose another with --port or ERRAND_PORT.`
-  if (code === 'EACCES' && path !== undefined) return `${path} cannot be read or written by this user.`
-  if ((code === 'ENOTDIR' || code === 'EEXIST') && path !== undefined)
-    return `${path} is a file where a folder has to be.`
+  if (code === 'EACCES' && path !== undefined)
+    return `${path} cannot be read or written by this user; change its permissions or its owner.`
+  if ((code === 'ENOTDIR' || code === 'EEXIST') && path !== undefined) return `${path} is a file and must be a folder.`
   return error.message.replaceAll(/\s*\n\s*/g, ' ')
 }
 

@@ -34,7 +34,7 @@ export async function init(folder: string): Promise<void> {
     await writeFile(file, starter, { flag: 'wx' })
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST') {
-      throw new Error(`${file} exists already; nothing was written.`, { cause: error })
+      throw new Error(`${file} already exists; nothing was written.`, { cause: error })
     }
     throw error
   }

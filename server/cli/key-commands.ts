@@ -16,7 +16,7 @@ export async function createKeyForUser(
 ): Promise<void> {
   const given = options.scopes?.split(',').map((scope) => scope.trim())
   const unknown = given?.find((scope) => !(scopes as readonly string[]).includes(scope))
-  if (unknown !== undefined) throw new UsageError(`--scopes: "${unknown}" is none of ${scopes.join(', ')}.`)
+  if (unknown !== undefined) throw new UsageError(`--scopes: "${unknown}" must be one of ${scopes.join(', ')}.`)
   const parsed = CreateKeyInput.safeParse({ name: options.name, scopes: given, expiresInDays: options.expiresDays })
   if (!parsed.success) throw new UsageError(`--${z.prettifyError(parsed.error).replaceAll(/\s*\n\s*/g, ' ')}`)
   const created = await withStore(options, async (store) => {
@@ -36,7 +36,7 @@ export async function listKeysOfUser(options: Common): Promise<void> {
     const state = key.revokedAt ? 'revoked' : key.expiresAt ? `expires ${key.expiresAt}` : 'active'
     return `${key.id}  …${key.hint}  ${key.scopes.join(',')}  ${state}  ${key.name}`
   })
-  print(options, { keys }, lines.join('\n') || 'There are no keys yet.')
+  print(options, { keys }, lines.join('\n') || 'No keys yet.')
 }
 
 export async function revokeKeyOfUser(options: Common & { keyId: string }): Promise<void> {

@@ -37,7 +37,7 @@ type Copied = { digests: Map<string, RowDigest>; accounts: RowDigest; balance: n
 export async function migrateTo(given: string | undefined, options: Options): Promise<void> {
   const databaseUrl = given === undefined ? resolveDatabaseUrl() : checkDatabaseUrl('URL', given)
   if (databaseUrl === undefined) {
-    throw new UsageError('URL: is missing; give the database as an argument, or in ERRAND_DATABASE_URL.')
+    throw new UsageError('URL: is required; give the database as an argument, or in ERRAND_DATABASE_URL.')
   }
   const say: Say = (line) => void (options.json || process.stdout.write(`${line}\n`))
   const startedAt = performance.now()

@@ -41,7 +41,7 @@ async function openBeside(data: string | undefined, mayCreate: boolean): Promise
 
 export async function findUserOrFail(store: Store, email: string): Promise<UserRecord> {
   const user = await store.findUser(email)
-  if (!user) throw new Error(`There is no user with the email address ${email}.`)
+  if (!user) throw new Error(`No user has the email address ${email}.`)
   return user
 }
 

@@ -11,7 +11,7 @@ export async function verifyLedgerCommand(options: Common): Promise<void> {
   const report = await withStore(options, (store) => store.verifyLedger())
   const { accounts, differences, ok, transactions } = report
   const lines = differences.map(({ actual, expected, taskId, userId, what }) => {
-    return `${userId ?? ''} ${taskId ?? ''} not so: ${what}; expected ${expected}, found ${actual}`
+    return `${userId ?? ''} ${taskId ?? ''} does not hold: ${what}; expected ${expected}, found ${actual}`
   })
   const summary = `${accounts} accounts, ${transactions} transactions: ${ok ? 'the ledger adds up.' : 'the ledger does NOT add up.'}`
   print(options, report, [...lines, summary].join('\n'))
@@ -27,11 +27,11 @@ export async function backup(file: string, options: Common): Promise<void> {
   const drafts = { file: `${file}.${process.pid}.partial`, payloads: `${file}.payloads.${process.pid}.partial` }
   for (const name of Object.values(names)) {
     if (await stat(name).catch(() => undefined))
-      throw new Error(`${name} exists already; a backup goes into a new file.`)
+      throw new Error(`${name} already exists; name a new file for the backup.`)
   }
   const folder = dirname(resolve(file))
   if (!(await stat(folder).catch(() => undefined))?.isDirectory()) {
-    throw new Error(`There is no folder ${folder} for the backup.`)
+    throw new Error(`The folder ${folder} for the backup does not exist.`)
   }
   const bucket = resolvePayloadBucket()?.bucket
   const left = { ...drafts }
@@ -54,9 +54,7 @@ export async function backup(file: string, options: Common): Promise<void> {
     report(options, { ...names, bad, bucket, hasPayloads: copied > 0 })
   } catch (error) {
     for (const path of Object.values(left)) await rm(path, { recursive: true, force: true }).catch(() => {})
-    throw isFull(error)
-      ? new Error(`There is no room for the backup on the disk of ${folder}. Nothing was left there.`)
-      : error
+    throw isFull(error) ? new Error(`The disk of ${folder} has no room for the backup. Nothing was left there.`) : error
   }
 }
 

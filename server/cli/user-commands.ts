@@ -13,12 +13,12 @@ export async function createUser(
   options: Common & { email: string; password?: string; admin?: boolean },
 ): Promise<void> {
   const { email, password } = options
-  if (!Email.safeParse(email).success) throw new UsageError(`--email: "${email}" is no email address.`)
+  if (!Email.safeParse(email).success) throw new UsageError(`--email: "${email}" is not a valid email address.`)
   const passwordHash = password === undefined ? null : await hashChecked({ email, password })
   const result = await withStore({ ...options, mayCreate: true }, (store) =>
     store.createUser({ email, passwordHash, isAdmin: options.admin === true }),
   )
-  if (result.outcome === 'refused') throw new Error(`A user with the email address ${email} exists already.`)
+  if (result.outcome === 'refused') throw new Error(`A user with the email address ${email} already exists.`)
   print(options, { userId: result.userId, email: email.toLowerCase() }, `Created ${email} (${result.userId}).`)
 }
 
@@ -31,7 +31,7 @@ export async function setPassword(options: Common & { email: string; password: s
     const user = await store.getUser(id)
     const from = user?.passwordHash ?? null
     if (!(await store.setPassword({ userId: id, passwordHash, from, keepLoginId: null }))) {
-      throw new Error('The password was changed by somebody else at this moment; look before you try again.')
+      throw new Error('Somebody else has just changed the password; check that before you try again.')
     }
     return id
   })
@@ -63,7 +63,7 @@ export async function listUsers(options: Common): Promise<void> {
     createdAt: isoTime(user.createdAt),
   }))
   const lines = shown.map((user) => `${user.userId}  ${user.email}  ${user.balanceUsd} USD`)
-  print(options, { users: shown }, lines.join('\n') || 'There are no users yet.')
+  print(options, { users: shown }, lines.join('\n') || 'No users yet.')
 }
 
 async function readUsers(store: Store): Promise<UserAccount[]> {
@@ -103,7 +103,7 @@ export async function credit(options: CreditOptions): Promise<void> {
   })
   if (result.outcome === 'refused') {
     const reasons = {
-      'unknown-user': `There is no user with the email address ${email}.`,
+      'unknown-user': `No user has the email address ${email}.`,
       'idempotency-conflict': '--idempotency-key: was used with another amount.',
       balance: '--usd: would take the balance below what is held of it, or beyond 100 billion USD.',
     }

@@ -17,7 +17,7 @@ export function secretCheck(secret: string): string {
 export async function assertSameSecret(settings: SharedSettings, { current, previous }: Secrets): Promise<void> {
   const agreed = await settings.agree(setting, secretCheck(current))
   if ([current, ...previous].some((secret) => secretCheck(secret) === agreed)) return
-  throw new StoreOpenError('ERRAND_SECRET: is not the secret that the other nodes of this database have.')
+  throw new StoreOpenError('ERRAND_SECRET: must be the secret that the other nodes of this database have.')
 }
 
 /** From now on the current secret is the right one: nothing is under the one before. */

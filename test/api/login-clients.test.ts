@@ -112,6 +112,8 @@ test('a proxy that is no address is refused at the start by its name', () => {
   expect(read('')).toEqual([])
   expect(read(' 127.0.0.1, 10.0.0.0/8 ,fd00::/8,')).toEqual(['127.0.0.1', '10.0.0.0/8', 'fd00::/8'])
   for (const text of ['proxy', '10.0.0.0/33', '10.0.0.0/x', '10.0.0.0/8/8', 'fd00::/129', '10.0.0.1/-1', '10.0.0.1/']) {
-    expect(() => read(text), text).toThrow(`ERRAND_TRUSTED_PROXIES: "${text}" is no address and no network`)
+    expect(() => read(text), text).toThrow(
+      `ERRAND_TRUSTED_PROXIES: "${text}" must be an IP address or a network such as 10.0.0.0/8`,
+    )
   }
 })

@@ -88,12 +88,12 @@ testConsole(
     expect((await opened.service.createTask(key, 'demo.wait', { seconds: 0 })).status).toBe(200)
 
     await opened.open(`/admin/users/${userId}?offset=500`)
-    await page.getByText('There are no transactions on this page').waitFor()
+    await page.getByText('No transactions on this page').waitFor()
     await page.getByRole('button', { name: 'Go to the first page' }).click()
     await page.getByRole('row', { name: /Refund/ }).waitFor()
     opened.allow(/status of 404/)
     await opened.open('/admin/users/user_nobody')
-    expect(await page.locator('h1').textContent()).toBe('There is no such user')
+    expect(await page.locator('h1').textContent()).toBe('User not found')
     await opened.check('admin-user-unknown')
   },
   { isAdmin: true, limits: { abuseFailures: 1 } },

@@ -36,9 +36,9 @@ testConsole(
     await box.fill('What was there before.')
     const binary = Buffer.from(Array.from({ length: 300_000 }, (_, index) => (index * 7919) % 256))
     for (const [name, content, said] of [
-      ['photo.png', binary, 'photo.png is no text in UTF-8'],
-      ['latin.csv', Buffer.from('Grüße', 'latin1'), 'latin.csv is no text in UTF-8'],
-      ['wide.txt', Buffer.from('Hello', 'utf16le'), 'wide.txt is no text in UTF-8'],
+      ['photo.png', binary, 'photo.png is not a text in UTF-8'],
+      ['latin.csv', Buffer.from('Grüße', 'latin1'), 'latin.csv is not a text in UTF-8'],
+      ['wide.txt', Buffer.from('Hello', 'utf16le'), 'wide.txt is not a text in UTF-8'],
       ['large.txt', 'a word '.repeat(1_800_000), 'large.txt has 12.0 MB; a run takes at most 10.0 MB.'],
       ['quotes.txt', '"'.repeat(6_000_000), 'quotes.txt has 5.7 MB, which are 11.4 MB when they are sent; a run'],
       ['blank.txt', ' \n', 'blank.txt is empty.'],

@@ -137,7 +137,7 @@ testConsole('an agent or an endpoint that does not exist is told, with a way on'
   await page.getByText('This agent is not here for you').waitFor()
   await opened.check('agent-missing-page')
   await opened.open('/agents/text?endpoint=text.gone')
-  await page.getByText('There is no endpoint text.gone').waitFor()
+  await page.getByText('Endpoint text.gone not found').waitFor()
   await runButton(page).waitFor()
 })
 

@@ -112,7 +112,7 @@ testConsole('an unknown receipt leads back to billing', async (opened) => {
   await page.getByText('Which receipt?').waitFor()
   opened.allow(/status of 404|status of 207/)
   await opened.open('/billing/receipt?taskId=task_none')
-  await page.getByText('There is no such receipt').waitFor()
+  await page.getByText('Receipt not found').waitFor()
   await opened.check('receipt-none')
   await page.getByRole('link', { name: 'To billing' }).click()
   await page.waitForURL('**/billing')

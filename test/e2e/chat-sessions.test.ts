@@ -52,7 +52,7 @@ testConsole(
 
     opened.allow(/status of 404/)
     await opened.open(`/chat/${first}`)
-    await page.getByText('There is no such session').waitFor()
+    await page.getByText('Session not found').waitFor()
     await opened.check('chat-missing')
   },
   { config: chatConfig },

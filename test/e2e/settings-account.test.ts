@@ -24,7 +24,7 @@ testConsole('a password is changed, which ends the other logins and not this one
   await page.getByText('Choose something else than your email address').waitFor()
   await next!.fill('another long secret')
   await page.getByRole('button', { name: 'Change the password' }).click()
-  await page.getByText('This is not the same password').waitFor()
+  await page.getByText('The passwords do not match').waitFor()
   await again!.fill('another long secret')
   await page.getByRole('button', { name: 'Change the password' }).click()
   await page.getByText('Is not the current password').waitFor()

@@ -7,7 +7,7 @@ testConsole('a mistyped address says so within the console, and a slash at its e
   for (const path of ['/nowhere', '/settings/xyz', '/tasks/a/b']) {
     const answer = await page.goto(path)
     expect(answer?.status(), path).toBe(404)
-    await page.getByRole('heading', { name: 'There is no such page' }).waitFor()
+    await page.getByRole('heading', { name: 'Page not found' }).waitFor()
   }
   await opened.check('no-such-page')
   await page.getByRole('link', { name: 'Go to the overview' }).click()

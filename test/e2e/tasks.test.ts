@@ -120,7 +120,7 @@ testConsole(
     await opened.open('/tasks')
     const table = page.getByRole('table', { name: 'Tasks' })
     await table.getByText('Processing').waitFor()
-    await page.getByText('1 task here is open; it is kept fresh.').waitFor()
+    await page.getByText('1 task in progress. Updates automatically.').waitFor()
     release()
     await page.getByRole('row', { name: /Gate Completed/ }).waitFor()
 

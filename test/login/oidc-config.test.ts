@@ -69,7 +69,7 @@ test('http is for a provider on this machine', () => {
 
 test('two providers cannot have one id', () => {
   expect(() => parse({ providers: [corp, { ...corp, issuer: 'https://other.example' }] })).toThrow(
-    'login.providers: two providers have the id "corp"',
+    'login.providers: the id "corp" is used twice',
   )
 })
 
@@ -112,17 +112,15 @@ test('what is wrong in the environment is said of its variable', () => {
   const wrong: [changes: NodeJS.ProcessEnv, text: string][] = [
     [{ ERRAND_OIDC_CLIENT_ID: undefined }, 'ERRAND_OIDC_CLIENT_ID: is required with ERRAND_OIDC_ISSUER'],
     [{ ERRAND_OIDC_CLIENT_ID: '' }, 'ERRAND_OIDC_CLIENT_ID: is required with ERRAND_OIDC_ISSUER'],
-    [{ ERRAND_OIDC_ISSUER: 'idp.example' }, 'ERRAND_OIDC_ISSUER: is an https URL'],
-    [{ ERRAND_OIDC_CREATE_ACCOUNTS: 'yes' }, 'ERRAND_OIDC_CREATE_ACCOUNTS: is true or false'],
+    [{ ERRAND_OIDC_ISSUER: 'idp.example' }, 'ERRAND_OIDC_ISSUER: must be an https URL'],
+    [{ ERRAND_OIDC_CREATE_ACCOUNTS: 'yes' }, 'ERRAND_OIDC_CREATE_ACCOUNTS: must be true or false'],
   ]
   for (const [changes, text] of wrong) expect(() => resolveLogin({}, { ...env, ...changes })).toThrow(text)
 })
 
 test('the id of the provider of the environment is taken: the file cannot have it too', () => {
   const env = { ERRAND_OIDC_ISSUER: 'https://idp.example', ERRAND_OIDC_CLIENT_ID: 'errand' }
-  expect(() => parse(resolveLogin({ providers: [{ ...corp, id: 'sso' }] }, env))).toThrow(
-    'two providers have the id "sso"',
-  )
+  expect(() => parse(resolveLogin({ providers: [{ ...corp, id: 'sso' }] }, env))).toThrow('the id "sso" is used twice')
 })
 
 test('agents do not see the secret of the client', () => {

@@ -57,7 +57,7 @@ const ofStreams: Failure[] = [
   {
     what: 'figures of usage that are none',
     script: reply({ text: ['Half '], usage: { prompt_tokens: -5, completion_tokens: 1 } }),
-    message: /no count of tokens/,
+    message: /must be a whole number of tokens/,
   },
   {
     what: 'an error event at the beginning',

@@ -76,8 +76,10 @@ await describePostgres('moves are refused', (server: PostgresServer) => {
       expect(said).toMatch(/^[12] errand: .+\n$/)
       expect(said).not.toContain('hunter22')
     }
-    expect(await refusal(['migrate-to', '--data', dataDir])).toMatch(/^2 errand: URL: is missing/)
-    expect(await refusal(['migrate-to', own, '--data', join(dataDir, 'none')])).toMatch(/^1 errand: There is no Errand/)
+    expect(await refusal(['migrate-to', '--data', dataDir])).toMatch(/^2 errand: URL: is required/)
+    expect(await refusal(['migrate-to', own, '--data', join(dataDir, 'none')])).toMatch(
+      /^1 errand: .* has no Errand database\.\n$/,
+    )
     expect(existsSync(join(dataDir, 'none'))).toBe(false)
     await node.stop().catch(() => {})
     rmSync(dataDir, { recursive: true })
@@ -141,7 +143,7 @@ await describePostgres('moves are refused', (server: PostgresServer) => {
       /^1 errand: ERRAND_SECRET: is required with ERRAND_DATABASE_URL/,
     )
     const next = { ...env, ERRAND_SECRET: 'the-secret-after-the-move' }
-    const isNot = /^1 errand: ERRAND_SECRET: is not the secret that the other nodes of this database have\.\n$/
+    const isNot = /^1 errand: ERRAND_SECRET: must be the secret that the other nodes of this database have\.\n$/
     expect(await refusal(['secret', 'rotate'], next)).toMatch(isNot)
     const changing = { ...next, ERRAND_SECRET_PREVIOUS: current }
     const rotated = JSON.parse(await runErrand(['secret', 'rotate', '--json'], changing))

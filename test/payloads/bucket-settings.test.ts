@@ -47,7 +47,7 @@ test('a setting that cannot be meant is refused by its name, and no secret is qu
     [{ BUCKET: 'payloads', ACCESS_KEY_ID: 'id' }, 'SECRET_ACCESS_KEY: is required'],
     [{ BUCKET: 'payloads', PREFIX: '/errand' }, 'PREFIX: '],
     [{ BUCKET: 'payloads', PREFIX: 'errand//one' }, 'PREFIX: '],
-    [{ BUCKET: 'payloads', PATH_STYLE: 'yes' }, 'PATH_STYLE: is true or false'],
+    [{ BUCKET: 'payloads', PATH_STYLE: 'yes' }, 'PATH_STYLE: must be true or false'],
   ]
   for (const [settings, message] of refusals) {
     expect(() => of(settings), JSON.stringify(settings)).toThrow(own + message)

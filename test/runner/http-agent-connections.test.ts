@@ -132,12 +132,12 @@ test('the proxy of the environment is not asked, though an ordinary request goes
 })
 
 test.each([
-  ['ftp://127.0.0.1/', secret, 'The url of the agent "remote" is no http address'],
-  ['no address', secret, 'The url of the agent "remote" is no http address'],
+  ['ftp://127.0.0.1/', secret, 'The url of the agent "remote" must be an http or https URL'],
+  ['no address', secret, 'The url of the agent "remote" must be an http or https URL'],
   [
     'http://127.0.0.1/',
     'whsec_c2hvcnQ=',
-    'The secret of the agent "remote" is not whsec_ and base64 of 24 to 64 bytes',
+    'The secret of the agent "remote" must be whsec_ and base64 of 24 to 64 bytes',
   ],
 ])('the address %s with the secret %s cannot be used, which is told before any run', (url, key, message) => {
   const agent = { ...agentAt(url), secret: key }

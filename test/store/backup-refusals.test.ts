@@ -38,7 +38,7 @@ test('a backup overwrites neither a file nor a folder of payloads, and leaves no
     mkdirSync(into)
     writeFileSync(join(into, taken), 'precious')
     expect(await refusalOf(join(into, 'backup.db'))).toBe(
-      `1 errand: ${join(into, taken)} exists already; a backup goes into a new file.\n`,
+      `1 errand: ${join(into, taken)} already exists; name a new file for the backup.\n`,
     )
     expect(readdirSync(into)).toEqual([taken])
     expect(readFileSync(join(into, taken), 'utf8')).toBe('precious')
@@ -47,10 +47,10 @@ test('a backup overwrites neither a file nor a folder of payloads, and leaves no
 
 test('a backup into a folder that is not there, and one of a folder without a database, say so', async () => {
   const missing = join(folder, 'missing')
-  expect(await refusalOf(join(missing, 'backup.db'))).toBe(`1 errand: There is no folder ${missing} for the backup.\n`)
-  expect(await refusalOf(join(folder, 'backup.db'), missing)).toBe(
-    `1 errand: There is no Errand database in ${missing}.\n`,
+  expect(await refusalOf(join(missing, 'backup.db'))).toBe(
+    `1 errand: The folder ${missing} for the backup does not exist.\n`,
   )
+  expect(await refusalOf(join(folder, 'backup.db'), missing)).toBe(`1 errand: ${missing} has no Errand database.\n`)
   expect(readdirSync(folder).filter((name) => name.startsWith('backup') || name === 'missing')).toEqual([])
 })
 
@@ -64,7 +64,7 @@ test.for([
   if (mount.status !== 0) demandPart(context, 'mount', `mounting a small tmpfs: ${String(mount.stderr).trim()}`)
   try {
     const refusal = await refusalOf(join(disk, 'backup.db'))
-    expect(refusal).toBe(`1 errand: There is no room for the backup on the disk of ${disk}. Nothing was left there.\n`)
+    expect(refusal).toBe(`1 errand: The disk of ${disk} has no room for the backup. Nothing was left there.\n`)
     expect(readdirSync(disk)).toEqual([])
   } finally {
     spawnSync('umount', ['-l', disk])

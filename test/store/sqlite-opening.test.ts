@@ -46,7 +46,9 @@ function openFilesOf(dataFolder: string): string[] {
 test('a second server on a data directory is refused with a clear message, and the first goes on', async () => {
   const first = openSqliteStore(options)
   expect(() => openSqliteStore(options)).toThrow(StoreOpenError)
-  expect(() => openSqliteStore(options)).toThrow(`Another Errand server is running on the data directory ${dataDir}.`)
+  expect(() => openSqliteStore(options)).toThrow(
+    `Another Errand server is running on the data directory ${dataDir}; stop it, or name another with --data.`,
+  )
   expect(await createUser(first)).toMatch(/^user_/)
   await first.close()
   const second = openSqliteStore(options)
@@ -277,6 +279,6 @@ test('a command that runs while the server starts neither fails nor keeps it fro
 test('of servers that start at the same moment exactly one runs', async () => {
   const answers = await openAtOnce(['server', 'server', 'server'])
   expect(answers.filter((answer) => answer === 'created')).toHaveLength(1)
-  const refusal = `Another Errand server is running on the data directory ${dataDir}.`
+  const refusal = `Another Errand server is running on the data directory ${dataDir}; stop it, or name another with --data.`
   expect(answers.filter((answer) => answer === refusal)).toHaveLength(2)
 })

@@ -13,8 +13,8 @@ export function AdminsOnlyPage() {
         title="For admins only"
         description={
           <>
-            {email ? `${email} is no admin.` : 'This account is no admin.'} If you need this page, ask an admin to make
-            you one: under Admin, Users, your account.
+            {email ? `${email} is not an admin.` : 'This account is not an admin.'} If you need this page, ask an admin
+            to make you one: under Admin, Users, your account.
           </>
         }
       />

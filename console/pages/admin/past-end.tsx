@@ -5,7 +5,7 @@ import { EmptyState } from '../../parts/empty-state.tsx'
 export function PastEnd({ what, onFirst }: { what: string; onFirst: () => void }) {
   return (
     <EmptyState
-      title={`There are no ${what} on this page`}
+      title={`No ${what} on this page`}
       action={
         <Button size="xs" variant="default" onClick={onFirst}>
           Go to the first page

@@ -21,13 +21,13 @@ export function UserAccess({ user, isOwn }: { user: User; isOwn: boolean }) {
     if (isOwn) navigate('/')
     keepUser(next)
     if (isOwn) void queryClient.invalidateQueries({ queryKey: accountKey })
-    notifyDone(next.isAdmin ? `${email} is an admin.` : `${email} is no admin any more.`)
+    notifyDone(next.isAdmin ? `${email} is an admin.` : `${email} is no longer an admin.`)
   }
   const changeSuspension = async () => {
     const next = await client.users.update({ userId, isSuspended: !isSuspended })
     if (isOwn && next.isSuspended) return leaveConsole('/login?error=suspended')
     keepUser(next)
-    notifyDone(next.isSuspended ? `${email} is suspended.` : `${email} is not suspended any more.`)
+    notifyDone(next.isSuspended ? `${email} is suspended.` : `${email} is no longer suspended.`)
   }
   return (
     <Panel title="Access">

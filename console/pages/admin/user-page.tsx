@@ -81,7 +81,7 @@ export function UserPage() {
 function UnknownUser({ userId }: { userId: string }) {
   return (
     <>
-      <PageHeader title="There is no such user" back={back} />
+      <PageHeader title="User not found" back={back} />
       <Text>
         Nobody has the id {userId}.{' '}
         <PageLink href="/admin/users" underline="always">

@@ -35,7 +35,7 @@ export function AgentPage() {
   return (
     <>
       <PageHeader
-        title={agent.data?.name ?? (isMissing ? 'There is no such agent' : 'Agent')}
+        title={agent.data?.name ?? (isMissing ? 'Agent not found' : 'Agent')}
         description={agent.data?.description}
         back={{ href: '/agents', label: 'Agents' }}
         actions={agent.data?.chat && <OpenChatButton agentId={agentId} agentName={agent.data.name} />}
@@ -62,7 +62,7 @@ function AgentContent({ agent }: { agent: Agent }) {
   return (
     <Stack gap="lg">
       {endpointId !== '' && !named && (
-        <Alert color="yellow" title={`There is no endpoint ${endpointId}`}>
+        <Alert color="yellow" title={`Endpoint ${endpointId} not found`}>
           It may have been renamed or removed.
         </Alert>
       )}

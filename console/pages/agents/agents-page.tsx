@@ -39,7 +39,7 @@ export function AgentsPage() {
           query={agents}
           isEmpty={({ total }) => total === 0}
           empty={
-            <EmptyState title="There are no agents for you yet">
+            <EmptyState title="No agents for you yet">
               Agents stand in the configuration of this service. Ask whoever operates it to make one visible to you.
             </EmptyState>
           }

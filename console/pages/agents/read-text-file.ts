@@ -15,11 +15,11 @@ export async function readTextFile(
   })
   if (size > most) return tooLarge(sizeText(size))
   const bytes = await file.arrayBuffer().catch(() => undefined)
-  if (!bytes) return { problem: `${name} could not be read. A folder is no file, for example.` }
+  if (!bytes) return { problem: `${name} could not be read. Choose a file, not a folder.` }
   const text = decodeText(bytes)
   if (text === undefined) {
     return {
-      problem: `${name} is no text in UTF-8, as plain text, Markdown, CSV or JSON are. Save it as one, and choose that.`,
+      problem: `${name} is not a text in UTF-8. Save it as plain text, Markdown, CSV or JSON in UTF-8, and choose that.`,
     }
   }
   if (text.trim() === '') return { problem: `${name} is empty.` }

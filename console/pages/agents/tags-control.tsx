@@ -48,5 +48,5 @@ function toTag(item: unknown): string {
 function fromTag(item: FormField, text: string): unknown {
   if (item.kind !== 'number') return text
   const number = Number(text)
-  return text.trim() !== '' && Number.isFinite(number) ? number : new Unfinished(text, `${text} is no number.`)
+  return text.trim() !== '' && Number.isFinite(number) ? number : new Unfinished(text, `${text} is not a number.`)
 }

@@ -77,7 +77,7 @@ function component(priced: Omit<ReceiptLine, 'amountUsd'>) {
 /** A rate in millionths. */
 function readRate(text: string): bigint {
   const match = /^(\d+)(?:\.(\d{1,6}))?$/.exec(text)
-  if (!match) throw new Error(`${text} is no rate.`)
+  if (!match) throw new Error(`${text} is not a rate.`)
   return BigInt(match[1]! + (match[2] ?? '').padEnd(6, '0'))
 }
 

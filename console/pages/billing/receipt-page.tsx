@@ -80,7 +80,7 @@ function ReceiptOf({ subject }: { subject: Subject }) {
           query={query}
           isEmpty={() => receipt === undefined}
           empty={
-            <NoReceipt title="There is no such receipt">
+            <NoReceipt title="Receipt not found">
               {taskId === undefined
                 ? 'No charge belongs to this chat turn: it is not yours, or it has not ended, or it failed and was free.'
                 : 'No charge belongs to this task: it is not yours, or it does not exist.'}

@@ -142,7 +142,7 @@ function FirstMessage({ agent, status }: { agent: Agent | undefined; status: Ses
   return (
     <Stack gap={4} align="center" ta="center" py="xl" maw={460} mx="auto">
       <Text fw={600} size="lg">
-        {status === 'active' ? 'Write the first message' : 'There are no messages'}
+        {status === 'active' ? 'Write the first message' : 'No messages'}
       </Text>
       {agent && (
         <Text component="div" c="dimmed">

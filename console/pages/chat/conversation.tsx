@@ -37,7 +37,7 @@ export function Conversation({ sessionId }: { sessionId: string }) {
       <div className={classes.main} data-scrolls={areDetailsOpen || undefined}>
         {isMissing ? (
           <>
-            <PageHeader title="There is no such session" back={back} />
+            <PageHeader title="Session not found" back={back} />
             <EmptyState title="This session does not exist">
               It was deleted, or it belongs to another account.{' '}
               <PageLink href="/chat" inherit underline="always">

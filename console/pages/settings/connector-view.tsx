@@ -33,7 +33,7 @@ export function ConnectorView({ connectorId }: { connectorId: string }) {
   if (isMissing) {
     return (
       <>
-        <PageHeader title="There is no such connector" back={back} />
+        <PageHeader title="Connector not found" back={back} />
         <EmptyState title="It was deleted, or never was yours">
           <PageLink href={connectorsPath}>See your connectors</PageLink>
         </EmptyState>

@@ -99,6 +99,6 @@ function check({ currentPassword, newPassword, repeated }: typeof empty, email: 
   return {
     ...(currentPassword === '' && { currentPassword: 'Enter your current password' }),
     ...(ofNew !== undefined && { newPassword: ofNew }),
-    ...(ofNew === undefined && repeated !== newPassword && { repeated: 'This is not the same password' }),
+    ...(ofNew === undefined && repeated !== newPassword && { repeated: 'The passwords do not match' }),
   }
 }

@@ -12,7 +12,7 @@ const meanings: Readonly<Record<string, string>> = {
   AGENT_TIMEOUT: 'The agent took longer than its endpoint allows.',
   AGENT_INTERRUPTED: 'The service stopped the run; it is safe to run it again.',
   AGENT_UNAVAILABLE: 'The endpoint was removed before the task had its turn.',
-  AGENT_OUTPUT_INVALID: 'The agent answered something that is no valid result.',
+  AGENT_OUTPUT_INVALID: 'The agent returned an invalid result.',
   AGENT_OUTPUT_TOO_LARGE: 'The result was larger than this service stores.',
 }
 

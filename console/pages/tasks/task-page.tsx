@@ -73,7 +73,7 @@ export function TaskPage() {
   return (
     <>
       <PageHeader
-        title={isMissing ? 'There is no such task' : (task.data?.endpointId ?? 'Task')}
+        title={isMissing ? 'Task not found' : (task.data?.endpointId ?? 'Task')}
         description={
           task.data && (
             <Group gap="sm">

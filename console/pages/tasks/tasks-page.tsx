@@ -161,7 +161,9 @@ function openCount(tasks: readonly { status: Status }[] = []): number {
 
 function openText(count: number): string {
   if (count === 0) return ''
-  return count === 1 ? '1 task here is open; it is kept fresh.' : `${count} tasks here are open; they are kept fresh.`
+  return count === 1
+    ? '1 task in progress. Updates automatically.'
+    : `${count} tasks in progress. Updates automatically.`
 }
 
 /** All agents by name, and the chosen one even when it is gone. */
@@ -179,12 +181,7 @@ type NoTasksProps = { isFiltered: boolean; isBeyond: boolean; onClear: () => voi
 
 function NoTasks({ isFiltered, isBeyond, onClear, onFirst }: NoTasksProps) {
   if (isBeyond) {
-    return (
-      <EmptyState
-        title="The list ends before this page"
-        action={<Button onClick={onFirst}>To the first page</Button>}
-      />
-    )
+    return <EmptyState title="No tasks on this page" action={<Button onClick={onFirst}>To the first page</Button>} />
   }
   if (isFiltered) {
     return (

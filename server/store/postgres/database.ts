@@ -102,7 +102,7 @@ export async function schemaState(client: PgClient): Promise<'empty' | 'older' |
 async function assertDurable(client: PgClient): Promise<void> {
   const { rows } = await client.query(`SELECT current_setting('synchronous_commit') AS value`)
   if ((rows[0] as { value: string }).value !== 'off') return
-  throw new StoreOpenError('The database is set to synchronous_commit = off, which loses commits that were answered.')
+  throw new StoreOpenError('The database must have synchronous_commit = on; off loses commits that were answered.')
 }
 
 /** The newest time that the store holds. */

@@ -59,7 +59,9 @@ export function lockDataDir(dataDir: string): { release: () => void } {
   } catch (error) {
     lock.close()
     if (error instanceof Error && 'code' in error && error.code === 'SQLITE_BUSY') {
-      throw new StoreOpenError(`Another Errand server is running on the data directory ${dataDir}.`)
+      throw new StoreOpenError(
+        `Another Errand server is running on the data directory ${dataDir}; stop it, or name another with --data.`,
+      )
     }
     throw error
   }

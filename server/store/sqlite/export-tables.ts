@@ -46,7 +46,7 @@ export class InstallationAtRest {
   /** Throws when it is not at rest, damaged, or of another version. */
   static open(dataDir: string): InstallationAtRest {
     const file = databaseFile(dataDir)
-    if (!existsSync(file)) throw new StoreOpenError(`There is no Errand database in ${dataDir}.`)
+    if (!existsSync(file)) throw new StoreOpenError(`${dataDir} has no Errand database.`)
     const logDamage = findLogDamage(file)
     if (logDamage) throw new StoreOpenError(describeLogDamage(logDamage))
     const lock = lockDataDir(dataDir)

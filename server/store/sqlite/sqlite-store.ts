@@ -59,7 +59,7 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
 export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?: boolean }): Store {
   const { dataDir, mustExist = false } = options
   if (!existsSync(databaseFile(dataDir))) {
-    if (mustExist) throw new StoreOpenError(`There is no Errand database in ${dataDir}.`)
+    if (mustExist) throw new StoreOpenError(`${dataDir} has no Errand database.`)
     makeFolder(dataDir)
   }
   return inPrivate(options, () => {
