@@ -20,16 +20,16 @@ const { configFile, pulse, resultBytesMax } = workerData as ThreadData
 const beats = new Int32Array(pulse)
 const running = new Map<number, AbortController>()
 const windows = new Map<number, CreditWindow>()
-/** Of the chats that wait for something to be held, by the serials of what they asked for. */
+/** The chats' pending requests for a hold, by serial. */
 const asked = new Map<number, Map<number, (tokens: number) => void>>()
 let outbox: (() => FromThread)[] = []
 /** When the last few messages were sent, the oldest first. */
 const sentAt = [0, 0, 0, 0]
 const gatherMs = 8
-/** Whether what there is waits for more. */
+/** Whether the outbox is being buffered. */
 let isGathering = false
 
-/** Goes with all that the same turn of the event loop sends, and after what was to be sent before. */
+/** Sends it with the other messages of this tick, in order. */
 function send(message: FromThread): void {
   outbox.push(() => message)
   if (outbox.length > 1 && !isGathering) return
@@ -38,8 +38,8 @@ function send(message: FromThread): void {
 }
 
 /**
- * A batch of a reply is made when it is sent, so that what comes until then goes with it. A few go at once; when there
- * are more, they are gathered: waking the thread that serves for each costs a seventh of all that a stream costs.
+ * A batch of a reply is made when it is sent, so that it holds all that came until then. A few are sent immediately;
+ * more are buffered, since waking the serving thread for each is a seventh of the cost of a stream.
  */
 function sendBatch(make: () => FromThread): void {
   outbox.push(make)

@@ -19,9 +19,9 @@ import { OpenSteps } from './open-steps.ts'
 import { checkedStep, ReplyError, ReplyStream } from './reply-stream.ts'
 import { describeThrown, isInstance, type ChatOwed, type RunOutcome } from './run-outcome.ts'
 
-/** How much of a reply may be on its way to the client, in characters of its lines. */
+/** Flow control: how much of a reply may be in flight to the client, in characters of its lines. */
 const windowChars = 65_536
-/** After so much without a pause, what there is goes out, and other replies have their turn. */
+/** After so much in one go it flushes, and yields to other replies. */
 const burstChars = 16_384
 const burstEvents = 128
 const overstayMs = 5000
@@ -30,7 +30,7 @@ const pacedMs = 1
 /** How long a call of a model is read on for its usage when its reply is stopped; its provider is to know within a second. */
 const readOnMs = 700
 
-/** Counts what is under way to the reader, so that an agent goes on only as fast as it is read. */
+/** Credit-based flow control: an agent goes on only as fast as its reply is read. */
 export class CreditWindow {
   #underWay = 0
   #onRoom: (() => void) | undefined
@@ -39,13 +39,13 @@ export class CreditWindow {
     this.#underWay += chars
   }
 
-  /** The reader has taken so much. */
+  /** The reader has consumed so much. */
   credit(chars: number): void {
     this.#underWay -= chars
     if (this.#underWay < windowChars) this.open()
   }
 
-  /** Lets a reply go on that waits, whether there is room or not. */
+  /** Releases a waiting reply, with or without credit. */
   open(): void {
     this.#onRoom?.()
     this.#onRoom = undefined
@@ -309,7 +309,7 @@ async function pump({ onResume, parts, signal, stream, take, window }: Pump): Pr
     const before = stream.pendingBytes
     try {
       const taken = take(next.value)
-      // Most parts are taken at once, and a promise for each costs.
+      // Most parts are taken synchronously: a promise for each costs.
       if (taken) await taken
     } catch (error) {
       leave()

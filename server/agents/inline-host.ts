@@ -64,7 +64,7 @@ export function createInlineHost({ catalogue, connectorLimits, resultBytesMax, o
   }
 }
 
-/** The last batch goes out at the end of the turn of the event loop, and the outcome after it. */
+/** The last batch goes out at the end of the tick, and the outcome after it. */
 function afterBatches(outcome: RunOutcome): Promise<RunOutcome> {
   return new Promise((resolve) => setImmediate(() => resolve(outcome)))
 }

@@ -30,9 +30,9 @@ const lateLoad = 1_000_000
 const linesPerMinuteMax = 200
 const lineCharsMax = 2000
 /**
- * Of the young generation, of which V8 has three. The engine looks at the flag when it makes a thread, over what its
- * resource limits say. Left alone it takes 100 MB a thread before it looks through them; a quarter of this costs a
- * thread that streams many replies a sixth more in collections.
+ * Of V8's young generation, which has three. V8 reads the flag when it creates a thread, and it overrides the resource
+ * limits. By default a thread takes 100 MB before a collection; a quarter of this value costs a thread that streams
+ * many replies a sixth more in collections.
  */
 const semiSpaceMb = 16
 
@@ -101,7 +101,7 @@ export class AgentThread {
   }
 
   get answers(): boolean {
-    // The host may have been late itself, so it looks before it judges.
+    // The host may have been late itself, so it checks again before it judges.
     this.#noteBeats()
     return performance.now() - this.#beatSeenAt < answersWithinMs
   }
@@ -117,9 +117,9 @@ export class AgentThread {
   }
 
   /**
-   * Compares the thread's beats with those seen before; called at every beat of the host. What a thread that does not
-   * answer has not begun goes elsewhere. One that has nothing to do and does not answer all the same (an agent left a
-   * loop behind), or that does not come to be ready, is ended: no run's time would ever be up there.
+   * Compares the thread's heartbeats with those seen before; called at every beat of the host. Runs that an
+   * unresponsive thread has not begun go elsewhere. One that is idle and unresponsive all the same (an agent left a
+   * loop behind), or that never becomes ready, is terminated: no run's timeout would ever end it.
    */
   look(): void {
     if (this.#state === 'starting') {
@@ -157,12 +157,12 @@ export class AgentThread {
     return run
   }
 
-  /** Tells a chat's run that so much of what it sent was taken. */
+  /** Credits a chat's run with so much that was consumed. */
   credit(run: number, chars: number): void {
     if (this.#runs.has(run)) this.#post({ type: 'credit', run, chars })
   }
 
-  /** Fires the agent's signal, and leaves the outcome to come. */
+  /** Aborts the agent's signal; the outcome is still to come. */
   stop(run: number): void {
     if (this.#runs.has(run)) this.#post({ type: 'abort', run })
   }
@@ -206,7 +206,7 @@ export class AgentThread {
 
   #post(message: ToThread): void {
     this.#outbox.push(message)
-    // The reader of a chat waits; what else there is goes with what the same turn of the event loop sends.
+    // The reader of a chat waits; what else there is goes out with the messages of the same tick.
     if (message.type === 'chat' || message.type === 'held') queueMicrotask(() => this.#flush())
     else if (this.#outbox.length === 1) setImmediate(() => this.#flush())
   }

@@ -44,9 +44,9 @@ const chatGraceMs = 1000
 const overstayMs = 5000
 
 /**
- * A pool of agent threads. A run goes to the answering thread with the fewest runs. A thread that does not answer for
- * two seconds is given no new run; one that does not answer when a run's time is up is ended and replaced: runs that
- * it had begun are interrupted, and those that it had not begun go to another thread.
+ * A pool of agent threads. A run goes to the least loaded responsive thread. A thread that is unresponsive for two
+ * seconds is given no new run; one that is unresponsive at a run's timeout is terminated and replaced: runs that it had
+ * begun are interrupted, and those that it had not begun go to another thread.
  */
 export class ThreadHost implements AgentHost {
   readonly #options: ThreadHostOptions

@@ -2,7 +2,7 @@ import type { MessagePort } from 'node:worker_threads'
 import type { ChatBatch, ChatRequest, StepRequest } from './chat-messages.ts'
 import type { RunOutcome, TaskRequest } from './run-outcome.ts'
 
-// The messages between the host and an agent thread. Messages of one turn of the event loop go together in an array.
+// The messages between the host and an agent thread. Messages of one tick go together, in an array.
 
 /** `run` counts up by one per thread, so `started` below tells which runs the thread has begun. */
 export type ToThread =

@@ -44,7 +44,7 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
 async function byKey({ clock, keyUses, store }: AuthenticatorParts, authorization: string): Promise<Caller> {
   const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
   if (token === undefined) throw unauthorized('The Authorization header must be: Bearer <API_KEY>.')
-  // One text for all of these: it tells a stranger nothing about which keys exist.
+  // One text for all of these: it does not reveal which keys exist.
   if (!isToken(token)) throw unauthorized('The API key is invalid.')
   const key = await store.findKey(hashToken(token))
   if (!key || key.revokedAt !== null) throw unauthorized('The API key is invalid.')

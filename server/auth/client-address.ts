@@ -25,7 +25,7 @@ export class ClientAddresses {
    */
   of({ headers, socket }: IncomingMessage): string | null {
     let address = plain(socket.remoteAddress ?? '')
-    // Each proxy adds whom it has heard from at the end, so the last one that is no proxy is the client.
+    // Each proxy appends its peer, so the last address that is not a trusted proxy is the client.
     const forwarded = [headers['x-forwarded-for'] ?? []].flat().join(',').split(',')
     while (this.#isProxy(address) && forwarded.length > 0) address = plain(forwarded.pop()!)
     if (!isPublicAddress(address)) return null

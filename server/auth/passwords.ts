@@ -5,7 +5,7 @@ import { UserPlaces } from '../kernel/user-places.ts'
 
 /** Each takes 19 MiB and tens of milliseconds of a core; more at once would only slow each other down. */
 const atOnce = 2
-/** Those that wait for their turn included. */
+/** Queued ones included. */
 const underWayMax = 102
 
 export const passwordCharsMin = 10
@@ -20,20 +20,20 @@ export const NewPassword = z
 /** A password as it is typed to log in: whatever was set once. */
 export const TypedPassword = z.string().min(1, 'Must be given').max(1024).meta({ format: 'password' })
 
-/** A hash that no password has been found for, so that an unknown address takes as long to refuse as a wrong password. */
+/** A dummy hash: refusing an unknown address takes as long as a wrong password. */
 const nobodysHash = '$argon2id$v=19$m=19456,t=2,p=1$Mi6SpFH27e0b98ek7COc0Q$Ut9KjCRw889zxM0adlmSMly5nQy7qJDLY4hblA+uar4'
 
-/** By address: who sends many for one keeps the others waiting for no more than the hashes that have begun. */
+/** Fair by address: many tries for one delay the others by no more than the hashes that are running. */
 const turns = new UserPlaces({ max: atOnce, perUserMax: atOnce })
 
 let underWay = 0
 
-/** Hashes when it is the turn of the address. */
+/** Hashes in turn, round-robin over addresses. */
 type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
  * For the hashes of a request, which are of one address, and what has to come before them. Throws 503 when too many are
- * under way, before anything is done: strangers' tries leave no more rows than they get passwords looked at.
+ * under way, before anything is done: unauthenticated clients leave no more rows than they get passwords verified.
  */
 export async function withHashRoom<T>(email: string, work: (inTurn: InTurn) => Promise<T>): Promise<T> {
   if (underWay >= underWayMax) {
@@ -66,7 +66,7 @@ export function assertNotObvious(path: string, { email, password }: { email: str
   throw badField(path, 'Must not be the email address, nor repeat a few characters')
 }
 
-/** Keyboards and systems write the same letter in several ways. */
+/** Unicode has several forms of the same letter. */
 function normal(password: string): string {
   return password.normalize('NFKC')
 }

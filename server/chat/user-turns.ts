@@ -6,7 +6,7 @@ type Member = {
   held: Units
   most: Units
   patientUntil: number | undefined
-  /** Ends its wait. */
+  /** Wakes it. */
   wake: () => void
 }
 type Line = {
@@ -28,7 +28,7 @@ export type Membership = {
 
 /** Turns of one user that stand in line. What they wait for is the user's own, so the line keeps nobody else's room. */
 export const lineMax = 20
-/** A balance may also be topped up from outside, which nobody tells. */
+/** A poll, too: a balance may be topped up by another process, which sends no signal. */
 const lookMs = 1000
 /** How long, at most, a turn waits for what other nodes hold; one that waits for it in turn gives up after another time. */
 const patienceMsMax = 30_000

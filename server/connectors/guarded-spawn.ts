@@ -11,18 +11,18 @@ const defaultPath = '/usr/bin:/bin'
 const shell = '/bin/sh'
 
 /**
- * Stands in the server's group and reads from a pipe that this process holds open and never writes to: at its end,
- * which is this process's or its thread's however that came, it kills the group. It stands there before the server
- * begins, so there is no instant at which a server could be left behind. No part of a command is read by the shell.
+ * A watchdog in the server's process group. It blocks on a pipe that this process holds open and never writes to; at
+ * EOF, which the end of this process or thread causes in any case, it kills the group. It starts before the server, so
+ * there is no instant at which a server could be orphaned. No part of a command is parsed by the shell.
  */
 const guard = `(trap '' HUP INT TERM; exec ${shell} -c 'read -r line; kill -KILL 0' <&3 3<&- >/dev/null 2>&1) &`
 /** What shells add to the environment. */
 const shellVariables = ['PWD', 'OLDPWD', 'SHLVL', '_']
 
 /**
- * Starts a server as the leader of a group of its own, which ends at the latest with this process: also when that is
- * killed. Throws what spawn throws for a command that cannot be started, or lets the child report it. Without groups or
- * a shell, as on Windows, only the end of its input tells the server.
+ * Starts a server as the leader of a process group of its own, which ends with this process at the latest, even on
+ * SIGKILL. Throws what spawn throws for a command that cannot be started, or lets the child report it. Without groups
+ * or a shell, as on Windows, only the end of its input tells the server.
  */
 export function guardedSpawn({ args, command, env }: StdioTarget, cwd: string): ChildProcessWithoutNullStreams {
   const options = { env, cwd, windowsHide: true }
@@ -47,7 +47,7 @@ export function guardPipe({ stdio }: { stdio: readonly unknown[] }): Duplex | un
 
 type Place = { path: string; cwd: string }
 
-/** The file of a command, with the errors that spawn has: behind the shell they would be an exit of the server's. */
+/** The file of a command, with spawn's own errors: behind the shell they would look like an exit of the server. */
 function findCommand(command: string, { cwd, path }: Place): string {
   const files = command.includes('/') ? [command] : path.split(':').map((folder) => `${folder || '.'}/${command}`)
   let code = 'ENOENT'

@@ -14,7 +14,7 @@ export type McpTool = { name: string; title?: string; description: string; input
 export type OpenOptions = {
   signal: AbortSignal
   bounds: ConnectorBounds
-  /** Told once, when nothing of the connection is left. */
+  /** Called once, when the connection is fully closed. */
   onClosed?: () => void
   /** How long each step of the opening may take, and a call. */
   openMs?: number
@@ -35,8 +35,8 @@ const toolsCharsMax = 1024 * 1024
 const descriptionCharsMax = 4000
 
 /**
- * Answers on their way to what a server asks by itself: pings, and what this client does not offer. Each takes a
- * connection, and a server may ask thousands of times in one answer. Those beyond are not given.
+ * Pending answers to a server's own requests: pings, and what this client does not offer. Each takes a connection, and
+ * a server may send thousands of requests in one answer. Those beyond are dropped.
  */
 const repliesMax = 8
 
@@ -79,7 +79,7 @@ export class McpConnection {
       connection.#client = await createMCPClient({
         transport: connection.#transport(bounds),
         clientName: 'errand',
-        // Servers over stdio exist that end at a question before the greeting, and others that leave it unanswered.
+        // Some servers over stdio exit at a request before the handshake (`initialize`), others leave it unanswered.
         protocolVersionDiscovery: spec.target.kind !== 'stdio',
         initializationOptions: { timeout: connection.#openMs, signal },
         // What went wrong is told by the request that it went wrong in.
@@ -139,7 +139,7 @@ export class McpConnection {
           throw this.#describe(new ConnectorError('The server answered with an error when asked for its tools.'), 0)
         },
       )
-      // Before anything else is done with them. They are given to a model with every step, and many runs hold theirs at once.
+      // Bounded first: they are sent to a model with every step, and many runs hold theirs concurrently.
       const json = JSON.stringify(listed.tools)
       chars += json.length
       if (chars > toolsCharsMax) {
@@ -267,7 +267,7 @@ function isReply(init: RequestInit | undefined): boolean {
   return typeof init?.body === 'string' && !('method' in (JSON.parse(init.body) as object))
 }
 
-/** The same answer, whose end the call hears of that waits for it. Other answers are whole when they are there. */
+/** The same answer, whose end is reported to the call that awaits it. Other answers are complete when they arrive. */
 function watchEnd(response: Response, init: RequestInit | undefined): Response {
   const onEnd = init?.method === 'POST' ? streamEnd.getStore() : undefined
   const { body, headers, status, statusText } = response

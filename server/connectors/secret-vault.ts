@@ -34,7 +34,7 @@ export class SecretVault {
 
   /**
    * `read` is asked again whenever something is sealed, and for a key that is not known. Each purpose has keys of its own,
-   * so that what strangers can have sealed tells nothing of users' secrets.
+   * so that what unauthenticated clients can have sealed tells nothing of users' secrets.
    */
   constructor(read: () => Secrets, purpose = connectorsPurpose) {
     this.#read = read

@@ -20,10 +20,10 @@ export type StdioOptions = {
   onGone?: (pid: number) => void
 }
 
-/** How many lines may be something other than messages: many servers greet on standard output. */
+/** How many lines may not be messages: many servers print a banner on standard output. */
 const strayLinesMax = 20
 const stderrBytesMax = 2048
-/** How long a broken pipe waits for the exit that explains it, and an exit for the output that came before it. */
+/** Grace after EPIPE for the exit that explains it, and after an exit for the output before it. */
 const settleMs = 100
 
 const closed = "The connection to the connector's server is closed."
@@ -49,7 +49,7 @@ export class StdioTransport implements MCPTransport {
   readonly #target: StdioTarget
   readonly #options: StdioOptions
   readonly #lines: LineSplitter
-  /** Settles a message whose bytes are still on their way. */
+  /** Settles a message that is still being written. */
   readonly #sends = new Set<(error?: ConnectorError) => void>()
   readonly #share: Share | undefined
   readonly #exited = Promise.withResolvers<void>()
@@ -104,9 +104,8 @@ export class StdioTransport implements MCPTransport {
   }
 
   /**
-   * Resolves when the message has left for the server, so that whoever awaits it is held up by a server that does not
-   * read; rejects with a ConnectorError when it cannot leave any more. A call's signal is not looked at, since the bytes
-   * of half a message could not be taken back.
+   * Resolves when the message is flushed, which gives back-pressure from a server that does not read; rejects with a
+   * ConnectorError when it cannot be sent any more. A call's signal is ignored: half a message could not be taken back.
    */
   send(message: JSONRPCMessage): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -142,7 +141,7 @@ export class StdioTransport implements MCPTransport {
       this.#signal(signal)
     }
     await this.#exited.promise
-    // A process that has left the group may hold these open; they would keep our process alive.
+    // A process that has left the group may hold these pipes open; they would keep our process alive.
     for (const pipe of [child.stdin, child.stdout, child.stderr, guardPipe(child)]) pipe?.destroy()
   }
 
@@ -173,7 +172,7 @@ export class StdioTransport implements MCPTransport {
   }
 
   /**
-   * Signals the whole group. This must not meet a stranger whom the system gave the same number, which it may once the
+   * Signals the whole group. This must not hit an unrelated process with a reused pid, which it may once the
    * server has been reaped. Until 'exit' it has not been; Node emits that as it reaps, and a last signal is sent right
    * then. If the group has a member left, its number is not given away (POSIX fork); if it has none, none is found,
    * unless the system went through all other numbers within that instant. After 'exit' nothing is signalled, and need

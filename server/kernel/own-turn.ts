@@ -1,4 +1,4 @@
-/** Whose work it is; null for strangers together. */
+/** Whose work it is; null for all unauthenticated clients together. */
 type Owner = string | null
 
 /** By owner, the next one first. */
@@ -6,9 +6,8 @@ const waiting = new Map<Owner, (() => void)[]>()
 let isUnderWay = false
 
 /**
- * Resolves in a turn of the event loop that no other has got from here; owners get theirs by turns. A piece of work that
- * takes some of the hundred milliseconds for which the loop may stop waits for it first: as many as arrive together
- * would stop it for their sum.
+ * Resolves in a tick of its own, round-robin over owners. Work that blocks the event loop for tens of milliseconds
+ * waits for it first: whatever arrives together would otherwise block the loop for its sum.
  */
 export function ownTurn(owner: Owner): Promise<void> {
   return new Promise((resolve) => {

@@ -20,18 +20,18 @@ const retryMsMax = 1000
 const breaksPerLease = 2
 /** So many renewals left out are a break too: all nodes may have stood still, and none but this one goes on yet. */
 const renewalsLeftOut = 3
-/** A look for tasks that are missing in the queue reads all that wait. */
+/** Seldom: the search for tasks that are missing in the queue reads all that wait. */
 const unheardMs = 600_000
 
 /**
- * Among nodes that share a database: says again and again that this node is alive, ends what it has lost, and settles
- * what nodes that are gone have left behind.
+ * Among nodes that share a database: renews this node's leases, ends the runs whose lease it has lost, and settles the
+ * work of dead nodes.
  *
- * While the database was away no node could renew its leases, and the first to reach it again would take the others for
- * gone. So a node settles what others left only while it has reached the database without a break for as long as a lease.
+ * During an outage of the database all leases expire, and the first node back would take the others for dead. So a node
+ * settles others' work only once it has reached the database without a break for as long as a lease.
  *
- * What a node of many chats left may take longer than a lease to settle, and waits for connections and locks of others.
- * So it goes on beside the renewals, which wait for nothing: else the nodes that settle would be taken for gone as well.
+ * Settling a dead node's chats may take longer than a lease. It runs concurrently with the renewals, which never wait
+ * for it: else the settling nodes would be taken for dead as well.
  */
 export class LeaseKeeper {
   readonly #parts: LeaseKeeperParts
@@ -39,7 +39,7 @@ export class LeaseKeeper {
   #timer: NodeJS.Timeout | undefined
   #isStopped = false
   #renewing: Promise<void> | undefined
-  /** What goes on beside the renewals, each once at a time. */
+  /** Jobs concurrent with the renewals, each at most once at a time. */
   readonly #besides = new Map<string, Promise<void>>()
   #renewedAt = -Infinity
   #steadySince: number | undefined
@@ -77,7 +77,7 @@ export class LeaseKeeper {
       const tasks = runner.heldTasks
       const lost = await shared.renewLeases({ tasks, turnIds: chats.heldTurnIds })
       const lostIds = new Set(lost.taskIds)
-      // What has ended meanwhile has no lease either, and is not lost.
+      // What has ended meanwhile has no lease either, but was not lost.
       const stopped = runner.loseTasks(tasks.filter(({ taskId }) => lostIds.has(taskId)))
       const ended = chats.loseTurns(lost.turnIds)
       if (stopped.length > 0) log.warn({ tasks: stopped }, 'tasks were taken over by other nodes')
@@ -121,7 +121,7 @@ export class LeaseKeeper {
     return at - this.#renewedAt > (this.#leaseMs / renewalsPerLease) * renewalsLeftOut
   }
 
-  /** Asked before each look at what others left: a break may come in the midst of settling it. */
+  /** Checked before each batch: a break may come while settling. */
   readonly #maySettle = (): boolean => {
     const now = performance.now()
     const isLongEnough = this.#steadySince !== undefined && now - this.#steadySince >= this.#leaseMs

@@ -10,13 +10,15 @@ export type SignalTopic =
   /** A session's id: the node that answers a message of it has to stop. */
   | 'session-stopped'
 
-/** Messages between the nodes of one database, to their sender as well. One may be lost: whoever waits looks by itself, too. */
+/**
+ * Messages between the nodes of one database, their sender included. Delivery is best effort: whoever waits polls, too.
+ */
 export type Signals = {
-  /** Sent some milliseconds later, together with others. Never throws, and is dropped while the database cannot be reached. */
+  /** Batched for some milliseconds. Never throws, and is dropped while the database cannot be reached. */
   send(topic: SignalTopic, id: string): void
-  /** Returns what ends the subscription. */
+  /** Returns its unsubscribe function. */
   on(topic: SignalTopic, listener: (id: string) => void): () => void
-  /** Told when messages may have been lost, so that everybody looks for himself. */
+  /** Called when messages may have been lost, so that subscribers poll. */
   onGap(listener: () => void): () => void
 }
 
@@ -25,11 +27,11 @@ export type SharedStore = {
   signals: Signals
   /** Takes queued tasks for this node, oldest first; no other node is given them while their lease lasts. */
   takeTasks(limit: number): Promise<string[]>
-  /** Prolongs the leases of what this node is at work on; returns what is not its own any more. */
+  /** Renews this node's leases; returns the work that it has lost. */
   renewLeases(held: { tasks: readonly AttemptRef[]; turnIds: readonly string[] }): Promise<LostWork>
-  /** Puts tasks back that a node took and never began; how many, of a bounded number. */
+  /** Requeues a bounded number of tasks that a node took and never began; how many. */
   requeueTaken(): Promise<number>
-  /** Puts tasks back into the queue that are missing in it, as after a partial restore; how many, of a bounded number. */
+  /** Requeues a bounded number of tasks that are missing in the queue, as after a partial restore; how many. */
   queueUnheard(): Promise<number>
   /** Tasks that wait, counted up to `most`. */
   countQueued(most: number): Promise<number>

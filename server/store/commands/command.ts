@@ -7,12 +7,12 @@ import type { Statement, Values } from './statement.ts'
 // Commands are written once, as generators, and each engine drives them in its own way: SQLite to their end at once,
 // since nothing may come between the commands of a commit, and PostgreSQL from one answer to the next.
 
-/** A command or read on its way to what it returns. */
+/** A running command or read, with what it returns. */
 export type Op<Value> = Generator<unknown, Value, unknown>
 
 /**
- * What was asked of the database, on its way from when it was asked; `yield*` waits for it. Several that are asked before
- * the first is waited for cost one round trip.
+ * A pending answer of the database, issued when it is made; `yield*` awaits it. Several that are issued before the
+ * first is awaited are pipelined: they cost one round trip.
  */
 export type Answer<Value> = {
   [Symbol.iterator](): Iterator<unknown, Value, unknown>
@@ -62,7 +62,7 @@ export type Reads = {
   account(userId: string): Answer<AccountRow | undefined>
   /** The rate window of a user, at a time that is not known yet. */
   rate(userId: string): Answer<(now: EpochMs) => RateState>
-  /** Of a list, how many rows are passed over at once, and then others have their turn. */
+  /** Of a list, how many rows are skipped in one tick. */
   readonly passedAtOnce: number
   pause(userId: string): Answer<void>
   /** The first messages of the page that have no more bytes than that, and at least one. */
@@ -131,18 +131,18 @@ export type LockKind = 'admins' | 'login-email' | 'login-client' | 'identity'
 export type Engine = {
   /** Runs a command in a transaction of its own and answers when that is durable. It may be run again from its start. */
   run<Value>(command: (tx: Tx) => Op<Value>): Promise<Value>
-  /** As `run`, in turn with the other commands of the account that the task or turn belongs to. */
+  /** As `run`, queued with the other commands of the account that the task or turn belongs to. */
   runForExecution<Value>(id: string, command: (tx: Tx) => Op<Value>): Promise<Value>
-  /** Whose a task or turn is, so that its commands find their turn. */
+  /** Whose a task or turn is, so that its commands are queued with its owner's. */
   know(id: string, userId: string): void
   /** It has ended. */
   forget(id: string): void
-  /** How many commands of its own accord it is to be given at once. */
+  /** How many commands upkeep gives it concurrently. */
   readonly atOnce: number
-  /** As `run`, in turn with the other commands of the user's account. */
+  /** As `run`, queued with the other commands of the user's account. */
   runFor<Value>(userId: string, command: (tx: Tx) => Op<Value>): Promise<Value>
   read<Value>(read: (on: Reads) => Op<Value> | Answer<Value>): Promise<Value>
-  /** As `read`, in turn with the other lists of the user. */
+  /** As `read`, queued with the other lists of the user. */
   readListOf<Value>(userId: string, read: (on: Reads) => Op<Value>): Promise<Value>
   /** Reads what a credential is checked against, by the hash of its token; never older than the last commit of any process. */
   holderOf<Holder>(

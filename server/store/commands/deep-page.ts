@@ -2,8 +2,8 @@ import type { Answer, Op, Reads } from './command.ts'
 
 /**
  * Reads the page at `offset` of a list without end. `read` is given the row that the rest of the list comes after. Deep in
- * the list the rows before the page are passed over piece by piece, each in a turn of its own: a million of them at once
- * would stop the event loop for half a second.
+ * the list the rows before the page are skipped in pieces, each in a tick of its own: a million of them at once
+ * would block the event loop for half a second.
  */
 export function* readDeepPage<Row>(
   on: Reads,

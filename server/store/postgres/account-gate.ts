@@ -11,9 +11,8 @@ type GateOptions = {
 }
 
 /**
- * Lets few commands of one account at a time have a connection: they would only wait for each other's lock in the
- * database, and one busy user would hold every connection of the pool. Three keep the lock busy while an answer is on
- * its way. First come, first served.
+ * Limits how many commands of one account have a connection: they would only contend for its row lock, and one busy
+ * user would exhaust the pool. Three keep the lock busy during a round trip. FIFO.
  */
 export class AccountGate {
   readonly #waitingMax: number
@@ -43,7 +42,7 @@ export class AccountGate {
     const lane = this.#lanes.get(userId) ?? { running: 0, waiting: [] }
     this.#lanes.set(userId, lane)
     if (lane.waiting.length >= this.#waitingMax) throw tooMany()
-    // Whoever leaves passes the place on, so it is taken already when the one that waited goes on.
+    // The slot is handed over directly, so it is never free in between.
     if (lane.running >= atOnceMax) await new Promise<void>((resolve) => lane.waiting.push(resolve))
     else lane.running++
     try {

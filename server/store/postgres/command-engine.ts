@@ -12,10 +12,10 @@ import type { RateWindow } from './rate-window.ts'
 import type { Transaction } from './transaction.ts'
 import type { Transactions } from './transactions.ts'
 
-// Drives commands from one answer of the server to the next. What a command asks is sent at once, so several asks that it
-// makes before it waits for the first take one round trip.
+// Drives commands from one answer of the server to the next. Queries are pipelined: those that a command issues before
+// it awaits the first take one round trip.
 
-/** An answer that is on its way. */
+/** A pending answer. */
 class Sent<Value> implements Answer<Value> {
   readonly value: Promise<Value>
 
@@ -37,7 +37,7 @@ class Sent<Value> implements Answer<Value> {
 const ignore = () => {}
 const none = new Sent<void>(Promise.resolve())
 
-/** A statement as it is written for the server, with `:name` for each value. */
+/** A statement in PostgreSQL's syntax, with `:name` for each value. */
 type Written = Statement<unknown> | { name: string; text: string }
 type Sendable = { text: string; names: readonly string[] }
 const sendable = new WeakMap<Written, Sendable>()
@@ -68,7 +68,7 @@ function queryOf(one: Written, values: Values = {}): PgQuery {
   return { name: one.name, text, values: given }
 }
 
-/** Numbers of ours among the advisory locks of the database. */
+/** Our keys among the database's advisory locks. */
 const lockNumbers: Record<LockKind, number> = {
   admins: 7015,
   'login-email': 7016,
@@ -161,7 +161,7 @@ function transactionOn(tx: Transaction, { jobs, ledger, rateWindow }: EnginePart
     accepted: ignore,
     queued: (taskId) => new Sent(jobs.send(tx, taskId)),
     made: (row) => tx.made(row),
-    // Nothing of them is kept in memory: what one node changes acts on the next request on every other.
+    // No cache: what one node changes applies to the next request on every other.
     holdersChanged: ignore,
   }
 }

@@ -1,8 +1,7 @@
 import { createRequire } from 'node:module'
 import { keepNulls, readNulls } from './null-characters.ts'
 
-// The part of `pg` that the store uses. It is loaded when the first pool is made, so that a service on SQLite never
-// reads it.
+// The part of `pg` that the store uses, loaded with the first pool, so never on SQLite.
 
 export type PgResult = { rows: unknown[]; rowCount: number | null; command: string }
 export type PgQuery = {
@@ -43,7 +42,7 @@ export type PooledClient = {
 export const afterFailure = '25P02'
 const failures = new WeakMap<object, Error>()
 
-/** Keeps what failed first: of statements that were sent together, any may be the one whose answer is looked at. */
+/** Keeps the first error: of pipelined statements, any may be the one whose answer is awaited. */
 export function keepFailures(client: PooledClient): void {
   client.connection.on('errorMessage', (error) => {
     if (error.code !== afterFailure) failures.set(client, error)
@@ -53,7 +52,7 @@ export function keepFailures(client: PooledClient): void {
 /** No statement of that name is on the connection, or one is there already: it was another connection before. */
 const otherConnection = /^(?:26000|42P05)$/
 
-/** Adds to an error what the server cannot know: that a pooler hands out another connection for each transaction. */
+/** Adds to an error what the server cannot know: that a pooler in transaction mode stands between. */
 export function explainPooler(client: PooledClient): void {
   client.connection.on('errorMessage', (error) => {
     if (!otherConnection.test(error.code ?? '')) return
@@ -71,8 +70,8 @@ export function failureBehind(client: PgClient, error: unknown): unknown {
 }
 
 /**
- * Sends the queries that a connection is given in one turn of the event loop together: a write each took a third of the
- * processor's time of an admission.
+ * Pipelines the queries that a connection is given in one tick into one write: a write each took a third of the CPU
+ * time of an admission.
  */
 export function sendTogether(client: PooledClient): void {
   const { stream } = client.connection

@@ -4,8 +4,8 @@ import type { Connection } from './pooled-connection.ts'
 import { hasNoJob, type TaskJobs } from './task-jobs.ts'
 import type { Transaction } from './transaction.ts'
 
-// Who is at work on what, between nodes. Commands that change one task or turn are in task-commands and turn-commands;
-// these change leases only, so they lock no account.
+// Leases between nodes. Commands that change one task or turn are in task-commands and turn-commands; these change
+// leases only, so they lock no account.
 
 const lease = {
   name: 'lease_taken',

@@ -10,18 +10,17 @@ import { SignalBatch, signalsIn } from './signal-batch.ts'
 //                              │                      │  └──a probe did not come────┤
 //                              └──── a pause, longer each time ◀──connection lost───┘
 //
-// A probe is a message to oneself that goes out by another connection. It finds out what nothing else does: a pooler
-// that hands the connection to somebody else after each statement takes a LISTEN without an error and delivers nothing.
-// While the state is not `live`, everybody is told time and again to look by himself.
+// A probe is a message to oneself over another connection. Nothing else detects a pooler in transaction mode, which
+// accepts a LISTEN and delivers nothing. While the state is not `live`, all subscribers are told periodically to poll.
 
 const channel = 'errand'
-/** What is sent within this long goes out together; while much is sent, within the longer one. */
+/** Window in which messages are batched; the longer one under load. */
 const batchMs = 3
 const busyBatchMs = 10
 const busyWithinMs = 20
 const closeMsMax = 1000
 const backOffMsMax = 10_000
-/** Attempts without success before the log says so. */
+/** Failed attempts before one is logged. */
 const failuresWarned = 3
 
 // The commit of a notification is a write of its own. Nobody needs it on the disk, so it does not wait for that; the
@@ -37,7 +36,7 @@ export type PgSignalsOptions = {
   /** Between two probes, and how long one may be under way. */
   probeMs?: number
   probeMsMax?: number
-  /** Between two times that everybody is told to look, while messages do not arrive. */
+  /** Interval at which subscribers are told to poll while messages do not arrive. */
   lookMs?: number
 }
 

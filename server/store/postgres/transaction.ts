@@ -18,7 +18,7 @@ export class Transaction extends Connection {
   /** What the command changed that is written or counted once, at its end. */
   readonly changes: CounterChange[] = []
   readonly posted: Posted[] = []
-  /** Answers that nobody has waited for yet, in the order of their statements. */
+  /** Pending answers that nobody has awaited yet, in the order of their statements. */
   readonly unanswered: Promise<unknown>[] = []
   /** Why the driver refused to send a statement, of which the server so knows nothing. */
   unsent: unknown
@@ -36,8 +36,8 @@ export class Transaction extends Connection {
   }
 
   /**
-   * Sends a statement whose answer the command does not need. COMMIT is sent right behind it, which saves the wait for
-   * an answer while the account is locked; when the statement fails, the server undoes the transaction.
+   * Pipelines a statement whose answer the command does not need. COMMIT follows it immediately, which saves a round
+   * trip while the account is locked; when the statement fails, the server rolls the transaction back.
    */
   write(query: PgQuery): Promise<PgResult> {
     const answer = this.client.query(query)

@@ -21,7 +21,7 @@ const listsWaitingMax = 100
 /** 40001 serialization failure, 40P01 deadlock; 23505: a row that was not there when it was looked for is there now. */
 const retried = new Set(['40001', '40P01'])
 const uniqueViolation = '23505'
-/** The server has become a standby: another one takes writes. */
+/** The server has become a read-only standby. */
 const readOnly = '25006'
 
 type TransactionsOptions = {
@@ -29,7 +29,7 @@ type TransactionsOptions = {
   onCommit?: (commit: Committed) => void
   /** Told of each transaction that was committed, once. */
   onCommitted: (transaction: Transaction) => void
-  /** How long the server may say nothing before its connection is given up. */
+  /** Timeout of a silent server, after which its connection is closed. */
   silentMs?: number
 }
 
@@ -64,12 +64,12 @@ export class Transactions {
     return this.#tracked(this.#run(work))
   }
 
-  /** As `run`, in turn with the other commands of the user's account. */
+  /** As `run`, queued with the other commands of the user's account. */
   runFor<Value>(userId: string, work: (tx: Transaction) => Promise<Value>): Promise<Value> {
     return this.#tracked(this.gate.of(userId, () => this.#run(work)))
   }
 
-  /** As `run`, in turn with the other commands of the account that the task or turn belongs to. */
+  /** As `run`, queued with the other commands of the account that the task or turn belongs to. */
   runForExecution<Value>(id: string, work: (tx: Transaction) => Promise<Value>): Promise<Value> {
     return this.#tracked(this.gate.ofExecution(id, () => this.#run(work)))
   }
@@ -79,7 +79,7 @@ export class Transactions {
     return this.#tracked(this.#read(work, { mayTakeLong: false }))
   }
 
-  /** As `read`, in turn with the other lists of the user. */
+  /** As `read`, queued with the other lists of the user. */
   readListOf<Value>(userId: string, work: (connection: Connection) => Promise<Value>): Promise<Value> {
     return this.#tracked(this.#lists.of(userId, () => this.#read(work, { mayTakeLong: false })))
   }
@@ -162,7 +162,7 @@ export class Transactions {
     const tx = new Transaction(client, this.#options.clock)
     let value: Value
     try {
-      // The connection sends without waiting for answers, so the first query of the work goes out with it.
+      // Pipelined: the first query of the work goes out with it.
       void tx.write({ text: 'BEGIN ISOLATION LEVEL READ COMMITTED' })
       value = await work(tx)
       writeCounters(tx)
@@ -238,8 +238,8 @@ export class Transactions {
   }
 
   /**
-   * A server that went without a word, as in a failover, is noticed by the system after a quarter of an hour. What waits
-   * for an answer then fails as for any lost connection.
+   * A peer that vanished, as in a failover, is noticed by TCP after a quarter of an hour. Until that, pending queries
+   * fail here, as for any lost connection.
    */
   #endIfSilent(client: PgClient): NodeJS.Timeout {
     return setTimeout(() => client.connection.stream.destroy(), this.#options.silentMs ?? silentMsMax)

@@ -13,7 +13,7 @@ import { HolderCache } from './holder-cache.ts'
 import type { Ledger } from './ledger.ts'
 import type { RateWindow } from './rate-window.ts'
 
-// Drives commands to their end at once: SQLite answers before it returns, and a transaction takes nothing else in.
+// Drives commands to their end synchronously: SQLite answers before it returns, and nothing may interleave.
 
 const account = statement<AccountRow>(
   'account_read',

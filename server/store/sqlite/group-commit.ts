@@ -2,7 +2,7 @@ import type { Database, Statement } from 'better-sqlite3'
 import { ErrandError } from '../../kernel/errors.ts'
 import type { Committed } from '../committed.ts'
 
-// Group commit. Commands that arrive in the same turn of the event loop share one transaction and one sync:
+// Group commit. Commands that arrive in the same tick share one transaction and one sync:
 //
 //   idle ──enqueue──▶ scheduled ──setImmediate──▶ committing ──┬─▶ idle
 //                         ▲                                    │ another process holds the write lock
@@ -28,15 +28,15 @@ type Outcome = { entry: Entry; value?: unknown; thrown?: unknown; failed: boolea
 
 /** What many commands of a batch change together, written once before its COMMIT. */
 export type BatchEnd = {
-  /** Keeps what the command that just ended gathered. */
+  /** Keeps the changes of the command that has just succeeded. */
   keep(): void
-  /** Forgets what the command that just failed gathered. */
+  /** Drops the changes of the command that has just failed. */
   drop(): void
   /** Writes what was kept. */
   write(): void
   /** The batch is on the disk. */
   committed(): void
-  /** Forgets everything: the batch is lost. */
+  /** Drops everything: the batch was rolled back. */
   clear(): void
 }
 
