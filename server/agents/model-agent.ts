@@ -7,7 +7,7 @@ import { contextTokensDefault, taskConnectorTokensMax } from './agent-schema.ts'
 import { boundPrompts } from './bound-connectors.ts'
 import { roughTokens } from './chat-messages.ts'
 import { connectorTools } from './connector-tools.ts'
-import { DeltaShortcut } from './delta-shortcut.ts'
+import { DeltaBypass } from './delta-bypass.ts'
 import { describeModelError, isRequestRefused, ModelFailure, RequestRefusedError } from './model-error.ts'
 import { ModelSteps } from './model-steps.ts'
 import { PartQueue } from './part-queue.ts'
@@ -45,7 +45,7 @@ async function follow(agent: ModelAgentConfig, run: ReplyRun, { left, parts }: R
   const messages: ModelMessage[] = [...earlier, { role: 'user', content: message }]
   const limit = agent.maxOutputTokens ?? maxOutputTokensDefault
   const steps = new ModelSteps({ openStep, onUsage: (usage) => parts.push(usage) })
-  const shortcut = new DeltaShortcut(parts, {
+  const bypass = new DeltaBypass(parts, {
     onAnswer: () => steps.answered(),
     onText: (text) => steps.wrote(text),
     onUsage: (usage) => steps.reported(usage),
@@ -56,7 +56,7 @@ async function follow(agent: ModelAgentConfig, run: ReplyRun, { left, parts }: R
   }
   const { fullStream } = streamText({
     ...settingsOf(agent),
-    model: wrapLanguageModel({ model: agent.model, middleware: { ...shortcut.middleware, transformParams } }),
+    model: wrapLanguageModel({ model: agent.model, middleware: { ...bypass.middleware, transformParams } }),
     ...(await toolsOf(heldTools(agent, openCall), connectors)),
     messages,
     maxOutputTokens: Math.min(params.maxTokens ?? limit, limit),
@@ -69,14 +69,14 @@ async function follow(agent: ModelAgentConfig, run: ReplyRun, { left, parts }: R
   const ids = new CallIds()
   try {
     for await (const part of fullStream) {
-      const chatPart = toChatPart(part, { ids, shortcut, steps })
+      const chatPart = toChatPart(part, { ids, bypass, steps })
       if (chatPart) parts.push(chatPart)
       if (parts.isFull) await parts.room()
     }
   } catch (thrown) {
     if (!signal.aborted && !connectors.failed.aborted) failWith(thrown)
   } finally {
-    shortcut.end()
+    bypass.end()
   }
   if (!signal.aborted) connectors.failed.throwIfAborted()
 }
@@ -84,10 +84,10 @@ async function follow(agent: ModelAgentConfig, run: ReplyRun, { left, parts }: R
 /** A part of the SDK's stream as a part of the reply, if it is one; throws where the model failed. */
 function toChatPart(
   part: TextStreamPart<ToolSet>,
-  { ids, shortcut, steps }: { ids: CallIds; shortcut: DeltaShortcut; steps: ModelSteps },
+  { ids, bypass, steps }: { ids: CallIds; bypass: DeltaBypass; steps: ModelSteps },
 ): ChatPart | undefined {
   if (part.type === 'text-delta' || part.type === 'reasoning-delta') {
-    const delta = shortcut.untold(part.type, part.text)
+    const delta = bypass.untold(part.type, part.text)
     if (delta === '') return undefined
     steps.passed(delta)
     return { type: part.type === 'text-delta' ? 'text' : 'reasoning', delta }
@@ -106,7 +106,7 @@ function toChatPart(
     return { type: 'tool-result', id: ids.of(part.toolCallId), output: { error: describeModelError(part.error) } }
   }
   if (part.type === 'start-step') {
-    shortcut.began()
+    bypass.began()
     return undefined
   }
   if (part.type === 'error') failWith(part.error)

@@ -2,7 +2,7 @@ import type { FinishReason } from 'ai'
 import type { HeldStep, ReplyRun } from './catalogue.ts'
 import { roughTokens } from './chat-messages.ts'
 import type { ChatPart } from './define-config.ts'
-import type { ModelUsage } from './delta-shortcut.ts'
+import type { ModelUsage } from './delta-bypass.ts'
 import { promptSize, type PromptSize } from './prompt-size.ts'
 
 type Usage = Extract<ChatPart, { type: 'usage' }>

@@ -44,7 +44,7 @@ let lastThreadId = 0
  *   starting ──ready──▶ open ──▶ retiring ──▶ ended
  *                        └──error, exit, end()──▶
  */
-export class AgentThread {
+export class ThreadHandle {
   readonly id = ++lastThreadId
   readonly #worker: Worker
   readonly #pulse: Int32Array

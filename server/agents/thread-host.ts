@@ -3,7 +3,7 @@ import type { ProcessLimits } from '../connectors/connector-bounds.ts'
 import { ConnectorHost } from '../connectors/connector-host.ts'
 import type { ConnectorSpec } from '../connectors/connector-spec.ts'
 import type { ChatBatch, ChatRequest, StepRequest } from './chat-messages.ts'
-import { AgentThread, type RunStart } from './thread-handle.ts'
+import { ThreadHandle, type RunStart } from './thread-handle.ts'
 import type { RunOutcome, TaskRequest } from './run-outcome.ts'
 import { beatMs } from './thread-protocol.ts'
 
@@ -31,7 +31,7 @@ type Waiting = {
    */
   chat?: { graceMs: number; limitMs: number }
   /** Told where the run is, each time that it is handed to a thread. */
-  onSent?: (thread: AgentThread, run: number) => void
+  onSent?: (thread: ThreadHandle, run: number) => void
 }
 
 const notBegun: RunOutcome = { kind: 'interrupted', message: 'No agent thread came to run the task in time.' }
@@ -50,7 +50,7 @@ const overstayMs = 5000
  */
 export class ThreadHost implements AgentHost {
   readonly #options: ThreadHostOptions
-  #threads: AgentThread[] = []
+  #threads: ThreadHandle[] = []
   #waiting: Waiting[] = []
   #readyWaiters: (() => void)[] = []
   #restartMs = restartMsMin
@@ -120,7 +120,7 @@ export class ThreadHost implements AgentHost {
   }
 
   #startThread(): void {
-    const thread = new AgentThread(this.#options, {
+    const thread = new ThreadHandle(this.#options, {
       onReady: () => {
         this.#restartMs = restartMsMin
         this.#dispatchWaiting()
@@ -138,8 +138,8 @@ export class ThreadHost implements AgentHost {
     this.#threads.push(thread)
   }
 
-  #pick(): AgentThread | undefined {
-    let best: AgentThread | undefined
+  #pick(): ThreadHandle | undefined {
+    let best: ThreadHandle | undefined
     for (const thread of this.#threads) {
       if (!thread.isOpen) continue
       if (!best || thread.load < best.load) best = thread

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { ModelStep } from '../../server/agents/chat-messages.ts'
 import type { ChatPart } from '../../server/agents/define-config.ts'
 import { ModelSteps } from '../../server/agents/model-steps.ts'
-import type { ModelUsage } from '../../server/agents/delta-shortcut.ts'
+import type { ModelUsage } from '../../server/agents/delta-bypass.ts'
 import { ReplyStream } from '../../server/agents/reply-stream.ts'
 
 const rates = { input: 1, cachedInput: 1, output: 1, reasoning: 1, toolCall: 1 }

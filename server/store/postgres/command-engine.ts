@@ -199,11 +199,11 @@ export class PostgresEngine implements Engine {
   }
 
   know(id: string, userId: string): void {
-    this.#parts.all.gate.know(id, userId)
+    this.#parts.all.lanes.know(id, userId)
   }
 
   forget(id: string): void {
-    this.#parts.all.gate.forget(id)
+    this.#parts.all.lanes.forget(id)
   }
 
   holderOf<Holder>(

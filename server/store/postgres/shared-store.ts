@@ -18,7 +18,7 @@ export function sharedBy({ all, jobs, leaseMs, signals, urgent }: Parts): Shared
     signals,
     takeTasks: async (limit) => {
       const taken = await all.run((tx) => leases.takeTasks(tx, { jobs, limit, leaseMs }))
-      for (const { id, userId } of taken) all.gate.know(id, userId)
+      for (const { id, userId } of taken) all.lanes.know(id, userId)
       return taken.map(({ id }) => id)
     },
     renewLeases: (held) => urgent.run((tx) => leases.renewLeases(tx, held, leaseMs)),

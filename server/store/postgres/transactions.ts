@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts'
 import { ErrandError } from '../../kernel/errors.ts'
 import type { Committed } from '../committed.ts'
-import { AccountGate } from './account-gate.ts'
+import { AccountLanes } from './account-lanes.ts'
 import { Connection } from './pooled-connection.ts'
 import { writeCounters } from './counters.ts'
 import { afterFailure, failureBehind, type PgClient, type PgPool } from './driver.ts'
@@ -41,9 +41,9 @@ export class Transactions {
   readonly #running = new Set<Promise<unknown>>()
   readonly #long = new Set<PgClient>()
   #isClosing = false
-  readonly gate = new AccountGate()
+  readonly lanes = new AccountLanes()
   /** Lists are what a user can make slow: a few of each user's have a connection at a time, and not many wait for one. */
-  readonly #lists = new AccountGate({ waitingMax: listsWaitingMax })
+  readonly #lists = new AccountLanes({ waitingMax: listsWaitingMax })
   #isFailing = false
 
   constructor(pool: PgPool, options: TransactionsOptions) {
@@ -66,12 +66,12 @@ export class Transactions {
 
   /** As `run`, queued with the other commands of the user's account. */
   runFor<Value>(userId: string, work: (tx: Transaction) => Promise<Value>): Promise<Value> {
-    return this.#tracked(this.gate.of(userId, () => this.#run(work)))
+    return this.#tracked(this.lanes.of(userId, () => this.#run(work)))
   }
 
   /** As `run`, queued with the other commands of the account that the task or turn belongs to. */
   runForExecution<Value>(id: string, work: (tx: Transaction) => Promise<Value>): Promise<Value> {
-    return this.#tracked(this.gate.ofExecution(id, () => this.#run(work)))
+    return this.#tracked(this.lanes.ofExecution(id, () => this.#run(work)))
   }
 
   /** Runs reads on one connection, each with its own snapshot. */

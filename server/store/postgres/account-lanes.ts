@@ -14,7 +14,7 @@ type GateOptions = {
  * Limits how many commands of one account have a connection: they would only contend for its row lock, and one busy
  * user would exhaust the pool. Three keep the lock busy during a round trip. FIFO.
  */
-export class AccountGate {
+export class AccountLanes {
   readonly #waitingMax: number
   readonly #lanes = new Map<string, Lane>()
   /** Whose the tasks and chats are that this process has seen; one that it has not seen passes without a turn. */

@@ -25,7 +25,7 @@ type Told = {
  *
  *   waiting ──began()──▶ open ──a tool call passes──▶ through
  */
-export class DeltaShortcut {
+export class DeltaBypass {
   readonly #parts: PartQueue<ChatPart>
   readonly #onAnswer: () => void
   readonly #onText: (text: string) => void

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
 import type { ChatPart } from '../../server/agents/define-config.ts'
-import { DeltaShortcut } from '../../server/agents/delta-shortcut.ts'
+import { DeltaBypass } from '../../server/agents/delta-bypass.ts'
 import { PartQueue } from '../../server/agents/part-queue.ts'
 
 const text = (delta: string) => ({ type: 'text-delta', id: 't', delta })
 const start = { type: 'text-start', id: 't' }
 const call = { type: 'tool-call', toolCallId: 'c', toolName: 'look', input: '{}' }
 
-/** The stream that the SDK reads in place of the model's, and the parts that took the shortcut. */
+/** The stream that the SDK reads in place of the model's, and the parts that took the bypass. */
 async function divert(parts: object[]) {
   const queue = new PartQueue<ChatPart>(() => {})
-  const shortcut = new DeltaShortcut(queue, { onAnswer: () => {}, onText: () => {}, onUsage: () => {} })
+  const bypass = new DeltaBypass(queue, { onAnswer: () => {}, onText: () => {}, onUsage: () => {} })
   const model = new ReadableStream({
     start: (controller) => {
       for (const part of parts) controller.enqueue(part)
@@ -18,48 +18,48 @@ async function divert(parts: object[]) {
     },
   })
   const doStream = async () => ({ stream: model })
-  const { stream } = await shortcut.middleware.wrapStream!({ doStream } as never)
-  return { queue, shortcut, reader: (stream as ReadableStream).getReader() }
+  const { stream } = await bypass.middleware.wrapStream!({ doStream } as never)
+  return { queue, bypass, reader: (stream as ReadableStream).getReader() }
 }
 
 test("text waits for its step in the SDK's stream, is told at once, and reaches the SDK joined", async () => {
-  const { queue, reader, shortcut } = await divert([start, text('a'), text('b'), { type: 'text-end', id: 't' }])
+  const { queue, reader, bypass } = await divert([start, text('a'), text('b'), { type: 'text-end', id: 't' }])
   expect((await reader.read()).value).toEqual(start)
   const joined = reader.read()
   const first = queue.next()
   expect(await Promise.race([first, new Promise((resolve) => setImmediate(resolve, 'waits'))])).toBe('waits')
-  shortcut.began()
+  bypass.began()
   expect([(await first).value, (await queue.next()).value]).toEqual([
     { type: 'text', delta: 'a' },
     { type: 'text', delta: 'b' },
   ])
   expect((await joined).value).toEqual(text('ab'))
-  expect(shortcut.untold('text-delta', 'ab')).toBe('')
+  expect(bypass.untold('text-delta', 'ab')).toBe('')
 })
 
 test('text after a tool call of its step goes behind the call, through the SDK', async () => {
-  const { queue, reader, shortcut } = await divert([start, text('a'), call, text('b')])
+  const { queue, reader, bypass } = await divert([start, text('a'), call, text('b')])
   await reader.read()
   const joined = reader.read()
-  shortcut.began()
+  bypass.began()
   expect((await queue.next()).value).toEqual({ type: 'text', delta: 'a' })
   expect((await joined).value).toEqual(text('a'))
   expect((await reader.read()).value).toEqual(call)
   expect((await reader.read()).value).toEqual(text('b'))
-  expect(shortcut.untold('text-delta', 'a')).toBe('')
-  expect(shortcut.untold('text-delta', 'b')).toBe('b')
+  expect(bypass.untold('text-delta', 'a')).toBe('')
+  expect(bypass.untold('text-delta', 'b')).toBe('b')
   queue.end()
   expect(await queue.next()).toEqual({ done: true, value: undefined })
 })
 
 test('text that waits goes through the SDK when its step never begins', async () => {
-  const { queue, reader, shortcut } = await divert([start, text('a')])
+  const { queue, reader, bypass } = await divert([start, text('a')])
   await reader.read()
   const through = reader.read()
   await new Promise(setImmediate)
-  shortcut.end()
+  bypass.end()
   expect((await through).value).toEqual(text('a'))
-  expect(shortcut.untold('text-delta', 'a')).toBe('a')
+  expect(bypass.untold('text-delta', 'a')).toBe('a')
   queue.end()
   expect(await queue.next()).toEqual({ done: true, value: undefined })
 })
