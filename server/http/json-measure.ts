@@ -81,7 +81,9 @@ export class JsonMeasure {
       case openBrace:
       case openBracket:
         if (++this.#values > jsonValuesMax) return tooMany(jsonValuesMax, 'values')
-        return ++this.#level > jsonLevelsMax ? `The request body is nested deeper than ${jsonDepthMax} levels.` : undefined
+        return ++this.#level > jsonLevelsMax
+          ? `The request body is nested deeper than ${jsonDepthMax} levels.`
+          : undefined
       case closeBrace:
       case closeBracket:
         this.#level--
