@@ -60,15 +60,15 @@ const pieceBytes = 65_536
  */
 function sendPieces(response: ServerResponse, body: Buffer): void {
   let at = 0
-  const next = () => {
+  const next = async () => {
+    await ownTurn(null)
     if (response.destroyed) return
     const piece = body.subarray(at, (at += pieceBytes))
-    if (at >= body.length) return void response.end(piece)
-    const whenFree = () => void ownTurn(null).then(next)
-    if (response.write(piece)) whenFree()
-    else response.once('drain', whenFree)
+    if (at >= body.length) response.end(piece)
+    else if (response.write(piece)) void next()
+    else response.once('drain', () => void next())
   }
-  next()
+  void next()
 }
 
 export function withHeaders(headers: HeaderList, own: Record<string, string>): HeaderList {
