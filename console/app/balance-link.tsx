@@ -1,5 +1,5 @@
 import { Button, Skeleton, Text } from '@mantine/core'
-import { Money } from '../parts/money.tsx'
+import { Money } from '../parts/text/money.tsx'
 import { RouterLink } from '../parts/router-link.tsx'
 import { useAccount } from './use-account.ts'
 

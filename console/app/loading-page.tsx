@@ -1,5 +1,5 @@
 import { Loader, Stack, Text, Title } from '@mantine/core'
-import { usePageTitle } from '../parts/use-page-title.ts'
+import { usePageTitle } from '../parts/hooks/use-page-title.ts'
 import { useIsUnreached } from './load-part.ts'
 
 /** In place of a page whose code is on its way. */

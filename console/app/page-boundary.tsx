@@ -1,6 +1,6 @@
 import { Button, Stack, Text, Title } from '@mantine/core'
 import { Component, type ReactNode } from 'react'
-import { usePageTitle } from '../parts/use-page-title.ts'
+import { usePageTitle } from '../parts/hooks/use-page-title.ts'
 
 /** Keeps a page that throws from taking the rest of the console with it. */
 export class PageBoundary extends Component<{ children: ReactNode }, { error: unknown }> {

@@ -20,12 +20,12 @@ export const pageRoutes: readonly PageRoute[] = [
   {
     path: '/settings/keys',
     section: 'settings',
-    Page: lazyPart(async () => (await import('../pages/settings/keys-page.tsx')).KeysPage),
+    Page: lazyPart(async () => (await import('../pages/settings/keys/keys-page.tsx')).KeysPage),
   },
   {
     path: '/settings/connectors',
     section: 'settings',
-    Page: lazyPart(async () => (await import('../pages/settings/connectors-page.tsx')).ConnectorsPage),
+    Page: lazyPart(async () => (await import('../pages/settings/connectors/connectors-page.tsx')).ConnectorsPage),
   },
   {
     path: '/settings/password',
@@ -40,17 +40,17 @@ export const pageRoutes: readonly PageRoute[] = [
   {
     path: '/admin/users',
     section: 'admin',
-    Page: lazyPart(async () => (await import('../pages/admin/users-page.tsx')).UsersPage),
+    Page: lazyPart(async () => (await import('../pages/admin/users/users-page.tsx')).UsersPage),
   },
   {
     path: '/admin/users/:userId',
     section: 'admin',
-    Page: lazyPart(async () => (await import('../pages/admin/user-page.tsx')).UserPage),
+    Page: lazyPart(async () => (await import('../pages/admin/users/user-page.tsx')).UserPage),
   },
   {
     path: '/admin/invitations',
     section: 'admin',
-    Page: lazyPart(async () => (await import('../pages/admin/invitations-page.tsx')).InvitationsPage),
+    Page: lazyPart(async () => (await import('../pages/admin/invitations/invitations-page.tsx')).InvitationsPage),
   },
   {
     path: '/admin/agents',
@@ -60,6 +60,6 @@ export const pageRoutes: readonly PageRoute[] = [
   {
     path: '/admin/system',
     section: 'admin',
-    Page: lazyPart(async () => (await import('../pages/admin/system-page.tsx')).SystemPage),
+    Page: lazyPart(async () => (await import('../pages/admin/system/system-page.tsx')).SystemPage),
   },
 ]

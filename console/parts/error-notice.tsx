@@ -1,7 +1,7 @@
 import { Alert, Button, Code, Text } from '@mantine/core'
 import { ExclamationTriangleIcon } from '@radix-ui/react-icons'
 import { ErrandClientError } from '../../client/client.ts'
-import { errorText } from './error-text.ts'
+import { errorText } from './text/error-text.ts'
 
 type ErrorNoticeProps = { error: unknown; title?: string; onRetry?: () => void; isRetrying?: boolean }
 

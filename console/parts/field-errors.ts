@@ -1,5 +1,5 @@
 import { ErrandClientError } from '../../client/client.ts'
-import { errorText } from './error-text.ts'
+import { errorText } from './text/error-text.ts'
 
 export type FieldErrors = {
   /** By the path of the field, for Mantine's `error`. */

@@ -3,7 +3,7 @@ import { ChevronDownIcon, ChevronRightIcon } from '@radix-ui/react-icons'
 import { useState } from 'react'
 import { CopyButton } from './copy-button.tsx'
 import classes from './json-tree.module.css'
-import { countText } from './count-text.ts'
+import { countText } from './text/count-text.ts'
 
 const childrenStep = 100
 /** Longer lists below the top stay closed at first, whatever the level. */

@@ -1,6 +1,6 @@
 import { notifications } from '@mantine/notifications'
 import { CheckIcon, Cross2Icon } from '@radix-ui/react-icons'
-import { errorText } from './error-text.ts'
+import { errorText } from './text/error-text.ts'
 
 /** Says that something was done, for a few seconds. */
 export function notifyDone(message: string): void {

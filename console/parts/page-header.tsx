@@ -2,7 +2,7 @@ import { Box, Group, Text, Title } from '@mantine/core'
 import { ArrowLeftIcon } from '@radix-ui/react-icons'
 import { useEffect, useRef, type ReactNode } from 'react'
 import { PageLink } from './page-link.tsx'
-import { usePageTitle } from './use-page-title.ts'
+import { usePageTitle } from './hooks/use-page-title.ts'
 
 type PageHeaderProps = {
   title: string

@@ -1,7 +1,7 @@
 import { Tabs, Text } from '@mantine/core'
 import { CodeBlock } from './code-block.tsx'
 import { PageLink } from './page-link.tsx'
-import { toCurl, toTypeScript, type ClientCall, type RestRequest } from './snippet-text.ts'
+import { toCurl, toTypeScript, type ClientCall, type RestRequest } from './text/snippet-text.ts'
 
 /** The same request as a curl command and with the typed client, to copy. */
 export function Snippets({ request, call }: { request: RestRequest; call: ClientCall }) {

@@ -10,6 +10,7 @@ import { hashJson } from '../kernel/canonical-json.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Units } from '../kernel/money.ts'
+import { ownTurn } from '../kernel/own-turn.ts'
 import { connectorIdsOf } from '../sessions/session-connectors.ts'
 import { sessionNotFound, sessionRefusal } from '../sessions/session-operations.ts'
 import { jsonBytes, messageTextBytesMax } from '../store/byte-bounds.ts'
@@ -105,6 +106,7 @@ export class ChatTurns {
     if (!agent || !chat || !isVisibleTo(agent, caller.email)) {
       throw new ErrandError('NOT_FOUND', `The agent ${session.agentId} is no longer available.`)
     }
+    if (message.length > largeMessageChars) await ownTurn(userId)
     checkSize(chat, input)
     const connectorIds = connectorIdsOf(session.metadata)
     await access.assertOwned(connectorIds, { taker: chatTaker(agent.id, agent), path: 'sessionId', userId })
@@ -326,6 +328,9 @@ function promptAtMost({ instructions, isModel }: Chat, { history, message }: Pro
   const tokens = isModel ? messagesAtMost(texts) : tokensAtMost(texts.join(''))
   return Math.max(tokens, history.tokens)
 }
+
+/** Longer ones take a tick of the event loop each, to be counted. */
+const largeMessageChars = 16 * 1024
 
 function checkSize({ contextTokens, maxOutputTokens }: Chat, { message, params }: z.output<typeof ChatInput>): void {
   if (jsonBytes(message) > messageTextBytesMax) {

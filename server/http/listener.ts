@@ -15,6 +15,7 @@ import { isHost, splitTarget } from './request-url.ts'
 import { createTurnAway } from './turn-away.ts'
 import { inTurn, isSpare, limitConnections } from './connection-limits.ts'
 import { releaseGate, type RequestGate } from './request-gate.ts'
+import { RequestQueue } from './request-queue.ts'
 import { respondError, respondJson, type HeaderList } from './respond.ts'
 import type { RoutedRequest } from './routed-request.ts'
 
@@ -69,15 +70,23 @@ export function createListener(parts: ListenerParts): Server {
     },
     (request, response) => inTurn(request, response, serve),
   )
-  const turnAway = createTurnAway(parts)
+  const answerOverload = createTurnAway(parts)
   const serve = (request: IncomingMessage, response: ServerResponse) => {
     const { url = '' } = request
     // A target that is no path is another form of one, which nobody needs for health.
     const isPath = url.startsWith('/')
     const isGated = !isPath || (url.startsWith('/api/') && !url.startsWith(payloadPath)) || url.startsWith('/trpc/')
-    if (isGated && (isSpare(request) || !parts.gate.enter(request))) {
-      return turnAway(request, response, headersFor(newId('req', parts.clock.now()), request))
-    }
+    if (!isGated) answer(request, response)
+    else if (isSpare(request)) turnAway(request, response)
+    else queue.take(request, response)
+  }
+  const turnAway = (request: IncomingMessage, response: ServerResponse) =>
+    answerOverload(request, response, headersFor(newId('req', parts.clock.now()), request))
+  const queue = new RequestQueue({
+    serve: (request, response) => (parts.gate.enter(request) ? answer : turnAway)(request, response),
+    turnAway,
+  })
+  const answer = (request: IncomingMessage, response: ServerResponse) => {
     const routed = begin(parts, request, response)
     route(parts, routed).catch((thrown: unknown) => {
       const error = toErrandError(thrown)

@@ -1,10 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { findUnfitJson, jsonDepthMax } from '../kernel/check-json.ts'
+import { findUnfitJson } from '../kernel/check-json.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { ownTurn } from '../kernel/own-turn.ts'
 import { BodyBytes } from './body-bytes.ts'
 import { BodyRoom, smallBodyBytesMax } from './body-room.ts'
+import { JsonMeasure } from './json-measure.ts'
 import { bodyArrived } from './request-gate.ts'
 
 const jsonType = /^application\/json(?:[ ]*;[ ]*charset=(?:utf-8|"utf-8"))?$/i
@@ -85,80 +86,15 @@ async function textOf(bytes: Buffer, owner: string | null): Promise<string> {
   // JSON has none, and not every parser that comes after would say so.
   if (bytes.subarray(0, 3).equals(byteOrderMark)) throw badField('', 'The request body begins with a byte order mark.')
   if (bytes.length <= smallBodyBytesMax) return bytes.toString('utf8')
-  await ownTurn(owner)
-  const unfit = whyTooMuch(bytes)
-  // Before the parser makes objects of them.
-  if (unfit !== undefined) throw badField('', unfit)
+  const measure = new JsonMeasure(bytes)
+  while (!measure.isWhole) {
+    await ownTurn(owner)
+    // Before the parser makes objects of them.
+    const unfit = measure.go()
+    if (unfit !== undefined) throw badField('', unfit)
+  }
   await ownTurn(owner)
   return bytes.toString('utf8')
-}
-
-/** Each value is an object to the parser. A name that it has not met takes it about ten times as long; again, it is cheap. */
-const jsonValuesMax = 250_000
-const jsonNamesMax = 50_000
-/** What a body may be nested, and the envelopes of typed RPC around it. */
-const jsonLevelsMax = jsonDepthMax + 10
-
-/**
- * About how many values, different names and levels a JSON text has, by its commas, colons and brackets outside of
- * strings. No text is kept more than once, and none after the first that is too many.
- */
-function whyTooMuch(bytes: Buffer): string | undefined {
-  let values = 1
-  let members = 0
-  const names = new Set<string>()
-  let level = 0
-  // Of the last text, when it was no name.
-  let start = -1
-  let end = -1
-  for (let at = 0; at < bytes.length; at++) {
-    switch (bytes[at]!) {
-      case quote:
-        start = at
-        at = end = endOfText(bytes, at)
-        break
-      case colon:
-        // What is no JSON may have more of them than values.
-        if (++members > jsonValuesMax) return tooMany(jsonValuesMax, 'values')
-        if (start < 0) break
-        // With its quote, or a name of digits would be hashed as the number that it is, and numbers can be chosen to collide.
-        names.add(bytes.toString('latin1', start, end))
-        start = -1
-        if (names.size > jsonNamesMax) return tooMany(jsonNamesMax, 'different names')
-        break
-      case comma:
-        if (++values > jsonValuesMax) return tooMany(jsonValuesMax, 'values')
-        break
-      case openBrace:
-      case openBracket:
-        if (++values > jsonValuesMax) return tooMany(jsonValuesMax, 'values')
-        if (++level > jsonLevelsMax) return `The request body is nested deeper than ${jsonDepthMax} levels.`
-        break
-      case closeBrace:
-      case closeBracket:
-        level--
-        break
-      default:
-    }
-  }
-  return undefined
-}
-
-/** Where the text that begins there has its closing quote. */
-function endOfText(bytes: Buffer, start: number): number {
-  for (let at = start + 1; at < bytes.length; at++) {
-    const byte = bytes[at]
-    if (byte === backslash) at++
-    else if (byte === quote) return at
-  }
-  return bytes.length
-}
-
-const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a]
-const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d]
-
-function tooMany(most: number, what: string): string {
-  return `The request body holds more than ${most} ${what}; send large data as text.`
 }
 
 /** Reads a JSON body whose value is fit to be stored; throws 400, 413, 415 or 503. */

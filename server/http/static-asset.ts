@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
+import { ownTurn } from '../kernel/own-turn.ts'
 import { acceptedEncoding, type ContentEncoding } from './accept-encoding.ts'
 import type { HeaderList } from './respond.ts'
 import type { RoutedRequest } from './routed-request.ts'
@@ -54,19 +55,20 @@ export function sendAsset(
 const pieceBytes = 65_536
 
 /**
- * A piece in each turn of the event loop: a socket takes megabytes at once, also of a reader that has stopped, and copies
- * them for a millisecond.
+ * A piece in each tick of the event loop, of all readers together: a socket takes megabytes at once, also of a reader that
+ * has stopped, and copies them for a millisecond.
  */
 function sendPieces(response: ServerResponse, body: Buffer): void {
   let at = 0
-  const next = () => {
+  const next = async () => {
+    await ownTurn(null)
     if (response.destroyed) return
     const piece = body.subarray(at, (at += pieceBytes))
-    if (at >= body.length) return void response.end(piece)
-    if (response.write(piece)) setImmediate(next)
-    else response.once('drain', () => setImmediate(next))
+    if (at >= body.length) response.end(piece)
+    else if (response.write(piece)) void next()
+    else response.once('drain', () => void next())
   }
-  next()
+  void next()
 }
 
 export function withHeaders(headers: HeaderList, own: Record<string, string>): HeaderList {

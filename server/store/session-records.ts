@@ -98,14 +98,21 @@ export type MessageRow = Omit<MessageRecord, 'toolCalls' | 'isTruncated'> & {
 
 /** The first of a page's messages that fit, at least one. */
 export function messagePage(rows: Iterable<MessageRow>, bytesMax: number): MessageRecord[] {
-  const bytesOf = ({ content, toolCalls }: MessageRow) =>
-    messageFieldsBytes + jsonBytes(content) + Buffer.byteLength(toolCalls ?? '')
-  return takeFitting(rows, { bytesMax, bytesOf }).map(messageRecord)
+  const bytesOf = ({ contentBytes, row }: Measured) =>
+    messageFieldsBytes + contentBytes + Buffer.byteLength(row.toolCalls ?? '')
+  return takeFitting(measured(rows), { bytesMax, bytesOf }).map(messageRecord)
 }
 
-function messageRecord({ isTruncated, toolCalls, ...row }: MessageRow): MessageRecord {
-  const isSmall = row.content.length * 6 <= messageTextBytesMax
-  const content = isSmall ? { text: row.content, isCut: false } : keptText(row.content)
+/** A message and the bytes of its text as JSON: a megabyte takes milliseconds to measure, so it is done once. */
+type Measured = { row: MessageRow; contentBytes: number }
+
+function* measured(rows: Iterable<MessageRow>): Iterable<Measured> {
+  for (const row of rows) yield { row, contentBytes: jsonBytes(row.content) }
+}
+
+function messageRecord({ contentBytes, row: { isTruncated, toolCalls, ...row } }: Measured): MessageRecord {
+  const isWhole = contentBytes <= messageTextBytesMax
+  const content = isWhole ? { text: row.content, isCut: false } : keptText(row.content)
   return {
     ...row,
     content: content.text,

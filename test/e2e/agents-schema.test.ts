@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { checkValue, placeProblems, shownPaths, toFormPath } from '../../console/pages/agents/check-value.ts'
-import { toWords, type FormField, type ParamsJsonSchema } from '../../console/pages/agents/form-field.ts'
-import { fits, initialValue, matches, toJson, Unfinished } from '../../console/pages/agents/form-value.ts'
-import { readSchema } from '../../console/pages/agents/read-schema.ts'
-import { shortened } from '../../console/pages/agents/shortened.ts'
+import { checkValue, placeProblems, shownPaths, toFormPath } from '../../console/parts/schema-form/check-value.ts'
+import { toWords, type FormField, type ParamsJsonSchema } from '../../console/parts/schema-form/form-field.ts'
+import { fits, initialValue, matches, toJson, Unfinished } from '../../console/parts/schema-form/form-value.ts'
+import { readSchema } from '../../console/parts/schema-form/read-schema.ts'
+import { shortened } from '../../console/parts/schema-form/shortened.ts'
 import { durationText, secondsText } from '../../console/pages/tasks/duration-text.ts'
 
 // The form of an endpoint's params without a browser: what a schema becomes, and what is sent.

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { splitBlocks } from '../../console/pages/chat/markdown-blocks.ts'
+import { splitBlocks } from '../../console/pages/chat/reply/markdown-blocks.ts'
 
 const paragraph = 'A sentence that is about as long as sentences are. '.repeat(40)
 const long = [

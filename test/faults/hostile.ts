@@ -33,6 +33,8 @@ const loopMsMax = 100
 const grownMbMax = 100
 const honestP99MsMax = 250
 const residentEveryMs = 200
+/** Of the watch. */
+const tellMs = 500
 const restMs = 3000
 const endMsMax = 120_000
 const processesEndMsMax = 20_000
@@ -282,8 +284,9 @@ class HostileRun {
       .split('\n')
       .map((line) => JSON.parse(line) as Watched)
     const gap = (text: string) => void (isShort || tally.gaps.push(text))
+    // What is told at first is of the half second before, when the service started.
     const some = ({ from, to }: Phase) => ({
-      seen: watched.filter(({ at }) => at >= from && at <= to),
+      seen: watched.filter(({ at }) => at >= from + tellMs && at <= to),
       asked: answers.filter(({ at }) => at >= from && at <= to),
     })
     for (const phase of this.#phases) {

@@ -52,6 +52,22 @@ test('commands of one turn share one transaction, run in order, and each gets it
   expect(tallied()).toBe(4)
 })
 
+test('commands that take long together are committed over several ticks, in order', async () => {
+  const written: number[] = []
+  const commits: number[] = []
+  commit = groupCommit({ onCommit: ({ commands }) => commits.push(commands) })
+  const work = (n: number) => {
+    const end = performance.now() + 1
+    while (performance.now() < end);
+    notes.write(String(n))
+    written.push(n)
+  }
+  await Promise.all(Array.from({ length: 200 }, (_, n) => commit.run(() => work(n))))
+  expect(written).toEqual(Array.from({ length: 200 }, (_, n) => n))
+  expect(visible()).toEqual(written.map(String))
+  for (const commands of commits) expect(commands).toBeLessThanOrEqual(32)
+})
+
 test('a command that throws gets its own error back and leaves the others whole', async () => {
   const error = new Error('refused')
   const promises = [

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { stripTypeScriptTypes } from 'node:module'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { toCurl, toTypeScript } from '../../console/parts/snippet-text.ts'
+import { toCurl, toTypeScript } from '../../console/parts/text/snippet-text.ts'
 
 const values = [
   "It's here",

@@ -1,4 +1,4 @@
-import { toCurl, toTypeScript, type ClientCall, type RestRequest } from '../../parts/snippet-text.ts'
+import { toCurl, toTypeScript, type ClientCall, type RestRequest } from '../../parts/text/snippet-text.ts'
 
 export type AdminRequest = RestRequest & { idempotencyKey?: string }
 

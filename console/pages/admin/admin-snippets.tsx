@@ -1,5 +1,5 @@
 import { useAccount } from '../../app/use-account.ts'
-import type { ClientCall } from '../../parts/snippet-text.ts'
+import type { ClientCall } from '../../parts/text/snippet-text.ts'
 import { SnippetTabs } from '../../parts/snippets.tsx'
 import { toAdminCurl, toAdminTypeScript, type AdminRequest } from './admin-snippet-text.ts'
 import classes from './admin.module.css'

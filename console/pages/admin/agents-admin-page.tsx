@@ -6,7 +6,7 @@ import { CopyText } from '../../parts/copy-text.tsx'
 import { DataTable, type Column } from '../../parts/data-table.tsx'
 import { EmptyState } from '../../parts/empty-state.tsx'
 import { KeyValueList } from '../../parts/key-value-list.tsx'
-import { Money } from '../../parts/money.tsx'
+import { Money } from '../../parts/text/money.tsx'
 import { PageHeader } from '../../parts/page-header.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
 import { Panel } from '../../parts/panel.tsx'
@@ -15,7 +15,7 @@ import { AdminSnippets } from './admin-snippets.tsx'
 import classes from './admin.module.css'
 import { AdminsOnlyPage, isForAdminsOnly } from './admins-only-page.tsx'
 import { agentInConfig } from './agent-in-config.ts'
-import { useSystem } from './use-system.ts'
+import { useSystem } from './system/use-system.ts'
 
 type Agent = System['agents'][number]
 type Endpoint = Agent['endpoints'][number]

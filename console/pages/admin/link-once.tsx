@@ -1,7 +1,7 @@
 import { Box, Button, Group, Stack, Text } from '@mantine/core'
 import { useEffect, useRef, type ReactNode } from 'react'
 import { CopyButton } from '../../parts/copy-button.tsx'
-import { TimeText } from '../../parts/time-text.tsx'
+import { TimeText } from '../../parts/text/time-text.tsx'
 import classes from './admin.module.css'
 
 type LinkOnceProps = {

@@ -1,6 +1,6 @@
 import { Text } from '@mantine/core'
 import type { Agent } from '../../../client/client.ts'
-import { usdText } from '../../parts/usd-text.ts'
+import { usdText } from '../../parts/text/usd-text.ts'
 
 /** What a chat costs, by its components; those that are free are left out. */
 export function ChatPrices({ chat }: { chat: NonNullable<Agent['chat']> }) {

@@ -1,6 +1,6 @@
 import { storedPrefix, whenLeaving } from '../../app/leave-console.ts'
-import type { FormField } from './form-field.ts'
-import { isObject, matches, ownValue, toJson } from './form-value.ts'
+import type { FormField } from '../../parts/schema-form/form-field.ts'
+import { isObject, matches, ownValue, toJson } from '../../parts/schema-form/form-value.ts'
 
 // Params that were written and not run yet, of this tab, by form. They outlive a reload of the page, and end with the
 // login. Secrets are never kept.

@@ -3,7 +3,7 @@ import { formatUsd, parseUsd } from '../../../server/kernel/money.ts'
 import type { Account } from '../../../client/client.ts'
 import { PageLink } from '../../parts/page-link.tsx'
 import { blockReason, WaitNotice } from './run-refusal.tsx'
-import { usdText } from '../../parts/usd-text.ts'
+import { usdText } from '../../parts/text/usd-text.ts'
 
 /** What would be left of the balance, in units; negative when it is too low, undefined while it is not known. */
 export function leftAfter(account: Account | undefined, priceUsd: string): number | undefined {

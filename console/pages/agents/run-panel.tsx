@@ -6,14 +6,14 @@ import { Panel } from '../../parts/panel.tsx'
 import { Snippets } from '../../parts/snippets.tsx'
 import classes from './agent.module.css'
 import { ConnectorPicker } from './connector-picker.tsx'
-import { FieldControl } from './field-control.tsx'
+import { FieldControl } from '../../parts/schema-form/field-control.tsx'
 import { RunCost, RunObstacle } from './run-cost.tsx'
 import { RunRefusal } from './run-refusal.tsx'
-import { shortened } from './shortened.ts'
+import { shortened } from '../../parts/schema-form/shortened.ts'
 import { useFreshAccount } from './use-fresh-account.ts'
 import { useParamsForm } from './use-params-form.ts'
 import { useRun } from './use-run.ts'
-import { usdText } from '../../parts/usd-text.ts'
+import { usdText } from '../../parts/text/usd-text.ts'
 
 type RunPanelProps = {
   agent: Agent

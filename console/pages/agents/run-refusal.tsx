@@ -3,10 +3,10 @@ import { ClockIcon, ExclamationTriangleIcon } from '@radix-ui/react-icons'
 import { ErrandClientError } from '../../../client/client.ts'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
-import { TimeText } from '../../parts/time-text.tsx'
+import { TimeText } from '../../parts/text/time-text.tsx'
 import { secondsText } from '../tasks/duration-text.ts'
-import { useSecondsLeft } from '../../parts/use-seconds-left.ts'
-import { errorText } from '../../parts/error-text.ts'
+import { useSecondsLeft } from '../../parts/hooks/use-seconds-left.ts'
+import { errorText } from '../../parts/text/error-text.ts'
 
 export const blockReason = "Too many of this account's tasks failed in a short time."
 

@@ -1,10 +1,10 @@
 import { useEffect, useMemo, useState } from 'react'
-import { checkValue, placeProblems, shownPaths, type Problem } from './check-value.ts'
-import type { FormField, ParamsJsonSchema } from './form-field.ts'
-import { initialValue, isEqual, isObject, toJson } from './form-value.ts'
+import { checkValue, placeProblems, shownPaths, type Problem } from '../../parts/schema-form/check-value.ts'
+import type { FormField, ParamsJsonSchema } from '../../parts/schema-form/form-field.ts'
+import { initialValue, isEqual, isObject, toJson } from '../../parts/schema-form/form-value.ts'
 import { draftOf, forgetDraft, keepDraft, storeDraft } from './params-draft.ts'
-import { readJson } from './read-json.ts'
-import { readSchema } from './read-schema.ts'
+import { readJson } from '../../parts/schema-form/read-json.ts'
+import { readSchema } from '../../parts/schema-form/read-schema.ts'
 
 type Problems = ReturnType<typeof placeProblems>
 type Mode = 'form' | 'json'

@@ -4,9 +4,9 @@ import { useLocation } from 'wouter'
 import { ErrandClientError, newIdempotencyKey } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
 import { accountKey, useAccount } from '../../app/use-account.ts'
-import { sizeText } from '../../parts/size-text.ts'
-import { toFormPath } from './check-value.ts'
-import { bytesOf, envelopeBytes } from './read-text-file.ts'
+import { sizeText } from '../../parts/text/size-text.ts'
+import { toFormPath } from '../../parts/schema-form/check-value.ts'
+import { bytesOf, envelopeBytes } from '../../parts/schema-form/read-text-file.ts'
 import type { ParamsForm } from './use-params-form.ts'
 
 type Input = Parameters<typeof client.tasks.create>[0]

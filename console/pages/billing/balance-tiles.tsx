@@ -1,8 +1,8 @@
 import type { UseQueryResult } from '@tanstack/react-query'
 import type { Account } from '../../../client/client.ts'
-import { Money } from '../../parts/money.tsx'
+import { Money } from '../../parts/text/money.tsx'
 import { StatTile, StatTiles } from '../overview/stat-tile.tsx'
-import { subtractUsd } from '../../parts/usd-units.ts'
+import { subtractUsd } from '../../parts/text/usd-units.ts'
 
 /** The balance, and what of it can be spent now. */
 export function BalanceTiles({ account: { data, isPending } }: { account: UseQueryResult<Account> }) {

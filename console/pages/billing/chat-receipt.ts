@@ -1,5 +1,5 @@
 import type { Transaction } from '../../../client/client.ts'
-import { usdUnits } from '../../parts/usd-units.ts'
+import { usdUnits } from '../../parts/text/usd-units.ts'
 
 // A rate of six digits per 1,000 tokens is a price per token of nine, so everything is summed in billionths of a USD.
 

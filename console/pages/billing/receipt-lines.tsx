@@ -1,8 +1,8 @@
 import type { ReactNode } from 'react'
-import { Money } from '../../parts/money.tsx'
+import { Money } from '../../parts/text/money.tsx'
 import type { Receipt } from './receipt.ts'
 import classes from './receipt.module.css'
-import { usdText } from '../../parts/usd-text.ts'
+import { usdText } from '../../parts/text/usd-text.ts'
 
 const count = new Intl.NumberFormat('en')
 

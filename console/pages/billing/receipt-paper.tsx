@@ -3,15 +3,15 @@ import { InfoCircledIcon } from '@radix-ui/react-icons'
 import type { Account, Task, Transaction } from '../../../client/client.ts'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { KeyValueList } from '../../parts/key-value-list.tsx'
-import { Money } from '../../parts/money.tsx'
+import { Money } from '../../parts/text/money.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
 import { StatusBadge } from '../../parts/status-badge.tsx'
-import { TimeText } from '../../parts/time-text.tsx'
+import { TimeText } from '../../parts/text/time-text.tsx'
 import { ReceiptLines } from './receipt-lines.tsx'
 import type { Receipt } from './receipt.ts'
 import classes from './receipt.module.css'
 import { transactionTypes } from './transaction-type.tsx'
-import { usdText } from '../../parts/usd-text.ts'
+import { usdText } from '../../parts/text/usd-text.ts'
 
 type ReceiptPaperProps = { receipt: Receipt; task: Task | undefined; account: Account | undefined }
 

@@ -1,5 +1,5 @@
 import type { Transaction } from '../../../client/client.ts'
-import { subtractUsd, sumUsd } from '../../parts/usd-units.ts'
+import { subtractUsd, sumUsd } from '../../parts/text/usd-units.ts'
 import { readChatReceipt, type ChatReceipt } from './chat-receipt.ts'
 
 export type Receipt = {

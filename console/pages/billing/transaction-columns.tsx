@@ -1,9 +1,9 @@
 import { Text } from '@mantine/core'
 import type { Transaction } from '../../../client/client.ts'
 import type { Column } from '../../parts/data-table.tsx'
-import { Money } from '../../parts/money.tsx'
+import { Money } from '../../parts/text/money.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
-import { TimeText } from '../../parts/time-text.tsx'
+import { TimeText } from '../../parts/text/time-text.tsx'
 import { receiptPath } from './receipt-path.ts'
 import { TypeBadge } from './transaction-type.tsx'
 

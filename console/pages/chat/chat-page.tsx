@@ -1,7 +1,7 @@
 import { useParams, useSearchParams } from 'wouter'
-import { ChatList } from './chat-list.tsx'
+import { ChatList } from './list/chat-list.tsx'
 import { Conversation } from './conversation.tsx'
-import { NewChat } from './new-chat.tsx'
+import { NewChat } from './compose/new-chat.tsx'
 
 /** The list of sessions, a new one, or a conversation. */
 export function ChatPage() {

@@ -1,6 +1,6 @@
-import { toCurl, toTypeScript } from '../../parts/snippet-text.ts'
+import { toCurl, toTypeScript } from '../../parts/text/snippet-text.ts'
 import { SnippetTabs } from '../../parts/snippets.tsx'
-import type { ChatParams } from './chat-drafts.ts'
+import type { ChatParams } from './transcript/chat-drafts.ts'
 
 type ChatSnippetsProps = { sessionId: string; message: string; params: ChatParams }
 

@@ -2,10 +2,10 @@ import { Button, Group, Text, Textarea } from '@mantine/core'
 import type { Session } from '../../../client/client.ts'
 import { CopyButton } from '../../parts/copy-button.tsx'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
-import { useDraft } from './chat-drafts.ts'
+import { useDraft } from './transcript/chat-drafts.ts'
 import classes from './conversation.module.css'
-import { connectorIdsOf } from './session-connector-ids.ts'
-import { useCreateSession } from './use-create-session.ts'
+import { connectorIdsOf } from './compose/session-connector-ids.ts'
+import { useCreateSession } from './compose/use-create-session.ts'
 
 /** Stands where the box was, of a session that takes no more messages. */
 export function ClosedSession({ session }: { session: Session }) {

@@ -11,9 +11,9 @@ import classes from './conversation.module.css'
 import { ConversationView } from './conversation-view.tsx'
 import { SessionDetails } from './session-details.tsx'
 import { SessionHeader } from './session-header.tsx'
-import { useListSearch } from './session-list.ts'
-import { SessionSidebar } from './session-sidebar.tsx'
-import { sessionOptions } from './transcript.ts'
+import { useListSearch } from './list/session-list.ts'
+import { SessionSidebar } from './list/session-sidebar.tsx'
+import { sessionOptions } from './transcript/transcript.ts'
 
 /** One session: beside the list on a wide screen, by itself on a phone. */
 export function Conversation({ sessionId }: { sessionId: string }) {

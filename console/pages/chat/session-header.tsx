@@ -2,12 +2,12 @@ import { Button, Group, Skeleton, Text } from '@mantine/core'
 import { ChatBubbleIcon, InfoCircledIcon } from '@radix-ui/react-icons'
 import type { Agent, Session } from '../../../client/client.ts'
 import { formatUsd } from '../../../server/kernel/money.ts'
-import { Money } from '../../parts/money.tsx'
+import { Money } from '../../parts/text/money.tsx'
 import { PageHeader } from '../../parts/page-header.tsx'
 import { RouterLink } from '../../parts/router-link.tsx'
 import classes from './conversation.module.css'
-import { SessionBadge } from './session-badge.tsx'
-import { useSessionCosts } from './session-costs.ts'
+import { SessionBadge } from './list/session-badge.tsx'
+import { useSessionCosts } from './transcript/session-costs.ts'
 
 type SessionHeaderProps = {
   back: { href: string; label: string }

@@ -1,9 +1,9 @@
 import { Alert, Button, Stack, TextInput } from '@mantine/core'
 import { useEffect, useRef, useState, type FormEvent } from 'react'
-import { waitText } from '../../parts/error-text.ts'
+import { waitText } from '../../parts/text/error-text.ts'
 import { fieldErrors } from '../../parts/field-errors.ts'
 import { PasswordField } from '../../parts/password-field.tsx'
-import { useWait } from '../../parts/use-wait.ts'
+import { useWait } from '../../parts/hooks/use-wait.ts'
 
 export type Credentials = { email: string; password: string }
 type CredentialsFormProps = {

@@ -1,8 +1,8 @@
-import { Money } from '../../parts/money.tsx'
+import { Money } from '../../parts/text/money.tsx'
 import { RateLimitTile } from './rate-limit-tile.tsx'
 import { StatTile, StatTiles } from './stat-tile.tsx'
 import { usageTotals } from './usage-totals.ts'
-import { subtractUsd, usdUnits } from '../../parts/usd-units.ts'
+import { subtractUsd, usdUnits } from '../../parts/text/usd-units.ts'
 import type { LiveOverview } from './use-live-overview.ts'
 
 const count = new Intl.NumberFormat('en')

@@ -1,7 +1,7 @@
 import type { Account } from '../../../client/client.ts'
-import { useSecondsLeft } from '../../parts/use-seconds-left.ts'
+import { useSecondsLeft } from '../../parts/hooks/use-seconds-left.ts'
 import { StatTile } from './stat-tile.tsx'
-import { countText } from '../../parts/count-text.ts'
+import { countText } from '../../parts/text/count-text.ts'
 
 /** How many executions the account may start now, and when it may start one more. */
 export function RateLimitTile({ account, isLoading }: { account: Account | undefined; isLoading: boolean }) {

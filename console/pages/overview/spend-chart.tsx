@@ -2,12 +2,12 @@ import '@mantine/charts/styles.layer.css'
 import { BarChart } from '@mantine/charts'
 import { Group, Paper, Text } from '@mantine/core'
 import { formatUsd } from '../../../server/kernel/money.ts'
-import { Money } from '../../parts/money.tsx'
+import { Money } from '../../parts/text/money.tsx'
 import { dayName } from './day-name.ts'
 import type { UsageDay } from './usage-totals.ts'
-import { usdUnits } from '../../parts/usd-units.ts'
-import { countText } from '../../parts/count-text.ts'
-import { usdText } from '../../parts/usd-text.ts'
+import { usdUnits } from '../../parts/text/usd-units.ts'
+import { countText } from '../../parts/text/count-text.ts'
+import { usdText } from '../../parts/text/usd-text.ts'
 
 type Bar = { date: string; Charged: number; Refunded: number; day: UsageDay }
 

@@ -2,15 +2,15 @@ import { SegmentedControl, Skeleton, Text } from '@mantine/core'
 import { Suspense, useState } from 'react'
 import { lazyPart } from '../../app/load-part.ts'
 import { DataTable, type Column } from '../../parts/data-table.tsx'
-import { Money } from '../../parts/money.tsx'
+import { Money } from '../../parts/text/money.tsx'
 import { Panel } from '../../parts/panel.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
 import { dayName } from './day-name.ts'
 import classes from './spend-panel.module.css'
 import { usageTotals, type UsageDay } from './usage-totals.ts'
 import type { LiveOverview } from './use-live-overview.ts'
-import { countText } from '../../parts/count-text.ts'
-import { usdText } from '../../parts/usd-text.ts'
+import { countText } from '../../parts/text/count-text.ts'
+import { usdText } from '../../parts/text/usd-text.ts'
 
 const SpendChart = lazyPart(async () => (await import('./spend-chart.tsx')).SpendChart)
 

@@ -1,7 +1,7 @@
 import type { TaskListItem } from '../../../client/client.ts'
 import type { Column } from '../../parts/data-table.tsx'
 import { StatusBadge } from '../../parts/status-badge.tsx'
-import { TimeText } from '../../parts/time-text.tsx'
+import { TimeText } from '../../parts/text/time-text.tsx'
 import classes from './overview-lists.module.css'
 import { TaskCost } from '../tasks/task-cost.tsx'
 import { TaskName } from '../tasks/task-name.tsx'

@@ -1,5 +1,5 @@
 import type { Usage } from '../../../client/client.ts'
-import { subtractUsd, sumUsd } from '../../parts/usd-units.ts'
+import { subtractUsd, sumUsd } from '../../parts/text/usd-units.ts'
 
 export type UsageDay = Usage['days'][number]
 

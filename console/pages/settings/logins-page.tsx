@@ -13,10 +13,10 @@ import { Pager } from '../../parts/pager.tsx'
 import { Panel } from '../../parts/panel.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
 import { Snippets } from '../../parts/snippets.tsx'
-import { TimeText } from '../../parts/time-text.tsx'
-import { useOffset } from '../../parts/use-search-field.ts'
+import { TimeText } from '../../parts/text/time-text.tsx'
+import { useOffset } from '../../parts/hooks/use-search-field.ts'
 import { describeBrowser } from './describe-browser.ts'
-import { focusHeading } from '../../parts/focus-heading.ts'
+import { focusHeading } from '../../parts/hooks/focus-heading.ts'
 
 const limit = 50
 

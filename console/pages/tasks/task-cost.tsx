@@ -1,6 +1,6 @@
 import { Text } from '@mantine/core'
 import type { TaskListItem } from '../../../client/client.ts'
-import { Money } from '../../parts/money.tsx'
+import { Money } from '../../parts/text/money.tsx'
 
 /** What a failed task gave back; undefined when nothing was charged, or is kept. */
 export function refundedUsd({ costUsd, status }: Pick<TaskListItem, 'costUsd' | 'status'>): string | undefined {

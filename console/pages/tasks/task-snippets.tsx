@@ -3,7 +3,7 @@ import { useState } from 'react'
 import type { Task } from '../../../client/client.ts'
 import { Panel } from '../../parts/panel.tsx'
 import { Snippets } from '../../parts/snippets.tsx'
-import { shortened } from '../agents/shortened.ts'
+import { shortened } from '../../parts/schema-form/shortened.ts'
 
 /** How to read this task from code, and how to run the same again. */
 export function TaskSnippets({ task, request }: { task: Task; request: unknown }) {

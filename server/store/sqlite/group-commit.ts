@@ -2,11 +2,11 @@ import type { Database, Statement } from 'better-sqlite3'
 import { ErrandError } from '../../kernel/errors.ts'
 import type { Committed } from '../committed.ts'
 
-// Group commit. Commands that arrive in the same tick share one transaction and one sync:
+// Group commit. Commands that arrive in the same tick of the event loop share one transaction and one sync:
 //
 //   idle ──enqueue──▶ scheduled ──setImmediate──▶ committing ──┬─▶ idle
-//                         ▲                                    │ another process holds the write lock
-//                         └──────── retry after a pause ◀──────┘
+//                         ▲                                    │ another process holds the write lock:
+//                         └────────────────────────────────────┘ retry after a pause; or there was more than fits a tick
 //
 // Each command has its own savepoint, so one that throws leaves the others whole. No result, refusals and replays
 // included, is released before the COMMIT: a refusal may rest on a row of the same batch. One transaction per command
@@ -22,6 +22,13 @@ export type GroupCommitOptions = {
   /** Told of each transaction that was tried; `startedAt` is of performance.now(). */
   onCommit?: (commit: Committed) => void
 }
+
+/**
+ * After so long a transaction that has run so many commands leaves the others to the next one: a thousand would stop the
+ * loop for their sum.
+ */
+const enoughMs = 20
+const enoughCommands = 32
 
 type Entry = { run: () => unknown; resolve: (value: unknown) => void; reject: (reason: unknown) => void }
 type Outcome = { entry: Entry; value?: unknown; thrown?: unknown; failed: boolean }
@@ -98,6 +105,7 @@ export class GroupCommit {
   }
 
   readonly #commitQueue = (): void => {
+    if (this.#fatal !== undefined) return
     this.#startedAt = performance.now()
     try {
       this.#statements.begin.run()
@@ -109,8 +117,15 @@ export class GroupCommit {
     this.#queue = []
     this.#isScheduled = false
     const outcomes: Outcome[] = []
+    const from = performance.now()
     try {
-      for (const entry of batch) outcomes.push(this.#runOne(entry))
+      for (const [index, entry] of batch.entries()) {
+        if (index >= enoughCommands && performance.now() - from > enoughMs) {
+          this.#leave(batch.splice(index))
+          break
+        }
+        outcomes.push(this.#runOne(entry))
+      }
       this.#batchEnd.write()
     } catch (error) {
       // SQLite has rolled the whole transaction back (a full disk does that inside any statement): what came before
@@ -130,6 +145,14 @@ export class GroupCommit {
       else entry.resolve(value)
     }
     this.#tried({ commands: batch.length, isDurable: true, syncMs })
+  }
+
+  /** The next transaction runs these, in a tick of its own. */
+  #leave(entries: readonly Entry[]): void {
+    this.#queue.unshift(...entries)
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    setImmediate(this.#commitQueue)
   }
 
   #tried(tried: Omit<Committed, 'startedAt'>): void {

@@ -1,0 +1,130 @@
+import { Group, Text } from '@mantine/core'
+import { ErrandClientError, type Invitation } from '../../../../client/client.ts'
+import { client } from '../../../app/api-client.ts'
+import { queryClient } from '../../../app/query-client.ts'
+import { ConfirmButton } from '../../../parts/confirm-button.tsx'
+import { DataTable, type Column } from '../../../parts/data-table.tsx'
+import { Money } from '../../../parts/text/money.tsx'
+import { notifyDone, notifyError } from '../../../parts/notify.tsx'
+import { PageLink } from '../../../parts/page-link.tsx'
+import { StatusBadge } from '../../../parts/status-badge.tsx'
+import { TimeText } from '../../../parts/text/time-text.tsx'
+import { useNow } from '../../../parts/hooks/use-now.ts'
+import { focusHeading } from '../../../parts/hooks/focus-heading.ts'
+import { RoleBadge } from '../users/user-states.tsx'
+
+/** Invitations and password links, with whatever became of each. */
+export function InvitationTable({ invitations }: { invitations: readonly Invitation[] }) {
+  const now = useNow()
+  return (
+    <DataTable
+      caption="Invitations and password links"
+      columns={columnsAt(now)}
+      rows={invitations}
+      rowKey={({ id }) => id}
+    />
+  )
+}
+
+function columnsAt(now: number): Column<Invitation>[] {
+  return [
+    {
+      id: 'email',
+      label: 'Email',
+      cell: ({ acceptedAt, email, kind }) =>
+        acceptedAt !== null || kind === 'password' ? (
+          <PageLink href={`/admin/users?search=${encodeURIComponent(email)}`}>{email}</PageLink>
+        ) : (
+          email
+        ),
+    },
+    {
+      id: 'kind',
+      label: 'Kind',
+      cell: ({ isAdmin, kind }) => (
+        <Group gap={6}>
+          {kind === 'invitation' ? 'Invitation' : 'Password link'}
+          {isAdmin && kind === 'invitation' && <RoleBadge>Admin</RoleBadge>}
+        </Group>
+      ),
+    },
+    {
+      id: 'credit',
+      label: 'Credit',
+      align: 'right',
+      cell: ({ creditUsd, kind }) =>
+        kind === 'password' ? (
+          <Text component="span" inherit c="dimmed">
+            –
+          </Text>
+        ) : (
+          <Money usd={creditUsd} {...(creditUsd === '0.0000' && { c: 'dimmed' })} />
+        ),
+    },
+    { id: 'state', label: 'State', cell: (invitation) => <State invitation={invitation} now={now} /> },
+    { id: 'created', label: 'Created', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
+    {
+      id: 'expires',
+      label: 'Expires',
+      cell: ({ acceptedAt, expiresAt }) => (acceptedAt === null ? <TimeText at={expiresAt} /> : '–'),
+    },
+    {
+      id: 'actions',
+      label: 'Actions',
+      isLabelHidden: true,
+      align: 'right',
+      cell: (invitation) => <RevokeButton invitation={invitation} now={now} />,
+    },
+  ]
+}
+
+function State({ invitation: { acceptedAt, expiresAt, kind }, now }: { invitation: Invitation; now: number }) {
+  if (acceptedAt !== null) {
+    return (
+      <Group gap={6}>
+        <StatusBadge status="accepted" label={kind === 'password' ? 'Used' : 'Accepted'} />
+        <Text component="span" size="sm" c="dimmed">
+          <TimeText at={acceptedAt} />
+        </Text>
+      </Group>
+    )
+  }
+  if (Date.parse(expiresAt) <= now) return <StatusBadge status="expired" />
+  return <StatusBadge status="pending" label="Open" />
+}
+
+function RevokeButton({ invitation, now }: { invitation: Invitation; now: number }) {
+  const { acceptedAt, email, expiresAt, id, kind } = invitation
+  if (acceptedAt !== null) return null
+  const what = kind === 'password' ? 'the password link' : 'the invitation'
+  const isExpired = Date.parse(expiresAt) <= now
+  const verb = isExpired ? 'Remove' : 'Revoke'
+  return (
+    <ConfirmButton
+      label={verb}
+      ariaLabel={`${verb} ${what} of ${email}`}
+      title={`${verb} ${what} of ${email}?`}
+      confirmLabel={verb}
+      onConfirm={async () => {
+        await revoke(id)
+        focusHeading()
+        await queryClient.invalidateQueries({ queryKey: ['invitations'] })
+      }}
+    >
+      {isExpired
+        ? 'It has expired and does not work any more; this only takes it off the list.'
+        : 'The link stops working at once. You can make another at any time.'}
+    </ConfirmButton>
+  )
+}
+
+/** What was accepted or removed meanwhile is told beside the list, where its row is no longer what it was. */
+async function revoke(invitationId: string): Promise<void> {
+  try {
+    const { message } = await client.invitations.revoke({ invitationId })
+    notifyDone(message)
+  } catch (error) {
+    if (!(error instanceof ErrandClientError) || error.status !== 404) throw error
+    notifyError('It was accepted or revoked meanwhile', error)
+  }
+}

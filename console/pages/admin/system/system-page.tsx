@@ -1,0 +1,41 @@
+import { Skeleton, Stack } from '@mantine/core'
+import { PageHeader } from '../../../parts/page-header.tsx'
+import { Panel } from '../../../parts/panel.tsx'
+import { QueryState } from '../../../parts/query-state.tsx'
+import { AdminSnippets } from '../admin-snippets.tsx'
+import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
+import { SystemDetails } from './system-details.tsx'
+import { SystemHealth } from './system-health.tsx'
+import { useSystem } from './use-system.ts'
+
+const renewMs = 5000
+
+/** How the service is doing at a glance, renewed while it is looked at. */
+export function SystemPage() {
+  const system = useSystem(renewMs)
+  if (isForAdminsOnly(system.error)) return <AdminsOnlyPage />
+  return (
+    <>
+      <PageHeader
+        title="System"
+        description={`How the service is doing, read again every ${renewMs / 1000} seconds while this page is open.`}
+      />
+      <Stack gap="lg">
+        <QueryState query={system} skeleton={<Skeleton height={640} />}>
+          {(known) => (
+            <Stack gap="lg">
+              <SystemHealth system={known} />
+              <SystemDetails system={known} />
+            </Stack>
+          )}
+        </QueryState>
+        <Panel title="From code">
+          <AdminSnippets
+            request={{ method: 'GET', path: '/api/system' }}
+            call={{ method: 'system.get', result: 'system' }}
+          />
+        </Panel>
+      </Stack>
+    </>
+  )
+}

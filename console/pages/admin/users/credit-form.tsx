@@ -1,0 +1,217 @@
+import { Box, Button, Group, Modal, SegmentedControl, Stack, Text, TextInput } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
+import { useEffect, useRef, useState, type FormEvent } from 'react'
+import { ErrandClientError, newIdempotencyKey, type User } from '../../../../client/client.ts'
+import { formatUsd, parseUsd } from '../../../../server/kernel/money.ts'
+import { client } from '../../../app/api-client.ts'
+import { ErrorNotice } from '../../../parts/error-notice.tsx'
+import { fieldErrors } from '../../../parts/field-errors.ts'
+import { Money } from '../../../parts/text/money.tsx'
+import { notifyDone } from '../../../parts/notify.tsx'
+import { usdText } from '../../../parts/text/usd-text.ts'
+import { usdUnits } from '../../../parts/text/usd-units.ts'
+import { FoldedAdminSnippets } from '../admin-snippets.tsx'
+import classes from '../admin.module.css'
+import { rereadMoney } from './keep-user.ts'
+
+type Way = 'add' | 'take'
+type Draft = { way: Way; amount: string; reason: string; idempotencyKey: string }
+type Errors = { amountUsd?: string; reason?: string }
+
+const newDraft = (): Draft => ({ way: 'add', amount: '', reason: '', idempotencyKey: newIdempotencyKey() })
+
+/** Adds to a balance or takes from it, and shows beforehand what it comes to. */
+export function CreditForm({ user }: { user: User }) {
+  const [draft, setDraft] = useState(newDraft)
+  const [own, setOwn] = useState<Errors>({})
+  const [isAsking, setAsking] = useState(false)
+  const form = useRef<HTMLFormElement>(null)
+  const { way, amount, reason } = draft
+  const typed = parseUsd(amount.trim())
+  const units = typed === undefined || typed <= 0 ? undefined : way === 'add' ? typed : -typed
+  const input = { userId: user.id, amountUsd: units === undefined ? '0' : formatUsd(units), reason: reason.trim() }
+
+  const credit = useMutation({
+    mutationFn: ({ idempotencyKey }: Draft) => client.users.credit(input, { idempotencyKey }),
+    onSuccess: ({ balanceUsd }) => {
+      const change = input.amountUsd.replace('-', '')
+      notifyDone(
+        `${usdText(change)} ${way === 'add' ? 'added' : 'taken away'}. The balance of ${user.email} is ${usdText(balanceUsd)}.`,
+      )
+      setDraft(newDraft())
+      form.current?.querySelector<HTMLInputElement>('input[name="amountUsd"]')?.focus()
+    },
+    onSettled: () => rereadMoney(user.id),
+  })
+  const { fields, rest } = fieldErrors(credit.error, ['amountUsd', 'reason'])
+  const isUnknown = isOutcomeUnknown(credit.error)
+  // What may have been booked already is sent again as it is, whatever the balance is by now.
+  const obstacle = units === undefined || isUnknown ? undefined : obstacleOf(user, units)
+  useEffect(() => {
+    form.current?.querySelector<HTMLInputElement>('input[aria-invalid="true"]')?.focus()
+  }, [credit.error, own])
+
+  const change = (part: Partial<Draft>) => {
+    // Other values are another intent; the same ones, sent again, are booked once.
+    setDraft({ ...draft, ...part, idempotencyKey: newIdempotencyKey() })
+    setOwn({})
+    credit.reset()
+  }
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    const errors: Errors = {
+      ...(units === undefined && { amountUsd: 'Enter an amount of USD above zero with at most four decimals' }),
+      ...(obstacle !== undefined && { amountUsd: obstacle }),
+      ...(input.reason === '' && { reason: 'Say what it is for' }),
+    }
+    setOwn(errors)
+    if (Object.keys(errors).length > 0 || credit.isPending) return
+    if (way === 'take') setAsking(true)
+    else credit.mutate(draft)
+  }
+
+  const take = () => {
+    setAsking(false)
+    credit.mutate(draft)
+  }
+
+  return (
+    <Box component="form" ref={form} onSubmit={submit} noValidate mt="lg" aria-label="Change the balance">
+      <Stack gap="md">
+        <SegmentedControl
+          aria-label="What to do with the balance"
+          data={[
+            { value: 'add', label: 'Credit' },
+            { value: 'take', label: 'Take away' },
+          ]}
+          value={way}
+          onChange={(value) => change({ way: value as Way })}
+          disabled={credit.isPending}
+          w="fit-content"
+        />
+        {rest && (
+          <Box>
+            <ErrorNotice
+              title={isUnknown ? 'It is not known whether this was booked' : 'The balance was not changed'}
+              error={credit.error}
+            />
+            {isUnknown && (
+              <Text mt="xs">
+                See whether it stands among the transactions, or send it again as it is: it is booked once.
+              </Text>
+            )}
+          </Box>
+        )}
+        <Group align="flex-start" gap="md" wrap="wrap">
+          <TextInput
+            label="Amount in USD"
+            name="amountUsd"
+            inputMode="decimal"
+            autoComplete="off"
+            placeholder="0.0000"
+            leftSection="$"
+            maxLength={20}
+            w={{ base: '100%', xs: 168 }}
+            value={amount}
+            onChange={(event) => change({ amount: event.currentTarget.value })}
+            readOnly={credit.isPending}
+            // The balance as it is now says more than the service did about the one before.
+            error={own.amountUsd ?? (fields['amountUsd'] && (obstacle ?? fields['amountUsd']))}
+          />
+          <TextInput
+            label="Reason, which the user sees"
+            name="reason"
+            autoComplete="off"
+            placeholder={way === 'add' ? 'For example: invoice 2041' : 'For example: correction of a credit'}
+            maxLength={500}
+            flex={1}
+            miw={{ base: '100%', xs: 200 }}
+            value={reason}
+            onChange={(event) => change({ reason: event.currentTarget.value })}
+            readOnly={credit.isPending}
+            error={own.reason ?? fields['reason']}
+          />
+        </Group>
+        <AfterIt user={user} way={way} units={isUnknown ? undefined : units} obstacle={obstacle} />
+        <Group justify="flex-end">
+          <Button type="submit" loading={credit.isPending}>
+            {way === 'add' ? 'Credit the balance' : 'Take from the balance'}
+          </Button>
+        </Group>
+      </Stack>
+      <Modal
+        opened={isAsking}
+        onClose={() => setAsking(false)}
+        title={`Take ${usdText(input.amountUsd.replace('-', ''))} away?`}
+      >
+        <Text>
+          It is taken from the balance of {user.email}, who sees it with the reason “{input.reason}”.
+        </Text>
+        <Group justify="flex-end" mt="md" gap="xs">
+          <Button variant="default" onClick={() => setAsking(false)} data-autofocus>
+            Cancel
+          </Button>
+          <Button color="red" onClick={take}>
+            Take it away
+          </Button>
+        </Group>
+      </Modal>
+      <FoldedAdminSnippets
+        summary="The same from code"
+        request={{
+          method: 'POST',
+          path: `/api/users/${encodeURIComponent(user.id)}/credit`,
+          body: { amountUsd: input.amountUsd, reason: input.reason },
+          idempotencyKey: draft.idempotencyKey,
+        }}
+        call={{ method: 'users.credit', input, result: 'credited' }}
+      />
+    </Box>
+  )
+}
+
+/** A balance holds up to 100 billion USD. */
+const balanceMax = 1_000_000_000_000_000
+
+/** Why the service will refuse it, with the most that it takes. */
+function obstacleOf(user: User, units: number): string | undefined {
+  const balance = usdUnits(user.balanceUsd)
+  const held = usdUnits(user.heldUsd)
+  if (balance + units > balanceMax) {
+    return `At most ${usdText(formatUsd(balanceMax - balance))} can be added: a balance holds up to ${usdText(formatUsd(balanceMax))}.`
+  }
+  if (balance + units >= held) return undefined
+  const most = `At most ${usdText(formatUsd(balance - held))} can be taken`
+  return held === 0 ? `${most}.` : `${most}: running chats hold ${usdText(user.heldUsd)}.`
+}
+
+type AfterItProps = { user: User; way: Way; units: number | undefined; obstacle: string | undefined }
+
+/** The sum in whole units, as the service will do it. */
+function AfterIt({ user, way, units, obstacle }: AfterItProps) {
+  const after = units === undefined ? undefined : usdUnits(user.balanceUsd) + units
+  return (
+    <Box>
+      <dl className={classes.sum}>
+        <dt>Balance now</dt>
+        <dd>
+          <Money usd={user.balanceUsd} />
+        </dd>
+        <dt>{way === 'add' ? 'Credit' : 'Taken away'}</dt>
+        <dd>{units === undefined ? '–' : <Money usd={formatUsd(units)} withPlus />}</dd>
+        <dt className={classes.total}>Balance after it</dt>
+        <dd className={classes.total} aria-live="polite" data-testid="balance-after">
+          {after === undefined ? '–' : <Money usd={formatUsd(after)} {...(obstacle && { c: 'red' })} />}
+        </dd>
+      </dl>
+      <Text size="sm" c="red" mt={6} role="status">
+        {obstacle}
+      </Text>
+    </Box>
+  )
+}
+
+/** Whether the answer was lost, so that it may be booked or not. */
+function isOutcomeUnknown(error: unknown): boolean {
+  return error instanceof ErrandClientError && /^(?:NETWORK_ERROR|TIMEOUT)$/.test(error.code)
+}

@@ -1,0 +1,71 @@
+import { CloseButton, TextInput } from '@mantine/core'
+import { useDebouncedCallback } from '@mantine/hooks'
+import { MagnifyingGlassIcon } from '@radix-ui/react-icons'
+import { useEffect, useRef, useState } from 'react'
+import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
+
+const waitMs = 250
+
+/** Filters a list by a part of the email address; what is searched for stands in the address of the page. */
+export function EmailSearch({ label }: { label: string }) {
+  const [search, setSearch] = useSearchField('search')
+  const [text, setText] = useState(search)
+  const sent = useRef(search)
+  const box = useRef<HTMLInputElement>(null)
+  const send = (value: string) => {
+    sent.current = value.trim()
+    setSearch(sent.current)
+  }
+  const sendSoon = useDebouncedCallback(send, waitMs)
+
+  // Something else has changed it, such as the back button.
+  useEffect(() => {
+    if (search === sent.current) return
+    sent.current = search
+    setText(search)
+  }, [search])
+
+  const change = (value: string) => {
+    setText(value)
+    sendSoon(value)
+  }
+  return (
+    <form
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault()
+        sendSoon.cancel()
+        send(text)
+      }}
+    >
+      <TextInput
+        ref={box}
+        aria-label={label}
+        placeholder={label}
+        name="search"
+        maxLength={254}
+        autoComplete="off"
+        autoCapitalize="none"
+        spellCheck={false}
+        maw={380}
+        leftSection={<MagnifyingGlassIcon aria-hidden />}
+        rightSection={
+          text !== '' && (
+            <CloseButton
+              size="sm"
+              aria-label="Clear the search"
+              onClick={() => {
+                sendSoon.cancel()
+                setText('')
+                send('')
+                box.current?.focus()
+              }}
+            />
+          )
+        }
+        value={text}
+        onChange={(event) => change(event.currentTarget.value)}
+      />
+    </form>
+  )
+}

@@ -1,0 +1,80 @@
+import { Box, Text, Title } from '@mantine/core'
+import { useEffect, useRef, type ReactNode } from 'react'
+import { navigate } from 'wouter/use-browser-location'
+import type { User } from '../../../../client/client.ts'
+import { client } from '../../../app/api-client.ts'
+import { leaveConsole } from '../../../app/leave-console.ts'
+import { queryClient } from '../../../app/query-client.ts'
+import { accountKey } from '../../../app/use-account.ts'
+import { notifyDone } from '../../../parts/notify.tsx'
+import { Panel } from '../../../parts/panel.tsx'
+import classes from '../admin.module.css'
+import { AdminButton, SuspendButton } from './access-buttons.tsx'
+import { keepUser } from './keep-user.ts'
+import { PasswordLinkButton } from './password-link-button.tsx'
+
+/** What an account may do: its password, whether it is an admin, and whether it may do anything at all. */
+export function UserAccess({ user, isOwn }: { user: User; isOwn: boolean }) {
+  const { email, id: userId, isAdmin, isSuspended } = user
+  const changeAdmin = async () => {
+    const next = await client.users.update({ userId, isAdmin: !isAdmin })
+    if (isOwn) navigate('/')
+    keepUser(next)
+    if (isOwn) void queryClient.invalidateQueries({ queryKey: accountKey })
+    notifyDone(next.isAdmin ? `${email} is an admin.` : `${email} is no longer an admin.`)
+  }
+  const changeSuspension = async () => {
+    const next = await client.users.update({ userId, isSuspended: !isSuspended })
+    if (isOwn && next.isSuspended) return leaveConsole('/login?error=suspended')
+    keepUser(next)
+    notifyDone(next.isSuspended ? `${email} is suspended.` : `${email} is no longer suspended.`)
+  }
+  return (
+    <Panel title="Access">
+      <Action title="Password" button={<PasswordLinkButton user={user} />} state="password">
+        A link by which {isOwn ? 'you set' : 'the person sets'} a new password.
+      </Action>
+      <Action
+        title="Admin"
+        button={<AdminButton key={String(isAdmin)} {...{ user, isOwn }} onConfirm={changeAdmin} />}
+        state={String(isAdmin)}
+      >
+        {isAdmin
+          ? 'Manages users and their money, invites people, and sees how the service is doing.'
+          : 'May not manage other users.'}
+      </Action>
+      <Action
+        title="Suspension"
+        button={<SuspendButton key={String(isSuspended)} {...{ user, isOwn }} onConfirm={changeSuspension} />}
+        state={String(isSuspended)}
+      >
+        {isSuspended
+          ? 'Suspended: nothing works for this account, neither a login nor a key.'
+          : 'Not suspended: logins and keys work.'}
+      </Action>
+    </Panel>
+  )
+}
+
+type ActionProps = { title: string; children: ReactNode; button: ReactNode; state: string }
+
+/** When `state` changes, the button that was used is another one, and the focus would be lost. */
+function Action({ title, children, button, state }: ActionProps) {
+  const box = useRef<HTMLDivElement>(null)
+  const before = useRef(state)
+  useEffect(() => {
+    if (before.current === state) return
+    before.current = state
+    const isLost = document.activeElement === null || document.activeElement === document.body
+    if (isLost) box.current?.querySelector('button')?.focus()
+  }, [state])
+  return (
+    <div className={classes.action} ref={box}>
+      <Title order={3}>{title}</Title>
+      <Text c="dimmed" size="sm" mb="xs">
+        {children}
+      </Text>
+      <Box>{button}</Box>
+    </div>
+  )
+}

@@ -1,0 +1,24 @@
+import type { User } from '../../../../client/client.ts'
+import { Money } from '../../../parts/text/money.tsx'
+import { Panel } from '../../../parts/panel.tsx'
+import { subtractUsd } from '../../../parts/text/usd-units.ts'
+import { CreditForm } from './credit-form.tsx'
+import { Figures } from '../system/figures.tsx'
+
+/** What the user has, and the form that changes it. */
+export function UserBalance({ user }: { user: User }) {
+  const { balanceUsd, heldUsd, writtenOffUsd } = user
+  return (
+    <Panel title="Balance">
+      <Figures
+        of={[
+          { name: 'Balance', value: <Money usd={balanceUsd} /> },
+          { name: 'Held by running chats', value: <Money usd={heldUsd} /> },
+          { name: 'Free to spend', value: <Money usd={subtractUsd(balanceUsd, heldUsd)} /> },
+          { name: 'Written off ever', value: <Money usd={writtenOffUsd} />, note: 'Used by chats, beyond the balance' },
+        ]}
+      />
+      <CreditForm user={user} />
+    </Panel>
+  )
+}

@@ -1,0 +1,131 @@
+import { Alert, Button, Skeleton, Stack, Text } from '@mantine/core'
+import { ExclamationTriangleIcon } from '@radix-ui/react-icons'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { useParams } from 'wouter'
+import { ErrandClientError, type User } from '../../../../client/client.ts'
+import { client } from '../../../app/api-client.ts'
+import { useAccount } from '../../../app/use-account.ts'
+import { CopyText } from '../../../parts/copy-text.tsx'
+import { ErrorNotice } from '../../../parts/error-notice.tsx'
+import { KeyValueList } from '../../../parts/key-value-list.tsx'
+import { notifyDone } from '../../../parts/notify.tsx'
+import { PageHeader } from '../../../parts/page-header.tsx'
+import { PageLink } from '../../../parts/page-link.tsx'
+import { Panel } from '../../../parts/panel.tsx'
+import { QueryState } from '../../../parts/query-state.tsx'
+import { TimeText } from '../../../parts/text/time-text.tsx'
+import { AdminSnippets } from '../admin-snippets.tsx'
+import classes from '../admin.module.css'
+import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
+import { focusHeading } from '../../../parts/hooks/focus-heading.ts'
+import { UserAccess } from './user-access.tsx'
+import { UserBalance } from './user-balance.tsx'
+import { keepUser } from './keep-user.ts'
+import { useIsBlocked, UserStates } from './user-states.tsx'
+import { UserTransactions } from './user-transactions.tsx'
+
+const back = { href: '/admin/users', label: 'Users' }
+
+/** One user: the balance and how it came about, and what the account may do. */
+export function UserPage() {
+  const { userId } = useParams<{ userId: string }>()
+  const ownId = useAccount().data?.userId
+  const user = useQuery({
+    queryKey: ['user', userId],
+    queryFn: ({ signal }) => client.users.get({ userId }, { signal }),
+  })
+  if (isForAdminsOnly(user.error)) return <AdminsOnlyPage />
+  if (user.error instanceof ErrandClientError && user.error.status === 404) return <UnknownUser userId={userId} />
+  const { data } = user
+  return (
+    <>
+      <PageHeader
+        title={data?.email ?? 'User'}
+        back={back}
+        description={data ? <UserStates user={data} isOwn={data.id === ownId} /> : <Skeleton height={26} width={88} />}
+      />
+      <QueryState query={user}>
+        {(known) => (
+          <Stack gap="lg">
+            <BlockNotice user={known} />
+            <div className={classes.columns}>
+              <Stack gap="lg" miw={0}>
+                <UserBalance key={known.id} user={known} />
+                <UserTransactions userId={known.id} />
+              </Stack>
+              <Stack gap="lg" miw={0}>
+                <Panel title="Account">
+                  <KeyValueList
+                    rows={[
+                      ['User id', <CopyText key="id" value={known.id} what="the user id" />],
+                      ['Created', <TimeText key="created" at={known.createdAt} isExact />],
+                    ]}
+                  />
+                </Panel>
+                <UserAccess user={known} isOwn={known.id === ownId} />
+              </Stack>
+            </div>
+            <Panel title="From code">
+              <AdminSnippets
+                request={{ method: 'GET', path: `/api/users/${encodeURIComponent(known.id)}` }}
+                call={{ method: 'users.get', input: { userId: known.id }, result: 'user' }}
+              />
+            </Panel>
+          </Stack>
+        )}
+      </QueryState>
+    </>
+  )
+}
+
+function UnknownUser({ userId }: { userId: string }) {
+  return (
+    <>
+      <PageHeader title="User not found" back={back} />
+      <Text>
+        Nobody has the id {userId}.{' '}
+        <PageLink href="/admin/users" underline="always">
+          Search the users by email
+        </PageLink>
+      </Text>
+    </>
+  )
+}
+
+/** What an abuse block does, and how to lift it; nothing for a user who is not blocked. */
+function BlockNotice({ user }: { user: User }) {
+  const isBlocked = useIsBlocked(user)
+  const unblock = useMutation({
+    mutationFn: () => client.users.unblock({ userId: user.id }),
+    onSuccess: (next) => {
+      keepUser(next)
+      notifyDone(`The block of ${next.email} is lifted.`)
+      focusHeading()
+    },
+  })
+  if (!isBlocked || user.blockedUntil === null) return null
+  return (
+    <Alert
+      color="yellow"
+      title="Blocked after too many failed tasks"
+      icon={<ExclamationTriangleIcon aria-hidden />}
+      variant="light"
+    >
+      <Text>
+        New tasks of this account are refused until <TimeText at={user.blockedUntil} isExact />; chats and reading go
+        on. Unblocking lets tasks run again at once, and forgets the failures that were counted so far.
+      </Text>
+      <Button
+        size="xs"
+        variant="default"
+        mt="sm"
+        loading={unblock.isPending}
+        onClick={() => unblock.mutate()}
+        mb={unblock.error ? 'sm' : 0}
+      >
+        Unblock
+      </Button>
+      {unblock.error && <ErrorNotice title="The block stands" error={unblock.error} />}
+    </Alert>
+  )
+}

@@ -1,0 +1,97 @@
+import { Text } from '@mantine/core'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import type { Transaction } from '../../../../client/client.ts'
+import { client } from '../../../app/api-client.ts'
+import { DataTable, type Column } from '../../../parts/data-table.tsx'
+import { Money } from '../../../parts/text/money.tsx'
+import { Pager } from '../../../parts/pager.tsx'
+import { Panel } from '../../../parts/panel.tsx'
+import { QueryState } from '../../../parts/query-state.tsx'
+import { TimeText } from '../../../parts/text/time-text.tsx'
+import { useOffset } from '../../../parts/hooks/use-search-field.ts'
+import { FoldedAdminSnippets } from '../admin-snippets.tsx'
+import classes from '../admin.module.css'
+import { PastEnd } from '../past-end.tsx'
+
+const limit = 25
+
+const typeLabels: Readonly<Record<Transaction['type'], string>> = {
+  credit: 'Credit',
+  adjustment: 'Adjustment',
+  task_charge: 'Task',
+  task_refund: 'Refund',
+  chat_charge: 'Chat',
+}
+
+/** Everything that moved the balance, newest first, with its reason. */
+export function UserTransactions({ userId }: { userId: string }) {
+  const [offset, setOffset] = useOffset()
+  const input = { userId, limit, ...(offset > 0 && { offset }) }
+  const transactions = useQuery({
+    queryKey: ['user-transactions', userId, input],
+    queryFn: ({ signal }) => client.users.transactions(input, { signal }),
+    placeholderData: keepPreviousData,
+  })
+  const isStale = transactions.isPlaceholderData
+  const query = `limit=${limit}${offset > 0 ? `&offset=${offset}` : ''}`
+  return (
+    <Panel title="Transactions">
+      <QueryState
+        query={transactions}
+        isEmpty={({ total }) => total === 0}
+        empty={<Text c="dimmed">None yet. A credit, and whatever the user runs, is listed here.</Text>}
+      >
+        {({ total, transactions: rows }) => (
+          <div aria-busy={isStale} className={isStale ? classes.stale : undefined}>
+            {rows.length === 0 ? (
+              <PastEnd what="transactions" onFirst={() => setOffset(0)} />
+            ) : (
+              <DataTable caption="Transactions of the user" columns={columns} rows={rows} rowKey={({ id }) => id} />
+            )}
+            <Pager what="transactions" total={total} limit={limit} offset={offset} onChange={setOffset} />
+          </div>
+        )}
+      </QueryState>
+      <FoldedAdminSnippets
+        summary="The same from code"
+        request={{ method: 'GET', path: `/api/users/${encodeURIComponent(userId)}/transactions?${query}` }}
+        call={{ method: 'users.transactions', input, result: 'page' }}
+      />
+    </Panel>
+  )
+}
+
+const columns: Column<Transaction>[] = [
+  {
+    id: 'reason',
+    label: 'Reason',
+    cell: ({ description, sessionId, taskId }) => (
+      <>
+        {description}
+        {(taskId ?? sessionId) && (
+          <Text size="xs" c="dimmed" ff="monospace" fw={400}>
+            {taskId ?? sessionId}
+          </Text>
+        )}
+      </>
+    ),
+  },
+  { id: 'type', label: 'Type', cell: ({ type }) => <span className={classes.nowrap}>{typeLabels[type]}</span> },
+  { id: 'amount', label: 'Amount', align: 'right', cell: ({ amountUsd }) => <Money usd={amountUsd} withPlus /> },
+  {
+    id: 'after',
+    label: 'Balance after',
+    align: 'right',
+    cell: ({ balanceAfterUsd }) => <Money usd={balanceAfterUsd} />,
+  },
+  {
+    id: 'when',
+    label: 'When',
+    align: 'right',
+    cell: ({ createdAt }) => (
+      <span className={classes.nowrap}>
+        <TimeText at={createdAt} />
+      </span>
+    ),
+  },
+]

@@ -1,0 +1,138 @@
+import { Box, Button, Group, Stack } from '@mantine/core'
+import { PlusIcon } from '@radix-ui/react-icons'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import type { User } from '../../../../client/client.ts'
+import { client } from '../../../app/api-client.ts'
+import { useAccount } from '../../../app/use-account.ts'
+import { DataTable, type Column } from '../../../parts/data-table.tsx'
+import { EmptyState } from '../../../parts/empty-state.tsx'
+import { Money } from '../../../parts/text/money.tsx'
+import { PageHeader } from '../../../parts/page-header.tsx'
+import { PageLink } from '../../../parts/page-link.tsx'
+import { Pager } from '../../../parts/pager.tsx'
+import { Panel } from '../../../parts/panel.tsx'
+import { QueryState } from '../../../parts/query-state.tsx'
+import { RouterLink } from '../../../parts/router-link.tsx'
+import { TimeText } from '../../../parts/text/time-text.tsx'
+import { useOffset, useSearchField } from '../../../parts/hooks/use-search-field.ts'
+import { AdminSnippets } from '../admin-snippets.tsx'
+import classes from '../admin.module.css'
+import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
+import { EmailSearch } from './email-search.tsx'
+import { inviteHref } from '../invitations/invite-href.ts'
+import { PastEnd } from '../past-end.tsx'
+import { UserStates } from './user-states.tsx'
+
+const limit = 50
+
+/** Everyone who has an account. */
+export function UsersPage() {
+  const [search, setSearch] = useSearchField('search')
+  const [offset, setOffset] = useOffset()
+  const ownId = useAccount().data?.userId
+  const input = { ...(search !== '' && { search }), limit, ...(offset > 0 && { offset }) }
+  const users = useQuery({
+    queryKey: ['users', input],
+    queryFn: ({ signal }) => client.users.list(input, { signal }),
+    placeholderData: keepPreviousData,
+  })
+  if (isForAdminsOnly(users.error)) return <AdminsOnlyPage />
+  const nobody = (
+    <EmptyState
+      title={`No email address contains “${search}”`}
+      action={
+        <Group gap="xs" justify="center">
+          <Button variant="default" onClick={() => setSearch('')}>
+            Show all users
+          </Button>
+          <Button component={RouterLink} href={inviteHref}>
+            Invite a person
+          </Button>
+        </Group>
+      }
+    >
+      Search for any part of the address, or invite the person.
+    </EmptyState>
+  )
+  return (
+    <>
+      <PageHeader
+        title="Users"
+        description="Everyone who has an account here, in the order in which they came."
+        actions={
+          <Button component={RouterLink} href={inviteHref} leftSection={<PlusIcon aria-hidden />}>
+            Invite a person
+          </Button>
+        }
+      />
+      <Stack gap="lg">
+        <Box>
+          <Box mb="sm">
+            <EmailSearch label="Search by email" />
+          </Box>
+          <QueryState query={users} isEmpty={({ total }) => total === 0} empty={nobody}>
+            {({ total, users: rows }) => (
+              <div aria-busy={users.isPlaceholderData} className={users.isPlaceholderData ? classes.stale : undefined}>
+                {rows.length === 0 ? (
+                  <PastEnd what="users" onFirst={() => setOffset(0)} />
+                ) : (
+                  <DataTable caption="Users" columns={columnsOf(ownId)} rows={rows} rowKey={({ id }) => id} />
+                )}
+                <Pager what="users" total={total} limit={limit} offset={offset} onChange={setOffset} />
+              </div>
+            )}
+          </QueryState>
+        </Box>
+        <Panel title="From code">
+          <AdminSnippets
+            request={{ method: 'GET', path: `/api/users?${new URLSearchParams(toQuery(input))}` }}
+            call={{ method: 'users.list', input, result: 'page' }}
+          />
+        </Panel>
+      </Stack>
+    </>
+  )
+}
+
+function toQuery(input: Record<string, string | number>): Record<string, string> {
+  return Object.fromEntries(Object.entries(input).map(([name, value]) => [name, String(value)]))
+}
+
+/** An amount that mostly is zero. */
+function RareMoney({ usd }: { usd: string }) {
+  return <Money usd={usd} {...(usd === '0.0000' && { c: 'dimmed' })} />
+}
+
+function columnsOf(ownId: string | undefined): Column<User>[] {
+  return [
+    {
+      id: 'email',
+      label: 'Email',
+      cell: ({ email, id }) => <PageLink href={`/admin/users/${encodeURIComponent(id)}`}>{email}</PageLink>,
+    },
+    { id: 'state', label: 'State', cell: (user) => <UserStates user={user} isOwn={user.id === ownId} /> },
+    { id: 'balance', label: 'Balance', align: 'right', cell: ({ balanceUsd }) => <Money usd={balanceUsd} /> },
+    {
+      id: 'held',
+      label: 'Held',
+      align: 'right',
+      cell: ({ heldUsd }) => <RareMoney usd={heldUsd} />,
+    },
+    {
+      id: 'written-off',
+      label: 'Written off',
+      align: 'right',
+      cell: ({ writtenOffUsd }) => <RareMoney usd={writtenOffUsd} />,
+    },
+    {
+      id: 'created',
+      label: 'Created',
+      align: 'right',
+      cell: ({ createdAt }) => (
+        <span className={classes.nowrap}>
+          <TimeText at={createdAt} />
+        </span>
+      ),
+    },
+  ]
+}

@@ -1,0 +1,101 @@
+import { Button, Group, Text, Textarea } from '@mantine/core'
+import { PaperPlaneIcon, StopIcon } from '@radix-ui/react-icons'
+import { useEffect, useRef, type KeyboardEvent } from 'react'
+import type { Agent } from '../../../../client/client.ts'
+import { changeDraft, useDraft } from '../transcript/chat-drafts.ts'
+import { ChatOptions, paramErrors } from './chat-options.tsx'
+import classes from './composer.module.css'
+import { useGrowingHeight } from './use-growing-height.ts'
+import { usdText } from '../../../parts/text/usd-text.ts'
+
+type ComposerProps = {
+  sessionId: string
+  agentName: string
+  chat: Agent['chat'] | undefined
+  isBusy: boolean
+  canStop: boolean
+  onSend: (message: string) => void
+  onStop: () => void
+}
+
+/** Where a message is written. It may be typed while a reply is still coming, and is sent after it. */
+export function Composer(props: ComposerProps) {
+  const { agentName, canStop, chat, isBusy, onSend, onStop, sessionId } = props
+  const { text, params } = useDraft(sessionId)
+  const box = useRef<HTMLTextAreaElement>(null)
+  const hasErrors = Object.keys(paramErrors(params, chat)).length > 0
+  const isReady = !isBusy && text.trim() !== '' && !hasErrors
+
+  useGrowingHeight(box, text)
+  const wasBusy = useRef(false)
+  useEffect(() => {
+    // The button that had the focus is gone.
+    if (wasBusy.current && !isBusy && document.activeElement === document.body) box.current?.focus()
+    wasBusy.current = isBusy
+  }, [isBusy])
+
+  const send = () => {
+    if (!isReady) return
+    changeDraft(sessionId, { text: '' })
+    onSend(text)
+    box.current?.focus()
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    // Enter that ends a composition, as of Japanese, is no Enter of the message; Safari says so by the key code only.
+    const isComposing = event.nativeEvent.isComposing || event.keyCode === 229
+    if (event.key !== 'Enter' || event.shiftKey || isComposing) return
+    event.preventDefault()
+    send()
+  }
+
+  return (
+    <div className={classes.composer}>
+      <Textarea
+        ref={box}
+        aria-label={`Message to ${agentName}`}
+        placeholder={`Message to ${agentName}`}
+        aria-describedby="composer-hint"
+        rows={1}
+        enterKeyHint="send"
+        variant="unstyled"
+        classNames={{ input: classes.input }}
+        value={text}
+        onChange={(event) => changeDraft(sessionId, { text: event.currentTarget.value })}
+        onKeyDown={onKeyDown}
+      />
+      <Group justify="space-between" wrap="nowrap" gap="xs">
+        <Text id="composer-hint" size="sm" c="dimmed" className={classes.hint}>
+          {canStop ? 'Stopping charges what is written so far.' : <Hint chat={chat} />}
+        </Text>
+        <Group gap="xs" wrap="nowrap">
+          <ChatOptions sessionId={sessionId} params={params} chat={chat} />
+          {isBusy ? (
+            <Button
+              size="xs"
+              variant="default"
+              leftSection={<StopIcon aria-hidden />}
+              onClick={onStop}
+              disabled={!canStop}
+            >
+              Stop
+            </Button>
+          ) : (
+            <Button size="xs" leftSection={<PaperPlaneIcon aria-hidden />} onClick={send} disabled={!isReady}>
+              Send
+            </Button>
+          )}
+        </Group>
+      </Group>
+    </div>
+  )
+}
+
+function Hint({ chat }: { chat: Agent['chat'] | undefined }) {
+  return (
+    <>
+      <span className={classes.keys}>Enter sends, Shift+Enter starts a new line.</span>
+      {chat &&
+        `${usdText(chat.pricing.inputPer1kUsd)} in, ${usdText(chat.pricing.outputPer1kUsd)} out per 1,000 tokens`}
+    </>
+  )
+}

@@ -1,0 +1,177 @@
+import { Alert, Box, Button, Group, MultiSelect, Radio, Stack, Text, TextInput } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { useEffect, useState } from 'react'
+import type { Agent } from '../../../../client/client.ts'
+import { client } from '../../../app/api-client.ts'
+import { EmptyState } from '../../../parts/empty-state.tsx'
+import { fieldErrors } from '../../../parts/field-errors.ts'
+import { PageHeader } from '../../../parts/page-header.tsx'
+import { PageLink } from '../../../parts/page-link.tsx'
+import { Panel } from '../../../parts/panel.tsx'
+import { QueryState } from '../../../parts/query-state.tsx'
+import { Snippets } from '../../../parts/snippets.tsx'
+import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
+import { ChatPrices } from '../../agents/chat-prices.tsx'
+import classes from './new-chat.module.css'
+import { useAllAgents } from '../list/session-list.ts'
+import { useCreateSession, type NewSession } from './use-create-session.ts'
+
+const searchedFrom = 7
+
+/** The choice of an agent, with what it costs, and of the connectors that it may use. */
+export function NewChat() {
+  const agents = useAllAgents()
+  useEffect(() => document.querySelector('h1')?.focus({ preventScroll: true }), [])
+  return (
+    <>
+      <PageHeader
+        title="New chat"
+        description="A session is free. It ends after 24 hours without a message, or when you end it."
+        back={{ href: '/chat', label: 'All chats' }}
+      />
+      <QueryState
+        query={agents}
+        isEmpty={(all) => all.every(({ chat }) => chat === null)}
+        empty={
+          <EmptyState title="No agent converses">
+            None of the agents that you may use takes messages. Their endpoints run as tasks:{' '}
+            <PageLink href="/agents" inherit underline="always">
+              see the agents
+            </PageLink>
+            .
+          </EmptyState>
+        }
+      >
+        {(all) => <NewChatForm agents={all.filter(({ chat }) => chat !== null)} />}
+      </QueryState>
+    </>
+  )
+}
+
+function NewChatForm({ agents }: { agents: readonly Agent[] }) {
+  const [wanted, setWanted] = useSearchField('agentId')
+  const [connectorIds, setConnectorIds] = useState<string[]>([])
+  const create = useCreateSession()
+  const agentId = agents.find(({ id }) => id === wanted)?.id ?? agents[0]!.id
+  const input: NewSession = { agentId, ...(connectorIds.length > 0 && { connectorIds }) }
+  const { fields, rest } = fieldErrors(create.error, ['agentId', 'connectorIds'])
+  return (
+    <Stack gap="lg">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          create.mutate(input)
+        }}
+      >
+        <Stack gap="md" maw={680}>
+          {rest !== undefined && (
+            <Alert color="red" variant="light" title="The chat was not started" role="alert">
+              {rest}
+            </Alert>
+          )}
+          <AgentChoice agents={agents} value={agentId} onChange={setWanted} error={fields['agentId']} />
+          <ConnectorChoice value={connectorIds} onChange={setConnectorIds} error={fields['connectorIds']} />
+          <Group>
+            <Button type="submit" loading={create.isPending}>
+              Start the chat
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+      <Panel title="From code">
+        <Snippets
+          request={{ method: 'POST', path: '/api/sessions', body: input }}
+          call={{ method: 'sessions.create', input, result: 'session' }}
+        />
+      </Panel>
+    </Stack>
+  )
+}
+
+type ChoiceProps<Value> = { value: Value; onChange: (value: Value) => void; error: string | undefined }
+
+function AgentChoice({ agents, error, onChange, value }: ChoiceProps<string> & { agents: readonly Agent[] }) {
+  const [search, setSearch] = useState('')
+  const words = search.toLowerCase().split(/\s+/)
+  const shown = agents.filter(({ description, id, name }) => {
+    const text = `${id} ${name} ${description}`.toLowerCase()
+    return words.every((word) => text.includes(word))
+  })
+  return (
+    <Stack gap="xs">
+      {agents.length >= searchedFrom && (
+        <TextInput
+          label="Find an agent"
+          type="search"
+          value={search}
+          onChange={(event) => setSearch(event.currentTarget.value)}
+        />
+      )}
+      <Radio.Group label="Agent" value={value} onChange={onChange} error={error}>
+        <Stack gap="xs" mt={4}>
+          {shown.map(({ chat, description, id, name }) => (
+            <label key={id} className={classes.agent} data-checked={id === value || undefined}>
+              <Radio value={id} aria-labelledby={`agent-name-${id}`} aria-describedby={`agent-about-${id}`} mt={2} />
+              <div>
+                <Text fw={600} id={`agent-name-${id}`}>
+                  {name}
+                </Text>
+                <div id={`agent-about-${id}`}>
+                  <Text size="sm" c="dimmed">
+                    {description}
+                  </Text>
+                  {chat && (
+                    <Box mt={6}>
+                      <ChatPrices chat={chat} />
+                    </Box>
+                  )}
+                </div>
+              </div>
+            </label>
+          ))}
+        </Stack>
+      </Radio.Group>
+      {shown.length === 0 && <Text c="dimmed">No agent matches.</Text>}
+    </Stack>
+  )
+}
+
+function ConnectorChoice({ error, onChange, value }: ChoiceProps<string[]>) {
+  const { data, error: failure } = useQuery({
+    queryKey: ['connectors', { limit: 100 }],
+    queryFn: ({ signal }) => client.connectors.list({ limit: 100 }, { signal }),
+  })
+  if (failure) {
+    return (
+      <Text size="sm" c="dimmed">
+        Your connectors could not be loaded; the chat starts without them.
+      </Text>
+    )
+  }
+  if (!data) return null
+  if (data.total === 0) {
+    return (
+      <Text size="sm" c="dimmed">
+        The agent can use tools of your own services once you{' '}
+        <PageLink href="/settings/connectors" inherit underline="always">
+          connect one
+        </PageLink>
+        .
+      </Text>
+    )
+  }
+  return (
+    <MultiSelect
+      label="Connectors"
+      description="Services whose tools the agent may call in this session."
+      placeholder={value.length === 0 ? 'None' : ''}
+      data={data.connectors.map(({ id, name }) => ({ value: id, label: name }))}
+      value={value}
+      onChange={onChange}
+      error={error}
+      searchable
+      clearable
+      clearButtonProps={{ 'aria-label': 'No connectors' }}
+    />
+  )
+}

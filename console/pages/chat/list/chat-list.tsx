@@ -1,0 +1,149 @@
+import { Button, Group, Select, Stack } from '@mantine/core'
+import { PlusIcon } from '@radix-ui/react-icons'
+import type { SessionListItem } from '../../../../client/client.ts'
+import { DataTable, type Column } from '../../../parts/data-table.tsx'
+import { EmptyState } from '../../../parts/empty-state.tsx'
+import { PageHeader } from '../../../parts/page-header.tsx'
+import { PageLink } from '../../../parts/page-link.tsx'
+import { Pager } from '../../../parts/pager.tsx'
+import { Panel } from '../../../parts/panel.tsx'
+import { QueryState } from '../../../parts/query-state.tsx'
+import { RouterLink } from '../../../parts/router-link.tsx'
+import { Snippets } from '../../../parts/snippets.tsx'
+import { TimeText } from '../../../parts/text/time-text.tsx'
+import { useOffset, useSearchField } from '../../../parts/hooks/use-search-field.ts'
+import classes from './chat-list.module.css'
+import { SessionBadge } from './session-badge.tsx'
+import { nameOf, titleOf, useAllAgents, useFirstMessages, useListSearch, useSessionList } from './session-list.ts'
+import { countText } from '../../../parts/text/count-text.ts'
+
+/** The sessions of the account. */
+export function ChatList() {
+  const { input, query } = useSessionList()
+  const [, setOffset] = useOffset()
+  const [agentId] = useSearchField('agentId')
+  const isFiltered = input.status !== undefined || agentId !== ''
+  const newHref = agentId === '' ? '/chat?new=yes' : `/chat?new=yes&agentId=${encodeURIComponent(agentId)}`
+  const newButton = (
+    <Button component={RouterLink} href={newHref} size="sm" leftSection={<PlusIcon aria-hidden />}>
+      New chat
+    </Button>
+  )
+  const path = `/api/sessions?${new URLSearchParams(Object.entries(input).map(([name, value]) => [name, String(value)]))}`
+  return (
+    <>
+      <PageHeader
+        title="Chat"
+        description="Conversations with agents. A session is free, each message is charged by what it uses."
+        actions={newButton}
+      />
+      <Stack gap="lg">
+        <div>
+          <Filters />
+          <QueryState
+            query={query}
+            isEmpty={({ total }) => total === 0}
+            empty={<NoChats isFiltered={isFiltered} action={newButton} />}
+          >
+            {({ sessions, total, limit, offset }) => (
+              <>
+                <SessionTable sessions={sessions} />
+                <Pager total={total} limit={limit} offset={offset} onChange={setOffset} what="sessions" />
+              </>
+            )}
+          </QueryState>
+        </div>
+        <Panel title="From code">
+          <Snippets request={{ method: 'GET', path }} call={{ method: 'sessions.list', input, result: 'page' }} />
+        </Panel>
+      </Stack>
+    </>
+  )
+}
+
+function Filters() {
+  const [status, setStatus] = useSearchField('status')
+  const [agentId, setAgentId] = useSearchField('agentId')
+  const { data: agents = [] } = useAllAgents()
+  const options = agents.filter(({ chat }) => chat !== null).map(({ id, name }) => ({ value: id, label: name }))
+  // A session may outlive its agent.
+  if (agentId !== '' && !options.some(({ value }) => value === agentId))
+    options.push({ value: agentId, label: agentId })
+  return (
+    <Group gap="sm" mb="sm">
+      <Select
+        label="Status"
+        className={classes.filter}
+        size="sm"
+        clearable
+        placeholder="Any status"
+        data={[
+          { value: 'active', label: 'Active' },
+          { value: 'completed', label: 'Completed' },
+          { value: 'expired', label: 'Expired' },
+        ]}
+        clearButtonProps={{ 'aria-label': 'Any status' }}
+        value={status || null}
+        onChange={(value) => setStatus(value ?? '')}
+      />
+      <Select
+        label="Agent"
+        className={classes.filter}
+        size="sm"
+        clearable
+        searchable
+        placeholder="Any agent"
+        nothingFoundMessage="No such agent"
+        data={options}
+        clearButtonProps={{ 'aria-label': 'Any agent' }}
+        value={agentId || null}
+        onChange={(value) => setAgentId(value ?? '')}
+      />
+    </Group>
+  )
+}
+
+function SessionTable({ sessions }: { sessions: readonly SessionListItem[] }) {
+  const { data: agents } = useAllAgents()
+  const firsts = useFirstMessages(sessions)
+  const search = useListSearch()
+  const columns: Column<SessionListItem>[] = [
+    {
+      id: 'chat',
+      label: 'First message',
+      cell: (session) => (
+        <PageLink href={`/chat/${session.id}${search}`} className={classes.title} lineClamp={1}>
+          {titleOf(session, firsts)}
+        </PageLink>
+      ),
+    },
+    { id: 'agent', label: 'Agent', cell: ({ agentId }) => nameOf(agentId, agents) },
+    { id: 'status', label: 'Status', cell: ({ status }) => <SessionBadge status={status} /> },
+    { id: 'messages', label: 'Messages', align: 'right', cell: ({ messageCount }) => countText(messageCount) },
+    { id: 'created', label: 'Started', align: 'right', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
+  ]
+  return <DataTable caption="Sessions" columns={columns} rows={sessions} rowKey={({ id }) => id} />
+}
+
+function NoChats({ action, isFiltered }: { isFiltered: boolean; action: React.ReactNode }) {
+  if (isFiltered) {
+    return (
+      <EmptyState
+        title="No session matches"
+        action={
+          <Button component={RouterLink} href="/chat" variant="default" size="sm">
+            Show all sessions
+          </Button>
+        }
+      >
+        No session has this status and agent.
+      </EmptyState>
+    )
+  }
+  return (
+    <EmptyState title="No chats yet" action={action}>
+      Pick an agent, see what a message costs, and write to it. The conversation stays here, with the cost of each
+      reply.
+    </EmptyState>
+  )
+}

@@ -1,0 +1,90 @@
+import { keepPreviousData, useQueries, useQuery } from '@tanstack/react-query'
+import { useSearchParams } from 'wouter'
+import type { Agent } from '../../../../client/client.ts'
+import { client } from '../../../app/api-client.ts'
+import { useOffset, useSearchField } from '../../../parts/hooks/use-search-field.ts'
+
+/** No more than the service answers in one batch of requests, the first message of each among them. */
+export const listLimit = 15
+
+const statuses = ['active', 'completed', 'expired'] as const
+
+/** The page of sessions that the address names. */
+export function useSessionList() {
+  const [status] = useSearchField('status')
+  const [agentId] = useSearchField('agentId')
+  const [offset] = useOffset()
+  const known = statuses.find((one) => one === status)
+  const input = {
+    ...(known !== undefined && { status: known }),
+    ...(agentId !== '' && { agentId }),
+    limit: listLimit,
+    offset,
+  }
+  const query = useQuery({
+    queryKey: ['sessions', input],
+    queryFn: ({ signal }) => client.sessions.list(input, { signal }),
+    placeholderData: keepPreviousData,
+  })
+  return { input, query }
+}
+
+const titleCharsMax = 120
+
+/** How the sessions begin, by id: their names, as they have none. */
+export function useFirstMessages(
+  sessions: readonly { id: string; messageCount: number }[],
+): ReadonlyMap<string, string> {
+  return useQueries({
+    queries: sessions
+      .filter(({ messageCount }) => messageCount > 0)
+      .map(({ id }) => ({
+        queryKey: ['first-message', id],
+        queryFn: async ({ signal }: { signal: AbortSignal }) => {
+          const { messages } = await client.sessions.messages({ sessionId: id, limit: 1 }, { signal })
+          // No more than is shown is kept.
+          return { id, text: messages[0]?.content.slice(0, titleCharsMax).toWellFormed() ?? '' }
+        },
+        staleTime: Infinity,
+      })),
+    combine: (results) => new Map(results.flatMap(({ data }) => (data ? [[data.id, data.text] as const] : []))),
+  })
+}
+
+/** What a session is called. */
+export function titleOf(session: { id: string; messageCount: number }, firsts: ReadonlyMap<string, string>): string {
+  if (session.messageCount === 0) return 'No messages yet'
+  return firsts.get(session.id)?.trim().split('\n', 1)[0]?.trim() || '…'
+}
+
+/** Every agent that the account may use; there are as many as the operator configured. */
+export function useAllAgents() {
+  return useQuery({
+    queryKey: ['agents', 'all'],
+    queryFn: async ({ signal }) => {
+      const agents: Agent[] = []
+      for (;;) {
+        const page = await client.agents.list({ limit: 100, offset: agents.length }, { signal })
+        agents.push(...page.agents)
+        if (page.agents.length === 0 || agents.length >= page.total) return agents
+      }
+    },
+    staleTime: 60_000,
+  })
+}
+
+export function nameOf(agentId: string, agents: readonly Agent[] | undefined): string {
+  return agents?.find(({ id }) => id === agentId)?.name ?? agentId
+}
+
+/** The filters and the page of the list, to be kept on the way to a session and back. */
+export function useListSearch(): string {
+  const [params] = useSearchParams()
+  const kept = new URLSearchParams()
+  for (const name of ['status', 'agentId', 'offset']) {
+    const value = params.get(name)
+    if (value) kept.set(name, value)
+  }
+  const text = kept.toString()
+  return text && `?${text}`
+}

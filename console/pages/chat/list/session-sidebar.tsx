@@ -1,0 +1,75 @@
+import { Button, Group, Title } from '@mantine/core'
+import { PlusIcon } from '@radix-ui/react-icons'
+import { useEffect, useRef } from 'react'
+import { PageLink } from '../../../parts/page-link.tsx'
+import { QueryState } from '../../../parts/query-state.tsx'
+import { RouterLink } from '../../../parts/router-link.tsx'
+import { TimeText } from '../../../parts/text/time-text.tsx'
+import classes from '../conversation.module.css'
+import { nameOf, titleOf, useAllAgents, useFirstMessages, useListSearch, useSessionList } from './session-list.ts'
+
+/** The page is mounted anew for each session, and the list shall not move when one is opened. */
+let scrolledTo = 0
+
+/** The page of the list that the reader came from, beside the conversation. */
+export function SessionSidebar({ openId }: { openId: string }) {
+  const { query } = useSessionList()
+  const search = useListSearch()
+  return (
+    <nav className={classes.sidebar} aria-label="Chats">
+      <Group justify="space-between" mb="sm" wrap="nowrap">
+        <Title order={2}>Chats</Title>
+        <Button component={RouterLink} href="/chat?new=yes" size="xs" leftSection={<PlusIcon aria-hidden />}>
+          New chat
+        </Button>
+      </Group>
+      <QueryState query={query} isAside>
+        {({ sessions }) => <Rows sessions={sessions} openId={openId} search={search} />}
+      </QueryState>
+      <PageLink href={`/chat${search}`} size="sm" mt="xs" px={10}>
+        All chats{search && ' of this list'}
+      </PageLink>
+    </nav>
+  )
+}
+
+type RowsProps = {
+  sessions: NonNullable<ReturnType<typeof useSessionList>['query']['data']>['sessions']
+  openId: string
+  search: string
+}
+
+function Rows({ openId, search, sessions }: RowsProps) {
+  const { data: agents } = useAllAgents()
+  const firsts = useFirstMessages(sessions)
+  const list = useRef<HTMLUListElement>(null)
+  useEffect(() => {
+    if (list.current) list.current.scrollTop = scrolledTo
+  }, [])
+  return (
+    <ul className={classes.rows} ref={list} onScroll={({ currentTarget }) => (scrolledTo = currentTarget.scrollTop)}>
+      {sessions.map((session) => (
+        <li key={session.id}>
+          <RouterLink
+            href={`/chat/${session.id}${search}`}
+            className={classes.row}
+            aria-current={session.id === openId ? 'page' : undefined}
+          >
+            <span className={classes.rowTitle}>{titleOf(session, firsts)}</span>
+            <span className={classes.rowAbout}>
+              <span className={classes.rowAgent}>{nameOf(session.agentId, agents)}</span>
+              <span aria-hidden>·</span>
+              {session.status === 'active' ? (
+                <span>
+                  Started <TimeText at={session.createdAt} />
+                </span>
+              ) : (
+                <span>{session.status === 'expired' ? 'Expired' : 'Completed'}</span>
+              )}
+            </span>
+          </RouterLink>
+        </li>
+      ))}
+    </ul>
+  )
+}

@@ -1,0 +1,79 @@
+import { Button } from '@mantine/core'
+import { useId, useState } from 'react'
+import type { ChatUsage, Transaction } from '../../../../client/client.ts'
+import { CopyButton } from '../../../parts/copy-button.tsx'
+import { Money } from '../../../parts/text/money.tsx'
+import { PageLink } from '../../../parts/page-link.tsx'
+import { StatusBadge } from '../../../parts/status-badge.tsx'
+import { TimeText } from '../../../parts/text/time-text.tsx'
+import classes from './exchange-view.module.css'
+import type { TurnExtras } from '../transcript/live-chat.ts'
+
+type ExchangeFooterProps = {
+  turnId: string
+  text: () => string
+  isTruncated: boolean
+  at: string | undefined
+  charge: Transaction | undefined
+  extras: TurnExtras | undefined
+}
+
+/** What a reply cost, and where that is written down. */
+export function ExchangeFooter({ at, charge, extras, isTruncated, text, turnId }: ExchangeFooterProps) {
+  const [isOpen, setOpen] = useState(false)
+  const id = useId()
+  const costUsd = extras?.costUsd ?? charge?.amountUsd.replace(/^-/, '')
+  const tokens = tokensOf(extras?.usage, charge)
+  return (
+    <>
+      <div className={classes.footer}>
+        {isTruncated && <StatusBadge status="warning" label="Cut off" />}
+        {costUsd !== undefined && <Money usd={costUsd} fw={600} c="var(--mantine-color-text)" />}
+        <PageLink size="sm" href={`/billing/receipt?turnId=${encodeURIComponent(turnId)}`}>
+          Receipt
+        </PageLink>
+        {tokens && (
+          <Button
+            size="compact-sm"
+            variant="subtle"
+            color="gray"
+            c="dimmed"
+            px={4}
+            fw={400}
+            aria-expanded={isOpen}
+            aria-controls={id}
+            onClick={() => setOpen(!isOpen)}
+          >
+            Tokens
+          </Button>
+        )}
+        <CopyButton value={text} what="the reply" />
+        {at !== undefined && <TimeText at={at} />}
+      </div>
+      {tokens && (
+        <dl className={classes.tokens} id={id} hidden={!isOpen}>
+          {tokens.map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value.toLocaleString('en')}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </>
+  )
+}
+
+function tokensOf(usage: ChatUsage | undefined, charge: Transaction | undefined): [string, number][] | undefined {
+  const used = usage ?? charge?.breakdown
+  if (!used) return undefined
+  const isEstimated = charge?.breakdown?.isEstimated === true
+  const tokens: [string, number][] = [
+    [isEstimated ? 'Input (estimated)' : 'Input', used.promptTokens],
+    ['of it cached', used.cachedPromptTokens ?? 0],
+    [isEstimated ? 'Output (estimated)' : 'Output', used.completionTokens],
+    ['of it reasoning', used.reasoningTokens],
+    ['Tool calls', used.toolCalls],
+  ]
+  return tokens.filter(([name, value]) => value > 0 || !name.startsWith('of it'))
+}

@@ -1,0 +1,69 @@
+import { Loader, Text } from '@mantine/core'
+import { memo } from 'react'
+import type { Transaction } from '../../../../client/client.ts'
+import type { StoredExchange } from '../transcript/exchanges.ts'
+import classes from './exchange-view.module.css'
+import { ExchangeFooter } from './exchange-footer.tsx'
+import type { LiveExchange, TurnExtras } from '../transcript/live-chat.ts'
+import { textOf } from '../transcript/live-reply.ts'
+import { ReplyNotice } from './reply-notice.tsx'
+import { ReplyParts } from './reply-parts.tsx'
+import { UserMessage } from './user-message.tsx'
+
+type ExchangeViewProps = {
+  agentName: string
+  /** One of both. */
+  stored?: StoredExchange | undefined
+  live?: LiveExchange | undefined
+  extras?: TurnExtras | undefined
+  charge?: Transaction | undefined
+}
+
+/** A message and its reply, stored or just being written: one component for both, so that nothing jumps in between. */
+export const ExchangeView = memo(function ExchangeView(props: ExchangeViewProps) {
+  const { agentName, charge, extras, live, stored } = props
+  const isUnderWay = live !== undefined && live.phase !== 'stored' && live.phase !== 'failed'
+  const message = stored ? stored.message?.content : live?.message
+  const parts = extras?.parts ?? stored?.parts ?? live?.parts ?? []
+  const note = extras?.note ?? live?.note
+  const turnId = stored?.turnId ?? live?.turnId
+  return (
+    <li className={classes.exchange}>
+      {message !== undefined && <UserMessage text={message} />}
+      <div className={classes.reply}>
+        <Text size="sm" fw={600}>
+          {agentName}
+        </Text>
+        <ReplyParts parts={parts} isOpen={isUnderWay} />
+        {isUnderWay && <Progress phase={live.phase} hasParts={parts.length > 0} />}
+        {!isUnderWay && !note && parts.length === 0 && <Text c="dimmed">The reply has no text.</Text>}
+        {note && (
+          <ReplyNotice note={note} isStored={stored !== undefined || live?.phase === 'stored'} charge={charge} />
+        )}
+        {turnId !== undefined && (
+          <ExchangeFooter
+            turnId={turnId}
+            text={() => textOf(parts)}
+            isTruncated={stored?.reply?.truncated === true}
+            at={stored?.reply?.createdAt}
+            charge={charge}
+            extras={extras}
+          />
+        )}
+      </div>
+    </li>
+  )
+})
+
+function Progress({ phase, hasParts }: { phase: LiveExchange['phase']; hasParts: boolean }) {
+  const text =
+    phase === 'settling' ? 'Looking up what was stored and charged…' : hasParts ? 'Writing…' : 'Waiting for the reply…'
+  return (
+    <div className={classes.progress}>
+      <Loader size={12} type="dots" aria-hidden />
+      <Text size="sm" c="dimmed">
+        {text}
+      </Text>
+    </div>
+  )
+}

@@ -1,0 +1,80 @@
+import { Alert, Button, Code, Group, Text } from '@mantine/core'
+import { ExclamationTriangleIcon } from '@radix-ui/react-icons'
+import { ErrandClientError } from '../../../../client/client.ts'
+import { errorText, waitText } from '../../../parts/text/error-text.ts'
+import { PageLink } from '../../../parts/page-link.tsx'
+import type { LiveState } from '../transcript/live-chat.ts'
+import { useSecondsLeft } from '../../../parts/hooks/use-seconds-left.ts'
+import { withUsdTexts } from '../../../parts/text/usd-text.ts'
+
+type RefusalNoticeProps = {
+  refusal: NonNullable<LiveState['refusal']>
+  onReload: () => void
+  onDismiss: () => void
+}
+
+const clock = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h23' })
+
+const titles: Record<string, string> = {
+  RATE_LIMIT_EXCEEDED: 'Too many messages in a minute',
+  INSUFFICIENT_BALANCE: 'The balance is too low',
+  SESSION_BUSY: 'This session is busy',
+  SESSION_EXPIRED: 'This session has expired',
+  SESSION_COMPLETED: 'This session is completed',
+}
+
+/** Why the service did not take a message; it is in the box again, and nothing was charged. */
+export function RefusalNotice({ refusal: { at, error }, onDismiss, onReload }: RefusalNoticeProps) {
+  const { code, requestId, retryAfterSeconds } =
+    error instanceof ErrandClientError ? error : { code: '', requestId: undefined, retryAfterSeconds: undefined }
+  // Whether the service is back by then is not known.
+  const isPromised = retryAfterSeconds !== undefined && code !== 'SERVICE_UNAVAILABLE'
+  const until = !isPromised ? undefined : at + retryAfterSeconds * 1000
+  const left = useSecondsLeft(until)
+  return (
+    <Alert
+      color={code === 'SESSION_BUSY' || code === 'RATE_LIMIT_EXCEEDED' ? 'yellow' : 'red'}
+      variant="light"
+      py="xs"
+      title={titles[code] ?? 'The message was not sent'}
+      icon={<ExclamationTriangleIcon aria-hidden />}
+    >
+      <div role="alert">
+        <Text inherit style={{ overflowWrap: 'anywhere' }}>
+          {code === 'SESSION_BUSY'
+            ? 'Another message of this session is being answered, from another tab or from code. One at a time: wait for that reply, then send yours.'
+            : code === 'RATE_LIMIT_EXCEEDED' && error instanceof ErrandClientError
+              ? withUsdTexts(error.message)
+              : errorText(error)}{' '}
+          {until !== undefined && `You can send again at ${clock.format(until)}. `}
+          {code === 'SERVICE_UNAVAILABLE' && 'Try again in a few seconds. '}Nothing was charged.
+        </Text>
+      </div>
+      <Group gap="sm" mt={4}>
+        {left > 0 && (
+          <Text size="sm" className="tabular">
+            In {waitText(left)}
+          </Text>
+        )}
+        {code === 'INSUFFICIENT_BALANCE' && (
+          <PageLink href="/billing" size="sm">
+            Go to billing
+          </PageLink>
+        )}
+        {code === 'SESSION_BUSY' && (
+          <Button size="compact-sm" variant="default" onClick={onReload}>
+            Load its messages
+          </Button>
+        )}
+        {requestId !== undefined && titles[code] === undefined && (
+          <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+            Request id: <Code>{requestId}</Code>
+          </Text>
+        )}
+        <Button size="compact-sm" variant="subtle" color="gray" onClick={onDismiss}>
+          Dismiss
+        </Button>
+      </Group>
+    </Alert>
+  )
+}

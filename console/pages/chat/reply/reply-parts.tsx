@@ -1,0 +1,76 @@
+import { Code, Text } from '@mantine/core'
+import { memo } from 'react'
+import { JsonTree } from '../../../parts/json-tree.tsx'
+import type { ReplyPart, ToolUse } from '../transcript/live-reply.ts'
+import { ReplyFold } from './reply-fold.tsx'
+import { PlainText, ReplyText } from './reply-text.tsx'
+
+const reasoningCharsMax = 50_000
+const count = new Intl.NumberFormat('en')
+
+/** A reply as it came: texts, tool calls with their results, reasoning. */
+export function ReplyParts({ parts, isOpen }: { parts: readonly ReplyPart[]; isOpen: boolean }) {
+  return parts.map((part, index) => {
+    const isLast = isOpen && index === parts.length - 1
+    // Parts come one after the other and stay where they are.
+    // oxlint-disable-next-line react/no-array-index-key
+    return <Part key={index} part={part} isGrowing={isLast} />
+  })
+}
+
+const Part = memo(function Part({ part, isGrowing }: { part: ReplyPart; isGrowing: boolean }) {
+  switch (part.kind) {
+    case 'text':
+      return <ReplyText text={part.text} />
+    case 'reasoning':
+      return <ReasoningFold text={part.text} isGrowing={isGrowing} />
+    default:
+      return <ToolFold use={part.use} />
+  }
+})
+
+function ReasoningFold({ text, isGrowing }: { text: string; isGrowing: boolean }) {
+  return (
+    <ReplyFold title="Reasoning" aside={`${count.format(text.length)} characters`} isRunning={isGrowing}>
+      <Text size="sm" c="dimmed">
+        Shown during this visit only: reasoning is charged and not stored.
+      </Text>
+      <Text component="div" size="sm">
+        <PlainText text={text.slice(0, reasoningCharsMax)} />
+      </Text>
+      {text.length > reasoningCharsMax && (
+        <Text size="sm" c="dimmed">
+          The first {count.format(reasoningCharsMax)} characters are shown.
+        </Text>
+      )}
+    </ReplyFold>
+  )
+}
+
+function ToolFold({ use: { name, arguments: args, output } }: { use: ToolUse }) {
+  const isRunning = output === undefined
+  return (
+    <ReplyFold
+      title={
+        <>
+          Tool <Code>{name}</Code>
+        </>
+      }
+      aside={isRunning ? 'Running' : output === null ? 'No result' : 'Done'}
+      isRunning={isRunning}
+    >
+      <Text size="sm" fw={600}>
+        Arguments
+      </Text>
+      <JsonTree value={args} what={`the arguments of ${name}`} />
+      {output && (
+        <>
+          <Text size="sm" fw={600}>
+            Output
+          </Text>
+          <JsonTree value={output} what={`the output of ${name}`} />
+        </>
+      )}
+    </ReplyFold>
+  )
+}

@@ -1,0 +1,84 @@
+import { useSyncExternalStore } from 'react'
+import { storedPrefix, whenLeaving } from '../../../app/leave-console.ts'
+
+// What is typed and not sent yet, and what was sent and is not known to be stored: of this tab, by session. Both outlive
+// a reload of the page, and end with the login.
+
+export type ChatParams = { temperature?: number; maxTokens?: number }
+export type SentMessage = {
+  message: string
+  /** How many messages the session had before. */
+  total: number
+  idempotencyKey: string
+}
+type Draft = { text: string; params: ChatParams }
+
+const prefix = `${storedPrefix}chat`
+const listeners = new Set<() => void>()
+const drafts = new Map<string, Draft>()
+const nothing: Draft = { text: '', params: {} }
+whenLeaving(() => drafts.clear())
+
+export function draftOf(sessionId: string): Draft {
+  let draft = drafts.get(sessionId)
+  if (!draft) {
+    draft = { ...nothing, ...(read(`${prefix}.draft.${sessionId}`) as Partial<Draft> | undefined) }
+    drafts.set(sessionId, draft)
+  }
+  return draft
+}
+
+export function changeDraft(sessionId: string, change: Partial<Draft>): void {
+  const draft = { ...draftOf(sessionId), ...change }
+  drafts.set(sessionId, draft)
+  const isEmpty = draft.text === '' && Object.keys(draft.params).length === 0
+  write(`${prefix}.draft.${sessionId}`, isEmpty ? undefined : draft)
+  for (const listener of listeners) listener()
+}
+
+/** Puts a message back that was not taken; false when something else has been typed meanwhile. */
+export function putBack(sessionId: string, message: string): boolean {
+  const { text } = draftOf(sessionId)
+  if (text !== '' && text !== message) return false
+  changeDraft(sessionId, { text: message })
+  return true
+}
+
+export function useDraft(sessionId: string): Draft {
+  return useSyncExternalStore(subscribe, () => draftOf(sessionId))
+}
+
+export function sentOf(sessionId: string): SentMessage | undefined {
+  return read(`${prefix}.sent.${sessionId}`) as SentMessage | undefined
+}
+
+export function rememberSent(sessionId: string, sent: SentMessage | undefined): void {
+  write(`${prefix}.sent.${sessionId}`, sent)
+}
+
+export function forgetSession(sessionId: string): void {
+  changeDraft(sessionId, nothing)
+  rememberSent(sessionId, undefined)
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+function read(name: string): unknown {
+  try {
+    return JSON.parse(sessionStorage.getItem(name) ?? 'null') ?? undefined
+  } catch {
+    return undefined
+  }
+}
+
+function write(name: string, value: unknown): void {
+  try {
+    if (value === undefined) sessionStorage.removeItem(name)
+    else sessionStorage.setItem(name, JSON.stringify(value))
+  } catch {
+    // A text that is larger than the storage is kept until the page is closed.
+  }
+}

@@ -1,0 +1,99 @@
+import type { Connector } from '../../../../client/client.ts'
+import { fieldErrors } from '../../../parts/field-errors.ts'
+
+export type AuthType = Connector['auth']['type']
+export type HeaderRow = { id: number; name: string; value: string }
+
+/** What is typed into the form of a connector. */
+export type ConnectorDraft = {
+  name: string
+  url: string
+  /** Id of the operator's server, or empty for one by its address. */
+  server: string
+  authType: AuthType
+  token: string
+  headers: readonly HeaderRow[]
+}
+
+export type ConnectorAuth =
+  | { type: 'none' }
+  | { type: 'bearer'; token: string }
+  | { type: 'headers'; headers: Record<string, string> }
+
+/** By field; those of a header have its row's id in their name. */
+export type DraftErrors = Readonly<Record<string, string | undefined>>
+
+let rows = 0
+
+export function newHeaderRow(): HeaderRow {
+  return { id: ++rows, name: '', value: '' }
+}
+
+export function newDraft(): ConnectorDraft {
+  return { name: '', url: '', server: '', authType: 'none', token: '', headers: [newHeaderRow()] }
+}
+
+/** The form of a connector that exists, without its secrets, which nobody is shown. */
+export function draftOf({ name, url, server, auth }: Connector): ConnectorDraft {
+  return { ...newDraft(), name, url: url ?? '', server: server ?? '', authType: auth.type }
+}
+
+/** The auth that the draft asks for; undefined when the secrets that are kept are left as they are. */
+export function authOf(draft: ConnectorDraft, kept?: AuthType): ConnectorAuth | undefined {
+  const { authType, token } = draft
+  if (authType === 'none') return kept === 'none' ? undefined : { type: 'none' }
+  if (authType === kept && isWithoutSecrets(draft)) return undefined
+  if (authType === 'bearer') return { type: 'bearer', token }
+  const given = givenHeaders(draft).map(({ name, value }) => [name.trim(), value] as const)
+  return { type: 'headers', headers: Object.fromEntries(given) }
+}
+
+/** What is missing, before the service is asked. */
+export function checkDraft(
+  draft: ConnectorDraft,
+  { kept, isByUrl }: { kept?: AuthType; isByUrl: boolean },
+): DraftErrors {
+  const { name, url, server, authType, token } = draft
+  const errors: Record<string, string> = {}
+  if (name.trim() === '') errors['name'] = 'Enter a name'
+  if (isByUrl && url.trim() === '') errors['url'] = 'Enter the address of the server'
+  if (!isByUrl && server === '') errors['server'] = 'Choose a server'
+  if (authType === kept && isWithoutSecrets(draft)) return errors
+  if (authType === 'bearer' && token === '') errors['token'] = 'Enter the token'
+  if (authType !== 'headers') return errors
+  const given = givenHeaders(draft)
+  for (const row of given.length > 0 ? given : draft.headers.slice(0, 1)) {
+    if (row.name.trim() === '') errors[`name-${row.id}`] = 'Enter the name'
+    else if (given.some(({ id, name: other }) => id < row.id && sameHeader(other, row.name))) {
+      errors[`name-${row.id}`] = 'This name is given twice'
+    }
+    if (row.value === '') errors[`value-${row.id}`] = 'Enter the value'
+  }
+  return errors
+}
+
+/** The service's refusal by the fields of the form, and what belongs to none of them. */
+export function draftErrors(error: unknown, { headers }: ConnectorDraft): { fields: DraftErrors; rest: boolean } {
+  const ofRows = headers.map(({ id, name }) => [`auth.headers.${name.trim()}`, `value-${id}`] as const)
+  const names = [...ofRows.map(([path]) => path), 'name', 'url', 'server', 'auth.token', 'auth']
+  const { fields, rest } = fieldErrors(error, names)
+  const byRow = ofRows.map(([path, field]) => [field, fields[path]] as const)
+  return { fields: { ...fields, token: fields['auth.token'], ...Object.fromEntries(byRow) }, rest: rest !== undefined }
+}
+
+/** The fields that a change of the draft is about. */
+export function fieldsOf({ headers = [], ...changes }: Partial<ConnectorDraft>): string[] {
+  return [...Object.keys(changes), ...headers.flatMap(({ id }) => [`name-${id}`, `value-${id}`])]
+}
+
+function givenHeaders({ headers }: ConnectorDraft): readonly HeaderRow[] {
+  return headers.filter(({ name, value }) => name.trim() !== '' || value !== '')
+}
+
+function isWithoutSecrets(draft: ConnectorDraft): boolean {
+  return draft.token === '' && givenHeaders(draft).length === 0
+}
+
+function sameHeader(one: string, other: string): boolean {
+  return one.trim().toLowerCase() === other.trim().toLowerCase()
+}

@@ -1,0 +1,44 @@
+import { Skeleton, Stack, Text, VisuallyHidden } from '@mantine/core'
+import type { UseQueryResult } from '@tanstack/react-query'
+import { ErrandClientError, type Connector } from '../../../../client/client.ts'
+import { ErrorNotice } from '../../../parts/error-notice.tsx'
+import { Panel } from '../../../parts/panel.tsx'
+import { ToolChoice } from './tool-choice.tsx'
+import type { ToolsPage } from './use-connector-tools.ts'
+import { countText } from '../../../parts/text/count-text.ts'
+
+/** The tools of a connector's server, and which of them agents may call. */
+export function ConnectorTools({ connector, tools }: { connector: Connector; tools: UseQueryResult<ToolsPage> }) {
+  return (
+    <Panel title={tools.data && !tools.error ? `Tools (${countText(tools.data.total)})` : 'Tools'}>
+      <Content connector={connector} tools={tools} />
+    </Panel>
+  )
+}
+
+function Content({ connector, tools: { data, error, isFetching, refetch } }: Parameters<typeof ConnectorTools>[0]) {
+  if (error && !isFetching) {
+    if (error instanceof ErrandClientError && error.code === 'CONNECTOR_FAILED') {
+      return (
+        <Text c="dimmed">
+          The server cannot be used at the moment; its tools are listed when a test finds it working. Check the address
+          and the authentication below.
+        </Text>
+      )
+    }
+    return <ErrorNotice title="The tools could not be listed" error={error} onRetry={() => void refetch()} />
+  }
+  if (data === undefined) {
+    return (
+      <div aria-busy="true">
+        <VisuallyHidden>Loading the tools</VisuallyHidden>
+        <Stack gap="sm" aria-hidden>
+          <Skeleton height={28} width="60%" />
+          <Skeleton height={52} />
+          <Skeleton height={52} />
+        </Stack>
+      </div>
+    )
+  }
+  return <ToolChoice connector={connector} tools={data.tools} />
+}

@@ -1,0 +1,117 @@
+import { Button, Stack } from '@mantine/core'
+import { useQuery, type UseQueryResult } from '@tanstack/react-query'
+import { navigate } from 'wouter/use-browser-location'
+import { ErrandClientError, type Connector } from '../../../../client/client.ts'
+import { client } from '../../../app/api-client.ts'
+import { queryClient } from '../../../app/query-client.ts'
+import { ConfirmButton } from '../../../parts/confirm-button.tsx'
+import { CopyText } from '../../../parts/copy-text.tsx'
+import { EmptyState } from '../../../parts/empty-state.tsx'
+import { KeyValueList } from '../../../parts/key-value-list.tsx'
+import { notifyDone } from '../../../parts/notify.tsx'
+import { PageHeader } from '../../../parts/page-header.tsx'
+import { PageLink } from '../../../parts/page-link.tsx'
+import { Panel } from '../../../parts/panel.tsx'
+import { QueryState } from '../../../parts/query-state.tsx'
+import { Snippets } from '../../../parts/snippets.tsx'
+import { TimeText } from '../../../parts/text/time-text.tsx'
+import { connectorsPath } from './connector-path.ts'
+import { ConnectorStatus } from './connector-status.tsx'
+import { ConnectorTools } from './connector-tools-panel.tsx'
+import { EditConnectorForm } from './edit-connector-form.tsx'
+import { useConnectorServers } from './use-connector-servers.ts'
+import { useConnectorTools, type ToolsPage } from './use-connector-tools.ts'
+
+/** One connector: whether it works, what it offers, and how it is reached. */
+export function ConnectorView({ connectorId }: { connectorId: string }) {
+  const connector = useQuery({
+    queryKey: ['connector', connectorId],
+    queryFn: ({ signal }) => client.connectors.get({ connectorId }, { signal }),
+  })
+  const isMissing = connector.error instanceof ErrandClientError && connector.error.status === 404
+  const back = { href: connectorsPath, label: 'Connectors' }
+  if (isMissing) {
+    return (
+      <>
+        <PageHeader title="Connector not found" back={back} />
+        <EmptyState title="It was deleted, or never was yours">
+          <PageLink href={connectorsPath}>See your connectors</PageLink>
+        </EmptyState>
+      </>
+    )
+  }
+  return (
+    <>
+      <PageHeader
+        title={connector.data?.name ?? 'Connector'}
+        back={back}
+        actions={connector.data && <DeleteButton connector={connector.data} />}
+      />
+      <QueryState query={connector}>{(data) => <Content connector={data} />}</QueryState>
+    </>
+  )
+}
+
+function Content({ connector }: { connector: Connector }) {
+  const { id, url, server, createdAt } = connector
+  const tools = useConnectorTools(id)
+  const serverName = useConnectorServers().data?.servers.find((one) => one.id === server)?.name
+  return (
+    <Stack gap="lg">
+      <Panel title="Status" actions={<TestButton tools={tools} />}>
+        <Stack gap="md">
+          <ConnectorStatus connector={connector} isTesting={tools.isFetching} />
+          <KeyValueList
+            rows={[
+              ['Address', url],
+              ['Server', server !== null && (serverName ?? server)],
+              ['Id', <CopyText key="id" value={id} what="the connector id" />],
+              ['Added', <TimeText key="added" at={createdAt} />],
+            ]}
+          />
+        </Stack>
+      </Panel>
+      <ConnectorTools connector={connector} tools={tools} />
+      <Panel title="Connection">
+        <EditConnectorForm connector={connector} />
+      </Panel>
+      <Panel title="From code">
+        <Snippets
+          request={{ method: 'GET', path: `/api/connectors/${id}/tools` }}
+          call={{ method: 'connectors.tools', input: { connectorId: id }, result: 'offered' }}
+        />
+      </Panel>
+    </Stack>
+  )
+}
+
+/** Asking for the tools is the test, and one connection does for both. */
+function TestButton({ tools }: { tools: UseQueryResult<ToolsPage> }) {
+  return (
+    <Button size="xs" variant="default" loading={tools.isFetching} onClick={() => void tools.refetch()}>
+      Test
+    </Button>
+  )
+}
+
+function DeleteButton({ connector: { id, name } }: { connector: Connector }) {
+  return (
+    <ConfirmButton
+      label="Delete"
+      ariaLabel={`Delete the connector ${name}`}
+      title={`Delete ${name}?`}
+      confirmLabel="Delete the connector"
+      buttonProps={{ size: 'sm' }}
+      onConfirm={async () => {
+        await client.connectors.delete({ connectorId: id })
+        notifyDone(`${name} is deleted.`)
+        navigate(connectorsPath, { replace: true })
+        queryClient.removeQueries({ queryKey: ['connector', id] })
+        await queryClient.invalidateQueries({ queryKey: ['connectors'] })
+      }}
+    >
+      Its secrets are deleted too. Tasks that wait and name it fail and are refunded; sessions that name it take no more
+      messages until they name it no longer.
+    </ConfirmButton>
+  )
+}

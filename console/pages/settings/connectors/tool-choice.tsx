@@ -1,0 +1,120 @@
+import { Button, Group, Radio, Stack, Text, TextInput } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
+import { useState, type FormEvent } from 'react'
+import type { Connector, ConnectorTool } from '../../../../client/client.ts'
+import { client } from '../../../app/api-client.ts'
+import { queryClient } from '../../../app/query-client.ts'
+import { ErrorNotice } from '../../../parts/error-notice.tsx'
+import { notifyDone } from '../../../parts/notify.tsx'
+import { FormSnippets } from '../form-snippets.tsx'
+import classes from '../settings.module.css'
+import { ToolItem } from './tool-item.tsx'
+
+type ToolChoiceProps = { connector: Connector; tools: readonly ConnectorTool[] }
+
+const searchFrom = 8
+
+/** Lists the tools and lets all of them, or those that are ticked, be called. */
+export function ToolChoice({ connector, tools }: ToolChoiceProps) {
+  const { id, allowedTools: kept } = connector
+  /** What is chosen and not saved yet; undefined while nothing is. */
+  const [draft, setDraft] = useState<readonly string[] | null>()
+  const [search, setSearch] = useState('')
+  const allowed = draft === undefined ? kept : draft
+  const save = useMutation({
+    mutationFn: (allowedTools: readonly string[] | null) =>
+      client.connectors.update({ connectorId: id, allowedTools: allowedTools && [...allowedTools] }),
+    onSuccess: (updated) => {
+      queryClient.setQueryData(['connector', id], updated)
+      void queryClient.invalidateQueries({ queryKey: ['connectors'] })
+      setDraft(undefined)
+      notifyDone('The choice of tools is saved.')
+    },
+  })
+  const names = tools.map(({ name }) => name)
+  const gone = kept?.filter((name) => !names.includes(name)) ?? []
+  const isSame = draft === undefined || sameTools(draft, kept)
+  const toggle = (name: string, isAllowed: boolean) => {
+    const others = (allowed ?? []).filter((one) => one !== name)
+    setDraft(isAllowed ? [...others, name] : others)
+  }
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    if (draft !== undefined) save.mutate(draft)
+  }
+  const found = tools.filter((tool) => fits(tool, search))
+  const body = { allowedTools: allowed }
+  return (
+    <form onSubmit={submit}>
+      <Stack gap="md">
+        <Radio.Group
+          label="Agents may call"
+          value={allowed === null ? 'all' : 'some'}
+          onChange={(value) => setDraft(value === 'all' ? null : (kept ?? names))}
+        >
+          <Group mt={6} gap="lg">
+            <Radio value="all" label="All tools, also those that come later" />
+            <Radio value="some" label="Only the tools that are ticked" />
+          </Group>
+        </Radio.Group>
+        {tools.length > searchFrom && (
+          <TextInput
+            type="search"
+            aria-label="Search the tools"
+            placeholder="Search the tools"
+            value={search}
+            onChange={(event) => setSearch(event.currentTarget.value)}
+          />
+        )}
+        {tools.length === 0 && <Text c="dimmed">The server offers no tools.</Text>}
+        {found.length + gone.length > 0 && (
+          <ul className={classes.tools} aria-label="Tools">
+            {found.map((tool) => (
+              <ToolItem key={tool.name} tool={tool} isAllowed={allowed?.includes(tool.name)} onToggle={toggle} />
+            ))}
+            {search === '' &&
+              gone.map((name) => (
+                <ToolItem key={name} tool={{ name }} isAllowed={allowed?.includes(name)} onToggle={toggle} />
+              ))}
+          </ul>
+        )}
+        {search !== '' && (
+          <Text size="sm" c="dimmed" role="status">
+            {found.length} of {tools.length} tools
+          </Text>
+        )}
+        {save.error && <ErrorNotice title="The choice was not saved" error={save.error} />}
+        {draft !== undefined && !isSame && (
+          <FormSnippets
+            request={{ method: 'PATCH', path: `/api/connectors/${id}`, body }}
+            call={{ method: 'connectors.update', input: { connectorId: id, ...body }, result: 'connector' }}
+          />
+        )}
+        <Group gap="xs">
+          <Button type="submit" disabled={isSame} loading={save.isPending}>
+            Save the choice
+          </Button>
+          {!isSame && (
+            <Button variant="default" onClick={() => setDraft(undefined)}>
+              Discard
+            </Button>
+          )}
+          {allowed !== null && (
+            <Text size="sm" c="dimmed">
+              {allowed.length === 0 ? 'No tool is ticked: agents get none.' : `${allowed.length} ticked`}
+            </Text>
+          )}
+        </Group>
+      </Stack>
+    </form>
+  )
+}
+
+function sameTools(one: readonly string[] | null, other: readonly string[] | null): boolean {
+  if (one === null || other === null) return one === other
+  return one.length === other.length && one.every((name) => other.includes(name))
+}
+
+function fits({ name, title = '', description }: ConnectorTool, search: string): boolean {
+  return `${name} ${title} ${description}`.toLowerCase().includes(search.trim().toLowerCase())
+}

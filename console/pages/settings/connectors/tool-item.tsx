@@ -1,0 +1,92 @@
+import { Box, Checkbox, Code, Text, UnstyledButton } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import { ChevronDownIcon, ChevronRightIcon } from '@radix-ui/react-icons'
+import type { ConnectorTool } from '../../../../client/client.ts'
+import { JsonTree } from '../../../parts/json-tree.tsx'
+import classes from '../settings.module.css'
+
+type ToolItemProps = {
+  /** With its name alone when the server does not offer it now. */
+  tool: ConnectorTool | { name: string }
+  /** Undefined while all tools are allowed. */
+  isAllowed: boolean | undefined
+  onToggle: (name: string, isAllowed: boolean) => void
+}
+
+/** A tool with what it does and takes. */
+export function ToolItem({ tool, isAllowed, onToggle }: ToolItemProps) {
+  const isOffered = 'inputSchema' in tool
+  const isChoice = isAllowed !== undefined
+  return (
+    <li className={classes.tool}>
+      {isChoice ? (
+        <Checkbox
+          label={<Name tool={tool} />}
+          checked={isAllowed}
+          onChange={(event) => onToggle(tool.name, event.currentTarget.checked)}
+        />
+      ) : (
+        <Name tool={tool} />
+      )}
+      <Box className={isChoice ? classes.toolNote : undefined}>
+        {isOffered ? (
+          <>
+            {tool.description && (
+              <Text size="sm" c="dimmed" className={classes.description}>
+                {tool.description}
+              </Text>
+            )}
+            <Arguments name={tool.name} schema={tool.inputSchema} />
+          </>
+        ) : (
+          <Text size="sm" c="dimmed">
+            The server does not offer it at the moment.
+          </Text>
+        )}
+      </Box>
+    </li>
+  )
+}
+
+function Name({ tool }: Pick<ToolItemProps, 'tool'>) {
+  const title = 'title' in tool && tool.title !== tool.name ? tool.title : undefined
+  return (
+    <>
+      <Code bg="transparent" p={0} fz="md" fw={600}>
+        {tool.name}
+      </Code>
+      {title && (
+        <Text span size="sm" c="dimmed">
+          {' '}
+          {title}
+        </Text>
+      )}
+    </>
+  )
+}
+
+function Arguments({ name, schema }: { name: string; schema: ConnectorTool['inputSchema'] }) {
+  const [isOpen, { toggle }] = useDisclosure()
+  const properties = schema['properties']
+  const count = typeof properties === 'object' && properties !== null ? Object.keys(properties).length : 0
+  if (count === 0) return null
+  const Icon = isOpen ? ChevronDownIcon : ChevronRightIcon
+  return (
+    <Box mt={4}>
+      <UnstyledButton
+        className={classes.disclosure}
+        aria-expanded={isOpen}
+        aria-label={`Arguments of ${name}`}
+        onClick={toggle}
+      >
+        <Icon aria-hidden />
+        {count === 1 ? '1 argument' : `${count} arguments`}
+      </UnstyledButton>
+      {isOpen && (
+        <Box mt="xs">
+          <JsonTree value={schema} what={`the schema of ${name}`} openLevels={3} />
+        </Box>
+      )}
+    </Box>
+  )
+}

@@ -1,0 +1,129 @@
+import { Button, Checkbox, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
+import { useState, type FormEvent } from 'react'
+import { client } from '../../../app/api-client.ts'
+import { queryClient } from '../../../app/query-client.ts'
+import { ErrorNotice } from '../../../parts/error-notice.tsx'
+import { fieldErrors } from '../../../parts/field-errors.ts'
+import { FormSnippets } from '../form-snippets.tsx'
+import { setIssuedKey } from './issued-key.ts'
+import { scopeTexts, type KeyScope } from './key-scopes.ts'
+import { useOwnErrors } from '../use-own-errors.ts'
+
+const never = 'never'
+const other = 'other'
+const lives = [
+  { value: never, label: 'Never' },
+  { value: '7', label: 'In 7 days' },
+  { value: '30', label: 'In 30 days' },
+  { value: '90', label: 'In 90 days' },
+  { value: '365', label: 'In a year' },
+  { value: other, label: 'In another number of days' },
+]
+const daysMax = 3650
+
+/** Asks what a new key is for and what it may do; the key itself then waits in `useIssuedKey`. */
+export function CreateKeyForm({ onCancel }: { onCancel: () => void }) {
+  const [name, setName] = useState('')
+  const [scopes, setScopes] = useState<KeyScope[]>(scopeTexts.map(({ scope }) => scope))
+  const [life, setLife] = useState(never)
+  const [otherDays, setOtherDays] = useState('')
+  const create = useMutation({
+    mutationFn: (wanted: typeof input) => client.keys.create(wanted),
+    onSuccess: (created) => {
+      setIssuedKey({ created })
+      void queryClient.invalidateQueries({ queryKey: ['keys'] })
+    },
+  })
+  const { form, own, accept, clear } = useOwnErrors(create.error)
+  const { fields, rest } = fieldErrors(create.error, ['name', 'scopes', 'expiresInDays'])
+  const errorOf = (field: 'name' | 'scopes' | 'expiresInDays') => own[field] ?? fields[field]
+  const days = life === never ? undefined : Number(life === other ? otherDays : life)
+  const input = { name: name.trim(), scopes, ...(days !== undefined && { expiresInDays: days }) }
+
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    const errors = {
+      ...(input.name === '' && { name: 'Say what the key is for' }),
+      ...(scopes.length === 0 && { scopes: 'Choose at least one' }),
+      ...(days !== undefined && !isDays(days) && { expiresInDays: `Enter a whole number from 1 to ${daysMax}` }),
+    }
+    create.reset()
+    if (accept(errors)) create.mutate(input)
+  }
+
+  return (
+    <form ref={form} onSubmit={submit} noValidate>
+      <Stack gap="md">
+        {rest && <ErrorNotice title="The key was not created" error={create.error} />}
+        <TextInput
+          label="Name"
+          description="What the key is for, such as the program that uses it"
+          maxLength={100}
+          autoComplete="off"
+          data-autofocus
+          value={name}
+          onChange={(event) => {
+            setName(event.currentTarget.value)
+            clear(['name'])
+          }}
+          error={errorOf('name')}
+        />
+        <Checkbox.Group
+          label="Scopes"
+          description="Give a key no more than its program needs"
+          value={scopes}
+          onChange={(values) => {
+            setScopes(values as KeyScope[])
+            clear(['scopes'])
+          }}
+          error={errorOf('scopes')}
+        >
+          <Stack gap="xs" mt="xs">
+            {scopeTexts.map(({ scope, label, text }) => (
+              <Checkbox key={scope} value={scope} label={label} description={text} />
+            ))}
+          </Stack>
+        </Checkbox.Group>
+        <Group align="flex-start" grow>
+          <NativeSelect
+            label="Expires"
+            data={lives}
+            value={life}
+            onChange={(event) => setLife(event.currentTarget.value)}
+          />
+          {life === other && (
+            <TextInput
+              label="Days"
+              inputMode="numeric"
+              autoComplete="off"
+              value={otherDays}
+              onChange={(event) => {
+                setOtherDays(event.currentTarget.value)
+                clear(['expiresInDays'])
+              }}
+              error={errorOf('expiresInDays')}
+            />
+          )}
+        </Group>
+        {life !== other && errorOf('expiresInDays') && <Text c="red">{errorOf('expiresInDays')}</Text>}
+        <FormSnippets
+          request={{ method: 'POST', path: '/api/keys', body: input }}
+          call={{ method: 'keys.create', input, result: 'created' }}
+        />
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onCancel}>
+            Cancel
+          </Button>
+          <Button type="submit" loading={create.isPending}>
+            Create the key
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}
+
+function isDays(days: number): boolean {
+  return Number.isInteger(days) && days >= 1 && days <= daysMax
+}

@@ -1,0 +1,116 @@
+import { Alert, Box, Button, Group, Skeleton, Stack, Text } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { useEffect, useRef } from 'react'
+import { client } from '../../../app/api-client.ts'
+import { CodeBlock } from '../../../parts/code-block.tsx'
+import { CopyButton } from '../../../parts/copy-button.tsx'
+import { TimeText } from '../../../parts/text/time-text.tsx'
+import type { IssuedKey } from './issued-key.ts'
+import type { KeyScope } from './key-scopes.ts'
+import classes from '../settings.module.css'
+
+type IssuedKeyViewProps = {
+  issued: IssuedKey
+  /** Whether the dialog was about to be closed without a word that the key is stored. */
+  isLeaving: boolean
+  onStay: () => void
+  onStored: () => void
+}
+
+/** A new key, shown this once, with a command that works with it. */
+export function IssuedKeyView({ issued: { created, replaced }, isLeaving, onStay, onStored }: IssuedKeyViewProps) {
+  const secret = useRef<HTMLDivElement>(null)
+  useEffect(() => secret.current?.focus(), [isLeaving])
+  // A reload or a closed tab would lose it.
+  useEffect(() => {
+    const ask = (event: BeforeUnloadEvent) => event.preventDefault()
+    addEventListener('beforeunload', ask)
+    return () => removeEventListener('beforeunload', ask)
+  }, [])
+  if (isLeaving) return <Leaving onStay={onStay} onLeave={onStored} />
+  return (
+    <Stack gap="md">
+      <Text>
+        This is the only time that the key is shown. Copy it now, and keep it where your other secrets are: whoever has
+        it acts for your account.
+      </Text>
+      <Box>
+        <Box className={classes.secret} role="group" aria-label="The new key" tabIndex={0} mb="xs" ref={secret}>
+          {created.key}
+        </Box>
+        <CopyButton value={created.key} what="the key" withLabel />
+      </Box>
+      {replaced && (
+        <Text>
+          {Date.parse(replaced.endsAt) - Date.parse(created.createdAt) < 1000 ? (
+            <>The old key …{replaced.hint} has stopped working.</>
+          ) : (
+            <>
+              The old key …{replaced.hint} works until <TimeText at={replaced.endsAt} isExact />.
+            </>
+          )}
+        </Text>
+      )}
+      <Box>
+        <Text mb={6}>For the commands and programs of the console, set it in your shell:</Text>
+        <CodeBlock
+          code={`export ERRAND_API_KEY='${created.key}'`}
+          label="The key for a shell"
+          what="the line for a shell"
+        />
+      </Box>
+      <TryIt token={created.key} scopes={created.scopes} />
+      <Group justify="flex-end">
+        <Button onClick={onStored}>I have stored it</Button>
+      </Group>
+    </Stack>
+  )
+}
+
+function Leaving({ onStay, onLeave }: { onStay: () => void; onLeave: () => void }) {
+  const stay = useRef<HTMLButtonElement>(null)
+  useEffect(() => stay.current?.focus(), [])
+  return (
+    <Stack gap="md">
+      <Alert color="yellow" variant="light" role="alert" title="Have you stored the key?">
+        Once closed, it cannot be shown again. A key that is lost has to be revoked and replaced.
+      </Alert>
+      <Group justify="flex-end" gap="xs">
+        <Button variant="default" onClick={onLeave}>
+          Close without the key
+        </Button>
+        <Button onClick={onStay} ref={stay}>
+          Back to the key
+        </Button>
+      </Group>
+    </Stack>
+  )
+}
+
+/** The shortest command that this key may run. */
+function TryIt({ token, scopes }: { token: string; scopes: readonly KeyScope[] }) {
+  const isForRunningOnly = !scopes.includes('read') && !scopes.includes('manage')
+  const agents = useQuery({
+    queryKey: ['agents', { limit: 100 }],
+    queryFn: ({ signal }) => client.agents.list({ limit: 100 }, { signal }),
+    enabled: isForRunningOnly,
+  })
+  const talker = agents.data?.agents.find(({ chat }) => chat !== null)
+  const header = `-H 'Authorization: Bearer ${token}'`
+  if (isForRunningOnly && agents.isPending) return <Skeleton height={80} aria-label="Loading the command" />
+  if (isForRunningOnly && !talker) return null
+  const lines = isForRunningOnly
+    ? [
+        `curl '${location.origin}/api/sessions'`,
+        header,
+        "-H 'Content-Type: application/json'",
+        `-d '{"agentId":"${talker?.id}"}'`,
+      ]
+    : [`curl '${location.origin}${scopes.includes('read') ? '/api/account' : '/api/keys'}'`, header]
+  return (
+    <Box>
+      <Text mb={6}>Try it{isForRunningOnly && ' by beginning a session, which is free'}:</Text>
+      <CodeBlock code={lines.join(' \\\n  ')} label="A command with the new key" what="the command" />
+    </Box>
+  )
+}

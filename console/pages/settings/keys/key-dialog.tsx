@@ -1,0 +1,54 @@
+import { Modal } from '@mantine/core'
+import { useState } from 'react'
+import type { Key } from '../../../../client/client.ts'
+import { CreateKeyForm } from './create-key-form.tsx'
+import { IssuedKeyView } from './issued-key-view.tsx'
+import { setIssuedKey, useIssuedKey } from './issued-key.ts'
+import { RotateKeyForm } from './rotate-key-form.tsx'
+
+/** What the dialog asks for: a new key, or one in the place of another. */
+export type KeyRequest = { kind: 'create' } | { kind: 'rotate'; of: Key }
+
+type KeyDialogProps = { request: KeyRequest | undefined; isOpen: boolean; onClose: () => void }
+
+/** One dialog from the question to the key, so that the focus and the place of the eye stay. */
+export function KeyDialog({ request, isOpen, onClose }: KeyDialogProps) {
+  const issued = useIssuedKey()
+  const [isLeaving, setLeaving] = useState(false)
+  const [isStored, setStored] = useState(false)
+  const close = () => {
+    // An accident must not lose the key: closing asks, and closing the question goes back to the key.
+    if (issued) setLeaving(!isLeaving)
+    else onClose()
+  }
+  const finish = () => {
+    setStored(true)
+    onClose()
+  }
+  // Not before, else the form would be seen again while the dialog fades.
+  const forget = () => {
+    if (!isStored) return
+    setIssuedKey(null)
+    setStored(false)
+    setLeaving(false)
+  }
+  const title = issued ? 'Store the new key' : request?.kind === 'rotate' ? `Rotate ${request.of.name}` : 'Create a key'
+  return (
+    <Modal
+      opened={isOpen || (issued !== undefined && !isStored)}
+      onClose={close}
+      onExitTransitionEnd={forget}
+      closeOnClickOutside={issued === undefined}
+      title={title}
+      size="lg"
+    >
+      {issued ? (
+        <IssuedKeyView issued={issued} isLeaving={isLeaving} onStay={() => setLeaving(false)} onStored={finish} />
+      ) : request?.kind === 'rotate' ? (
+        <RotateKeyForm of={request.of} onCancel={onClose} />
+      ) : request ? (
+        <CreateKeyForm onCancel={onClose} />
+      ) : null}
+    </Modal>
+  )
+}

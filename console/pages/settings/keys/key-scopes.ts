@@ -1,0 +1,15 @@
+import type { Key } from '../../../../client/client.ts'
+
+export type KeyScope = Key['scopes'][number]
+
+/** What each scope lets a key do. */
+export const scopeTexts: readonly { scope: KeyScope; label: string; text: string }[] = [
+  { scope: 'read', label: 'Read', text: 'See agents, tasks, sessions, connectors, the balance and transactions.' },
+  { scope: 'execute', label: 'Execute', text: 'Run tasks and chat, which costs money; test connectors.' },
+  { scope: 'manage', label: 'Manage', text: 'Create and revoke keys, change connectors, end logins.' },
+]
+
+export function describeScopes(scopes: readonly KeyScope[]): string {
+  if (scopeTexts.every(({ scope }) => scopes.includes(scope))) return 'All'
+  return scopeTexts.flatMap(({ scope, label }) => (scopes.includes(scope) ? [label] : [])).join(', ')
+}

@@ -1,0 +1,25 @@
+import { Fieldset, Input } from '@mantine/core'
+import type { ReactNode } from 'react'
+import type { labelProps } from './control-props.ts'
+import classes from '../../pages/agents/agent.module.css'
+
+type ControlFrameProps = Pick<ReturnType<typeof labelProps>, 'description' | 'label' | 'required'> & {
+  children: ReactNode
+}
+
+/** The frame around the inputs of a value that has parts, with its name and what it is for. */
+export function ControlFrame({ children, description, label, required }: ControlFrameProps) {
+  return (
+    <Fieldset
+      legend={required ? `${label} *` : label}
+      classNames={{ root: classes.group ?? '', legend: classes.legend ?? '' }}
+    >
+      {description && (
+        <Input.Description mb="xs" fz="sm" lh={1.45}>
+          {description}
+        </Input.Description>
+      )}
+      {children}
+    </Fieldset>
+  )
+}

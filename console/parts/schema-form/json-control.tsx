@@ -1,0 +1,47 @@
+import { Textarea } from '@mantine/core'
+import { useState } from 'react'
+import { labelProps, type ControlProps } from './control-props.ts'
+import { Unfinished } from './form-value.ts'
+import { readJson } from './read-json.ts'
+import classes from '../../pages/agents/agent.module.css'
+
+const hints = { object: 'A JSON object, in braces.', array: 'A JSON list, in square brackets.' }
+
+/** A value that is written as JSON: what a form cannot express, or what its input cannot show. */
+export function JsonControl({ isMisfit = false, ...props }: ControlProps & { isMisfit?: boolean }) {
+  const { field, onChange, value } = props
+  const [text, setText] = useState(() => toText(value))
+  const { description, error, ...texts } = labelProps(props)
+  const hint =
+    (field.kind === 'json' && field.expects && hints[field.expects]) || 'A JSON value; texts in double quotes.'
+  const note = isMisfit ? 'This value does not fit here; mend or empty it.' : hint
+  const commit = (given: string) => {
+    if (given.trim() === '') return onChange(undefined)
+    const read = readJson(given)
+    onChange('problem' in read ? new Unfinished(given, read.problem) : read.value)
+  }
+  return (
+    <Textarea
+      {...texts}
+      description={[description, note].filter(Boolean).join(' ')}
+      error={error ?? (value instanceof Unfinished ? value.problem : undefined)}
+      value={text}
+      // A misfit gives way to the input that fits, which must not happen in the middle of typing.
+      onChange={(event) => {
+        setText(event.currentTarget.value)
+        if (!isMisfit) commit(event.currentTarget.value)
+      }}
+      onBlur={() => isMisfit && commit(text)}
+      rows={Math.min(10, Math.max(3, text.split('\n').length))}
+      resize="vertical"
+      spellCheck={false}
+      autoComplete="off"
+      classNames={{ input: classes.json ?? '' }}
+    />
+  )
+}
+
+function toText(value: unknown): string {
+  if (value === undefined) return ''
+  return value instanceof Unfinished ? value.text : JSON.stringify(value, null, 2)
+}

@@ -1,0 +1,44 @@
+import { sizeText } from '../text/size-text.ts'
+
+/** What of a request is not its params. */
+export const envelopeBytes = 1024
+
+/** The text of a file, or why it cannot be one, before anything is sent. */
+export async function readTextFile(
+  file: File,
+  bytesMax: number | undefined,
+): Promise<{ text: string } | { problem: string }> {
+  const { name, size } = file
+  const most = bytesMax === undefined ? Infinity : bytesMax - envelopeBytes
+  const tooLarge = (bytes: string) => ({
+    problem: `${name} has ${bytes}; a run takes at most ${sizeText(bytesMax ?? 0)}.`,
+  })
+  if (size > most) return tooLarge(sizeText(size))
+  const bytes = await file.arrayBuffer().catch(() => undefined)
+  if (!bytes) return { problem: `${name} could not be read. Choose a file, not a folder.` }
+  const text = decodeText(bytes)
+  if (text === undefined) {
+    return {
+      problem: `${name} is not a text in UTF-8. Save it as plain text, Markdown, CSV or JSON in UTF-8, and choose that.`,
+    }
+  }
+  if (text.trim() === '') return { problem: `${name} is empty.` }
+  const sent = bytesOf(text)
+  if (sent > most) return tooLarge(`${sizeText(size)}, which are ${sizeText(sent)} when they are sent`)
+  return { text }
+}
+
+/** How many bytes a value has in a request. */
+export function bytesOf(value: unknown): number {
+  return new TextEncoder().encode(JSON.stringify(value)).length
+}
+
+/** Undefined for what is no UTF-8, and for what has NULs, which texts have not and programs and pictures do. */
+function decodeText(bytes: ArrayBuffer): string | undefined {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    return text.includes('\0') ? undefined : text
+  } catch {
+    return undefined
+  }
+}

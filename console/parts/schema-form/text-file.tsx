@@ -1,0 +1,108 @@
+import { Box, Button, FileButton, Group, Text } from '@mantine/core'
+import { UploadIcon } from '@radix-ui/react-icons'
+import { useEffect, useRef, useState, type DragEvent, type ReactNode } from 'react'
+import { useAccount } from '../../app/use-account.ts'
+import { sizeText } from '../text/size-text.ts'
+import classes from '../../pages/agents/agent.module.css'
+import { readTextFile } from './read-text-file.ts'
+
+type TextFileProps = {
+  /** What the file fills. */
+  label: string
+  text: string
+  onText: (text: string) => void
+  /** The input. */
+  children: ReactNode
+}
+
+/** An input that a file can fill, by a button or dropped upon it. */
+export function TextFile({ label, text, onText, children }: TextFileProps) {
+  const bytesMax = useAccount().data?.maxBodyBytes
+  const [found, setFound] = useState<{ of: string; problem?: string; done?: string }>()
+  const [isOver, setOver] = useState(false)
+  const newest = useRef<File>(undefined)
+  useNoStrayDrops()
+  // What is written over the text of a file, or after one was refused, is not the file's.
+  const said = found?.of === text ? found : undefined
+
+  const take = async (file: File) => {
+    newest.current = file
+    const read = await readTextFile(file, bytesMax)
+    // Another one was chosen meanwhile.
+    if (newest.current !== file) return
+    if ('problem' in read) return setFound({ of: text, problem: read.problem })
+    setFound({ of: read.text, done: `Filled from ${file.name}, ${sizeText(file.size)}.` })
+    onText(read.text)
+  }
+  const onDrop = (event: DragEvent) => {
+    setOver(false)
+    if (!hasFiles(event)) return
+    event.preventDefault()
+    const { files } = event.dataTransfer
+    if (files.length > 1) return setFound({ of: text, problem: 'These are several files; this takes one.' })
+    if (files[0]) void take(files[0])
+  }
+  return (
+    <Box
+      className={classes.drop}
+      data-is-over={isOver || undefined}
+      onDragOver={(event) => {
+        if (!hasFiles(event)) return
+        event.preventDefault()
+        event.dataTransfer.dropEffect = 'copy'
+        setOver(true)
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={onDrop}
+    >
+      {children}
+      <Group gap="xs" mt={4}>
+        <FileButton
+          // So that the same file can be chosen again once it was mended.
+          key={found?.problem ?? ''}
+          inputProps={{ 'aria-label': `File for ${label}`, tabIndex: -1 }}
+          onChange={(file) => file && void take(file)}
+        >
+          {(button) => (
+            <Button
+              {...button}
+              size="compact-xs"
+              variant="subtle"
+              leftSection={<UploadIcon aria-hidden />}
+              aria-label={`Fill from a file: ${label}`}
+            >
+              Fill from a file
+            </Button>
+          )}
+        </FileButton>
+        <Text size="sm" c="dimmed" role="status" style={{ overflowWrap: 'anywhere' }}>
+          {said?.done ?? 'or drop one here'}
+        </Text>
+      </Group>
+      <Text size="sm" c="var(--mantine-color-error)" role="alert" style={{ overflowWrap: 'anywhere' }}>
+        {said?.problem}
+      </Text>
+    </Box>
+  )
+}
+
+function hasFiles({ dataTransfer }: { dataTransfer: DataTransfer | null }): boolean {
+  return dataTransfer?.types.includes('Files') === true
+}
+
+/** A file that is dropped beside its place would be opened by the browser in place of the console. */
+function useNoStrayDrops(): void {
+  useEffect(() => {
+    const refuse = (event: globalThis.DragEvent) => {
+      if (event.defaultPrevented || !hasFiles(event)) return
+      event.preventDefault()
+      if (event.dataTransfer) event.dataTransfer.dropEffect = 'none'
+    }
+    addEventListener('dragover', refuse)
+    addEventListener('drop', refuse)
+    return () => {
+      removeEventListener('dragover', refuse)
+      removeEventListener('drop', refuse)
+    }
+  }, [])
+}

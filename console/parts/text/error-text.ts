@@ -1,0 +1,18 @@
+import { ErrandClientError } from '../../../client/client.ts'
+import { withUsdTexts } from './usd-text.ts'
+
+/** An error in words for the person who reads the page. */
+export function errorText(error: unknown): string {
+  if (!(error instanceof ErrandClientError)) return error instanceof Error ? error.message : String(error)
+  if (error.code === 'NETWORK_ERROR') return 'The service could not be reached. Check the connection and try again.'
+  if (error.code === 'RATE_LIMIT_EXCEEDED' && error.retryAfterSeconds !== undefined) {
+    return `${withUsdTexts(error.message)} Try again in ${waitText(error.retryAfterSeconds)}.`
+  }
+  return withUsdTexts(error.message)
+}
+
+/** A wait in words: `1 second`, `40 seconds`, `15 minutes`. */
+export function waitText(seconds: number): string {
+  if (seconds > 120) return `${Math.ceil(seconds / 60)} minutes`
+  return seconds === 1 ? '1 second' : `${seconds} seconds`
+}

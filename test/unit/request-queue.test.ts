@@ -1,0 +1,60 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setImmediate as nextTick } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { RequestQueue } from '../../server/http/request-queue.ts'
+
+/** A queue whose requests take so long each, with who was served in each tick. */
+function newQueue(requestMs: number) {
+  const ticks: string[][] = [[]]
+  const turnedAway: string[] = []
+  const note = ({ headers }: IncomingMessage) => headers.authorization ?? ''
+  const queue = new RequestQueue({
+    serve: (request) => {
+      ticks.at(-1)!.push(note(request))
+      const end = performance.now() + requestMs
+      while (performance.now() < end);
+    },
+    turnAway: (request) => void turnedAway.push(note(request)),
+  })
+  const take = (authorization: string, response = {}) =>
+    queue.take({ headers: { authorization } } as IncomingMessage, response as ServerResponse)
+  const served = async (count: number) => {
+    const end = performance.now() + 10_000
+    while (ticks.flat().length < count && performance.now() < end) {
+      await nextTick()
+      ticks.push([])
+    }
+    expect(ticks.flat().length).toBe(count)
+  }
+  return { served, take, ticks, turnedAway }
+}
+
+test('requests that arrive together are begun over several ticks, each user’s in turn', async () => {
+  const { served, take, ticks, turnedAway } = newQueue(3)
+  for (let n = 0; n < 30; n++) take('many')
+  take('one')
+  await served(31)
+  expect(turnedAway).toEqual([])
+  // Three fit into eight milliseconds, before the first tick's end and after it.
+  for (const tick of ticks) expect(tick.length).toBeLessThanOrEqual(8)
+  expect(ticks.flat().indexOf('one')).toBeLessThanOrEqual(8)
+})
+
+test('one whose client has left before its turn is not served', async () => {
+  const { served, take, ticks } = newQueue(3)
+  for (let n = 0; n < 10; n++) take('many')
+  take('gone', { destroyed: true })
+  take('one')
+  await served(11)
+  expect(ticks.flat()).not.toContain('gone')
+})
+
+test('a user who has a thousand requests waiting is turned away, and nobody else is', async () => {
+  const { served, take, ticks, turnedAway } = newQueue(0.4)
+  for (let n = 0; n < 1100; n++) take('many')
+  take('one')
+  expect(turnedAway.length).toBe(1100 - 1000 - ticks.flat().length)
+  expect(new Set(turnedAway)).toEqual(new Set(['many']))
+  await served(1101 - turnedAway.length)
+  expect(ticks.flat().indexOf('one')).toBeLessThanOrEqual(60)
+})
