@@ -17,7 +17,6 @@ import type { Limits, Role } from './config.ts'
 import { createAgentHost } from './create-agent-host.ts'
 import { ConnectorAccess } from './connectors/connector-access.ts'
 import { ConnectorChecks } from './connectors/connector-checks.ts'
-import { assertSameSecret } from './connectors/secret-check.ts'
 import { SecretVault, type Secrets } from './connectors/secret-vault.ts'
 import { openConsoleFiles } from './http/console-files.ts'
 import { readIdempotencyKey } from './http/idempotency-header.ts'
@@ -30,7 +29,7 @@ import { publicBodyBytesMax, readBodyText } from './http/read-body.ts'
 import { RequestGate } from './http/request-gate.ts'
 import { createRequestEnds, traceIdOf } from './http/request-ends.ts'
 import type { RoutedRequest } from './http/routed-request.ts'
-import { SystemClock, type Clock } from './kernel/clock.ts'
+import type { Clock } from './kernel/clock.ts'
 import { isFault, type ErrandError } from './kernel/errors.ts'
 import type { Logger } from './kernel/logger.ts'
 import type { Meter } from './kernel/meter.ts'
@@ -39,15 +38,16 @@ import { ServiceMetrics } from './metrics/service-metrics.ts'
 import type { PayloadBucket } from './payloads/payload-bucket.ts'
 import { SignedLinks } from './payloads/signed-links.ts'
 import { openPayloads } from './open-payloads.ts'
+import { openServiceStore } from './open-service-store.ts'
 import type { Services } from './rpc/context.ts'
 import { createRpcHandler, rpcErrorJson } from './rpc/rpc-handler.ts'
 import { WriteRate } from './rpc/write-rate.ts'
 import type { Committed } from './store/committed.ts'
-import type { PostgresStoreOptions } from './store/postgres/postgres-store.ts'
-import { openSqliteStore } from './store/sqlite/sqlite-store.ts'
 import type { Store, LedgerReport } from './store/store.ts'
+import { settleAbandoned } from './tasks/settle-abandoned.ts'
 import { TaskEnds } from './tasks/task-ends.ts'
 import { TaskRunner } from './tasks/task-runner.ts'
+import { localTasks, sharedTasks } from './tasks/task-source.ts'
 import { ServiceTracing } from './tracing/service-tracing.ts'
 import { LeaseKeeper } from './nodes/lease-keeper.ts'
 import { startUpkeep } from './upkeep.ts'
@@ -98,24 +98,9 @@ export type App = {
   hasten(): void
 }
 
-/** Loaded only where it is used: its drivers take a tenth of a start. */
-async function openPostgres(options: PostgresStoreOptions, secrets: Secrets): Promise<Store> {
-  const { openPostgresStore } = await import('./store/postgres/postgres-store.ts')
-  const store = await openPostgresStore(options)
-  try {
-    if (store.settings) await assertSameSecret(store.settings, secrets)
-    return store
-  } catch (error) {
-    await store.close()
-    throw error
-  }
-}
-
 /** Constructs the whole service and starts it. Throws when the data directory, the port or a setting is unusable. */
 export async function startApp(options: AppOptions): Promise<App> {
-  const { dataDir, limits, log, onFatal } = options
-  let clock: Clock = new SystemClock()
-  const createClock = options.createClock ?? ((notBefore: number) => new SystemClock(notBefore))
+  const { limits, log } = options
   const catalogue = new Catalogue(options.config)
   const tracing = ServiceTracing.open()
   // Made last, and read only when somebody asks.
@@ -132,28 +117,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     tracing?.committed(commit)
     gate.synced(commit.syncMs)
   }
-  const storeClock = (notBefore: number) => (clock = createClock(notBefore))
-  const store =
-    options.databaseUrl === undefined
-      ? openSqliteStore({
-          dataDir,
-          limits,
-          onFatal,
-          onCommit,
-          onWarning: (message) => log.warn({}, message),
-          clock: storeClock,
-        })
-      : await openPostgres(
-          {
-            databaseUrl: options.databaseUrl,
-            limits,
-            onCommit,
-            onWarning: (message) => log.warn({}, message),
-            // All nodes go by the database's clock, which a test's own takes the place of.
-            ...(options.createClock && { clock: storeClock }),
-          },
-          options.secrets(),
-        )
+  const { clock, store } = await openServiceStore(options, onCommit)
   const payloads = await openPayloads(options, store, clock).catch(async (error: unknown) => {
     await store.close()
     throw error
@@ -170,12 +134,16 @@ export async function startApp(options: AppOptions): Promise<App> {
   const vault = new SecretVault(options.secrets)
   const { commandPath, connectorPrivateHosts: privateHosts } = options
   const access = new ConnectorAccess({ store, catalogue, vault, privateHosts, commandPath })
+  const settling = { catalogue, ends, log, meter, store }
+  const concurrency = options.role === 'api' ? 0 : limits.taskConcurrency
+  const { shared } = store
+  const source = shared ? sharedTasks({ clock, concurrency, shared }) : localTasks({ concurrency, ...settling })
   const runner = new TaskRunner({
     access,
     agents,
     catalogue,
     clock,
-    concurrency: options.role === 'api' ? 0 : limits.taskConcurrency,
+    concurrency,
     drainSeconds: limits.drainSeconds,
     queuedMax: limits.maxQueuedTasks,
     ends,
@@ -183,6 +151,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     log,
     meter,
     payloads,
+    source,
     store,
     tracing,
   })
@@ -275,6 +244,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       store,
       shared: store.shared,
       runner,
+      settleTasks: (maySettle) => settleAbandoned(settling, maySettle),
       chats,
       leaseSeconds: limits.leaseSeconds,
       queuedMax: limits.maxQueuedTasks,

@@ -98,7 +98,7 @@ export async function createTask(
   if (request.payloadId !== null) await payloads.release(request.payloadId, result.outcome !== 'accepted')
   if (result.outcome === 'accepted') {
     parts.tracing?.taskAdmitted(admission.taskId, about.span)
-    runner.taskAdmitted(admission.taskId)
+    runner.taskQueued(admission.taskId)
   }
   return answer(result, { taskId: admission.taskId, about, onRate })
 }

@@ -43,7 +43,7 @@ const inSlice = (file: string) => slices.some((slice) => file.startsWith(`server
 test('the checks below see the files and their imports', () => {
   expect(files.length).toBeGreaterThan(80)
   expect(imports.length).toBeGreaterThan(300)
-  expect(imports.map(describe)).toContain('server/app.ts → server/store/sqlite/sqlite-store.ts')
+  expect(imports.map(describe)).toContain('server/open-service-store.ts → server/store/sqlite/sqlite-store.ts')
   expect(imports.map(describe)).toContain('server/store/sqlite/drizzle.ts → drizzle-orm')
 })
 
@@ -87,10 +87,10 @@ test('only the composition root, the command line and tests open a store', () =>
       !from.startsWith('server/store/'),
   )
   expect([...new Set(bad.map(({ from }) => from))].toSorted()).toEqual([
-    'server/app.ts',
     'server/cli/migrate-to.ts',
     'server/cli/open-store.ts',
     'server/open-payloads.ts',
+    'server/open-service-store.ts',
   ])
 })
 

@@ -18,7 +18,7 @@ async function runMany({ app }: TestService, userId: string, count: number): Pro
   for (let done = 0; done < count; done += batch) {
     const ids = Array.from({ length: batch }, () => newId('task', Date.now()))
     await Promise.all(ids.map((taskId) => store.admitTask({ ...task, taskId, idempotency: null })))
-    for (const taskId of ids) runner.taskAdmitted(taskId)
+    for (const taskId of ids) runner.taskQueued(taskId)
     await expect.poll(() => runner.waitingCount + runner.runningCount, { timeout: 20_000, interval: 2 }).toBe(0)
   }
 }
