@@ -1,10 +1,11 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { AgentThreadState } from '../agents/agent-port.ts'
+import type { AgentHost, AgentThreadState } from '../agents/agent-port.ts'
 import type { Catalogue } from '../agents/catalogue.ts'
 import { writtenRates } from '../billing/chat-price.ts'
 import { isoTime, type Clock, type EpochMs } from '../kernel/clock.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { formatUsd } from '../kernel/money.ts'
+import { packageVersion } from '../kernel/package-version.ts'
 import type { Store, LedgerReport } from '../store/store.ts'
 import type { System } from './system-schema.ts'
 
@@ -46,6 +47,20 @@ export class LoopDelay {
   close(): void {
     clearInterval(this.#timer)
     this.#histogram.disable()
+  }
+}
+
+type SystemOf = { agents: AgentHost; clock: Clock; log: Logger; runner: { readonly isAccepting: boolean } }
+
+export function createSystem({ agents, clock, log, runner }: SystemOf): SystemParts {
+  return {
+    log,
+    version: packageVersion,
+    startedAt: clock.now(),
+    loopDelay: new LoopDelay(),
+    agentThreads: () => agents.threads(),
+    isAccepting: () => runner.isAccepting,
+    ledger: null,
   }
 }
 
