@@ -114,7 +114,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     const running = { access, agents, catalogue, clock, log, payloads, store, tracing }
     const work = createWork({ ...running, meter: metrics }, options)
     const { chats, ends, keeper, runner } = work
-    const system = createSystem({ agents, clock, log, runner })
+    const system = createSystem({ agents, clock, runner })
     closers.push(() => system.loopDelay.close())
     // Known when the server listens, and asked for by its requests.
     let listensOn = ''
@@ -176,8 +176,8 @@ type ServerParts = {
 
 function createServer({ options, services, keyUses, loginUses, gate, metrics }: ServerParts): Server {
   const { limits, log } = options
-  const { clock, logins, runner, store } = services
-  const { cookie, origins } = logins
+  const { clock, people, tasks, store } = services
+  const { cookie, origins } = people.logins
   const flows = new SecretVault(options.secrets, 'errand: single sign-on')
   const authenticate = createAuthenticator({ store, clock, keyUses, loginUses, cookie, origins })
   const onError = (error: ErrandError, { about, operation }: Pick<RoutedRequest, 'about' | 'operation'>) => {
@@ -189,7 +189,7 @@ function createServer({ options, services, keyUses, loginUses, gate, metrics }: 
     }
   }
   const whyNotReady = async () => {
-    if (!runner.isAccepting) return 'The service is stopping.'
+    if (!tasks.runner.isAccepting) return 'The service is stopping.'
     return (await store.canWrite()) ? null : 'The database cannot be written.'
   }
   const routes = new RestRoutes()
@@ -210,9 +210,9 @@ function createServer({ options, services, keyUses, loginUses, gate, metrics }: 
     rest: (routed) => (routed.path === chatPath ? chat(routed) : rest(routed)),
     rpc,
     rpcErrorJson,
-    payload: (download) => servePayload(services, download),
+    payload: (download) => servePayload(tasks, download),
     console: openConsoleFiles(options.consoleFolder),
-    oidc: createOidcLogin({ store, clock, log, logins, vault: flows }),
+    oidc: createOidcLogin({ ...people, vault: flows }),
     gate,
     metrics: createMetricsPage({
       contentType: metrics.contentType,
@@ -220,7 +220,7 @@ function createServer({ options, services, keyUses, loginUses, gate, metrics }: 
       token: options.metricsToken,
       baseUrl: options.baseUrl,
     }),
-    ends: createRequestEnds({ count: (request) => metrics.requestEnded(request), log, tracing: services.tracing }),
+    ends: createRequestEnds({ count: (request) => metrics.requestEnded(request), log, tracing: tasks.tracing }),
     onRefused: (code) => metrics.refused(code),
     connectionsMax: limits.maxConnections,
     isWorker: options.role === 'worker',
@@ -229,6 +229,6 @@ function createServer({ options, services, keyUses, loginUses, gate, metrics }: 
     methodsOf: (path) => (path === chatPath ? chatMethods : routes.methodsOf(path)),
     clock,
     log,
-    tracing: services.tracing,
+    tracing: tasks.tracing,
   })
 }

@@ -11,6 +11,7 @@ import { ConnectorChecks } from './connectors/connector-checks.ts'
 import type { SecretVault, Secrets } from './connectors/secret-vault.ts'
 import type { Work } from './create-work.ts'
 import type { Clock } from './kernel/clock.ts'
+import type { Logger } from './kernel/logger.ts'
 import type { PayloadStore } from './payloads/payload-store.ts'
 import { SignedLinks } from './payloads/signed-links.ts'
 import type { Services } from './rpc/context.ts'
@@ -27,6 +28,7 @@ type ServiceParts = {
   baseUrl: () => string
   catalogue: Catalogue
   clock: Clock
+  log: Logger
   payloads: PayloadStore
   store: Store
   system: SystemParts
@@ -37,34 +39,30 @@ type ServiceParts = {
 
 /** Makes what the operations work with. */
 export function createServices({ limits, secrets, trustedProxies }: Settings, parts: ServiceParts): Services {
-  const { access, agents, baseUrl, catalogue, clock, payloads, store, system, tracing, vault, work } = parts
+  const { access, agents, baseUrl, catalogue, clock, log, payloads, store, system, tracing, vault, work } = parts
+  const { chats, ends, runner } = work
+  const { inlineBytes, maxBodyBytes: bodyBytesMax } = limits
   const origins = new OwnOrigins(baseUrl)
+  const links = new SignedLinks({ secret: secrets().current, baseUrl, clock, lifeSeconds: limits.signedUrlSeconds })
+  const checksPerMinute = limits.connectorChecksPerMinute
+  const checks = new ConnectorChecks({ access, agents, clock, store, checksPerMinute })
+  const logins = {
+    clients: new ClientAddresses(trustedProxies),
+    cookie: new ServiceCookie(loginCookieName, origins),
+    origins,
+    providers: catalogue.loginProviders,
+  }
   return {
-    ...work,
-    bodyBytesMax: limits.maxBodyBytes,
+    account: { bodyBytesMax, clock, spendDays: new SpendDays(store), store },
+    admin: { catalogue, clock, store, system },
     catalogue,
+    chats,
+    connectors: { access, catalogue, checks, clock, store, vault },
+    people: { clock, log, logins, store },
+    sessions: { access, catalogue, chats, clock, store },
+    tasks: { access, catalogue, clock, ends, inlineBytes, links, payloads, runner, store, tracing },
     clock,
-    connectors: {
-      access,
-      catalogue,
-      checks: new ConnectorChecks({ access, agents, clock, store, checksPerMinute: limits.connectorChecksPerMinute }),
-      clock,
-      store,
-      vault,
-    },
-    inlineBytes: limits.inlineBytes,
-    links: new SignedLinks({ secret: secrets().current, baseUrl, clock, lifeSeconds: limits.signedUrlSeconds }),
-    logins: {
-      clients: new ClientAddresses(trustedProxies),
-      cookie: new ServiceCookie(loginCookieName, origins),
-      origins,
-      providers: catalogue.loginProviders,
-    },
-    payloads,
-    spendDays: new SpendDays(store),
     store,
-    system,
-    tracing,
     writeRate: new WriteRate({ clock, perMinute: limits.writesPerMinute }),
   }
 }

@@ -3,14 +3,12 @@ import type { AgentHost, AgentThreadState } from '../agents/agent-port.ts'
 import type { Catalogue } from '../agents/catalogue.ts'
 import { writtenRates } from '../billing/chat-price.ts'
 import { isoTime, type Clock, type EpochMs } from '../kernel/clock.ts'
-import type { Logger } from '../kernel/logger.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { packageVersion } from '../kernel/package-version.ts'
 import type { Store, LedgerReport } from '../store/store.ts'
 import type { System } from './system-schema.ts'
 
 export type SystemParts = {
-  log: Logger
   version: string
   startedAt: EpochMs
   loopDelay: LoopDelay
@@ -50,11 +48,10 @@ export class LoopDelay {
   }
 }
 
-type SystemOf = { agents: AgentHost; clock: Clock; log: Logger; runner: { readonly isAccepting: boolean } }
+type SystemOf = { agents: AgentHost; clock: Clock; runner: { readonly isAccepting: boolean } }
 
-export function createSystem({ agents, clock, log, runner }: SystemOf): SystemParts {
+export function createSystem({ agents, clock, runner }: SystemOf): SystemParts {
   return {
-    log,
     version: packageVersion,
     startedAt: clock.now(),
     loopDelay: new LoopDelay(),
@@ -64,9 +61,9 @@ export function createSystem({ agents, clock, log, runner }: SystemOf): SystemPa
   }
 }
 
-type Parts = { catalogue: Catalogue; clock: Clock; store: Store; system: SystemParts }
+export type AdminParts = { catalogue: Catalogue; clock: Clock; store: Store; system: SystemParts }
 
-export async function readSystem({ catalogue, clock, store, system }: Parts): Promise<System> {
+export async function readSystem({ catalogue, clock, store, system }: AdminParts): Promise<System> {
   const state = await store.readState()
   const { heapUsed, rss } = process.memoryUsage()
   const { ledger } = system

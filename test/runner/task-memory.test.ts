@@ -12,7 +12,7 @@ const batch = 500
 
 /** Admits that many tasks, a batch at a time, and waits until they have run. */
 async function runMany({ app }: TestService, userId: string, count: number): Promise<void> {
-  const { runner, store } = app.services
+  const { runner, store } = app.services.tasks
   const request = { text: '{}', payloadId: null }
   const task = { userId, agentId: 'test', endpointId: 'test.free', cost: 0, request, connectorIds: null }
   for (let done = 0; done < count; done += batch) {
