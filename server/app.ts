@@ -220,7 +220,7 @@ function createServer({ options, services, keyUses, loginUses, gate, metrics }: 
       token: options.metricsToken,
       baseUrl: options.baseUrl,
     }),
-    ends: createRequestEnds({ count: (request) => metrics.requestEnded(request), log, tracing: tasks.tracing }),
+    ends: createRequestEnds({ count: (request) => metrics.requestEnded(request), log, tracing: services.tracing }),
     onRefused: (code) => metrics.refused(code),
     connectionsMax: limits.maxConnections,
     isWorker: options.role === 'worker',
@@ -229,6 +229,6 @@ function createServer({ options, services, keyUses, loginUses, gate, metrics }: 
     methodsOf: (path) => (path === chatPath ? chatMethods : routes.methodsOf(path)),
     clock,
     log,
-    tracing: tasks.tracing,
+    tracing: services.tracing,
   })
 }

@@ -63,6 +63,7 @@ export function createServices({ limits, secrets, trustedProxies }: Settings, pa
     tasks: { access, catalogue, clock, ends, inlineBytes, links, payloads, runner, store, tracing },
     clock,
     store,
+    tracing,
     writeRate: new WriteRate({ clock, perMinute: limits.writesPerMinute }),
   }
 }

@@ -2,8 +2,7 @@ import type { z } from 'zod'
 import { isoTime } from '../kernel/clock.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { formatUsd, parseUsd } from '../kernel/money.ts'
-import type { InvitationRecord } from '../store/records.ts'
-import type { Page } from '../store/store.ts'
+import type { InvitationRecord, Page } from '../store/records.ts'
 import type { Caller } from './caller.ts'
 import type {
   AcceptInvitationInput,

@@ -4,6 +4,7 @@ import type { Catalogue } from '../agents/catalogue.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { LoginAccess } from '../auth/log-in.ts'
 import type { SpendDays } from '../billing/spend-days.ts'
+import type { StreamReader } from '../chat/chat-stream.ts'
 import type { ChatTurns } from '../chat/chat-turns.ts'
 import type { ConnectorParts } from '../connectors/manage-connectors.ts'
 import type { Clock } from '../kernel/clock.ts'
@@ -14,6 +15,7 @@ import type { Store } from '../store/store.ts'
 import type { CreateTaskParts } from '../tasks/create-task.ts'
 import type { ReadTaskParts } from '../tasks/read-task.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
+import type { ServiceTracing } from '../tracing/service-tracing.ts'
 import type { Batch } from './batch.ts'
 import type { WriteRate } from './write-rate.ts'
 
@@ -30,11 +32,10 @@ export type Services = {
   // Of every operation.
   clock: Clock
   store: Store
+  /** Undefined when nobody traces. */
+  tracing: ServiceTracing | undefined
   writeRate: WriteRate
 }
-
-/** The reader of a stream, who is cut off when it takes nothing for `stallMs`; `left` fires when it goes away before the end. */
-export type StreamReader = { stallMs: number; cutOff: () => void; left: AbortSignal }
 
 /** What one request carries into a procedure. */
 export type Context = {

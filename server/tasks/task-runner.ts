@@ -3,8 +3,7 @@ import { assert } from '../kernel/assert.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { runTask, type RunTaskParts } from './run-task.ts'
 import type { TaskEnds } from './task-ends.ts'
-import type { TaskRecord } from '../store/records.ts'
-import type { AttemptRef } from '../store/store.ts'
+import type { AttemptRef, TaskRecord } from '../store/records.ts'
 
 type TaskRunnerOptions = RunTaskParts & { ends: TaskEnds; concurrency: number; drainSeconds: number; queuedMax: number }
 
