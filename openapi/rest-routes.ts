@@ -1,6 +1,6 @@
 import type { AnyProcedure } from '@trpc/server'
 import type { ZodType } from 'zod'
-import { decodeSegment } from '../server/http/request-url.ts'
+import { decodeSegment } from '../server/kernel/request-url.ts'
 import { assert } from '../server/kernel/assert.ts'
 import { badField } from '../server/kernel/errors.ts'
 import { rootRouter } from '../server/rpc/root-router.ts'

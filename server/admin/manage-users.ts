@@ -15,7 +15,7 @@ import type {
   User,
 } from './user-schema.ts'
 
-type Parts = { store: Store; clock: Clock; system: { log: Logger } }
+type Parts = { store: Store; clock: Clock; log: Logger }
 
 export async function listUsers(
   { clock, store }: Parts,
@@ -47,7 +47,7 @@ export async function updateUser(
     if (result.reason === 'unknown') throw unknown()
     throw new ErrandError('CONFLICT', 'This is the last admin who can act; make another user an admin first.')
   }
-  parts.system.log.info({ adminId: caller.userId, userId, isAdmin, isSuspended }, 'an admin changed a user')
+  parts.log.info({ adminId: caller.userId, userId, isAdmin, isSuspended }, 'an admin changed a user')
   return await getUser(parts, userId)
 }
 
@@ -56,13 +56,13 @@ export async function unblockUser(parts: Parts, { caller, input }: Change<{ user
   const { userId } = input
   await getUser(parts, userId)
   await parts.store.unblock(userId)
-  parts.system.log.info({ adminId: caller.userId, userId }, 'an admin lifted a block')
+  parts.log.info({ adminId: caller.userId, userId }, 'an admin lifted a block')
   return await getUser(parts, userId)
 }
 
 /** Adds to a user's balance, or takes from it, never below what running chats hold. */
 export async function creditUser(
-  { store, system }: Parts,
+  { log, store }: Parts,
   { caller, idempotencyKey, input }: Change<z.output<typeof CreditUserInput>> & { idempotencyKey: string | null },
 ): Promise<z.output<typeof CreditedUser>> {
   const { amountUsd, reason, userId } = input
@@ -77,10 +77,7 @@ export async function creditUser(
     throw badField('amountUsd', 'Would take the balance below what is held of it, or beyond 100 billion USD')
   }
   const { balance, transactionId } = result
-  system.log.info(
-    { adminId: caller.userId, userId, transactionId, amountUsd: formatUsd(amount) },
-    'an admin credited a user',
-  )
+  log.info({ adminId: caller.userId, userId, transactionId, amountUsd: formatUsd(amount) }, 'an admin credited a user')
   return { transactionId, balanceUsd: formatUsd(balance) }
 }
 

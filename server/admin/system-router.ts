@@ -19,5 +19,5 @@ export const systemRouter = router({
     })
     .input(z.object({}).optional())
     .output(System)
-    .query(withAdmin(({ ctx }) => readSystem(ctx.services))),
+    .query(withAdmin(({ ctx }) => readSystem(ctx.services.admin))),
 })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isoTimestamp, usd } from '../rpc/wire-types.ts'
+import { isoTimestamp, usd } from '../kernel/wire-types.ts'
 
 const count = z.number().int()
 const bytes = z.number().int()

@@ -1,15 +1,14 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { AgentThreadState } from '../agents/agent-port.ts'
+import type { AgentHost, AgentThreadState } from '../agents/agent-port.ts'
 import type { Catalogue } from '../agents/catalogue.ts'
 import { writtenRates } from '../billing/chat-price.ts'
 import { isoTime, type Clock, type EpochMs } from '../kernel/clock.ts'
-import type { Logger } from '../kernel/logger.ts'
 import { formatUsd } from '../kernel/money.ts'
+import { packageVersion } from '../kernel/package-version.ts'
 import type { Store, LedgerReport } from '../store/store.ts'
 import type { System } from './system-schema.ts'
 
 export type SystemParts = {
-  log: Logger
   version: string
   startedAt: EpochMs
   loopDelay: LoopDelay
@@ -49,9 +48,22 @@ export class LoopDelay {
   }
 }
 
-type Parts = { catalogue: Catalogue; clock: Clock; store: Store; system: SystemParts }
+type SystemOf = { agents: AgentHost; clock: Clock; runner: { readonly isAccepting: boolean } }
 
-export async function readSystem({ catalogue, clock, store, system }: Parts): Promise<System> {
+export function createSystem({ agents, clock, runner }: SystemOf): SystemParts {
+  return {
+    version: packageVersion,
+    startedAt: clock.now(),
+    loopDelay: new LoopDelay(),
+    agentThreads: () => agents.threads(),
+    isAccepting: () => runner.isAccepting,
+    ledger: null,
+  }
+}
+
+export type AdminParts = { catalogue: Catalogue; clock: Clock; store: Store; system: SystemParts }
+
+export async function readSystem({ catalogue, clock, store, system }: AdminParts): Promise<System> {
   const state = await store.readState()
   const { heapUsed, rss } = process.memoryUsage()
   const { ledger } = system

@@ -39,7 +39,7 @@ export const usersRouter = router({
     })
     .input(ListUsersInput)
     .output(ListUsersOutput)
-    .query(withAdmin(({ ctx, input }) => listUsers(ctx.services, input))),
+    .query(withAdmin(({ ctx, input }) => listUsers(ctx.services.people, input))),
 
   get: procedure
     .meta({
@@ -54,7 +54,7 @@ export const usersRouter = router({
     })
     .input(UserInput)
     .output(User)
-    .query(withAdmin(({ ctx, input }) => getUser(ctx.services, input.userId))),
+    .query(withAdmin(({ ctx, input }) => getUser(ctx.services.people, input.userId))),
 
   update: procedure
     .meta({
@@ -69,7 +69,7 @@ export const usersRouter = router({
     })
     .input(UpdateUserInput)
     .output(User)
-    .mutation(withAdmin(({ ctx, input }) => updateUser(ctx.services, { caller: ctx.caller, input }))),
+    .mutation(withAdmin(({ ctx, input }) => updateUser(ctx.services.people, { caller: ctx.caller, input }))),
 
   unblock: procedure
     .meta({
@@ -85,7 +85,7 @@ export const usersRouter = router({
     })
     .input(UserInput)
     .output(User)
-    .mutation(withAdmin(({ ctx, input }) => unblockUser(ctx.services, { caller: ctx.caller, input }))),
+    .mutation(withAdmin(({ ctx, input }) => unblockUser(ctx.services.people, { caller: ctx.caller, input }))),
 
   credit: procedure
     .meta({
@@ -103,7 +103,7 @@ export const usersRouter = router({
     .output(CreditedUser)
     .mutation(
       withAdmin(({ ctx, input }) =>
-        creditUser(ctx.services, { caller: ctx.caller, idempotencyKey: ctx.idempotencyKey, input }),
+        creditUser(ctx.services.people, { caller: ctx.caller, idempotencyKey: ctx.idempotencyKey, input }),
       ),
     ),
 
@@ -122,8 +122,8 @@ export const usersRouter = router({
     .output(ListTransactionsOutput)
     .query(
       withAdmin(async ({ ctx, input }) => {
-        await getUser(ctx.services, input.userId)
-        return await listTransactions(ctx.services.store, input)
+        await getUser(ctx.services.people, input.userId)
+        return await listTransactions(ctx.services.people.store, input)
       }),
     ),
 
@@ -143,7 +143,7 @@ export const usersRouter = router({
     .output(PasswordLink)
     .mutation(
       withAdmin(({ ctx, input }) =>
-        createPasswordLink(ctx.services, { browser: ctx, caller: ctx.caller, userId: input.userId }),
+        createPasswordLink(ctx.services.people, { browser: ctx, caller: ctx.caller, userId: input.userId }),
       ),
     ),
 })

@@ -3,7 +3,7 @@ import { writtenRates } from '../billing/chat-price.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { procedure, router, withScope } from '../rpc/trpc.ts'
-import { pageInput, pageOutput, resourceId, usd } from '../rpc/wire-types.ts'
+import { pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
 import { isVisibleTo, type Agent as CatalogueAgent } from './catalogue.ts'
 
 const Endpoint = z

@@ -10,10 +10,10 @@ import {
   type ParsedPricing,
   type StdioServer,
 } from './agent-schema.ts'
-import type { AgentConfig, ChatPart, ChatRun, ErrandConfig, JsonSchema, TaskRun } from './define-config.ts'
+import type { AgentConfig, ChatPart, ErrandConfig, JsonSchema, TaskRun } from './define-config.ts'
 import { httpReply, httpRun } from './http-agent.ts'
 import { modelReply, modelRun } from './model-agent.ts'
-import type { ModelStep } from './chat-messages.ts'
+import type { ReplyRun } from './open-steps.ts'
 import type { RunOf } from '../connectors/run-connectors.ts'
 import { issueDetails, issuePath, toJsonSchema, toZodSchema } from './params-schema.ts'
 
@@ -45,21 +45,6 @@ export type Chat = {
   /** What the user's connectors may add to the prompts of a reply. */
   connectorTokensMax: number
   reply: (run: ReplyRun) => AsyncIterable<ChatPart>
-}
-
-/** A call of a model that is held. */
-export type HeldStep = {
-  outputTokensMax: number
-  /** Told when the model wrote as much as it was allowed. */
-  onFull: () => void
-}
-
-/** A reply as the service begins it; agents of the configuration see the public part. */
-export type ReplyRun = RunOf<ChatRun> & {
-  /** Holds what a call of a model may cost; the model is called then. Rejects when the reply is stopped. */
-  readonly openStep: (step: ModelStep) => Promise<HeldStep>
-  /** Holds what a call of one of the agent's own tools costs; it is made then. Rejects when the reply is stopped. */
-  readonly openCall: () => Promise<void>
 }
 
 export type Agent = {

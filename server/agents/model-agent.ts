@@ -1,7 +1,7 @@
 import type { FinishReason, LanguageModelMiddleware, ModelMessage, TextStreamPart, ToolSet } from 'ai'
 import type { z } from 'zod'
 import type { RunConnectors, RunOf } from '../connectors/run-connectors.ts'
-import type { ReplyRun } from './catalogue.ts'
+import type { ReplyRun } from './open-steps.ts'
 import type { ChatPart, ModelAgentConfig, TaskRun } from './define-config.ts'
 import { contextTokensDefault, taskConnectorTokensMax } from './agent-schema.ts'
 import { boundPrompts } from './bound-connectors.ts'

@@ -1,5 +1,5 @@
 import type { FinishReason } from 'ai'
-import type { HeldStep, ReplyRun } from './catalogue.ts'
+import type { HeldStep, ReplyRun } from './open-steps.ts'
 import { roughTokens } from './chat-messages.ts'
 import type { ChatPart } from './define-config.ts'
 import type { ModelUsage } from './delta-bypass.ts'

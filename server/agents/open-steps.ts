@@ -1,7 +1,23 @@
+import type { RunOf } from '../connectors/run-connectors.ts'
 import { chatUse } from '../billing/chat-price.ts'
-import type { HeldStep } from './catalogue.ts'
 import type { ModelStep, StepRequest } from './chat-messages.ts'
+import type { ChatRun } from './define-config.ts'
 import type { ReplyStream } from './reply-stream.ts'
+
+/** A call of a model that is held. */
+export type HeldStep = {
+  outputTokensMax: number
+  /** Told when the model wrote as much as it was allowed. */
+  onFull: () => void
+}
+
+/** A reply as the service begins it; agents of the configuration see the public part. */
+export type ReplyRun = RunOf<ChatRun> & {
+  /** Holds what a call of a model may cost; the model is called then. Rejects when the reply is stopped. */
+  readonly openStep: (step: ModelStep) => Promise<HeldStep>
+  /** Holds what a call of one of the agent's own tools costs; it is made then. Rejects when the reply is stopped. */
+  readonly openCall: () => Promise<void>
+}
 
 /** Calls of models and of tools, each of which begins when what it may cost is held. */
 export class OpenSteps {

@@ -1,11 +1,20 @@
 import { setFlagsFromString } from 'node:v8'
 import { Worker, type MessagePort } from 'node:worker_threads'
 import { siblingModule } from '../kernel/sibling-module.ts'
+import type { AgentLogLine } from './agent-port.ts'
 import type { ChatBatch, ChatRequest, StepRequest } from './chat-messages.ts'
 import type { RunOutcome, TaskRequest } from './run-outcome.ts'
-import type { ThreadHostOptions } from './thread-host.ts'
 import { pulseAt, pulseBytes, type FromThread, type ThreadData, type ToThread } from './thread-protocol.ts'
 
+export type ThreadOptions = {
+  configFile: string
+  memoryMb: number
+  resultBytesMax: number
+  /** The environment that agents see; the service's own secrets are not in it. */
+  env: NodeJS.ProcessEnv
+  onLog: (line: AgentLogLine) => void
+  onWarning: (message: string) => void
+}
 type OnOutcome = (outcome: RunOutcome | 'not-begun') => void
 /** A run as it is handed to a thread. */
 export type RunStart = { type: 'run'; request: TaskRequest } | { type: 'chat'; request: ChatRequest }
@@ -51,7 +60,7 @@ export class ThreadHandle {
   readonly #runs = new Map<number, RunHandlers>()
   /** Runs whose time is up and that have not ended. */
   readonly #overdue = new Set<number>()
-  readonly #options: ThreadHostOptions
+  readonly #options: ThreadOptions
   readonly #events: ThreadEvents
   #state: 'starting' | 'open' | 'retiring' | 'ended' = 'starting'
   #lastRun = 0
@@ -62,7 +71,7 @@ export class ThreadHandle {
   #beatSeenAt = performance.now()
   readonly #startedAt = performance.now()
 
-  constructor(options: ThreadHostOptions, events: ThreadEvents) {
+  constructor(options: ThreadOptions, events: ThreadEvents) {
     this.#options = options
     this.#events = events
     const pulse = new SharedArrayBuffer(pulseBytes)

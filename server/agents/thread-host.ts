@@ -1,23 +1,13 @@
-import type { AgentHost, AgentThreadState, AgentLogLine, ChatHandle, RunChatOptions } from './agent-port.ts'
+import type { AgentHost, AgentThreadState, ChatHandle, RunChatOptions } from './agent-port.ts'
 import type { ProcessLimits } from '../connectors/connector-bounds.ts'
 import { ConnectorHost } from '../connectors/connector-host.ts'
 import type { ConnectorSpec } from '../connectors/connector-spec.ts'
 import type { ChatBatch, ChatRequest, StepRequest } from './chat-messages.ts'
-import { ThreadHandle, type RunStart } from './thread-handle.ts'
+import { ThreadHandle, type RunStart, type ThreadOptions } from './thread-handle.ts'
 import type { RunOutcome, TaskRequest } from './run-outcome.ts'
 import { beatMs } from './thread-protocol.ts'
 
-export type ThreadHostOptions = {
-  configFile: string
-  threads: number
-  memoryMb: number
-  resultBytesMax: number
-  connectorLimits: ProcessLimits
-  /** The environment that agents see; the service's own secrets are not in it. */
-  env: NodeJS.ProcessEnv
-  onLog: (line: AgentLogLine) => void
-  onWarning: (message: string) => void
-}
+type ThreadHostOptions = ThreadOptions & { threads: number; connectorLimits: ProcessLimits }
 
 type Waiting = {
   start: RunStart

@@ -32,6 +32,6 @@ export async function changePassword(
   if (!(await store.setPassword({ userId, passwordHash, from, keepLoginId: loginId, forget: attempt }))) {
     throw new ErrandError('CONFLICT', 'The password was changed meanwhile.')
   }
-  parts.system.log.info({ requestId: browser.about.requestId, userId }, 'a person changed the password')
+  parts.log.info({ requestId: browser.about.requestId, userId }, 'a person changed the password')
   return { message: 'The password is changed. All other logins of this account have ended.' }
 }

@@ -40,7 +40,7 @@ export const invitationsRouter = router({
     .input(CreateInvitationInput)
     .output(CreatedInvitation)
     .mutation(
-      withAdmin(({ ctx, input }) => createInvitation(ctx.services, { browser: ctx, caller: ctx.caller, input })),
+      withAdmin(({ ctx, input }) => createInvitation(ctx.services.people, { browser: ctx, caller: ctx.caller, input })),
     ),
 
   list: procedure
@@ -58,7 +58,7 @@ export const invitationsRouter = router({
     })
     .input(ListInvitationsInput)
     .output(ListInvitationsOutput)
-    .query(withAdmin(({ ctx, input }) => listInvitations(ctx.services, input))),
+    .query(withAdmin(({ ctx, input }) => listInvitations(ctx.services.people, input))),
 
   revoke: procedure
     .meta({
@@ -79,7 +79,7 @@ export const invitationsRouter = router({
     })
     .input(RevokeInvitationInput)
     .output(Confirmation)
-    .mutation(withAdmin(({ ctx, input }) => revokeInvitation(ctx.services, { caller: ctx.caller, ...input }))),
+    .mutation(withAdmin(({ ctx, input }) => revokeInvitation(ctx.services.people, { caller: ctx.caller, ...input }))),
 
   check: procedure
     .meta({
@@ -97,7 +97,7 @@ export const invitationsRouter = router({
     })
     .input(CheckInvitationInput)
     .output(CheckedInvitation)
-    .mutation(({ ctx, input }) => checkInvitation(ctx.services, input.token)),
+    .mutation(({ ctx, input }) => checkInvitation(ctx.services.people, input.token)),
 
   accept: procedure
     .meta({
@@ -120,5 +120,5 @@ export const invitationsRouter = router({
     })
     .input(AcceptInvitationInput)
     .output(LoggedIn)
-    .mutation(({ ctx, input }) => acceptInvitation(ctx.services, { browser: ctx, input })),
+    .mutation(({ ctx, input }) => acceptInvitation(ctx.services.people, { browser: ctx, input })),
 })

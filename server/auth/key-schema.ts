@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { scopes } from '../store/records.ts'
-import { isoTimestamp, pageInput, pageOutput, resourceId } from '../rpc/wire-types.ts'
+import { isoTimestamp, pageInput, pageOutput, resourceId } from '../kernel/wire-types.ts'
 
 export const Scope = z.enum(scopes)
 

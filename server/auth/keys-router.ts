@@ -16,7 +16,7 @@ const tags = ['API keys']
 /** What happens to keys is in the log; the keys themselves are not. */
 function note({ about, caller, services }: CallerContext, { keyId, message }: { keyId: string; message: string }) {
   const { requestId } = about
-  services.system.log.info({ requestId, userId: caller.userId, keyId }, message)
+  services.people.log.info({ requestId, userId: caller.userId, keyId }, message)
 }
 
 export const keysRouter = router({
@@ -44,7 +44,7 @@ export const keysRouter = router({
     .output(CreatedKey)
     .mutation(
       withWrite('manage', async ({ ctx, input }) => {
-        const created = await createKey(ctx.services, { caller: ctx.caller, input })
+        const created = await createKey(ctx.services.people, { caller: ctx.caller, input })
         note(ctx, { keyId: created.id, message: 'an API key was created' })
         return created
       }),
@@ -65,7 +65,9 @@ export const keysRouter = router({
     })
     .input(ListKeysInput)
     .output(ListKeysOutput)
-    .query(withScope('manage', ({ ctx, input }) => listKeys(ctx.services, { userId: ctx.caller.userId, ...input }))),
+    .query(
+      withScope('manage', ({ ctx, input }) => listKeys(ctx.services.people, { userId: ctx.caller.userId, ...input })),
+    ),
 
   revoke: procedure
     .meta({
@@ -85,7 +87,7 @@ export const keysRouter = router({
     .output(Key)
     .mutation(
       withScope('manage', async ({ ctx, input }) => {
-        const revoked = await revokeKey(ctx.services, { userId: ctx.caller.userId, ...input })
+        const revoked = await revokeKey(ctx.services.people, { userId: ctx.caller.userId, ...input })
         note(ctx, { keyId: revoked.id, message: 'an API key was revoked' })
         return revoked
       }),
@@ -117,7 +119,7 @@ export const keysRouter = router({
     .output(CreatedKey)
     .mutation(
       withWrite('manage', async ({ ctx, input }) => {
-        const created = await rotateKey(ctx.services, { caller: ctx.caller, input })
+        const created = await rotateKey(ctx.services.people, { caller: ctx.caller, input })
         note(ctx, { keyId: created.id, message: 'an API key was rotated' })
         return created
       }),

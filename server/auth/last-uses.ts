@@ -1,12 +1,14 @@
 import type { EpochMs } from '../kernel/clock.ts'
 import type { Logger } from '../kernel/logger.ts'
+import type { Store } from '../store/store.ts'
 
 const flushMs = 10_000
 
+type Write = (uses: { id: string; at: EpochMs }[]) => Promise<void>
 type LastUsesParts = {
   /** Of what, for the log. */
   what: string
-  write: (uses: { id: string; at: EpochMs }[]) => Promise<void>
+  write: Write
   log: Logger
 }
 
@@ -40,4 +42,14 @@ export class LastUses {
     clearInterval(this.#timer)
     await this.flush()
   }
+}
+
+export function lastKeyUses(store: Store, log: Logger): LastUses {
+  const write: Write = (uses) => store.touchKeys(uses.map(({ at, id }) => ({ keyId: id, at })))
+  return new LastUses({ what: 'keys', write, log })
+}
+
+export function lastLoginUses(store: Store, log: Logger): LastUses {
+  const write: Write = (uses) => store.touchLogins(uses.map(({ at, id }) => ({ loginId: id, at })))
+  return new LastUses({ what: 'logins', write, log })
 }

@@ -25,7 +25,7 @@ export type LoginParts = {
 }
 
 /** What whoever checks a password or keeps logins needs. */
-export type LoginAccess = { store: Store; clock: Clock; logins: LoginParts; system: { log: Logger } }
+export type LoginAccess = { store: Store; clock: Clock; logins: LoginParts; log: Logger }
 /** The request of a browser, and where its answer's cookies go. */
 export type Browser = { request: IncomingMessage; setCookies: string[]; about: RequestTrace }
 
@@ -61,7 +61,7 @@ export async function logIn(
     // What the throttle does not bound could fill the log.
     if (error instanceof ErrandError && (error.code === 'UNAUTHORIZED' || error.code === 'FORBIDDEN')) {
       const { requestId } = browser.about
-      parts.system.log.info({ requestId, userId, code: error.code }, 'a login was refused')
+      parts.log.info({ requestId, userId, code: error.code }, 'a login was refused')
     }
     throw error
   }
@@ -94,7 +94,7 @@ async function logInPerson(parts: LoginAccess, { browser, input, onFound }: LogI
 
 /** Makes a login and its cookie; the login that the browser had before ends. Undefined when the user may not log in. */
 export async function beginLogin(
-  { logins, store, system }: Omit<LoginAccess, 'clock'>,
+  { log, logins, store }: Omit<LoginAccess, 'clock'>,
   { browser, login }: { browser: Browser; login: Omit<CreateLogin, 'tokenHash' | 'userAgent'> },
 ): Promise<LoginRecord | undefined> {
   const { token, tokenHash } = newSecretToken()
@@ -109,7 +109,7 @@ export async function beginLogin(
   const { method, provider, userId } = login
   about.userId = userId
   const fields = { requestId: about.requestId, userId, loginId: created.id, method, ...(provider && { provider }) }
-  system.log.info(fields, 'a person logged in')
+  log.info(fields, 'a person logged in')
   return created
 }
 

@@ -22,7 +22,7 @@ export const loginsRouter = router({
     })
     .input(ListLoginsInput)
     .output(ListLoginsOutput)
-    .query(withScope('manage', ({ ctx, input }) => listLogins(ctx.services, { caller: ctx.caller, ...input }))),
+    .query(withScope('manage', ({ ctx, input }) => listLogins(ctx.services.people, { caller: ctx.caller, ...input }))),
 
   end: procedure
     .meta({
@@ -42,7 +42,7 @@ export const loginsRouter = router({
     .output(Confirmation)
     .mutation(
       withScope('manage', async ({ ctx, input }) => {
-        const ended = await ctx.services.store.endLogin({ userId: ctx.caller.userId, loginId: input.loginId })
+        const ended = await ctx.services.people.store.endLogin({ userId: ctx.caller.userId, loginId: input.loginId })
         if (!ended) throw new ErrandError('NOT_FOUND', 'Login not found')
         return { message: 'The login has ended.' }
       }),
@@ -64,5 +64,7 @@ export const loginsRouter = router({
     })
     .input(z.object({}).optional())
     .output(Confirmation)
-    .mutation(withScope('manage', ({ ctx }) => logOutEverywhere(ctx.services, { browser: ctx, caller: ctx.caller }))),
+    .mutation(
+      withScope('manage', ({ ctx }) => logOutEverywhere(ctx.services.people, { browser: ctx, caller: ctx.caller })),
+    ),
 })

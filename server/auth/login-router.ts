@@ -26,7 +26,7 @@ export const loginRouter = router({
     .input(z.object({}).optional())
     .output(LoginOptions)
     .query(({ ctx }) => ({
-      providers: ctx.services.logins.providers.map(({ id, name }) => ({ id, name, url: `/login/oidc/${id}` })),
+      providers: ctx.services.people.logins.providers.map(({ id, name }) => ({ id, name, url: `/login/oidc/${id}` })),
     })),
 
   create: procedure
@@ -53,7 +53,7 @@ export const loginRouter = router({
     })
     .input(LoginInput)
     .output(LoggedIn)
-    .mutation(({ ctx, input }) => logIn(ctx.services, { browser: ctx, input })),
+    .mutation(({ ctx, input }) => logIn(ctx.services.people, { browser: ctx, input })),
 
   end: procedure
     .meta({
@@ -76,5 +76,5 @@ export const loginRouter = router({
     })
     .input(z.object({}).optional())
     .output(Confirmation)
-    .mutation(withScope('read', ({ ctx }) => logOut(ctx.services, { browser: ctx, caller: ctx.caller }))),
+    .mutation(withScope('read', ({ ctx }) => logOut(ctx.services.people, { browser: ctx, caller: ctx.caller }))),
 })

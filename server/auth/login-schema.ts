@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isoTimestamp, pageInput, pageOutput, resourceId } from '../rpc/wire-types.ts'
+import { isoTimestamp, pageInput, pageOutput, resourceId } from '../kernel/wire-types.ts'
 import { loginMethods } from '../store/records.ts'
 import { NewPassword, TypedPassword } from './passwords.ts'
 

@@ -1,10 +1,8 @@
 import type { z } from 'zod'
-import { isoTime, type Clock } from '../kernel/clock.ts'
+import { isoTime } from '../kernel/clock.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
-import type { Logger } from '../kernel/logger.ts'
 import { formatUsd, parseUsd } from '../kernel/money.ts'
-import type { InvitationRecord } from '../store/records.ts'
-import type { Store, Page } from '../store/store.ts'
+import type { InvitationRecord, Page } from '../store/records.ts'
 import type { Caller } from './caller.ts'
 import type {
   AcceptInvitationInput,
@@ -15,22 +13,20 @@ import type {
   ListInvitationsOutput,
   PasswordLink,
 } from './invitation-schema.ts'
-import { assertLoginAllowed, beginLogin, type Browser, type LoginParts } from './log-in.ts'
+import { assertLoginAllowed, beginLogin, type Browser, type LoginAccess, type LoginParts } from './log-in.ts'
 import type { LoggedIn } from './login-schema.ts'
 import { hashSecretToken, newSecretToken } from './login-token.ts'
 import { assertNotObvious, hashPassword, withHashRoom } from './passwords.ts'
-
-type Parts = { store: Store; clock: Clock; logins: LoginParts; system: { log: Logger } }
 
 const invitationLifeMs = 7 * 86_400_000
 const passwordLinkLifeMs = 86_400_000
 
 /** Invites a person by a link, which the admin passes on: the service sends no mail. */
 export async function createInvitation(
-  parts: Parts,
+  parts: LoginAccess,
   { browser, caller, input }: { browser: Browser; caller: Caller; input: z.output<typeof CreateInvitationInput> },
 ): Promise<z.output<typeof CreatedInvitation>> {
-  const { clock, logins, store, system } = parts
+  const { clock, log, logins, store } = parts
   const { email, isAdmin } = input
   const credit = parseUsd(input.creditUsd)
   if (credit === undefined) throw badField('creditUsd', 'Must be a decimal of USD with at most four digits')
@@ -50,13 +46,13 @@ export async function createInvitation(
   }
   const { id: invitationId } = created.invitation
   const fields = { adminId: caller.userId, invitationId, isAdmin, creditUsd: formatUsd(credit) }
-  system.log.info(fields, 'an admin invited a person')
+  log.info(fields, 'an admin invited a person')
   return { ...toInvitation(created.invitation), url: linkOf(logins, { browser, token }) }
 }
 
 /** A link by which that user sets a password; the earlier one works until then. */
 export async function createPasswordLink(
-  { clock, logins, store, system }: Parts,
+  { clock, log, logins, store }: LoginAccess,
   { browser, caller, userId }: { browser: Browser; caller: Caller; userId: string },
 ): Promise<z.output<typeof PasswordLink>> {
   const user = await store.getUser(userId)
@@ -65,29 +61,32 @@ export async function createPasswordLink(
   const expiresAt = clock.now() + passwordLinkLifeMs
   const draft = { kind: 'password', email: user.email, isAdmin: user.isAdmin, credit: 0, userId } as const
   await store.createInvitation({ ...draft, expiresAt, tokenHash, createdBy: caller.userId })
-  system.log.info({ adminId: caller.userId, userId }, 'an admin made a password link')
+  log.info({ adminId: caller.userId, userId }, 'an admin made a password link')
   return { url: linkOf(logins, { browser, token }), expiresAt: isoTime(expiresAt) }
 }
 
 /** Ends a link that nobody has used. */
 export async function revokeInvitation(
-  { store, system }: Parts,
+  { log, store }: LoginAccess,
   { caller, invitationId }: { caller: Caller; invitationId: string },
 ) {
   if (!(await store.revokeInvitation(invitationId))) throw new ErrandError('NOT_FOUND', 'Invitation not found')
-  system.log.info({ adminId: caller.userId, invitationId }, 'an admin revoked a link')
+  log.info({ adminId: caller.userId, invitationId }, 'an admin revoked a link')
   return { message: 'The link no longer works.' }
 }
 
 export async function listInvitations(
-  { store }: Parts,
+  { store }: LoginAccess,
   { limit, offset }: Page,
 ): Promise<z.output<typeof ListInvitationsOutput>> {
   const { invitations, total } = await store.listInvitations({ limit, offset })
   return { invitations: invitations.map(toInvitation), total, limit, offset }
 }
 
-export async function checkInvitation({ store }: Parts, token: string): Promise<z.output<typeof CheckedInvitation>> {
+export async function checkInvitation(
+  { store }: LoginAccess,
+  token: string,
+): Promise<z.output<typeof CheckedInvitation>> {
   const tokenHash = hashSecretToken(token)
   const invitation = tokenHash === undefined ? undefined : await store.findInvitation(tokenHash)
   if (!invitation) throw unusable()
@@ -97,7 +96,7 @@ export async function checkInvitation({ store }: Parts, token: string): Promise<
 
 /** Makes the account or sets the password, once, and logs in. */
 export async function acceptInvitation(
-  parts: Parts,
+  parts: LoginAccess,
   { browser, input }: { browser: Browser; input: z.output<typeof AcceptInvitationInput> },
 ): Promise<LoggedIn> {
   const { store } = parts

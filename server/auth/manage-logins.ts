@@ -1,30 +1,30 @@
 import type { z } from 'zod'
 import { isoTime } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
-import type { Page } from '../store/store.ts'
+import type { Page } from '../store/records.ts'
 import type { Caller } from './caller.ts'
 import type { Browser, LoginAccess } from './log-in.ts'
 import type { ListLoginsOutput } from './login-schema.ts'
 
 /** Ends this login, or nothing for a caller with a key. The cookie is removed either way. */
 export async function logOut(
-  { logins, store, system }: LoginAccess,
+  { log, logins, store }: LoginAccess,
   { browser, caller }: { browser: Browser; caller: Caller },
 ) {
   const { loginId, userId } = caller
   if (loginId === null) throw new ErrandError('FORBIDDEN', 'Only a browser login can log out; revoke a key instead.')
   await store.endLogin({ userId, loginId })
-  system.log.info({ requestId: browser.about.requestId, userId, loginId }, 'a person logged out')
+  log.info({ requestId: browser.about.requestId, userId, loginId }, 'a person logged out')
   browser.setCookies.push(logins.cookie.remove())
   return { message: 'Logged out.' }
 }
 
 export async function logOutEverywhere(
-  { logins, store, system }: LoginAccess,
+  { log, logins, store }: LoginAccess,
   { browser, caller: { loginId, userId } }: { browser: Browser; caller: Caller },
 ) {
   const ended = await store.endLogins(userId)
-  system.log.info({ requestId: browser.about.requestId, userId, ended }, 'a person ended all logins')
+  log.info({ requestId: browser.about.requestId, userId, ended }, 'a person ended all logins')
   if (loginId !== null) browser.setCookies.push(logins.cookie.remove())
   return { message: `Ended ${ended} ${ended === 1 ? 'login' : 'logins'}.` }
 }

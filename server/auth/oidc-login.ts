@@ -1,12 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { SealedSecretsError, type SecretVault } from '../connectors/secret-vault.ts'
-import type { Clock } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
-import type { Logger } from '../kernel/logger.ts'
 import type { OpenIdentityResult } from '../store/people.ts'
-import type { Store } from '../store/store.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
-import { beginLogin, type LoginParts } from './log-in.ts'
+import { beginLogin, type LoginAccess, type LoginParts } from './log-in.ts'
 import { ServiceCookie } from './login-cookie.ts'
 import { OidcClient, type FlowChecks, type VouchedPerson } from './oidc-client.ts'
 
@@ -16,7 +13,7 @@ import { OidcClient, type FlowChecks, type VouchedPerson } from './oidc-client.t
 //
 // What ties the two together is in a cookie, encrypted, so that any node of the service can finish what another began.
 
-type OidcParts = { store: Store; clock: Clock; log: Logger; logins: LoginParts; vault: SecretVault }
+type OidcParts = LoginAccess & { vault: SecretVault }
 
 type OidcRequest = {
   request: IncomingMessage
@@ -94,7 +91,7 @@ async function begin({ client, clock, cookie, log, logins, providerId, vault }: 
 type KeptFlow = FlowChecks & { redirectUri: string; returnTo: string; until: string }
 
 async function finish(flow: Flow, routed: OidcRequest) {
-  const { client, clock, cookie, log, logins, providerId, store, vault } = flow
+  const { client, clock, cookie, log, logins, providerId, vault } = flow
   const { about, query, request } = routed
   const setCookies = [cookie.remove()]
   const kept = readFlow(cookie.read(request), { providerId, vault })
@@ -115,7 +112,7 @@ async function finish(flow: Flow, routed: OidcRequest) {
   }
   const login = { userId: found.userId, method: 'oidc', provider: providerId, forget: null } as const
   const browser = { request, setCookies, about }
-  const created = await beginLogin({ logins, store, system: { log } }, { browser, login })
+  const created = await beginLogin(flow, { browser, login })
   if (!created) return refuse(routed, { logins, reason: 'suspended', setCookies })
   redirect(routed, { location: logins.origins.baseUrlFor(request) + kept.returnTo, cookies: setCookies })
 }

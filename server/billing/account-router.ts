@@ -26,7 +26,7 @@ export const accountRouter = router({
     .output(Account)
     .query(
       withScope('read', async ({ ctx }): Promise<Account> => {
-        const { bodyBytesMax, clock, store } = ctx.services
+        const { bodyBytesMax, clock, store } = ctx.services.account
         const account = must(await store.getUser(ctx.caller.userId), 'an authenticated user has an account')
         const { userId, email, balance, held, blockedUntil, createdAt, isAdmin, passwordHash } = account
         const rate = await store.readRate(userId)
@@ -67,7 +67,7 @@ export const accountRouter = router({
     .output(Usage)
     .query(
       withScope('read', async ({ ctx, input }) => {
-        const { clock, spendDays } = ctx.services
+        const { clock, spendDays } = ctx.services.account
         const days = await spendDays.read(ctx.caller.userId, { days: input.days, now: clock.now() })
         return {
           days: days.map(({ charged, day, executions, failures, refunded }) => ({
@@ -106,7 +106,7 @@ export const accountRouter = router({
     .output(Confirmation)
     .mutation(
       withScope('manage', ({ ctx, input }) =>
-        changePassword(ctx.services, { browser: ctx, caller: ctx.caller, input }),
+        changePassword(ctx.services.people, { browser: ctx, caller: ctx.caller, input }),
       ),
     ),
 })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isoTimestamp, pageInput, pageOutput, resourceId, usd } from '../rpc/wire-types.ts'
+import { isoTimestamp, pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
 import { transactionTypes } from '../store/records.ts'
 
 export const Account = z

@@ -22,7 +22,7 @@ export const transactionsRouter = router({
     .query(
       withScope('read', ({ ctx, input }) => {
         const { limit, offset, sessionId, taskId, turnId, type } = input
-        return listTransactions(ctx.services.store, {
+        return listTransactions(ctx.services.account.store, {
           userId: ctx.caller.userId,
           ...(type !== undefined && { type }),
           ...(taskId !== undefined && { taskId }),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isoTimestamp, resourceId, usd } from '../rpc/wire-types.ts'
+import { isoTimestamp, resourceId, usd } from '../kernel/wire-types.ts'
 
 // The shapes of a chat on the wire: one request, and the events of its stream, one JSON object a line.
 

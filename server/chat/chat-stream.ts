@@ -1,6 +1,8 @@
-import type { StreamReader } from '../rpc/context.ts'
 import type { ChatEvent } from './chat-schema.ts'
 import type { ChatTurn } from './chat-turn.ts'
+
+/** The reader of a stream, who is cut off when it takes nothing for `stallMs`; `left` fires when it goes away before the end. */
+export type StreamReader = { stallMs: number; cutOff: () => void; left: AbortSignal }
 
 /** A reply as its reader sees it: the lines of its turn, or the events in them. Leaving early stops the turn. */
 export class ChatStream implements AsyncIterable<ChatEvent> {

@@ -81,7 +81,7 @@ function stopOnSignal(app: App, log: Logger): void {
       return
     }
     stoppedAt = performance.now()
-    const { runningCount } = app.services.runner
+    const { runningCount } = app.services.tasks.runner
     log.info({ signal, running: runningCount }, 'stopping: what runs may finish; interrupt again to end it now')
     app.stop().then(
       () => {

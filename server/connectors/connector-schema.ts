@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isoTimestamp, jsonObject, pageInput, pageOutput, resourceId } from '../rpc/wire-types.ts'
+import { isoTimestamp, jsonObject, pageInput, pageOutput, resourceId } from '../kernel/wire-types.ts'
 import { jsonBytes } from '../store/byte-bounds.ts'
 import { connectorAuthTypes, connectorStatuses } from '../store/records.ts'
 

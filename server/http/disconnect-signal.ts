@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { StreamReader } from '../rpc/context.ts'
+import type { StreamReader } from '../chat/chat-stream.ts'
 
 /** Made before anything is waited for: a client may leave while its request is still read. */
 export function streamReader(response: ServerResponse, stallMs: number): StreamReader {

@@ -2,13 +2,9 @@ import { Counter, Histogram, Registry } from 'prom-client'
 import { errorCatalogue, type ErrorCode } from '../kernel/errors.ts'
 import type { Meter } from '../kernel/meter.ts'
 import { unitsPerUsd } from '../kernel/money.ts'
+import type { Committed } from '../store/committed.ts'
 import { taskFailureCodes } from '../store/records.ts'
 import { StateMetrics, type StateParts } from './state-metrics.ts'
-
-export type MetricsParts = StateParts & {
-  /** Of all agents of the configuration, so that their series are there from the start. */
-  agentIds: readonly string[]
-}
 
 /** Of one kind of request; made once, because looking labels up costs more than counting. */
 type RequestSeries = {
@@ -33,7 +29,7 @@ const failureCodes = new Set<string>(taskFailureCodes.filter((code) => code !== 
  */
 export class ServiceMetrics implements Meter {
   readonly #registry = new Registry()
-  readonly #state: StateMetrics
+  #state: StateMetrics | undefined
   readonly #requests
   readonly #durations
   readonly #refusals
@@ -48,7 +44,8 @@ export class ServiceMetrics implements Meter {
   readonly #commitFailures
   readonly #series = new Map<string, RequestSeries>()
 
-  constructor({ agentIds, ...state }: MetricsParts) {
+  /** Of all agents of the configuration, so that their series are there from the start. */
+  constructor(agentIds: readonly string[]) {
     const registers = [this.#registry]
     this.#requests = new Counter({
       name: 'errand_http_requests_total',
@@ -121,8 +118,12 @@ export class ServiceMetrics implements Meter {
       help: 'Transactions of the database that could not be committed; their requests got 503.',
       registers,
     })
-    this.#state = new StateMetrics(this.#registry, state)
     this.#beginAtZero(agentIds)
+  }
+
+  /** From then on what is true of these is read as well, whenever somebody asks. */
+  observe(parts: StateParts): void {
+    this.#state = new StateMetrics(this.#registry, parts)
   }
 
   requestEnded({ operation, status, seconds }: { operation: string; status: number; seconds: number | null }): void {
@@ -169,8 +170,8 @@ export class ServiceMetrics implements Meter {
     this.#writtenOff.inc(use.writtenOff / unitsPerUsd)
   }
 
-  committed({ isDurable, seconds }: { isDurable: boolean; seconds: number }): void {
-    if (isDurable) this.#commits.observe(seconds)
+  committed({ isDurable, startedAt }: Committed): void {
+    if (isDurable) this.#commits.observe((performance.now() - startedAt) / 1000)
     else this.#commitFailures.inc()
   }
 
@@ -179,7 +180,7 @@ export class ServiceMetrics implements Meter {
   }
 
   async read(): Promise<string> {
-    await this.#state.refresh()
+    await this.#state?.refresh()
     return await this.#registry.metrics()
   }
 

@@ -1,21 +1,16 @@
 import { readdir } from 'node:fs/promises'
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { LoopDelay } from '../admin/system-state.ts'
-import type { AgentThreadState } from '../agents/agent-port.ts'
+import type { SystemParts } from '../admin/system-state.ts'
 import { unitsPerUsd } from '../kernel/money.ts'
-import type { Store, StoreState } from '../store/store.ts'
+import type { StoreState } from '../store/store.ts'
 
 export type StateParts = {
-  store: Pick<Store, 'readState'>
-  loopDelay: LoopDelay
-  agentThreads: () => AgentThreadState[]
-  running: () => { tasks: number; chats: number; waitingChats: number }
-  inFlight: () => { reads: number; writes: number }
-  connections: () => Promise<number>
-  isAccepting: () => boolean
-  /** Of the last check of the ledger; null before the first. */
-  ledger: () => { differences: number; checkedAtSeconds: number } | null
-  version: string
+  chats: { readonly runningCount: number; readonly waitingCount: number }
+  connections: () => number
+  gate: { readonly inFlight: { reads: number; writes: number } }
+  runner: { readonly runningCount: number }
+  store: { readState(): Promise<StoreState> }
+  system: SystemParts
 }
 
 /** What is true at the moment: read when somebody asks, and free of cost before. */
@@ -75,40 +70,34 @@ export class StateMetrics {
   }
 
   async refresh(): Promise<void> {
-    const { connections, ledger, store } = this.#parts
+    const { store, system } = this.#parts
     // A database that cannot be read must not take the rest of the metrics with it.
-    const [state, clients, openFiles] = await Promise.all([
-      store.readState().catch(() => undefined),
-      connections(),
-      countOpenFiles(),
-    ])
+    const [state, openFiles] = await Promise.all([store.readState().catch(() => undefined), countOpenFiles()])
     this.#setProcess(openFiles)
-    this.#gauges.connections.set(clients)
     this.#setDatabase(state)
-    const checked = ledger()
-    if (checked) {
-      this.#gauges.differences.set(checked.differences)
-      this.#gauges.checkedAt.set(checked.checkedAtSeconds)
+    if (system.ledger) {
+      this.#gauges.differences.set(system.ledger.report.differences.length)
+      this.#gauges.checkedAt.set(system.ledger.checkedAt / 1000)
     }
   }
 
   #setProcess(openFiles: number | undefined): void {
-    const { agentThreads, inFlight, isAccepting, loopDelay, running, version } = this.#parts
+    const { chats, connections, gate, runner, system } = this.#parts
     const gauges = this.#gauges
-    gauges.info.set({ version }, 1)
-    gauges.accepting.set(isAccepting() ? 1 : 0)
-    const { chats, tasks, waitingChats } = running()
-    gauges.waiting.set(waitingChats)
-    gauges.running.set({ kind: 'task' }, tasks)
-    gauges.running.set({ kind: 'chat' }, chats)
-    const { reads, writes } = inFlight()
+    gauges.info.set({ version: system.version }, 1)
+    gauges.accepting.set(system.isAccepting() ? 1 : 0)
+    gauges.waiting.set(chats.waitingCount)
+    gauges.running.set({ kind: 'task' }, runner.runningCount)
+    gauges.running.set({ kind: 'chat' }, chats.runningCount)
+    const { reads, writes } = gate.inFlight
     gauges.inFlight.set({ kind: 'read' }, reads)
     gauges.inFlight.set({ kind: 'write' }, writes)
-    const threads = agentThreads()
+    gauges.connections.set(connections())
+    const threads = system.agentThreads()
     const responding = threads.filter(({ isResponding }) => isResponding).length
     gauges.threads.set({ responding: 'true' }, responding)
     gauges.threads.set({ responding: 'false' }, threads.length - responding)
-    const { p50, p99 } = loopDelay.read()
+    const { p50, p99 } = system.loopDelay.read()
     gauges.delay.set({ quantile: '0.5' }, p50 / 1000)
     gauges.delay.set({ quantile: '0.99' }, p99 / 1000)
     const { heapUsed, rss } = process.memoryUsage()
@@ -116,9 +105,9 @@ export class StateMetrics {
     gauges.heap.set(heapUsed)
     gauges.startedAt.set(this.#startedAt)
     if (openFiles !== undefined) gauges.openFiles.set(openFiles)
-    const { system, user } = process.cpuUsage()
+    const cpu = process.cpuUsage()
     this.#counters.cpu.reset()
-    this.#counters.cpu.inc((user + system) / 1e6)
+    this.#counters.cpu.inc((cpu.user + cpu.system) / 1e6)
   }
 
   #setDatabase(state: StoreState | undefined): void {

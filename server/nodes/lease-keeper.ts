@@ -7,7 +7,8 @@ import type { TaskRunner } from '../tasks/task-runner.ts'
 type LeaseKeeperParts = {
   store: Pick<Store, 'closeAbandonedTurns'>
   shared: SharedStore
-  runner: Pick<TaskRunner, 'heldTasks' | 'loseTasks' | 'noteQueued' | 'settleAbandoned'>
+  runner: Pick<TaskRunner, 'heldTasks' | 'loseTasks' | 'noteQueued'>
+  settleTasks: (maySettle: () => boolean) => Promise<void>
   chats: Pick<ChatTurns, 'heldTurnIds' | 'loseTurns'>
   leaseSeconds: number
   queuedMax: number
@@ -71,7 +72,7 @@ export class LeaseKeeper {
   }
 
   async #renew(): Promise<void> {
-    const { chats, log, runner, shared } = this.#parts
+    const { chats, log, runner, settleTasks, shared } = this.#parts
     const askedAt = performance.now()
     try {
       const tasks = runner.heldTasks
@@ -92,7 +93,7 @@ export class LeaseKeeper {
     this.#beside('the count of the tasks that wait', () => this.#countQueued())
     if (!this.#maySettle()) return
     this.#beside('the end of chats that another node left', () => this.#closeTurns())
-    this.#beside('the end of tasks that another node left', () => runner.settleAbandoned(this.#maySettle))
+    this.#beside('the end of tasks that another node left', () => settleTasks(this.#maySettle))
     this.#beside('the return of tasks to the queue', () => this.#requeue())
   }
 

@@ -1,47 +1,41 @@
 import type { IncomingMessage } from 'node:http'
+import type { AdminParts } from '../admin/system-state.ts'
 import type { Catalogue } from '../agents/catalogue.ts'
 import type { Caller } from '../auth/caller.ts'
-import type { LoginParts } from '../auth/log-in.ts'
+import type { LoginAccess } from '../auth/log-in.ts'
 import type { SpendDays } from '../billing/spend-days.ts'
+import type { StreamReader } from '../chat/chat-stream.ts'
 import type { ChatTurns } from '../chat/chat-turns.ts'
 import type { ConnectorParts } from '../connectors/manage-connectors.ts'
 import type { Clock } from '../kernel/clock.ts'
-import type { PayloadStore } from '../payloads/payload-store.ts'
-import type { SignedLinks } from '../payloads/signed-links.ts'
+import type { SessionParts } from '../sessions/session-operations.ts'
+import { pageBytesMax } from '../store/byte-bounds.ts'
 import type { RateState } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
-import type { TaskEnds } from '../tasks/task-ends.ts'
-import type { SystemParts } from '../admin/system-state.ts'
-import type { TaskRunner } from '../tasks/task-runner.ts'
+import type { CreateTaskParts } from '../tasks/create-task.ts'
+import type { ReadTaskParts } from '../tasks/read-task.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
-import { pageBytesMax } from '../store/byte-bounds.ts'
+import type { ServiceTracing } from '../tracing/service-tracing.ts'
 import type { Batch } from './batch.ts'
 import type { WriteRate } from './write-rate.ts'
-import type { ServiceTracing } from '../tracing/service-tracing.ts'
 
-/** What the operations work with; made once per process. */
+/** What the operations work with, by the module that they are of; made once per process. */
 export type Services = {
-  bodyBytesMax: number
+  account: { bodyBytesMax: number; clock: Clock; spendDays: SpendDays; store: Store }
+  admin: AdminParts
   catalogue: Catalogue
   chats: ChatTurns
-  clock: Clock
   connectors: ConnectorParts
-  ends: TaskEnds
-  inlineBytes: number
-  links: SignedLinks
-  logins: LoginParts
-  payloads: PayloadStore
-  runner: TaskRunner
-  spendDays: SpendDays
+  people: LoginAccess
+  sessions: SessionParts
+  tasks: CreateTaskParts & ReadTaskParts
+  // Of every operation.
+  clock: Clock
   store: Store
-  system: SystemParts
   /** Undefined when nobody traces. */
   tracing: ServiceTracing | undefined
   writeRate: WriteRate
 }
-
-/** The reader of a stream, who is cut off when it takes nothing for `stallMs`; `left` fires when it goes away before the end. */
-export type StreamReader = { stallMs: number; cutOff: () => void; left: AbortSignal }
 
 /** What one request carries into a procedure. */
 export type Context = {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { badField } from '../kernel/errors.ts'
-import { resourceId } from '../rpc/wire-types.ts'
+import { resourceId } from '../kernel/wire-types.ts'
 
 /** The key of a session's metadata that names the connectors of its chats. */
 export const connectorIdsKey = 'connectorIds'

@@ -22,12 +22,18 @@ import type {
 
 const deleteMsMax = 10_000
 
-type Parts = { store: Store; catalogue: Catalogue; clock: Clock; connectors: { access: ConnectorAccess } }
+export type SessionParts = {
+  access: ConnectorAccess
+  catalogue: Catalogue
+  chats: { stopSession: (of: { sessionId: string }) => Promise<void> }
+  clock: Clock
+  store: Store
+}
 type Create = { caller: Caller; input: z.output<typeof CreateSessionInput>; idempotencyKey: string | null }
 
 /** Opens a session with an agent that the caller may use. Free of charge. */
 export async function createSession(
-  { catalogue, clock, connectors, store }: Parts,
+  { access, catalogue, clock, store }: SessionParts,
   { caller, idempotencyKey, input }: Create,
 ): Promise<z.output<typeof CreateSessionOutput>> {
   const { agentId } = input
@@ -47,7 +53,7 @@ export async function createSession(
     path: input.connectorIds ? connectorIdsKey : `metadata.${connectorIdsKey}`,
     userId: caller.userId,
   }
-  await connectors.access.assertOwned(connectorIdsOf(metadata), of)
+  await access.assertOwned(connectorIdsOf(metadata), of)
   const result = await store.createSession({
     sessionId: newId('ses', clock.now()),
     userId: caller.userId,
@@ -117,7 +123,7 @@ export async function getSession(store: Store, of: { userId: string; sessionId: 
 }
 
 export async function updateSession(
-  { catalogue, connectors, store }: Omit<Parts, 'clock'>,
+  { access, catalogue, store }: SessionParts,
   { input, userId }: { input: z.output<typeof UpdateSessionInput>; userId: string },
 ): Promise<Session> {
   const { metadata = {}, sessionId, status } = input
@@ -126,7 +132,7 @@ export async function updateSession(
     const session = await store.getSession({ userId, sessionId })
     if (!session) throw sessionNotFound()
     const taker = chatTaker(session.agentId, catalogue.agent(session.agentId))
-    await connectors.access.assertOwned(connectorIds, { taker, path: `metadata.${connectorIdsKey}`, userId })
+    await access.assertOwned(connectorIds, { taker, path: `metadata.${connectorIdsKey}`, userId })
   }
   const result = await store.updateSession({
     userId,
@@ -139,11 +145,9 @@ export async function updateSession(
   throw result.reason === 'metadata-too-large' ? metadataTooLarge() : sessionRefusal(result.reason)
 }
 
-type DeleteParts = { store: Store; chats: { stopSession: (of: { sessionId: string }) => Promise<void> } }
-
 /** Deletes a session once the chat that is under way in it, if any, is stopped and settled. */
 export async function deleteSession(
-  { chats, store }: DeleteParts,
+  { chats, store }: SessionParts,
   of: { userId: string; sessionId: string },
 ): Promise<void> {
   const until = performance.now() + deleteMsMax

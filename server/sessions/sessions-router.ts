@@ -48,7 +48,7 @@ export const sessionsRouter = router({
     .mutation(
       withWrite('execute', ({ ctx, input }) => {
         const { caller, idempotencyKey, services } = ctx
-        return createSession(services, { caller, input, idempotencyKey })
+        return createSession(services.sessions, { caller, input, idempotencyKey })
       }),
     ),
 
@@ -128,7 +128,9 @@ export const sessionsRouter = router({
     .input(UpdateSessionInput)
     .output(Session)
     .mutation(
-      withWrite('execute', ({ ctx, input }) => updateSession(ctx.services, { input, userId: ctx.caller.userId })),
+      withWrite('execute', ({ ctx, input }) =>
+        updateSession(ctx.services.sessions, { input, userId: ctx.caller.userId }),
+      ),
     ),
 
   delete: procedure
@@ -149,7 +151,7 @@ export const sessionsRouter = router({
     .output(DeleteSessionOutput)
     .mutation(
       withWrite('execute', async ({ ctx, input }) => {
-        await deleteSession(ctx.services, { userId: ctx.caller.userId, sessionId: input.sessionId })
+        await deleteSession(ctx.services.sessions, { userId: ctx.caller.userId, sessionId: input.sessionId })
         return { message: 'Session deleted' }
       }),
     ),

@@ -1,7 +1,6 @@
 import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
-import type { AccountRecord, InvitationKind, InvitationRecord, LoginMethod, UserRecord } from './records.ts'
-import type { Page } from './store.ts'
+import type { AccountRecord, InvitationKind, InvitationRecord, LoginMethod, Page, UserRecord } from './records.ts'
 
 // What the store port takes and gives for users, their browser logins and invitations.
 

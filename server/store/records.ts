@@ -250,3 +250,10 @@ export type ConnectorRecord = {
   createdAt: EpochMs
   updatedAt: EpochMs
 }
+
+/** Names one attempt of a task: a write of any other attempt than the latest affects nothing. */
+export type AttemptRef = { taskId: string; attempt: number }
+
+export type Page = { limit: number; offset: number }
+/** Ends before an item that would make it larger, but for its first; `pageBytesMax` where nothing else is said. */
+export type BoundedPage = Page & { bytesMax?: number }

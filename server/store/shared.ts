@@ -1,5 +1,5 @@
 import type { EpochMs } from '../kernel/clock.ts'
-import type { AttemptRef } from './store.ts'
+import type { AttemptRef } from './records.ts'
 
 /** Topics of messages between nodes, and whose id each carries. */
 export type SignalTopic =

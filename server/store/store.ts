@@ -2,6 +2,8 @@ import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
 import type {
   AccountRecord,
+  AttemptRef,
+  BoundedPage,
   ChatBreakdown,
   ConnectorRecord,
   ConnectorStatus,
@@ -12,6 +14,7 @@ import type {
   LoginRecord,
   MessageRecord,
   OwnedPayload,
+  Page,
   PayloadRecord,
   RateState,
   SessionListItem,
@@ -69,10 +72,6 @@ export const balanceMax = 1_000_000_000_000_000
 /** Executions are counted over this long. */
 export const rateWindowMs = 60_000
 
-export type Page = { limit: number; offset: number }
-/** Ends before an item that would make it larger, but for its first; `pageBytesMax` where nothing else is said. */
-export type BoundedPage = Page & { bytesMax?: number }
-
 /** `key` identifies the request for its user; `bodyHash` tells whether a second one asks for the same. */
 export type Idempotency = { key: string; bodyHash: string }
 
@@ -94,9 +93,6 @@ export type AdmitTaskResult =
   | { outcome: 'refused'; reason: 'blocked'; until: EpochMs; rate: RateState }
   | { outcome: 'refused'; reason: 'rate'; rate: RateState }
   | { outcome: 'refused'; reason: 'balance'; balance: Units; held: Units; required: Units; rate: RateState }
-
-/** Names one attempt of a task: a write of any other attempt than the latest affects nothing. */
-export type AttemptRef = { taskId: string; attempt: number }
 
 export type Interruption = AttemptRef & {
   error: TaskFailure

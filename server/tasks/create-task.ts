@@ -18,7 +18,7 @@ import type { RequestTrace } from '../tracing/request-trace.ts'
 import type { ServiceTracing } from '../tracing/service-tracing.ts'
 
 export type CreateTaskParts = {
-  connectors: { access: ConnectorAccess }
+  access: ConnectorAccess
   catalogue: Catalogue
   store: Store
   payloads: PayloadStore
@@ -45,7 +45,7 @@ export async function createTask(
   parts: CreateTaskParts,
   { about, caller, input, idempotencyKey, onRate }: CreateTaskRequest,
 ): Promise<z.output<typeof CreateTaskOutput>> {
-  const { catalogue, clock, connectors, inlineBytes, payloads, runner, store } = parts
+  const { access, catalogue, clock, inlineBytes, payloads, runner, store } = parts
   runner.assertAccepting()
   const { endpointId, params, connectorIds } = input
   if (idempotencyKey !== null) {
@@ -67,7 +67,7 @@ export async function createTask(
       what: agent.kind === 'http' ? `agent ${agent.id}` : `endpoint ${endpointId}`,
       connectorTokensMax: endpoint.connectorTokensMax,
     }
-    await connectors.access.assertOwned(connectorIds, { taker, path: 'connectorIds', userId: caller.userId })
+    await access.assertOwned(connectorIds, { taker, path: 'connectorIds', userId: caller.userId })
   }
 
   const now = clock.now()
@@ -98,7 +98,7 @@ export async function createTask(
   if (request.payloadId !== null) await payloads.release(request.payloadId, result.outcome !== 'accepted')
   if (result.outcome === 'accepted') {
     parts.tracing?.taskAdmitted(admission.taskId, about.span)
-    runner.taskAdmitted(admission.taskId)
+    runner.taskQueued(admission.taskId)
   }
   return answer(result, { taskId: admission.taskId, about, onRate })
 }

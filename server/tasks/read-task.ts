@@ -16,11 +16,11 @@ type GetTask = {
   /** Told when the answer begins to be held. */
   onHold: () => void
 }
-type GetTaskParts = { store: Store; links: SignedLinks; ends: TaskEnds }
+export type ReadTaskParts = { store: Store; links: SignedLinks; ends: TaskEnds }
 
 /** One task of the user; with `waitSeconds` the answer is held until it has ended or that long has passed. */
 export async function getTask(
-  { store, links, ends }: GetTaskParts,
+  { store, links, ends }: ReadTaskParts,
   { userId, taskId, waitSeconds, signal, onHold }: GetTask,
 ): Promise<Task> {
   let record = await store.getTask({ userId, taskId })

@@ -13,6 +13,7 @@ import type { TaskFailure, TaskRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import { endTaskSpan, type ServiceTracing } from '../tracing/service-tracing.ts'
 import { traceParentOf } from '../tracing/trace-parent.ts'
+import type { TaskSource } from './task-source.ts'
 
 export type RunTaskParts = {
   access: ConnectorAccess
@@ -23,6 +24,7 @@ export type RunTaskParts = {
   log: Logger
   meter: Meter
   payloads: PayloadStore
+  source: TaskSource
   store: Store
   tracing: ServiceTracing | undefined
 }
@@ -104,7 +106,7 @@ function report({ log, meter, tracing }: RunTaskParts, { isRequeued, outcome, sp
 type RunAgent = Run & { timeoutMs: number }
 
 async function runAgent(parts: RunTaskParts, { span, task, timeoutMs, stop }: RunAgent): Promise<RunOutcome> {
-  const { access, agents, catalogue, clock, log, payloads, store } = parts
+  const { access, agents, catalogue, clock, log, payloads, source, store } = parts
   const { connectorIds, endpointId, id: taskId, userId, request } = task
   if (!catalogue.endpoint(endpointId)) {
     const message = `The endpoint ${endpointId} is no longer offered.`
@@ -132,8 +134,7 @@ async function runAgent(parts: RunTaskParts, { span, task, timeoutMs, stop }: Ru
     message: `The agent did not finish within ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`,
     details: '',
   }
-  // On a server `startedAt` is by its clock, which may differ from this node's; the task was claimed a moment ago.
-  const remainingMs = store.shared ? timeoutMs : Math.max(0, task.startedAt! + timeoutMs - clock.now())
+  const remainingMs = Math.max(0, source.begunAt(task) + timeoutMs - clock.now())
   const timer = setTimeout(() => abort({ kind: 'failed', error: timedOut }), remainingMs)
   const onStop = () => abort({ kind: 'interrupted', message: 'The service was stopped before the agent finished.' })
   if (stop.aborted) onStop()

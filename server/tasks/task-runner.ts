@@ -1,32 +1,31 @@
 import PQueue from 'p-queue'
+import { assert } from '../kernel/assert.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { runTask, type RunTaskParts } from './run-task.ts'
 import type { TaskEnds } from './task-ends.ts'
-import type { TaskRecord } from '../store/records.ts'
-import type { AttemptRef } from '../store/store.ts'
+import type { AttemptRef, TaskRecord } from '../store/records.ts'
 
 type TaskRunnerOptions = RunTaskParts & { ends: TaskEnds; concurrency: number; drainSeconds: number; queuedMax: number }
 
-const recoveryBatch = 500
-/** On a server each is a transaction, and they must not keep everybody else waiting for a connection. */
-const recoveryBatchShared = 20
-const refillPauseMs = 1000
+const pauseMs = 1000
 const fullRetrySeconds = 30
-const recoveryTriesMax = 10
-/** Between two looks of a node at the queue that it shares, should a signal be lost. */
-const lookMs = 1000
 
 /**
- * Takes queued tasks from the store and runs them, oldest first, `concurrency` at a time.
+ * Takes tasks from a source and runs them, oldest first, `concurrency` at a time.
  *
- * The store is the queue. Memory holds the next few hundred ids, whatever the backlog: a task that is admitted while
- * there is room is added at once; when there is none, `hasMore` is set and the store is read again when room appears.
- * A task is claimed inside its own job, so `startedAt` is when it was really taken up.
+ * The store is the queue. Memory holds the ids of the next few tasks, whatever the backlog, and the source is asked for
+ * more as they run out. A task is claimed inside its own job, so `startedAt` is when it was really taken up.
  *
- * Where nodes share the store, a node takes no more out of the queue than it has room to run, and what it takes is its
- * own while its lease lasts.
+ * A runner is in one of four states, and each leads only to those below it:
  *
- *   running ──drain()──▶ draining ──last run ended or time is up──▶ stopped
+ * - `waiting`: admitted tasks stay in the queue. So is every runner until it is started, and one with a concurrency of 0
+ *   for good.
+ * - `running`: tasks are taken up. While more of them may wait than are known in memory (`#hasMore`), the source is asked
+ *   whenever there is room, by one question at a time, and not within a second after the store has failed.
+ * - `draining`: no task is admitted or taken up. What runs, and what is being claimed, may go on until its timeout, or
+ *   until the time of the drain is up.
+ * - `interrupted`: what runs has been told to stop, and what is still being claimed stops as soon as it is. It is
+ *   refunded or left for another attempt.
  */
 export class TaskRunner {
   readonly #options: TaskRunnerOptions
@@ -34,27 +33,20 @@ export class TaskRunner {
   readonly #known = new Set<string>()
   readonly #running = new Map<string, { task: TaskRecord; deadline: number; stop: AbortController }>()
   readonly #claims = new Set<Promise<unknown>>()
-  /** Taken again before their last run was quite done with. */
+  /** Given again before their last run was quite done with. */
   readonly #again = new Set<string>()
-  readonly #idsMax: number
-  readonly #refillBelow: number
+  readonly #draining = Promise.withResolvers<void>()
+  #state: 'waiting' | 'running' | 'draining' | 'interrupted' = 'waiting'
+  #unsubscribe: (() => void) | undefined
   /** Tasks that nobody has taken up yet, in memory or not. */
   #queuedCount = 0
-  #isStarted = false
-  #isInterrupted = false
-  #looking: NodeJS.Timeout | undefined
-  #endSignals: (() => void) | undefined
-  readonly #draining = Promise.withResolvers<void>()
-  #state: 'running' | 'draining' = 'running'
-  #hasMore = false
-  #isRefilling = false
-  #isPausing = false
+  #hasMore = true
+  #isAsking = false
+  #pause: Promise<void> | undefined
 
   constructor(options: TaskRunnerOptions) {
     this.#options = options
     this.#queue = new PQueue({ concurrency: Math.max(1, options.concurrency) })
-    this.#idsMax = options.store.shared ? options.concurrency : options.concurrency * 8
-    this.#refillBelow = options.store.shared ? this.#idsMax - 1 : this.#idsMax / 2
   }
 
   get waitingCount(): number {
@@ -71,7 +63,7 @@ export class TaskRunner {
   }
 
   get isAccepting(): boolean {
-    return this.#state === 'running'
+    return this.#state === 'waiting' || this.#state === 'running'
   }
 
   /** Throws 503 once the service is stopping. */
@@ -93,23 +85,11 @@ export class TaskRunner {
 
   /** Ends what a crash left processing, then starts on what is queued. */
   async start(): Promise<void> {
-    const { store } = this.#options
-    // Nodes that share a store find each other's tasks there, and settle only what the leases tell is abandoned.
-    if (!store.shared) await this.#recoverUntilDone()
+    const { concurrency, source, store } = this.#options
+    await source.recover()
     const { pendingTasks, processingTasks } = await store.readState()
     this.#queuedCount = pendingTasks + processingTasks
-    this.#isStarted = true
-    if (store.shared && this.#takesTasks) {
-      this.#looking = setInterval(() => this.#look(), lookMs).unref()
-      this.#endSignals = store.shared.signals.on('task-queued', () => this.#look())
-    }
-    this.#hasMore = true
-    await this.#refill()
-  }
-
-  #look(): void {
-    this.#hasMore = true
-    void this.#refill()
+    if (concurrency > 0) this.#setRunning()
   }
 
   /** These are no longer this node's: what still runs is ended, and changes nothing. Which they were. */
@@ -124,15 +104,10 @@ export class TaskRunner {
     this.#queuedCount = count
   }
 
-  /** A task was admitted and is durable. */
-  taskAdmitted(taskId: string): void {
+  /** A task waits: it was admitted and is durable, or waits for another attempt. */
+  taskQueued(taskId: string): void {
     this.#queuedCount++
-    const { shared } = this.#options.store
-    if (shared) return shared.signals.send('task-queued', '')
-    if (!this.#takesTasks || this.#known.has(taskId)) return
-    // Behind a backlog a new task waits its turn in the store.
-    if (this.#hasMore || this.#known.size >= this.#idsMax) this.#hasMore = true
-    else this.#add(taskId)
+    this.#options.source.announce(taskId)
   }
 
   /**
@@ -140,13 +115,8 @@ export class TaskRunner {
    * runs is interrupted. Queued tasks stay for the next start.
    */
   async drain(): Promise<void> {
-    if (this.#state === 'running') {
-      this.#state = 'draining'
-      clearInterval(this.#looking)
-      this.#endSignals?.()
-      this.#draining.resolve()
-      this.#queue.clear()
-      this.#known.clear()
+    if (this.isAccepting) {
+      this.#setDraining()
       const { clock, drainSeconds } = this.#options
       // What is being claimed will run, and its time counts too.
       await Promise.allSettled(this.#claims)
@@ -160,66 +130,40 @@ export class TaskRunner {
     await this.#queue.onIdle()
   }
 
-  /** Ends a drain early: what runs is interrupted, and refunded or left for another attempt. */
+  /** Ends a drain early. */
   interrupt(): void {
-    this.#isInterrupted = true
+    if (this.isAccepting) this.#setDraining()
+    this.#setInterrupted()
+  }
+
+  #setRunning(): void {
+    assert(this.#state === 'waiting', 'a runner is started once')
+    this.#state = 'running'
+    this.#unsubscribe = this.#options.source.subscribe((taskId) => this.#taskWaits(taskId))
+    void this.#fill()
+  }
+
+  #setDraining(): void {
+    assert(this.isAccepting, 'a runner is drained once')
+    this.#state = 'draining'
+    this.#unsubscribe?.()
+    this.#draining.resolve()
+    this.#queue.clear()
+    this.#known.clear()
+  }
+
+  #setInterrupted(): void {
+    assert(!this.isAccepting, 'what is interrupted takes up nothing more')
+    this.#state = 'interrupted'
     for (const { stop } of this.#running.values()) stop.abort()
   }
 
-  /** With a concurrency of 0 the service accepts tasks and leaves them queued. */
-  get #takesTasks(): boolean {
-    return this.#isStarted && this.#state === 'running' && this.#options.concurrency > 0
-  }
-
-  /** A start beside a command that writes, or on a disk that is full for a moment, waits; it gives up after a minute. */
-  async #recoverUntilDone(): Promise<void> {
-    for (let tries = 1; ; tries++) {
-      try {
-        return await this.settleAbandoned()
-      } catch (error) {
-        if (tries === recoveryTriesMax) throw error
-        this.#options.log.warn({ err: error }, 'interrupted tasks cannot be settled yet; it is tried again')
-        await new Promise((resolve) => setTimeout(resolve, refillPauseMs))
-      }
-    }
-  }
-
-  /**
-   * Ends what was left at work by a process that is gone: runs it again as often as its endpoint allows, or refunds it.
-   * Before each look at what there is, `maySettle` says whether that is still to be trusted.
-   */
-  async settleAbandoned(maySettle = () => true): Promise<void> {
-    const { catalogue, ends, log, meter, store } = this.#options
-    const error = {
-      code: 'AGENT_INTERRUPTED',
-      message: 'The service stopped while the agent was at work.',
-      details: '',
-    }
-    let recovered = 0
-    const batch = store.shared ? recoveryBatchShared : recoveryBatch
-    while (maySettle()) {
-      const left = await store.abandonedTasks(batch)
-      const settled = await Promise.allSettled(
-        left.map(async ({ id: taskId, endpointId, attempt }) => {
-          const retries = catalogue.endpoint(endpointId)?.retries ?? 0
-          const end = await store.interruptTask({ taskId, attempt, error, retries, ifAbandoned: true })
-          // Another node was quicker, or the task's own one is alive after all.
-          if (end === 'stale') return
-          recovered++
-          meter.tasksRecovered([{ agentId: endpointId.split('.', 1)[0]! }])
-          ends.taskEnded(taskId)
-          if (end === 'requeued') store.shared?.signals.send('task-queued', '')
-        }),
-      )
-      // One that cannot be settled keeps no other from it.
-      const failed = settled.filter((result) => result.status === 'rejected')
-      if (failed.length === left.length && failed.length > 0) throw failed[0]!.reason
-      if (left.length < batch) {
-        if (failed.length > 0) throw failed[0]!.reason
-        break
-      }
-    }
-    if (recovered > 0) log.info({ tasks: recovered }, 'tasks that were interrupted have been settled or queued again')
+  /** Behind a backlog a new task waits its turn in the store. */
+  #taskWaits(taskId: string | undefined): void {
+    if (taskId === undefined || this.#hasMore || this.#known.size >= this.#options.source.idsMax) {
+      this.#hasMore = true
+      void this.#fill()
+    } else if (!this.#known.has(taskId)) this.#add(taskId)
   }
 
   #add(taskId: string): void {
@@ -228,79 +172,73 @@ export class TaskRunner {
   }
 
   async #job(taskId: string): Promise<void> {
-    const { agents, ends, store } = this.#options
-    try {
-      // A race would leave a reaction on the promise of the drain for every task that ever ran.
-      if (!agents.isReady) await Promise.race([agents.ready(), this.#draining.promise])
-      if (this.#state !== 'running') return
-      const claim = store.claimTask(taskId)
-      this.#claims.add(claim)
-      const task = await claim.finally(() => this.#claims.delete(claim))
-      if (!task) return
-      this.#queuedCount--
-      const timeoutMs = this.#options.catalogue.endpoint(task.endpointId)?.timeoutMs ?? 0
-      const stop = new AbortController()
-      if (this.#isInterrupted) stop.abort()
-      this.#running.set(taskId, {
-        task,
-        deadline: (store.shared ? this.#options.clock.now() : task.startedAt!) + timeoutMs,
-        stop,
-      })
-      const end = await runTask(this.#options, { task, stop: stop.signal })
-      if (end === 'ended') ends.taskEnded(taskId)
-      else {
-        this.#queuedCount++
-        this.#hasMore = true
-        store.shared?.signals.send('task-queued', '')
-      }
-    } catch (error) {
-      this.#options.log.error({ taskId, err: error }, 'a task could not be taken up; it is tried again')
-      this.#refillLater()
-    } finally {
-      this.#running.delete(taskId)
-      this.#known.delete(taskId)
-      if (this.#again.delete(taskId)) this.#add(taskId)
-      if (this.#hasMore && this.#known.size <= this.#refillBelow) void this.#refill()
-    }
+    const { ends, log } = this.#options
+    const end = await this.#run(taskId).catch((error: unknown) => {
+      log.error({ taskId, err: error }, 'a task could not be taken up; it is tried again')
+      this.#storeFailed()
+    })
+    this.#running.delete(taskId)
+    this.#known.delete(taskId)
+    if (end === 'ended') ends.taskEnded(taskId)
+    if (end === 'requeued') this.taskQueued(taskId)
+    if (this.#again.delete(taskId)) this.#add(taskId)
+    void this.#fill()
   }
 
-  async #refill(): Promise<void> {
-    if (this.#isRefilling || this.#isPausing || !this.#takesTasks) return
-    this.#isRefilling = true
-    try {
-      const { shared } = this.#options.store
-      const limit = shared ? this.#idsMax - this.#known.size : this.#idsMax
+  /** Undefined when the task was not there to be run, or not to be run any more. */
+  async #run(taskId: string): Promise<'ended' | 'requeued' | undefined> {
+    const { agents, catalogue, source, store } = this.#options
+    // A race would leave a reaction on the promise of the drain for every task that ever ran.
+    if (!agents.isReady) await Promise.race([agents.ready(), this.#draining.promise])
+    if (this.#state !== 'running') return undefined
+    const claim = store.claimTask(taskId)
+    this.#claims.add(claim)
+    const task = await claim.finally(() => this.#claims.delete(claim))
+    if (!task) return undefined
+    this.#queuedCount--
+    const timeoutMs = catalogue.endpoint(task.endpointId)?.timeoutMs ?? 0
+    const stop = new AbortController()
+    if (this.#hasBeenInterrupted) stop.abort()
+    this.#running.set(taskId, { task, deadline: source.begunAt(task) + timeoutMs, stop })
+    return await runTask(this.#options, { task, stop: stop.signal })
+  }
+
+  /** The state may have changed while a task was claimed. */
+  get #hasBeenInterrupted(): boolean {
+    return this.#state === 'interrupted'
+  }
+
+  /** Asks the source for tasks as long as it may have some and there is room. */
+  async #fill(): Promise<void> {
+    const { log, source } = this.#options
+    if (this.#isAsking) return
+    this.#isAsking = true
+    while (this.#state === 'running' && this.#hasMore && this.#known.size <= source.refillAt) {
+      if (this.#pause) {
+        await this.#pause
+        continue
+      }
       this.#hasMore = false
-      const queued = limit <= 0 ? [] : await this.#nextIds(limit)
-      if (queued.length >= limit) this.#hasMore = true
-      for (const id of queued) {
-        if (!this.#known.has(id)) this.#add(id)
-        else if (shared) this.#again.add(id)
+      try {
+        const { hasMore, taskIds } = await source.next(this.#known)
+        if (hasMore) this.#hasMore = true
+        for (const id of taskIds) {
+          if (this.#known.has(id)) this.#again.add(id)
+          else this.#add(id)
+        }
+      } catch (error) {
+        log.error({ err: error }, 'the queue cannot be read; it is tried again')
+        this.#storeFailed()
       }
-    } catch (error) {
-      this.#options.log.error({ err: error }, 'the queue cannot be read; it is tried again')
-      this.#refillLater()
-    } finally {
-      this.#isRefilling = false
     }
-    // A signal that came meanwhile.
-    if (this.#options.store.shared && this.#hasMore && this.#known.size < this.#idsMax) void this.#refill()
+    this.#isAsking = false
   }
 
-  async #nextIds(limit: number): Promise<string[]> {
-    const { store } = this.#options
-    if (store.shared) return await store.shared.takeTasks(limit)
-    return (await store.queuedTasks({ afterSeq: 0, limit })).map(({ id }) => id)
-  }
-
-  /** After a failure of the store: at once would be a busy loop. */
-  #refillLater(): void {
+  /** At once would be a busy loop. */
+  #storeFailed(): void {
     this.#hasMore = true
-    if (this.#isPausing) return
-    this.#isPausing = true
-    setTimeout(() => {
-      this.#isPausing = false
-      void this.#refill()
-    }, refillPauseMs).unref()
+    this.#pause ??= new Promise<void>((resolve) => setTimeout(resolve, pauseMs).unref()).then(
+      () => (this.#pause = undefined),
+    )
   }
 }

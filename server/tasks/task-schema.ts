@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isoTimestamp, jsonObject, pageInput, pageOutput, resourceId, usd } from '../rpc/wire-types.ts'
+import { isoTimestamp, jsonObject, pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
 import { taskStatuses } from '../store/records.ts'
 
 // The shapes of the task operations on the wire, over REST and typed RPC alike.

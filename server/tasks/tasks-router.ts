@@ -44,7 +44,7 @@ export const tasksRouter = router({
       withScope('execute', ({ ctx, input }) => {
         const { about, caller, idempotencyKey, services } = ctx
         const onRate = (rate: RateState) => (ctx.rate = rate)
-        return createTask(services, { about, caller, input, idempotencyKey, onRate })
+        return createTask(services.tasks, { about, caller, input, idempotencyKey, onRate })
       }),
     ),
 
@@ -72,7 +72,7 @@ export const tasksRouter = router({
       withScope('read', ({ ctx, input, signal }) => {
         const { taskId, wait = 0 } = input
         const onHold = () => holdAnswer(ctx)
-        return getTask(ctx.services, { userId: ctx.caller.userId, taskId, waitSeconds: wait, signal, onHold })
+        return getTask(ctx.services.tasks, { userId: ctx.caller.userId, taskId, waitSeconds: wait, signal, onHold })
       }),
     ),
 
@@ -94,7 +94,7 @@ export const tasksRouter = router({
     .query(
       withScope('read', ({ ctx, input }) => {
         const { status, agentId, limit, offset } = input
-        return listTasks(ctx.services.store, {
+        return listTasks(ctx.services.tasks.store, {
           userId: ctx.caller.userId,
           ...(status !== undefined && { status }),
           ...(agentId !== undefined && { agentId }),

@@ -13,7 +13,7 @@ import {
   type TracerProvider,
 } from '@opentelemetry/api'
 import type { IncomingMessage } from 'node:http'
-import { shownPath, splitTarget } from '../http/request-url.ts'
+import { shownPath, splitTarget } from '../kernel/request-url.ts'
 import { formatUsd, type Units } from '../kernel/money.ts'
 import { packageVersion } from '../kernel/package-version.ts'
 import { remoteContext } from './trace-parent.ts'

@@ -14,7 +14,7 @@ async function statusFrom({ app, url }: TestService, { address, email }: { addre
   const request = { headers: { origin: url }, socket: { remoteAddress: address } } as unknown as IncomingMessage
   const input = { email, password: 'wrong horse battery' }
   const about = new RequestTrace('req_of_a_test', undefined)
-  return await logIn(app.services, { browser: { request, setCookies: [], about }, input }).then(
+  return await logIn(app.services.people, { browser: { request, setCookies: [], about }, input }).then(
     () => 200,
     (error: unknown) => toErrandError(error).status,
   )

@@ -183,7 +183,7 @@ test('an account without a password has none to change: 409', async () => {
   const request = { headers: {} } as IncomingMessage
   const login = { userId, method: 'invitation', provider: null, forget: null } as const
   const about = new RequestTrace('req_of_a_test', undefined)
-  await beginLogin(services, { browser: { request, setCookies, about }, login })
+  await beginLogin(services.people, { browser: { request, setCookies, about }, login })
   browser.cookies.set('errand', /^errand=([^;]+)/.exec(setCookies[0]!)![1]!)
   const answer = await browser.post(path, { currentPassword: password, newPassword: next })
   expect([answer.status, answer.body.message]).toEqual([

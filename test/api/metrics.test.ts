@@ -62,7 +62,7 @@ test('interrupted runs are counted by the process that interrupts them, and thos
   const running = await readMetrics(service)
   expect(running.get('errand_running{kind="task"}')).toBe(1)
   expect(running.get('errand_tasks{status="processing"}')).toBe(1)
-  service.app.services.runner.interrupt()
+  service.app.services.tasks.runner.interrupt()
   const interrupted = 'errand_runs_total{kind="task",end="interrupted",agent="test"}'
   await expect.poll(async () => (await readMetrics(service)).get(interrupted), { timeout: 20_000 }).toBe(1)
   // What a crash leaves: rows that are processing, and nobody at work on them.
@@ -70,7 +70,7 @@ test('interrupted runs are counted by the process that interrupts them, and thos
   const person = await left.createPerson()
   const created = await left.createTask(person.key, 'test.echo')
   await left.app.store.claimTask(created.body.taskId as string)
-  await left.app.services.runner.start()
+  await left.app.services.tasks.runner.start()
   await expect.poll(async () => (await readMetrics(left)).get(interrupted), soon).toBe(1)
   await Promise.all([service.stop(), left.stop()])
 })

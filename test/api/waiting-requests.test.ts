@@ -5,7 +5,7 @@ import { startService } from '../support/test-service.ts'
 test('so many requests of an account wait for tasks, the next is answered at once, and others wait', async () => {
   const service = await startService({ limits: { executionsPerMinute: 0, taskConcurrency: 0 } })
   const [person, other] = [await service.createPerson(), await service.createPerson()]
-  const { ends } = service.app.services
+  const { ends } = service.app.services.tasks
   let waiting = 0
   const { wait } = ends
   ends.wait = (of, how) => {

@@ -7,7 +7,7 @@ const roundMs = 15 * 60_000
 
 test('after the database was away the first round collects nothing, for what waited to be named', async () => {
   const service = await startService()
-  const { payloads, store } = service.app.services
+  const { payloads, store } = service.app.services.tasks
   const stored = storedPayloads(service.dataDir)
   const { id } = await payloads.write('{"written":"before"}')
   await payloads.release(id)

@@ -113,7 +113,7 @@ async function checkPayloads(checker: Checker, link: string): Promise<void> {
   const { headers } = await checker.check(200, `GET ${pathOf(link)}`, { key })
   await checker.check(304, `GET ${pathOf(link)}`, { key, headers: { 'If-None-Match': headers.get('etag')! } })
   await checker.check(403, `GET ${pathOf(link)}x`, { key })
-  await checker.check(404, `GET ${pathOf(checker.service.app.services.links.create('pay_0'))}`, { key })
+  await checker.check(404, `GET ${pathOf(checker.service.app.services.tasks.links.create('pay_0'))}`, { key })
 }
 
 async function checkReads(checker: Checker): Promise<void> {

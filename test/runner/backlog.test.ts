@@ -68,11 +68,11 @@ test('many tasks that are pending at the start run in the order of their admissi
   })
   const taskConcurrency = 16
   const service = await startService({ config, dataDir, limits: { ...unlimited, taskConcurrency } })
-  waitingCount = () => service.app.services.runner.waitingCount
+  waitingCount = () => service.app.services.tasks.runner.waitingCount
   const { store } = service.app
   // New tasks come in while the backlog is worked on, and wait their turn behind it.
   const late = await admitMany(store, userId, { count: 50, from: many })
-  for (const taskId of late) service.app.services.runner.taskAdmitted(taskId)
+  for (const taskId of late) service.app.services.tasks.runner.taskQueued(taskId)
   await expect.poll(() => countOpen(store, userId), { timeout: 25_000, interval: 20 }).toBe(0)
   expect(order).toHaveLength(many + 50)
   expect(new Set(order).size).toBe(many + 50)
@@ -93,7 +93,7 @@ test('while the store refuses to hand out tasks, a backlog is tried again at a p
   const config = numbered((n) => ran.push(n))
   const taskConcurrency = 16
   const service = await startService({ config, dataDir, limits: { ...unlimited, taskConcurrency } })
-  const { runner, store } = service.app.services
+  const { runner, store } = service.app.services.tasks
   const claimTask = store.claimTask
   let refused = 0
   let isWell = false
@@ -104,7 +104,7 @@ test('while the store refuses to hand out tasks, a backlog is tried again at a p
     await new Promise((resolve) => setImmediate(resolve))
     throw new Error('no space left on device')
   }
-  for (const taskId of await admitMany(store, userId, { count: some })) runner.taskAdmitted(taskId)
+  for (const taskId of await admitMany(store, userId, { count: some })) runner.taskQueued(taskId)
   setTimeout(() => (isWell = true), 2500)
   await expect.poll(() => isWell, soon).toBe(true)
   expect(refused).toBeGreaterThan(0)

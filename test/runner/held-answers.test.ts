@@ -11,7 +11,7 @@ const options = { config: rogueAgents, limits: { ...unlimited, taskConcurrency: 
 
 /** Counts the waits that are open, and keeps the signal of each; the waits themselves are the service's own. */
 function watchWaits(service: TestService): { open: () => number; begun: () => number; listeners: () => number } {
-  const { ends } = service.app.services
+  const { ends } = service.app.services.tasks
   const wait = ends.wait.bind(ends)
   const signals: AbortSignal[] = []
   let open = 0

@@ -12,7 +12,7 @@ const hourMs = 3_600_000
 
 test('a refused request and a repeated one leave no payload behind', async () => {
   const service = await startService({ limits: { executionsPerMinute: 3 } })
-  const { payloads } = service.app.services
+  const { payloads } = service.app.services.tasks
   const stored = storedPayloads(service.dataDir)
   const write = payloads.write.bind(payloads)
   let writes = 0
@@ -75,7 +75,7 @@ test('a result whose storing was not answered is stored once, and kept', async (
 test('the collection of orphans removes what is old and nothing names, and spares the young, the new and the named', async () => {
   const service = await startService({ limits: unlimited })
   const { key } = await service.createPerson()
-  const { payloads, store } = service.app.services
+  const { payloads, store } = service.app.services.tasks
   const task = await service.runTask(key, 'test.echo', large)
   expect(task.status).toBe('completed')
   const stored = storedPayloads(service.dataDir)

@@ -12,13 +12,13 @@ const batch = 500
 
 /** Admits that many tasks, a batch at a time, and waits until they have run. */
 async function runMany({ app }: TestService, userId: string, count: number): Promise<void> {
-  const { runner, store } = app.services
+  const { runner, store } = app.services.tasks
   const request = { text: '{}', payloadId: null }
   const task = { userId, agentId: 'test', endpointId: 'test.free', cost: 0, request, connectorIds: null }
   for (let done = 0; done < count; done += batch) {
     const ids = Array.from({ length: batch }, () => newId('task', Date.now()))
     await Promise.all(ids.map((taskId) => store.admitTask({ ...task, taskId, idempotency: null })))
-    for (const taskId of ids) runner.taskAdmitted(taskId)
+    for (const taskId of ids) runner.taskQueued(taskId)
     await expect.poll(() => runner.waitingCount + runner.runningCount, { timeout: 20_000, interval: 2 }).toBe(0)
   }
 }

@@ -32,11 +32,11 @@ class Reached {
       heldTasks: [],
       loseTasks: () => [],
       noteQueued() {},
-      settleAbandoned: (maySettle) => {
-        this.settledAt ??= performance.now()
-        this.maySettle = maySettle
-        return this.settling
-      },
+    },
+    settleTasks: (maySettle) => {
+      this.settledAt ??= performance.now()
+      this.maySettle = maySettle
+      return this.settling
     },
     chats: { heldTurnIds: [], loseTurns: () => [] },
     leaseSeconds,

@@ -1,8 +1,7 @@
 import { connectorsMax } from '../account-bounds.ts'
 import { connectorFieldsBytes, fittingCount, pageBytesMax } from '../byte-bounds.ts'
-import type { ConnectorRecord } from '../records.ts'
+import type { BoundedPage, ConnectorRecord } from '../records.ts'
 import type {
-  BoundedPage,
   ConnectorCheck,
   ConnectorOf,
   CreateConnector,

@@ -1,8 +1,7 @@
 import { newId } from '../../kernel/ids.ts'
 import { endedKeptMs } from '../account-bounds.ts'
 import type { CreateInvitation } from '../people.ts'
-import type { InvitationRecord } from '../records.ts'
-import type { Page } from '../store.ts'
+import type { InvitationRecord, Page } from '../records.ts'
 import type { Op, Reads, Tx } from './command.ts'
 import { columns, insertInto, statement } from './statement.ts'
 

@@ -1,8 +1,8 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import { newId } from '../../kernel/ids.ts'
 import { assertKeyRoom, endedKeptMs } from '../account-bounds.ts'
-import type { KeyHolder, KeyRecord, Scope } from '../records.ts'
-import type { CreateKey, Page } from '../store.ts'
+import type { KeyHolder, KeyRecord, Page, Scope } from '../records.ts'
+import type { CreateKey } from '../store.ts'
 import type { Answer, Op, Reads, Tx } from './command.ts'
 import { columns, insertInto, statement } from './statement.ts'
 

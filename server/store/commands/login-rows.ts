@@ -1,8 +1,7 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import { newId } from '../../kernel/ids.ts'
 import { loginIdleMs, loginLifeMs, loginsMax, type CreateLogin } from '../people.ts'
-import type { LoginHolder, LoginRecord } from '../records.ts'
-import type { Page } from '../store.ts'
+import type { LoginHolder, LoginRecord, Page } from '../records.ts'
 import type { Answer, Op, Reads, Tx } from './command.ts'
 import { columns, insertInto, statement } from './statement.ts'
 

@@ -8,7 +8,7 @@ import {
   metadataBytesMax,
 } from '../account-bounds.ts'
 import { keptText, keptToolCalls, pageBytesMax } from '../byte-bounds.ts'
-import type { MessageRecord, SessionListItem, SessionRecord, SessionStatus } from '../records.ts'
+import type { BoundedPage, MessageRecord, SessionListItem, SessionRecord, SessionStatus } from '../records.ts'
 import {
   HistoryBuilder,
   judgeSession,
@@ -22,7 +22,6 @@ import {
   type SessionTotal,
 } from '../session-records.ts'
 import type {
-  BoundedPage,
   CreateSession,
   CreateSessionResult,
   History,

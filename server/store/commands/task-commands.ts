@@ -1,6 +1,6 @@
 import { judgeTask, withOneMore, type TaskNotAccepted } from '../judge-admission.ts'
-import type { RateState, StoredJson, TaskFailure, TaskRecord, TaskStatus } from '../records.ts'
-import type { AdmitTask, AdmitTaskResult, AttemptRef, Interruption, StoreLimits } from '../store.ts'
+import type { AttemptRef, RateState, StoredJson, TaskFailure, TaskRecord, TaskStatus } from '../records.ts'
+import type { AdmitTask, AdmitTaskResult, Interruption, StoreLimits } from '../store.ts'
 import { taskColumns, taskRecord, type TaskRow } from '../task-rows.ts'
 import { countFailure } from './abuse-block.ts'
 import type { AccountRow, Answer, Op, Reads, Tx } from './command.ts'

@@ -1,5 +1,5 @@
 import type { LostWork } from '../shared.ts'
-import type { AttemptRef } from '../store.ts'
+import type { AttemptRef } from '../records.ts'
 import type { Connection } from './pooled-connection.ts'
 import { hasNoJob, type TaskJobs } from './task-jobs.ts'
 import type { Transaction } from './transaction.ts'

@@ -1,0 +1,69 @@
+import type { AgentHost } from './agents/agent-port.ts'
+import type { Catalogue } from './agents/catalogue.ts'
+import type { SystemParts } from './admin/system-state.ts'
+import { ClientAddresses } from './auth/client-address.ts'
+import { loginCookieName, ServiceCookie } from './auth/login-cookie.ts'
+import { OwnOrigins } from './auth/own-origin.ts'
+import { SpendDays } from './billing/spend-days.ts'
+import type { Limits } from './config.ts'
+import type { ConnectorAccess } from './connectors/connector-access.ts'
+import { ConnectorChecks } from './connectors/connector-checks.ts'
+import type { SecretVault, Secrets } from './connectors/secret-vault.ts'
+import type { Work } from './create-work.ts'
+import type { Clock } from './kernel/clock.ts'
+import type { Logger } from './kernel/logger.ts'
+import type { PayloadStore } from './payloads/payload-store.ts'
+import { SignedLinks } from './payloads/signed-links.ts'
+import type { Services } from './rpc/context.ts'
+import { WriteRate } from './rpc/write-rate.ts'
+import type { Store } from './store/store.ts'
+import type { ServiceTracing } from './tracing/service-tracing.ts'
+
+type Settings = { limits: Limits; secrets: () => Secrets; trustedProxies: readonly string[] }
+
+type ServiceParts = {
+  access: ConnectorAccess
+  agents: AgentHost
+  /** Where clients reach the service, once it listens. */
+  baseUrl: () => string
+  catalogue: Catalogue
+  clock: Clock
+  log: Logger
+  payloads: PayloadStore
+  store: Store
+  system: SystemParts
+  tracing: ServiceTracing | undefined
+  vault: SecretVault
+  work: Work
+}
+
+/** Makes what the operations work with. */
+export function createServices({ limits, secrets, trustedProxies }: Settings, parts: ServiceParts): Services {
+  const { access, agents, baseUrl, catalogue, clock, log, payloads, store, system, tracing, vault, work } = parts
+  const { chats, ends, runner } = work
+  const { inlineBytes, maxBodyBytes: bodyBytesMax } = limits
+  const origins = new OwnOrigins(baseUrl)
+  const links = new SignedLinks({ secret: secrets().current, baseUrl, clock, lifeSeconds: limits.signedUrlSeconds })
+  const checksPerMinute = limits.connectorChecksPerMinute
+  const checks = new ConnectorChecks({ access, agents, clock, store, checksPerMinute })
+  const logins = {
+    clients: new ClientAddresses(trustedProxies),
+    cookie: new ServiceCookie(loginCookieName, origins),
+    origins,
+    providers: catalogue.loginProviders,
+  }
+  return {
+    account: { bodyBytesMax, clock, spendDays: new SpendDays(store), store },
+    admin: { catalogue, clock, store, system },
+    catalogue,
+    chats,
+    connectors: { access, catalogue, checks, clock, store, vault },
+    people: { clock, log, logins, store },
+    sessions: { access, catalogue, chats, clock, store },
+    tasks: { access, catalogue, clock, ends, inlineBytes, links, payloads, runner, store, tracing },
+    clock,
+    store,
+    tracing,
+    writeRate: new WriteRate({ clock, perMinute: limits.writesPerMinute }),
+  }
+}

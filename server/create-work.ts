@@ -1,0 +1,65 @@
+import type { AgentHost } from './agents/agent-port.ts'
+import type { Catalogue } from './agents/catalogue.ts'
+import { ChatTurns } from './chat/chat-turns.ts'
+import type { Limits, Role } from './config.ts'
+import type { ConnectorAccess } from './connectors/connector-access.ts'
+import type { Clock } from './kernel/clock.ts'
+import type { Logger } from './kernel/logger.ts'
+import type { Meter } from './kernel/meter.ts'
+import { LeaseKeeper } from './nodes/lease-keeper.ts'
+import type { PayloadStore } from './payloads/payload-store.ts'
+import type { Store } from './store/store.ts'
+import { settleAbandoned } from './tasks/settle-abandoned.ts'
+import { TaskEnds } from './tasks/task-ends.ts'
+import { TaskRunner } from './tasks/task-runner.ts'
+import { localTasks, sharedTasks } from './tasks/task-source.ts'
+import type { ServiceTracing } from './tracing/service-tracing.ts'
+
+type WorkParts = {
+  access: ConnectorAccess
+  agents: AgentHost
+  catalogue: Catalogue
+  clock: Clock
+  log: Logger
+  meter: Meter
+  payloads: PayloadStore
+  store: Store
+  tracing: ServiceTracing | undefined
+}
+
+export type Work = {
+  runner: TaskRunner
+  chats: ChatTurns
+  ends: TaskEnds
+  /** Undefined where one process owns the store. */
+  keeper: LeaseKeeper | undefined
+}
+
+/** What runs tasks and chats, alone or as one of the nodes that share the store. */
+export function createWork(parts: WorkParts, { limits, role }: { limits: Limits; role?: Role }): Work {
+  const { catalogue, clock, log, meter, store } = parts
+  const { shared } = store
+  const { drainSeconds, leaseSeconds, maxQueuedTasks: queuedMax } = limits
+  const concurrency = role === 'api' ? 0 : limits.taskConcurrency
+  const ends = new TaskEnds(shared?.signals)
+  const settling = { catalogue, ends, log, meter, store }
+  const runner = new TaskRunner({
+    ...parts,
+    concurrency,
+    drainSeconds,
+    ends,
+    inlineBytes: limits.inlineBytes,
+    queuedMax,
+    source: shared ? sharedTasks({ clock, concurrency, shared }) : localTasks({ concurrency, ...settling }),
+  })
+  const assertAccepting = () => runner.assertAccepting()
+  const chats = new ChatTurns({
+    ...parts,
+    assertAccepting,
+    drainSeconds,
+    turnTimeoutMs: limits.turnTimeoutSeconds * 1000,
+  })
+  const settleTasks = (maySettle: () => boolean) => settleAbandoned(settling, maySettle)
+  const keeper = shared && new LeaseKeeper({ store, shared, runner, chats, settleTasks, leaseSeconds, queuedMax, log })
+  return { runner, chats, ends, keeper }
+}

@@ -1,0 +1,42 @@
+import { assertSameSecret } from './connectors/secret-check.ts'
+import type { Secrets } from './connectors/secret-vault.ts'
+import { SystemClock, type Clock } from './kernel/clock.ts'
+import type { Logger } from './kernel/logger.ts'
+import type { Committed } from './store/committed.ts'
+import { openSqliteStore } from './store/sqlite/sqlite-store.ts'
+import type { Store, StoreLimits } from './store/store.ts'
+
+type StoreSettings = {
+  dataDir: string
+  databaseUrl?: string | undefined
+  secrets: () => Secrets
+  limits: StoreLimits
+  log: Logger
+  onFatal: (cause: unknown) => void
+  createClock?: (notBefore: number) => Clock
+}
+
+/** Opens the store that the settings name, as a service does, and makes the clock that the service goes by. */
+export async function openServiceStore(
+  { createClock, dataDir, databaseUrl, limits, log, onFatal, secrets }: StoreSettings,
+  onCommit: (commit: Committed) => void,
+): Promise<{ clock: Clock; store: Store }> {
+  const options = { limits, onCommit, onWarning: (message: string) => log.warn({}, message) }
+  let clock: Clock = new SystemClock()
+  const makeClock = (notBefore: number) => (clock = createClock?.(notBefore) ?? new SystemClock(notBefore))
+  if (databaseUrl === undefined) {
+    const store = openSqliteStore({ ...options, dataDir, onFatal, clock: makeClock })
+    return { clock, store }
+  }
+  // Loaded only where it is used: its drivers take a tenth of a start.
+  const { openPostgresStore } = await import('./store/postgres/postgres-store.ts')
+  // All nodes go by the database's clock, which a test's own takes the place of.
+  const store = await openPostgresStore({ ...options, databaseUrl, ...(createClock && { clock: makeClock }) })
+  try {
+    if (store.settings) await assertSameSecret(store.settings, secrets())
+    return { clock, store }
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}

@@ -1,0 +1,50 @@
+import type { Catalogue } from '../agents/catalogue.ts'
+import type { Logger } from '../kernel/logger.ts'
+import type { Meter } from '../kernel/meter.ts'
+import type { Store } from '../store/store.ts'
+import type { TaskEnds } from './task-ends.ts'
+
+export type SettleParts = { catalogue: Catalogue; ends: TaskEnds; log: Logger; meter: Meter; store: Store }
+
+const batchAlone = 500
+/** On a server each is a transaction, and they must not keep everybody else waiting for a connection. */
+const batchShared = 20
+
+const error = {
+  code: 'AGENT_INTERRUPTED',
+  message: 'The service stopped while the agent was at work.',
+  details: '',
+}
+
+/**
+ * Ends what was left at work by a process that is gone: queues it again as often as its endpoint allows, or refunds it.
+ * Before each look at what there is, `maySettle` says whether that is still to be trusted.
+ */
+export async function settleAbandoned(
+  { catalogue, ends, log, meter, store }: SettleParts,
+  maySettle = () => true,
+): Promise<void> {
+  const batch = store.shared ? batchShared : batchAlone
+  let settled = 0
+  while (maySettle()) {
+    const left = await store.abandonedTasks(batch)
+    const results = await Promise.allSettled(
+      left.map(async ({ id: taskId, endpointId, attempt }) => {
+        const retries = catalogue.endpoint(endpointId)?.retries ?? 0
+        const end = await store.interruptTask({ taskId, attempt, error, retries, ifAbandoned: true })
+        // Another node was quicker, or the task's own one is alive after all.
+        if (end === 'stale') return
+        settled++
+        meter.tasksRecovered([{ agentId: endpointId.split('.', 1)[0]! }])
+        ends.taskEnded(taskId)
+        if (end === 'requeued') store.shared?.signals.send('task-queued', '')
+      }),
+    )
+    // One that cannot be settled keeps no other from it.
+    const failed = results.filter((result) => result.status === 'rejected')
+    const isLast = left.length < batch
+    if (failed.length > 0 && (isLast || failed.length === left.length)) throw failed[0]!.reason
+    if (isLast) break
+  }
+  if (settled > 0) log.info({ tasks: settled }, 'tasks that were interrupted have been settled or queued again')
+}
