@@ -1,107 +1,89 @@
-import { PhraseCounter } from './count-phrases.ts'
-import { detectLanguage } from './detect-language.ts'
-import { paceWork, type Pace } from './pace-work.ts'
-import { WordGraph } from './rank-words.ts'
-import { readRuns } from './read-runs.ts'
-import { readWords } from './read-words.ts'
+import { defineEndpoint } from 'errand'
+import { z } from 'zod'
+import { paceWork } from './pace-work.ts'
+import { detectLanguage, isContentWord, readSentences, readWords, textWithWords } from './read-text.ts'
 
-type Keyword = {
-  /** One to four words as the text has them, in their most frequent form. */
-  readonly phrase: string
-  /** How much of the text's weight the phrase carries, from 0 to 1, the best phrase's. */
-  readonly score: number
-  /** How often the phrase occurs, whatever its case. */
-  readonly count: number
-}
+type Phrase = { readonly key: string; readonly surface: string; readonly length: number }
 
-export type TextKeywords = {
-  /** Best first. */
-  readonly keywords: readonly Keyword[]
-  /** The text's language as a BCP 47 tag, `und` when it was not recognized. */
-  readonly language: string
-  /** What a reader of the result should know, in sentences; usually empty. */
-  readonly notes: readonly string[]
-}
-
-export type KeywordsOptions = { readonly limit: number; readonly signal?: AbortSignal }
-
-type Source = { readonly text: string; readonly language: string; readonly pace: Pace }
-
-/** Only the most frequent words of a very long text are ranked: the rarest of them cannot be its keywords. */
-const rankedWordsMax = 20_000
-/** More distinct words than this are thinned while they are counted, so memory does not grow with the text. */
-const countedWordsMax = 100_000
+const phraseWordsMax = 4
+/** In scripts without spaces a word is shorter, and four of them are a clause. */
+const unspacedWordsMax = 2
 
 /**
- * The words and phrases that a text is about. Words are ranked by TextRank (see `WordGraph`); phrases are the runs
- * of content words between stop words and punctuation, as in RAKE (Stuart Rose et al.: Automatic Keyword Extraction from
- * Individual Documents, 2010), and the parts of such runs, up to four words long. A text of stop words alone has no
- * keywords. Throws when the text has no words.
+ * The phrases that a text is about, best first: up to four content words in a row. They score by how often they occur and
+ * by how long they are (as in the C-value, Frantzi and Ananiadou, 1996). A part of a better phrase is left out when it
+ * mostly occurs in it, and a longer form of a better one when it is the rarer use.
  */
-export async function findKeywords(text: string, options: KeywordsOptions): Promise<TextKeywords> {
-  if (readWords(text).next().done) throw new Error('The text has no words.')
-  const source = { text, language: detectLanguage(text), pace: paceWork(options.signal) }
-  const { numbers, notes } = await numberWords(source)
-  const graph = new WordGraph(numbers.size)
-  const phrases = new PhraseCounter(source.language)
-  for await (const { runs, numbered } of numberRuns(source, numbers)) {
-    graph.addPassage(numbered.flat())
-    for (const [at, run] of runs.entries()) phrases.addRun(run, numbered[at]!)
-  }
-  const best = phrases.choose({ ranks: await graph.rank(source.pace), limit: options.limit })
-  if (phrases.isThinned) {
-    phrases.restart(best)
-    for await (const { runs, numbered } of numberRuns(source, numbers)) {
-      for (const [at, run] of runs.entries()) phrases.addRun(run, numbered[at]!)
+export async function findKeywords(text: string, options: { limit: number; signal?: AbortSignal | undefined }) {
+  const language = detectLanguage(text)
+  const counted = new Map<string, Phrase & { count: number }>()
+  let words = 0
+  for await (const sentence of paceWork(readSentences(text), options.signal)) {
+    for (const phrase of readPhrases(sentence, language)) {
+      const known = counted.get(phrase.key)
+      if (known) known.count += 1
+      else counted.set(phrase.key, { ...phrase, count: 1 })
+      if (phrase.length === 1) words += 1
     }
   }
-  const keywords = best.map((phrase) => ({
-    phrase: phrase.surface,
-    score: Math.round((phrase.score / best[0]!.score) * 1e4) / 1e4,
-    count: phrases.countOf(phrase),
-  }))
-  return { keywords, language: source.language, notes }
-}
-
-/** The runs of each passage with the numbers of their words, −1 for a word that is not ranked. */
-async function* numberRuns(source: Source, numbers: ReadonlyMap<string, number>) {
-  for (const runs of readRuns(source)) {
-    if (source.pace.isDue()) await source.pace.rest()
-    yield { runs, numbered: runs.map((run) => run.words.map((word) => numbers.get(word.folded) ?? -1)) }
+  // In a long text a phrase that occurs once is an accident; in a short one it is not.
+  const doubt = Math.max(0, Math.log(words / 100))
+  const ranked = [...counted.values()]
+    .map((phrase) => ({
+      ...phrase,
+      score: (phrase.length * Math.log2(1 + phrase.length) * phrase.count ** 2) / (phrase.count + doubt),
+    }))
+    .toSorted((a, b) => b.score - a.score)
+  const chosen: typeof ranked = []
+  for (const phrase of ranked) {
+    if (chosen.length === options.limit) break
+    const isCovered = chosen.some(
+      (better) =>
+        (better.key.includes(phrase.key) && better.count * 2 >= phrase.count) ||
+        (better.length > 1 && phrase.key.includes(better.key) && phrase.count * 2 < better.count),
+    )
+    if (!isCovered) chosen.push(phrase)
+  }
+  return {
+    keywords: chosen.map(({ surface, count, score }) => ({
+      phrase: surface,
+      score: Math.round((score / chosen[0]!.score) * 1e4) / 1e4,
+      count,
+    })),
+    language,
+    notes: [],
   }
 }
 
-/** Gives the text's most frequent content words their numbers; an English plural has the number of its singular. */
-async function numberWords(source: Source): Promise<{ numbers: Map<string, number>; notes: string[] }> {
-  const { counts, isThinned } = await countWords(source)
-  const singularOf = (word: string) => {
-    const singular = word.slice(0, -1)
-    return source.language === 'en' && word.length > 4 && word.endsWith('s') && counts.has(singular) ? singular : word
-  }
-  const ranked = [...counts].toSorted((a, b) => b[1] - a[1]).slice(0, rankedWordsMax)
-  const numbers = new Map<string, number>()
-  for (const [word] of ranked) {
-    const singular = singularOf(word)
-    const number = numbers.get(singular) ?? numbers.size
-    numbers.set(singular, number).set(word, number)
-  }
-  const isCut = isThinned || counts.size > rankedWordsMax
-  return { numbers, notes: isCut ? [`Only the ${rankedWordsMax} most frequent words of the text were ranked.`] : [] }
-}
-
-async function countWords(source: Source): Promise<{ counts: Map<string, number>; isThinned: boolean }> {
-  const counts = new Map<string, number>()
-  let threshold = 0
-  for (const runs of readRuns(source)) {
-    if (source.pace.isDue()) await source.pace.rest()
-    for (const { words } of runs) {
-      for (const { folded } of words) counts.set(folded, (counts.get(folded) ?? 0) + 1)
-    }
-    // Lossy counting (Manku, Motwani 2002): only words as rare as those dropped here can be missing in the end.
-    if (counts.size > countedWordsMax) {
-      threshold += 1
-      for (const [word, count] of counts) if (count <= threshold) counts.delete(word)
+/** Every run of content words in a sentence; in English a plural is the same word. The surface is the text's own. */
+function* readPhrases(sentence: string, language: string): Generator<Phrase> {
+  const words = readWords(sentence)
+  const wordsMax = /^(?:ja|my|th|zh)$/.test(language) ? unspacedWordsMax : phraseWordsMax
+  for (const [at, first] of words.entries()) {
+    let key = ' '
+    let end = first.start
+    for (const [more, { folded, ...word }] of words.slice(at, at + wordsMax).entries()) {
+      const stem = language === 'en' ? folded.replace(/(?<=.{3}[^s])s$/, '') : folded
+      const isNext = /^[\s\u2010\u2011-]?$/.test(sentence.slice(end, word.start))
+      if (!isNext || !isContentWord(folded, language) || key.includes(` ${stem} `)) break
+      // The spaces on both sides make "is a part of" a search in the key.
+      key += `${stem} `
+      end = word.end
+      yield { key, surface: sentence.slice(first.start, end).replace(/['’]s$/, ''), length: more + 1 }
     }
   }
-  return { counts, isThinned: threshold > 0 }
 }
+
+export const keywords = defineEndpoint({
+  description:
+    'Finds the words and phrases of up to four words that a text is about, best first, each with its score and how ' +
+    'often it occurs. Works offline; the language is recognized by the text itself.',
+  priceUsd: '0.0050',
+  timeoutSeconds: 120,
+  retries: 1,
+  params: z.object({
+    text: textWithWords.describe('The text to find keywords in: plain text or Markdown, with at least one word.'),
+    limit: z.int().min(1).max(50).default(10).describe('How many keywords are returned at most.'),
+  }),
+  run: ({ params, signal }) => findKeywords(params.text, { limit: params.limit, signal }),
+})

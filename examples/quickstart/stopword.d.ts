@@ -1,4 +1,4 @@
-// The package `stopword` ships no types; these are the parts of it that the quickstart uses.
+// The package `stopword` ships no types; its lists of words are named by ISO 639-3 codes of languages.
 declare module 'stopword' {
   const lists: { readonly [name: string]: readonly string[] }
   export default lists

@@ -1,125 +1,83 @@
-import { detectLanguage } from './detect-language.ts'
-import { paceWork, type Pace } from './pace-work.ts'
-import { rankSentences, type SentenceWords } from './rank-sentences.ts'
-import { joinText, readBlocks } from './read-blocks.ts'
-import { foldWord, isContentWord, readWords } from './read-words.ts'
-import { sentenceLengthMax, splitSentences } from './split-sentences.ts'
-import { stopWordsOf } from './stop-words.ts'
+import { defineEndpoint } from 'errand'
+import { z } from 'zod'
+import { paceWork } from './pace-work.ts'
+import { detectLanguage, isContentWord, readSentences, readWords, textWithWords } from './read-text.ts'
 
-type SummarySentence = {
-  readonly text: string
-  /** The sentence's place among all sentences of the text, from 0. */
-  readonly index: number
-  /** How central the sentence is, from 0 to 1, the text's most central one. */
-  readonly score: number
-}
-
-export type TextSummary = {
-  /** The chosen sentences as one text. */
-  readonly summary: string
-  /** The chosen sentences in the order of the text. */
-  readonly sentences: readonly SummarySentence[]
-  /** What the text holds. Headings count as words, not as sentences, unless the text has nothing else. */
-  readonly totals: { readonly sentences: number; readonly words: number }
-  /** The text's language as a BCP 47 tag, `und` when it was not recognized. */
-  readonly language: string
-  /** What a reader of the summary should know, in sentences; usually empty. */
-  readonly notes: readonly string[]
-}
-
-export type SummarizeOptions = { readonly sentences: number; readonly signal?: AbortSignal }
-
-/** A sentence of the text that repeats no earlier one, and the content words in it, each once. */
 type Sentence = { readonly text: string; readonly index: number; readonly content: readonly string[] }
 
-type Source = { readonly text: string; readonly language: string; readonly pace: Pace }
+/** Shorter sentences count as this long, in words; else headings and fragments would come first. */
+const lengthMin = 10
 
 /**
- * Summarizes a text by its own most central sentences (see `rankSentences`), each distinct sentence at most once.
- * A text with fewer sentences than asked for is returned whole. Throws when the text has no words.
+ * Summarizes a text by its most central sentences: those that share the most words with others (degree centrality,
+ * Erkan and Radev: LexRank, 2004), where a word counts the more the rarer it is. The similarity of two sentences is a
+ * product of one factor each, so the work grows with the words of the text, not with its pairs of sentences.
  */
-export async function summarizeText(text: string, options: SummarizeOptions): Promise<TextSummary> {
-  const pace = paceWork(options.signal)
+export async function summarizeText(text: string, options: { sentences: number; signal?: AbortSignal | undefined }) {
+  const { signal } = options
   const language = detectLanguage(text)
-  const { words, headings, prose } = await readSentences({ text, language, pace })
-  if (words === 0) throw new Error('The text has no words.')
-  const { total, distinct } = prose.total > 0 ? prose : headings
-  const scores = await rankSentences(await numberWords(distinct, pace), pace)
-  const best = scores.reduce((highest, score) => Math.max(highest, score), 0)
-  // Equal scores may differ in the last digits, by the order of the sums; rounding makes the earlier sentence win.
-  const ranked = distinct.map((sentence, at) => ({ ...sentence, score: Math.round((scores[at]! / best) * 1e6) / 1e6 }))
-  const chosen = ranked
-    .toSorted((a, b) => b.score - a.score || a.index - b.index)
+  const distinct = new Map<string, Sentence>()
+  const totals = { sentences: 0, words: 0 }
+  for await (const sentence of paceWork(readSentences(text), signal)) {
+    const words = readWords(sentence).map(({ folded }) => folded)
+    const content = [...new Set(words.filter((word) => isContentWord(word, language)))]
+    const key = words.join(' ')
+    if (!distinct.has(key)) distinct.set(key, { text: sentence, index: totals.sentences, content })
+    totals.sentences += 1
+    totals.words += words.length
+  }
+
+  const sentences = [...distinct.values()]
+  const scaleOf = ({ content }: Sentence) => 1 / Math.sqrt(Math.max(lengthMin, content.length))
+  const uses = new Map<string, { count: number; scales: number }>()
+  for await (const sentence of paceWork(sentences, signal)) {
+    for (const word of sentence.content) {
+      const { count, scales } = uses.get(word) ?? { count: 0, scales: 0 }
+      uses.set(word, { count: count + 1, scales: scales + scaleOf(sentence) })
+    }
+  }
+  const scored: { text: string; index: number; score: number }[] = []
+  for await (const sentence of paceWork(sentences, signal)) {
+    const scale = scaleOf(sentence)
+    let score = 0
+    for (const word of sentence.content) {
+      const { count, scales } = uses.get(word)!
+      if (count > 1) score += Math.log(1 + sentences.length / count) * scale * (scales - scale)
+    }
+    scored.push({ text: sentence.text, index: sentence.index, score })
+  }
+
+  const best = scored.reduce((highest, { score }) => Math.max(highest, score), 0)
+  const chosen = scored
+    .toSorted((a, b) => b.score - a.score)
     .slice(0, options.sentences)
     .toSorted((a, b) => a.index - b.index)
-    .map((sentence) => ({ text: sentence.text, index: sentence.index, score: sentence.score }))
+    .map((sentence) => ({ ...sentence, score: best === 0 ? 1 : Math.round((sentence.score / best) * 1e6) / 1e6 }))
   return {
-    summary: joinText(chosen.map((sentence) => sentence.text)),
+    summary: chosen.map((sentence) => sentence.text).join(' '),
+    /** In the order of the text; `index` counts its sentences from 0, `score` is 1 for the most central one. */
     sentences: chosen,
-    totals: { sentences: total, words },
+    totals,
     language,
-    notes: noteLimits({ asked: options.sentences, total, distinct }),
+    notes: sentences.length < options.sentences ? [`Different sentences of the text: only ${sentences.length}.`] : [],
   }
 }
 
-class SentenceList {
-  total = 0
-  readonly distinct: Sentence[] = []
-}
-
-async function readSentences({ text, language, pace }: Source) {
-  const stopWords = stopWordsOf(language)
-  const lists = { headings: new SentenceList(), prose: new SentenceList() }
-  const wordCounts = new Map<string, number>()
-  let words = 0
-  for (const block of readBlocks(text)) {
-    const list = block.isHeading ? lists.headings : lists.prose
-    for (const sentence of splitSentences(block, { language, stopWords })) {
-      if (pace.isDue()) await pace.rest()
-      // Sentences that differ only in case and punctuation are the same one.
-      const key = `${block.isHeading} ${sentence.toLowerCase().replace(/[^\p{L}\p{M}\p{N}]+/gu, ' ')}`
-      let wordCount = wordCounts.get(key)
-      if (wordCount === undefined) {
-        const found = [...readWords(sentence)].map((word) => foldWord(word.text))
-        wordCount = found.length
-        wordCounts.set(key, wordCount)
-        const content = [...new Set(found.filter((word) => isContentWord(word, stopWords)))]
-        if (wordCount > 0) list.distinct.push({ text: sentence, index: list.total, content })
-      }
-      if (wordCount > 0) list.total += 1
-      words += wordCount
-    }
-  }
-  return { words, ...lists }
-}
-
-async function numberWords(sentences: readonly Sentence[], pace: Pace): Promise<SentenceWords> {
-  const numbers = new Map<string, number>()
-  const starts = new Uint32Array(sentences.length + 1)
-  const words = new Uint32Array(sentences.reduce((sum, { content }) => sum + content.length, 0))
-  let at = 0
-  for (const [i, { content }] of sentences.entries()) {
-    if (pace.isDue()) await pace.rest()
-    for (const word of content) {
-      const number = numbers.get(word) ?? numbers.size
-      numbers.set(word, number)
-      words[at] = number
-      at += 1
-    }
-    starts[i + 1] = at
-  }
-  return { starts, words, vocabularySize: numbers.size }
-}
-
-function noteLimits(found: { asked: number; total: number; distinct: readonly Sentence[] }): string[] {
-  const notes: string[] = []
-  const count = found.distinct.length
-  if (count < found.asked) {
-    const repeats = count < found.total ? ' different' : ''
-    notes.push(`The text has only ${count}${repeats} ${count === 1 ? 'sentence' : 'sentences'}.`)
-  }
-  if (found.distinct.some(({ text }) => text.length > sentenceLengthMax * 0.9)) {
-    notes.push(`Passages of more than ${sentenceLengthMax} characters without the end of a sentence were cut.`)
-  }
-  return notes
-}
+export const summarize = defineEndpoint({
+  description:
+    'Summarizes a text by its own most central sentences, word for word and in their order. Works offline, in any ' +
+    'language, from a paragraph to a book. Answers with the sentences, their scores, and counts of sentences and words.',
+  priceUsd: '0.0100',
+  timeoutSeconds: 120,
+  retries: 1,
+  params: z.object({
+    text: textWithWords.describe('The text to summarize: plain text or Markdown, with at least one word.'),
+    sentences: z
+      .int()
+      .min(1)
+      .max(20)
+      .default(3)
+      .describe('How many sentences the summary has at most. A shorter text is returned whole.'),
+  }),
+  run: ({ params, signal }) => summarizeText(params.text, { sentences: params.sentences, signal }),
+})

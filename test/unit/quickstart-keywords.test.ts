@@ -2,8 +2,6 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { findKeywords } from '../../examples/quickstart/find-keywords.ts'
-import { paceWork } from '../../examples/quickstart/pace-work.ts'
-import { WordGraph } from '../../examples/quickstart/rank-words.ts'
 
 const fourFreedoms = readDocument('four-freedoms.txt')
 const cetology = readDocument('cetology.txt')
@@ -41,7 +39,7 @@ test('counts are those of a search through the text, whatever the case', async (
   expect(whale?.count).toBe(cetology.match(/(?<![\p{L}])whales?(?:['’]s)?(?![\p{L}'’])/giu)?.length)
 })
 
-test("the abstract of TextRank's paper yields the phrases that its human indexers chose", async () => {
+test('an abstract yields the phrases that human indexers chose', async () => {
   const abstract =
     'Compatibility of systems of linear constraints over the set of natural numbers. Criteria of compatibility of a ' +
     'system of linear Diophantine equations, strict inequations, and nonstrict inequations are considered. Upper ' +
@@ -62,41 +60,6 @@ test("the abstract of TextRank's paper yields the phrases that its human indexer
   for (const phrase of chosen) expect(phrases).toContain(phrase)
 })
 
-test('word scores equal PageRank computed with the whole matrix', async () => {
-  const passages = [
-    [0, 1, 2, 1],
-    [2, 3, -1, 4],
-    [1, 2],
-    [4, 4, 0],
-  ]
-  const graph = new WordGraph(6)
-  for (const passage of passages) graph.addPassage(passage)
-  const scores = await graph.rank(paceWork())
-
-  const matrix = Array.from({ length: 6 }, () => [0, 0, 0, 0, 0, 0])
-  for (const [a, b] of [
-    [0, 1],
-    [1, 2],
-    [2, 1],
-    [2, 3],
-    [1, 2],
-    [4, 0],
-  ] as const) {
-    matrix[a]![b]! += 1
-    matrix[b]![a]! += 1
-  }
-  const degrees = matrix.map((row) => row.reduce((sum, value) => sum + value))
-  let expected = [1, 1, 1, 1, 1, 1]
-  for (let pass = 0; pass < 300; pass += 1) {
-    const previous = expected
-    expected = matrix.map((row) => {
-      return 0.15 + 0.85 * row.reduce((sum, value, j) => sum + (value && (value * previous[j]!) / degrees[j]!), 0)
-    })
-  }
-  for (const [word, score] of scores.entries()) expect(score).toBeCloseTo(expected[word]!, 4)
-  expect(scores[5]).toBeCloseTo(0.15, 12)
-})
-
 test('stop words, contractions, figures and single letters are no keywords', async () => {
   const { keywords } = await findKeywords("The and of. It's what they don't, x 1914 2,000 — we'll see the reactor.", {
     limit: 50,
@@ -105,25 +68,14 @@ test('stop words, contractions, figures and single letters are no keywords', asy
   for (const { phrase } of keywords) expect(phrase).not.toMatch(/\d|don|ll|^it|^the|^x$/i)
 })
 
-test('a phrase stands in its most frequent spelling, across line breaks and hyphens', async () => {
-  const text = 'WHITE WHALE.\n\nThe white\nwhale swims. A white whale dives. White-whale!'
+test('a phrase stands as it was written first, across line breaks and hyphens', async () => {
+  const text = 'The white\nwhale swims. WHITE WHALE! A white whale dives. White-whale!'
   const { keywords } = await findKeywords(text, { limit: 1 })
   expect(keywords).toEqual([{ phrase: 'white whale', score: 1, count: 4 }])
 })
 
 test('a phrase does not reach across punctuation', async () => {
   expect(await findPhrases('Solar power; wind turbines. Solar power, wind turbines.', 50)).not.toContain('power wind')
-})
-
-test('German phrases end with a noun', async () => {
-  const text =
-    'Die Bundesregierung hat ein neues Gesetz zur Förderung der Windkraft beschlossen. Das Gesetz soll die Windkraft ' +
-    'beschleunigen, aber Kritiker der Bundesregierung sagen, das Gesetz gehe nicht weit genug.'
-  const { keywords, language } = await findKeywords(text, { limit: 50 })
-  expect(language).toBe('de')
-  const phrases = keywords.map(({ phrase }) => phrase)
-  expect(phrases).toEqual(expect.arrayContaining(['Gesetz', 'Windkraft', 'Bundesregierung', 'neues Gesetz']))
-  for (const phrase of phrases) expect(phrase).toMatch(/\p{Lu}[^\s-]*$/u)
 })
 
 test('Chinese phrases are joined words', async () => {
@@ -137,29 +89,10 @@ test('Chinese phrases are joined words', async () => {
   ])
 })
 
-test('a text of stop words alone has no keywords; one without words is refused', async () => {
-  expect((await findKeywords('the and of the', { limit: 5 })).keywords).toEqual([])
-  expect((await findKeywords('a'.repeat(100_000), { limit: 5 })).keywords).toEqual([])
-  for (const text of ['', ' \n', '?!', '😀', '\0']) {
-    await expect(findKeywords(text, { limit: 5 })).rejects.toThrow('The text has no words.')
+test('a text of stop words alone has no keywords', async () => {
+  for (const text of ['the and of the', 'a'.repeat(100_000), '', '?!', '😀', '\0']) {
+    expect((await findKeywords(text, { limit: 5 })).keywords).toEqual([])
   }
-})
-
-test('in a text of very many words the frequent ones are ranked, and a note says so', async () => {
-  const noise = Array.from(
-    { length: 110_000 },
-    (_, i) => `W${i.toString(36)}x${i % 100 === 0 ? ' about dark matter.' : ''}`,
-  )
-  const { keywords, notes } = await findKeywords(noise.join(' '), { limit: 1 })
-  expect(keywords).toMatchObject([{ phrase: 'dark matter', count: 1100 }])
-  expect(notes).toEqual(['Only the 20000 most frequent words of the text were ranked.'])
-})
-
-test('the count of a phrase is exact in a text of more phrases than are kept', async () => {
-  const pairs = Array.from({ length: 160_000 }, (_, i) => `X${i % 400} y${Math.floor(i / 400)}.`)
-  const text = `Dark matter. ${pairs.join(' ')}${' Dark matter.'.repeat(1000)}`
-  const { keywords } = await findKeywords(text, { limit: 1 })
-  expect(keywords).toEqual([{ phrase: 'Dark matter', score: 1, count: 1001 }])
 })
 
 test('a stopped run ends with the reason of its signal, and other work runs meanwhile', async () => {

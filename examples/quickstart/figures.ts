@@ -1,0 +1,43 @@
+/** A CSV's value as a number. Digits after a leading zero ("007") and decimal commas ("1,5") are text, as is 1e100. */
+export function readNumber(value: string): number | undefined {
+  if (!/^[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i.test(value)) return undefined
+  const size = Math.abs(Number(value))
+  // Squares of larger and of smaller ones would leave the range of doubles.
+  return size === 0 || (size > 1e-100 && size < 1e100) ? Number(value) : undefined
+}
+
+/** Rounded to the decimals that the numbers have: 0.1 and 0.2 are 0.3, which they are not in doubles. */
+export function total(numbers: readonly number[]): number {
+  let [sum, decimals] = [0, 0]
+  for (const number of numbers) {
+    sum += number
+    const [, fraction = '', exponent = '0'] = /(?:\.(\d+))?(?:e-(\d+))?$/.exec(String(number)) ?? []
+    decimals = Math.max(decimals, fraction.length + Number(exponent))
+  }
+  return decimals > 100 ? sum : Number(sum.toFixed(decimals))
+}
+
+/** Division may round past the ends: the average of three times 0.1 would not be 0.1. */
+export function average(numbers: readonly number[]): number {
+  return Math.min(maximum(numbers), Math.max(minimum(numbers), total(numbers) / numbers.length))
+}
+
+export function median(numbers: readonly number[]): number {
+  const sorted = Float64Array.from(numbers).sort()
+  return average([sorted[(sorted.length - 1) >> 1]!, sorted[sorted.length >> 1]!])
+}
+
+export function minimum(numbers: readonly number[]): number {
+  return numbers.reduce((least, number) => Math.min(least, number))
+}
+
+export function maximum(numbers: readonly number[]): number {
+  return numbers.reduce((most, number) => Math.max(most, number))
+}
+
+/** Of a sample, with n − 1 in the denominator; null for a single number. */
+export function standardDeviation(numbers: readonly number[]): number | null {
+  const mean = average(numbers)
+  const squares = numbers.reduce((sum, number) => sum + (number - mean) ** 2, 0)
+  return numbers.length > 1 ? Math.sqrt(squares / (numbers.length - 1)) : null
+}

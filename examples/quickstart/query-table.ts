@@ -1,0 +1,70 @@
+import { average, maximum, median, minimum, readNumber, total } from './figures.ts'
+import { readTable, type Table } from './read-table.ts'
+
+export type Query = {
+  /** `count`, or one of `operations`, which are of a column. */
+  readonly operation?: string
+  readonly column?: string
+  readonly groupBy?: string
+  /** Only rows whose value in this column stands in the relation `is` to `value`. */
+  readonly where?: string
+  readonly is?: string
+  readonly value?: string
+}
+
+type Row = Table['rows'][number]
+
+const shownMax = 20
+
+const operations: { readonly [operation: string]: (numbers: readonly number[]) => number } = {
+  total,
+  sum: total,
+  average,
+  mean: average,
+  median,
+  minimum,
+  lowest: minimum,
+  maximum,
+  highest: maximum,
+}
+
+/** In which orders of two values a relation holds; the others, such as `<=`, name theirs themselves. */
+const orders: { readonly [is: string]: string } = { is: '=', 'is not': '<>!', '!=': '<>!' }
+
+/** Computes over the rows of a table. Cells that are no numbers are left out, and counted. Throws without the column. */
+export async function queryTable(csv: string, { query, signal }: { query: Query; signal: AbortSignal }) {
+  const { operation = '', column = '', groupBy, where, is = '', value = '' } = query
+  const table = await readTable(csv, { signal })
+  const at = where === undefined ? -1 : findColumn(table, where)
+  const wanted = orders[is.toLowerCase()] ?? is
+  const rows = table.rows.filter((row) => at < 0 || wanted.includes(compare(row[at] ?? '', value)))
+  const counts = { tableRows: table.rows.length, rows: rows.length }
+  const compute = operations[operation.toLowerCase()]
+  const of = compute === undefined ? -1 : findColumn(table, column)
+  const answer = (members: readonly Row[]) => {
+    if (compute === undefined) return { value: members.length, skipped: 0 }
+    const numbers = members.map((row) => readNumber(row[of] ?? '')).filter((number) => number !== undefined)
+    return { value: numbers.length === 0 ? null : compute(numbers), skipped: members.length - numbers.length }
+  }
+  if (groupBy === undefined) return { ...counts, ...answer(rows) }
+  const by = findColumn(table, groupBy)
+  const groups = [...Map.groupBy(rows, (row) => row[by] ?? '')]
+    .map(([group, members]) => ({ group, ...answer(members) }))
+    .toSorted((a, b) => (b.value ?? -Infinity) - (a.value ?? -Infinity))
+  return { ...counts, groupCount: groups.length, groups: groups.slice(0, shownMax) }
+}
+
+/** Numbers by their size, all else, such as dates, by the alphabet; a number and another value have no order, only `!`. */
+function compare(left: string, right: string): '<' | '=' | '>' | '!' {
+  const [a, b] = [readNumber(left) ?? left.toLowerCase(), readNumber(right) ?? right.toLowerCase()]
+  if (typeof a !== typeof b) return '!'
+  return a < b ? '<' : a > b ? '>' : '='
+}
+
+/** A column by its name, whatever its case, with spaces or hyphens for underscores. */
+function findColumn({ names }: Table, name: string): number {
+  const fold = (text: string) => text.toLowerCase().replace(/[\s_-]+/g, ' ')
+  const at = names.findIndex((known) => fold(known) === fold(name))
+  if (at < 0) throw new Error(`There is no column "${name}". The columns are: ${names.slice(0, shownMax).join(', ')}.`)
+  return at
+}

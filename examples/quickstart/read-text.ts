@@ -1,0 +1,82 @@
+import lists from 'stopword'
+import { z } from 'zod'
+
+export const textWithWords = z
+  .string()
+  .min(1, 'The text is empty.')
+  .refine((value) => /[\p{L}\p{N}]/u.test(value), 'The text has no words.')
+
+const words = new Intl.Segmenter('en', { granularity: 'word' })
+const sentences = new Intl.Segmenter('en', { granularity: 'sentence' })
+
+/** Text without ends of sentences is cut at the last space of so many characters, so that one is never the whole text. */
+const bounded = /.{1,2000}(?= |$)|.{1,2000}/gsu
+const sampleLength = 10_000
+
+const listMarker = /^\s*(?:[-*+•]|#+|\d+[.)])\s+/
+const paragraphEnd = /\n\s*\n|\n(?=\s*(?:[-*+•]|#+|\d+[.)])\s)|(?<=^#+ .*)\n/m
+/** Unicode's rules end a sentence after these; they are titles, initials and numbers of lists. */
+const abbreviation = /(?:^|[\s("“])(?:\p{L}|\p{L}\.\p{L}|dr|fig|jr|mr|mrs|ms|prof|sr|st|vs)\.\s*$|^\d+\.\s*$/iu
+/** Contractions, single characters, short words in hiragana (mostly endings) and what has no letter. */
+const noContent = /^.$|^\p{scx=Hiragana}{1,3}$|^\P{L}+$|['’](?:t|re|ve|ll|d|m)$|.{60}/u
+
+// The package's English list is short; these would otherwise rank as keywords.
+const moreEnglish =
+  'above among called cannot did does each even ever every few first found good great here however its itself just known ' +
+  'less made may more must new no nor not off one only other our own per said same second shall so some something such ' +
+  'than there these they thing things those though three through thus till time times today two until upon us was way ' +
+  'ways well were whether who whole whom whose will within without years yes yet'
+
+const languagesOf = new Map<string, readonly string[]>()
+for (const [name, list] of Object.entries({ ...lists, eng: [...(lists['eng'] ?? []), ...moreEnglish.split(' ')] })) {
+  const [language] = /^[a-z]{3}$/.test(name) ? Intl.getCanonicalLocales(name) : []
+  if (language === undefined) continue
+  for (const word of new Set(list.map((entry) => entry.toLowerCase()))) {
+    languagesOf.set(word, [...(languagesOf.get(word) ?? []), language])
+  }
+}
+
+/** The sentences of plain or Markdown text in any script; a heading or an item of a list counts as one. */
+export function* readSentences(text: string): Generator<string> {
+  for (const paragraph of text.replace(/\r\n?/g, '\n').split(paragraphEnd)) {
+    const line = paragraph.replace(listMarker, '').replace(/[\s\p{Cc}]+/gu, ' ')
+    let sentence = ''
+    for (const { segment, index } of sentences.segment(line)) {
+      sentence += segment
+      const isLast = index + segment.length === line.length
+      if (!isLast && abbreviation.test(sentence.slice(-12))) continue
+      for (const part of sentence.match(bounded) ?? []) if (/[\p{L}\p{N}]/u.test(part)) yield part.trim()
+      sentence = ''
+    }
+  }
+}
+
+export type Word = { readonly folded: string; readonly start: number; readonly end: number }
+
+/** The words and numbers of a text in order, in lower case and without an English 's. */
+export function readWords(text: string): Word[] {
+  const found = [...words.segment(text)].filter(({ isWordLike }) => isWordLike)
+  return found.map(({ segment, index }) => {
+    const folded = segment.normalize('NFKC').toLowerCase()
+    return { folded: folded.replace(/['’]s$/, ''), start: index, end: index + segment.length }
+  })
+}
+
+/** Whether a folded word says something about the text's subject. */
+export function isContentWord(word: string, language: string): boolean {
+  return !noContent.test(word) && !languagesOf.get(word)?.includes(language)
+}
+
+/**
+ * The language of a text as a BCP 47 tag: the one whose stop words the text begins with most, where a word counts the
+ * more the fewer languages share it; `und` if that is less than one word of its own.
+ */
+export function detectLanguage(text: string): string {
+  const scores = new Map<string, number>()
+  for (const { folded } of readWords(text.slice(0, sampleLength))) {
+    const languages = languagesOf.get(folded) ?? []
+    for (const language of languages) scores.set(language, (scores.get(language) ?? 0) + 1 / languages.length)
+  }
+  const [best] = [...scores].toSorted((a, b) => b[1] - a[1])
+  return best !== undefined && best[1] >= 1 ? best[0] : 'und'
+}
