@@ -1,4 +1,5 @@
-import { AgentServiceError, megabytes } from './http-failure.ts'
+import { megabytes } from '../outbound/peer.ts'
+import { AgentServiceError } from './http-failure.ts'
 
 const newline = 0x0a
 const decoder = new TextDecoder('utf-8', { fatal: true })

@@ -1,4 +1,3 @@
-import { isIP } from 'node:net'
 import type { z } from 'zod'
 import type { Catalogue } from '../agents/catalogue.ts'
 import { isoTime, type Clock, type EpochMs } from '../kernel/clock.ts'
@@ -18,7 +17,7 @@ import type {
   ListToolsOutput,
   UpdateConnectorInput,
 } from './connector-schema.ts'
-import { isPrivateHost, isPublicAddress } from './private-address.ts'
+import { isPrivateHost, namesPrivateAddress } from '../outbound/private-address.ts'
 import type { SecretVault } from './secret-vault.ts'
 
 export type ConnectorParts = {
@@ -163,8 +162,7 @@ function checkUrl(text: string, privateHosts: readonly string[]): string {
   url.hash = ''
   if (isPrivateHost(url, privateHosts)) return url.href
   if (url.protocol !== 'https:') throw badField('url', 'Must be an https address')
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
-  if (isIP(host) !== 0 && !isPublicAddress(host)) throw badField('url', 'Must be a public address')
+  if (namesPrivateAddress(url)) throw badField('url', 'Must be a public address')
   return url.href
 }
 

@@ -52,6 +52,14 @@ test('the kernel imports nothing of ours', () => {
   expect(bad.filter(({ to }) => !to.startsWith('node:')).map(describe)).toEqual([])
 })
 
+test('what calls out knows of the kernel only, and nothing else looks names up or connects', () => {
+  const outbound = imports.filter(({ from }) => from.startsWith('server/outbound/'))
+  expect(outbound.map(describe)).toContain('server/outbound/dial.ts → server/outbound/host-lookup.ts')
+  expect(outbound.filter(({ to }) => !/^(?:node:|server\/(?:kernel|outbound)\/)/.test(to)).map(describe)).toEqual([])
+  const bad = imports.filter(({ from, to }) => from.startsWith('server/') && /^node:(?:dns|tls|https)\b/.test(to))
+  expect(bad.filter(({ from }) => !from.startsWith('server/outbound/')).map(describe)).toEqual([])
+})
+
 test("what users' servers answer is read where no agent runs", () => {
   const reached = new Set(['server/agents/agent-thread.ts'])
   for (const file of reached) {
