@@ -44,7 +44,7 @@ test('the checks below see the files and their imports', () => {
   expect(files.length).toBeGreaterThan(80)
   expect(imports.length).toBeGreaterThan(300)
   expect(imports.map(describe)).toContain('server/app.ts → server/store/sqlite/sqlite-store.ts')
-  expect(imports.map(describe)).toContain('server/store/sqlite/drizzle.ts → drizzle-orm')
+  expect(imports.map(describe)).toContain('server/store/sqlite/schema.ts → drizzle-orm')
 })
 
 test('the kernel imports nothing of ours', () => {
@@ -110,7 +110,7 @@ test('neither engine of the store knows the other', () => {
       (from.startsWith('server/store/postgres/') && /^(?:server\/store\/sqlite\/|better-sqlite3)/.test(to)),
   )
   expect(bad.map(describe)).toEqual([])
-  expect(imports.map(describe)).toContain('server/store/postgres/drizzle.ts → drizzle-orm/node-postgres')
+  expect(imports.map(describe)).toContain('server/store/postgres/database.ts → drizzle-orm/node-postgres')
 })
 
 test("the store's commands know no engine", () => {
