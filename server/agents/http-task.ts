@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { buffer } from 'node:stream/consumers'
+import { hasMoreValues } from '../kernel/json-values.ts'
 import { expectSize, readBody } from '../outbound/exchange.ts'
 import type { TaskRun } from './define-config.ts'
 import { post } from './http-exchange.ts'
@@ -38,28 +39,6 @@ export async function runHttpTask({ agentId, limits, name, run, service }: HttpT
   } finally {
     answer?.destroy()
   }
-}
-
-const [quote, backslash, comma, openBrace, openBracket] = [0x22, 0x5c, 0x2c, 0x7b, 0x5b]
-
-/**
- * Whether a text of JSON holds more values than that, counted by what stands before them. A value takes up to a hundred
- * bytes when it is parsed, however short it is written, and a thread whose memory runs out inside JSON.parse cannot be
- * stopped there: it takes the process with it.
- */
-function hasMoreValues(json: Buffer, valuesMax: number): boolean {
-  if (json.length <= valuesMax) return false
-  let values = 1
-  let isInString = false
-  for (let at = 0; at < json.length; at++) {
-    const byte = json[at]
-    if (isInString) {
-      if (byte === backslash) at++
-      else if (byte === quote) isInString = false
-    } else if (byte === quote) isInString = true
-    else if (byte === comma || byte === openBrace || byte === openBracket) values++
-  }
-  return values > valuesMax
 }
 
 function parse(body: Buffer): unknown {

@@ -3,7 +3,8 @@ import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import type { JSONRPCMessage, MCPTransport, validateJSONRPCMessage } from '@ai-sdk/mcp'
 import { must } from '../kernel/assert.ts'
-import { hasTooManyValues } from './answer-meter.ts'
+import { hasMoreValues } from '../kernel/json-values.ts'
+import { valuesMax } from './answer-meter.ts'
 import type { BytesUnderWay, Share } from './bytes-under-way.ts'
 import { ConnectorError, type StdioTarget } from './connector-spec.ts'
 import { guardedSpawn, guardPipe, hasGroups } from './guarded-spawn.ts'
@@ -203,7 +204,7 @@ export class StdioTransport implements MCPTransport {
     if (this.#isOver) return
     for (const line of this.#lines.split(chunk)) {
       if (this.#isOver) return
-      if (hasTooManyValues(line)) return this.#fail(tooLong)
+      if (line.length > valuesMax && hasMoreValues(Buffer.from(line), valuesMax)) return this.#fail(tooLong)
       const message = this.#parse(line)
       if (message) this.#deliver(message)
       else if (line.trim() !== '' && ++this.#strayLines > strayLinesMax) this.#fail(garbled)
