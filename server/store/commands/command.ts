@@ -2,6 +2,7 @@ import type { EpochMs } from '../../kernel/clock.ts'
 import type { Units } from '../../kernel/money.ts'
 import type { ChatBreakdown, RateState, TransactionType } from '../records.ts'
 import type { MessageRow } from '../session-records.ts'
+import type { AccountRow } from '../tables/account-tables.ts'
 import type { Statement, Values } from './statement.ts'
 
 // Commands are written once, as generators, and each engine drives them in its own way: SQLite to their end at once,
@@ -22,15 +23,6 @@ export type Answer<Value> = {
 
 /** Whose account: a user's, or that of the user to whom a task or a turn belongs, which never changes. */
 export type AccountOf = { userId: string } | { taskId: string } | { turnId: string }
-
-export type AccountRow = {
-  userId: string
-  balance: Units
-  held: Units
-  blockedAt: EpochMs | null
-  blockedUntil: EpochMs | null
-  blockSeconds: number | null
-}
 
 /** A row that shows whether a transaction was committed: nobody but the transaction makes it. */
 export type MadeRow = {

@@ -1,6 +1,7 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import { must } from '../../kernel/assert.ts'
-import type { AccountOf, AccountRow, CounterChange, MadeRow } from '../commands/command.ts'
+import type { AccountOf, CounterChange, MadeRow } from '../commands/command.ts'
+import type { AccountRow } from '../tables/account-tables.ts'
 import { lockAccountRow } from './account-lock.ts'
 import { Connection } from './pooled-connection.ts'
 import type { Posted } from '../posted-totals.ts'

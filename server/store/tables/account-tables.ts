@@ -156,4 +156,6 @@ export function accountTables({
   return { users, accounts, apiKeys, transactions, counters, idempotencyKeys, abuseFailures }
 }
 
-export type Users = ReturnType<typeof accountTables>['users']
+type AccountTables = ReturnType<typeof accountTables>
+export type Users = AccountTables['users']
+export type AccountRow = AccountTables['accounts']['$inferSelect']

@@ -1,5 +1,6 @@
 import type { Users } from './account-tables.ts'
 import type { TableWords } from './table-words.ts'
+import { messageRoles, taskStatuses, turnOutcomes } from '../records.ts'
 
 /** Tasks, sessions and chats. */
 export function workTables(
@@ -31,7 +32,7 @@ export function workTables(
         .references(() => users.id),
       agentId: text('agent_id').notNull(),
       endpointId: text('endpoint_id').notNull(),
-      status: text().notNull(),
+      status: text({ enum: taskStatuses }).notNull(),
       /** 1 while the task waits for a run: pending, or interrupted with retries left (which stays `processing`). */
       queued: number().notNull(),
       /** Counts claims; a write that names an older attempt affects no row. */
@@ -142,7 +143,7 @@ export function workTables(
         .notNull()
         .references(() => sessions.id),
       turnId: text('turn_id').notNull(),
-      role: text().notNull(),
+      role: text({ enum: messageRoles }).notNull(),
       content: text().notNull(),
       /** JSON array of the tool calls of a reply, with their results; null when there were none. */
       toolCalls: text('tool_calls'),
@@ -166,7 +167,7 @@ export function workTables(
       agentId: text('agent_id').notNull(),
       held: number().notNull(),
       cost: number(),
-      outcome: text(),
+      outcome: text({ enum: turnOutcomes }),
       createdAt: number('created_at').notNull(),
       settledAt: number('settled_at'),
       ...lease(),
@@ -191,3 +192,9 @@ export function workTables(
 
   return { tasks, payloads, sessions, sessionTotals, messages, turns, probes }
 }
+
+type WorkTables = ReturnType<typeof workTables>
+
+/** Rows as an engine reads them. */
+export type TaskRow = Omit<WorkTables['tasks']['$inferSelect'], 'queued'>
+export type SessionRow = WorkTables['sessions']['$inferSelect']
