@@ -7,6 +7,7 @@ import { ConfigError } from './agents/catalogue.ts'
 import type { Secrets } from './connectors/secret-vault.ts'
 import { makeFolder } from './kernel/make-folder.ts'
 import { UsageError } from './kernel/usage-error.ts'
+import { codeOf } from './kernel/thrown.ts'
 import type { PayloadBucket } from './payloads/payload-bucket.ts'
 import type { LimitsConfig, LoginConfig } from './agents/define-config.ts'
 
@@ -343,7 +344,7 @@ function readSecretFile(dataDir: string): Secrets {
   try {
     writeFileSync(file, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600, flush: true })
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+    if (codeOf(error) !== 'EEXIST') throw error
   }
   chmodSync(file, 0o600)
   const [current = '', ...previous] = readFileSync(file, 'utf8')

@@ -2,9 +2,10 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { UserPlaces } from '../kernel/user-places.ts'
+import { codeOf } from '../kernel/thrown.ts'
 import { dial, type Dial } from '../outbound/dial.ts'
 import { exchange } from '../outbound/exchange.ts'
-import { errorCode, lookupsPerUserMax } from '../outbound/peer.ts'
+import { lookupsPerUserMax } from '../outbound/peer.ts'
 import type { AgentLog } from './define-config.ts'
 import { agentService } from './http-failure.ts'
 import type { HttpService } from './http-service.ts'
@@ -30,7 +31,7 @@ export async function post({ accept, connectMs, headMs, id, log, ...sent }: Post
   const { body, service, signal, traceparent, userId } = sent
   const { key, url } = service
   const onError = (error: unknown) => {
-    if (!signal.aborted) log('The connection to the service of the agent failed', { code: errorCode(error) })
+    if (!signal.aborted) log('The connection to the service of the agent failed', { code: codeOf(error) || 'UNKNOWN' })
   }
   const lookups = { userId, places }
   const socket = await dialAgain(

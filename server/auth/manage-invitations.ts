@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { isoTime, type Clock } from '../kernel/clock.ts'
+import { isoTime, isoTimeOrNull, type Clock } from '../kernel/clock.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { formatUsd, parseUsd } from '../kernel/money.ts'
@@ -137,6 +137,6 @@ function toInvitation(record: InvitationRecord): Invitation {
     creditUsd: formatUsd(credit),
     createdAt: isoTime(createdAt),
     expiresAt: isoTime(expiresAt),
-    acceptedAt: acceptedAt === null ? null : isoTime(acceptedAt),
+    acceptedAt: isoTimeOrNull(acceptedAt),
   }
 }

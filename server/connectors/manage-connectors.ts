@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Catalogue } from '../agents/catalogue.ts'
-import { isoTime, type Clock, type EpochMs } from '../kernel/clock.ts'
+import { isoTime, isoTimeOrNull, type Clock } from '../kernel/clock.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import type { ConnectorRecord } from '../store/records.ts'
@@ -177,7 +177,6 @@ function sealed(vault: SecretVault, { auth, ...owner }: Sealing): Pick<Connector
 function toConnector(connector: ConnectorRecord): Connector {
   const { allowedTools, authType, checkedAt, createdAt, id, name, server, status, statusMessage, updatedAt, url } =
     connector
-  const time = (at: EpochMs | null) => (at === null ? null : isoTime(at))
   return {
     id,
     name,
@@ -188,7 +187,7 @@ function toConnector(connector: ConnectorRecord): Connector {
     allowedTools,
     status,
     statusMessage,
-    checkedAt: time(checkedAt),
+    checkedAt: isoTimeOrNull(checkedAt),
     createdAt: isoTime(createdAt),
     updatedAt: isoTime(updatedAt),
   }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import type { JSONRPCMessage, MCPTransport, validateJSONRPCMessage } from '@ai-sdk/mcp'
 import { must } from '../kernel/assert.ts'
 import { hasMoreValues } from '../kernel/json-values.ts'
+import { codeOf } from '../kernel/thrown.ts'
 import { valuesMax } from './answer-meter.ts'
 import type { BytesUnderWay, Share } from './bytes-under-way.ts'
 import { ConnectorError, type StdioTarget } from './connector-spec.ts'
@@ -262,7 +263,7 @@ export class StdioTransport implements MCPTransport {
 
 /** In a user's words: the command and the folder are the operator's. */
 function describeSpawn(error: unknown, cwd: string): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  const code = codeOf(error)
   const reason = () => {
     if (!existsSync(cwd)) return 'its folder does not exist'
     if (code === 'ENOENT') return 'its command was not found'

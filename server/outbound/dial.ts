@@ -3,8 +3,9 @@ import { once } from 'node:events'
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectSecurely } from 'node:tls'
 import type { UserPlaces } from '../kernel/user-places.ts'
+import { codeOf } from '../kernel/thrown.ts'
 import { answering, HostNotFoundError, lookUpHost } from './host-lookup.ts'
-import { errorCode, NoPublicHostError, seconds, type Peer } from './peer.ts'
+import { NoPublicHostError, seconds, type Peer } from './peer.ts'
 import { hostOf, isPublicAddress, portOf } from './private-address.ts'
 
 export type Dial = {
@@ -107,7 +108,7 @@ function heard<S extends Socket>(socket: S): S {
 
 function describe(error: unknown, { isPrivateAllowed, peer, url }: Dial): Error {
   if (error instanceof NoPublicHostError) return error
-  const code = errorCode(error)
+  const code = codeOf(error)
   const { Failure, isOperators, name } = peer
   if (code === 'ECONNREFUSED') return new Failure(`The ${name} refused the connection.`)
   if (error instanceof HostNotFoundError) {

@@ -1,5 +1,6 @@
 import { request, type IncomingMessage, type RequestOptions } from 'node:http'
-import { errorCode, megabytes, NoPublicHostError, seconds, unanswered, type Peer } from './peer.ts'
+import { codeOf } from '../kernel/thrown.ts'
+import { megabytes, NoPublicHostError, seconds, unanswered, type Peer } from './peer.ts'
 
 export type Exchange = Pick<RequestOptions, 'agent' | 'createConnection'> & {
   peer: Peer
@@ -57,7 +58,7 @@ export function exchange({
     // Stays for good, as an error that comes after the head belongs to the body, which reports it itself.
     sent.on('error', (error) => {
       if (error instanceof NoPublicHostError || error instanceof peer.Failure) return fail(error)
-      const isGarbled = errorCode(error).startsWith('HPE_')
+      const isGarbled = codeOf(error).startsWith('HPE_')
       fail(isGarbled ? new peer.Failure(`The ${peer.name} answered with something other than HTTP.`) : unanswered(peer))
     })
     sent.once('close', () => fail(unanswered(peer)))

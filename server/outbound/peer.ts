@@ -23,12 +23,6 @@ export function unanswered({ Failure, name }: Peer): Error {
   return new Failure(`The ${name} closed the connection without an answer.`)
 }
 
-/** The code of one of Node's errors, for telling them apart and for the operator's log. */
-export function errorCode(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  return typeof code === 'string' ? code : 'UNKNOWN'
-}
-
 export function seconds(ms: number): string {
   return ms === 1000 ? '1 second' : `${ms / 1000} seconds`
 }

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import type { EpochMs } from '../../kernel/clock.ts'
+import { messageOf } from '../../kernel/thrown.ts'
 import { StoreOpenError } from '../store-open-error.ts'
 import { schemaStateOf, type SchemaState } from '../applied-migrations.ts'
 import { explainPooler, keepFailures, newPool, type PgClient, type PgPool, sendTogether } from './driver.ts'
@@ -125,8 +126,7 @@ export async function connectTo(pool: PgPool): Promise<PgClient> {
   } catch (error) {
     // A name with several addresses fails with an error for each, and without a text of its own.
     const first = error instanceof AggregateError && error.message === '' ? (error.errors[0] as unknown) : error
-    const message = first instanceof Error ? first.message : String(first)
-    throw new StoreOpenError(`The database cannot be reached: ${message}`, { cause: error })
+    throw new StoreOpenError(`The database cannot be reached: ${messageOf(first)}`, { cause: error })
   }
 }
 

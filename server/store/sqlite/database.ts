@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { assert } from '../../kernel/assert.ts'
 import { makeFolder } from '../../kernel/make-folder.ts'
+import { codeOf, messageOf } from '../../kernel/thrown.ts'
 import { StoreOpenError } from '../store-open-error.ts'
 import { schemaStateOf, type SchemaState } from '../applied-migrations.ts'
 import { describeLogDamage, findLogDamage } from './log-damage.ts'
@@ -59,7 +60,7 @@ export function lockDataDir(dataDir: string): { release: () => void } {
     lock.exec('BEGIN EXCLUSIVE')
   } catch (error) {
     lock.close()
-    if (error instanceof Error && 'code' in error && error.code === 'SQLITE_BUSY') {
+    if (codeOf(error) === 'SQLITE_BUSY') {
       throw new StoreOpenError(`Another Errand server is running on the data directory ${dataDir}.`)
     }
     throw error
@@ -109,8 +110,4 @@ function applyMigrations(db: Database.Database): void {
   } finally {
     db.pragma('foreign_keys = ON')
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
