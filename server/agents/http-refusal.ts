@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { clip } from '../kernel/clip.ts'
 import { expectUncompressed, readBody } from '../outbound/exchange.ts'
 import { AgentServiceError, agentService } from './http-failure.ts'
 import type { HttpLimits } from './http-service.ts'
@@ -50,8 +51,4 @@ function reasonIn(body: unknown): string {
   const { error, message } = body as { message?: unknown; error?: unknown }
   if (typeof message === 'string' && message) return message
   return typeof error === 'string' ? error : reasonIn(error)
-}
-
-function clip(text: string, charsMax: number): string {
-  return text.length <= charsMax ? text : `${text.slice(0, charsMax).toWellFormed()}…`
 }
