@@ -16,12 +16,14 @@ import type { LimitsConfig, LoginConfig } from './agents/define-config.ts'
 /** A limit's default is the contract's value where the contract names one. 0 switches a count off. */
 const limitDefaults = {
   executionsPerMinute: 10,
+  /** Of a user, changes that are no executions. */
   writesPerMinute: 600,
   abuseFailures: 10,
   abuseWindowSeconds: 600,
   abuseBlockSeconds: 600,
   abuseBlockMaxSeconds: 3600,
   sessionIdleSeconds: 86_400,
+  /** Where nodes share a database: how long a silent node keeps the tasks and chats that it took. */
   leaseSeconds: 15,
   inlineBytes: 16_384,
   maxBodyBytes: 10_485_760,
@@ -38,10 +40,12 @@ const limitDefaults = {
   maxQueuedTasks: 100_000,
   agentThreads: availableParallelism(),
   agentThreadMemoryMb: 512,
+  /** Checks of one user's connectors, and lists of their tools, in a minute on a node; 0 for any number. */
   connectorChecksPerMinute: 30,
+  /** Processes of `connectors.servers` that run at a time, for all users and for one. */
   maxConnectorProcesses: 64,
   maxConnectorProcessesPerUser: 20,
-} satisfies Required<LimitsConfig>
+}
 
 export type Limits = typeof limitDefaults
 export type LimitName = keyof Limits

@@ -1,5 +1,6 @@
 import type { LanguageModel, ToolSet } from 'ai'
 import type { z } from 'zod'
+import type { Limits } from '../config.ts'
 
 /** JSON Schema (draft 2020-12 or 7) of an object, as an alternative to a Zod schema. */
 export type JsonSchema = { readonly [key: string]: unknown }
@@ -213,38 +214,7 @@ export type HttpAgentConfig = AgentBase & {
 export type AgentConfig = CodeAgentConfig | ModelAgentConfig | HttpAgentConfig
 
 /** Limits of the service; each can also be set by an environment variable, `ERRAND_` and the name in capitals. */
-export type LimitsConfig = {
-  readonly executionsPerMinute?: number
-  /** Of a user, changes that are no executions. */
-  readonly writesPerMinute?: number
-  readonly abuseFailures?: number
-  readonly abuseWindowSeconds?: number
-  readonly abuseBlockSeconds?: number
-  readonly abuseBlockMaxSeconds?: number
-  readonly sessionIdleSeconds?: number
-  /** Where nodes share a database: how long a silent node keeps the tasks and chats that it took. */
-  readonly leaseSeconds?: number
-  readonly inlineBytes?: number
-  readonly maxBodyBytes?: number
-  readonly maxResultBytes?: number
-  readonly signedUrlSeconds?: number
-  readonly taskConcurrency?: number
-  readonly drainSeconds?: number
-  readonly turnTimeoutSeconds?: number
-  readonly writeStallSeconds?: number
-  readonly maxConnections?: number
-  readonly maxWritesInFlight?: number
-  readonly maxReadsInFlight?: number
-  readonly maxLoopDelayMs?: number
-  readonly maxQueuedTasks?: number
-  readonly agentThreads?: number
-  readonly agentThreadMemoryMb?: number
-  /** Checks of one user's connectors, and lists of their tools, in a minute on a node; 0 for any number. */
-  readonly connectorChecksPerMinute?: number
-  /** Processes of `connectors.servers` that run at a time, for all users and for one. */
-  readonly maxConnectorProcesses?: number
-  readonly maxConnectorProcessesPerUser?: number
-}
+export type LimitsConfig = Readonly<Partial<Limits>>
 
 /** An MCP server that the operator offers to users. It is started for each use, without a shell. */
 export type StdioServerConfig = {
