@@ -121,21 +121,19 @@ export type LockKind = 'admins' | 'login-email' | 'login-client' | 'identity'
 
 /** How an engine runs what is written once. */
 export type Engine = {
-  /** Runs a command in a transaction of its own and answers when that is durable. It may be run again from its start. */
-  run<Value>(command: (tx: Tx) => Op<Value>): Promise<Value>
-  /** As `run`, in turn with the other commands of the account that the task or turn belongs to. */
-  runForExecution<Value>(id: string, command: (tx: Tx) => Op<Value>): Promise<Value>
+  /**
+   * Runs a command in a transaction of its own and answers when that is durable. Where an account is named, in turn with
+   * its other commands. It may be run again from its start.
+   */
+  run<Value>(command: (tx: Tx) => Op<Value>, of?: AccountOf): Promise<Value>
   /** Whose a task or turn is, so that its commands find their turn. */
   know(id: string, userId: string): void
   /** It has ended. */
   forget(id: string): void
   /** How many commands of its own accord it is to be given at once. */
   readonly atOnce: number
-  /** As `run`, in turn with the other commands of the user's account. */
-  runFor<Value>(userId: string, command: (tx: Tx) => Op<Value>): Promise<Value>
-  read<Value>(read: (on: Reads) => Op<Value> | Answer<Value>): Promise<Value>
-  /** As `read`, in turn with the other lists of the user. */
-  readListOf<Value>(userId: string, read: (on: Reads) => Op<Value>): Promise<Value>
+  /** Where a user is named, in turn with the user's other lists. */
+  read<Value>(read: (on: Reads) => Op<Value> | Answer<Value>, listOf?: string): Promise<Value>
   /** Reads what a credential is checked against, by the hash of its token; never older than the last commit of any process. */
   holderOf<Holder>(
     of: Holding,

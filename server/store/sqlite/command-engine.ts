@@ -84,20 +84,8 @@ export class SqliteEngine implements Engine {
     return await toEnd(op)
   }
 
-  readListOf<Value>(_userId: string, read: (on: Reads) => Op<Value>): Promise<Value> {
-    return this.read(read)
-  }
-
   run<Value>(command: (tx: Tx) => Op<Value>): Promise<Value> {
     return this.#parts.commit.run(() => this.#atOnce(command(this.#tx)))
-  }
-
-  runFor<Value>(_userId: string, command: (tx: Tx) => Op<Value>): Promise<Value> {
-    return this.run(command)
-  }
-
-  runForExecution<Value>(_id: string, command: (tx: Tx) => Op<Value>): Promise<Value> {
-    return this.run(command)
   }
 
   know(): void {}
