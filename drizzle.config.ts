@@ -2,6 +2,6 @@ import { defineConfig } from 'drizzle-kit'
 
 export default defineConfig({
   dialect: 'sqlite',
-  schema: ['./server/store/sqlite/schema.ts', './server/store/sqlite/login-tables.ts'],
+  schema: './server/store/sqlite/schema.ts',
   out: './server/store/sqlite/migrations',
 })

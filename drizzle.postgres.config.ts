@@ -2,6 +2,6 @@ import { defineConfig } from 'drizzle-kit'
 
 export default defineConfig({
   dialect: 'postgresql',
-  schema: ['./server/store/postgres/schema.ts', './server/store/postgres/login-tables.ts'],
+  schema: './server/store/postgres/schema.ts',
   out: './server/store/postgres/migrations',
 })

@@ -1,6 +1,13 @@
 import type { Command } from 'commander'
 import { createProgram } from '../server/cli/command-line.ts'
-import { limits, limitVariable, variables, type Limit, type LimitName, type Variable } from '../server/settings.ts'
+import {
+  limits,
+  limitVariable,
+  variables,
+  type Limit,
+  type LimitName,
+  type Variable,
+} from '../server/kernel/settings.ts'
 import { fieldSections, unitOf } from './config-fields.ts'
 import { markdownTable } from './markdown-table.ts'
 

@@ -6,6 +6,7 @@ import { ConfigError } from './agents/catalogue.ts'
 import type { Secrets } from './connectors/secret-vault.ts'
 import { makeFolder } from './kernel/make-folder.ts'
 import { UsageError } from './kernel/usage-error.ts'
+import { codeOf } from './kernel/thrown.ts'
 import type { PayloadBucket } from './payloads/payload-bucket.ts'
 import type { LimitsConfig, LoginConfig } from './agents/define-config.ts'
 import {
@@ -19,7 +20,7 @@ import {
   type Limit,
   type LimitName,
   type Variable,
-} from './settings.ts'
+} from './kernel/settings.ts'
 
 // The only reader of the environment.
 
@@ -312,7 +313,7 @@ function readSecretFile(dataDir: string): Secrets {
   try {
     writeFileSync(file, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600, flush: true })
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+    if (codeOf(error) !== 'EEXIST') throw error
   }
   chmodSync(file, 0o600)
   const [current = '', ...previous] = readFileSync(file, 'utf8')

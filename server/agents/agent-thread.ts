@@ -2,6 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { RemoteConnectors } from '../connectors/remote-connectors.ts'
 import { must } from '../kernel/assert.ts'
 import { yieldToService } from '../kernel/thread-priority.ts'
+import { messageOf } from '../kernel/thrown.ts'
 import { Catalogue } from './catalogue.ts'
 import type { ChatBatch, StepRequest } from './chat-messages.ts'
 import { CreditWindow, executeChat } from './execute-chat.ts'
@@ -184,5 +185,5 @@ try {
   })
   send({ type: 'ready' })
 } catch (error) {
-  send({ type: 'unusable', message: error instanceof Error ? error.message : String(error) })
+  send({ type: 'unusable', message: messageOf(error) })
 }

@@ -3,6 +3,7 @@ import { parseRate, type ChatRates } from '../billing/chat-price.ts'
 import { unreachable } from '../kernel/assert.ts'
 import type { ErrorDetail } from '../kernel/errors.ts'
 import { parseUsd, type Units } from '../kernel/money.ts'
+import { messageOf } from '../kernel/thrown.ts'
 import {
   configSchema,
   type LoginProvider,
@@ -125,8 +126,7 @@ function toAgent(agent: ParsedAgent, source: AgentConfig): Agent {
         run: runOf(source, name),
       }
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
-      throw new ConfigError(`agents: the schemas of "${endpointId}" cannot be used: ${reason}`)
+      throw new ConfigError(`agents: the schemas of "${endpointId}" cannot be used: ${messageOf(error)}`)
     }
   })
   const { id, kind, name, description, visibility } = agent

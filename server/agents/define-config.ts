@@ -1,6 +1,6 @@
 import type { LanguageModel, ToolSet } from 'ai'
 import type { z } from 'zod'
-import type { LimitName } from '../settings.ts'
+import type { LimitName } from '../kernel/settings.ts'
 
 /** JSON Schema (draft 2020-12 or 7) of an object, as an alternative to a Zod schema. */
 export type JsonSchema = { readonly [key: string]: unknown }

@@ -1,6 +1,8 @@
+import type { IncomingMessage } from 'node:http'
+import { readBody } from '../outbound/exchange.ts'
 import type { ChatPart, ChatRun } from './define-config.ts'
-import { post, type HttpAnswer } from './http-exchange.ts'
-import { AgentServiceError } from './http-failure.ts'
+import { post } from './http-exchange.ts'
+import { AgentServiceError, agentService } from './http-failure.ts'
 import { readLines } from './http-lines.ts'
 import { expectOk } from './http-refusal.ts'
 import type { HttpLimits, HttpService } from './http-service.ts'
@@ -15,36 +17,36 @@ const contentType = 'application/x-ndjson'
  */
 export async function* runHttpChat({ limits, run, service }: HttpChat): AsyncGenerator<ChatPart> {
   const { signal } = run
-  let answer: HttpAnswer | undefined
+  let answer: IncomingMessage | undefined
   try {
     answer = await ask({ limits, run, service })
-    for await (const line of readLines(answer.chunks(), limits.lineBytesMax)) {
+    await expectOk(answer, contentType, limits)
+    if (!isFramed(answer)) {
+      throw new AgentServiceError("The agent's service must send its reply with Transfer-Encoding: chunked.")
+    }
+    const chunks = readBody(answer, { peer: agentService, bytesMax: Infinity })
+    for await (const line of readLines(chunks, limits.lineBytesMax)) {
       if (signal.aborted) return
       yield toPart(line)
     }
   } catch (error) {
     if (!signal.aborted) throw error
   } finally {
-    answer?.close()
+    answer?.destroy()
   }
 }
 
-async function ask({ limits, run, service }: HttpChat): Promise<HttpAnswer> {
+async function ask({ limits, run, service }: HttpChat): Promise<IncomingMessage> {
   const { history, log, message, params, sessionId, signal, traceparent, turnId, userId } = run
   const body = { type: 'chat', sessionId, turnId, userId, message, history, params }
   const { chatHeadMs: headMs, connectMs } = limits
   const sent = { service, id: turnId, userId, body, accept: contentType, traceparent }
-  const answer = await post({ ...sent, signal, log, connectMs, headMs })
-  try {
-    await expectOk(answer, contentType, limits)
-    if (!answer.isFramed) {
-      throw new AgentServiceError("The agent's service must send its reply with Transfer-Encoding: chunked.")
-    }
-    return answer
-  } catch (error) {
-    answer.close()
-    throw error
-  }
+  return await post({ ...sent, signal, log, connectMs, headMs })
+}
+
+/** Whether a cut answer can be told from a whole one. */
+function isFramed({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || headers['content-length'] !== undefined
 }
 
 /** What kinds of parts there are, and what they hold, is checked for all agents alike. */

@@ -1,5 +1,8 @@
-import type { HttpAnswer } from './http-exchange.ts'
-import { AgentServiceError } from './http-failure.ts'
+import type { IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { clip } from '../kernel/clip.ts'
+import { expectUncompressed, readBody } from '../outbound/exchange.ts'
+import { AgentServiceError, agentService } from './http-failure.ts'
 import type { HttpLimits } from './http-service.ts'
 
 type Limits = Pick<HttpLimits, 'refusalBytesMax' | 'refusalMs'>
@@ -7,8 +10,8 @@ type Limits = Pick<HttpLimits, 'refusalBytesMax' | 'refusalMs'>
 const reasonCharsMax = 1000
 
 /** Throws unless the answer is 200 with a body of that type, as it stands; what a refusal says for itself is quoted. */
-export async function expectOk(answer: HttpAnswer, contentType: string, limits: Limits): Promise<void> {
-  const { status } = answer
+export async function expectOk(answer: IncomingMessage, contentType: string, limits: Limits): Promise<void> {
+  const { statusCode: status = 0 } = answer
   if (status >= 300 && status < 400 && status !== 304) {
     throw new AgentServiceError(`The agent's service answered ${status}, and redirects are not followed.`)
   }
@@ -16,29 +19,26 @@ export async function expectOk(answer: HttpAnswer, contentType: string, limits: 
     const reason = await readReason(answer, limits)
     throw new AgentServiceError(`The agent's service answered ${status}${reason ? `: ${reason}` : '.'}`)
   }
-  const encoding = answer.header('content-encoding')?.toLowerCase() ?? 'identity'
-  if (encoding !== 'identity') {
-    throw new AgentServiceError("The agent's service compressed its answer, which it was not asked to.")
-  }
-  if (answer.contentType !== contentType) {
-    const type = answer.contentType ? `the content type ${clip(answer.contentType, 100)}` : 'no content type'
+  expectUncompressed(answer, agentService)
+  const given = contentTypeOf(answer)
+  if (given !== contentType) {
+    const type = given ? `the content type ${clip(given, 100)}` : 'no content type'
     throw new AgentServiceError(`The agent's service answered with ${type} instead of ${contentType}.`)
   }
 }
 
+/** Without its parameters, in lower case. */
+function contentTypeOf({ headers }: IncomingMessage): string {
+  return (headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase()
+}
+
 /** The `message` or `error` of a body of JSON; nothing when there is no such thing, or it does not come soon. */
-async function readReason(answer: HttpAnswer, { refusalBytesMax, refusalMs }: Limits): Promise<string> {
-  if (!/^application\/(?:.+\+)?json$/.test(answer.contentType)) return ''
-  const timer = setTimeout(() => answer.close(), refusalMs)
+async function readReason(answer: IncomingMessage, { refusalBytesMax, refusalMs }: Limits): Promise<string> {
+  if (!/^application\/(?:.+\+)?json$/.test(contentTypeOf(answer))) return ''
+  const timer = setTimeout(() => answer.destroy(), refusalMs)
   try {
-    const chunks: Buffer[] = []
-    let bytes = 0
-    for await (const chunk of answer.chunks()) {
-      bytes += chunk.length
-      if (bytes > refusalBytesMax) return ''
-      chunks.push(chunk)
-    }
-    return clip(reasonIn(JSON.parse(Buffer.concat(chunks).toString())), reasonCharsMax)
+    const body = await text(readBody(answer, { peer: agentService, bytesMax: refusalBytesMax }))
+    return clip(reasonIn(JSON.parse(body)), reasonCharsMax)
   } catch {
     return ''
   } finally {
@@ -51,8 +51,4 @@ function reasonIn(body: unknown): string {
   const { error, message } = body as { message?: unknown; error?: unknown }
   if (typeof message === 'string' && message) return message
   return typeof error === 'string' ? error : reasonIn(error)
-}
-
-function clip(text: string, charsMax: number): string {
-  return text.length <= charsMax ? text : `${text.slice(0, charsMax).toWellFormed()}…`
 }

@@ -1,6 +1,10 @@
+import type { IncomingMessage } from 'node:http'
+import { buffer } from 'node:stream/consumers'
+import { hasMoreValues } from '../kernel/json-values.ts'
+import { expectSize, readBody } from '../outbound/exchange.ts'
 import type { TaskRun } from './define-config.ts'
-import { post, type HttpAnswer } from './http-exchange.ts'
-import { AgentServiceError, megabytes, ServiceOutputTooLargeError } from './http-failure.ts'
+import { post } from './http-exchange.ts'
+import { AgentServiceError, agentService, ServiceOutputTooLargeError } from './http-failure.ts'
 import { expectOk } from './http-refusal.ts'
 import type { HttpLimits, HttpService } from './http-service.ts'
 
@@ -18,66 +22,23 @@ const contentType = 'application/json'
 export async function runHttpTask({ agentId, limits, name, run, service }: HttpTask): Promise<unknown> {
   const { log, params, signal, taskId, traceparent, userId } = run
   const body = { type: 'task', endpointId: `${agentId}.${name}`, endpoint: name, taskId, userId, params }
-  const { connectMs } = limits
-  const answer = await post({
-    service,
-    id: taskId,
-    userId,
-    body,
-    accept: contentType,
-    signal,
-    log,
-    connectMs,
-    traceparent,
-  })
+  const { connectMs, taskBytesMax, taskValuesMax } = limits
+  let answer: IncomingMessage | undefined
   try {
+    answer = await post({ service, id: taskId, userId, body, accept: contentType, signal, log, connectMs, traceparent })
     await expectOk(answer, contentType, limits)
-    const json = await readBody(answer, limits.taskBytesMax)
-    if (hasMoreValues(json, limits.taskValuesMax)) {
-      throw new ServiceOutputTooLargeError(
-        `The agent's service answered with more than ${limits.taskValuesMax} values.`,
-      )
+    const rules = { peer: { ...agentService, Failure: ServiceOutputTooLargeError }, bytesMax: taskBytesMax }
+    expectSize(answer, rules)
+    const json = await buffer(readBody(answer, rules))
+    if (hasMoreValues(json, taskValuesMax)) {
+      throw new ServiceOutputTooLargeError(`The agent's service answered with more than ${taskValuesMax} values.`)
     }
     return parse(json)
+  } catch (error) {
+    throw signal.aborted ? new AgentServiceError('The run was stopped.') : error
   } finally {
-    answer.close()
+    answer?.destroy()
   }
-}
-
-async function readBody(answer: HttpAnswer, bytesMax: number): Promise<Buffer> {
-  const tooLarge = () =>
-    new ServiceOutputTooLargeError(`The agent's service answered with more than ${megabytes(bytesMax)}.`)
-  if (Number(answer.header('content-length') ?? 0) > bytesMax) throw tooLarge()
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of answer.chunks()) {
-    bytes += chunk.length
-    if (bytes > bytesMax) throw tooLarge()
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
-}
-
-const [quote, backslash, comma, openBrace, openBracket] = [0x22, 0x5c, 0x2c, 0x7b, 0x5b]
-
-/**
- * Whether a text of JSON holds more values than that, counted by what stands before them. A value takes up to a hundred
- * bytes when it is parsed, however short it is written, and a thread whose memory runs out inside JSON.parse cannot be
- * stopped there: it takes the process with it.
- */
-function hasMoreValues(json: Buffer, valuesMax: number): boolean {
-  if (json.length <= valuesMax) return false
-  let values = 1
-  let isInString = false
-  for (let at = 0; at < json.length; at++) {
-    const byte = json[at]
-    if (isInString) {
-      if (byte === backslash) at++
-      else if (byte === quote) isInString = false
-    } else if (byte === quote) isInString = true
-    else if (byte === comma || byte === openBrace || byte === openBracket) values++
-  }
-  return values > valuesMax
 }
 
 function parse(body: Buffer): unknown {

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { messageOf } from '../kernel/thrown.ts'
 import { ConfigError } from './catalogue.ts'
 import type { ErrandConfig } from './define-config.ts'
 
@@ -18,9 +19,7 @@ export async function loadConfigFile(file: string): Promise<ErrandConfig> {
   try {
     module = (await import(pathToFileURL(path).href)) as { default?: unknown }
   } catch (error) {
-    throw new ConfigError(`${path} could not be loaded: ${error instanceof Error ? error.message : String(error)}`, {
-      cause: error,
-    })
+    throw new ConfigError(`${path} could not be loaded: ${messageOf(error)}`, { cause: error })
   }
   if (typeof module.default !== 'object' || module.default === null) {
     throw new ConfigError(`${path} must export the configuration as its default.`)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { clip } from '../kernel/clip.ts'
 import { ErrandError, type ErrorDetail } from '../kernel/errors.ts'
 import type { JsonSchema, ParamsSchema } from './define-config.ts'
 
@@ -27,7 +28,7 @@ export function issuePath(prefix: string, path: readonly PropertyKey[]): string 
     if (typeof key === 'number') text += `[${key}]`
     else text += text === '' ? String(key) : `.${String(key)}`
   }
-  return text.length > pathCharsMax ? `${text.slice(0, pathCharsMax).toWellFormed()}…` : text
+  return clip(text, pathCharsMax)
 }
 
 const detailsMax = 20

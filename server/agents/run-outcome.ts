@@ -1,5 +1,6 @@
 import type { ConnectorSpec } from '../connectors/connector-spec.ts'
 import type { ChatSummary } from './chat-messages.ts'
+import { clip } from '../kernel/clip.ts'
 import type { TaskFailure } from '../store/records.ts'
 import { ServiceOutputTooLargeError } from './http-failure.ts'
 
@@ -42,11 +43,15 @@ export function describeThrown(thrown: unknown): TaskFailure {
       const cause = thrown.cause instanceof Error ? thrown.cause.message : ''
       return {
         code: 'AGENT_ERROR',
-        message: clip(String(thrown.message)) || 'The agent failed without a message.',
-        details: clip(cause ? `${thrown.name}, caused by: ${cause}` : String(thrown.name)),
+        message: clip(String(thrown.message), textCharsMax) || 'The agent failed without a message.',
+        details: clip(cause ? `${thrown.name}, caused by: ${cause}` : String(thrown.name), textCharsMax),
       }
     }
-    return { code: 'AGENT_ERROR', message: clip(`The agent threw ${describeValue(thrown)}`), details: typeof thrown }
+    return {
+      code: 'AGENT_ERROR',
+      message: clip(`The agent threw ${describeValue(thrown)}`, textCharsMax),
+      details: typeof thrown,
+    }
   } catch {
     return { code: 'AGENT_ERROR', message: 'The agent threw a value that cannot be described.', details: '' }
   }
@@ -54,10 +59,6 @@ export function describeThrown(thrown: unknown): TaskFailure {
 
 function describeValue(value: unknown): string {
   return typeof value === 'object' && value !== null ? (JSON.stringify(value) ?? 'an object') : String(value)
-}
-
-function clip(text: string): string {
-  return text.length <= textCharsMax ? text.toWellFormed() : `${text.slice(0, textCharsMax).toWellFormed()}…`
 }
 
 /** A result as the JSON text of the task's response: an object or a string as it is, anything else under `result`. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP, isIPv6 } from 'node:net'
-import { isPublicAddress } from '../connectors/private-address.ts'
+import { isPublicAddress } from '../outbound/private-address.ts'
 
 /**
  * Which client a request comes from, for the throttle of logins and for nothing else. Proxies are believed only when the

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { isoTime } from '../kernel/clock.ts'
+import { isoTime, isoTimeOrNull } from '../kernel/clock.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { formatUsd, parseUsd } from '../kernel/money.ts'
 import type { InvitationRecord, Page } from '../store/records.ts'
@@ -136,6 +136,6 @@ function toInvitation(record: InvitationRecord): Invitation {
     creditUsd: formatUsd(credit),
     createdAt: isoTime(createdAt),
     expiresAt: isoTime(expiresAt),
-    acceptedAt: acceptedAt === null ? null : isoTime(acceptedAt),
+    acceptedAt: isoTimeOrNull(acceptedAt),
   }
 }

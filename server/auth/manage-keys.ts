@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { isoTime, type Clock, type EpochMs } from '../kernel/clock.ts'
+import { isoTime, isoTimeOrNull, type Clock, type EpochMs } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import type { KeyRecord, Scope } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
@@ -18,9 +18,7 @@ export async function createKey(
   { caller, input }: { caller: Caller; input: z.output<typeof CreateKeyInput> },
 ): Promise<z.output<typeof CreatedKey>> {
   const scopes = [...new Set<Scope>(input.scopes ?? caller.scopes)]
-  const beyond = scopes.find((scope) => !caller.scopes.includes(scope))
-  if (beyond)
-    throw new ErrandError('FORBIDDEN', `A key grants at most its creator's scopes; "${beyond}" is beyond them.`)
+  assertWithin(caller, scopes)
   const now = clock.now()
   const expiresAt = input.expiresInDays === undefined ? null : now + input.expiresInDays * dayMs
   const { token, key } = draftKey({ userId: caller.userId, name: input.name, scopes, expiresAt })
@@ -31,8 +29,8 @@ export async function listKeys(
   { store, clock }: KeyParts,
   { userId, state, limit, offset }: z.output<typeof ListKeysInput> & { userId: string },
 ): Promise<z.output<typeof ListKeysOutput>> {
-  const isLive = state === undefined ? {} : { isLive: state === 'live' }
-  const { keys, total } = await store.listKeys({ userId, limit, offset, ...isLive })
+  const only = state === undefined ? {} : { isLive: state === 'live' }
+  const { keys, total } = await store.listKeys({ userId, limit, offset, ...only })
   const now = clock.now()
   return { keys: keys.map((key) => toKey(key, now)), total, limit, offset }
 }
@@ -58,24 +56,13 @@ export async function rotateKey(
   const old = await store.getKey({ userId, keyId })
   if (!old) throw new ErrandError('NOT_FOUND', 'API key not found')
   const now = clock.now()
-  if (old.isReplaced || old.revokedAt !== null || (old.expiresAt !== null && old.expiresAt <= now)) {
-    throw new ErrandError(
-      'CONFLICT',
-      'This API key has ended or was rotated already, and cannot be rotated; create a new one.',
-    )
-  }
-  const beyond = old.scopes.find((scope) => !caller.scopes.includes(scope))
-  if (beyond)
-    throw new ErrandError('FORBIDDEN', `A key grants at most its creator's scopes; "${beyond}" is beyond them.`)
+  if (old.isReplaced || !isLive(old, now)) throw notRotatable()
+  assertWithin(caller, old.scopes)
   // A key that was given a life gets a new one of the same length.
   const expiresAt = old.expiresAt === null ? null : now + (old.expiresAt - old.createdAt)
   const { token, key } = draftKey({ userId, name: old.name, scopes: old.scopes, expiresAt })
   const created = await store.rotateKey({ userId, keyId, key, oldExpiresAt: now + overlapSeconds * 1000 })
-  if (!created)
-    throw new ErrandError(
-      'CONFLICT',
-      'This API key has ended or was rotated already, and cannot be rotated; create a new one.',
-    )
+  if (!created) throw notRotatable()
   return { ...toKey(created, now), key: token }
 }
 
@@ -84,18 +71,31 @@ export function draftKey(draft: { userId: string; name: string; scopes: Scope[];
   return { token, key: { ...draft, tokenHash: hashToken(token), hint: token.slice(-4) } }
 }
 
+function assertWithin(caller: Caller, scopes: readonly Scope[]): void {
+  const beyond = scopes.find((scope) => !caller.scopes.includes(scope))
+  if (!beyond) return
+  throw new ErrandError('FORBIDDEN', `A key grants at most its creator's scopes; "${beyond}" is beyond them.`)
+}
+
+function isLive({ expiresAt, revokedAt }: KeyRecord, now: EpochMs): boolean {
+  return revokedAt === null && (expiresAt === null || expiresAt > now)
+}
+
+function notRotatable(): ErrandError {
+  const message = 'This API key has ended or was rotated already, and cannot be rotated; create a new one.'
+  return new ErrandError('CONFLICT', message)
+}
+
 function toKey(key: KeyRecord, now: EpochMs): Key {
-  const time = (at: EpochMs | null) => (at === null ? null : isoTime(at))
-  const isLive = key.revokedAt === null && (key.expiresAt === null || key.expiresAt > now)
   return {
     id: key.id,
     name: key.name,
     hint: key.hint,
     scopes: key.scopes,
     createdAt: isoTime(key.createdAt),
-    expiresAt: time(key.expiresAt),
-    revokedAt: time(key.revokedAt),
-    lastUsedAt: time(key.lastUsedAt),
-    rotationDue: isLive && now - key.createdAt >= rotationDays * dayMs,
+    expiresAt: isoTimeOrNull(key.expiresAt),
+    revokedAt: isoTimeOrNull(key.revokedAt),
+    lastUsedAt: isoTimeOrNull(key.lastUsedAt),
+    rotationDue: isLive(key, now) && now - key.createdAt >= rotationDays * dayMs,
   }
 }

@@ -3,7 +3,7 @@ import { parseUsd } from '../kernel/money.ts'
 import type { ServeOptions } from '../config.ts'
 import { packageVersion } from '../kernel/package-version.ts'
 import { UsageError } from '../kernel/usage-error.ts'
-import { variables, type Variable } from '../settings.ts'
+import { variables, type Variable } from '../kernel/settings.ts'
 
 type Common = { data?: string; json?: boolean }
 
@@ -76,31 +76,19 @@ function addUsers(program: Command): void {
     .requiredOption('--email <email>', 'the address that identifies the user')
     .option('--password <password>', 'for the browser login; at least 10 characters')
     .option('--admin', 'may use the admin pages')
-    .action(async (options: Common & { email: string; password?: string; admin?: boolean }) => {
-      const { createUser } = await import('./user-commands.ts')
-      await createUser(options)
-    })
+    .action(lazily(async () => (await import('./user-commands.ts')).createUser))
   common(users.command('set-password'))
     .description("set a user's password, which ends all browser logins of the account")
     .requiredOption('--email <email>')
     .requiredOption('--password <password>', 'at least 10 characters')
-    .action(async (options: Common & { email: string; password: string }) => {
-      const { setPassword } = await import('./user-commands.ts')
-      await setPassword(options)
-    })
+    .action(lazily(async () => (await import('./user-commands.ts')).setPassword))
   common(users.command('list'))
     .description('list users with their balances')
-    .action(async (options: Common) => {
-      const { listUsers } = await import('./user-commands.ts')
-      await listUsers(options)
-    })
+    .action(lazily(async () => (await import('./user-commands.ts')).listUsers))
   common(users.command('unblock'))
     .description('lift the abuse block of a user')
     .requiredOption('--email <email>')
-    .action(async (options: Common & { email: string }) => {
-      const { unblockUser } = await import('./user-commands.ts')
-      await unblockUser(options)
-    })
+    .action(lazily(async () => (await import('./user-commands.ts')).unblockUser))
 }
 
 function addCredit(program: Command): void {
@@ -110,10 +98,7 @@ function addCredit(program: Command): void {
     .requiredOption('--usd <amount>', 'USD with at most four decimals, such as 25.00', amount)
     .option('--reason <text>', 'stands in the transaction', 'Credit')
     .option('--idempotency-key <key>', 'a repeated command with the same key credits once')
-    .action(async (options: Common & { email: string; usd: number; reason: string; idempotencyKey?: string }) => {
-      const { credit } = await import('./user-commands.ts')
-      await credit(options)
-    })
+    .action(lazily(async () => (await import('./user-commands.ts')).credit))
 }
 
 function addKeys(program: Command): void {
@@ -124,71 +109,49 @@ function addKeys(program: Command): void {
     .requiredOption('--name <name>', 'what the key is for')
     .option('--scopes <list>', 'comma-separated: read, execute, manage (all by default)')
     .option('--expires-days <days>', 'never by default', wholeDays)
-    .action(async (options: Common & { email: string; name: string; scopes?: string; expiresDays?: number }) => {
-      const { createKeyForUser } = await import('./key-commands.ts')
-      await createKeyForUser(options)
-    })
+    .action(lazily(async () => (await import('./key-commands.ts')).createKeyForUser))
   common(keys.command('list'))
     .description("list a user's keys")
     .requiredOption('--email <email>')
-    .action(async (options: Common & { email: string }) => {
-      const { listKeysOfUser } = await import('./key-commands.ts')
-      await listKeysOfUser(options)
-    })
+    .action(lazily(async () => (await import('./key-commands.ts')).listKeysOfUser))
   common(keys.command('revoke'))
     .description('end a key at once')
     .requiredOption('--email <email>')
     .requiredOption('--key-id <id>', 'the id that `keys list` shows')
-    .action(async (options: Common & { email: string; keyId: string }) => {
-      const { revokeKeyOfUser } = await import('./key-commands.ts')
-      await revokeKeyOfUser(options)
-    })
+    .action(lazily(async () => (await import('./key-commands.ts')).revokeKeyOfUser))
 }
 
 function addUpkeep(program: Command): void {
   common(program.command('ledger').description('the ledger').command('verify'))
     .description('prove that balances, transactions and tasks agree; exit 1 when they do not')
-    .action(async (options: Common) => {
-      const { verifyLedgerCommand } = await import('./upkeep-commands.ts')
-      await verifyLedgerCommand(options)
-    })
+    .action(lazily(async () => (await import('./upkeep-commands.ts')).verifyLedgerCommand))
   common(program.command('secret').description("the service's secret").command('rotate'))
     .description('encrypt the secrets of connectors anew, under a new secret or under ERRAND_SECRET')
-    .action(async (options: Common) => {
-      const { rotateSecret } = await import('./secret-commands.ts')
-      await rotateSecret(options)
-    })
+    .action(lazily(async () => (await import('./secret-commands.ts')).rotateSecret))
   common(program.command('backup'))
     .description('copy the database to FILE and the payloads to FILE.payloads, also while a server runs')
     .argument('<file>')
-    .action(async (file: string, options: Common) => {
-      const { backup } = await import('./upkeep-commands.ts')
-      await backup(file, options)
-    })
+    .action(lazily(async () => (await import('./upkeep-commands.ts')).backup))
   common(program.command('migrate-to'))
     .description('copy a stopped installation to an empty PostgreSQL database, and prove that everything is there')
     .argument('[url]', 'postgres://… of the database (ERRAND_DATABASE_URL)')
     .option('--without-damaged', 'leave stored payloads behind that are missing or damaged')
-    .action(async (url: string | undefined, options: Common & { withoutDamaged?: boolean }) => {
-      const { migrateTo } = await import('./migrate-to.ts')
-      await migrateTo(url, options)
-    })
+    .action(lazily(async () => (await import('./migrate-to.ts')).migrateTo))
   program
     .command('openapi')
     .description('print the OpenAPI document')
     .option('--json', 'it is JSON in any case')
-    .action(async () => {
-      const { printOpenApi } = await import('./upkeep-commands.ts')
-      await printOpenApi()
-    })
+    .action(lazily(async () => (await import('./upkeep-commands.ts')).printOpenApi))
   program
     .command('init')
     .description('write a starter errand.config.ts into a folder')
     .argument('[folder]', 'the folder', '.')
-    .action(async (folder: string) => {
-      const { init } = await import('./init.ts')
-      await init(folder)
-    })
+    .action(lazily(async () => (await import('./init.ts')).init))
+}
+
+/** Loads what a command does only when it is run. */
+function lazily<Args extends unknown[]>(load: () => Promise<(...args: Args) => Promise<void>>) {
+  return async (...args: Args): Promise<void> => await (await load())(...args)
 }
 
 function common(command: Command): Command {

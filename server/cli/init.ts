@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { codeOf } from '../kernel/thrown.ts'
 
 const starter = `// The agents of this service. Plain objects are enough; import { defineConfig } from 'errand' for types.
 export default {
@@ -33,7 +34,7 @@ export async function init(folder: string): Promise<void> {
   try {
     await writeFile(file, starter, { flag: 'wx' })
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') {
+    if (codeOf(error) === 'EEXIST') {
       throw new Error(`${file} already exists; nothing was written.`, { cause: error })
     }
     throw error

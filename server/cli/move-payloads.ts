@@ -1,5 +1,6 @@
 import PQueue from 'p-queue'
 import { ErrandError } from '../kernel/errors.ts'
+import { codeOf } from '../kernel/thrown.ts'
 import { FilePayloadStore } from '../payloads/file-payload-store.ts'
 import { PayloadDamage } from '../payloads/payload-digest.ts'
 import type { PayloadStore } from '../payloads/payload-store.ts'
@@ -96,7 +97,7 @@ async function readFile(
   try {
     return await files.read(id, digest)
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    if (codeOf(error) === 'ENOENT') return undefined
     throw error
   }
 }

@@ -1,5 +1,6 @@
 import { chmod, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { codeOf } from '../kernel/thrown.ts'
 import { resolveDataDir, resolvePayloadBucket } from '../config.ts'
 import { documentFile } from '../http/docs-pages.ts'
 import { copyPayloads } from './backup-payloads.ts'
@@ -54,7 +55,9 @@ export async function backup(file: string, options: Common): Promise<void> {
     report(options, { ...names, bad, bucket, hasPayloads: copied > 0 })
   } catch (error) {
     for (const path of Object.values(left)) await rm(path, { recursive: true, force: true }).catch(() => {})
-    throw isFull(error) ? new Error(`The disk of ${folder} has no room for the backup. Nothing was left there.`) : error
+    throw ['ENOSPC', 'EDQUOT', 'SQLITE_FULL'].includes(codeOf(error))
+      ? new Error(`The disk of ${folder} has no room for the backup. Nothing was left there.`)
+      : error
   }
 }
 
@@ -79,10 +82,6 @@ function report(options: Common, { bad, bucket, file, hasPayloads, payloads }: W
   // The rest is worth keeping, and whoever runs this every night must hear of it.
   process.stderr.write(`errand: the backup lacks payloads that are missing or damaged: ${bad.join(', ')}\n`)
   process.exitCode = 1
-}
-
-function isFull(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && ['ENOSPC', 'EDQUOT', 'SQLITE_FULL'].includes(String(error.code))
 }
 
 async function syncPath(path: string): Promise<void> {

@@ -1,8 +1,9 @@
 import { Email } from '../auth/login-schema.ts'
 import { assertNotObvious, hashPassword, NewPassword, passwordCharsMin } from '../auth/passwords.ts'
-import { isoTime } from '../kernel/clock.ts'
+import { isoTime, isoTimeOrNull } from '../kernel/clock.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { UsageError } from '../kernel/usage-error.ts'
+import { messageOf } from '../kernel/thrown.ts'
 import type { UserAccount } from '../store/people.ts'
 import type { Store } from '../store/store.ts'
 import { findUserOrFail, print, withStore } from './open-store.ts'
@@ -45,7 +46,7 @@ async function hashChecked({ email, password }: { email: string; password: strin
   try {
     assertNotObvious('--password', { email, password })
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error))
+    throw new UsageError(messageOf(error))
   }
   return await hashPassword(password)
 }
@@ -58,7 +59,7 @@ export async function listUsers(options: Common): Promise<void> {
     isAdmin: user.isAdmin,
     balanceUsd: formatUsd(user.balance),
     heldUsd: formatUsd(user.held),
-    blockedUntil: user.blockedUntil === null ? null : isoTime(user.blockedUntil),
+    blockedUntil: isoTimeOrNull(user.blockedUntil),
     isSuspended: user.suspendedAt !== null,
     createdAt: isoTime(user.createdAt),
   }))

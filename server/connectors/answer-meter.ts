@@ -1,7 +1,7 @@
 import { ConnectorError } from './connector-spec.ts'
 
 /** A value takes up to a hundred bytes when it is parsed, and the protocol's client two microseconds to check. */
-const valuesMax = 50_000
+export const valuesMax = 50_000
 /** Of a stream of events, over all of it. A line that is no field costs its parser an error: seconds for a megabyte. */
 const linesMax = 50_000
 const [lineFeed, carriageReturn, quote, backslash, comma, openBrace, openBracket] = [10, 13, 34, 92, 44, 123, 91]
@@ -73,20 +73,4 @@ export class AnswerMeter {
     this.#isAfterReturn = isAfterReturn
     return rewritten.subarray(0, length)
   }
-}
-
-/** Whether a line of JSON has more values than an answer may. */
-export function hasTooManyValues(line: string): boolean {
-  if (line.length <= valuesMax) return false
-  let values = 1
-  let isInString = false
-  for (let at = 0; at < line.length; at++) {
-    const code = line.charCodeAt(at)
-    if (isInString) {
-      if (code === backslash) at++
-      else if (code === quote) isInString = false
-    } else if (code === quote) isInString = true
-    else if (code === comma || code === openBrace || code === openBracket) values++
-  }
-  return values > valuesMax
 }

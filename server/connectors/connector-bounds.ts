@@ -1,4 +1,5 @@
 import { UserPlaces } from '../kernel/user-places.ts'
+import { lookupsPerUserMax } from '../outbound/peer.ts'
 import { BytesUnderWay } from './bytes-under-way.ts'
 
 export type ProcessLimits = { processesMax: number; processesPerUserMax: number }
@@ -6,7 +7,6 @@ export type ProcessLimits = { processesMax: number; processesPerUserMax: number 
 /** For how long a run waits for room for its servers. */
 export const placesWaitMsMax = 60_000
 
-const lookupsPerUserMax = 8
 /** An answer may have 10 MB. What is read of it takes several times as much until it is parsed. */
 const answerBytesPerUserMax = 16 * 1024 * 1024
 const answerBytesMax = 64 * 1024 * 1024

@@ -1,18 +1,13 @@
-import { request, STATUS_CODES, validateHeaderValue, type IncomingMessage } from 'node:http'
-import { isIP, type LookupFunction } from 'node:net'
+import { STATUS_CODES, validateHeaderValue, type IncomingMessage } from 'node:http'
 import { must } from '../kernel/assert.ts'
+import type { Lookups } from '../outbound/dial.ts'
+import { exchange, expectSize, expectUncompressed, readBody } from '../outbound/exchange.ts'
+import { KeptConnections } from '../outbound/kept-connections.ts'
+import { NoPublicHostError, unanswered, type Peer } from '../outbound/peer.ts'
+import { isPrivateHost, namesPrivateAddress } from '../outbound/private-address.ts'
 import { AnswerMeter } from './answer-meter.ts'
 import type { BytesUnderWay, Share } from './bytes-under-way.ts'
 import { ConnectorError } from './connector-spec.ts'
-import {
-  errorCode,
-  GuardedAgent,
-  hostOf,
-  NoPublicHostError,
-  type GuardedRequest,
-  type Lookups,
-} from './guarded-dial.ts'
-import { isPrivateHost, isPublicAddress } from './private-address.ts'
 
 export type GuardedFetch = {
   fetch: typeof globalThis.fetch
@@ -26,15 +21,14 @@ export type GuardedFetchOptions = {
   /** Of the body of one answer. */
   bytesMax: number
   connectMs: number
-  lookups?: Lookups
+  lookups: Lookups
   /** Where what is under way of answers is counted. */
   answers?: { userId: string; bytes: BytesUnderWay }
-  /** For tests. */
-  lookup?: LookupFunction
 }
 
 type Outgoing = { url: URL; method: string; headers: Headers; body: Buffer | null }
 
+const peer: Peer = { name: 'connector', isOperators: false, Failure: ConnectorError }
 const redirectsMax = 3
 const redirectStatuses = new Set([301, 302, 303, 307, 308])
 const bodylessStatuses = new Set([204, 205, 304])
@@ -50,27 +44,30 @@ const otherAddress = 'The address that this connector redirects to'
  * One guard is for one run: a connection is kept for its next request, and never for another run's.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
-  const { answers, bytesMax, privateHosts } = options
+  const { privateHosts } = options
   const closing = new AbortController()
-  const agents = new Map<string, GuardedAgent>()
+  const origins = new Map<string, KeptConnections>()
 
-  const agentFor = (url: URL): GuardedAgent => {
+  const connectionsTo = (url: URL): KeptConnections => {
     const isPrivateAllowed = isPrivateHost(url, privateHosts)
-    const agent = agents.get(url.origin) ?? new GuardedAgent({ ...options, url, isPrivateAllowed })
-    agents.set(url.origin, agent)
-    return agent
+    const kept = origins.get(url.origin) ?? new KeptConnections({ ...options, peer, url, isPrivateAllowed })
+    origins.set(url.origin, kept)
+    return kept
   }
 
-  const exchange = async (outgoing: Outgoing, signal: AbortSignal): Promise<Response> => {
+  const follow = async (first: Outgoing, signal: AbortSignal): Promise<Response> => {
+    let outgoing = first
     for (let redirects = 0; ; redirects++) {
       const subject = redirects === 0 ? ownAddress : otherAddress
-      checkUrl(outgoing.url, { subject, privateHosts })
-      const answer = await send(outgoing, { agent: agentFor(outgoing.url), signal }).catch((error: unknown) => {
+      const { headers, url } = outgoing
+      checkUrl(url, { subject, privateHosts })
+      const sent = { ...outgoing, headers: Object.fromEntries(headers), agent: connectionsTo(url), peer, signal }
+      const answer = await exchange(sent).catch((error: unknown) => {
         throw error instanceof NoPublicHostError ? noPublicHost(subject) : error
       })
       try {
         const next = redirected(outgoing, answer)
-        if (next === null) return toResponse(answer, { method: outgoing.method, signal, bytesMax, answers })
+        if (next === null) return toResponse(answer, { ...options, method: outgoing.method, signal })
         if (redirects === redirectsMax) {
           throw new ConnectorError(`The connector redirects more than ${redirectsMax} times.`)
         }
@@ -90,11 +87,11 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
       signal.throwIfAborted()
       const outgoing = await toOutgoing(input, init)
       signal.throwIfAborted()
-      return await exchange(outgoing, signal)
+      return await follow(outgoing, signal)
     },
     close: () => {
       closing.abort(new ConnectorError('The connection to this connector was closed.'))
-      for (const agent of agents.values()) agent.destroy()
+      for (const kept of origins.values()) kept.destroy()
     },
   }
 }
@@ -107,12 +104,7 @@ async function toOutgoing(input: string | URL | Request, init: RequestInit | und
   // Knows every kind of body, and the content type that goes with it.
   const request = new Request(input, { ...init, headers, signal: null, duplex: 'half' } as RequestInit)
   const body = request.body === null ? null : Buffer.from(await request.arrayBuffer())
-  return {
-    url,
-    method: request.method,
-    headers: requestHeaders(request.headers, { body, method: request.method }),
-    body,
-  }
+  return { url, method: request.method, headers: requestHeaders(request.headers), body }
 }
 
 function parseUrl(text: string): URL {
@@ -146,12 +138,10 @@ const framingHeaders = [
   'expect',
 ]
 
-function requestHeaders(given: Headers, { body, method }: Pick<Outgoing, 'body' | 'method'>): Headers {
-  const headers = new Headers({ accept: '*/*', 'user-agent': 'errand' })
+function requestHeaders(given: Headers): Headers {
+  const headers = new Headers({ accept: '*/*' })
   for (const [name, value] of given) headers.set(name, value)
   for (const name of framingHeaders) headers.delete(name)
-  headers.set('accept-encoding', 'identity')
-  if (body !== null || method === 'POST') headers.set('content-length', String(body?.length ?? 0))
   return headers
 }
 
@@ -162,8 +152,7 @@ function checkUrl(url: URL, { privateHosts, subject }: UrlRules): void {
   if (url.protocol !== 'https:' && url.protocol !== 'http:') throw noHttps(subject)
   checkCredentials(url, subject)
   if (isPrivateHost(url, privateHosts)) return
-  const host = hostOf(url)
-  if (isIP(host) !== 0 && !isPublicAddress(host)) throw noPublicHost(subject)
+  if (namesPrivateAddress(url)) throw noPublicHost(subject)
   if (url.protocol === 'http:') throw noHttps(subject)
 }
 
@@ -201,57 +190,19 @@ function redirected(outgoing: Outgoing, { headers, statusCode = 0 }: IncomingMes
   return { ...outgoing, url, headers: new Headers(kept) }
 }
 
-const harmlessHeaders = new Set(['accept', 'accept-encoding', 'content-type', 'content-length', 'user-agent'])
+const harmlessHeaders = new Set(['accept', 'content-type', 'user-agent'])
 
 /** Any header may hold the user's secret, save those that the transport itself sets. */
 function isHarmless(name: string): boolean {
   return harmlessHeaders.has(name) || name.startsWith('mcp-')
 }
 
-const unanswered = 'The connector closed the connection without an answer.'
-const brokenOff = 'The connector closed the connection before its answer was complete.'
+type AnswerRules = Pick<GuardedFetchOptions, 'answers' | 'bytesMax'> & { method: string; signal: AbortSignal }
 
-/**
- * Sends a request once, whatever becomes of it, and resolves with the head of its answer. One that finds its kept
- * connection closed fails like any other: see `idleMs`.
- */
-function send(
-  { body, headers, method, url }: Outgoing,
-  { agent, signal }: { agent: GuardedAgent; signal: AbortSignal },
-): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    const fail = (error: unknown) => reject(signal.aborted ? signal.reason : error)
-    const options: GuardedRequest = {
-      agent,
-      signal,
-      stop: signal,
-      method,
-      path: url.pathname + url.search,
-      headers: { host: url.host, ...Object.fromEntries(headers) },
-    }
-    const sent = request(options)
-    sent.once('response', resolve)
-    // Stays for good, as an error that comes after the head belongs to the body, which reports it itself.
-    sent.on('error', (error) => {
-      if (error instanceof ConnectorError) return fail(error)
-      const isGarbled = errorCode(error).startsWith('HPE_')
-      fail(new ConnectorError(isGarbled ? 'The connector answered with something other than HTTP.' : unanswered))
-    })
-    sent.once('close', () => fail(new ConnectorError(unanswered)))
-    sent.end(body ?? undefined)
-  })
-}
-
-type AnswerRules = {
-  method: string
-  signal: AbortSignal
-  bytesMax: number
-  answers: GuardedFetchOptions['answers']
-}
-
-function toResponse(answer: IncomingMessage, { answers, bytesMax, method, signal }: AnswerRules): Response {
+function toResponse(answer: IncomingMessage, { method, ...rules }: AnswerRules): Response {
   const status = must(answer.statusCode, 'an answer has a status')
-  if (status < 200 || status > 599) throw new ConnectorError(`The connector answered with the status ${status}.`)
+  if (status === 101) throw unanswered(peer)
+  if (status > 599) throw new ConnectorError(`The connector answered with the status ${status}.`)
   const headers = new Headers()
   for (const [name, values = []] of Object.entries(answer.headersDistinct)) {
     for (const value of values) headers.append(name, value)
@@ -263,11 +214,9 @@ function toResponse(answer: IncomingMessage, { answers, bytesMax, method, signal
     else answer.resume()
     return new Response(null, head)
   }
-  if ((headers.get('content-encoding') ?? 'identity').trim().toLowerCase() !== 'identity') {
-    throw new ConnectorError('The connector compressed its answer, which it was not asked to.')
-  }
-  if (Number(headers.get('content-length') ?? 0) > bytesMax) throw tooLarge(bytesMax)
-  return new Response(bodyOf(answer, { signal, bytesMax, answers }), head)
+  expectUncompressed(answer, peer)
+  expectSize(answer, { peer, bytesMax: rules.bytesMax })
+  return new Response(bodyOf(answer, rules), head)
 }
 
 /**
@@ -281,18 +230,13 @@ function bodyOf(
   answer: IncomingMessage,
   { answers, bytesMax, signal }: Omit<AnswerRules, 'method'>,
 ): ReadableStream<Uint8Array> {
-  const chunks = answer[Symbol.asyncIterator]() as AsyncIterator<Buffer, undefined>
+  const chunks = readBody(answer, { peer, bytesMax })
   const meter = new AnswerMeter({ isEvents: /event-stream/i.test(answer.headers['content-type'] ?? '') })
-  let bytes = 0
   let release = () => {}
   let share: Share | undefined
   const next = async (): Promise<Buffer | undefined> => {
-    const { value } = await chunks.next().catch(() => {
-      throw new ConnectorError(brokenOff)
-    })
+    const { value } = await chunks.next()
     if (value === undefined) return undefined
-    bytes += value.length
-    if (bytes > bytesMax) throw tooLarge(bytesMax)
     // What is here already would all be worked on at once, and everybody else's connections wait for it.
     await new Promise((resolve) => setImmediate(resolve))
     const chunk = meter.take(value)
@@ -336,8 +280,4 @@ function bodyOf(
     },
   }
   return new ReadableStream(source, new ByteLengthQueuingStrategy({ highWaterMark: readAheadBytes }))
-}
-
-function tooLarge(bytesMax: number): ConnectorError {
-  return new ConnectorError(`The connector answered with more than ${bytesMax / 1024 / 1024} MB.`)
 }

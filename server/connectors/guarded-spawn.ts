@@ -2,6 +2,7 @@ import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Duplex } from 'node:stream'
+import { codeOf } from '../kernel/thrown.ts'
 import type { StdioTarget } from './connector-spec.ts'
 
 export const hasGroups = process.platform !== 'win32'
@@ -57,7 +58,7 @@ function findCommand(command: string, { cwd, path }: Place): string {
       accessSync(file, constants.X_OK)
       return file
     } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === 'EACCES') code = 'EACCES'
+      if (codeOf(error) === 'EACCES') code = 'EACCES'
     }
   }
   throw Object.assign(new Error(`spawn ${code}`), { code })

@@ -1,7 +1,6 @@
-import { isIP } from 'node:net'
 import type { z } from 'zod'
 import type { Catalogue } from '../agents/catalogue.ts'
-import { isoTime, type Clock, type EpochMs } from '../kernel/clock.ts'
+import { isoTime, isoTimeOrNull, type Clock } from '../kernel/clock.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import type { BoundedPage, ConnectorRecord, Page } from '../store/records.ts'
@@ -18,7 +17,7 @@ import type {
   ListToolsOutput,
   UpdateConnectorInput,
 } from './connector-schema.ts'
-import { isPrivateHost, isPublicAddress } from './private-address.ts'
+import { isPrivateHost, namesPrivateAddress } from '../outbound/private-address.ts'
 import type { SecretVault } from './secret-vault.ts'
 
 export type ConnectorParts = {
@@ -163,8 +162,7 @@ function checkUrl(text: string, privateHosts: readonly string[]): string {
   url.hash = ''
   if (isPrivateHost(url, privateHosts)) return url.href
   if (url.protocol !== 'https:') throw badField('url', 'Must be an https address')
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
-  if (isIP(host) !== 0 && !isPublicAddress(host)) throw badField('url', 'Must be a public address')
+  if (namesPrivateAddress(url)) throw badField('url', 'Must be a public address')
   return url.href
 }
 
@@ -179,7 +177,6 @@ function sealed(vault: SecretVault, { auth, ...owner }: Sealing): Pick<Connector
 function toConnector(connector: ConnectorRecord): Connector {
   const { allowedTools, authType, checkedAt, createdAt, id, name, server, status, statusMessage, updatedAt, url } =
     connector
-  const time = (at: EpochMs | null) => (at === null ? null : isoTime(at))
   return {
     id,
     name,
@@ -190,7 +187,7 @@ function toConnector(connector: ConnectorRecord): Connector {
     allowedTools,
     status,
     statusMessage,
-    checkedAt: time(checkedAt),
+    checkedAt: isoTimeOrNull(checkedAt),
     createdAt: isoTime(createdAt),
     updatedAt: isoTime(updatedAt),
   }

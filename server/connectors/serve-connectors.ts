@@ -1,4 +1,5 @@
 import type { MessagePort } from 'node:worker_threads'
+import { messageOf } from '../kernel/thrown.ts'
 import type { ConnectorBounds } from './connector-bounds.ts'
 import type { Failure, FromConnectors, ToConnectors } from './connector-protocol.ts'
 import { ConnectorError, ConnectorsUnavailableError } from './connector-spec.ts'
@@ -72,7 +73,7 @@ export function serveConnectors(port: MessagePort, bounds: ConnectorBounds): voi
 }
 
 function toFailure(error: unknown): Failure {
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   if (error instanceof ConnectorsUnavailableError) return { message, kind: 'unavailable' }
   return { message, kind: error instanceof ConnectorError ? 'connector' : 'other' }
 }

@@ -3,7 +3,10 @@ import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import type { JSONRPCMessage, MCPTransport, validateJSONRPCMessage } from '@ai-sdk/mcp'
 import { must } from '../kernel/assert.ts'
-import { hasTooManyValues } from './answer-meter.ts'
+import { hasMoreValues } from '../kernel/json-values.ts'
+import { LineSplitter } from '../kernel/line-splitter.ts'
+import { codeOf } from '../kernel/thrown.ts'
+import { valuesMax } from './answer-meter.ts'
 import type { BytesUnderWay, Share } from './bytes-under-way.ts'
 import { ConnectorError, type StdioTarget } from './connector-spec.ts'
 import { guardedSpawn, guardPipe, hasGroups } from './guarded-spawn.ts'
@@ -202,10 +205,11 @@ export class StdioTransport implements MCPTransport {
     if (this.#isOver) return
     for (const line of this.#lines.split(chunk)) {
       if (this.#isOver) return
-      if (hasTooManyValues(line)) return this.#fail(tooLong)
-      const message = this.#parse(line)
+      if (hasMoreValues(line, valuesMax)) return this.#fail(tooLong)
+      const text = line.toString().trim()
+      const message = this.#parse(text)
       if (message) this.#deliver(message)
-      else if (line.trim() !== '' && ++this.#strayLines > strayLinesMax) this.#fail(garbled)
+      else if (text !== '' && ++this.#strayLines > strayLinesMax) this.#fail(garbled)
     }
     if (this.#lines.isTooLong) return this.#fail(tooLong)
     try {
@@ -215,9 +219,9 @@ export class StdioTransport implements MCPTransport {
     }
   }
 
-  #parse(line: string): JSONRPCMessage | undefined {
+  #parse(text: string): JSONRPCMessage | undefined {
     try {
-      return this.#validate?.(JSON.parse(line.trim()))
+      return this.#validate?.(JSON.parse(text))
     } catch {
       return undefined
     }
@@ -260,7 +264,7 @@ export class StdioTransport implements MCPTransport {
 
 /** In a user's words: the command and the folder are the operator's. */
 function describeSpawn(error: unknown, cwd: string): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  const code = codeOf(error)
   const reason = () => {
     if (!existsSync(cwd)) return 'its folder does not exist'
     if (code === 'ENOENT') return 'its command was not found'
@@ -268,65 +272,4 @@ function describeSpawn(error: unknown, cwd: string): string {
     return `the system refused it (${code})`
   }
   return `The connector's server could not be started: ${reason()}.`
-}
-
-const newline = 0x0a
-const spareBytes = 64 * 1024
-
-/**
- * Splits chunks into lines, as bytes, so that a character may span two chunks. What a chunk leaves over is copied into
- * a buffer that doubles, so that neither a line in many chunks nor one in tiny chunks costs more than a few times its
- * bytes.
- */
-class LineSplitter {
-  readonly #lineBytesMax: number
-  #begun = Buffer.allocUnsafe(spareBytes)
-  #begunBytes = 0
-  isTooLong = false
-
-  constructor(lineBytesMax: number) {
-    this.#lineBytesMax = lineBytesMax
-  }
-
-  /** Of the line that has begun. */
-  get begunBytes(): number {
-    return this.#begunBytes
-  }
-
-  /** Ends early at a line that is too long. */
-  *split(chunk: Buffer): Generator<string> {
-    let from = 0
-    for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, from)) {
-      const piece = chunk.subarray(from, end)
-      from = end + 1
-      if (!this.#fits(piece)) return
-      yield this.#take(piece)
-    }
-    const rest = chunk.subarray(from)
-    if (this.#fits(rest)) this.#keep(rest)
-  }
-
-  #fits(piece: Buffer): boolean {
-    this.isTooLong ||= this.#begunBytes + piece.length > this.#lineBytesMax
-    return !this.isTooLong
-  }
-
-  #take(piece: Buffer): string {
-    if (this.#begunBytes === 0) return piece.toString()
-    this.#keep(piece)
-    const line = this.#begun.toString('utf8', 0, this.#begunBytes)
-    this.#begunBytes = 0
-    if (this.#begun.length > spareBytes) this.#begun = Buffer.allocUnsafe(spareBytes)
-    return line
-  }
-
-  #keep(piece: Buffer): void {
-    const needed = this.#begunBytes + piece.length
-    if (needed > this.#begun.length) {
-      const larger = Buffer.allocUnsafe(Math.max(needed, this.#begun.length * 2))
-      this.#begun.copy(larger, 0, 0, this.#begunBytes)
-      this.#begun = larger
-    }
-    this.#begunBytes += piece.copy(this.#begun, this.#begunBytes)
-  }
 }

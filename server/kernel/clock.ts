@@ -39,6 +39,11 @@ export class SystemClock implements Clock {
   }
 }
 
+/** As `isoTime`, of what may not have come yet. */
+export function isoTimeOrNull(at: EpochMs | null): string | null {
+  return at === null ? null : isoTime(at)
+}
+
 const minuteMs = 60_000
 let knownMinute = -1
 let knownStart = ''

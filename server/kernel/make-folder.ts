@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { codeOf } from './thrown.ts'
 
 /**
  * Makes a folder for its owner only, and its parents. Level by level, because Node's own recursive form never returns
@@ -9,7 +10,7 @@ export function makeFolder(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 })
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    const code = codeOf(error)
     if (code === 'EEXIST') return
     const parent = dirname(path)
     if (code !== 'ENOENT' || parent === path) throw error
@@ -18,7 +19,7 @@ export function makeFolder(path: string): void {
     try {
       mkdirSync(path, { mode: 0o700 })
     } catch (again) {
-      if (!(again instanceof Error && 'code' in again && again.code === 'EEXIST')) throw again
+      if (codeOf(again) !== 'EEXIST') throw again
     }
   }
 }

@@ -30,94 +30,75 @@ const failureCodes = new Set<string>(taskFailureCodes.filter((code) => code !== 
 export class ServiceMetrics implements Meter {
   readonly #registry = new Registry()
   #state: StateMetrics | undefined
-  readonly #requests
-  readonly #durations
-  readonly #refusals
-  readonly #runs
-  readonly #runDurations
-  readonly #taskFailures
-  readonly #taskWaits
-  readonly #tokens
-  readonly #toolCalls
-  readonly #writtenOff
-  readonly #commits
-  readonly #commitFailures
+  readonly #counters
+  readonly #histograms
   readonly #series = new Map<string, RequestSeries>()
 
   /** Of all agents of the configuration, so that their series are there from the start. */
   constructor(agentIds: readonly string[]) {
     const registers = [this.#registry]
-    this.#requests = new Counter({
-      name: 'errand_http_requests_total',
-      help: 'Requests that ended, by operation and status; status 499 is a client that left before there was an answer.',
-      labelNames: ['operation', 'status'],
-      registers,
-    })
-    this.#durations = new Histogram({
-      name: 'errand_http_request_duration_seconds',
-      help: 'From the head of a request to the end of its answer; streams and held answers are not in it.',
-      labelNames: ['operation'],
-      buckets: requestSeconds,
-      registers,
-    })
-    this.#refusals = new Counter({
-      name: 'errand_refusals_total',
-      help: 'Calls that were refused or failed, by the code of the error.',
-      labelNames: ['code'],
-      registers,
-    })
-    this.#runs = new Counter({
-      name: 'errand_runs_total',
-      help: 'Runs that ended, by kind (task, chat), end and agent.',
-      labelNames: ['kind', 'end', 'agent'],
-      registers,
-    })
-    this.#runDurations = new Histogram({
-      name: 'errand_run_duration_seconds',
-      help: 'From the start of a run to its stored end.',
-      labelNames: ['kind'],
-      buckets: runSeconds,
-      registers,
-    })
-    this.#taskFailures = new Counter({
-      name: 'errand_task_failures_total',
-      help: 'Tasks that failed by their agent, by the code of their error.',
-      labelNames: ['code'],
-      registers,
-    })
-    this.#taskWaits = new Histogram({
-      name: 'errand_task_wait_seconds',
-      help: 'From the creation of a task to its start.',
-      buckets: waitSeconds,
-      registers,
-    })
-    this.#tokens = new Counter({
-      name: 'errand_chat_tokens_total',
-      help: 'Tokens of chats that were charged; completion includes reasoning.',
-      labelNames: ['kind'],
-      registers,
-    })
-    this.#toolCalls = new Counter({
-      name: 'errand_chat_tool_calls_total',
-      help: 'Tool calls of chats that were charged.',
-      registers,
-    })
-    this.#writtenOff = new Counter({
-      name: 'errand_chat_written_off_usd_total',
-      help: 'What chats cost beyond the balances of their users, and nobody was charged.',
-      registers,
-    })
-    this.#commits = new Histogram({
-      name: 'errand_database_commit_duration_seconds',
-      help: 'From the begin of a transaction of the database to its commit on the disk; one has the writes of many requests.',
-      buckets: commitSeconds,
-      registers,
-    })
-    this.#commitFailures = new Counter({
-      name: 'errand_database_commit_failures_total',
-      help: 'Transactions of the database that could not be committed; their requests got 503.',
-      registers,
-    })
+    const counter = (name: string, help: string, ...labelNames: string[]) =>
+      new Counter({ name, help, labelNames, registers })
+    const histogram = (name: string, help: string, of: { buckets: number[]; labelNames?: string[] }) =>
+      new Histogram({ name, help, ...of, registers })
+    this.#counters = {
+      requests: counter(
+        'errand_http_requests_total',
+        'Requests that ended, by operation and status; status 499 is a client that left before there was an answer.',
+        'operation',
+        'status',
+      ),
+      refusals: counter(
+        'errand_refusals_total',
+        'Calls that were refused or failed, by the code of the error.',
+        'code',
+      ),
+      runs: counter(
+        'errand_runs_total',
+        'Runs that ended, by kind (task, chat), end and agent.',
+        'kind',
+        'end',
+        'agent',
+      ),
+      taskFailures: counter(
+        'errand_task_failures_total',
+        'Tasks that failed by their agent, by the code of their error.',
+        'code',
+      ),
+      tokens: counter(
+        'errand_chat_tokens_total',
+        'Tokens of chats that were charged; completion includes reasoning.',
+        'kind',
+      ),
+      toolCalls: counter('errand_chat_tool_calls_total', 'Tool calls of chats that were charged.'),
+      writtenOff: counter(
+        'errand_chat_written_off_usd_total',
+        'What chats cost beyond the balances of their users, and nobody was charged.',
+      ),
+      commitFailures: counter(
+        'errand_database_commit_failures_total',
+        'Transactions of the database that could not be committed; their requests got 503.',
+      ),
+    }
+    this.#histograms = {
+      requests: histogram(
+        'errand_http_request_duration_seconds',
+        'From the head of a request to the end of its answer; streams and held answers are not in it.',
+        { buckets: requestSeconds, labelNames: ['operation'] },
+      ),
+      runs: histogram('errand_run_duration_seconds', 'From the start of a run to its stored end.', {
+        buckets: runSeconds,
+        labelNames: ['kind'],
+      }),
+      taskWaits: histogram('errand_task_wait_seconds', 'From the creation of a task to its start.', {
+        buckets: waitSeconds,
+      }),
+      commits: histogram(
+        'errand_database_commit_duration_seconds',
+        'From the begin of a transaction of the database to its commit on the disk; one has the writes of many requests.',
+        { buckets: commitSeconds },
+      ),
+    }
     this.#beginAtZero(agentIds)
   }
 
@@ -129,12 +110,12 @@ export class ServiceMetrics implements Meter {
   requestEnded({ operation, status, seconds }: { operation: string; status: number; seconds: number | null }): void {
     let series = this.#series.get(operation)
     if (!series) {
-      series = { byStatus: new Map(), duration: this.#durations.labels(operation) }
+      series = { byStatus: new Map(), duration: this.#histograms.requests.labels(operation) }
       this.#series.set(operation, series)
     }
     let counter = series.byStatus.get(status)
     if (!counter) {
-      counter = this.#requests.labels(operation, String(status))
+      counter = this.#counters.requests.labels(operation, String(status))
       series.byStatus.set(status, counter)
     }
     counter.inc()
@@ -142,37 +123,37 @@ export class ServiceMetrics implements Meter {
   }
 
   refused(code: ErrorCode): void {
-    this.#refusals.inc({ code })
+    this.#counters.refusals.inc({ code })
   }
 
   taskTaken(waitedSeconds: number): void {
-    this.#taskWaits.observe(waitedSeconds)
+    this.#histograms.taskWaits.observe(waitedSeconds)
   }
 
   taskRun({ agentId: agent, code, end, seconds }: Parameters<Meter['taskRun']>[0]): void {
-    this.#runs.inc({ kind: 'task', end, agent })
-    this.#runDurations.observe({ kind: 'task' }, seconds)
+    this.#counters.runs.inc({ kind: 'task', end, agent })
+    this.#histograms.runs.observe({ kind: 'task' }, seconds)
     // An agent that reaches into its thread could send any code.
-    if (end === 'failed') this.#taskFailures.inc({ code: failureCodes.has(code) ? code : 'AGENT_ERROR' })
+    if (end === 'failed') this.#counters.taskFailures.inc({ code: failureCodes.has(code) ? code : 'AGENT_ERROR' })
   }
 
   tasksRecovered(runs: readonly { agentId: string }[]): void {
-    for (const { agentId: agent } of runs) this.#runs.inc({ kind: 'task', end: 'interrupted', agent })
+    for (const { agentId: agent } of runs) this.#counters.runs.inc({ kind: 'task', end: 'interrupted', agent })
   }
 
   chatRun({ agentId: agent, end, ...use }: Parameters<Meter['chatRun']>[0]): void {
-    this.#runs.inc({ kind: 'chat', end, agent })
-    this.#runDurations.observe({ kind: 'chat' }, use.seconds)
-    this.#tokens.inc({ kind: 'prompt' }, use.promptTokens)
-    this.#tokens.inc({ kind: 'completion' }, use.completionTokens)
-    this.#tokens.inc({ kind: 'reasoning' }, use.reasoningTokens)
-    this.#toolCalls.inc(use.toolCalls)
-    this.#writtenOff.inc(use.writtenOff / unitsPerUsd)
+    this.#counters.runs.inc({ kind: 'chat', end, agent })
+    this.#histograms.runs.observe({ kind: 'chat' }, use.seconds)
+    this.#counters.tokens.inc({ kind: 'prompt' }, use.promptTokens)
+    this.#counters.tokens.inc({ kind: 'completion' }, use.completionTokens)
+    this.#counters.tokens.inc({ kind: 'reasoning' }, use.reasoningTokens)
+    this.#counters.toolCalls.inc(use.toolCalls)
+    this.#counters.writtenOff.inc(use.writtenOff / unitsPerUsd)
   }
 
   committed({ isDurable, startedAt }: Committed): void {
-    if (isDurable) this.#commits.observe((performance.now() - startedAt) / 1000)
-    else this.#commitFailures.inc()
+    if (isDurable) this.#histograms.commits.observe((performance.now() - startedAt) / 1000)
+    else this.#counters.commitFailures.inc()
   }
 
   get contentType(): string {
@@ -185,12 +166,12 @@ export class ServiceMetrics implements Meter {
   }
 
   #beginAtZero(agentIds: readonly string[]): void {
-    for (const code of Object.keys(errorCatalogue)) this.#refusals.inc({ code }, 0)
-    for (const code of failureCodes) this.#taskFailures.inc({ code }, 0)
-    for (const kind of ['prompt', 'completion', 'reasoning']) this.#tokens.inc({ kind }, 0)
+    for (const code of Object.keys(errorCatalogue)) this.#counters.refusals.inc({ code }, 0)
+    for (const code of failureCodes) this.#counters.taskFailures.inc({ code }, 0)
+    for (const kind of ['prompt', 'completion', 'reasoning']) this.#counters.tokens.inc({ kind }, 0)
     for (const agent of agentIds) {
-      for (const end of taskEnds) this.#runs.inc({ kind: 'task', end, agent }, 0)
-      for (const end of chatEnds) this.#runs.inc({ kind: 'chat', end, agent }, 0)
+      for (const end of taskEnds) this.#counters.runs.inc({ kind: 'task', end, agent }, 0)
+      for (const end of chatEnds) this.#counters.runs.inc({ kind: 'chat', end, agent }, 0)
     }
   }
 }

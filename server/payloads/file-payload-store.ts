@@ -4,37 +4,23 @@ import { chmod, mkdir, open, readdir, readFile, rename, rm, stat, type FileHandl
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { Clock } from '../kernel/clock.ts'
-import { isId, newId } from '../kernel/ids.ts'
+import { isId } from '../kernel/ids.ts'
 import type { PayloadDigest } from '../store/records.ts'
 import { assertWhole } from './payload-digest.ts'
-import { notStored, type PayloadStore, type WrittenPayload } from './payload-store.ts'
+import { NewPayloads, notStored, type PayloadStore } from './payload-store.ts'
 
 /** Between two of them other requests are served. */
 const writeBytesMax = 1_048_576
 const otherUsers = 0o077
 
 /** Payloads as files of one process's data directory, each synced with its folder. */
-export class FilePayloadStore implements PayloadStore {
+export class FilePayloadStore extends NewPayloads implements PayloadStore {
   readonly #root: string
-  readonly #clock: Clock
-  /** Written, but not yet named by a committed row. */
-  readonly #unsettled = new Set<string>()
   readonly #syncedFolders = new Set<string>()
 
   constructor(root: string, clock: Clock) {
+    super(clock)
     this.#root = root
-    this.#clock = clock
-  }
-
-  async write(json: string): Promise<WrittenPayload> {
-    const id = newId('pay', this.#clock.now())
-    this.#unsettled.add(id)
-    try {
-      return { id, digest: await this.writeAs(id, json) }
-    } catch (error) {
-      await this.release(id, true)
-      throw error
-    }
   }
 
   async writeAs(payloadId: string, json: string): Promise<PayloadDigest> {
@@ -59,15 +45,10 @@ export class FilePayloadStore implements PayloadStore {
     }
   }
 
-  async release(payloadId: string, discard = false): Promise<void> {
-    if (discard) {
-      const file = payloadFile(this.#root, payloadId)
-      for (const path of [file, join(dirname(file), `${payloadId}.partial`)]) {
-        // What cannot be removed now is an orphan, which is collected later.
-        await rm(path, { force: true }).catch(() => {})
-      }
-    }
-    this.#unsettled.delete(payloadId)
+  protected async discard(payloadId: string): Promise<void> {
+    const file = payloadFile(this.#root, payloadId)
+    await rm(file, { force: true })
+    await rm(join(dirname(file), `${payloadId}.partial`), { force: true })
   }
 
   async read(payloadId: string, digest: PayloadDigest | null): Promise<string> {
@@ -88,7 +69,7 @@ export class FilePayloadStore implements PayloadStore {
     for (const name of await readdir(this.#root, { recursive: true }).catch(() => [])) {
       const path = join(this.#root, name)
       const id = /(pay_[0-9a-z]{26})\.(?:json|partial)$/.exec(name)?.[1]
-      if (id === undefined || this.#unsettled.has(id)) continue
+      if (id === undefined || this.unsettled.has(id)) continue
       const found = await stat(path).catch(() => undefined)
       if (!found) continue
       // A payload that was restored with a copying tool may have become everybody's to read.

@@ -1,5 +1,7 @@
 import type { Readable } from 'node:stream'
+import type { Clock } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
+import { newId } from '../kernel/ids.ts'
 import type { PayloadDigest } from '../store/records.ts'
 
 export type WrittenPayload = { id: string; digest: PayloadDigest }
@@ -25,6 +27,38 @@ export type PayloadStore = {
   /** Removes what is older than `olderThanMs` and named by no row, a bounded number at a time; returns how many. */
   collectOrphans(olderThanMs: number, hasRow: (payloadId: string) => Promise<boolean>): Promise<number>
   close(): Promise<void>
+}
+
+/** What every place does alike with new payloads. */
+export abstract class NewPayloads {
+  readonly #clock: Clock
+  /** Written by this process, but not yet named by a committed row: no orphans yet. */
+  protected readonly unsettled = new Set<string>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  async write(json: string): Promise<WrittenPayload> {
+    const id = newId('pay', this.#clock.now())
+    this.unsettled.add(id)
+    try {
+      return { id, digest: await this.writeAs(id, json) }
+    } catch (error) {
+      await this.release(id, true)
+      throw error
+    }
+  }
+
+  abstract writeAs(payloadId: string, json: string): Promise<PayloadDigest>
+
+  async release(payloadId: string, discard = false): Promise<void> {
+    // What cannot be removed now is an orphan, which is collected later.
+    if (discard) await this.discard(payloadId).catch(() => {})
+    this.unsettled.delete(payloadId)
+  }
+
+  protected abstract discard(payloadId: string): Promise<void>
 }
 
 /** Where the store can be reached by a network, a fault of it is an answer of its own and no error of the request. */

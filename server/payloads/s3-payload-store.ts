@@ -8,12 +8,12 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3'
 import type { Clock } from '../kernel/clock.ts'
-import { isId, newId } from '../kernel/ids.ts'
+import { isId } from '../kernel/ids.ts'
 import type { PayloadDigest } from '../store/records.ts'
 import { checkedText } from './json-parts.ts'
 import { digestOf, PayloadDamage } from './payload-digest.ts'
 import type { PayloadBucket } from './payload-bucket.ts'
-import { notRead, notStored, type PayloadStore, type WrittenPayload } from './payload-store.ts'
+import { NewPayloads, notRead, notStored, type PayloadStore } from './payload-store.ts'
 import { isMissing, isOutOfRange, plainFault } from './s3-faults.ts'
 
 // This file and `s3-probe.ts` are loaded only by a service that has a bucket.
@@ -32,32 +32,18 @@ const looksAtOnce = 4
 const lastCharacters = '0123456789abcdefghjkmnpqrstvwxyz'
 
 /** Payloads as objects of a bucket, which are there whole or not at all. */
-export class S3PayloadStore implements PayloadStore {
+export class S3PayloadStore extends NewPayloads implements PayloadStore {
   readonly #client: S3Client
   readonly #bucket: PayloadBucket
-  readonly #clock: Clock
   readonly #pageKeys: number
-  /** Written by this node, but not yet named by a committed row. */
-  readonly #unsettled = new Set<string>()
   /** Of each folder: what does not come after this is named for good, and need not be looked at again. */
   readonly #seen = new Map<string, string>()
 
   constructor(bucket: PayloadBucket, clock: Clock, pageKeys = 1000) {
+    super(clock)
     this.#pageKeys = pageKeys
     this.#client = newS3Client(bucket)
     this.#bucket = bucket
-    this.#clock = clock
-  }
-
-  async write(json: string): Promise<WrittenPayload> {
-    const id = newId('pay', this.#clock.now())
-    this.#unsettled.add(id)
-    try {
-      return { id, digest: await this.writeAs(id, json) }
-    } catch (error) {
-      await this.release(id, true)
-      throw error
-    }
   }
 
   async writeAs(payloadId: string, json: string): Promise<PayloadDigest> {
@@ -71,10 +57,8 @@ export class S3PayloadStore implements PayloadStore {
     return digestOf(content)
   }
 
-  async release(payloadId: string, discard = false): Promise<void> {
-    // What cannot be removed now is an orphan, which is collected later.
-    if (discard) await this.#remove(this.#object(payloadId).Key).catch(() => {})
-    this.#unsettled.delete(payloadId)
+  protected async discard(payloadId: string): Promise<void> {
+    await this.#remove(this.#object(payloadId).Key)
   }
 
   async read(payloadId: string, digest: PayloadDigest | null): Promise<string> {
@@ -108,7 +92,7 @@ export class S3PayloadStore implements PayloadStore {
           removed += (await Promise.all(few.map((key) => this.#removeOrphan(key, hasRow)))).filter(Boolean).length
         }
         // One that this node still holds may become an orphan, so it is looked at again.
-        isHeld ||= keys.some((key) => this.#unsettled.has(idOf(key)))
+        isHeld ||= keys.some((key) => this.unsettled.has(idOf(key)))
         at = keys.at(-1) ?? at
         if (!isHeld) this.#seen.set(last, at)
         if (isLastPage) break
@@ -124,7 +108,7 @@ export class S3PayloadStore implements PayloadStore {
   async #removeOrphan(key: string, hasRow: (payloadId: string) => Promise<boolean>): Promise<boolean> {
     const id = idOf(key)
     // What is not of our making is left alone.
-    if (!isId('pay', id) || this.#unsettled.has(id) || (await hasRow(id))) return false
+    if (!isId('pay', id) || this.unsettled.has(id) || (await hasRow(id))) return false
     try {
       await this.#remove(key)
     } catch (error) {

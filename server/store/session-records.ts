@@ -11,26 +11,13 @@ import {
 import { emptySessionsMax, keyedSessionsMax, sessionsMax } from './account-bounds.ts'
 import type { CreateSessionResult, History, ListSessions } from './store.ts'
 import type { MessageRecord, SessionListItem, SessionRecord, SessionStatus, ToolCallRecord } from './records.ts'
+import type { SessionRow } from './tables/work-tables.ts'
 
 // What every engine makes of the rows of sessions and messages.
 
 export const historyExchangesMax = 1000
 /** Of an item of a page beside its texts. */
 const messageFieldsBytes = 400
-
-/** A row of the table as an engine reads it. */
-export type SessionRow = {
-  id: string
-  userId: string
-  agentId: string
-  isCompleted: number
-  metadata: string
-  messageCount: number
-  openTurnId: string | null
-  createdAt: EpochMs
-  updatedAt: EpochMs
-  activeAt: EpochMs
-}
 
 /** Of a user's sessions with one agent. */
 export type SessionTotal = { agentId: string; open: number; completed: number }

@@ -48,6 +48,7 @@ import type {
   UpdateUserResult,
   UserAccount,
 } from './people.ts'
+import type { PostedTotals } from './posted-totals.ts'
 import type { SharedSettings, SharedStore } from './shared.ts'
 
 // The store port. Each method is one atomic business command or one read. A command's promise resolves only when its
@@ -192,9 +193,6 @@ export type StoreState = {
   /** What this process has committed since it began. */
   posted: PostedTotals
 }
-
-/** How many transactions of each type, and their amounts without sign. */
-export type PostedTotals = Record<TransactionType, { count: number; units: Units }>
 
 export type CreateKey = Pick<KeyRecord, 'userId' | 'name' | 'hint' | 'scopes' | 'expiresAt'> & { tokenHash: string }
 

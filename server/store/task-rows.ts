@@ -1,27 +1,5 @@
-import type { TaskRecord, TaskStatus } from './records.ts'
-
-/** A row of the table as an engine reads it. */
-export type TaskRow = {
-  seq: number
-  id: string
-  userId: string
-  agentId: string
-  endpointId: string
-  status: TaskStatus
-  attempt: number
-  cost: number
-  request: string
-  requestPayload: string | null
-  response: string | null
-  responsePayload: string | null
-  errorCode: string | null
-  errorMessage: string | null
-  errorDetails: string | null
-  connectorIds: string | null
-  createdAt: number
-  startedAt: number | null
-  completedAt: number | null
-}
+import type { TaskRecord } from './records.ts'
+import type { TaskRow } from './tables/work-tables.ts'
 
 /** What is read of a row; `queued` is part of statements only. */
 export const taskColumns =

@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import fc from 'fast-check'
 import { afterEach, expect, test } from 'vitest'
-import { AnswerMeter, hasTooManyValues } from '../../server/connectors/answer-meter.ts'
+import { AnswerMeter, valuesMax } from '../../server/connectors/answer-meter.ts'
+import { hasMoreValues } from '../../server/kernel/json-values.ts'
 import { BytesUnderWay } from '../../server/connectors/bytes-under-way.ts'
 import { megabyte, openGuardFor, post, startServer, stopAll } from './guarded-server.ts'
 import { until } from '../support/until.ts'
@@ -90,10 +91,10 @@ test('events come out as they went in, with a line feed for each end of a line, 
 test('the values of an answer, or of one event, are counted before they are parsed; texts may hold what looks like them', () => {
   const many = `[${'[],'.repeat(130_000)}[]]`
   expect(() => new AnswerMeter({ isEvents: false }).take(Buffer.from(many))).toThrow('more than 50000 values')
-  expect(hasTooManyValues(many)).toBe(true)
+  expect(hasMoreValues(Buffer.from(many), valuesMax)).toBe(true)
   const text = JSON.stringify({ text: '",[{\\'.repeat(200_000) })
   expect(() => new AnswerMeter({ isEvents: false }).take(Buffer.from(text))).not.toThrow()
-  expect(hasTooManyValues(text)).toBe(false)
+  expect(hasMoreValues(Buffer.from(text), valuesMax)).toBe(false)
   const event = `data: [${'1,'.repeat(30_000)}1]\n\n`
   const meter = new AnswerMeter({ isEvents: true })
   for (let n = 0; n < 5; n++) expect(meter.take(Buffer.from(event)).length).toBe(event.length)

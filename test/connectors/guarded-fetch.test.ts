@@ -1,11 +1,13 @@
+import { once } from 'node:events'
 import http from 'node:http'
 import https from 'node:https'
-import { createServer, getDefaultAutoSelectFamily, setDefaultAutoSelectFamily, type LookupFunction } from 'node:net'
+import { createServer, getDefaultAutoSelectFamily, setDefaultAutoSelectFamily } from 'node:net'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterEach, expect, test } from 'vitest'
 import { missingCommand, testNeeding } from '../support/test-needing.ts'
 import { ConnectorError } from '../../server/connectors/connector-spec.ts'
 import type { GuardedFetch } from '../../server/connectors/guarded-fetch.ts'
+import { HostNotFoundError, lookUpHost } from '../../server/outbound/host-lookup.ts'
 import {
   answering,
   gone,
@@ -152,7 +154,7 @@ test.each([
   ['mcp.example', answering('10.0.0.1', '127.0.0.1', '::1', 'fe80::1%eth0')],
   ['mcp.example', answering('::ffff:127.0.0.1')],
   ['mcp.example', answering('127.0.0.1', '::ffff:7f00:1')],
-] as [string, LookupFunction | undefined][])(
+] as [string, typeof lookUpHost | undefined][])(
   'a name that has private addresses only is refused and not connected: %s',
   async (host, lookup) => {
     const server = await startServer(echo)
@@ -187,19 +189,12 @@ test('the private addresses are left out for a connection that wants a single ad
   expect(server.connections).toEqual([])
 })
 
-test('a look-up that gives one address, not a list, is checked the same', async () => {
-  const server = await startServer(echo)
-  const lookup: LookupFunction = (_name, _options, callback) => callback(null, '127.0.0.1', 4)
-  expect(await refusalOf(openGuard({ lookup }), `https://mcp.example:${server.port}/`)).toBe(isPrivate)
-  expect(server.connections).toEqual([])
-})
-
 test('a name is looked up once a connection, so that a second answer cannot differ from the one that was checked', async () => {
   const server = await startServer(echo)
   const names: string[] = []
-  const lookup: LookupFunction = (name, options, callback) => {
+  const lookup: typeof lookUpHost = (name, options) => {
     names.push(name)
-    answering(names.length === 1 ? unrouted : '127.0.0.1')(name, options, callback)
+    return answering(names.length === 1 ? unrouted : '127.0.0.1')(name, options)
   }
   const guard = openGuard({ lookup, connectMs: 100 })
   await refusalOf(guard, `https://mcp.example:${server.port}/`)
@@ -218,7 +213,7 @@ test('an address that changes after its check is seen on the connection, and get
       return reads++ === 0 ? '93.184.216.34' : '127.0.0.1'
     },
   }
-  const lookup: LookupFunction = (_name, _options, callback) => callback(null, [changing])
+  const lookup = async () => [changing]
   expect(await refusalOf(openGuard({ lookup }), `https://mcp.example:${server.port}/`, post())).toBe(isPrivate)
   expect(reads).toBeGreaterThan(1)
   for (const socket of server.connections) await gone(socket)
@@ -280,12 +275,9 @@ test('credentials in the address are refused of an allowed host too', async () =
 })
 
 test('a name that does not exist, or has no address, is called not found', async () => {
-  const failing = (code: string): LookupFunction => {
-    return (_name, _options, callback) => callback(Object.assign(new Error('getaddrinfo'), { code }), [])
-  }
-  for (const code of ['ENOTFOUND', 'EAI_AGAIN', 'ENODATA']) {
-    const guard = openGuard({ lookup: failing(code) })
-    expect(await refusalOf(guard, 'https://nowhere.example/')).toBe(isPrivate)
+  const lookups = [answering(), () => Promise.reject(new HostNotFoundError())]
+  for (const lookup of lookups) {
+    expect(await refusalOf(openGuard({ lookup }), 'https://nowhere.example/')).toBe(isPrivate)
   }
 })
 
@@ -306,7 +298,11 @@ test('the time for a connection covers the look-up and the greeting of TLS', asy
   const guard = openGuardFor([silent], { connectMs: 50 })
   expect(await refusalOf(guard, silent.origin.replace('http', 'https'))).toBe(late)
   await gone(silent.connections[0]!)
-  expect(await refusalOf(openGuard({ lookup: () => {}, connectMs: 50 }), 'https://mcp.example/')).toBe(late)
+  const lookup: typeof lookUpHost = async (_name, { signal }) => {
+    await once(signal, 'abort')
+    throw signal.reason
+  }
+  expect(await refusalOf(openGuard({ lookup, connectMs: 50 }), 'https://mcp.example/')).toBe(late)
 })
 
 const opensslTest = testNeeding('openssl', missingCommand('openssl', 'version'))

@@ -59,9 +59,7 @@ test.each([307, 308, 301, 302, 303])(
     const inner = await startServer(echo)
     for (const location of forbidden(inner)) {
       const outer = await startServer(redirectTo(location, status))
-      const guard = openGuardFor([outer], {
-        lookup: (name, options, callback) => answering('127.0.0.1')(name, options, callback),
-      })
+      const guard = openGuardFor([outer], { lookup: answering('127.0.0.1') })
       expect(await failureOf(guard.fetch(outer.origin, { headers: secrets }))).toBe(isPrivate)
       expect(outer.requests).toHaveLength(1)
     }

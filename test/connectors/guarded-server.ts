@@ -3,13 +3,7 @@ import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
-import {
-  createServer as createTcpServer,
-  type AddressInfo,
-  type LookupFunction,
-  type Server,
-  type Socket,
-} from 'node:net'
+import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -18,6 +12,9 @@ import {
   type GuardedFetch,
   type GuardedFetchOptions,
 } from '../../server/connectors/guarded-fetch.ts'
+import { UserPlaces } from '../../server/kernel/user-places.ts'
+import { lookUpHost } from '../../server/outbound/host-lookup.ts'
+import { lookupsPerUserMax } from '../../server/outbound/peer.ts'
 import { openResources } from '../support/resources.ts'
 
 type SeenRequest = { method: string; url: string; headers: IncomingHttpHeaders; body: string }
@@ -85,26 +82,27 @@ async function listen(server: Server, { host = '127.0.0.1', requests, tls }: Lis
 
 export const megabyte = 1024 * 1024
 
+type GuardOptions = Partial<GuardedFetchOptions> & { lookup?: typeof lookUpHost }
+
 /** A guard that allows nothing private unless told, and is closed with the test. */
-export function openGuard(options: Partial<GuardedFetchOptions> = {}): GuardedFetch {
-  const guard = createGuardedFetch({ privateHosts: [], bytesMax: megabyte, connectMs: 10_000, ...options })
+export function openGuard({ lookup = lookUpHost, ...options }: GuardOptions = {}): GuardedFetch {
+  const lookups = { userId: 'user_1', places: new UserPlaces({ perUserMax: lookupsPerUserMax }), lookUp: lookup }
+  const guard = createGuardedFetch({ privateHosts: [], bytesMax: megabyte, connectMs: 10_000, lookups, ...options })
   stops.push(() => guard.close())
   return guard
 }
 
 /** A guard that allows those servers, each with its port only. */
-export function openGuardFor(servers: TestServer[], options: Partial<GuardedFetchOptions> = {}): GuardedFetch {
+export function openGuardFor(servers: TestServer[], options: GuardOptions = {}): GuardedFetch {
   return openGuard({ privateHosts: servers.map(({ origin }) => new URL(origin).host), ...options })
 }
 
 /** A look-up that answers with those addresses, and counts. */
-export function answering(...addresses: string[]): LookupFunction & { names: string[] } {
+export function answering(...addresses: string[]): typeof lookUpHost & { names: string[] } {
   const names: string[] = []
-  const lookup: LookupFunction = (name, { all }, callback) => {
+  const lookup = async (name: string) => {
     names.push(name)
-    const found = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
-    if (all) callback(null, found)
-    else callback(null, found[0]!.address, found[0]!.family)
+    return addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
   }
   return Object.assign(lookup, { names })
 }

@@ -1,7 +1,9 @@
+import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { ConnectorError } from '../../server/connectors/connector-spec.ts'
+import type { lookUpHost } from '../../server/outbound/host-lookup.ts'
 import {
   gone,
   megabyte,
@@ -171,17 +173,18 @@ test.each(['a text', 0])('a signal rejects with its reason, whatever that is: %s
 
 test('an abort while the name is looked up rejects at once, and nothing is connected later', async () => {
   const server = await startServer(echo)
-  const { promise: asked, resolve } = Promise.withResolvers<() => void>()
-  const guard = openGuard({
-    privateHosts: ['mcp.internal'],
-    lookup: (_name, _options, callback) => resolve(() => callback(null, [{ address: '127.0.0.1', family: 4 }])),
-  })
+  const { promise: asked, resolve } = Promise.withResolvers<void>()
+  const lookup: typeof lookUpHost = async (_name, { signal }) => {
+    resolve()
+    await once(signal, 'abort')
+    throw signal.reason
+  }
+  const guard = openGuard({ privateHosts: ['mcp.internal'], lookup })
   const controller = new AbortController()
   const request = guard.fetch(`http://mcp.internal:${server.port}/`, { ...post(), signal: controller.signal })
-  const answer = await asked
+  await asked
   controller.abort()
   expect(await failureOf(request)).toMatchObject({ name: 'AbortError' })
-  answer()
   await settle()
   expect(server.connections).toEqual([])
 })

@@ -2,11 +2,11 @@ import { lookup } from 'node:dns/promises'
 import { stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { afterEach, expect, test } from 'vitest'
-import { dial } from '../../server/agents/http-dial.ts'
-import { createGuardedFetch, type GuardedFetchOptions } from '../../server/connectors/guarded-fetch.ts'
-import { HostNotFoundError, lookUpHost } from '../../server/kernel/host-lookup.ts'
+import { agentService } from '../../server/agents/http-failure.ts'
 import { UserPlaces } from '../../server/kernel/user-places.ts'
-import { post, startServer, stopAll } from './guarded-server.ts'
+import { dial, type Lookups } from '../../server/outbound/dial.ts'
+import { HostNotFoundError, lookUpHost } from '../../server/outbound/host-lookup.ts'
+import { openGuard, post, startServer, stopAll } from './guarded-server.ts'
 import { startNameServer, type NameServer } from './name-server.ts'
 
 const v6 = '2606:4700:0:0:0:0:0:1111'
@@ -71,22 +71,23 @@ test('a look-up ends with its signal, whatever the name servers do', async () =>
   await expect(looking).rejects.toBe(reason)
 })
 
-function openGuard(options: Partial<GuardedFetchOptions>) {
-  const guard = createGuardedFetch({ privateHosts: [], bytesMax: 1024, connectMs: 60_000, ...options })
-  stops.push(() => guard.close())
-  return guard
+/** Looks names up at that server, where the others of the user do too. */
+function lookupsAt(server: NameServer, { places = new UserPlaces({ perUserMax: 8 }), userId = 'one' } = {}): Lookups {
+  const lookUp: typeof lookUpHost = (host, options) => lookUpHost(host, { ...options, nameServers: [server.address] })
+  return { userId, places, lookUp }
 }
 
 test('a user has eight look-ups at a time, and neither another user nor the process waits for them', async () => {
   const server = await serve((name) => (name.startsWith('dead') ? 'silent' : 'unknown'))
   const places = new UserPlaces({ perUserMax: 8 })
-  const lookups = (userId: string) => ({ userId, places, nameServers: [server.address] })
-  const guards = Array.from({ length: 30 }, () => openGuard({ lookups: lookups('one') }))
+  const guards = Array.from({ length: 30 }, () =>
+    openGuard({ lookups: lookupsAt(server, { places }), connectMs: 60_000 }),
+  )
   const failures = guards.map((guard, n) =>
     guard.fetch(`https://dead${n}.example/`, post()).catch((error: Error) => error.message),
   )
   await expect.poll(() => server.names.size).toBe(8)
-  const other = openGuard({ lookups: lookups('two') })
+  const other = openGuard({ lookups: lookupsAt(server, { places, userId: 'two' }) })
   await expect(other.fetch('https://alive.example/', post())).rejects.toThrow('no public host')
   // Of the threads of the process, which names of the system and files are looked up in, none is taken.
   await Promise.all([lookup('localhost'), lookup('localhost'), lookup('localhost'), lookup('localhost'), stat('.')])
@@ -102,9 +103,7 @@ test('nobody can tell a name that is there inside from one that is not', async (
     return name.startsWith('refused') ? 'refused' : name.startsWith('silent') ? 'silent' : 'unknown'
   })
   const hosts = ['private.example', 'own.example', 'unknown.example', 'refused.example', 'silent.example', hostname()]
-  const guard = openGuard({
-    lookups: { userId: 'one', places: new UserPlaces({ perUserMax: 8 }), nameServers: [server.address] },
-  })
+  const guard = openGuard({ lookups: lookupsAt(server), connectMs: 60_000 })
   const said = [...hosts, '10.0.0.1', '[::1]', 'localhost'].map((host) =>
     guard.fetch(`https://${host}/`, post()).catch((error: Error) => error.message),
   )
@@ -118,8 +117,7 @@ test('nobody can tell a name that is there inside from one that is not', async (
 test('a host that the operator allows is found by its name, and the connection is made there', async () => {
   const names = await serve((name) => (name === 'mcp.internal' ? ['127.0.0.1'] : 'unknown'))
   const server = await startServer((response) => response.end('{}'))
-  const lookups = { userId: 'one', places: new UserPlaces({ perUserMax: 8 }), nameServers: [names.address] }
-  const guard = openGuard({ privateHosts: ['mcp.internal', 'localhost', 'gone.internal'], lookups })
+  const guard = openGuard({ privateHosts: ['mcp.internal', 'localhost', 'gone.internal'], lookups: lookupsAt(names) })
   for (const host of ['mcp.internal', 'localhost']) {
     expect(await (await guard.fetch(`http://${host}:${server.port}/`, post())).text()).toBe('{}')
   }
@@ -130,11 +128,11 @@ test('an http agent is found by its name; a dead name server costs it its own ti
   const names = await serve((name) => (name === 'agent.internal' ? ['127.0.0.1'] : 'silent'))
   const server = await startServer(() => {})
   const of = (host: string) => ({
+    peer: agentService,
     url: new URL(`http://${host}:${server.port}/`),
-    userId: 'one',
+    isPrivateAllowed: true,
     connectMs: 50,
-    log: () => {},
-    nameServers: [names.address],
+    lookups: lookupsAt(names),
   })
   const never = new AbortController().signal
   for (const host of ['agent.internal', 'localhost']) {
@@ -148,6 +146,7 @@ test('an http agent is found by its name; a dead name server costs it its own ti
   const controller = new AbortController()
   const dialling = dial({ ...of('left.internal'), connectMs: 60_000, signal: controller.signal })
   await expect.poll(() => names.names.has('left.internal')).toBe(true)
-  controller.abort()
-  await expect(dialling).rejects.toThrow('The run was stopped.')
+  const reason = new Error('left')
+  controller.abort(reason)
+  await expect(dialling).rejects.toBe(reason)
 })

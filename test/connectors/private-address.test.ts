@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { isPrivateHost, isPublicAddress } from '../../server/connectors/private-address.ts'
+import { isPrivateHost, isPublicAddress } from '../../server/outbound/private-address.ts'
 
 // The first and the last address of each block, and its neighbours where they are public.
 test.each([

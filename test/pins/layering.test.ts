@@ -12,7 +12,7 @@ test('the checks below see the files and their imports', () => {
   expect(files.length).toBeGreaterThan(80)
   expect(imports.length).toBeGreaterThan(300)
   expect(imports.map(describe)).toContain('server/open-service-store.ts → server/store/sqlite/sqlite-store.ts')
-  expect(imports.map(describe)).toContain('server/store/sqlite/drizzle.ts → drizzle-orm')
+  expect(imports.map(describe)).toContain('server/store/sqlite/schema.ts → drizzle-orm')
 })
 
 test('the kernel imports nothing of ours', () => {
@@ -23,7 +23,7 @@ test('the kernel imports nothing of ours', () => {
 /** The folders of the server from the ground up; above them all are the files of `server/` itself and the command line. */
 const floors = [
   ['kernel'],
-  ['store', 'payloads'],
+  ['outbound', 'store', 'payloads'],
   ['billing', 'tracing'],
   ['agents', 'connectors'],
   ['auth'],
@@ -46,6 +46,14 @@ test('nothing imports from a floor above its own', () => {
   expect(bad.map(describe)).toEqual([])
   const folders = new Set(files.flatMap((file) => /^server\/(.+?)\//.exec(file)?.[1] ?? []))
   expect([...folders].toSorted()).toEqual([...floors.flat(), 'cli'].toSorted())
+})
+
+test('what calls out knows of the kernel only, and nothing else looks names up or connects', () => {
+  const outbound = imports.filter(({ from }) => from.startsWith('server/outbound/'))
+  expect(outbound.map(describe)).toContain('server/outbound/dial.ts → server/outbound/host-lookup.ts')
+  expect(outbound.filter(({ to }) => !/^(?:node:|server\/(?:kernel|outbound)\/)/.test(to)).map(describe)).toEqual([])
+  const bad = imports.filter(({ from, to }) => from.startsWith('server/') && /^node:(?:dns|tls|https)\b/.test(to))
+  expect(bad.filter(({ from }) => !from.startsWith('server/outbound/')).map(describe)).toEqual([])
 })
 
 test("what users' servers answer is read where no agent runs", () => {
@@ -98,7 +106,7 @@ test('neither engine of the store knows the other', () => {
       (from.startsWith('server/store/postgres/') && /^(?:server\/store\/sqlite\/|better-sqlite3)/.test(to)),
   )
   expect(bad.map(describe)).toEqual([])
-  expect(imports.map(describe)).toContain('server/store/postgres/drizzle.ts → drizzle-orm/node-postgres')
+  expect(imports.map(describe)).toContain('server/store/postgres/database.ts → drizzle-orm/node-postgres')
 })
 
 test("the store's commands know no engine", () => {

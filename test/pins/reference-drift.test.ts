@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { expect, test } from 'vitest'
 import { referencePages } from '../../scripts/reference-pages.ts'
-import { variables } from '../../server/settings.ts'
+import { variables } from '../../server/kernel/settings.ts'
 
 test.each(referencePages.map((page) => ({ ...page, name: basename(page.file.pathname) })))(
   '$name is what the code says; npm run reference writes it anew',

@@ -238,7 +238,7 @@ test('the refusal names the file and a command after which the database opens wi
   expect(() => openConnection(dataDir, 0)).toThrow(refusal)
   expect(readFileSync(file).equals(untouched)).toBe(true)
   truncateSync(file, cutAt)
-  openConnection(dataDir, 0).raw.close()
+  openConnection(dataDir, 0).close()
   expect(readable(dataDir)).toBe(kept)
 })
 
@@ -251,7 +251,7 @@ test('a log whose commits are in the database already is emptied, and one of whi
   const file = `${databaseFile(dataDir)}-wal`
   expect(() => openConnection(dataDir, 0)).toThrow(`truncate -s 0 '${file}'`)
   truncateSync(file, 0)
-  openConnection(dataDir, 0).raw.close()
+  openConnection(dataDir, 0).close()
   expect(readable(dataDir)).toBe(commits)
 
   for (let n = 0; n < commits; n++) commitNote()

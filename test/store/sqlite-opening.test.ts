@@ -267,7 +267,7 @@ test('a command that comes while a server creates the database works as soon as 
   const connection = openConnection(dataDir, 5000)
   migrateSchema(connection, dataDir)
   expect(await answers).toEqual(['created', 'created'])
-  connection.raw.close()
+  connection.close()
   lock.release()
 })
 

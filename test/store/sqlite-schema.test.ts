@@ -31,10 +31,10 @@ afterEach(async () => {
 
 test('every connection syncs each commit to a write-ahead log and checks foreign keys', () => {
   const connection = openConnection(dirname(raw.name), 0)
-  expect(connection.raw.pragma('synchronous', { simple: true })).toBe(2)
-  expect(connection.raw.pragma('journal_mode', { simple: true })).toBe('wal')
-  expect(connection.raw.pragma('foreign_keys', { simple: true })).toBe(1)
-  connection.raw.close()
+  expect(connection.pragma('synchronous', { simple: true })).toBe(2)
+  expect(connection.pragma('journal_mode', { simple: true })).toBe('wal')
+  expect(connection.pragma('foreign_keys', { simple: true })).toBe(1)
+  connection.close()
 })
 
 test('every table is strict', () => {
@@ -62,9 +62,9 @@ test('a transaction cannot be replaced by another of the same row', () => {
   const replace = `INSERT OR REPLACE INTO transactions (seq, id, user_id, type, amount, balance_after, description, created_at)
                    SELECT seq, id, user_id, type, 5000, 5000, description, created_at FROM transactions`
   try {
-    expect(() => connection.raw.exec(replace)).toThrow('append-only')
+    expect(() => connection.exec(replace)).toThrow('append-only')
   } finally {
-    connection.raw.close()
+    connection.close()
   }
 })
 

@@ -2,6 +2,7 @@ import type { EpochMs } from '../../kernel/clock.ts'
 import type { Units } from '../../kernel/money.ts'
 import type { ChatBreakdown, RateState, TransactionType } from '../records.ts'
 import type { MessageRow } from '../session-records.ts'
+import type { AccountRow } from '../tables/account-tables.ts'
 import type { Statement, Values } from './statement.ts'
 
 // Commands are written once, as generators, and each engine drives them in its own way: SQLite to their end at once,
@@ -22,15 +23,6 @@ export type Answer<Value> = {
 
 /** Whose account: a user's, or that of the user to whom a task or a turn belongs, which never changes. */
 export type AccountOf = { userId: string } | { taskId: string } | { turnId: string }
-
-export type AccountRow = {
-  userId: string
-  balance: Units
-  held: Units
-  blockedAt: EpochMs | null
-  blockedUntil: EpochMs | null
-  blockSeconds: number | null
-}
 
 /** A row that shows whether a transaction was committed: nobody but the transaction makes it. */
 export type MadeRow = {
@@ -129,21 +121,19 @@ export type LockKind = 'admins' | 'login-email' | 'login-client' | 'identity'
 
 /** How an engine runs what is written once. */
 export type Engine = {
-  /** Runs a command in a transaction of its own and answers when that is durable. It may be run again from its start. */
-  run<Value>(command: (tx: Tx) => Op<Value>): Promise<Value>
-  /** As `run`, queued with the other commands of the account that the task or turn belongs to. */
-  runForExecution<Value>(id: string, command: (tx: Tx) => Op<Value>): Promise<Value>
+  /**
+   * Runs a command in a transaction of its own and answers when that is durable. Where an account is named, queued with
+   * its other commands. It may be run again from its start.
+   */
+  run<Value>(command: (tx: Tx) => Op<Value>, of?: AccountOf): Promise<Value>
   /** Whose a task or turn is, so that its commands are queued with its owner's. */
   know(id: string, userId: string): void
   /** It has ended. */
   forget(id: string): void
   /** How many commands upkeep gives it concurrently. */
   readonly atOnce: number
-  /** As `run`, queued with the other commands of the user's account. */
-  runFor<Value>(userId: string, command: (tx: Tx) => Op<Value>): Promise<Value>
-  read<Value>(read: (on: Reads) => Op<Value> | Answer<Value>): Promise<Value>
-  /** As `read`, queued with the other lists of the user. */
-  readListOf<Value>(userId: string, read: (on: Reads) => Op<Value>): Promise<Value>
+  /** Where a user is named, queued with the user's other lists. */
+  read<Value>(read: (on: Reads) => Op<Value> | Answer<Value>, listOf?: string): Promise<Value>
   /** Reads what a credential is checked against, by the hash of its token; never older than the last commit of any process. */
   holderOf<Holder>(
     of: Holding,

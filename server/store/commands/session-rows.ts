@@ -18,7 +18,6 @@ import {
   sessionRecord,
   sessionStatus,
   sessionTotal,
-  type SessionRow,
   type SessionTotal,
 } from '../session-records.ts'
 import type {
@@ -31,6 +30,7 @@ import type {
   UpdateSession,
   UpdateSessionResult,
 } from '../store.ts'
+import type { SessionRow } from '../tables/work-tables.ts'
 import type { Answer, Op, Reads, Tx } from './command.ts'
 import { askKey, countKeys, insertKey, stillKept } from './idempotency-rows.ts'
 import { columns, insertInto, statement } from './statement.ts'

@@ -1,9 +1,11 @@
 import { judgeTask, withOneMore, type TaskNotAccepted } from '../judge-admission.ts'
 import type { AttemptRef, RateState, StoredJson, TaskFailure, TaskRecord, TaskStatus } from '../records.ts'
 import type { AdmitTask, AdmitTaskResult, Interruption, StoreLimits } from '../store.ts'
-import { taskColumns, taskRecord, type TaskRow } from '../task-rows.ts'
+import type { AccountRow } from '../tables/account-tables.ts'
+import type { TaskRow } from '../tables/work-tables.ts'
+import { taskColumns, taskRecord } from '../task-rows.ts'
 import { countFailure } from './abuse-block.ts'
-import type { AccountRow, Answer, Op, Reads, Tx } from './command.ts'
+import type { Answer, Op, Reads, Tx } from './command.ts'
 import { askKey, insertKey, stillKept } from './idempotency-rows.ts'
 import { columns, insertInto, statement } from './statement.ts'
 

@@ -1,6 +1,7 @@
 import { taskStatuses, type OwnedPayload, type PayloadRecord, type TaskListItem, type TaskRecord } from '../records.ts'
 import type { ListTasks } from '../store.ts'
-import { taskColumns, taskRecord, type TaskRow } from '../task-rows.ts'
+import type { TaskRow } from '../tables/work-tables.ts'
+import { taskColumns, taskRecord } from '../task-rows.ts'
 import type { Answer, Op, Reads } from './command.ts'
 import { readDeepPage } from './deep-page.ts'
 import { columns, statement } from './statement.ts'

@@ -21,57 +21,57 @@ export function workStore(engine: Engine, limits: StoreLimits) {
   const leaseMs = limits.leaseSeconds * 1000
   return {
     admitTask: async (input) => {
-      const admitted = await engine.runFor(input.userId, (tx) => tasks.admitTask(tx, input))
+      const admitted = await engine.run((tx) => tasks.admitTask(tx, input), input)
       if (admitted.outcome === 'accepted') engine.know(input.taskId, input.userId)
       return admitted
     },
     foreseeAdmission: (input) => engine.read((on) => tasks.foreseeAdmission(on, input)),
     claimTask: async (taskId) => {
-      const task = await engine.runForExecution(taskId, (tx) => tasks.claimTask(tx, { taskId, leaseMs }))
+      const task = await engine.run((tx) => tasks.claimTask(tx, { taskId, leaseMs }), { taskId })
       if (task) engine.know(taskId, task.userId)
       return task
     },
     completeTask: async (input) => {
-      const isDone = await engine.runForExecution(input.taskId, (tx) => tasks.completeTask(tx, input))
+      const isDone = await engine.run((tx) => tasks.completeTask(tx, input), input)
       engine.forget(input.taskId)
       return isDone
     },
     failTask: async (input) => {
-      const isDone = await engine.runForExecution(input.taskId, (tx) => tasks.failTask(tx, input, limits))
+      const isDone = await engine.run((tx) => tasks.failTask(tx, input, limits), input)
       engine.forget(input.taskId)
       return isDone
     },
-    interruptTask: (input) => engine.runForExecution(input.taskId, (tx) => tasks.interruptTask(tx, input, limits)),
+    interruptTask: (input) => engine.run((tx) => tasks.interruptTask(tx, input, limits), input),
     queuedTasks: (input) => engine.read((on) => reads.queuedTasks(on, input)),
     abandonedTasks: (limit) => engine.read((on) => reads.abandonedTasks(on, limit)),
     getTask: (input) => engine.read((on) => reads.getTask(on, input)),
-    listTasks: (input) => engine.readListOf(input.userId, (on) => reads.listTasks(on, input)),
+    listTasks: (input) => engine.read((on) => reads.listTasks(on, input), input.userId),
     findIdempotent: (input) => engine.read((on) => findIdempotent(on, input)),
     findPayload: (payloadId) => engine.read((on) => reads.findPayload(on, payloadId)),
     listPayloads: (input) => engine.read((on) => reads.listPayloads(on, input)),
-    createSession: (input) => engine.runFor(input.userId, (tx) => sessions.createSession(tx, input, limits)),
+    createSession: (input) => engine.run((tx) => sessions.createSession(tx, input, limits), input),
     getSession: (input) => engine.read((on) => sessions.getSession(on, input, limits)),
-    listSessions: (input) => engine.readListOf(input.userId, (on) => sessions.listSessions(on, input, limits)),
-    updateSession: (input) => engine.runFor(input.userId, (tx) => sessions.updateSession(tx, input, limits)),
-    deleteSession: (input) => engine.runFor(input.userId, (tx) => sessions.deleteSession(tx, input)),
-    listMessages: (input) => engine.readListOf(input.userId, (on) => sessions.listMessages(on, input)),
+    listSessions: (input) => engine.read((on) => sessions.listSessions(on, input, limits), input.userId),
+    updateSession: (input) => engine.run((tx) => sessions.updateSession(tx, input, limits), input),
+    deleteSession: (input) => engine.run((tx) => sessions.deleteSession(tx, input), input),
+    listMessages: (input) => engine.read((on) => sessions.listMessages(on, input), input.userId),
     readHistory: (input) => engine.read((on) => sessions.readHistory(on, input)),
     openTurn: async (input) => {
-      const opened = await engine.runFor(input.userId, (tx) => turns.openTurn(tx, input, limits))
+      const opened = await engine.run((tx) => turns.openTurn(tx, input, limits), input)
       if (opened.outcome === 'opened') engine.know(input.turnId, input.userId)
       return opened
     },
-    growHold: (input) => engine.runForExecution(input.turnId, (tx) => turns.growHold(tx, input)),
+    growHold: (input) => engine.run((tx) => turns.growHold(tx, input), input),
     settleTurn: async (input) => {
-      const settled = await engine.runForExecution(input.turnId, (tx) => turns.settleTurn(tx, input))
+      const settled = await engine.run((tx) => turns.settleTurn(tx, input), input)
       engine.forget(input.turnId)
       return settled
     },
     closeAbandonedTurns: () => closeAbandonedTurns(engine),
     getAccount: (userId) => engine.read((on) => accounts.getAccount(on, userId)),
-    listTransactions: (input) => engine.readListOf(input.userId, (on) => accounts.listTransactions(on, input)),
-    credit: (input) => engine.runFor(input.userId, (tx) => accounts.credit(tx, input)),
-    readSpend: (input) => engine.readListOf(input.userId, (on) => readSpend(on, input)),
+    listTransactions: (input) => engine.read((on) => accounts.listTransactions(on, input), input.userId),
+    credit: (input) => engine.run((tx) => accounts.credit(tx, input), input),
+    readSpend: (input) => engine.read((on) => readSpend(on, input), input.userId),
     unblock: (userId) => engine.run((tx) => liftBlock(tx, userId)),
     purgeExpired: () =>
       engine.run(function* (tx) {

@@ -1,3 +1,4 @@
+import type { AccountOf } from '../commands/command.ts'
 import { ErrandError } from '../../kernel/errors.ts'
 
 const atOnceMax = 3
@@ -33,12 +34,9 @@ export class AccountLanes {
     this.#userOf.delete(id)
   }
 
-  ofExecution<Value>(id: string, work: () => Promise<Value>): Promise<Value> {
-    const userId = this.#userOf.get(id)
-    return userId === undefined ? work() : this.of(userId, work)
-  }
-
-  async of<Value>(userId: string, work: () => Promise<Value>): Promise<Value> {
+  async of<Value>(account: AccountOf, work: () => Promise<Value>): Promise<Value> {
+    const userId = this.#userIdOf(account)
+    if (userId === undefined) return await work()
     const lane = this.#lanes.get(userId) ?? { running: 0, waiting: [] }
     this.#lanes.set(userId, lane)
     if (lane.waiting.length >= this.#waitingMax) throw tooMany()
@@ -52,6 +50,11 @@ export class AccountLanes {
       if (next) next()
       else if (--lane.running === 0) this.#lanes.delete(userId)
     }
+  }
+
+  #userIdOf(account: AccountOf): string | undefined {
+    if ('userId' in account) return account.userId
+    return this.#userOf.get('taskId' in account ? account.taskId : account.turnId)
   }
 }
 

@@ -1,5 +1,6 @@
 import type { EpochMs } from '../../kernel/clock.ts'
-import type { AccountOf, AccountRow } from '../commands/command.ts'
+import type { AccountOf } from '../commands/command.ts'
+import type { AccountRow } from '../tables/account-tables.ts'
 import { databaseTime } from './pooled-connection.ts'
 import type { PgClient } from './driver.ts'
 

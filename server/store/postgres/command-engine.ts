@@ -1,5 +1,5 @@
 import type { EpochMs } from '../../kernel/clock.ts'
-import type { Answer, Engine, Holding, LockKind, Op, Reads, Tx } from '../commands/command.ts'
+import type { AccountOf, Answer, Engine, Holding, LockKind, Op, Reads, Tx } from '../commands/command.ts'
 import { resultOf } from '../commands/drive.ts'
 import { columns, postgres, Statement, type Values } from '../commands/statement.ts'
 import type { RateState } from '../records.ts'
@@ -176,26 +176,13 @@ export class PostgresEngine implements Engine {
     this.#parts = parts
   }
 
-  read<Result>(read: (on: Reads) => Op<Result> | Answer<Result>): Promise<Result> {
+  read<Result>(read: (on: Reads) => Op<Result> | Answer<Result>, listOf?: string): Promise<Result> {
     const { all, rateWindow } = this.#parts
-    return all.read((connection) => resultOf(read(readsOn(connection, rateWindow))))
+    return all.read((connection) => resultOf(read(readsOn(connection, rateWindow))), listOf)
   }
 
-  readListOf<Result>(userId: string, read: (on: Reads) => Op<Result>): Promise<Result> {
-    const { all, rateWindow } = this.#parts
-    return all.readListOf(userId, (connection) => resultOf(read(readsOn(connection, rateWindow))))
-  }
-
-  run<Result>(command: (tx: Tx) => Op<Result>): Promise<Result> {
-    return this.#parts.all.run((tx) => resultOf(command(transactionOn(tx, this.#parts))))
-  }
-
-  runFor<Result>(userId: string, command: (tx: Tx) => Op<Result>): Promise<Result> {
-    return this.#parts.all.runFor(userId, (tx) => resultOf(command(transactionOn(tx, this.#parts))))
-  }
-
-  runForExecution<Result>(id: string, command: (tx: Tx) => Op<Result>): Promise<Result> {
-    return this.#parts.all.runForExecution(id, (tx) => resultOf(command(transactionOn(tx, this.#parts))))
+  run<Result>(command: (tx: Tx) => Op<Result>, of?: AccountOf): Promise<Result> {
+    return this.#parts.all.run((tx) => resultOf(command(transactionOn(tx, this.#parts))), of)
   }
 
   know(id: string, userId: string): void {

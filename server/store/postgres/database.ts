@@ -1,9 +1,12 @@
+import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import type { EpochMs } from '../../kernel/clock.ts'
+import { messageOf } from '../../kernel/thrown.ts'
 import { StoreOpenError } from '../store-open-error.ts'
-import { drizzle, migrate, readMigrationFiles } from './drizzle.ts'
+import { schemaStateOf, type SchemaState } from '../applied-migrations.ts'
 import { explainPooler, keepFailures, newPool, type PgClient, type PgPool, sendTogether } from './driver.ts'
 
+const require = createRequire(import.meta.url)
 const migrationsFolder = fileURLToPath(new URL('./migrations', import.meta.url))
 /** Any number that no other program takes a lock by in this database. */
 const migrationLock = 7015
@@ -68,13 +71,17 @@ export async function migrateSchema(pool: PgPool): Promise<void> {
     // the connection, so it ends with it however this ends. It may take longer than any other lock is waited for.
     await client.query('SET lock_timeout = 0; SET statement_timeout = 0')
     await client.query('SELECT pg_advisory_lock($1)', [migrationLock])
-    if ((await schemaState(client)) !== 'current') await migrate(drizzle(client as never), { migrationsFolder })
+    if ((await schemaState(client)) === 'current') return
+    const { drizzle } = require('drizzle-orm/node-postgres') as typeof import('drizzle-orm/node-postgres')
+    const { migrate } =
+      require('drizzle-orm/node-postgres/migrator') as typeof import('drizzle-orm/node-postgres/migrator')
+    await migrate(drizzle(client as never), { migrationsFolder })
   })
 }
 
 /** Throws unless the schema is the one that this version writes; with `mayCreate` an empty database gets it. */
 export async function assertCurrent(pool: PgPool, mayCreate: boolean): Promise<void> {
-  let state: 'empty' | 'older' | 'current' = 'current'
+  let state: SchemaState = 'current'
   await withClient(pool, async (client) => void (state = await schemaState(client)))
   if (state === 'current') return
   if (state === 'empty' && mayCreate) return await migrateSchema(pool)
@@ -85,17 +92,13 @@ export async function assertCurrent(pool: PgPool, mayCreate: boolean): Promise<v
   )
 }
 
-/** How many of this version's migrations the database has; throws when it was written by a newer version. */
-export async function schemaState(client: PgClient): Promise<'empty' | 'older' | 'current'> {
-  const known = readMigrationFiles({ migrationsFolder })
+/** Throws when the database was written by a newer version. */
+export async function schemaState(client: PgClient): Promise<SchemaState> {
   const { rows: tables } = await client.query(`SELECT to_regclass('drizzle.__drizzle_migrations') AS name`)
   if ((tables[0] as { name: string | null }).name === null) return 'empty'
   const { rows } = await client.query('SELECT hash FROM drizzle.__drizzle_migrations ORDER BY created_at')
   const applied = (rows as { hash: string }[]).map(({ hash }) => hash)
-  if (applied.length > known.length || applied.some((hash, index) => hash !== known[index]!.hash)) {
-    throw new StoreOpenError('The database was written by another, newer version of Errand. Run that version.')
-  }
-  return applied.length === 0 ? 'empty' : applied.length < known.length ? 'older' : 'current'
+  return schemaStateOf(applied, migrationsFolder)
 }
 
 /** An answer may rest on a commit only when the server writes commits to its disk before it answers them. */
@@ -123,8 +126,7 @@ export async function connectTo(pool: PgPool): Promise<PgClient> {
   } catch (error) {
     // A name with several addresses fails with an error for each, and without a text of its own.
     const first = error instanceof AggregateError && error.message === '' ? (error.errors[0] as unknown) : error
-    const message = first instanceof Error ? first.message : String(first)
-    throw new StoreOpenError(`The database cannot be reached: ${message}`, { cause: error })
+    throw new StoreOpenError(`The database cannot be reached: ${messageOf(first)}`, { cause: error })
   }
 }
 

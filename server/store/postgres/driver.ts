@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { codeOf } from '../../kernel/thrown.ts'
 import { keepNulls, readNulls } from './null-characters.ts'
 
 // The part of `pg` that the store uses, loaded with the first pool, so never on SQLite.
@@ -65,7 +66,7 @@ export const withoutPooler = 'give ERRAND_DATABASE_URL a direct connection or a 
 
 /** The error behind one that says no more than that an earlier statement of the transaction failed. */
 export function failureBehind(client: PgClient, error: unknown): unknown {
-  const isAfter = error instanceof Error && 'code' in error && error.code === afterFailure
+  const isAfter = codeOf(error) === afterFailure
   return (isAfter && failures.get(client)) || error
 }
 

@@ -1,7 +1,6 @@
+import { getTableColumns, getTableName } from 'drizzle-orm'
 import { accountSums, type CarriedRow } from '../carried-rows.ts'
 import type { PgClient } from './driver.ts'
-import { getTableColumns, getTableName } from './drizzle.ts'
-import { identities, invitations, loginAttempts, logins } from './login-tables.ts'
 import * as schema from './schema.ts'
 
 // What is copied into a database, and read again to prove that it is what was copied.
@@ -17,10 +16,10 @@ const tables = [
   schema.users,
   schema.accounts,
   schema.apiKeys,
-  identities,
-  logins,
-  loginAttempts,
-  invitations,
+  schema.identities,
+  schema.logins,
+  schema.loginAttempts,
+  schema.invitations,
   schema.connectors,
   schema.sessions,
   schema.messages,

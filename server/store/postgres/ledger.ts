@@ -1,8 +1,7 @@
 import { newId } from '../../kernel/ids.ts'
 import type { Units } from '../../kernel/money.ts'
 import type { Posting } from '../commands/command.ts'
-import { transactionTypes } from '../records.ts'
-import type { PostedTotals } from '../store.ts'
+import { PostedCount } from '../posted-totals.ts'
 import type { Transaction } from './transaction.ts'
 
 // What the row says of the balance is what the account has, by construction.
@@ -16,9 +15,7 @@ const post = {
 
 /** The only writer of balances: each change of one is a transaction row in the same database transaction. */
 export class Ledger {
-  readonly #posted: PostedTotals = Object.fromEntries(
-    transactionTypes.map((type) => [type, { count: 0, units: 0 }]),
-  ) as PostedTotals
+  readonly posted = new PostedCount()
 
   /**
    * Of the account that is locked; the statement is sent and not waited for. The balance's CHECK fails, and so undoes
@@ -43,18 +40,6 @@ export class Ledger {
     const { account } = tx
     void tx.write({ ...holdMore, values: [account.userId, by] })
     account.held += by
-  }
-
-  /** What this process has committed, for those who watch it. */
-  get posted(): PostedTotals {
-    return this.#posted
-  }
-
-  committed({ posted }: Transaction): void {
-    for (const { amount, type } of posted) {
-      this.#posted[type].count++
-      this.#posted[type].units += Math.abs(amount)
-    }
   }
 }
 

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Readable } from 'node:stream'
 import type { Clock } from '../../kernel/clock.ts'
-import { isId, newId } from '../../kernel/ids.ts'
+import { isId } from '../../kernel/ids.ts'
 import { checkedText, jsonParts, mayContinue } from '../../payloads/json-parts.ts'
 import { PayloadDamage } from '../../payloads/payload-digest.ts'
-import { notRead, notStored, type PayloadStore, type WrittenPayload } from '../../payloads/payload-store.ts'
+import { NewPayloads, notRead, notStored, type PayloadStore } from '../../payloads/payload-store.ts'
 import type { PayloadDigest } from '../records.ts'
 import { openPool } from './database.ts'
 import type { PgPool, PgResult } from './driver.ts'
@@ -36,32 +36,18 @@ const remove = 'DELETE FROM payload_parts WHERE payload_id = ANY($1)'
 type Seen = { createdAt: number; id: string }
 
 /** Payloads in the database that the nodes share. */
-export class PostgresPayloadStore implements PayloadStore {
+export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
   readonly #pool: PgPool
-  readonly #clock: Clock
   /** Else a server that went without a word would keep a run waiting for its content for a quarter of an hour. */
   readonly #inTime: { query_timeout: number }
-  /** Written by this node, but not yet named by a committed row. */
-  readonly #unsettled = new Set<string>()
   /** What is not younger than this is named for good, and need not be looked at again. */
   #seen: Seen = { createdAt: 0, id: '' }
   #closing: Promise<void> | undefined
 
   constructor(databaseUrl: string, clock: Clock, silentMs = silentMsMax) {
+    super(clock)
     this.#inTime = { query_timeout: silentMs }
     this.#pool = openPool(databaseUrl, connectionsMax)
-    this.#clock = clock
-  }
-
-  async write(json: string): Promise<WrittenPayload> {
-    const id = newId('pay', this.#clock.now())
-    this.#unsettled.add(id)
-    try {
-      return { id, digest: await this.writeAs(id, json) }
-    } catch (error) {
-      await this.release(id, true)
-      throw error
-    }
   }
 
   async writeAs(payloadId: string, json: string): Promise<PayloadDigest> {
@@ -72,10 +58,8 @@ export class PostgresPayloadStore implements PayloadStore {
     }
   }
 
-  async release(payloadId: string, discard = false): Promise<void> {
-    // What cannot be removed now is an orphan, which is collected later.
-    if (discard) await this.#remove([payloadId]).catch(() => {})
-    this.#unsettled.delete(payloadId)
+  protected async discard(payloadId: string): Promise<void> {
+    await this.#remove([payloadId])
   }
 
   async read(payloadId: string, digest: PayloadDigest | null): Promise<string> {
@@ -99,14 +83,14 @@ export class PostgresPayloadStore implements PayloadStore {
       const page = rows as Seen[]
       const orphans: string[] = []
       for (let first = 0; first < page.length; first += looksAtOnce) {
-        const few = page.slice(first, first + looksAtOnce).filter(({ id }) => !this.#unsettled.has(id))
+        const few = page.slice(first, first + looksAtOnce).filter(({ id }) => !this.unsettled.has(id))
         const named = await Promise.all(few.map(({ id }) => hasRow(id)))
         orphans.push(...few.filter((_, index) => !named[index]).map(({ id }) => id))
       }
       if (orphans.length > 0) await this.#remove(orphans)
       removed += orphans.length
       // One that this node still holds may become an orphan, so it is looked at again.
-      isHeld ||= page.some(({ id }) => this.#unsettled.has(id))
+      isHeld ||= page.some(({ id }) => this.unsettled.has(id))
       at = page.at(-1) ?? at
       if (!isHeld) this.#seen = at
       if (page.length < pageRows) break

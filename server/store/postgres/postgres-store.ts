@@ -94,7 +94,7 @@ function composeStore({ clock, jobs, pool }: Opened, options: PostgresStoreOptio
   const all = new Transactions(pool, {
     clock,
     ...(onCommit && { onCommit }),
-    onCommitted: (tx) => ledger.committed(tx),
+    onCommitted: (tx) => ledger.posted.add(tx.posted),
   })
   const urgentPool = openPool(databaseUrl, 1)
   const urgent = new Transactions(urgentPool, { clock, onCommitted: () => {}, silentMs: renewalMsMax(leaseMs) })
@@ -117,7 +117,7 @@ function composeStore({ clock, jobs, pool }: Opened, options: PostgresStoreOptio
       const { databaseBytes } = rows[0] as { databaseBytes: number }
       // The server's log of changes is not ours to count.
       const open = await engine.read(readOpen)
-      return { ...open, databaseBytes, walBytes: 0, posted: ledger.posted, isWritable: !all.isFailing }
+      return { ...open, databaseBytes, walBytes: 0, posted: ledger.posted.totals, isWritable: !all.isFailing }
     },
     canWrite: async () => {
       if (!all.isFailing) return true

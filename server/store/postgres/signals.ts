@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { messageOf } from '../../kernel/thrown.ts'
 import type { Signals, SignalTopic } from '../shared.ts'
 import { newClient, type PgListener, type PgPool, withoutPooler } from './driver.ts'
 import { SignalBatch, signalsIn } from './signal-batch.ts'
@@ -291,7 +292,3 @@ export class PgSignals implements Signals {
 }
 
 const ignore = () => {}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}

@@ -1,14 +1,12 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import { must } from '../../kernel/assert.ts'
-import type { Units } from '../../kernel/money.ts'
-import type { TransactionType } from '../records.ts'
-import type { AccountOf, AccountRow, CounterChange, MadeRow } from '../commands/command.ts'
+import type { AccountOf, CounterChange, MadeRow } from '../commands/command.ts'
+import type { AccountRow } from '../tables/account-tables.ts'
 import { lockAccountRow } from './account-lock.ts'
 import { Connection } from './pooled-connection.ts'
+import type { Posted } from '../posted-totals.ts'
 import { codeOf, isLostConnection } from './pg-errors.ts'
 import type { PgQuery, PgResult } from './driver.ts'
-
-export type Posted = { type: TransactionType; amount: Units }
 
 /**
  * One command at work. Locks are taken in one order, so that commands wait for each other and never in a circle: the

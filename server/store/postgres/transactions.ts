@@ -1,5 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts'
 import { ErrandError } from '../../kernel/errors.ts'
+import type { AccountOf } from '../commands/command.ts'
 import type { Committed } from '../committed.ts'
 import { AccountLanes } from './account-lanes.ts'
 import { Connection } from './pooled-connection.ts'
@@ -57,31 +58,19 @@ export class Transactions {
   }
 
   /**
-   * Runs a command in a transaction of its own and answers once that is committed. `work` is run again from its start
-   * when the server undid the transaction, so it keeps nothing outside of it.
+   * Runs a command in a transaction of its own and answers once that is committed; where an account is named, queued with
+   * its other commands. `work` is run again from its start when the server undid the transaction, so it keeps nothing
+   * outside of it.
    */
-  run<Value>(work: (tx: Transaction) => Promise<Value>): Promise<Value> {
-    return this.#tracked(this.#run(work))
+  run<Value>(work: (tx: Transaction) => Promise<Value>, of?: AccountOf): Promise<Value> {
+    const run = () => this.#run(work)
+    return this.#tracked(of ? this.lanes.of(of, run) : run())
   }
 
-  /** As `run`, queued with the other commands of the user's account. */
-  runFor<Value>(userId: string, work: (tx: Transaction) => Promise<Value>): Promise<Value> {
-    return this.#tracked(this.lanes.of(userId, () => this.#run(work)))
-  }
-
-  /** As `run`, queued with the other commands of the account that the task or turn belongs to. */
-  runForExecution<Value>(id: string, work: (tx: Transaction) => Promise<Value>): Promise<Value> {
-    return this.#tracked(this.lanes.ofExecution(id, () => this.#run(work)))
-  }
-
-  /** Runs reads on one connection, each with its own snapshot. */
-  read<Value>(work: (connection: Connection) => Promise<Value>): Promise<Value> {
-    return this.#tracked(this.#read(work, { mayTakeLong: false }))
-  }
-
-  /** As `read`, queued with the other lists of the user. */
-  readListOf<Value>(userId: string, work: (connection: Connection) => Promise<Value>): Promise<Value> {
-    return this.#tracked(this.#lists.of(userId, () => this.#read(work, { mayTakeLong: false })))
+  /** Runs reads on one connection, each with its own snapshot; where a user is named, queued with the user's other lists. */
+  read<Value>(work: (connection: Connection) => Promise<Value>, listOf?: string): Promise<Value> {
+    const read = () => this.#read(work, { mayTakeLong: false })
+    return this.#tracked(listOf === undefined ? read() : this.#lists.of({ userId: listOf }, read))
   }
 
   /** As `read`, of whole tables. A close does not wait for it: it ends with its connection. */

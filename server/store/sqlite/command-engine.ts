@@ -1,13 +1,13 @@
-import type { Statement as Prepared } from 'better-sqlite3'
+import type { Database, Statement as Prepared } from 'better-sqlite3'
 import { assert, must } from '../../kernel/assert.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { ownTurn } from '../../kernel/own-turn.ts'
-import type { AccountRow, Answer, Engine, Holding, Op, Reads, Tx } from '../commands/command.ts'
+import type { Answer, Engine, Holding, Op, Reads, Tx } from '../commands/command.ts'
+import type { AccountRow } from '../tables/account-tables.ts'
 import { toEnd } from '../commands/drive.ts'
 import { columns, everyStatement, sqlite, statement, type Statement, type Values } from '../commands/statement.ts'
 import { messageColumns, type MessageRow } from '../session-records.ts'
 import type { Counters } from './counters.ts'
-import type { Connection } from './database.ts'
 import type { GroupCommit } from './group-commit.ts'
 import { HolderCache } from './holder-cache.ts'
 import type { Ledger } from './ledger.ts'
@@ -62,16 +62,16 @@ type EngineParts = { clock: Clock; commit: GroupCommit; counters: Counters; ledg
 export class SqliteEngine implements Engine {
   /** They share a commit. */
   readonly atOnce = Infinity
-  readonly #connection: Connection
+  readonly #db: Database
   readonly #parts: EngineParts
   readonly #prepared = new Map<Statement<unknown>, Prepared>()
   readonly #holders = new Map<Holding, HolderCache<unknown>>()
   readonly #tx: Tx
 
-  constructor(connection: Connection, parts: EngineParts) {
-    this.#connection = connection
+  constructor(db: Database, parts: EngineParts) {
+    this.#db = db
     this.#parts = parts
-    for (const one of everyStatement()) this.#prepared.set(one, connection.raw.prepare(one.text(sqlite)))
+    for (const one of everyStatement()) this.#prepared.set(one, db.prepare(one.text(sqlite)))
     this.#tx = this.#transaction()
   }
 
@@ -84,20 +84,8 @@ export class SqliteEngine implements Engine {
     return await toEnd(op)
   }
 
-  readListOf<Value>(_userId: string, read: (on: Reads) => Op<Value>): Promise<Value> {
-    return this.read(read)
-  }
-
   run<Value>(command: (tx: Tx) => Op<Value>): Promise<Value> {
     return this.#parts.commit.run(() => this.#atOnce(command(this.#tx)))
-  }
-
-  runFor<Value>(_userId: string, command: (tx: Tx) => Op<Value>): Promise<Value> {
-    return this.run(command)
-  }
-
-  runForExecution<Value>(_id: string, command: (tx: Tx) => Op<Value>): Promise<Value> {
-    return this.run(command)
   }
 
   know(): void {}
@@ -108,7 +96,7 @@ export class SqliteEngine implements Engine {
     of: Holding,
     read: (on: Reads, tokenHash: string) => Answer<Holder | undefined>,
   ): (tokenHash: string) => Promise<Holder | undefined> {
-    const cache = new HolderCache(this.#connection, (tokenHash) => this.#atOnce(read(this.#tx, tokenHash)))
+    const cache = new HolderCache(this.#db, (tokenHash) => this.#atOnce(read(this.#tx, tokenHash)))
     this.#holders.set(of, cache)
     return async (tokenHash) => cache.find(tokenHash)
   }

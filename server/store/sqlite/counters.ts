@@ -1,47 +1,24 @@
-import { and, eq, sql } from './drizzle.ts'
-import type { Connection } from './database.ts'
+import type { Database, Statement } from 'better-sqlite3'
 import { assert } from '../../kernel/assert.ts'
 import type { CounterChange } from '../commands/command.ts'
-import { counters } from './schema.ts'
+import { insertInto } from '../commands/statement.ts'
 
 /**
  * Gathers the changes of the counters over a batch of commands and writes each counter once, before the COMMIT: under
  * load hundreds of tasks of one user move together, and one row would be written hundreds of times.
  */
 export class Counters {
-  readonly #add
-  readonly #subtract
+  readonly #add: Statement
+  readonly #subtract: Statement
   #ofCommand: CounterChange[] = []
   readonly #ofBatch = new Map<string, CounterChange>()
 
-  constructor({ orm }: Connection) {
-    this.#add = orm
-      .insert(counters)
-      .values({
-        userId: sql.placeholder('userId'),
-        kind: sql.placeholder('kind'),
-        part: sql.placeholder('part'),
-        status: sql.placeholder('status'),
-        count: sql.placeholder('by'),
-      })
-      .onConflictDoUpdate({
-        target: [counters.userId, counters.kind, counters.part, counters.status],
-        set: { count: sql`${counters.count} + excluded.count` },
-      })
-      .prepare()
+  constructor(db: Database) {
+    this.#add = db.prepare(`${insertInto('counters', 'userId kind part status count')}
+      ON CONFLICT (user_id, kind, part, status) DO UPDATE SET count = counters.count + excluded.count`)
     // A CHECK judges the row of an upsert before its conflict is seen, so a decrease is a plain update.
-    this.#subtract = orm
-      .update(counters)
-      .set({ count: sql`${counters.count} + ${sql.placeholder('by')}` })
-      .where(
-        and(
-          eq(counters.userId, sql.placeholder('userId')),
-          eq(counters.kind, sql.placeholder('kind')),
-          eq(counters.part, sql.placeholder('part')),
-          eq(counters.status, sql.placeholder('status')),
-        ),
-      )
-      .prepare()
+    this.#subtract = db.prepare(`UPDATE counters SET count = count + :count
+      WHERE user_id = :userId AND kind = :kind AND part = :part AND status = :status`)
   }
 
   count(change: CounterChange): void {
@@ -63,9 +40,9 @@ export class Counters {
   }
 
   write(): void {
-    for (const change of this.#ofBatch.values()) {
-      if (change.by > 0) this.#add.run(change)
-      else if (change.by < 0) assert(this.#subtract.run(change).changes === 1, 'a counter that falls exists')
+    for (const { by: count, ...counter } of this.#ofBatch.values()) {
+      if (count > 0) this.#add.run({ ...counter, count })
+      else if (count < 0) assert(this.#subtract.run({ ...counter, count }).changes === 1, 'a counter that falls exists')
     }
     this.#ofBatch.clear()
   }

@@ -1,4 +1,5 @@
 import type { Database } from 'better-sqlite3'
+import { codeOf } from '../../kernel/thrown.ts'
 
 /** The first thing that is wrong with the whole file; undefined when nothing is. */
 export function findDamage(db: Database): string | undefined {
@@ -20,12 +21,7 @@ export function findDamageByTable(db: Database, isStopped: () => boolean): strin
 
 /** Whether SQLite met something in a file that it cannot have written. */
 export function isDamage(error: unknown): error is Error {
-  return (
-    error instanceof Error &&
-    'code' in error &&
-    typeof error.code === 'string' &&
-    /^SQLITE_(?:CORRUPT|NOTADB)/.test(error.code)
-  )
+  return /^SQLITE_(?:CORRUPT|NOTADB)/.test(codeOf(error))
 }
 
 function orDamage(find: () => string | undefined): string | undefined {

@@ -1,5 +1,6 @@
 import type { Database, Statement } from 'better-sqlite3'
 import { ErrandError } from '../../kernel/errors.ts'
+import { codeOf } from '../../kernel/thrown.ts'
 import type { Committed } from '../committed.ts'
 
 // Group commit. Commands that arrive in the same tick of the event loop share one transaction and one sync:
@@ -239,10 +240,6 @@ export class GroupCommit {
       unavailable('The database could not be written; repeat the request with the same Idempotency-Key.', error),
     )
   }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 }
 
 function isDiskError(error: unknown): boolean {

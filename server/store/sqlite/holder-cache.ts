@@ -1,5 +1,4 @@
-import type { Statement } from 'better-sqlite3'
-import type { Connection } from './database.ts'
+import type { Database, Statement } from 'better-sqlite3'
 
 const cachedMax = 50_000
 
@@ -14,8 +13,8 @@ export class HolderCache<Holder> {
   readonly #cached = new Map<string, Holder>()
   #version: unknown
 
-  constructor({ raw }: Connection, read: (tokenHash: string) => Holder | undefined) {
-    this.#dataVersion = raw.prepare('PRAGMA data_version').pluck()
+  constructor(db: Database, read: (tokenHash: string) => Holder | undefined) {
+    this.#dataVersion = db.prepare('PRAGMA data_version').pluck()
     this.#read = read
   }
 

@@ -1,47 +1,49 @@
+import type { Database, Statement } from 'better-sqlite3'
 import { must } from '../../kernel/assert.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Units } from '../../kernel/money.ts'
 import type { Posting } from '../commands/command.ts'
-import { transactionTypes, type TransactionType } from '../records.ts'
-import type { PostedTotals } from '../store.ts'
-import { eq, sql } from './drizzle.ts'
+import { insertInto } from '../commands/statement.ts'
+import { PostedCount, type Posted } from '../posted-totals.ts'
 import type { Counters } from './counters.ts'
-import type { Connection } from './database.ts'
-import { accounts, transactions } from './schema.ts'
+
+const columns =
+  'id userId type amount balanceAfter taskId sessionId turnId description breakdown idempotencyKey createdAt'
 
 /** The only writer of balances: each change of one is a transaction row in the same database transaction. */
 export class Ledger {
-  readonly #statements
+  readonly posted = new PostedCount()
+  readonly #hold: Statement
+  readonly #move: Statement
+  readonly #insert: Statement
   readonly #counters: Counters
   #ofCommand: Posted[] = []
   #ofBatch: Posted[] = []
-  readonly #posted: PostedTotals = Object.fromEntries(
-    transactionTypes.map((type) => [type, { count: 0, units: 0 }]),
-  ) as PostedTotals
 
-  constructor(connection: Connection, counters: Counters) {
-    this.#statements = prepare(connection)
+  constructor(db: Database, counters: Counters) {
+    this.#hold = db.prepare('UPDATE accounts SET held = held + :by WHERE user_id = :userId')
+    this.#move = db
+      .prepare('UPDATE accounts SET balance = balance + :amount WHERE user_id = :userId RETURNING balance')
+      .pluck()
+    this.#insert = db.prepare(insertInto('transactions', columns))
     this.#counters = counters
   }
 
   /** The balance's CHECK throws, and so undoes the command, if the amount would take it below what is held. */
-  post(posting: Posting): { id: string; balance: Units } {
-    const { amount, breakdown, description, idempotencyKey, now, sessionId, taskId, turnId, type, userId } = posting
-    const { balance } = must(this.#statements.move.get({ userId, amount }), 'a transaction has an account')
+  post({ breakdown, now, ...posting }: Posting): { id: string; balance: Units } {
+    const { amount, type, userId } = posting
+    const balance = must(this.#move.get({ userId, amount }) as Units | undefined, 'a transaction has an account')
     const id = newId('txn', now)
-    this.#statements.insert.run({
+    this.#insert.run({
+      taskId: null,
+      sessionId: null,
+      turnId: null,
+      idempotencyKey: null,
+      ...posting,
       id,
-      userId,
-      type,
-      amount,
       balanceAfter: balance,
-      taskId: taskId ?? null,
-      sessionId: sessionId ?? null,
-      turnId: turnId ?? null,
-      description,
       breakdown: breakdown === undefined ? null : JSON.stringify(breakdown),
-      idempotencyKey: idempotencyKey ?? null,
-      now,
+      createdAt: now,
     })
     this.#counters.count({ userId, kind: 'transaction', part: type, status: '', by: 1 })
     this.#ofCommand.push({ type, amount })
@@ -50,12 +52,7 @@ export class Ledger {
 
   /** Holds more of a balance, or less. The account's CHECK throws if more would be held than there is. */
   hold(userId: string, by: Units): void {
-    this.#statements.hold.run({ userId, by })
-  }
-
-  /** What this process has committed, for those who watch it. */
-  get posted(): PostedTotals {
-    return this.#posted
+    this.#hold.run({ userId, by })
   }
 
   keep(): void {
@@ -68,51 +65,12 @@ export class Ledger {
   }
 
   committed(): void {
-    for (const { amount, type } of this.#ofBatch) {
-      this.#posted[type].count++
-      this.#posted[type].units += Math.abs(amount)
-    }
+    this.posted.add(this.#ofBatch)
     this.#ofBatch = []
   }
 
   clear(): void {
     this.#ofCommand = []
     this.#ofBatch = []
-  }
-}
-
-type Posted = { type: TransactionType; amount: Units }
-
-function prepare({ orm }: Connection) {
-  const byUser = eq(accounts.userId, sql.placeholder('userId'))
-  return {
-    hold: orm
-      .update(accounts)
-      .set({ held: sql`${accounts.held} + ${sql.placeholder('by')}` })
-      .where(byUser)
-      .prepare(),
-    move: orm
-      .update(accounts)
-      .set({ balance: sql`${accounts.balance} + ${sql.placeholder('amount')}` })
-      .where(byUser)
-      .returning({ balance: accounts.balance })
-      .prepare(),
-    insert: orm
-      .insert(transactions)
-      .values({
-        id: sql.placeholder('id'),
-        userId: sql.placeholder('userId'),
-        type: sql.placeholder('type'),
-        amount: sql.placeholder('amount'),
-        balanceAfter: sql.placeholder('balanceAfter'),
-        taskId: sql.placeholder('taskId'),
-        sessionId: sql.placeholder('sessionId'),
-        turnId: sql.placeholder('turnId'),
-        breakdown: sql.placeholder('breakdown'),
-        description: sql.placeholder('description'),
-        idempotencyKey: sql.placeholder('idempotencyKey'),
-        createdAt: sql.placeholder('now'),
-      })
-      .prepare(),
   }
 }

@@ -1,5 +1,6 @@
 import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } from 'node:fs'
 import { endianness } from 'node:os'
+import { codeOf } from '../../kernel/thrown.ts'
 
 // SQLite ends the write-ahead log at its first frame whose checksum does not hold, and takes what follows for the remains
 // of a crash. A damaged byte in the middle so takes every later commit with it, without a word. This tells the two apart.
@@ -110,7 +111,7 @@ function openLog(file: string): number | undefined {
   try {
     return openSync(file, 'r')
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    if (codeOf(error) === 'ENOENT') return undefined
     throw error
   }
 }

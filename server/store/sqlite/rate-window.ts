@@ -1,9 +1,7 @@
+import type { Database } from 'better-sqlite3'
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { RateState } from '../records.ts'
 import { rateWindowMs, type StoreLimits } from '../store.ts'
-import { and, desc, eq, gt, lte, sql } from './drizzle.ts'
-import type { Connection } from './database.ts'
-import { tasks, turns } from './schema.ts'
 
 const knownUsersMax = 50_000
 
@@ -23,24 +21,17 @@ export class RateWindow {
   /** Times of a user's counted executions, newest first. */
   readonly #known = new Map<string, EpochMs[]>()
 
-  constructor({ orm }: Connection, { executionsPerMinute }: StoreLimits) {
+  constructor(db: Database, { executionsPerMinute }: StoreLimits) {
     this.#limit = executionsPerMinute
     // The rows themselves: an aggregate over the limited rows runs as a co-routine, which takes twice as long.
-    const inWindow = (table: typeof tasks | typeof turns) =>
-      orm
-        .select({ createdAt: table.createdAt })
-        .from(table)
-        .where(
-          and(
-            eq(table.userId, sql.placeholder('userId')),
-            gt(table.createdAt, sql.placeholder('after')),
-            lte(table.createdAt, sql.placeholder('now')),
-          ),
+    const inWindow = (table: 'tasks' | 'turns') =>
+      db
+        .prepare<unknown[], EpochMs>(
+          `SELECT created_at FROM ${table} WHERE user_id = :userId AND created_at > :after AND created_at <= :now
+            ORDER BY created_at DESC LIMIT :limit`,
         )
-        .orderBy(desc(table.createdAt))
-        .limit(sql.placeholder('limit'))
-        .prepare()
-    this.#newest = { tasks: inWindow(tasks), turns: inWindow(turns) }
+        .pluck()
+    this.#newest = [inWindow('tasks'), inWindow('turns')]
   }
 
   read(userId: string, now: EpochMs): RateState {
@@ -50,9 +41,8 @@ export class RateWindow {
     let times = this.#known.get(userId)
     if (!times) {
       const of = { userId, after, now, limit }
-      const rows = [...this.#newest.tasks.values(of), ...this.#newest.turns.values(of)] as [EpochMs][]
-      times = rows
-        .map(([createdAt]) => createdAt)
+      times = this.#newest
+        .flatMap((newest) => newest.all(of))
         .toSorted((a, b) => b - a)
         .slice(0, limit)
       if (this.#known.size >= knownUsersMax) this.#known.clear()

@@ -1,3 +1,4 @@
+import type { Database } from 'better-sqlite3'
 import { existsSync, statSync } from 'node:fs'
 import type { Clock } from '../../kernel/clock.ts'
 import { makeFolder } from '../../kernel/make-folder.ts'
@@ -9,7 +10,7 @@ import { StoreOpenError } from '../store-open-error.ts'
 import type { Store, StoreLimits } from '../store.ts'
 import { SqliteEngine } from './command-engine.ts'
 import { Counters } from './counters.ts'
-import { databaseFile, lockDataDir, migrateSchema, openConnection, schemaState, type Connection } from './database.ts'
+import { databaseFile, lockDataDir, migrateSchema, openConnection, schemaState } from './database.ts'
 import { isDamage } from './find-damage.ts'
 import { GroupCommit } from './group-commit.ts'
 import { checkAtStart, damaged, noteDamage } from './integrity-check.ts'
@@ -39,11 +40,11 @@ export function openSqliteStore(options: SqliteStoreOptions): Store {
     try {
       assertNotMoved(dataDir)
       // Waiting here would block every request; group commit waits without blocking.
-      const connection = openConnection(dataDir, 5)
-      return orClose(connection, dataDir, () => {
-        checkAtStart(connection.raw, dataDir)
-        migrateSchema(connection, dataDir)
-        return composeStore(connection, options, lock.release)
+      const db = openConnection(dataDir, 5)
+      return orClose(db, dataDir, () => {
+        checkAtStart(db, dataDir)
+        migrateSchema(db, dataDir)
+        return composeStore(db, options, lock.release)
       })
     } catch (error) {
       lock.release()
@@ -64,15 +65,15 @@ export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?
   }
   return inPrivate(options, () => {
     assertNotMoved(dataDir)
-    const connection = openConnection(dataDir, 5000)
-    return orClose(connection, dataDir, () => {
-      if (schemaState(connection.raw) === 'empty') migrateSchema(connection, dataDir)
-      if (schemaState(connection.raw) !== 'current') {
+    const db = openConnection(dataDir, 5000)
+    return orClose(db, dataDir, () => {
+      if (schemaState(db) === 'empty') migrateSchema(db, dataDir)
+      if (schemaState(db) !== 'current') {
         throw new StoreOpenError(
           'The database was written by an older version of Errand. Start `errand serve` once to migrate it.',
         )
       }
-      return composeStore(connection, options, () => {})
+      return composeStore(db, options, () => {})
     })
   })
 }
@@ -86,17 +87,17 @@ function inPrivate({ dataDir, onWarning }: SqliteStoreOptions, open: () => Store
   return store
 }
 
-function orClose(connection: Connection, dataDir: string, compose: () => Store): Store {
+function orClose(db: Database, dataDir: string, compose: () => Store): Store {
   try {
     return compose()
   } catch (error) {
-    connection.raw.close()
+    db.close()
     throw isDamage(error) ? damaged(dataDir, error.message) : error
   }
 }
 
-function newestTime({ raw }: Connection): number {
-  const newest = raw
+function newestTime(db: Database): number {
+  const newest = db
     .prepare<[], number | null>(
       `SELECT max(coalesce((SELECT created_at FROM transactions ORDER BY seq DESC LIMIT 1), 0),
                   coalesce((SELECT max(created_at, coalesce(started_at, 0), coalesce(completed_at, 0))
@@ -108,12 +109,12 @@ function newestTime({ raw }: Connection): number {
   return newest ?? 0
 }
 
-function composeStore(connection: Connection, options: SqliteStoreOptions, onClose: () => void): Store {
+function composeStore(db: Database, options: SqliteStoreOptions, onClose: () => void): Store {
   const { limits } = options
-  const clock = options.clock(newestTime(connection))
-  const counters = new Counters(connection)
-  const ledger = new Ledger(connection, counters)
-  const rateWindow = new RateWindow(connection, limits)
+  const clock = options.clock(newestTime(db))
+  const counters = new Counters(db)
+  const ledger = new Ledger(db, counters)
+  const rateWindow = new RateWindow(db, limits)
   const batchEnd = {
     keep: () => {
       counters.keep()
@@ -137,11 +138,11 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
     options.onFatal(error)
     return error
   })
-  const commit = new GroupCommit(connection.raw, batchEnd, {
+  const commit = new GroupCommit(db, batchEnd, {
     onFatal: options.onFatal,
     ...(options.onCommit && { onCommit: options.onCommit }),
   })
-  const engine = new SqliteEngine(connection, { clock, commit, counters, ledger, rateWindow })
+  const engine = new SqliteEngine(db, { clock, commit, counters, ledger, rateWindow })
   return {
     ...peopleStore(engine),
     ...workStore(engine, limits),
@@ -151,7 +152,7 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
       ...(await engine.read(readOpen)),
       databaseBytes: sizeOf(databaseFile(options.dataDir)),
       walBytes: sizeOf(`${databaseFile(options.dataDir)}-wal`),
-      posted: ledger.posted,
+      posted: ledger.posted.totals,
       isWritable: !commit.isFailing,
     }),
     canWrite: () => commit.canWrite(),
@@ -159,7 +160,7 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
       // One statement over one snapshot. The step-wise backup starts again at every commit of another process, so
       // beside a busy server it never ended.
       try {
-        connection.raw.prepare('VACUUM INTO ?').run(file)
+        db.prepare('VACUUM INTO ?').run(file)
       } catch (error) {
         throw isDamage(error) ? damaged(options.dataDir, error.message) : error
       }
@@ -167,7 +168,7 @@ function composeStore(connection: Connection, options: SqliteStoreOptions, onClo
     close: async () => {
       await ledgerCheck.close()
       await commit.settled()
-      connection.raw.close()
+      db.close()
       onClose()
     },
   }

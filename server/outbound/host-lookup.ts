@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { Resolver } from 'node:dns/promises'
 import type { LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
-import { must } from './assert.ts'
+import { must } from '../kernel/assert.ts'
 
 export type HostLookup = {
   /** Ends the look-up at once; its reason is thrown. */

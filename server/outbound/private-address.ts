@@ -55,6 +55,17 @@ export function isPublicAddress(address: string): boolean {
   }
 }
 
+/** The host without the brackets that an IPv6 address has in a URL. */
+export function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[(.*)\]$/, '$1')
+}
+
+/** Whether a URL names an address, and one that is not public. Where a name leads is seen when it is looked up. */
+export function namesPrivateAddress(url: URL): boolean {
+  const host = hostOf(url)
+  return isIP(host) !== 0 && !isPublicAddress(host)
+}
+
 /** Whether one of those `host` or `host:port` is where that URL leads. Without a port, every port is meant. */
 export function isPrivateHost(url: URL, privateHosts: readonly string[]): boolean {
   return privateHosts.some((entry) => {

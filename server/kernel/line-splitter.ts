@@ -1,0 +1,65 @@
+const newline = 0x0a
+const spareBytes = 64 * 1024
+
+/**
+ * Splits chunks into lines, as bytes, so that a character may span two chunks. What a chunk leaves over is copied into
+ * a buffer that doubles, so that neither a line in many chunks nor one in tiny chunks costs more than a few times its
+ * bytes.
+ */
+export class LineSplitter {
+  readonly #lineBytesMax: number
+  #begun = Buffer.allocUnsafe(spareBytes)
+  #begunBytes = 0
+  isTooLong = false
+
+  constructor(lineBytesMax: number) {
+    this.#lineBytesMax = lineBytesMax
+  }
+
+  /** Of the line that has begun. */
+  get begunBytes(): number {
+    return this.#begunBytes
+  }
+
+  /** The lines that the chunk ends, each of which is to be used before the next. Ends early at one that is too long. */
+  *split(chunk: Buffer): Generator<Buffer> {
+    let from = 0
+    for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, from)) {
+      const piece = chunk.subarray(from, end)
+      from = end + 1
+      if (!this.#fits(piece)) return
+      yield this.#take(piece)
+    }
+    const rest = chunk.subarray(from)
+    if (this.#fits(rest)) this.#keep(rest)
+  }
+
+  #fits(piece: Buffer): boolean {
+    this.isTooLong ||= this.#begunBytes + piece.length > this.#lineBytesMax
+    return !this.isTooLong
+  }
+
+  /** What came after the last line. */
+  get rest(): Buffer {
+    return this.#begun.subarray(0, this.#begunBytes)
+  }
+
+  #take(piece: Buffer): Buffer {
+    if (this.#begunBytes === 0) return piece
+    this.#keep(piece)
+    const line = this.rest
+    this.#begunBytes = 0
+    if (this.#begun.length > spareBytes) this.#begun = Buffer.allocUnsafe(spareBytes)
+    return line
+  }
+
+  #keep(piece: Buffer): void {
+    const needed = this.#begunBytes + piece.length
+    if (needed > this.#begun.length) {
+      const larger = Buffer.allocUnsafe(Math.max(needed, this.#begun.length * 2))
+      this.#begun.copy(larger, 0, 0, this.#begunBytes)
+      this.#begun = larger
+    }
+    this.#begunBytes += piece.copy(this.#begun, this.#begunBytes)
+  }
+}

@@ -1,0 +1,8 @@
+/** The code of an error of the system or a database, such as ENOENT; empty for anything else. */
+export function codeOf(thrown: unknown): string {
+  return thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : ''
+}
+
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown)
+}

@@ -1,0 +1,123 @@
+import type { LookupAddress } from 'node:dns'
+import { once } from 'node:events'
+import { connect, isIP, type Socket } from 'node:net'
+import { connect as connectSecurely } from 'node:tls'
+import type { UserPlaces } from '../kernel/user-places.ts'
+import { codeOf } from '../kernel/thrown.ts'
+import { answering, HostNotFoundError, lookUpHost } from './host-lookup.ts'
+import { NoPublicHostError, seconds, type Peer } from './peer.ts'
+import { hostOf, isPublicAddress, portOf } from './private-address.ts'
+
+export type Dial = {
+  peer: Peer
+  url: URL
+  /** Whether the operator named or allows that host: then its addresses may be private. */
+  isPrivateAllowed: boolean
+  /** For the address, the connection and the certificate together. */
+  connectMs: number
+  lookups: Lookups
+  /** Closes what is under way; its reason is thrown. */
+  signal: AbortSignal
+  /** Told why no connection came about, other than that it took too long, and of what goes wrong with it later. */
+  onError?: (error: unknown) => void
+}
+
+/** Where the look-ups of the user of a run wait for their turn. */
+export type Lookups = {
+  userId: string
+  places: UserPlaces
+  /** For tests. */
+  lookUp?: typeof lookUpHost
+}
+
+const probeMs = 30_000
+
+/**
+ * Connects, over TLS as far as its certificate. The addresses of a name are checked here, those that the connection
+ * itself is about to take: a name that answers with a public address when it is checked and with a private one when it
+ * is used (DNS rebinding) gains nothing, as there is no second look-up. Neither the proxy of the environment nor an agent
+ * of Node's stands between.
+ */
+export async function dial(options: Dial): Promise<Socket> {
+  const { connectMs, isPrivateAllowed, onError = () => {}, peer, signal: stop, url } = options
+  const late = new AbortController()
+  const onTime = () => late.abort(new peer.Failure(`The ${peer.name} took no connection within ${seconds(connectMs)}.`))
+  const timer = setTimeout(onTime, connectMs)
+  const signal = AbortSignal.any([stop, late.signal])
+  const sockets: Socket[] = []
+  try {
+    signal.throwIfAborted()
+    const plain = open(url, await addressesOf(options, signal))
+    sockets.push(plain)
+    await once(plain, 'connect', { signal })
+    // Whatever led there. Not even the name goes out that a handshake of TLS holds.
+    if (!isPrivateAllowed && !isPublicAddress(plain.remoteAddress ?? '')) throw new NoPublicHostError()
+    if (url.protocol === 'http:') return plain.on('error', onError)
+    const secure = secured(plain, options)
+    sockets.push(secure)
+    await once(secure, 'secureConnect', { signal })
+    return secure.on('error', onError)
+  } catch (error) {
+    for (const socket of sockets) socket.destroy()
+    if (signal.aborted) throw signal.reason
+    onError(error)
+    throw describe(error, options)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Those that may be reached, at least one. */
+async function addressesOf({ isPrivateAllowed, lookups, url }: Dial, signal: AbortSignal): Promise<LookupAddress[]> {
+  const { lookUp = lookUpHost, places, userId } = lookups
+  const host = hostOf(url)
+  const family = isIP(host)
+  const accepts = (address: string) => isPrivateAllowed || isPublicAddress(address)
+  const find = () => lookUp(host, { signal, isOperators: isPrivateAllowed, accepts })
+  const found = family === 0 ? await places.within(userId, signal, find) : [{ address: host, family }]
+  const left = found.filter(({ address }) => accepts(address))
+  if (left.length === 0) throw new HostNotFoundError()
+  return left
+}
+
+function open(url: URL, addresses: LookupAddress[]): Socket {
+  return heard(
+    connect({
+      host: hostOf(url),
+      port: portOf(url),
+      lookup: answering(addresses),
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: probeMs,
+    }),
+  )
+}
+
+function secured(socket: Socket, { peer, url }: Dial): Socket {
+  const host = hostOf(url)
+  const servername = isIP(host) ? '' : host.replace(/\.$/, '')
+  // Stated, as NODE_TLS_REJECT_UNAUTHORIZED of the environment would turn it off.
+  const checked = peer.isOperators ? {} : { rejectUnauthorized: true }
+  return heard(connectSecurely({ socket, host, servername, ...checked, ALPNProtocols: ['http/1.1'] }))
+}
+
+/** Who waits for a connection hears of its error; one that comes when nobody does would be thrown. */
+function heard<S extends Socket>(socket: S): S {
+  return socket.on('error', () => {})
+}
+
+function describe(error: unknown, { isPrivateAllowed, peer, url }: Dial): Error {
+  if (error instanceof NoPublicHostError) return error
+  const code = codeOf(error)
+  const { Failure, isOperators, name } = peer
+  if (code === 'ECONNREFUSED') return new Failure(`The ${name} refused the connection.`)
+  if (error instanceof HostNotFoundError) {
+    if (!isPrivateAllowed) return new NoPublicHostError()
+    return new Failure(`The host ${isOperators ? `of the ${name}` : hostOf(url)} was not found.`)
+  }
+  if (!isOperators && /CERT|SIGNATURE|ISSUER/.test(code)) {
+    return new Failure(`The ${name} has no certificate that is trusted for ${hostOf(url)}.`)
+  }
+  const secure = url.protocol === 'https:' ? 'secure ' : ''
+  return new Failure(`No ${secure}connection to the ${name} could be made.`)
+}

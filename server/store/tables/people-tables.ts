@@ -1,0 +1,125 @@
+import type { Users } from './account-tables.ts'
+import type { TableWords } from './table-words.ts'
+
+/** How people come in, beside API keys, and what they connect. */
+export function peopleTables(
+  { check, index, madeInOrder, number, primaryKey, seq, sql, table, text, uniqueIndex }: TableWords,
+  users: Users,
+) {
+  /** Accounts of people at OpenID Connect providers: who logs in as which user. */
+  const identities = table(
+    'identities',
+    {
+      issuer: text().notNull(),
+      /** What the issuer calls the person, never reused and never changed, unlike an email address. */
+      subject: text().notNull(),
+      userId: text('user_id')
+        .notNull()
+        .references(() => users.id),
+      createdAt: number('created_at').notNull(),
+    },
+    (identity) => [
+      primaryKey({ columns: [identity.issuer, identity.subject] }),
+      index('identities_user').on(identity.userId),
+    ],
+  )
+
+  /** Browser logins that have not ended; the cookie carries the token whose hash stands here. */
+  const logins = table(
+    'logins',
+    {
+      ...madeInOrder(),
+      id: text().primaryKey(),
+      userId: text('user_id')
+        .notNull()
+        .references(() => users.id),
+      tokenHash: text('token_hash').notNull().unique(),
+      method: text().notNull(),
+      /** Id of the OpenID Connect provider. */
+      provider: text(),
+      userAgent: text('user_agent'),
+      createdAt: number('created_at').notNull(),
+      lastUsedAt: number('last_used_at').notNull(),
+      /** It ends then, however much it is used. */
+      expiresAt: number('expires_at').notNull(),
+    },
+    (login) => [index('logins_user').on(login.userId, login.createdAt), index('logins_expires').on(login.expiresAt)],
+  )
+
+  /** Tries to log in with a password that have not succeeded, for as long as they count. */
+  const loginAttempts = table(
+    'login_attempts',
+    {
+      seq: seq(),
+      /** SHA-256 of what was typed, in lower case: people type their password into the wrong field. */
+      emailHash: text('email_hash').notNull(),
+      client: text().notNull(),
+      at: number().notNull(),
+    },
+    (attempt) => [
+      index('login_attempts_email').on(attempt.emailHash, attempt.at),
+      index('login_attempts_client').on(attempt.client, attempt.at),
+      index('login_attempts_at').on(attempt.at),
+    ],
+  )
+
+  /** Links by which an admin lets a person make an account, or a user set a new password. */
+  const invitations = table(
+    'invitations',
+    {
+      ...madeInOrder(),
+      id: text().primaryKey(),
+      tokenHash: text('token_hash').notNull().unique(),
+      kind: text().notNull(),
+      email: text().notNull(),
+      /** Who the link sets a password for; the new user, once an invitation was accepted. */
+      userId: text('user_id'),
+      isAdmin: number('is_admin').notNull(),
+      /** What the new account is credited with. */
+      credit: number().notNull(),
+      createdBy: text('created_by').notNull(),
+      createdAt: number('created_at').notNull(),
+      expiresAt: number('expires_at').notNull(),
+      acceptedAt: number('accepted_at'),
+    },
+    (invitation) => [
+      index('invitations_created').on(invitation.createdAt),
+      check('credit_not_negative', sql`${invitation.credit} >= 0`),
+      check('password_of_a_user', sql`${invitation.kind} = 'invitation' OR ${invitation.userId} IS NOT NULL`),
+    ],
+  )
+
+  /** Users' connections to MCP servers. */
+  const connectors = table(
+    'connectors',
+    {
+      ...madeInOrder(),
+      id: text().primaryKey(),
+      userId: text('user_id')
+        .notNull()
+        .references(() => users.id),
+      name: text().notNull(),
+      url: text(),
+      /** Id of a server that the operator defines. */
+      server: text(),
+      authType: text('auth_type').notNull(),
+      /** Encrypted outside the store, which never sees a secret. */
+      sealed: text(),
+      /** JSON array of names; null allows all tools. */
+      allowedTools: text('allowed_tools'),
+      status: text().notNull(),
+      statusMessage: text('status_message'),
+      checkedAt: number('checked_at'),
+      createdAt: number('created_at').notNull(),
+      updatedAt: number('updated_at').notNull(),
+    },
+    (connector) => [
+      uniqueIndex('connectors_user_name').on(connector.userId, connector.name),
+      index('connectors_user').on(connector.userId, connector.createdAt),
+      check('one_target', sql`(${connector.url} IS NULL) <> (${connector.server} IS NULL)`),
+      check('secrets_with_auth', sql`(${connector.authType} = 'none') = (${connector.sealed} IS NULL)`),
+    ],
+  )
+
+  return { identities, logins, loginAttempts, invitations, connectors }
+}

@@ -1,0 +1,200 @@
+import type { Users } from './account-tables.ts'
+import type { TableWords } from './table-words.ts'
+import { messageRoles, taskStatuses, turnOutcomes } from '../records.ts'
+
+/** Tasks, sessions and chats. */
+export function workTables(
+  {
+    bySeq,
+    check,
+    index,
+    lease,
+    madeInOrder,
+    number,
+    primaryKey,
+    seq,
+    sql,
+    table,
+    taskLeases,
+    text,
+    turnLeases,
+  }: TableWords,
+  users: Users,
+) {
+  const tasks = table(
+    'tasks',
+    {
+      /** Order of admission within a user; that of users among each other only where one process owns the store. */
+      seq: seq(),
+      id: text().notNull().unique(),
+      userId: text('user_id')
+        .notNull()
+        .references(() => users.id),
+      agentId: text('agent_id').notNull(),
+      endpointId: text('endpoint_id').notNull(),
+      status: text({ enum: taskStatuses }).notNull(),
+      /** 1 while the task waits for a run: pending, or interrupted with retries left (which stays `processing`). */
+      queued: number().notNull(),
+      /** Counts claims; a write that names an older attempt affects no row. */
+      attempt: number().notNull(),
+      cost: number().notNull(),
+      /** JSON text, or its preview when `requestPayload` names the stored whole. */
+      request: text().notNull(),
+      requestPayload: text('request_payload'),
+      /** The preview of a text is not JSON. */
+      response: text(),
+      responsePayload: text('response_payload'),
+      errorCode: text('error_code'),
+      errorMessage: text('error_message'),
+      errorDetails: text('error_details'),
+      /** JSON array of connector ids; null when none was named. */
+      connectorIds: text('connector_ids'),
+      createdAt: number('created_at').notNull(),
+      startedAt: number('started_at'),
+      completedAt: number('completed_at'),
+      ...lease(),
+    },
+    (task) => [
+      // The newest of a user, whatever the filter, is a walk down one index from its end.
+      index('tasks_user').on(task.userId, task.createdAt, ...bySeq(task)),
+      index('tasks_user_status').on(task.userId, task.status, task.createdAt, ...bySeq(task)),
+      index('tasks_user_agent_status').on(task.userId, task.agentId, task.status, task.createdAt, ...bySeq(task)),
+      // The tasks that wait (queued = 1) and those at work (queued = 0), however many have ended.
+      index('tasks_open')
+        .on(task.queued, ...bySeq(task))
+        .where(sql`completed_at IS NULL`),
+      ...taskLeases(task),
+      check('status_known', sql`${task.status} IN ('pending', 'processing', 'completed', 'failed')`),
+      check('cost_not_negative', sql`${task.cost} >= 0`),
+      check('queued_only_open', sql`${task.queued} = 0 OR ${task.status} IN ('pending', 'processing')`),
+      check('started_with_processing', sql`(${task.status} = 'pending') = (${task.startedAt} IS NULL)`),
+      check('completed_with_end', sql`(${task.status} IN ('completed', 'failed')) = (${task.completedAt} IS NOT NULL)`),
+      check('response_when_completed', sql`(${task.status} = 'completed') = (${task.response} IS NOT NULL)`),
+      check('error_when_failed', sql`(${task.status} = 'failed') = (${task.errorCode} IS NOT NULL)`),
+      check('times_in_order', sql`${task.startedAt} >= ${task.createdAt} AND ${task.completedAt} >= ${task.startedAt}`),
+    ],
+  )
+
+  /** Files of the payload store that a task refers to; a file without a row is an orphan. */
+  const payloads = table('payloads', {
+    id: text().primaryKey(),
+    taskId: text('task_id').notNull(),
+    createdAt: number('created_at').notNull(),
+    /** These two are null for payloads that were stored before digests were. */
+    bytes: number(),
+    /** In base64url. */
+    sha256: text(),
+  })
+
+  const sessions = table(
+    'sessions',
+    {
+      ...madeInOrder(),
+      id: text().primaryKey(),
+      userId: text('user_id')
+        .notNull()
+        .references(() => users.id),
+      agentId: text('agent_id').notNull(),
+      /** Whether the user has ended it; expiry is not stored, it follows from `activeAt`. */
+      isCompleted: number('is_completed').notNull(),
+      /** JSON object. */
+      metadata: text().notNull(),
+      messageCount: number('message_count').notNull(),
+      /** The turn that is under way: at most one. */
+      openTurnId: text('open_turn_id'),
+      createdAt: number('created_at').notNull(),
+      updatedAt: number('updated_at').notNull(),
+      /** The last chat or update. */
+      activeAt: number('active_at').notNull(),
+    },
+    (session) => [
+      index('sessions_user').on(session.userId, session.createdAt),
+      index('sessions_user_active').on(session.userId, session.isCompleted, session.activeAt, session.agentId),
+      // Those that nobody has said a word in, of which an account may have few.
+      index('sessions_empty')
+        .on(session.userId, session.activeAt)
+        .where(sql`message_count = 0`),
+      check('message_count_not_negative', sql`${session.messageCount} >= 0`),
+    ],
+  )
+
+  /** How many sessions a user has with each agent, kept by triggers of the table of sessions; a total is never a scan. */
+  const sessionTotals = table(
+    'session_totals',
+    {
+      userId: text('user_id').notNull(),
+      agentId: text('agent_id').notNull(),
+      /** Active and expired ones, which only the time tells apart. */
+      open: number().notNull(),
+      completed: number().notNull(),
+    },
+    (total) => [
+      primaryKey({ columns: [total.userId, total.agentId] }),
+      check('sessions_not_negative', sql`${total.open} >= 0 AND ${total.completed} >= 0`),
+    ],
+  )
+
+  const messages = table(
+    'messages',
+    {
+      seq: seq(),
+      id: text().notNull().unique(),
+      sessionId: text('session_id')
+        .notNull()
+        .references(() => sessions.id),
+      turnId: text('turn_id').notNull(),
+      role: text({ enum: messageRoles }).notNull(),
+      content: text().notNull(),
+      /** JSON array of the tool calls of a reply, with their results; null when there were none. */
+      toolCalls: text('tool_calls'),
+      /** 1 for a reply that was cut off. */
+      isTruncated: number('is_truncated').notNull(),
+      tokens: number().notNull(),
+      createdAt: number('created_at').notNull(),
+    },
+    (message) => [index('messages_session').on(message.sessionId, ...bySeq(message))],
+  )
+
+  /** Accepted chat messages. A turn holds part of the balance until it is settled, once. */
+  const turns = table(
+    'turns',
+    {
+      seq: seq(),
+      id: text().notNull().unique(),
+      userId: text('user_id').notNull(),
+      /** No foreign key: the turn outlives its session, for the rate window and the receipts. */
+      sessionId: text('session_id').notNull(),
+      agentId: text('agent_id').notNull(),
+      held: number().notNull(),
+      cost: number(),
+      outcome: text({ enum: turnOutcomes }),
+      createdAt: number('created_at').notNull(),
+      settledAt: number('settled_at'),
+      ...lease(),
+    },
+    (turn) => [
+      index('turns_user').on(turn.userId, turn.createdAt),
+      index('turns_open')
+        .on(turn.userId)
+        .where(sql`settled_at IS NULL`),
+      ...turnLeases(turn),
+      check('held_while_open', sql`${turn.held} >= 0 AND (${turn.settledAt} IS NULL OR ${turn.held} = 0)`),
+      check('cost_when_settled', sql`(${turn.settledAt} IS NULL) = (${turn.cost} IS NULL)`),
+      check('outcome_when_settled', sql`(${turn.settledAt} IS NULL) = (${turn.outcome} IS NULL)`),
+    ],
+  )
+
+  /** One row that a write can change when the store must know whether it can still commit. */
+  const probes = table('probes', {
+    id: number().primaryKey(),
+    value: number().notNull(),
+  })
+
+  return { tasks, payloads, sessions, sessionTotals, messages, turns, probes }
+}
+
+type WorkTables = ReturnType<typeof workTables>
+
+/** Rows as an engine reads them. */
+export type TaskRow = Omit<WorkTables['tasks']['$inferSelect'], 'queued'>
+export type SessionRow = WorkTables['sessions']['$inferSelect']
