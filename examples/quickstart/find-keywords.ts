@@ -8,6 +8,8 @@ type Phrase = { readonly key: string; readonly surface: string; readonly length:
 const phraseWordsMax = 4
 /** In scripts without spaces a word is shorter, and four of them are a clause. */
 const unspacedWordsMax = 2
+/** Beyond these the rarest are dropped, so that memory does not grow with the text. */
+const phrasesMax = 200_000
 
 /**
  * The phrases that a text is about, best first: up to four content words in a row. They score by how often they occur and
@@ -18,6 +20,7 @@ export async function findKeywords(text: string, options: { limit: number; signa
   const language = detectLanguage(text)
   const counted = new Map<string, Phrase & { count: number }>()
   let words = 0
+  let dropped = 0
   for await (const sentence of paceWork(readSentences(text), options.signal)) {
     for (const phrase of readPhrases(sentence, language)) {
       const known = counted.get(phrase.key)
@@ -25,6 +28,9 @@ export async function findKeywords(text: string, options: { limit: number; signa
       else counted.set(phrase.key, { ...phrase, count: 1 })
       if (phrase.length === 1) words += 1
     }
+    if (counted.size <= phrasesMax) continue
+    dropped += 1
+    for (const [key, { count }] of counted) if (count <= dropped) counted.delete(key)
   }
   // In a long text a phrase that occurs once is an accident; in a short one it is not.
   const doubt = Math.max(0, Math.log(words / 100))
@@ -51,7 +57,7 @@ export async function findKeywords(text: string, options: { limit: number; signa
       count,
     })),
     language,
-    notes: [],
+    notes: dropped > 0 ? ['The text has very many phrases; counts may be too low.'] : [],
   }
 }
 

@@ -33,8 +33,10 @@ export async function openModelAgent(env: NodeJS.ProcessEnv): Promise<ModelAgent
       summarize_text: {
         description: summarize.description,
         inputSchema: summarize.params,
-        execute: ({ text, sentences }: z.output<typeof summarize.params>, { abortSignal: signal }) =>
-          summarizeText(text, { sentences, signal }),
+        execute: async ({ text, sentences }: z.output<typeof summarize.params>, { abortSignal: signal }) => {
+          const { summary, totals, notes } = await summarizeText(text, { sentences, signal })
+          return { summary, totals, notes }
+        },
       },
     },
     maxSteps: 6,
@@ -55,9 +57,7 @@ export async function openModelAgent(env: NodeJS.ProcessEnv): Promise<ModelAgent
 }
 
 /** The first that the environment names. Its package is loaded only then, since each agent thread loads this file. */
-async function openModel(
-  env: NodeJS.ProcessEnv,
-): Promise<{ model: ModelAgentConfig['model']; label: string } | undefined> {
+async function openModel(env: NodeJS.ProcessEnv) {
   const baseURL = env['ERRAND_MODEL_BASE_URL']
   if (baseURL) {
     const label = env['ERRAND_MODEL_NAME']

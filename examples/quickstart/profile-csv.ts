@@ -8,13 +8,12 @@ const shorten = (value: string) => (value.length > 100 ? `${value.slice(0, 99).t
 
 /** Describes each column of a CSV. Throws when the CSV is empty or broken, naming the line. */
 export async function profileCsv(csv: string, options: TableOptions = {}) {
-  const { names, rows, delimiter, warnings } = await readTable(csv, options)
+  const { names, rows, delimiter, warnings, ...table } = await readTable(csv, options)
   const columns: ReturnType<typeof describeColumn>[] = []
-  for await (const [at, name] of paceWork(names.entries(), options.signal)) {
-    const cells = rows.map((row) => row[at] ?? '')
-    columns.push(describeColumn(name, cells))
+  for await (const [at, cells] of paceWork(table.columns.entries(), options.signal)) {
+    columns.push(describeColumn(names[at]!, cells))
   }
-  return { rows: rows.length, columns, delimiter, header: options.header ?? true, warnings }
+  return { rows, columns, delimiter, header: options.header ?? true, warnings }
 }
 
 /** What all values of a column are decides its type, the first of these that fits. */

@@ -12,8 +12,6 @@ export type Query = {
   readonly value?: string
 }
 
-type Row = Table['rows'][number]
-
 const shownMax = 20
 
 const operations: { readonly [operation: string]: (numbers: readonly number[]) => number } = {
@@ -35,20 +33,21 @@ const orders: { readonly [is: string]: string } = { is: '=', 'is not': '<>!', '!
 export async function queryTable(csv: string, { query, signal }: { query: Query; signal: AbortSignal }) {
   const { operation = '', column = '', groupBy, where, is = '', value = '' } = query
   const table = await readTable(csv, { signal })
-  const at = where === undefined ? -1 : findColumn(table, where)
+  const filter = where === undefined ? undefined : findColumn(table, where)
   const wanted = orders[is.toLowerCase()] ?? is
-  const rows = table.rows.filter((row) => at < 0 || wanted.includes(compare(row[at] ?? '', value)))
-  const counts = { tableRows: table.rows.length, rows: rows.length }
+  const all = [...Array(table.rows).keys()]
+  const rows = filter ? all.filter((row) => wanted.includes(compare(filter[row]!, value))) : all
+  const counts = { tableRows: table.rows, rows: rows.length }
   const compute = operations[operation.toLowerCase()]
-  const of = compute === undefined ? -1 : findColumn(table, column)
-  const answer = (members: readonly Row[]) => {
+  const cells = compute ? findColumn(table, column) : []
+  const answer = (members: readonly number[]) => {
     if (compute === undefined) return { value: members.length, skipped: 0 }
-    const numbers = members.map((row) => readNumber(row[of] ?? '')).filter((number) => number !== undefined)
+    const numbers = members.map((row) => readNumber(cells[row]!)).filter((number) => number !== undefined)
     return { value: numbers.length === 0 ? null : compute(numbers), skipped: members.length - numbers.length }
   }
   if (groupBy === undefined) return { ...counts, ...answer(rows) }
   const by = findColumn(table, groupBy)
-  const groups = [...Map.groupBy(rows, (row) => row[by] ?? '')]
+  const groups = [...Map.groupBy(rows, (row) => by[row]!)]
     .map(([group, members]) => ({ group, ...answer(members) }))
     .toSorted((a, b) => (b.value ?? -Infinity) - (a.value ?? -Infinity))
   return { ...counts, groupCount: groups.length, groups: groups.slice(0, shownMax) }
@@ -62,9 +61,10 @@ function compare(left: string, right: string): '<' | '=' | '>' | '!' {
 }
 
 /** A column by its name, whatever its case, with spaces or hyphens for underscores. */
-function findColumn({ names }: Table, name: string): number {
+function findColumn({ names, columns }: Table, name: string): readonly string[] {
   const fold = (text: string) => text.toLowerCase().replace(/[\s_-]+/g, ' ')
-  const at = names.findIndex((known) => fold(known) === fold(name))
-  if (at < 0) throw new Error(`There is no column "${name}". The columns are: ${names.slice(0, shownMax).join(', ')}.`)
-  return at
+  const found = columns[names.findIndex((known) => fold(known) === fold(name))]
+  if (found === undefined)
+    throw new Error(`There is no column "${name}". The columns are: ${names.slice(0, shownMax).join(', ')}.`)
+  return found
 }

@@ -4,7 +4,9 @@ import { paceWork } from './pace-work.ts'
 
 export type Table = {
   readonly names: readonly string[]
-  readonly rows: readonly (readonly string[])[]
+  /** The values of each column; a value that a row lacks is empty. Arrays of rows would take several times the memory. */
+  readonly columns: readonly (readonly string[])[]
+  readonly rows: number
   readonly delimiter: string
   /** What is odd about the table, in sentences. */
   readonly warnings: readonly string[]
@@ -30,27 +32,36 @@ export async function readTable(csv: string, options: TableOptions): Promise<Tab
     skip_empty_lines: true,
     record_delimiter: ['\r\n', '\n', '\r'],
   })
-  const rows: string[][] = []
+  let names: readonly string[] | undefined
+  let columns: readonly string[][] = []
+  const counts = { rows: 0, short: 0, long: 0 }
   try {
     // In parts, between which other runs go on; "u" keeps surrogate pairs whole.
     const parts = Readable.from(csv.match(/[^]{1,65536}/gu) ?? [])
-    for await (const row of paceWork<string[]>(parts.pipe(parser), signal)) rows.push(row)
+    for await (const row of paceWork<string[]>(parts.pipe(parser), signal)) {
+      if (names === undefined) {
+        names = row.map((name, at) => (header && name !== '' ? name : `column ${at + 1}`))
+        if (names.length > columnsMax)
+          throw new Error(`The CSV has ${names.length} columns; at most ${columnsMax} are read.`)
+        columns = names.map(() => [])
+        if (header) continue
+      }
+      counts.rows += 1
+      if (row.length < names.length) counts.short += 1
+      if (row.length > names.length) counts.long += 1
+      for (const [at, column] of columns.entries()) column.push(row[at] ?? '')
+    }
   } catch (error) {
     throw error instanceof CsvError ? new Error(`The CSV is broken. ${error.message}`, { cause: error }) : error
   }
-  const [first] = rows
-  if (first === undefined) throw new Error('The CSV is empty.')
-  if (first.length > columnsMax) throw new Error(`The CSV has ${first.length} columns; at most ${columnsMax} are read.`)
-  const names = first.map((name, at) => (header && name !== '' ? name : `column ${at + 1}`))
-  if (header) rows.shift()
-  const short = rows.filter(({ length }) => length < names.length).length
-  const long = rows.filter(({ length }) => length > names.length).length
+  if (names === undefined) throw new Error('The CSV is empty.')
+  const { rows, short, long } = counts
   const warnings = [
-    ...(rows.length === 0 ? ['The table has no rows below its header.'] : []),
+    ...(rows === 0 ? ['The table has no rows below its header.'] : []),
     ...(short > 0 ? [`Rows with fewer values than there are columns: ${short}. The rest counts as missing.`] : []),
     ...(long > 0 ? [`Rows with more values than there are columns: ${long}. The surplus is left out.`] : []),
   ]
-  return { names, rows, delimiter, warnings }
+  return { names, columns, rows, delimiter, warnings }
 }
 
 /** The character that divides the first row into the most values; a table of one column counts as separated by commas. */

@@ -40,13 +40,13 @@ for (const [name, list] of Object.entries({ ...lists, eng: [...(lists['eng'] ?? 
 export function* readSentences(text: string): Generator<string> {
   for (const paragraph of text.replace(/\r\n?/g, '\n').split(paragraphEnd)) {
     const line = paragraph.replace(listMarker, '').replace(/[\s\p{Cc}]+/gu, ' ')
-    let sentence = ''
+    let start = 0
     for (const { segment, index } of sentences.segment(line)) {
-      sentence += segment
-      const isLast = index + segment.length === line.length
-      if (!isLast && abbreviation.test(sentence.slice(-12))) continue
-      for (const part of sentence.match(bounded) ?? []) if (/[\p{L}\p{N}]/u.test(part)) yield part.trim()
-      sentence = ''
+      const end = index + segment.length
+      if (end < line.length && abbreviation.test(line.slice(Math.max(start, end - 12), end))) continue
+      const parts = line.slice(start, end).match(bounded) ?? []
+      for (const part of parts) if (/[\p{L}\p{N}]/u.test(part)) yield part.trim()
+      start = end
     }
   }
 }

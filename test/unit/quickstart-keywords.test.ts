@@ -95,6 +95,14 @@ test('a text of stop words alone has no keywords', async () => {
   }
 })
 
+test('in a text of very many phrases the frequent ones are found, and a note says so', async () => {
+  const noise = Array.from({ length: 110_000 }, (_, i) => `w${i.toString(36)}x`)
+  const text = noise.map((word, i) => `${word}${i % 100 === 0 ? ' about dark matter.' : ''}`).join(' ')
+  const { keywords, notes } = await findKeywords(text, { limit: 1 })
+  expect(keywords).toMatchObject([{ phrase: 'dark matter' }])
+  expect(notes).toEqual(['The text has very many phrases; counts may be too low.'])
+})
+
 test('a stopped run ends with the reason of its signal, and other work runs meanwhile', async () => {
   const controller = new AbortController()
   const stopped = findKeywords(fourFreedoms.repeat(20), { limit: 1, signal: controller.signal })
