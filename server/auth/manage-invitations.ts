@@ -42,7 +42,7 @@ export async function createInvitation(
     createdBy: caller.userId,
   })
   if (created.outcome === 'refused') {
-    throw new ErrandError('CONFLICT', `There is a user with the email address ${email} already.`)
+    throw new ErrandError('CONFLICT', `A user with the email address ${email} already exists.`)
   }
   const { id: invitationId } = created.invitation
   const fields = { adminId: caller.userId, invitationId, isAdmin, creditUsd: formatUsd(credit) }
@@ -108,7 +108,7 @@ export async function acceptInvitation(
   if (accepted.outcome === 'refused') {
     if (accepted.reason === 'unknown') throw unusable()
     if (accepted.reason === 'suspended') throw new ErrandError('FORBIDDEN', 'This account is suspended.')
-    throw new ErrandError('CONFLICT', `There is a user with the email address ${email} already.`)
+    throw new ErrandError('CONFLICT', `A user with the email address ${email} already exists.`)
   }
   const { userId } = accepted
   const login = { userId, method: 'invitation', provider: null, forget: null } as const

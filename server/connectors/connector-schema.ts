@@ -19,7 +19,7 @@ const secret = z
   .min(1)
   .max(secretCharsMax)
   .regex(/^[!-~]+$/, 'Must be visible ASCII characters without spaces')
-const headerName = z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/, 'Is no name of a header')
+const headerName = z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/, 'Must be the name of a header')
 const headerValue = z
   .string()
   .min(1)

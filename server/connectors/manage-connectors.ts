@@ -140,12 +140,12 @@ type AuthOf = { catalogue: Catalogue; server: string | undefined }
 function checkAuth(auth: ConnectorAuth, { catalogue, server: serverId }: AuthOf): void {
   if (serverId === undefined) {
     const own = auth.type === 'headers' && Object.keys(auth.headers).find((header) => ownHeaders.test(header))
-    if (own) throw badField(`auth.headers.${own}`, 'Is set by the connection itself')
+    if (own) throw badField(`auth.headers.${own}`, 'Must be left out: the connection sets it')
     return
   }
   const server = catalogue.connectorServers.get(serverId)
   if (!server) throw badField('server', 'The operator offers no such server')
-  if (auth.type === 'headers') throw badField('auth.type', 'Is none or bearer for a server of the operator')
+  if (auth.type === 'headers') throw badField('auth.type', 'Must be none or bearer for a server of the operator')
   if (auth.type === 'bearer' && server.tokenEnv === undefined) {
     throw badField('auth.type', 'Must be none: this server takes no token')
   }
@@ -198,7 +198,7 @@ function notFound(): ErrandError {
 }
 
 function nameTaken(name: string): ErrandError {
-  const message = `There is a connector with the name "${name}" already.`
+  const message = `A connector with the name "${name}" already exists.`
   return new ErrandError('CONFLICT', message, {
     details: [{ path: 'name', message: 'Another of your connectors has this name' }],
   })

@@ -68,7 +68,9 @@ export async function createSession(
 /** The connectors of a session are part of its metadata, wherever its creator names them. */
 function withConnectors({ connectorIds, metadata = {} }: z.output<typeof CreateSessionInput>): Record<string, unknown> {
   if (!connectorIds) return metadata
-  if (Object.hasOwn(metadata, connectorIdsKey)) throw badField(connectorIdsKey, 'Is given in the metadata too')
+  if (Object.hasOwn(metadata, connectorIdsKey)) {
+    throw badField(connectorIdsKey, 'Must be given once: it is in the metadata too')
+  }
   return { ...metadata, [connectorIdsKey]: connectorIds }
 }
 

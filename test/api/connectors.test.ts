@@ -90,7 +90,7 @@ function describeConnectors(titled: Titled, via: Via): void {
     const [first, second] = [await calls.add({ name: 'Docs' }), await calls.add({ name: 'docs' })]
     const taken = {
       error: 'Conflict',
-      message: 'There is a connector with the name "Docs" already.',
+      message: 'A connector with the name "Docs" already exists.',
       statusCode: 409,
       details: [{ path: 'name', message: 'Another of your connectors has this name' }],
     }

@@ -202,7 +202,7 @@ test('409 when somebody has the address, at the invitation and at its use', asyn
   await service.createPerson({ email: 'ada@example.com', balanceUsd: '0' })
   const taken = {
     error: 'Conflict',
-    message: 'There is a user with the email address ada@example.com already.',
+    message: 'A user with the email address ada@example.com already exists.',
     statusCode: 409,
   }
   expect(await expectStatus(409, accept(service, token))).toEqual(taken)

@@ -24,7 +24,7 @@ testConsole(
     await opened.check('admin-invite-refused')
     await dialog.getByLabel('Email').fill('ADA@example.com')
     await dialog.getByRole('button', { name: 'Make the invitation' }).click()
-    await dialog.getByText('There is a user with the email address').waitFor()
+    await dialog.getByText('A user with the email address').waitFor()
     await dialog.getByLabel('Email').fill('grace@example.com')
     await dialog.getByLabel('Make the person an admin').check()
     await dialog.getByRole('button', { name: 'Make the invitation' }).click()

@@ -168,7 +168,7 @@ testConsole(
     await dialog.getByLabel('Name of header 1').fill('Host')
     await dialog.getByLabel('Value of header 1').fill('elsewhere')
     await dialog.getByRole('button', { name: 'Add and test' }).click()
-    await dialog.getByText('Is set by the connection itself').waitFor()
+    await dialog.getByText('Must be left out: the connection sets it').waitFor()
     await dialog.getByLabel('Authentication').selectOption('bearer')
     await dialog.getByLabel('Token', { exact: true }).fill('a-token-of-mine')
     await dialog.getByRole('button', { name: 'Add and test' }).click()
