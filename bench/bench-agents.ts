@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { defineConfig } from '../server/agents/define-config.ts'
+import { defineConfig } from '../server/agents/config/define-config.ts'
 import { deltaAt, parseScript, usageOf } from './chat-script.ts'
 
 /** What the benchmarks run: nothing, an agent that blocks its thread, and a chat that writes what it is asked for. */

@@ -1,4 +1,4 @@
-import { defineConfig } from '../server/agents/define-config.ts'
+import { defineConfig } from '../server/agents/config/define-config.ts'
 import { benchModel, outputTokensMax } from './bench-model.ts'
 
 /** The configuration that the benchmark of models serves: one agent that is a model. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
-import { configSchema } from '../server/agents/agent-schema.ts'
+import { configSchema } from '../server/agents/config/agent-schema.ts'
 
 // The fields of the configuration file: what they mean from the comments of `define-config.ts`, what they may be and
 // what counts without them from the schemas that check them.
@@ -25,7 +25,7 @@ type Schema = {
 export type FieldRow = { name: string; meaning: string; unit: string; values: string; default: string }
 export type FieldSection = { title: string; rows: FieldRow[] }
 
-const source = readFileSync(new URL('../server/agents/define-config.ts', import.meta.url), 'utf8')
+const source = readFileSync(new URL('../server/agents/config/define-config.ts', import.meta.url), 'utf8')
 
 /** The comments of the fields that a type names itself. */
 function commentsOf(type: string): Map<string, string> {

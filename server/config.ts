@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
-import { ConfigError } from './agents/catalogue.ts'
+import { ConfigError } from './agents/config/catalogue.ts'
 import type { Secrets } from './connectors/secret-vault.ts'
 import { makeFolder } from './kernel/make-folder.ts'
 import { UsageError } from './kernel/usage-error.ts'
 import { codeOf } from './kernel/thrown.ts'
 import type { PayloadBucket } from './payloads/payload-bucket.ts'
-import type { LimitsConfig, LoginConfig } from './agents/define-config.ts'
+import type { LimitsConfig, LoginConfig } from './agents/config/define-config.ts'
 import {
   limits,
   limitVariable,

@@ -1,7 +1,7 @@
-import type { AgentHost, AgentLogLine } from './agents/agent-port.ts'
-import type { Catalogue } from './agents/catalogue.ts'
-import { createInlineHost } from './agents/inline-host.ts'
-import { ThreadHost } from './agents/thread-host.ts'
+import type { AgentHost, AgentLogLine } from './agents/threads/agent-port.ts'
+import type { Catalogue } from './agents/config/catalogue.ts'
+import { createInlineHost } from './agents/threads/inline-host.ts'
+import { ThreadHost } from './agents/threads/thread-host.ts'
 import { agentEnvironment, type Limits } from './config.ts'
 import type { Logger } from './kernel/logger.ts'
 

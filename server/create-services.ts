@@ -1,5 +1,5 @@
-import type { AgentHost } from './agents/agent-port.ts'
-import type { Catalogue } from './agents/catalogue.ts'
+import type { AgentHost } from './agents/threads/agent-port.ts'
+import type { Catalogue } from './agents/config/catalogue.ts'
 import type { SystemParts } from './admin/system-state.ts'
 import { ClientAddresses } from './auth/client-address.ts'
 import { loginCookieName, ServiceCookie } from './auth/login-cookie.ts'

@@ -1,5 +1,5 @@
-import type { AgentHost } from './agents/agent-port.ts'
-import type { Catalogue } from './agents/catalogue.ts'
+import type { AgentHost } from './agents/threads/agent-port.ts'
+import type { Catalogue } from './agents/config/catalogue.ts'
 import { ChatTurns } from './chat/chat-turns.ts'
 import type { Limits, Role } from './config.ts'
 import type { ConnectorAccess } from './connectors/connector-access.ts'

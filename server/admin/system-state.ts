@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { AgentHost, AgentThreadState } from '../agents/agent-port.ts'
-import type { Catalogue } from '../agents/catalogue.ts'
+import type { AgentHost, AgentThreadState } from '../agents/threads/agent-port.ts'
+import type { Catalogue } from '../agents/config/catalogue.ts'
 import { writtenRates } from '../billing/chat-price.ts'
 import { isoTime, type Clock, type EpochMs } from '../kernel/clock.ts'
 import { formatUsd } from '../kernel/money.ts'

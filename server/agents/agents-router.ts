@@ -4,7 +4,7 @@ import { ErrandError } from '../kernel/errors.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { procedure, router, withScope } from '../rpc/trpc.ts'
 import { pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
-import { isVisibleTo, type Agent as CatalogueAgent } from './catalogue.ts'
+import { isVisibleTo, type Agent as CatalogueAgent } from './config/catalogue.ts'
 
 const Endpoint = z
   .object({

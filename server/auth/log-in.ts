@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { z } from 'zod'
-import type { LoginProvider } from '../agents/agent-schema.ts'
+import type { LoginProvider } from '../agents/config/agent-schema.ts'
 import { secondsUntil } from '../billing/refusals.ts'
 import { isoTime, type Clock } from '../kernel/clock.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'

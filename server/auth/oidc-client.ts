@@ -1,5 +1,5 @@
 import type { ClientAuth, Configuration } from 'openid-client'
-import type { LoginProvider } from '../agents/agent-schema.ts'
+import type { LoginProvider } from '../agents/config/agent-schema.ts'
 import { Email } from './login-schema.ts'
 
 /** Who a provider says has logged in. `email` is null unless it is one, and the provider says that it verified it. */

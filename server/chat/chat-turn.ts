@@ -1,7 +1,7 @@
 import type { Span } from '@opentelemetry/api'
-import type { AgentHost, ChatHandle } from '../agents/agent-port.ts'
-import type { ChatBatch, ChatRequest, ChatSummary, StepRequest, ToolCallStep } from '../agents/chat-messages.ts'
-import type { RunOutcome } from '../agents/run-outcome.ts'
+import type { AgentHost, ChatHandle } from '../agents/threads/agent-port.ts'
+import type { ChatBatch, ChatRequest, ChatSummary, StepRequest, ToolCallStep } from '../agents/run/chat-messages.ts'
+import type { RunOutcome } from '../agents/run/run-outcome.ts'
 import {
   addUse,
   chatCost,

@@ -1,4 +1,4 @@
-import type { ToolCallStep } from '../agents/chat-messages.ts'
+import type { ToolCallStep } from '../agents/run/chat-messages.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { parseUsd } from '../kernel/money.ts'

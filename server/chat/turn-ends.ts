@@ -1,5 +1,5 @@
-import { roughTokens, type ChatRequest, type ChatSummary } from '../agents/chat-messages.ts'
-import type { RunOutcome } from '../agents/run-outcome.ts'
+import { roughTokens, type ChatRequest, type ChatSummary } from '../agents/run/chat-messages.ts'
+import type { RunOutcome } from '../agents/run/run-outcome.ts'
 import { chatCost, chatUse, outputWithin, type ChatRates, type ChatUsed } from '../billing/chat-price.ts'
 import type { Units } from '../kernel/money.ts'
 

@@ -16,7 +16,7 @@ import { FilePayloadStore } from '../payloads/file-payload-store.ts'
 import type { PayloadBucket } from '../payloads/payload-bucket.ts'
 import type { PayloadStore } from '../payloads/payload-store.ts'
 import { RowDigest } from '../store/carried-rows.ts'
-import type { ImportTarget } from '../store/postgres/import-target.ts'
+import type { ImportTarget } from '../store/postgres/import/import-target.ts'
 import { InstallationAtRest } from '../store/sqlite/export-tables.ts'
 import type { LedgerReport } from '../store/store.ts'
 import { leaveStandIn, movePayloads, payloadColumns, type MovedPayloads } from './move-payloads.ts'
@@ -52,7 +52,7 @@ export async function migrateTo(given: string | undefined, options: Options): Pr
     // A bucket that cannot be used is refused while the database is as it was. As yet that names no payloads.
     const place = await openPayloads(settings, { listPayloads: async () => [] }, new SystemClock())
     try {
-      const { ImportTarget: Target } = await import('../store/postgres/import-target.ts')
+      const { ImportTarget: Target } = await import('../store/postgres/import/import-target.ts')
       const target = await Target.open(databaseUrl, { isAgain: source.isMoved })
       try {
         const payloads = await copyPayloads(source, { dataDir, payloadBucket, place, options, say })

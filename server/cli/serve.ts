@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { loadConfigFile } from '../agents/load-config-file.ts'
+import { loadConfigFile } from '../agents/config/load-config-file.ts'
 import { startApp, type App } from '../app.ts'
 import {
   resolveCommandPath,

@@ -1,4 +1,4 @@
-import type { Agent, Catalogue } from '../agents/catalogue.ts'
+import type { Agent, Catalogue } from '../agents/config/catalogue.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import type { ConnectorRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'

@@ -1,6 +1,6 @@
 import { UserPlaces } from '../kernel/user-places.ts'
 import { lookupsPerUserMax } from '../outbound/peer.ts'
-import { BytesUnderWay } from './bytes-under-way.ts'
+import { BytesUnderWay } from './thread/bytes-under-way.ts'
 
 export type ProcessLimits = { processesMax: number; processesPerUserMax: number }
 

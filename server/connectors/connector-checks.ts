@@ -1,12 +1,12 @@
-import type { AgentHost } from '../agents/agent-port.ts'
-import type { RunOutcome } from '../agents/run-outcome.ts'
+import type { AgentHost } from '../agents/threads/agent-port.ts'
+import type { RunOutcome } from '../agents/run/run-outcome.ts'
 import type { Clock, EpochMs } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import type { ConnectorRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import type { ConnectorAccess } from './connector-access.ts'
-import type { McpTool } from './mcp-connection.ts'
-import type { ConnectorTools } from './probe-connector.ts'
+import type { McpTool } from './thread/mcp-connection.ts'
+import type { ConnectorTools } from './thread/probe-connector.ts'
 
 type Parts = {
   access: ConnectorAccess

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Catalogue } from '../agents/catalogue.ts'
+import type { Catalogue } from '../agents/config/catalogue.ts'
 import { isoTime, isoTimeOrNull, type Clock } from '../kernel/clock.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'

@@ -1,6 +1,6 @@
 import type { ConnectorBounds } from './connector-bounds.ts'
 import { ConnectorError, ConnectorsUnavailableError, type ConnectorSpec } from './connector-spec.ts'
-import { McpConnection } from './mcp-connection.ts'
+import { McpConnection } from './thread/mcp-connection.ts'
 
 type Options = { bounds: ConnectorBounds; signal: AbortSignal }
 

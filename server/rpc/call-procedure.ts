@@ -1,6 +1,6 @@
 import type { AnyProcedure } from '@trpc/server'
 import type { ZodType } from 'zod'
-import { badInput } from '../agents/params-schema.ts'
+import { badInput } from '../agents/config/params-schema.ts'
 import { assert } from '../kernel/assert.ts'
 import type { Context } from './context.ts'
 import { accessOf, callerOf } from './trpc.ts'

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { AdminParts } from '../admin/system-state.ts'
-import type { Catalogue } from '../agents/catalogue.ts'
+import type { Catalogue } from '../agents/config/catalogue.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { LoginAccess } from '../auth/log-in.ts'
 import type { SpendDays } from '../billing/spend-days.ts'

@@ -1,7 +1,7 @@
 import { initTRPC, TRPCError, type AnyProcedure } from '@trpc/server'
 import { TRPC_ERROR_CODES_BY_KEY, type TRPC_ERROR_CODE_KEY } from '@trpc/server/rpc'
 import { ZodError } from 'zod'
-import { badInput } from '../agents/params-schema.ts'
+import { badInput } from '../agents/config/params-schema.ts'
 import type { Caller } from '../auth/caller.ts'
 import { requireAdmin, requireScope } from '../auth/caller.ts'
 import { assert } from '../kernel/assert.ts'

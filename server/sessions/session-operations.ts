@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { isVisibleTo, type Catalogue } from '../agents/catalogue.ts'
+import { isVisibleTo, type Catalogue } from '../agents/config/catalogue.ts'
 import type { Caller } from '../auth/caller.ts'
 import { chatTaker, type ConnectorAccess } from '../connectors/connector-access.ts'
 import { unreachable } from '../kernel/assert.ts'

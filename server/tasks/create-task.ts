@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { checkParams, isVisibleTo, type Catalogue } from '../agents/catalogue.ts'
+import { checkParams, isVisibleTo, type Catalogue } from '../agents/config/catalogue.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { ConnectorAccess } from '../connectors/connector-access.ts'
 import { balanceRefusal, rateRefusal, secondsUntil } from '../billing/refusals.ts'

@@ -1,4 +1,4 @@
-import type { Catalogue } from '../agents/catalogue.ts'
+import type { Catalogue } from '../agents/config/catalogue.ts'
 import type { Logger } from '../kernel/logger.ts'
 import type { Meter } from '../kernel/meter.ts'
 import type { Store } from '../store/store.ts'

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { defineConfig } from '../../server/agents/define-config.ts'
+import { defineConfig } from '../../server/agents/config/define-config.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { newDataDir, startService, type Answer, type TestService } from '../support/test-service.ts'
 

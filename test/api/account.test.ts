@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { defineConfig } from '../../server/agents/define-config.ts'
+import { defineConfig } from '../../server/agents/config/define-config.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService } from '../support/test-service.ts'
 import { signUp, signUpAdmin } from './signed-in.ts'

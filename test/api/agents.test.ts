@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { defineConfig, defineEndpoint } from '../../server/agents/define-config.ts'
+import { defineConfig, defineEndpoint } from '../../server/agents/config/define-config.ts'
 import { startService } from '../support/test-service.ts'
 
 const config = defineConfig({

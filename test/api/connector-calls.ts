@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { defineConfig, type ErrandConfig } from '../../server/agents/define-config.ts'
+import { defineConfig, type ErrandConfig } from '../../server/agents/config/define-config.ts'
 import { errorCatalogue, type ErrorCode } from '../../server/kernel/errors.ts'
 import type { Answer, TestService } from '../support/test-service.ts'
 import { sessionAgents, type Via } from './session-calls.ts'

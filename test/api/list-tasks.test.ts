@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { defineConfig, type CodeAgentConfig } from '../../server/agents/define-config.ts'
+import { defineConfig, type CodeAgentConfig } from '../../server/agents/config/define-config.ts'
 import { soon } from '../runner/task-checks.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type TestService } from '../support/test-service.ts'

@@ -1,4 +1,4 @@
-import { defineConfig, type CodeAgentConfig, type ErrandConfig } from '../../server/agents/define-config.ts'
+import { defineConfig, type CodeAgentConfig, type ErrandConfig } from '../../server/agents/config/define-config.ts'
 import { errorCatalogue, type ErrorCode } from '../../server/kernel/errors.ts'
 import type { Answer, TestService } from '../support/test-service.ts'
 

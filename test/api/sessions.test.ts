@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { rmSync } from 'node:fs'
-import { defineConfig } from '../../server/agents/define-config.ts'
+import { defineConfig } from '../../server/agents/config/define-config.ts'
 import { newId } from '../../server/kernel/ids.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { newDataDir, startService, type TestService } from '../support/test-service.ts'

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
-import { defineConfig } from '../../server/agents/define-config.ts'
+import { defineConfig } from '../../server/agents/config/define-config.ts'
 import { must } from '../../server/kernel/assert.ts'
 import { databaseFile } from '../../server/store/sqlite/database.ts'
 import { FakeClock } from '../support/fake-clock.ts'

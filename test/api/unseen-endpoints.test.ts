@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { defineConfig, defineEndpoint } from '../../server/agents/define-config.ts'
+import { defineConfig, defineEndpoint } from '../../server/agents/config/define-config.ts'
 import { expectErrorBody, RawConnection } from '../support/raw-http.ts'
 import { startService, type Person, type TestService } from '../support/test-service.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createClient } from '../../client/client.ts'
-import { defineConfig } from '../../server/agents/define-config.ts'
+import { defineConfig } from '../../server/agents/config/define-config.ts'
 import { startService } from '../support/test-service.ts'
 import { rejection } from './rejection.ts'
 

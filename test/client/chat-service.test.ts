@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createClient, type ChatEvent } from '../../client/client.ts'
-import { defineConfig, type ChatPart } from '../../server/agents/define-config.ts'
+import { defineConfig, type ChatPart } from '../../server/agents/config/define-config.ts'
 import { startService } from '../support/test-service.ts'
 import { createBrowserFetch } from './browser-fetch.ts'
 import { collect } from './chat-answers.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { connectorTools } from '../../server/agents/connector-tools.ts'
-import { noConnectors } from '../../server/connectors/run-connectors.ts'
+import { connectorTools } from '../../server/agents/run/connector-tools.ts'
+import { noConnectors } from '../../server/connectors/thread/run-connectors.ts'
 
 const look = { name: 'look', connectorId: 'con_1', connectorName: 'Eyes', description: '', inputSchema: {} }
 

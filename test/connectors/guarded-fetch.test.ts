@@ -6,7 +6,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterEach, expect, test } from 'vitest'
 import { missingCommand, testNeeding } from '../support/test-needing.ts'
 import { ConnectorError } from '../../server/connectors/connector-spec.ts'
-import type { GuardedFetch } from '../../server/connectors/guarded-fetch.ts'
+import type { GuardedFetch } from '../../server/connectors/thread/guarded-fetch.ts'
 import { HostNotFoundError, lookUpHost } from '../../server/outbound/host-lookup.ts'
 import {
   answering,

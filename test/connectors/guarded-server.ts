@@ -11,7 +11,7 @@ import {
   createGuardedFetch,
   type GuardedFetch,
   type GuardedFetchOptions,
-} from '../../server/connectors/guarded-fetch.ts'
+} from '../../server/connectors/thread/guarded-fetch.ts'
 import { UserPlaces } from '../../server/kernel/user-places.ts'
 import { lookUpHost } from '../../server/outbound/host-lookup.ts'
 import { lookupsPerUserMax } from '../../server/outbound/peer.ts'

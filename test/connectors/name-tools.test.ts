@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { nameTools } from '../../server/connectors/name-tools.ts'
+import { nameTools } from '../../server/connectors/thread/name-tools.ts'
 
 const tool = (connectorName: string, toolName: string) => ({ connectorName, toolName })
 const letters = (count: number, letter = 'x') => letter.repeat(count)

@@ -1,21 +1,26 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { Catalogue } from '../../server/agents/catalogue.ts'
-import { CreditWindow, executeChat } from '../../server/agents/execute-chat.ts'
-import { executeTask } from '../../server/agents/execute-task.ts'
+import { Catalogue } from '../../server/agents/config/catalogue.ts'
+import { CreditWindow, executeChat } from '../../server/agents/run/execute-chat.ts'
+import { executeTask } from '../../server/agents/run/execute-task.ts'
 import { ConnectorBounds } from '../../server/connectors/connector-bounds.ts'
 import {
   ConnectorError,
   ConnectorsUnavailableError,
   type ConnectorSpec,
 } from '../../server/connectors/connector-spec.ts'
-import { RemoteConnectors } from '../../server/connectors/remote-connectors.ts'
-import { noConnectors, noSuchTool, type Connect, type RunConnectors } from '../../server/connectors/run-connectors.ts'
-import { ConnectorHost } from '../../server/connectors/connector-host.ts'
-import type { ToConnectors } from '../../server/connectors/connector-protocol.ts'
-import type { CodeAgentConfig } from '../../server/agents/define-config.ts'
-import { serveConnectors } from '../../server/connectors/serve-connectors.ts'
+import { RemoteConnectors } from '../../server/connectors/thread/remote-connectors.ts'
+import {
+  noConnectors,
+  noSuchTool,
+  type Connect,
+  type RunConnectors,
+} from '../../server/connectors/thread/run-connectors.ts'
+import { ConnectorHost } from '../../server/connectors/thread/connector-host.ts'
+import type { ToConnectors } from '../../server/connectors/thread/connector-protocol.ts'
+import type { CodeAgentConfig } from '../../server/agents/config/define-config.ts'
+import { serveConnectors } from '../../server/connectors/thread/serve-connectors.ts'
 import { fileURLToPath } from 'node:url'
 import { mark } from './run-agents.ts'
 import { expectNoServers } from './run-checks.ts'

@@ -9,7 +9,7 @@ import {
   type ErrandConfig,
   type ModelAgentConfig,
   type TaskRun,
-} from '../../server/agents/define-config.ts'
+} from '../../server/agents/config/define-config.ts'
 import { modelPricing } from '../models/model-agents.ts'
 
 /** Among the arguments of every server that this process starts, by which one that is left behind is found. */

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { ConnectorBounds } from '../../server/connectors/connector-bounds.ts'
 import type { ConnectorSpec } from '../../server/connectors/connector-spec.ts'
-import { McpConnection } from '../../server/connectors/mcp-connection.ts'
+import { McpConnection } from '../../server/connectors/thread/mcp-connection.ts'
 import { mark } from './run-agents.ts'
 import { expectNoServers } from './run-checks.ts'
 

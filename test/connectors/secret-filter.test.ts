@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { SecretFilter } from '../../server/connectors/secret-filter.ts'
-import { answerError, toToolAnswer } from '../../server/connectors/tool-answer.ts'
+import { answerError, toToolAnswer } from '../../server/connectors/thread/tool-answer.ts'
 
 /** Few characters, so that secrets overlap, hold each other and nearly match. */
 const letters = fc.string({ unit: fc.constantFrom('a', 'b', 'c', '"', '\\', 'é'), minLength: 6, maxLength: 12 })

@@ -2,7 +2,7 @@
 // process or a thread that tests end without any warning.
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
 import { createMCPClient } from '@ai-sdk/mcp'
-import { StdioTransport } from '../../server/connectors/stdio-transport.ts'
+import { StdioTransport } from '../../server/connectors/thread/stdio-transport.ts'
 
 const args = (isMainThread ? process.argv.slice(2) : workerData) as string[]
 const pids: number[] = []

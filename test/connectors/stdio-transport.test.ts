@@ -9,7 +9,7 @@ import { Worker } from 'node:worker_threads'
 import { createMCPClient, type MCPClient } from '@ai-sdk/mcp'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { ConnectorError, type StdioTarget } from '../../server/connectors/connector-spec.ts'
-import { StdioTransport, type StdioOptions } from '../../server/connectors/stdio-transport.ts'
+import { StdioTransport, type StdioOptions } from '../../server/connectors/thread/stdio-transport.ts'
 import { openResources } from '../support/resources.ts'
 
 const everything = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'))

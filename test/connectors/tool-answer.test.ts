@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { SecretFilter } from '../../server/connectors/secret-filter.ts'
-import { answerError, toToolAnswer } from '../../server/connectors/tool-answer.ts'
+import { answerError, toToolAnswer } from '../../server/connectors/thread/tool-answer.ts'
 
 const secret = 'hunter2-"quoted"\\and-slashed'
 const text = (of: string) => ({ type: 'text', text: of })

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
-import type { ErrandConfig } from '../../server/agents/define-config.ts'
+import type { ErrandConfig } from '../../server/agents/config/define-config.ts'
 import chatAgents, { say, talk, type Step } from '../support/chat-agents.ts'
 import type { OpenConsole } from './open-console.ts'
 

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
 import quickstart from '../../examples/quickstart/errand.config.ts'
-import type { ErrandConfig } from '../../server/agents/define-config.ts'
+import type { ErrandConfig } from '../../server/agents/config/define-config.ts'
 import { closedUrl, startStubMcpServer } from '../api/stub-mcp-server.ts'
 import { testConsole, type OpenConsole } from './open-console.ts'
 

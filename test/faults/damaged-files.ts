@@ -2,7 +2,7 @@ import { cpSync, existsSync, globSync, readFileSync, rmSync, writeFileSync } fro
 import { join } from 'node:path'
 import { startProcess } from '../support/test-process.ts'
 import { newDataDir } from '../support/test-service.ts'
-import { verifyLedger } from '../../server/store/sqlite/verify-ledger.ts'
+import { verifyLedger } from '../../server/store/sqlite/damage/verify-ledger.ts'
 import { readRows, settings, untilIdle } from './fault-invariants.ts'
 import { call, FaultLoad, openRichAccount, type Account } from './fault-load.ts'
 import { reportOn, type FaultOptions, type FaultReport, type Random } from './fault-report.ts'

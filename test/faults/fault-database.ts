@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { openPool } from '../../server/store/postgres/database.ts'
+import { openPool } from '../../server/store/postgres/connection/database.ts'
 import { PostgresProcess } from '../support/postgres-process.ts'
 import { CannotRun } from '../support/test-parts.ts'
 import { until } from '../support/until.ts'

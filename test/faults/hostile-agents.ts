@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { z } from 'zod'
-import { defineConfig, defineEndpoint, type ModelAgentConfig } from '../../server/agents/define-config.ts'
+import { defineConfig, defineEndpoint, type ModelAgentConfig } from '../../server/agents/config/define-config.ts'
 import testAgents from '../support/test-agents.ts'
 
 // The agents of the hostile run: honest users talk to a model of their own, whose provider nobody attacks.

@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
-import { defineConfig, defineEndpoint, type TaskRun } from '../../server/agents/define-config.ts'
+import { defineConfig, defineEndpoint, type TaskRun } from '../../server/agents/config/define-config.ts'
 import testAgents from '../support/test-agents.ts'
 
 const params = z.object({ file: z.string(), ms: z.number() })

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module'
 import { workerData, type MessagePort } from 'node:worker_threads'
-import { openPool } from '../../server/store/postgres/database.ts'
-import type { PgClient, PgPool } from '../../server/store/postgres/driver.ts'
-import { isLostConnection } from '../../server/store/postgres/pg-errors.ts'
+import { openPool } from '../../server/store/postgres/connection/database.ts'
+import type { PgClient, PgPool } from '../../server/store/postgres/connection/driver.ts'
+import { isLostConnection } from '../../server/store/postgres/connection/pg-errors.ts'
 import { verifyLedger } from '../../server/store/postgres/verify-ledger.ts'
 import type { RowsReply, RowsRequest } from './postgres-rows.ts'
 

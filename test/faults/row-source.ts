@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3'
 import { databaseFile } from '../../server/store/sqlite/database.ts'
-import { verifyLedger } from '../../server/store/sqlite/verify-ledger.ts'
+import { verifyLedger } from '../../server/store/sqlite/damage/verify-ledger.ts'
 import type { LedgerReport } from '../../server/store/store.ts'
 import { PostgresRows } from './postgres-rows.ts'
 

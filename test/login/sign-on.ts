@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { LoginProviderConfig } from '../../server/agents/define-config.ts'
+import type { LoginProviderConfig } from '../../server/agents/config/define-config.ts'
 import { must } from '../../server/kernel/assert.ts'
 import testAgents from '../support/test-agents.ts'
 import { startService, type TestService } from '../support/test-service.ts'

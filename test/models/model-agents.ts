@@ -3,7 +3,7 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { tool } from 'ai'
 import { z } from 'zod'
-import { defineConfig, type ErrandConfig, type ModelAgentConfig } from '../../server/agents/define-config.ts'
+import { defineConfig, type ErrandConfig, type ModelAgentConfig } from '../../server/agents/config/define-config.ts'
 
 // The warning that a provider takes no schemas would be printed once for each task.
 globalThis.AI_SDK_LOG_WARNINGS = false

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { describeModelError } from '../../server/agents/model-error.ts'
+import { describeModelError } from '../../server/agents/model/model-error.ts'
 
 const named = (name: string, fields: object) => Object.assign(new Error('Its message.'), { name, ...fields })
 const circular: { cause?: unknown } = {}

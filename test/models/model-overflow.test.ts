@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isContextOverflow } from '../../server/agents/model-error.ts'
+import { isContextOverflow } from '../../server/agents/model/model-error.ts'
 import { expectOneEnd, priceOf, Talker, unitsOf } from '../chat/chat-checks.ts'
 import { refuse, reply, replyThen, sendLast } from '../support/model-provider.ts'
 import { expectFailedChat, expectSentence, expectSound, startModels } from './model-checks.ts'

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
-import type { PgClient, PgPool } from '../../server/store/postgres/driver.ts'
+import type { PgClient, PgPool } from '../../server/store/postgres/connection/driver.ts'
 
 const main = fileURLToPath(new URL('../../server/main.ts', import.meta.url))
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { openPool } from '../../server/store/postgres/database.ts'
-import type { PgPool } from '../../server/store/postgres/driver.ts'
-import { PgSignals, type PgSignalsOptions } from '../../server/store/postgres/signals.ts'
+import { openPool } from '../../server/store/postgres/connection/database.ts'
+import type { PgPool } from '../../server/store/postgres/connection/driver.ts'
+import { PgSignals, type PgSignalsOptions } from '../../server/store/postgres/nodes/signals.ts'
 import { engine } from '../support/test-engine.ts'
 import { soon } from '../runner/task-checks.ts'
 

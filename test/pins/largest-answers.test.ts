@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { defineConfig } from '../../server/agents/define-config.ts'
+import { defineConfig } from '../../server/agents/config/define-config.ts'
 import { chatUse } from '../../server/billing/chat-price.ts'
 import { rootRouter } from '../../server/rpc/root-router.ts'
 import { messageTextBytesMax, pageBytesMax, toolCallsBytesMax } from '../../server/store/byte-bounds.ts'

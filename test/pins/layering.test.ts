@@ -57,11 +57,11 @@ test('what calls out knows of the kernel only, and nothing else looks names up o
 })
 
 test("what users' servers answer is read where no agent runs", () => {
-  const reached = new Set(['server/agents/agent-thread.ts'])
+  const reached = new Set(['server/agents/threads/agent-thread.ts'])
   for (const file of reached) {
     for (const { from, isTypeOnly, to } of imports) if (from === file && !isTypeOnly) reached.add(to)
   }
-  expect(reached).toContain('server/connectors/remote-connectors.ts')
+  expect(reached).toContain('server/connectors/thread/remote-connectors.ts')
   const readers = ['mcp-connection', 'tool-answer', 'stdio-transport', 'guarded-fetch', 'probe-connector']
   expect(readers.filter((name) => reached.has(`server/connectors/${name}.ts`))).toEqual([])
 })
@@ -106,7 +106,7 @@ test('neither engine of the store knows the other', () => {
       (from.startsWith('server/store/postgres/') && /^(?:server\/store\/sqlite\/|better-sqlite3)/.test(to)),
   )
   expect(bad.map(describe)).toEqual([])
-  expect(imports.map(describe)).toContain('server/store/postgres/database.ts → drizzle-orm/node-postgres')
+  expect(imports.map(describe)).toContain('server/store/postgres/connection/database.ts → drizzle-orm/node-postgres')
 })
 
 test("the store's commands know no engine", () => {

@@ -1,7 +1,7 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { expect, test } from 'vitest'
 import { createOpenApiDocument } from '../../openapi/openapi-document.ts'
-import { defineConfig } from '../../server/agents/define-config.ts'
+import { defineConfig } from '../../server/agents/config/define-config.ts'
 import { documentFile } from '../../server/http/docs-pages.ts'
 import { closedUrl, startStubMcpServer } from '../api/stub-mcp-server.ts'
 import { FakeClock } from '../support/fake-clock.ts'

@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import { createServer as createSecureServer } from 'node:https'
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { noConnectors, type RunOf } from '../../server/connectors/run-connectors.ts'
-import type { ChatPart, ChatRun, HttpAgentConfig, TaskRun } from '../../server/agents/define-config.ts'
+import { noConnectors, type RunOf } from '../../server/connectors/thread/run-connectors.ts'
+import type { ChatPart, ChatRun, HttpAgentConfig, TaskRun } from '../../server/agents/config/define-config.ts'
 import { openResources } from '../support/resources.ts'
 
 export type ServiceRequest = { headers: IncomingMessage['headers']; url: string; text: string; body: any }

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { z } from 'zod'
 import { expect, test } from 'vitest'
-import { defineConfig, defineEndpoint } from '../../server/agents/define-config.ts'
+import { defineConfig, defineEndpoint } from '../../server/agents/config/define-config.ts'
 import { newId } from '../../server/kernel/ids.ts'
 import type { Store } from '../../server/store/store.ts'
 import { engine } from '../support/test-engine.ts'

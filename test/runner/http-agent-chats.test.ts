@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { httpReply } from '../../server/agents/http-agent.ts'
-import { runHttpChat } from '../../server/agents/http-chat.ts'
-import { httpLimits, toHttpService } from '../../server/agents/http-service.ts'
+import { httpReply } from '../../server/agents/http/http-agent.ts'
+import { runHttpChat } from '../../server/agents/http/http-chat.ts'
+import { httpLimits, toHttpService } from '../../server/agents/http/http-service.ts'
 import {
   agentAt,
   answerWith,

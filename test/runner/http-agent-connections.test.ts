@@ -7,9 +7,9 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { missingCommand, testNeeding } from '../support/test-needing.ts'
-import { httpReply, httpRun } from '../../server/agents/http-agent.ts'
-import { httpLimits, toHttpService } from '../../server/agents/http-service.ts'
-import { runHttpTask } from '../../server/agents/http-task.ts'
+import { httpReply, httpRun } from '../../server/agents/http/http-agent.ts'
+import { httpLimits, toHttpService } from '../../server/agents/http/http-service.ts'
+import { runHttpTask } from '../../server/agents/http/http-task.ts'
 import {
   agentAt,
   answerWith,
@@ -118,7 +118,7 @@ test('the proxy of the environment is not asked, though an ordinary request goes
     socket.once('data', () => socket.end('HTTP/1.1 502 Proxy\r\nContent-Length: 0\r\n\r\n'))
   })
   const service = await startAgentService(answerWith(200, '{"direct":true}'))
-  const module = new URL('../../server/agents/http-agent.ts', import.meta.url).href
+  const module = new URL('../../server/agents/http/http-agent.ts', import.meta.url).href
   const { log: _, signal: __, ...run } = taskRun()
   const { stdout } = await promisify(execFile)(
     process.execPath,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { httpRun } from '../../server/agents/http-agent.ts'
-import { httpLimits, toHttpService } from '../../server/agents/http-service.ts'
-import { runHttpTask } from '../../server/agents/http-task.ts'
+import { httpRun } from '../../server/agents/http/http-agent.ts'
+import { httpLimits, toHttpService } from '../../server/agents/http/http-service.ts'
+import { runHttpTask } from '../../server/agents/http/http-task.ts'
 import {
   agentAt,
   answerWith,

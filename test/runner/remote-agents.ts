@@ -1,4 +1,4 @@
-import { defineConfig } from '../../server/agents/define-config.ts'
+import { defineConfig } from '../../server/agents/config/define-config.ts'
 
 /** The address of the service that the test started, which is known only then. */
 export const remoteUrlVariable = 'TEST_REMOTE_AGENT_URL'

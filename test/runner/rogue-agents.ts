@@ -3,7 +3,7 @@ import { exit } from 'node:process'
 import { setTimeout as pause } from 'node:timers/promises'
 import { threadId } from 'node:worker_threads'
 import { z } from 'zod'
-import { defineConfig, defineEndpoint } from '../../server/agents/define-config.ts'
+import { defineConfig, defineEndpoint } from '../../server/agents/config/define-config.ts'
 import { returnValue, throwValue } from './odd-values.ts'
 
 // Agents that misbehave, as a configuration file for threads. Files tell a test how far a run is, and tell a run to go

@@ -6,7 +6,7 @@ import {
   type ChatPart,
   type ChatRun,
   type TaskRun,
-} from '../../server/agents/define-config.ts'
+} from '../../server/agents/config/define-config.ts'
 import { gates } from './sim-gates.ts'
 import { providerVariable } from './sim-provider.ts'
 

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { verifyLedger } from '../../server/store/sqlite/verify-ledger.ts'
+import { verifyLedger } from '../../server/store/sqlite/damage/verify-ledger.ts'
 import type {
   AccountRow,
   AuditReader,

@@ -1,5 +1,5 @@
 import { afterAll, inject, test } from 'vitest'
-import type { PgPool } from '../../server/store/postgres/driver.ts'
+import type { PgPool } from '../../server/store/postgres/connection/driver.ts'
 import { openPostgresStore } from '../../server/store/postgres/postgres-store.ts'
 import { connectPostgres, startPostgres, withPool, type PostgresServer } from '../support/postgres-server.ts'
 import { CannotRun, skipOrFail } from '../support/test-parts.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { importTables } from '../../server/store/postgres/import-tables.ts'
+import { importTables } from '../../server/store/postgres/import/import-tables.ts'
 import { withPool } from '../support/postgres-server.ts'
 import { describePostgres } from './postgres-engine.ts'
 

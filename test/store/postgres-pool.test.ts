@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { newId } from '../../server/kernel/ids.ts'
-import { openPool } from '../../server/store/postgres/database.ts'
+import { openPool } from '../../server/store/postgres/connection/database.ts'
 import { openPostgresStore } from '../../server/store/postgres/postgres-store.ts'
 import { withPool } from '../support/postgres-server.ts'
 import { describePostgres } from './postgres-engine.ts'

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { databaseFile } from '../../server/store/sqlite/database.ts'
 import { openSqliteStore } from '../../server/store/sqlite/sqlite-store.ts'
-import { verifyLedger } from '../../server/store/sqlite/verify-ledger.ts'
+import { verifyLedger } from '../../server/store/sqlite/damage/verify-ledger.ts'
 import { temporaryFolder } from '../support/resources.ts'
 import type { OpenedStore, OpenOptions, StoreEngine, Tampering } from './store-world.ts'
 

@@ -4,7 +4,7 @@ import Database from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { StoreOpenError } from '../../server/store/store-open-error.ts'
 import { databaseFile, openConnection } from '../../server/store/sqlite/database.ts'
-import { findLogDamage } from '../../server/store/sqlite/log-damage.ts'
+import { findLogDamage } from '../../server/store/sqlite/damage/log-damage.ts'
 import { Random } from '../faults/fault-report.ts'
 import { newFolder } from './sqlite-engine.ts'
 

@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
-import { verifyLedger } from '../../server/store/sqlite/verify-ledger.ts'
+import { verifyLedger } from '../../server/store/sqlite/damage/verify-ledger.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { newFolder, openIn, withRaw } from './sqlite-engine.ts'
 import { noLimits } from './store-world.ts'

@@ -1,6 +1,11 @@
 import { appendFileSync, existsSync, writeFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { defineConfig, type ChatPart, type ChatRun, type CodeAgentConfig } from '../../server/agents/define-config.ts'
+import {
+  defineConfig,
+  type ChatPart,
+  type ChatRun,
+  type CodeAgentConfig,
+} from '../../server/agents/config/define-config.ts'
 
 /** One thing that a reply of `talk` does. Files are how a test and an agent in a thread speak to each other. */
 export type Step =

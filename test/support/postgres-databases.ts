@@ -1,5 +1,5 @@
-import { openPool } from '../../server/store/postgres/database.ts'
-import type { PgPool } from '../../server/store/postgres/driver.ts'
+import { openPool } from '../../server/store/postgres/connection/database.ts'
+import type { PgPool } from '../../server/store/postgres/connection/driver.ts'
 import { openPostgresStoreBeside } from '../../server/store/postgres/postgres-store.ts'
 import type { PostgresServer } from './postgres-server.ts'
 import type { RawDatabase, TestEngine } from './test-engine.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { defineConfig, defineEndpoint } from '../../server/agents/define-config.ts'
+import { defineConfig, defineEndpoint } from '../../server/agents/config/define-config.ts'
 import { talk } from './chat-agents.ts'
 
 const anything = z.record(z.string(), z.unknown())

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { must } from '../../server/kernel/assert.ts'
 import { startApp, type App } from '../../server/app.ts'
-import type { ErrandConfig } from '../../server/agents/define-config.ts'
+import type { ErrandConfig } from '../../server/agents/config/define-config.ts'
 import { draftKey } from '../../server/auth/manage-keys.ts'
 import { hashPassword } from '../../server/auth/passwords.ts'
 import { resolveCommandPath, resolveLimits, type Limits } from '../../server/config.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { defineConfig } from '../../server/agents/define-config.ts'
+import { defineConfig } from '../../server/agents/config/define-config.ts'
 import { agentAt, startAgentService } from '../runner/agent-service.ts'
 import { ChatReader } from '../support/chat-reader.ts'
 import { startService } from '../support/test-service.ts'

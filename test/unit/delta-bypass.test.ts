@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { ChatPart } from '../../server/agents/define-config.ts'
-import { DeltaBypass } from '../../server/agents/delta-bypass.ts'
-import { PartQueue } from '../../server/agents/part-queue.ts'
+import type { ChatPart } from '../../server/agents/config/define-config.ts'
+import { DeltaBypass } from '../../server/agents/threads/delta-bypass.ts'
+import { PartQueue } from '../../server/agents/run/part-queue.ts'
 
 const text = (delta: string) => ({ type: 'text-delta', id: 't', delta })
 const start = { type: 'text-start', id: 't' }

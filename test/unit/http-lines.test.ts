@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readLines } from '../../server/agents/http-lines.ts'
+import { readLines } from '../../server/agents/http/http-lines.ts'
 
 const bytesMax = 1024 * 1024
 

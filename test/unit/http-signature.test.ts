@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { signRequest } from '../../server/agents/http-signature.ts'
-import { parseWebhookSecret } from '../../server/agents/webhook-secret.ts'
+import { signRequest } from '../../server/agents/http/http-signature.ts'
+import { parseWebhookSecret } from '../../server/agents/config/webhook-secret.ts'
 import { must } from '../../server/kernel/assert.ts'
 
 const keyOf = (secret: string) => must(parseWebhookSecret(secret), 'a secret')

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import type { ModelStep } from '../../server/agents/chat-messages.ts'
-import type { ChatPart } from '../../server/agents/define-config.ts'
-import { ModelSteps } from '../../server/agents/model-steps.ts'
-import type { ModelUsage } from '../../server/agents/delta-bypass.ts'
-import { ReplyStream } from '../../server/agents/reply-stream.ts'
+import type { ModelStep } from '../../server/agents/run/chat-messages.ts'
+import type { ChatPart } from '../../server/agents/config/define-config.ts'
+import { ModelSteps } from '../../server/agents/model/model-steps.ts'
+import type { ModelUsage } from '../../server/agents/threads/delta-bypass.ts'
+import { ReplyStream } from '../../server/agents/run/reply-stream.ts'
 
 const rates = { input: 1, cachedInput: 1, output: 1, reasoning: 1, toolCall: 1 }
 const sent = { prompt: [{ role: 'system' as const, content: 'Be brief.' }], maxOutputTokens: 300 }

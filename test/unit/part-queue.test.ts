@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { PartQueue } from '../../server/agents/part-queue.ts'
+import { PartQueue } from '../../server/agents/run/part-queue.ts'
 
 test('parts come in order, and then the end', async () => {
   const queue = new PartQueue<number>(() => {})

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { codeOf, isLostConnection } from '../../server/store/postgres/pg-errors.ts'
+import { codeOf, isLostConnection } from '../../server/store/postgres/connection/pg-errors.ts'
 
 test.each(['EPIPE', 'ECONNRESET', 'ECONNREFUSED', '57P01', '08006'])('%s is a lost connection', (code) => {
   expect(isLostConnection(Object.assign(new Error('write failed'), { code }))).toBe(true)

@@ -1,6 +1,6 @@
 import type { LanguageModelMiddleware } from 'ai'
 import { expect, test } from 'vitest'
-import { messagesAtMost, promptSize } from '../../server/agents/prompt-size.ts'
+import { messagesAtMost, promptSize } from '../../server/agents/run/prompt-size.ts'
 
 type Sent = Parameters<NonNullable<LanguageModelMiddleware['transformParams']>>[0]['params']
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { noConnectors } from '../../server/connectors/run-connectors.ts'
+import { noConnectors } from '../../server/connectors/thread/run-connectors.ts'
 import { assistantChat } from '../../examples/quickstart/assistant.ts'
-import type { ChatMessage } from '../../server/agents/define-config.ts'
+import type { ChatMessage } from '../../server/agents/config/define-config.ts'
 
 const documents = new URL('../../examples/quickstart/documents/', import.meta.url)
 const weather = readFileSync(new URL('seattle-weather.csv', documents), 'utf8')

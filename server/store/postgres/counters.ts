@@ -1,5 +1,5 @@
 import type { CounterChange } from '../commands/command.ts'
-import type { Transaction } from './transaction.ts'
+import type { Transaction } from './connection/transaction.ts'
 
 // A CHECK judges the row of an upsert before its conflict is seen, so a decrease is an update.
 const write = {

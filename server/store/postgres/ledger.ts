@@ -2,7 +2,7 @@ import { newId } from '../../kernel/ids.ts'
 import type { Units } from '../../kernel/money.ts'
 import type { Posting } from '../commands/command.ts'
 import { PostedCount } from '../posted-totals.ts'
-import type { Transaction } from './transaction.ts'
+import type { Transaction } from './connection/transaction.ts'
 
 // What the row says of the balance is what the account has, by construction.
 const post = {

@@ -7,11 +7,11 @@ import { checkedText, jsonParts, mayContinue } from '../../payloads/json-parts.t
 import { PayloadDamage } from '../../payloads/payload-digest.ts'
 import { NewPayloads, notRead, notStored, type PayloadStore } from '../../payloads/payload-store.ts'
 import type { PayloadDigest } from '../records.ts'
-import { openPool } from './database.ts'
-import type { PgPool, PgResult } from './driver.ts'
-import { isLostConnection } from './pg-errors.ts'
-import { databaseTime } from './pooled-connection.ts'
-import { silentMsMax } from './transactions.ts'
+import { openPool } from './connection/database.ts'
+import type { PgPool, PgResult } from './connection/driver.ts'
+import { isLostConnection } from './connection/pg-errors.ts'
+import { databaseTime } from './connection/pooled-connection.ts'
+import { silentMsMax } from './connection/transactions.ts'
 
 // Payloads in rows of a megabyte at most. They have connections of their own: a few large ones would keep commands
 // waiting for the pool of the store.

@@ -1,6 +1,6 @@
 import { must } from '../../kernel/assert.ts'
 import { StoreOpenError } from '../store-open-error.ts'
-import type { PgClient } from './driver.ts'
+import type { PgClient } from './connection/driver.ts'
 
 type Queries = Pick<PgClient, 'query'>
 

@@ -1,6 +1,6 @@
 import { differencesMax, ledgerChecks, ledgerDifference, type DifferenceRow } from '../ledger-checks.ts'
 import type { LedgerReport } from '../store.ts'
-import type { PgClient } from './driver.ts'
+import type { PgClient } from './connection/driver.ts'
 
 /** Proves the money invariants over one consistent snapshot of the database. */
 export async function verifyLedger(client: Pick<PgClient, 'query'>): Promise<LedgerReport> {

@@ -7,7 +7,7 @@ import { makeFolder } from '../../kernel/make-folder.ts'
 import { codeOf, messageOf } from '../../kernel/thrown.ts'
 import { StoreOpenError } from '../store-open-error.ts'
 import { schemaStateOf, type SchemaState } from '../applied-migrations.ts'
-import { describeLogDamage, findLogDamage } from './log-damage.ts'
+import { describeLogDamage, findLogDamage } from './damage/log-damage.ts'
 
 const require = createRequire(import.meta.url)
 

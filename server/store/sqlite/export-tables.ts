@@ -5,11 +5,11 @@ import { accountSums, type CarriedRow } from '../carried-rows.ts'
 import { StoreOpenError } from '../store-open-error.ts'
 import type { LedgerReport } from '../store.ts'
 import { databaseFile, lockDataDir, schemaState } from './database.ts'
-import { findDamage } from './find-damage.ts'
-import { damaged } from './integrity-check.ts'
-import { describeLogDamage, findLogDamage } from './log-damage.ts'
+import { findDamage } from './damage/find-damage.ts'
+import { damaged } from './damage/integrity-check.ts'
+import { describeLogDamage, findLogDamage } from './damage/log-damage.ts'
 import { forgetMoved, movedNoteFile, noteMoved } from './moved-note.ts'
-import { verifyLedger } from './verify-ledger.ts'
+import { verifyLedger } from './damage/verify-ledger.ts'
 
 const batchRows = 2000
 const batchChars = 1_000_000

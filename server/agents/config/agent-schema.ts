@@ -1,0 +1,189 @@
+import { z } from 'zod'
+import { parseRate } from '../../billing/chat-price.ts'
+import { parseUsd } from '../../kernel/money.ts'
+import { parseWebhookSecret } from './webhook-secret.ts'
+import type { ChatRun, ChatPart, JsonSchema, ModelAgentConfig, TaskRun } from './define-config.ts'
+
+// What a configuration must be. Messages complete the sentence that begins with the field's name;
+// docs/reference/settings.md is written from these schemas and from the comments of `define-config.ts`.
+
+/** A text that must be `what`: one wording for who is refused and for who reads the reference. */
+function textThat(holds: (text: string) => boolean, what: string) {
+  return z.string().refine(holds, `must be ${what}`).describe(what)
+}
+
+/** A value that JSON Schema cannot describe. */
+function valueThat<T>(holds: (value: unknown) => boolean, what: string) {
+  return z.custom<T>(holds, `must be ${what}`).describe(what)
+}
+
+const id = textThat(
+  (text) => /^[a-z0-9][a-z0-9_-]{0,62}$/i.test(text),
+  '1 to 63 letters, digits, dashes or underscores',
+)
+const price = textThat(
+  (text) => (parseUsd(text) ?? -1) >= 0,
+  'a decimal of USD with at most four digits, such as "0.0100"',
+)
+const rate = textThat(
+  (text) => parseRate(text) !== undefined,
+  'a decimal of USD with at most six digits, such as "0.0025"',
+)
+const isFunction = (value: unknown) => typeof value === 'function'
+const isObject = (value: unknown) => typeof value === 'object' && value !== null
+const paramsSchema = valueThat<JsonSchema>(isObject, 'a Zod or JSON Schema')
+const tokens = z.number().int().min(1).max(10_000_000)
+
+/** Tokens that users' connectors add at most, a byte counted as one: what a user pays for, and what an operator does. */
+const chatConnectorTokensMax = 500_000
+export const taskConnectorTokensMax = 100_000
+const connectorTokens = z.number().int().min(0).max(10_000_000)
+const ofConnectors = { connectorTokensMax: connectorTokens.default(taskConnectorTokensMax) }
+
+const endpointBase = {
+  description: z.string(),
+  priceUsd: price,
+  params: paramsSchema,
+  timeoutSeconds: z.number().positive().max(86_400).default(300),
+  retries: z.number().int().min(0).max(10).default(0),
+}
+
+export const contextTokensDefault = 128_000
+
+const agentBase = {
+  id,
+  name: z.string().min(1),
+  description: z.string().default(''),
+  visibility: z.union([z.literal('public'), z.array(z.string())]).default('public'),
+}
+
+const pricing = z.strictObject({
+  inputPer1kUsd: rate,
+  outputPer1kUsd: rate,
+  cachedInputPer1kUsd: rate.optional(),
+  reasoningPer1kUsd: rate.optional(),
+  toolCallUsd: rate.default('0'),
+})
+
+const chatBounds = {
+  contextTokens: tokens.default(contextTokensDefault),
+  maxOutputTokens: tokens.default(4096),
+  reasoning: z.boolean().default(false),
+}
+
+const codeAgent = z.strictObject({
+  ...agentBase,
+  kind: z.literal('code'),
+  connectorTokensMax: connectorTokens.default(chatConnectorTokensMax),
+  endpoints: z
+    .record(
+      id,
+      z.strictObject({
+        ...endpointBase,
+        ...ofConnectors,
+        run: valueThat<(run: TaskRun) => unknown>(isFunction, 'a function'),
+      }),
+    )
+    .default({}),
+  chat: z
+    .strictObject({
+      ...chatBounds,
+      pricing,
+      reply: valueThat<(run: ChatRun) => AsyncIterable<ChatPart>>(isFunction, 'a function'),
+    })
+    .optional(),
+})
+
+const modelAgent = z.strictObject({
+  ...agentBase,
+  ...chatBounds,
+  kind: z.literal('model'),
+  connectorTokensMax: connectorTokens.default(chatConnectorTokensMax),
+  model: valueThat<ModelAgentConfig['model']>(isLanguageModel, 'a language model object of the AI SDK'),
+  instructions: z.string().optional(),
+  tools: z.record(z.string(), valueThat<object>(isObject, 'a tool of the AI SDK')).optional(),
+  maxSteps: z.number().int().min(1).max(100).default(8),
+  pricing: pricing.optional(),
+  endpoints: z
+    .record(
+      id,
+      z.strictObject({
+        ...endpointBase,
+        ...ofConnectors,
+        prompt: valueThat<(params: unknown) => string>(isFunction, 'a function'),
+        output: paramsSchema.optional(),
+      }),
+    )
+    .default({}),
+})
+
+const httpAgent = z.strictObject({
+  ...agentBase,
+  kind: z.literal('http'),
+  url: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).describe('an http or https URL'),
+  secret: textThat(
+    (text) => parseWebhookSecret(text) !== undefined,
+    'whsec_ and base64 of 24 to 64 bytes, as Standard Webhooks have',
+  ),
+  endpoints: z.record(id, z.strictObject(endpointBase)).default({}),
+  chat: z.strictObject({ ...chatBounds, pricing }).optional(),
+})
+
+const agentSchema = z.discriminatedUnion('kind', [codeAgent, modelAgent, httpAgent])
+export type ParsedAgent = z.output<typeof agentSchema>
+export type ParsedPricing = z.output<typeof pricing>
+
+/** Another name does not get past a shell, which stands between. */
+const variableName = textThat((text) => /^[A-Z_][A-Z0-9_]*$/i.test(text), 'the name of an environment variable')
+
+const stdioServer = z.strictObject({
+  name: z.string().min(1),
+  description: z.string().default(''),
+  command: z.string().min(1),
+  args: z.array(z.string()).default([]),
+  env: z.record(variableName, z.string()).default({}),
+  cwd: z.string().optional(),
+  tokenEnv: variableName.optional(),
+})
+export type StdioServer = z.output<typeof stdioServer>
+
+const connectorsSchema = z.strictObject({
+  servers: z.record(id, stdioServer).default({}),
+  privateHosts: z.array(z.string().min(1)).default([]),
+})
+
+const issuerText = 'an https URL; http is for a provider on this machine only'
+
+const loginProvider = z.strictObject({
+  id,
+  name: z.string().min(1),
+  issuer: z.url().refine(isSafeIssuer, `must be ${issuerText}`).describe(issuerText),
+  clientId: z.string().min(1),
+  clientSecret: z.string().min(1).optional(),
+  scopes: z
+    .array(z.string().min(1))
+    .refine((scopes) => scopes.includes('openid'), 'must contain openid')
+    .default(['openid', 'email', 'profile']),
+  createAccounts: z.boolean().default(false),
+  emailDomains: z.array(z.string().min(1).toLowerCase()).optional(),
+})
+export type LoginProvider = z.output<typeof loginProvider>
+
+function isSafeIssuer(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { hostname, protocol } = new URL(text)
+  return protocol === 'https:' || (protocol === 'http:' && /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(hostname))
+}
+
+export const loginSchema = z.strictObject({ providers: z.array(loginProvider).default([]) })
+
+export const configSchema = z.strictObject({
+  agents: z.array(agentSchema),
+  connectors: connectorsSchema.default({ servers: {}, privateHosts: [] }),
+  login: loginSchema.default({ providers: [] }),
+  limits: z.unknown().optional(),
+})
+
+function isLanguageModel(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'specificationVersion' in value && 'doStream' in value
+}

@@ -1,0 +1,210 @@
+import type { z } from 'zod'
+import { parseRate, type ChatRates } from '../../billing/chat-price.ts'
+import { unreachable } from '../../kernel/assert.ts'
+import type { ErrorDetail } from '../../kernel/errors.ts'
+import { parseUsd, type Units } from '../../kernel/money.ts'
+import { messageOf } from '../../kernel/thrown.ts'
+import {
+  configSchema,
+  type LoginProvider,
+  type ParsedAgent,
+  type ParsedPricing,
+  type StdioServer,
+} from './agent-schema.ts'
+import type { AgentConfig, ChatPart, ErrandConfig, JsonSchema, TaskRun } from './define-config.ts'
+import { httpReply, httpRun } from '../http/http-agent.ts'
+import { modelReply, modelRun } from '../model/model-agent.ts'
+import type { ReplyRun } from '../run/open-steps.ts'
+import type { RunOf } from '../../connectors/thread/run-connectors.ts'
+import { issueDetails, issuePath, toJsonSchema, toZodSchema } from './params-schema.ts'
+
+export type Endpoint = {
+  /** `<agentId>.<name>` */
+  id: string
+  agentId: string
+  name: string
+  description: string
+  price: Units
+  timeoutMs: number
+  retries: number
+  /** What the user's connectors may add to the prompts of a run; with 0 they are not taken. */
+  connectorTokensMax: number
+  paramsJsonSchema: JsonSchema
+  params: z.ZodType
+  run: (run: RunOf<TaskRun>) => unknown
+}
+
+export type Chat = {
+  rates: ChatRates
+  contextTokens: number
+  maxOutputTokens: number
+  hasReasoning: boolean
+  /** Whether a language model of the AI SDK replies: it yields the calls of connectors' tools itself. */
+  isModel: boolean
+  /** What the agent tells its model before each message, where that is known here. */
+  instructions: string
+  /** What the user's connectors may add to the prompts of a reply. */
+  connectorTokensMax: number
+  reply: (run: ReplyRun) => AsyncIterable<ChatPart>
+}
+
+export type Agent = {
+  id: string
+  kind: AgentConfig['kind']
+  name: string
+  description: string
+  visibility: 'public' | readonly string[]
+  endpoints: readonly Endpoint[]
+  /** Names of its own tools. */
+  toolNames: readonly string[]
+  /** Null for an agent that does not converse. */
+  chat: Chat | null
+}
+
+/** A configuration that cannot be served; the message names the field. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+}
+
+/** The agents of one configuration, checked once. Threads build their own from the same file. */
+export class Catalogue {
+  readonly agents: readonly Agent[]
+  /** MCP servers that users may connect, by their ids. */
+  readonly connectorServers: ReadonlyMap<string, StdioServer>
+  /** OpenID Connect providers that people may log in through. */
+  readonly loginProviders: readonly LoginProvider[]
+  readonly #endpoints = new Map<string, Endpoint>()
+  readonly #agents = new Map<string, Agent>()
+
+  constructor(config: Pick<ErrandConfig, 'agents' | 'connectors' | 'login'>) {
+    const parsed = configSchema.safeParse(config)
+    if (!parsed.success) {
+      const wrong = parsed.error.issues.map((issue) => `${issuePath('', issue.path)}: ${issue.message}`)
+      throw new ConfigError(`The configuration is invalid: ${wrong.join('; ')}`)
+    }
+    this.connectorServers = new Map(Object.entries(parsed.data.connectors.servers))
+    this.loginProviders = parsed.data.login.providers
+    const providerIds = this.loginProviders.map((provider) => provider.id)
+    const twice = providerIds.find((id, index) => providerIds.indexOf(id) !== index)
+    if (twice !== undefined)
+      throw new ConfigError(`login.providers: the id "${twice}" is used twice; give each provider its own`)
+    this.agents = parsed.data.agents.map((agent, index) => toAgent(agent, config.agents[index]!))
+    for (const agent of this.agents) {
+      if (this.#agents.has(agent.id))
+        throw new ConfigError(`agents: the id "${agent.id}" is used twice; give each agent its own`)
+      this.#agents.set(agent.id, agent)
+      for (const endpoint of agent.endpoints) this.#endpoints.set(endpoint.id, endpoint)
+    }
+  }
+
+  agent(agentId: string): Agent | undefined {
+    return this.#agents.get(agentId)
+  }
+
+  endpoint(endpointId: string): Endpoint | undefined {
+    return this.#endpoints.get(endpointId)
+  }
+}
+
+function toAgent(agent: ParsedAgent, source: AgentConfig): Agent {
+  const endpoints = Object.entries(agent.endpoints).map(([name, endpoint]): Endpoint => {
+    const endpointId = `${agent.id}.${name}`
+    // The source object keeps what a copy would lose: a Zod schema's methods, and `this` inside `run`.
+    const own = source.endpoints![name]!
+    try {
+      return {
+        id: endpointId,
+        agentId: agent.id,
+        name,
+        description: endpoint.description,
+        price: parseUsd(endpoint.priceUsd)!,
+        timeoutMs: endpoint.timeoutSeconds * 1000,
+        retries: endpoint.retries,
+        connectorTokensMax: agent.kind === 'http' ? 0 : agent.endpoints[name]!.connectorTokensMax,
+        paramsJsonSchema: toJsonSchema(own.params),
+        params: toZodSchema(own.params),
+        run: runOf(source, name),
+      }
+    } catch (error) {
+      throw new ConfigError(`agents: the schemas of "${endpointId}" cannot be used: ${messageOf(error)}`)
+    }
+  })
+  const { id, kind, name, description, visibility } = agent
+  const toolNames = source.kind === 'model' ? Object.keys(source.tools ?? {}) : []
+  return { id, kind, name, description, visibility, endpoints, toolNames, chat: toChat(agent, source) }
+}
+
+function runOf(source: AgentConfig, name: string): Endpoint['run'] {
+  switch (source.kind) {
+    case 'code': {
+      const endpoint = source.endpoints![name]!
+      return (run) => endpoint.run(run)
+    }
+    case 'model':
+      return modelRun(source, name)
+    case 'http':
+      return httpRun(source, name)
+    default:
+      return unreachable(source)
+  }
+}
+
+function toChat(agent: ParsedAgent, source: AgentConfig): Chat | null {
+  const { bounds, pricing } =
+    agent.kind === 'model'
+      ? { bounds: agent, pricing: agent.pricing }
+      : { bounds: agent.chat, pricing: agent.chat?.pricing }
+  if (!bounds || !pricing) return null
+  const { contextTokens, maxOutputTokens, reasoning: hasReasoning } = bounds
+  return {
+    rates: toRates(pricing),
+    contextTokens,
+    maxOutputTokens,
+    hasReasoning,
+    isModel: agent.kind === 'model',
+    instructions: (agent.kind === 'model' ? agent.instructions : undefined) ?? '',
+    connectorTokensMax: agent.kind === 'http' ? 0 : agent.connectorTokensMax,
+    reply: replyOf(source),
+  }
+}
+
+function replyOf(source: AgentConfig): Chat['reply'] {
+  switch (source.kind) {
+    case 'code':
+      return (run) => source.chat!.reply(run)
+    case 'model':
+      return modelReply(source)
+    case 'http':
+      return httpReply(source)
+    default:
+      return unreachable(source)
+  }
+}
+
+function toRates(pricing: ParsedPricing): ChatRates {
+  const { inputPer1kUsd, outputPer1kUsd, toolCallUsd } = pricing
+  const { cachedInputPer1kUsd = inputPer1kUsd, reasoningPer1kUsd = outputPer1kUsd } = pricing
+  return {
+    input: parseRate(inputPer1kUsd)!,
+    cachedInput: parseRate(cachedInputPer1kUsd)!,
+    output: parseRate(outputPer1kUsd)!,
+    reasoning: parseRate(reasoningPer1kUsd)!,
+    toolCall: parseRate(toolCallUsd)!,
+  }
+}
+
+/** Whether that user may see and run the agent. */
+export function isVisibleTo(agent: Agent, email: string): boolean {
+  const { visibility } = agent
+  return visibility === 'public' || visibility.some((allowed) => allowed.toLowerCase() === email.toLowerCase())
+}
+
+/** What is wrong with params, empty when nothing is. A schema that itself throws refuses what it was given. */
+export async function checkParams(endpoint: Endpoint, params: unknown): Promise<ErrorDetail[]> {
+  try {
+    const result = await endpoint.params.safeParseAsync(params)
+    return result.success ? [] : issueDetails('params', result.error.issues)
+  } catch {
+    return [{ path: 'params', message: 'These params could not be checked against the schema of the endpoint' }]
+  }
+}

@@ -1,0 +1,319 @@
+import type { LanguageModel, ToolSet } from 'ai'
+import type { z } from 'zod'
+import type { LimitName } from '../../kernel/settings.ts'
+
+/** JSON Schema (draft 2020-12 or 7) of an object, as an alternative to a Zod schema. */
+export type JsonSchema = { readonly [key: string]: unknown }
+
+/** What validates an endpoint's `params`: a Zod 4 schema or a JSON Schema, either of an object. */
+export type ParamsSchema = z.ZodType | JsonSchema
+
+/** The values that a run gets for its params: what the Zod schema puts out, or a plain object for a JSON Schema. */
+export type ParamsOf<Schema> = Schema extends z.ZodType ? z.output<Schema> : Record<string, unknown>
+
+/** Writes a line to the service's log, with the run's ids attached. */
+export type AgentLog = (message: string, fields?: Record<string, unknown>) => void
+
+/** What a tool of a connector answered, as the Model Context Protocol has it. */
+export type ToolAnswer = {
+  readonly content: readonly { readonly type: string; readonly [key: string]: unknown }[]
+  readonly structuredContent?: unknown
+  /** The tool itself failed, and `content` says how. */
+  readonly isError: boolean
+  /** The texts of `content`, joined by line breaks. */
+  readonly text: string
+}
+
+/** A tool of a service that the user connected. */
+export type ConnectorTool = {
+  /**
+   * Unique among the tools of the run: the server's own name, with `_` for characters that models' providers refuse, after
+   * the connector's where it would be ambiguous.
+   */
+  readonly name: string
+  readonly connectorId: string
+  /** As the user called the connector. */
+  readonly connectorName: string
+  readonly description: string
+  /** JSON Schema of the arguments. */
+  readonly inputSchema: JsonSchema
+}
+
+/** The services that the user made available to a run. Empty when there are none. */
+export type Connectors = {
+  readonly tools: readonly ConnectorTool[]
+  /**
+   * Calls a tool by its `name`. Rejects when the server gives no answer. In a chat the call and its answer become
+   * events of the stream, and the call is charged; an agent does not yield them itself.
+   */
+  call(name: string, args?: Record<string, unknown>): Promise<ToolAnswer>
+}
+
+/** What a task's run is given. `signal` fires at the endpoint's timeout and when the service stops the run. */
+export type TaskRun<Params = Record<string, unknown>> = {
+  readonly params: Params
+  readonly connectors: Connectors
+  readonly userId: string
+  readonly taskId: string
+  readonly signal: AbortSignal
+  readonly log: AgentLog
+  /** For the header of that name in what the run calls, so that it joins the run's trace; undefined without tracing. */
+  readonly traceparent?: string
+}
+
+/** One operation of an agent that clients run as tasks; its id on the wire is `<agentId>.<name>`. */
+export type EndpointConfig<Schema extends ParamsSchema = ParamsSchema> = {
+  /** What it does, for users and for the reference of the API. */
+  readonly description: string
+  /** Price of one execution in USD, at most four decimals, for example `'0.0100'`. */
+  readonly priceUsd: string
+  /** What callers must send as `params`. */
+  readonly params: Schema
+  /** Seconds from the start of processing until the task fails with AGENT_TIMEOUT; 300 by default. */
+  readonly timeoutSeconds?: number
+  /** How often an execution that the service interrupted is run again; 0 by default. Failures are never retried. */
+  readonly retries?: number
+  /**
+   * Tokens that users' connectors may add to all prompts of a run, a byte counted as one: by the descriptions of their
+   * tools and by what these answer, which a model is sent again with each of its calls; 100,000 by default. A model that
+   * has had them calls no more tools. With 0 the endpoint takes no connectors.
+   */
+  readonly connectorTokensMax?: number
+  /** An object or a string is the task's response as it is; any other value becomes `{ result: value }`. */
+  run(run: TaskRun<ParamsOf<Schema>>): unknown
+}
+
+/** What a chat costs, in USD as decimals of at most six digits. */
+export type ChatPricing = {
+  /** For a thousand tokens of prompts. */
+  readonly inputPer1kUsd: string
+  /** For a thousand tokens that the model writes. */
+  readonly outputPer1kUsd: string
+  /** For each tool call; free by default. */
+  readonly toolCallUsd?: string
+  /** For input tokens that the provider had cached; the input rate by default. */
+  readonly cachedInputPer1kUsd?: string
+  /** For reasoning tokens, which are then not charged as output; the output rate by default. */
+  readonly reasoningPer1kUsd?: string
+}
+
+/** One message of the session so far. */
+export type ChatMessage = { readonly role: 'user' | 'assistant'; readonly content: string }
+
+/** What a chat's reply is given. `signal` fires when the reply is no longer wanted: the client left, or time is up. */
+export type ChatRun = {
+  readonly message: string
+  /** Earlier messages, oldest first, in whole exchanges, as many as fit into `contextTokens`. */
+  readonly history: readonly ChatMessage[]
+  readonly params: { readonly temperature?: number; readonly maxTokens?: number }
+  readonly connectors: Connectors
+  readonly userId: string
+  readonly sessionId: string
+  readonly turnId: string
+  readonly signal: AbortSignal
+  readonly log: AgentLog
+  /** For the header of that name in what the reply calls, so that it joins the turn's trace; undefined without tracing. */
+  readonly traceparent?: string
+}
+
+/** What a reply is made of. `usage` may come several times and adds up; without it tokens are counted from the texts. */
+export type ChatPart =
+  | { type: 'text'; delta: string }
+  /** Reaches the client only when the chat has `reasoning: true`. */
+  | { type: 'reasoning'; delta: string }
+  | { type: 'tool-call'; id: string; name: string; arguments: Record<string, unknown> }
+  /** An output that is no object becomes `{ result: output }`. */
+  | { type: 'tool-result'; id: string; output: unknown }
+  /** `completionTokens` includes `reasoningTokens`, `promptTokens` includes `cachedPromptTokens`. */
+  | {
+      type: 'usage'
+      promptTokens: number
+      completionTokens: number
+      reasoningTokens?: number
+      cachedPromptTokens?: number
+      /** Whether this is counted from the texts, because the provider reports nothing. */
+      isEstimated?: boolean
+    }
+  /**
+   * A call of a model is about to begin, whose prompt has at most so many tokens, and whose text at most `outputTokensMax`
+   * (by default the chat's `maxTokens`, or the agent's `maxOutputTokens`). The reply goes on, and may call the model, when
+   * the balance holds it. Until the next `usage`, a client who leaves is charged what is held for the call.
+   */
+  | { type: 'step'; promptTokens: number; outputTokensMax?: number }
+
+/** How an agent converses in sessions. */
+export type ChatConfig = {
+  /** What a reply costs. */
+  readonly pricing: ChatPricing
+  /** Tokens of message and history that a reply is given at most; 128,000 by default. */
+  readonly contextTokens?: number
+  /** The largest `maxTokens` that a client may ask for; 4,096 by default. */
+  readonly maxOutputTokens?: number
+  /** Whether reasoning is streamed; false by default. */
+  readonly reasoning?: boolean
+  /** Makes the reply, part by part. */
+  reply(run: ChatRun): AsyncIterable<ChatPart>
+}
+
+type AgentBase = {
+  /** Part of its endpoints' ids, `<agentId>.<name>`. */
+  readonly id: string
+  /** As users read it. */
+  readonly name: string
+  /** What it is for, as users read it. */
+  readonly description?: string
+  /** Who may see and run the agent: everyone (the default), or the users with these email addresses. */
+  readonly visibility?: 'public' | readonly string[]
+}
+
+/** An agent whose endpoints and chat are functions of the configuration file. */
+export type CodeAgentConfig = AgentBase & {
+  /** Functions of this file. */
+  readonly kind: 'code'
+  /**
+   * Tokens that users' connectors may add to all prompts of a reply, a byte counted as one; 500,000 by default. What they
+   * add is part of the prompts that users pay for.
+   */
+  readonly connectorTokensMax?: number
+  /** Its operations that are run as tasks, by name. */
+  // Endpoints of one record differ in their params; `defineEndpoint` gives each its own types.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly endpoints?: { readonly [name: string]: EndpointConfig<any> }
+  /** How it converses in sessions; without it, only its endpoints can be run. */
+  readonly chat?: ChatConfig
+}
+
+/** One operation of a `model` agent: a prompt made of the params, and what the model makes of it. */
+export type ModelEndpointConfig<Schema extends ParamsSchema = ParamsSchema> = Omit<EndpointConfig<Schema>, 'run'> & {
+  /** Makes the prompt of the params. */
+  prompt(params: ParamsOf<Schema>): string
+  /** What the model's output must fit; the response is then that object. Without it the response is `{ text }`. */
+  readonly output?: ParamsSchema
+}
+
+/** An agent that a language model of the AI SDK is. */
+export type ModelAgentConfig = AgentBase & {
+  /** A language model of the AI SDK. */
+  readonly kind: 'model'
+  /** Any language model object of the AI SDK, such as `openai('gpt-5-mini')`. */
+  readonly model: Exclude<LanguageModel, string>
+  /** What the model is told before each conversation or prompt. */
+  readonly instructions?: string
+  /** Tools of the AI SDK with their `execute`. */
+  readonly tools?: ToolSet
+  /**
+   * Tokens that users' connectors may add to all prompts of a reply, a byte counted as one; 500,000 by default. What they
+   * add is part of the prompts that users pay for.
+   */
+  readonly connectorTokensMax?: number
+  /** Calls of the model in one reply or task, with the tools' results between them; 8 by default. */
+  readonly maxSteps?: number
+  /** Of one call of the model, and the largest `maxTokens` of a chat; 4,096 by default. */
+  readonly maxOutputTokens?: number
+  /** Tokens of message and history that a reply is given at most, and of an endpoint's prompt; 128,000 by default. */
+  readonly contextTokens?: number
+  /** Whether reasoning is streamed; false by default. */
+  readonly reasoning?: boolean
+  /** The agent converses in sessions at this price; without it, only its endpoints can be run. */
+  readonly pricing?: ChatPricing
+  /** Its operations that are run as tasks, by name. */
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly endpoints?: { readonly [name: string]: ModelEndpointConfig<any> }
+}
+
+/** An agent that runs as a service of its own, in any language; it is sent signed requests. */
+export type HttpAgentConfig = AgentBase & {
+  /** A service of its own. */
+  readonly kind: 'http'
+  /** Where requests are posted to. */
+  readonly url: string
+  /** Signs the requests as Standard Webhooks are: `whsec_` and base64 of 24 to 64 bytes. */
+  readonly secret: string
+  /** Its operations that are run as tasks, by name. */
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly endpoints?: { readonly [name: string]: Omit<EndpointConfig<any>, 'run' | 'connectorTokensMax'> }
+  /** How it converses in sessions; without it, only its endpoints can be run. */
+  readonly chat?: Omit<ChatConfig, 'reply'>
+}
+
+export type AgentConfig = CodeAgentConfig | ModelAgentConfig | HttpAgentConfig
+
+/** Limits of the service: docs/reference/settings.md has the meaning and the default of each. */
+export type LimitsConfig = { readonly [Name in LimitName]?: number }
+
+/** An MCP server that the operator offers to users. It is started for each use, without a shell. */
+export type StdioServerConfig = {
+  /** As users read it. */
+  readonly name: string
+  /** What it offers, as users read it. */
+  readonly description?: string
+  /** A file, or a name that is looked up in PATH. */
+  readonly command: string
+  /** Arguments of the command. */
+  readonly args?: readonly string[]
+  /** All that the server sees of an environment besides PATH. */
+  readonly env?: { readonly [name: string]: string }
+  /** The folder that it is started in. */
+  readonly cwd?: string
+  /** The variable that the user's own token is passed in; without it users give none. */
+  readonly tokenEnv?: string
+}
+
+/** What users may connect. */
+export type ConnectorsConfig = {
+  /** MCP servers on this machine, by id. */
+  readonly servers?: { readonly [id: string]: StdioServerConfig }
+  /**
+   * `host` or `host:port` that users' connectors may reach though their addresses are private, over http too. Without
+   * it connectors reach public addresses over https only.
+   */
+  readonly privateHosts?: readonly string[]
+}
+
+/** A provider of OpenID Connect that people log in to the console through. */
+export type LoginProviderConfig = {
+  /** Part of the addresses `/login/oidc/ID` and `/login/oidc/ID/callback`; the latter is the redirect URI to register. */
+  readonly id: string
+  /** On the button of the login page. */
+  readonly name: string
+  /** Its discovery document is at `ISSUER/.well-known/openid-configuration`. */
+  readonly issuer: string
+  /** As the provider registered this service. */
+  readonly clientId: string
+  /** Left out for a public client, which PKCE protects alone. */
+  readonly clientSecret?: string
+  /** What the provider is asked for; `openid`, `email` and `profile` by default. */
+  readonly scopes?: readonly string[]
+  /** Whether a person without an account gets one at the first login; false by default. */
+  readonly createAccounts?: boolean
+  /** Only verified addresses of these domains may log in. */
+  readonly emailDomains?: readonly string[]
+}
+
+/** How people log in to the console, beside email address and password. */
+export type LoginConfig = {
+  /** Providers of OpenID Connect. */
+  readonly providers?: readonly LoginProviderConfig[]
+}
+
+/** What errand.config.ts exports as its default. */
+export type ErrandConfig = {
+  /** What users may run. */
+  readonly agents: readonly AgentConfig[]
+  /** What users may connect. */
+  readonly connectors?: ConnectorsConfig
+  /** How people log in to the console, beside email address and password. */
+  readonly login?: LoginConfig
+  /** See the limits above. */
+  readonly limits?: LimitsConfig
+}
+
+/** Gives the configuration its types; at run time it returns its argument. */
+export function defineConfig(config: ErrandConfig): ErrandConfig {
+  return config
+}
+
+/** Gives one endpoint's `run` the types of its own params schema; at run time it returns its argument. */
+export function defineEndpoint<Schema extends ParamsSchema>(endpoint: EndpointConfig<Schema>): EndpointConfig<Schema> {
+  return endpoint
+}

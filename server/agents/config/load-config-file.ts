@@ -1,0 +1,47 @@
+import { existsSync } from 'node:fs'
+import { registerHooks } from 'node:module'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { messageOf } from '../../kernel/thrown.ts'
+import { ConfigError } from './catalogue.ts'
+import type { ErrandConfig } from './define-config.ts'
+
+/** Imports errand.config.ts (or .js, .mjs) and returns its default export; throws ConfigError when it has none. */
+export async function loadConfigFile(file: string): Promise<ErrandConfig> {
+  const path = resolve(file)
+  if (!existsSync(path)) {
+    throw new ConfigError(
+      `${path} does not exist; write a starter with \`errand init\`, or name another file with --config.`,
+    )
+  }
+  lendPackages()
+  let module: { default?: unknown }
+  try {
+    module = (await import(pathToFileURL(path).href)) as { default?: unknown }
+  } catch (error) {
+    throw new ConfigError(`${path} could not be loaded: ${messageOf(error)}`, { cause: error })
+  }
+  if (typeof module.default !== 'object' || module.default === null) {
+    throw new ConfigError(`${path} must export the configuration as its default.`)
+  }
+  return module.default as ErrandConfig
+}
+
+/** What a configuration file may import wherever it lies: this package, and the Zod that its schemas are read with. */
+const lent = new Set(['errand', 'errand/client', 'zod'])
+let isLending = false
+
+function lendPackages(): void {
+  if (isLending) return
+  isLending = true
+  registerHooks({
+    resolve: (specifier, context, nextResolve) => {
+      try {
+        return nextResolve(specifier, context)
+      } catch (error) {
+        if (!lent.has(specifier)) throw error
+        return nextResolve(specifier, { ...context, parentURL: import.meta.url })
+      }
+    },
+  })
+}

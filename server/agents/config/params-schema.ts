@@ -1,0 +1,54 @@
+import { z } from 'zod'
+import { clip } from '../../kernel/clip.ts'
+import { ErrandError, type ErrorDetail } from '../../kernel/errors.ts'
+import type { JsonSchema, ParamsSchema } from './define-config.ts'
+
+/** The JSON Schema that clients are shown; defaults are optional in it, as they are in a request. */
+export function toJsonSchema(schema: ParamsSchema): JsonSchema {
+  if (!isZodSchema(schema)) return schema
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
+  return rest
+}
+
+/** One validator for both forms. Throws when a JSON Schema uses what cannot be checked. */
+export function toZodSchema(schema: ParamsSchema): z.ZodType {
+  return isZodSchema(schema) ? schema : z.fromJSONSchema(schema)
+}
+
+function isZodSchema(schema: ParamsSchema): schema is z.ZodType {
+  return typeof schema === 'object' && schema !== null && '_zod' in schema
+}
+
+const pathCharsMax = 300
+
+/** A Zod issue's path as clients write it: `params.rows[2].name`. */
+export function issuePath(prefix: string, path: readonly PropertyKey[]): string {
+  let text = prefix
+  for (const key of path) {
+    if (typeof key === 'number') text += `[${key}]`
+    else text += text === '' ? String(key) : `.${String(key)}`
+  }
+  return clip(text, pathCharsMax)
+}
+
+const detailsMax = 20
+
+/** The details of a 400 body; an unknown key is named as the field that is wrong. */
+export function issueDetails(prefix: string, issues: readonly z.core.$ZodIssue[]): ErrorDetail[] {
+  const details = issues.flatMap((issue) =>
+    issue.code === 'unrecognized_keys'
+      ? issue.keys
+          .slice(0, detailsMax)
+          .map((key) => ({ path: issuePath(prefix, [...issue.path, key]), message: 'Unknown field' }))
+      : [{ path: issuePath(prefix, issue.path), message: issue.message }],
+  )
+  return details.slice(0, detailsMax)
+}
+
+/** The refusal of an operation's input that its schema did not take. */
+export function badInput(issues: readonly z.core.$ZodIssue[]): ErrandError {
+  const details = issueDetails('', issues)
+  const [first] = details
+  const message = first?.path ? `${first.path}: ${first.message}` : (first?.message ?? 'The request is malformed.')
+  return new ErrandError('BAD_REQUEST', message, { details })
+}

@@ -1,0 +1,29 @@
+import { LineSplitter } from '../../kernel/line-splitter.ts'
+import { megabytes } from '../../outbound/peer.ts'
+import { AgentServiceError } from './http-failure.ts'
+
+const decoder = new TextDecoder('utf-8', { fatal: true })
+
+/** The lines of a body, blank ones left out. */
+export async function* readLines(chunks: AsyncIterable<Buffer>, lineBytesMax: number): AsyncGenerator<string> {
+  const lines = new LineSplitter(lineBytesMax)
+  for await (const chunk of chunks) {
+    for (const line of lines.split(chunk)) {
+      const text = decode(line)
+      if (text !== '') yield text
+    }
+    if (lines.isTooLong) {
+      throw new AgentServiceError(`The agent's service sent a line of more than ${megabytes(lineBytesMax)}.`)
+    }
+  }
+  const last = decode(lines.rest)
+  if (last !== '') yield last
+}
+
+function decode(line: Buffer): string {
+  try {
+    return decoder.decode(line).trim()
+  } catch {
+    throw new AgentServiceError("The agent's service sent a line that is not UTF-8.")
+  }
+}

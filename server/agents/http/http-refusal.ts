@@ -1,0 +1,54 @@
+import type { IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { clip } from '../../kernel/clip.ts'
+import { expectUncompressed, readBody } from '../../outbound/exchange.ts'
+import { AgentServiceError, agentService } from './http-failure.ts'
+import type { HttpLimits } from './http-service.ts'
+
+type Limits = Pick<HttpLimits, 'refusalBytesMax' | 'refusalMs'>
+
+const reasonCharsMax = 1000
+
+/** Throws unless the answer is 200 with a body of that type, as it stands; what a refusal says for itself is quoted. */
+export async function expectOk(answer: IncomingMessage, contentType: string, limits: Limits): Promise<void> {
+  const { statusCode: status = 0 } = answer
+  if (status >= 300 && status < 400 && status !== 304) {
+    throw new AgentServiceError(`The agent's service answered ${status}, and redirects are not followed.`)
+  }
+  if (status !== 200) {
+    const reason = await readReason(answer, limits)
+    throw new AgentServiceError(`The agent's service answered ${status}${reason ? `: ${reason}` : '.'}`)
+  }
+  expectUncompressed(answer, agentService)
+  const given = contentTypeOf(answer)
+  if (given !== contentType) {
+    const type = given ? `the content type ${clip(given, 100)}` : 'no content type'
+    throw new AgentServiceError(`The agent's service answered with ${type} instead of ${contentType}.`)
+  }
+}
+
+/** Without its parameters, in lower case. */
+function contentTypeOf({ headers }: IncomingMessage): string {
+  return (headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase()
+}
+
+/** The `message` or `error` of a body of JSON; nothing when there is no such thing, or it does not come soon. */
+async function readReason(answer: IncomingMessage, { refusalBytesMax, refusalMs }: Limits): Promise<string> {
+  if (!/^application\/(?:.+\+)?json$/.test(contentTypeOf(answer))) return ''
+  const timer = setTimeout(() => answer.destroy(), refusalMs)
+  try {
+    const body = await text(readBody(answer, { peer: agentService, bytesMax: refusalBytesMax }))
+    return clip(reasonIn(JSON.parse(body)), reasonCharsMax)
+  } catch {
+    return ''
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function reasonIn(body: unknown): string {
+  if (typeof body !== 'object' || body === null) return ''
+  const { error, message } = body as { message?: unknown; error?: unknown }
+  if (typeof message === 'string' && message) return message
+  return typeof error === 'string' ? error : reasonIn(error)
+}

@@ -1,0 +1,37 @@
+import type { HttpAgentConfig } from '../config/define-config.ts'
+import { parseWebhookSecret } from '../config/webhook-secret.ts'
+
+export type HttpLimits = {
+  connectMs: number
+  /** From the request until the head of a chat's answer; a task may take its whole time before it answers. */
+  chatHeadMs: number
+  taskBytesMax: number
+  taskValuesMax: number
+  lineBytesMax: number
+  /** How much of the body of an answer other than 200 is read, and for how long. */
+  refusalBytesMax: number
+  refusalMs: number
+}
+
+export const httpLimits: HttpLimits = {
+  connectMs: 10_000,
+  chatHeadMs: 60_000,
+  taskBytesMax: 50 * 1024 * 1024,
+  taskValuesMax: 3_000_000,
+  lineBytesMax: 10 * 1024 * 1024,
+  refusalBytesMax: 65_536,
+  refusalMs: 5000,
+}
+
+/** Where an agent's requests go, and what they are signed with. */
+export type HttpService = { url: URL; key: Buffer }
+
+/** Throws for an address or a secret that cannot be used, without repeating either. */
+export function toHttpService({ id, secret, url }: HttpAgentConfig): HttpService {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  if (!parsed || !/^https?:$/.test(parsed.protocol))
+    throw new TypeError(`The url of the agent "${id}" must be an http or https URL`)
+  const key = parseWebhookSecret(secret)
+  if (!key) throw new TypeError(`The secret of the agent "${id}" must be whsec_ and base64 of 24 to 64 bytes`)
+  return { url: parsed, key }
+}

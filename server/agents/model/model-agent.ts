@@ -1,0 +1,246 @@
+import type { FinishReason, LanguageModelMiddleware, ModelMessage, TextStreamPart, ToolSet } from 'ai'
+import type { z } from 'zod'
+import type { RunConnectors, RunOf } from '../../connectors/thread/run-connectors.ts'
+import type { ReplyRun } from '../run/open-steps.ts'
+import type { ChatPart, ModelAgentConfig, TaskRun } from '../config/define-config.ts'
+import { contextTokensDefault, taskConnectorTokensMax } from '../config/agent-schema.ts'
+import { boundPrompts } from '../run/bound-connectors.ts'
+import { roughTokens } from '../run/chat-messages.ts'
+import { connectorTools } from '../run/connector-tools.ts'
+import { DeltaBypass } from '../threads/delta-bypass.ts'
+import { describeModelError, isRequestRefused, ModelFailure, RequestRefusedError } from './model-error.ts'
+import { ModelSteps } from './model-steps.ts'
+import { PartQueue } from '../run/part-queue.ts'
+import { toJsonSchema, toZodSchema } from '../config/params-schema.ts'
+
+const maxStepsDefault = 8
+const maxOutputTokensDefault = 4096
+const callIdCharsMax = 150
+const callNameCharsMax = 200
+
+/** The AI SDK takes a tenth of a second and 20 MB to load, so only a thread that runs a model loads it. */
+const loadSdk = () => import('ai')
+
+/** Lets the model reply in a chat: text, reasoning and tool calls as they come, and the usage of each of its steps. */
+export function modelReply(agent: ModelAgentConfig): (run: ReplyRun) => AsyncIterable<ChatPart> {
+  return (run) => {
+    const left = new AbortController()
+    const parts = new PartQueue<ChatPart>(() => left.abort())
+    follow(agent, run, { parts, left: left.signal }).then(
+      () => parts.end(),
+      (thrown: unknown) => parts.end({ thrown }),
+    )
+    return parts
+  }
+}
+
+type Reader = { parts: PartQueue<ChatPart>; left: AbortSignal }
+
+/** Puts the reply among the parts until it ends, is stopped or nobody reads it any more. */
+async function follow(agent: ModelAgentConfig, run: ReplyRun, { left, parts }: Reader): Promise<void> {
+  const { connectors, history, message, openCall, openStep, params, signal } = run
+  const { isStepCount, streamText, wrapLanguageModel } = await loadSdk()
+  // A reply may be blank, and Anthropic takes no message of blank text.
+  const earlier = history.filter(({ content }) => content.trim() !== '')
+  const messages: ModelMessage[] = [...earlier, { role: 'user', content: message }]
+  const limit = agent.maxOutputTokens ?? maxOutputTokensDefault
+  const steps = new ModelSteps({ openStep, onUsage: (usage) => parts.push(usage) })
+  const bypass = new DeltaBypass(parts, {
+    onAnswer: () => steps.answered(),
+    onText: (text) => steps.wrote(text),
+    onUsage: (usage) => steps.reported(usage),
+  })
+  const transformParams: LanguageModelMiddleware['transformParams'] = async ({ params: sent }) => {
+    const { maxOutputTokens = limit } = sent
+    return { ...sent, maxOutputTokens: await steps.begin({ ...sent, maxOutputTokens }) }
+  }
+  const { fullStream } = streamText({
+    ...settingsOf(agent),
+    model: wrapLanguageModel({ model: agent.model, middleware: { ...bypass.middleware, transformParams } }),
+    ...(await toolsOf(heldTools(agent, openCall), connectors)),
+    messages,
+    maxOutputTokens: Math.min(params.maxTokens ?? limit, limit),
+    ...(params.temperature !== undefined && { temperature: params.temperature }),
+    stopWhen: isStepCount(agent.maxSteps ?? maxStepsDefault),
+    abortSignal: AbortSignal.any([stopOf(connectors, signal), left]),
+    // What goes wrong comes as a part of the stream; the default handler prints it.
+    onError: () => {},
+  })
+  const ids = new CallIds()
+  try {
+    for await (const part of fullStream) {
+      const chatPart = toChatPart(part, { ids, bypass, steps })
+      if (chatPart) parts.push(chatPart)
+      if (parts.isFull) await parts.room()
+    }
+  } catch (thrown) {
+    if (!signal.aborted && !connectors.failed.aborted) failWith(thrown)
+  } finally {
+    bypass.end()
+  }
+  if (!signal.aborted) connectors.failed.throwIfAborted()
+}
+
+/** A part of the SDK's stream as a part of the reply, if it is one; throws where the model failed. */
+function toChatPart(
+  part: TextStreamPart<ToolSet>,
+  { ids, bypass, steps }: { ids: CallIds; bypass: DeltaBypass; steps: ModelSteps },
+): ChatPart | undefined {
+  if (part.type === 'text-delta' || part.type === 'reasoning-delta') {
+    const delta = bypass.untold(part.type, part.text)
+    if (delta === '') return undefined
+    steps.passed(delta)
+    return { type: part.type === 'text-delta' ? 'text' : 'reasoning', delta }
+  }
+  if (part.type === 'tool-call') {
+    steps.passed(JSON.stringify(part.input) ?? '')
+    const name = part.toolName.slice(0, callNameCharsMax)
+    return { type: 'tool-call', id: ids.open(part.toolCallId), name, arguments: toObject(part.input) }
+  }
+  if (part.type === 'tool-result') {
+    // A tool that is a generator tells its progress first.
+    if (part.preliminary) return undefined
+    return { type: 'tool-result', id: ids.of(part.toolCallId), output: part.output }
+  }
+  if (part.type === 'tool-error') {
+    return { type: 'tool-result', id: ids.of(part.toolCallId), output: { error: describeModelError(part.error) } }
+  }
+  if (part.type === 'start-step') {
+    bypass.began()
+    return undefined
+  }
+  if (part.type === 'error') failWith(part.error)
+  if (part.type !== 'finish-step') return undefined
+  assertUsable(part.finishReason)
+  steps.end(part.finishReason)
+  return undefined
+}
+
+/** Runs an endpoint: the prompt of its params, answered by the model with its tools. */
+export function modelRun(agent: ModelAgentConfig, name: string): (run: RunOf<TaskRun>) => Promise<unknown> {
+  const endpoint = agent.endpoints![name]!
+  const schema = endpoint.output && toZodSchema(endpoint.output)
+  const { contextTokens = contextTokensDefault } = agent
+  const { connectorTokensMax = taskConnectorTokensMax } = endpoint
+  return async ({ connectors: opened, params, signal }) => {
+    const { beginPrompt, connectors } = boundPrompts(opened, connectorTokensMax)
+    const { generateText, isStepCount, Output } = await loadSdk()
+    const prompt: unknown = endpoint.prompt(params)
+    if (typeof prompt !== 'string' || prompt === '') throw new Error('The endpoint made no prompt of these params.')
+    // A fixed price pays for no prompt of any length.
+    if (roughTokens(prompt) > contextTokens) {
+      throw new Error(`The prompt of these params is longer than the ${contextTokens} tokens that this agent takes.`)
+    }
+    const options = {
+      ...settingsOf(agent),
+      ...(await toolsOf(agent, connectors)),
+      prompt,
+      maxOutputTokens: agent.maxOutputTokens ?? maxOutputTokensDefault,
+      stopWhen: isStepCount(agent.maxSteps ?? maxStepsDefault),
+      // With what it then has the model comes to its end.
+      prepareStep: () => (beginPrompt() ? {} : { toolChoice: 'none' as const }),
+      abortSignal: stopOf(connectors, signal),
+    }
+    try {
+      if (!schema) {
+        const { finishReason, text } = await generateText(options)
+        assertUsable(finishReason)
+        if (finishReason === 'content-filter') throw new Error("The model's provider filtered the answer out.")
+        if (text === '') throw new Error('The model ended without a text.')
+        return { text }
+      }
+      const output = Output.object({ schema })
+      const { output: answer } = await generateText({ ...options, ...withSchema(agent, schema), output })
+      return answer
+    } catch (thrown) {
+      if (!signal.aborted) connectors.failed.throwIfAborted()
+      return failWith(thrown)
+    }
+  }
+}
+
+function settingsOf({ instructions, model }: ModelAgentConfig) {
+  return { model, ...(instructions !== undefined && { instructions }) }
+}
+
+/** The agent's own tools, each call of which waits until it is held. */
+function heldTools({ tools = {} }: ModelAgentConfig, openCall: ReplyRun['openCall']): { tools: ToolSet } {
+  const held = Object.entries(tools).map(([name, tool]) => {
+    if (!tool.execute) return [name, tool] as const
+    // Of what a generator yields the last counts, so a tool that is none may be called by one.
+    const execute: typeof tool.execute = async function* (input, options) {
+      await openCall()
+      const output: unknown = tool.execute!(input, options)
+      if (isAsyncIterable(output)) yield* output
+      else yield await output
+    }
+    return [name, { ...tool, execute }] as const
+  })
+  return { tools: Object.fromEntries(held) }
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
+}
+
+/** The agent's own tools, and those that the user connected, whose names differ from them. */
+async function toolsOf(
+  { tools }: Pick<ModelAgentConfig, 'tools'>,
+  connectors: RunConnectors,
+): Promise<{ tools?: ToolSet }> {
+  const all = { ...tools, ...(await connectorTools(connectors)) }
+  return Object.keys(all).length === 0 ? {} : { tools: all }
+}
+
+/** Stops the model also when a connector fails, since it would go on without what the tool was to answer. */
+function stopOf(connectors: RunConnectors, signal: AbortSignal): AbortSignal {
+  return connectors.tools.length === 0 ? signal : AbortSignal.any([signal, connectors.failed])
+}
+
+/** Tells a model whose provider takes no schemas in words which JSON to write. */
+function withSchema({ instructions, model }: ModelAgentConfig, schema: z.ZodType): { instructions?: string } {
+  const { supportsStructuredOutputs } = model as { supportsStructuredOutputs?: unknown }
+  if (supportsStructuredOutputs !== false) return {}
+  const ask = `Answer with nothing but a JSON object that fits this JSON Schema: ${JSON.stringify(toJsonSchema(schema))}`
+  return { instructions: instructions === undefined ? ask : `${instructions}\n\n${ask}` }
+}
+
+/** Without the cause: what the SDK keeps of a request may hold a key. */
+function failWith(thrown: unknown): never {
+  // What failed among the parts of the stream comes here again.
+  if (thrown instanceof ModelFailure) throw thrown
+  const message = describeModelError(thrown)
+  throw isRequestRefused(thrown) ? new RequestRefusedError(message) : new ModelFailure(message)
+}
+
+function assertUsable(reason: FinishReason): void {
+  if (reason === 'error') throw new ModelFailure('The model stopped with an error.')
+  if (reason === 'interrupted') throw new ModelFailure("The answer of the model's provider broke off.")
+}
+
+/** Ids that tell the calls of a whole reply apart: some providers number the calls of each step from zero. */
+class CallIds {
+  readonly #given = new Set<string>()
+  readonly #current = new Map<string, string>()
+
+  /** The id of a new call. */
+  open(providerId: string): string {
+    // Gateways append data of their own to ids, kilobytes of it.
+    const short = providerId.slice(0, callIdCharsMax)
+    let id = short
+    for (let n = 2; this.#given.has(id); n++) id = `${short}-${n}`
+    this.#given.add(id)
+    this.#current.set(providerId, id)
+    return id
+  }
+
+  /** The id of the latest call that the provider gave this one. */
+  of(providerId: string): string {
+    return this.#current.get(providerId) ?? providerId
+  }
+}
+
+function toObject(input: unknown): Record<string, unknown> {
+  const isObject = typeof input === 'object' && input !== null && !Array.isArray(input)
+  return isObject ? (input as Record<string, unknown>) : { input: input ?? null }
+}

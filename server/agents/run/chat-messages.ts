@@ -1,0 +1,97 @@
+import type { ChatUsed } from '../../billing/chat-price.ts'
+import type { ConnectorSpec } from '../../connectors/connector-spec.ts'
+import type { ChatMessage } from '../config/define-config.ts'
+
+// What the service and an agent thread say to each other about a chat.
+
+/** What an agent is told of the turn that it replies to. */
+export type ChatRequest = {
+  agentId: string
+  userId: string
+  sessionId: string
+  turnId: string
+  message: string
+  history: readonly ChatMessage[]
+  /** Tokens of the history, as they were counted when it was stored. */
+  historyTokens: number
+  params: { temperature?: number; maxTokens?: number }
+  connectors: readonly ConnectorSpec[]
+  /** The W3C's trace context of the turn, where the service is traced. */
+  traceparent?: string
+}
+
+/** As it is kept: with `bytes`, what was so large is only a preview of it. */
+export type ToolCallStep =
+  | { type: 'call'; id: string; name: string; arguments: Record<string, unknown>; bytes?: number }
+  | { type: 'result'; id: string; output: Record<string, unknown>; bytes?: number }
+
+/** A call of a model that is about to begin. */
+export type ModelStep = {
+  /** An upper bound of the tokens that are sent. */
+  promptTokensMax: number
+  /** About how many they are. */
+  promptTokens: number
+  outputTokensMax: number
+}
+
+/** Asks for what comes next to be held, before the agent goes on. */
+export type StepRequest = {
+  /** Rises with all that is told of one reply. */
+  serial: number
+  /** What must be held for the reply so far. */
+  bound: ChatUsed
+  /** What it has used so far, with the call of the tool that is to begin. */
+  used: ChatUsed
+  /** The part of it that the agent itself reported. */
+  reported: ChatUsed | null
+  /** Whether calls of a model are under way, besides one that is to begin. */
+  isStepOpen: boolean
+  /** The call of a model or of a tool that is to begin; null where use was reported. */
+  next: ModelStep | 'tool' | null
+}
+
+/** What a reply has come to since the last batch. */
+export type ChatBatch = {
+  serial: number
+  /** The events as clients read them, each a line of JSON. */
+  lines: string
+  events: number
+  /** The assistant's text in them. */
+  text: string
+  toolCalls: readonly ToolCallStep[]
+  /** What the whole reply has used so far: as reported, and by the length of the texts where nothing is. */
+  used: ChatUsed
+  /** What it may have used at most, which is held before anything of the batch is given out. */
+  bound: ChatUsed
+  /** Whether a model is being called, so that `bound` is what the reply is charged when its client leaves. */
+  isStepOpen: boolean
+  /** The part of it that the agent itself reported. */
+  reported: ChatUsed | null
+}
+
+/** A reply that ended by itself, or was stopped: what it used, and how long its texts are for a later history. */
+export type ChatSummary = {
+  used: ChatUsed
+  /** The part of it that the agent itself reported. */
+  reported: ChatUsed | null
+  /** While a model is being called: what the whole reply may have used at most. */
+  usedAtMost?: ChatUsed
+  /** Whether the balance allowed only a shorter text than was asked for, and it came to that length. */
+  isCutByBalance?: boolean
+  /** Whether tokens were counted from the texts, because the agent reported none. */
+  isEstimated: boolean
+  messageTokens: number
+  replyTokens: number
+}
+
+const bytesPerToken = 4
+
+/** An upper bound of the tokens of a text, whatever the encoding: each of them takes a byte at least. */
+export function tokensAtMost(text: string): number {
+  return Buffer.byteLength(text)
+}
+
+/** Tokens of a text by its length alone: a little more than English or German have, about as many as Chinese has. */
+export function roughTokens(text: string): number {
+  return Math.ceil(Buffer.byteLength(text) / bytesPerToken)
+}

@@ -1,0 +1,365 @@
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import { placesWaitMsMax as waitMs } from '../../connectors/connector-bounds.ts'
+import { ConnectorError } from '../../connectors/connector-spec.ts'
+import {
+  callThrough,
+  openRunConnectors,
+  type Connect,
+  type RunConnectors,
+} from '../../connectors/thread/run-connectors.ts'
+import { boundConnectors } from './bound-connectors.ts'
+import type { Catalogue, Chat } from '../config/catalogue.ts'
+import {
+  roughTokens,
+  tokensAtMost,
+  type ChatBatch,
+  type ChatRequest,
+  type ChatSummary,
+  type StepRequest,
+} from './chat-messages.ts'
+import { canCountTokens, countTokens } from './count-tokens.ts'
+import type { AgentLog, ChatPart } from '../config/define-config.ts'
+import { ModelFailure, RequestRefusedError } from '../model/model-error.ts'
+import { OpenSteps } from './open-steps.ts'
+import { checkedStep, ReplyError, ReplyStream } from './reply-stream.ts'
+import { describeThrown, isInstance, type ChatOwed, type RunOutcome } from './run-outcome.ts'
+
+/** Flow control: how much of a reply may be in flight to the client, in characters of its lines. */
+const windowChars = 65_536
+/** After so much in one go it flushes, and yields to other replies. */
+const burstChars = 16_384
+const burstEvents = 128
+const overstayMs = 5000
+/** An agent that takes this long for a part is not one that yields as fast as it is read. */
+const pacedMs = 1
+/** How long a call of a model is read on for its usage when its reply is stopped; its provider is to know within a second. */
+const readOnMs = 700
+
+/** Credit-based flow control: an agent goes on only as fast as its reply is read. */
+export class CreditWindow {
+  #underWay = 0
+  #onRoom: (() => void) | undefined
+
+  sent(chars: number): void {
+    this.#underWay += chars
+  }
+
+  /** The reader has consumed so much. */
+  credit(chars: number): void {
+    this.#underWay -= chars
+    if (this.#underWay < windowChars) this.open()
+  }
+
+  /** Releases a waiting reply, with or without credit. */
+  open(): void {
+    this.#onRoom?.()
+    this.#onRoom = undefined
+  }
+
+  get isFull(): boolean {
+    return this.#underWay >= windowChars
+  }
+
+  room(): Promise<void> {
+    return new Promise((resolve) => (this.#onRoom = resolve))
+  }
+}
+
+type ExecuteChat = {
+  catalogue: Catalogue
+  request: ChatRequest
+  signal: AbortSignal
+  log: AgentLog
+  resultBytesMax: number
+  connect: Connect
+  window: CreditWindow
+  /** Holds what is asked for; resolves with how many tokens a call of a model may write, or not at all. */
+  askStep: (request: StepRequest) => Promise<number>
+  /** Takes the next batch when it is ready to send it. */
+  onDirty: (take: () => ChatBatch) => void
+  /**
+   * The agent is about to go on, and may block the thread at once. `isPaced` where it took some time for its last part;
+   * one that yields as fast as it is read would have each part sent by itself.
+   */
+  onResume: (isPaced: boolean) => void
+  /** The reply was stopped and its agent goes on all the same. */
+  onOverstay: () => void
+}
+
+/**
+ * Lets an agent reply, in this thread. Never throws; whatever the agent does becomes an outcome. When `signal` fires
+ * the outcome is a summary of what there was until then, whether the agent heeds it or not.
+ */
+export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
+  const { catalogue, log, request, resultBytesMax, signal, window } = chat
+  const agent = catalogue.agent(request.agentId)
+  const config = agent?.chat
+  if (!config) {
+    const message = `The agent ${request.agentId} has no chat in the configuration.`
+    return { kind: 'failed', error: { code: 'AGENT_ERROR', message, details: '' } }
+  }
+  const stream: ReplyStream = new ReplyStream({
+    promptTokens: request.historyTokens + roughTokens(request.message),
+    promptTokensMax: request.historyTokens + tokensAtMost(request.message),
+    isPromptKnown: config.isModel,
+    rates: config.rates,
+    hasReasoning: config.hasReasoning,
+    bytesMax: resultBytesMax,
+    onDirty: () => {
+      chat.onDirty(() => {
+        const batch = stream.take()
+        window.sent(batch.lines.length)
+        return batch
+      })
+    },
+  })
+  const { history, message, params, sessionId, traceparent, turnId, userId } = request
+  const stopped = new Promise<void>((resolve) => {
+    signal.addEventListener(
+      'abort',
+      () => {
+        window.open()
+        resolve()
+      },
+      { once: true },
+    )
+  })
+  const step = new OpenSteps({ stream, signal, askStep: chat.askStep })
+  const over = new AbortController()
+  let connectors: CountedConnectors | undefined
+  try {
+    const { connect } = chat
+    const opening = openRunConnectors(request.connectors, {
+      reservedNames: agent.toolNames,
+      signal,
+      waitMs,
+      connect,
+    })
+    const opened = opening instanceof Promise ? await opening : opening
+    const bounded = boundConnectors(opened, config.connectorTokensMax)
+    const isPaid = config.rates.toolCall > 0
+    const openCall = async () => {
+      signal.throwIfAborted()
+      if (isPaid) await step.callTool()
+    }
+    connectors = countCalls(config.isModel ? bounded : reported(bounded, stream), openCall)
+    // Nothing was begun, so nothing was used.
+    if (signal.aborted) return { kind: 'interrupted', message: 'The chat was stopped.' }
+    const parts = config.reply({
+      message,
+      history,
+      params,
+      connectors,
+      userId,
+      sessionId,
+      turnId,
+      // A call of a model that is under way when the reply is stopped may still come to say what it used.
+      signal: config.isModel ? over.signal : signal,
+      openStep: (of) => step.open(of),
+      openCall,
+      log,
+      ...(traceparent !== undefined && { traceparent }),
+    })
+    const outputTokensMax = Math.min(params.maxTokens ?? config.maxOutputTokens, config.maxOutputTokens)
+    const pumped = pump({
+      // What calls models waits for them.
+      onResume: config.isModel ? () => {} : chat.onResume,
+      parts,
+      stream,
+      signal,
+      window,
+      take: config.isModel ? (part) => stream.add(part) : takeFrom({ openCall, outputTokensMax, step, stream }),
+    })
+    await Promise.race([pumped, stopped])
+    if (signal.aborted) {
+      watchOverstay(pumped, chat.onOverstay)
+      if (stream.hasOpenStep) await Promise.race([pumped, delay(readOnMs, undefined, { ref: false })]).catch(() => {})
+    }
+    over.abort()
+    return completed(await summarize({ request, stream, signal }), step)
+  } catch (thrown) {
+    over.abort()
+    if (signal.aborted) {
+      if (!connectors) return { kind: 'interrupted', message: 'The chat was stopped.' }
+      // An agent may well throw when it is stopped.
+      return completed(await summarize({ request, stream, signal }), step)
+    }
+    const error = describeReplyError(thrown)
+    const cause = causeOf(thrown, { config, connectors })
+    const owed = await owedFor(cause, { request, stream, signal })
+    return { kind: 'failed', error, ...(owed && { owed }) }
+  } finally {
+    // Nobody waits for servers to end.
+    void connectors?.close()
+  }
+}
+
+function completed(summary: ChatSummary, { isCut }: OpenSteps): RunOutcome {
+  return { kind: 'completed', json: JSON.stringify({ ...summary, ...(isCut && { isCutByBalance: true }) }) }
+}
+
+type TakeFrom = { openCall: () => Promise<void>; outputTokensMax: number; step: OpenSteps; stream: ReplyStream }
+
+/**
+ * Takes the parts of an agent that calls its tools and models by itself: it goes on when what it is about to call is
+ * held, or what it reports.
+ */
+function takeFrom({ openCall, outputTokensMax, step, stream }: TakeFrom): Pump['take'] {
+  return (part) => {
+    if (part?.type === 'step') return step.open(checkedStep(part, { outputTokensMax }))
+    if (part?.type === 'tool-call') return openCall().then(() => stream.add(part))
+    stream.add(part)
+    return part.type === 'usage' ? step.report() : undefined
+  }
+}
+
+type Failure = { config: Chat; connectors: CountedConnectors | undefined }
+
+/**
+ * Whose failure it is. A provider's is nobody else's, unless it refused the request for what it held. What the caller's
+ * servers answer, or do not answer, may make any other failure, and so may what a model was asked to write; not how much
+ * a provider says that was, nor what the agent's own tools answer.
+ */
+function causeOf(thrown: unknown, { config, connectors }: Failure): ChatOwed['cause'] {
+  // What is no ConnectorError is the service's own, such as a thread of connectors that was lost.
+  if (connectors?.failed.aborted) return isInstance(connectors.failed.reason, ConnectorError) ? 'caller' : 'other'
+  if (isInstance(thrown, RequestRefusedError)) return 'request'
+  if (isInstance(thrown, ModelFailure)) return 'other'
+  const about = isInstance(thrown, ReplyError) && config.isModel ? thrown.about : undefined
+  if (about === 'usage') return 'other'
+  return about === 'text' || (connectors?.calls ?? 0) > 0 ? 'caller' : 'other'
+}
+
+async function owedFor(cause: ChatOwed['cause'], of: Summarize): Promise<ChatOwed | undefined> {
+  const { stream } = of
+  // What a provider has not reported it may not charge either, when it or the agent failed.
+  if (cause !== 'caller' && !stream.hasReported) return undefined
+  const summary = await summarize({ ...of, isCutOff: cause === 'caller' })
+  return { ...summary, cause }
+}
+
+type CountedConnectors = RunConnectors & { readonly calls: number }
+
+/** Connectors that know how often they were used, and whose calls wait for `openCall`; calls of unknown tools are none. */
+function countCalls(connectors: RunConnectors, openCall: () => Promise<void>): CountedConnectors {
+  const names = new Set(connectors.tools.map(({ name }) => name))
+  let calls = 0
+  const counted = callThrough(connectors, async (name, args) => {
+    if (names.has(name)) {
+      await openCall()
+      calls++
+    }
+    return await connectors.call(name, args)
+  })
+  return Object.defineProperty(counted, 'calls', { get: () => calls }) as CountedConnectors
+}
+
+/** Connectors whose calls become parts of a reply that does not yield them itself: each call is charged. */
+function reported(connectors: RunConnectors, stream: ReplyStream): RunConnectors {
+  if (connectors.tools.length === 0) return connectors
+  const names = new Set(connectors.tools.map(({ name }) => name))
+  let calls = 0
+  return callThrough(connectors, async (name, args = {}) => {
+    if (!names.has(name)) return await connectors.call(name, args)
+    const id = `connector-call-${++calls}`
+    stream.add({ type: 'tool-call', id, name, arguments: args })
+    const answer = await connectors.call(name, args)
+    const { text: _text, ...output } = answer
+    stream.add({ type: 'tool-result', id, output })
+    return answer
+  })
+}
+
+function watchOverstay(pumped: Promise<void>, onOverstay: () => void): void {
+  const timer = setTimeout(onOverstay, overstayMs)
+  const clear = () => clearTimeout(timer)
+  pumped.then(clear, clear)
+}
+
+type Pump = {
+  onResume: (isPaced: boolean) => void
+  parts: AsyncIterable<ChatPart>
+  stream: ReplyStream
+  signal: AbortSignal
+  window: CreditWindow
+  /** The agent goes on when this is done. */
+  take: (part: ChatPart) => Promise<unknown> | void
+}
+
+async function pump({ onResume, parts, signal, stream, take, window }: Pump): Promise<void> {
+  if (typeof parts?.[Symbol.asyncIterator] !== 'function') {
+    // A promise that is returned instead may reject, and nobody else would hear of it.
+    void Promise.resolve(parts).catch(() => {})
+    throw new ReplyError('The agent returned no async iterable, such as an async generator makes.')
+  }
+  const iterator = parts[Symbol.asyncIterator]()
+  // The agent's own end of it may take as long as it likes; nobody waits for that.
+  const leave = () => void Promise.resolve(iterator.return?.()).catch(() => {})
+  let chars = 0
+  let events = 0
+  let resumedAt = -pacedMs
+  for (;;) {
+    const now = performance.now()
+    onResume(now - resumedAt >= pacedMs)
+    resumedAt = now
+    const next = await iterator.next()
+    if (next.done) return
+    if (signal.aborted) {
+      // Of calls of a model that are under way only what they used is still of interest.
+      if (!stream.hasOpenStep) return leave()
+      stream.count(next.value)
+      if (!stream.hasOpenStep) return leave()
+      continue
+    }
+    const before = stream.pendingBytes
+    try {
+      const taken = take(next.value)
+      // Most parts are taken synchronously: a promise for each costs.
+      if (taken) await taken
+    } catch (error) {
+      leave()
+      throw error
+    }
+    chars += Math.max(0, stream.pendingBytes - before)
+    if (++events >= burstEvents || chars >= burstChars) {
+      chars = 0
+      events = 0
+      await nextTurn()
+      while (window.isFull && !signal.aborted) await window.room()
+    }
+  }
+}
+
+type Summarize = { request: ChatRequest; stream: ReplyStream; signal: AbortSignal; isCutOff?: boolean }
+
+async function summarize({ isCutOff, request, signal, stream }: Summarize): Promise<ChatSummary> {
+  const { historyTokens, message } = request
+  const isCut = isCutOff ?? signal.aborted
+  const usedAtMost = isCut && stream.hasOpenStep ? { usedAtMost: stream.bound } : {}
+  const { reportedOrNull: reported } = stream
+  const [said, thought] = [stream.texts.text.join(''), stream.texts.reasoning.join('')]
+  if (stream.hasReported) {
+    // A reply that is stopped between two reports used more than the last one says.
+    const used = isCut ? stream.used : stream.reported
+    const isEstimated = stream.hasEstimates || (isCut && stream.hasUnreported)
+    const tokens = { messageTokens: roughTokens(message), replyTokens: roughTokens(said) }
+    return { ...usedAtMost, used, reported, isEstimated, ...tokens }
+  }
+  // Whoever stops a reply waits a second for this at most, which the first load of the encoding may take.
+  const count = signal.aborted && !canCountTokens() ? async ([text = '']) => roughTokens(text) : countTokens
+  const messageTokens = await count([message])
+  const replyTokens = await count([said])
+  const reasoningTokens = thought === '' ? 0 : await count([thought])
+  const used = {
+    ...stream.reported,
+    promptTokens: Math.max(stream.isPromptKnown ? 0 : historyTokens + messageTokens, stream.openPromptTokens),
+    completionTokens: replyTokens + reasoningTokens,
+    reasoningTokens,
+  }
+  return { ...usedAtMost, used, reported, isEstimated: true, messageTokens, replyTokens }
+}
+
+function describeReplyError(thrown: unknown) {
+  const error = describeThrown(thrown)
+  return isInstance(thrown, ReplyError) ? { ...error, code: 'AGENT_ERROR', details: '' } : error
+}

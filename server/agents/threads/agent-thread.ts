@@ -1,0 +1,189 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { RemoteConnectors } from '../../connectors/thread/remote-connectors.ts'
+import { must } from '../../kernel/assert.ts'
+import { yieldToService } from '../../kernel/thread-priority.ts'
+import { messageOf } from '../../kernel/thrown.ts'
+import { Catalogue } from '../config/catalogue.ts'
+import type { ChatBatch, StepRequest } from '../run/chat-messages.ts'
+import { CreditWindow, executeChat } from '../run/execute-chat.ts'
+import { executeTask } from '../run/execute-task.ts'
+import { loadConfigFile } from '../config/load-config-file.ts'
+import { describeThrown, type RunOutcome } from '../run/run-outcome.ts'
+import { beatMs, pulseAt, type FromThread, type ThreadData, type ToThread } from './thread-protocol.ts'
+
+// The entry of an agent thread: it loads the configuration itself and runs what the host sends.
+
+const logLinesPerRunMax = 1000
+const logCharsMax = 8000
+
+const port = must(parentPort, 'this runs as a thread')
+const { configFile, pulse, resultBytesMax } = workerData as ThreadData
+const beats = new Int32Array(pulse)
+const running = new Map<number, AbortController>()
+const windows = new Map<number, CreditWindow>()
+/** The chats' pending requests for a hold, by serial. */
+const asked = new Map<number, Map<number, (tokens: number) => void>>()
+let outbox: (() => FromThread)[] = []
+/** When the last few messages were sent, the oldest first. */
+const sentAt = [0, 0, 0, 0]
+const gatherMs = 8
+/** Whether the outbox is being buffered. */
+let isGathering = false
+
+/** Sends it with the other messages of this tick, in order. */
+function send(message: FromThread): void {
+  outbox.push(() => message)
+  if (outbox.length > 1 && !isGathering) return
+  isGathering = false
+  setImmediate(flush)
+}
+
+/**
+ * A batch of a reply is made when it is sent, so that it holds all that came until then. A few are sent immediately;
+ * more are buffered, since waking the serving thread for each is a seventh of the cost of a stream.
+ */
+function sendBatch(make: () => FromThread): void {
+  outbox.push(make)
+  if (outbox.length > 1) return
+  const waitMs = sentAt[0]! + gatherMs - performance.now()
+  isGathering = waitMs > 0
+  if (isGathering) setTimeout(flush, waitMs)
+  else queueMicrotask(flush)
+}
+
+function flush(): void {
+  isGathering = false
+  if (outbox.length === 0) return
+  sentAt.shift()
+  sentAt.push(performance.now())
+  const messages = outbox.map((makeMessage) => makeMessage())
+  outbox = []
+  try {
+    port.postMessage(messages)
+  } catch (error) {
+    // Nobody would learn how the runs among them ended, so the host is to end the thread, and them with it.
+    port.postMessage([{ type: 'unusable', message: describeThrown(error).message } satisfies FromThread])
+  }
+}
+
+/** What an agent has said is sent before it goes on, since nothing is while it blocks the thread. */
+function onResume(isPaced: boolean): void {
+  if (outbox.length > 0 && (isPaced || !isGathering)) flush()
+}
+
+function createLog(runId: string) {
+  let lines = 0
+  return (message: string, fields?: Record<string, unknown>) => {
+    if (++lines > logLinesPerRunMax) return
+    let safeFields: Record<string, unknown> | undefined
+    try {
+      const json = JSON.stringify(fields)
+      if (json !== undefined && json.length <= logCharsMax) safeFields = JSON.parse(json) as Record<string, unknown>
+    } catch {
+      safeFields = { fields: 'cannot be written as JSON' }
+    }
+    send({
+      type: 'log',
+      runId,
+      message: String(message).slice(0, logCharsMax),
+      ...(safeFields && { fields: safeFields }),
+    })
+  }
+}
+
+const connectors = new RemoteConnectors(() => send({ type: 'connect' }))
+const connect = connectors.connect.bind(connectors)
+
+/** Begins a run, unless the host has taken it back. */
+function begin(run: number, start: (signal: AbortSignal) => Promise<RunOutcome>): void {
+  Atomics.store(beats, pulseAt.started, run)
+  if (run <= Atomics.load(beats, pulseAt.takenTo)) {
+    send({ type: 'ended', run, outcome: 'not-begun' })
+    return
+  }
+  const controller = new AbortController()
+  running.set(run, controller)
+  void start(controller.signal).then((outcome) => {
+    running.delete(run)
+    windows.delete(run)
+    asked.delete(run)
+    send({ type: 'ended', run, outcome })
+  })
+}
+
+function receive(catalogue: Catalogue, message: ToThread): void {
+  if (message.type === 'connectors') return connectors.take(message.port)
+  const { run } = message
+  switch (message.type) {
+    case 'run': {
+      const { request } = message
+      const log = createLog(request.taskId)
+      return begin(run, (signal) => executeTask({ catalogue, request, signal, log, connect, resultBytesMax }))
+    }
+    case 'chat': {
+      const { request } = message
+      const window = new CreditWindow()
+      windows.set(run, window)
+      const onDirty = (take: () => ChatBatch) => sendBatch(() => ({ type: 'batch', run, batch: take() }))
+      const log = createLog(request.turnId)
+      const ownAsked = new Map<number, (tokens: number) => void>()
+      asked.set(run, ownAsked)
+      const askStep = (of: StepRequest) =>
+        new Promise<number>((resolve) => {
+          ownAsked.set(of.serial, resolve)
+          send({ type: 'step', run, request: of })
+        })
+      return begin(run, (signal) =>
+        executeChat({
+          catalogue,
+          request,
+          signal,
+          log,
+          resultBytesMax,
+          connect,
+          window,
+          askStep,
+          onDirty,
+          onResume,
+          onOverstay: () => send({ type: 'overstayed' }),
+        }),
+      )
+    }
+    case 'credit':
+      return windows.get(run)?.credit(message.chars)
+    case 'held':
+      asked.get(run)?.get(message.serial)?.(message.tokens)
+      asked.get(run)?.delete(message.serial)
+      return
+    case 'abort':
+      return running.get(run)?.abort()
+  }
+}
+
+yieldToService()
+
+// What an agent leaves behind (a promise nobody awaits, a timer that throws) belongs to no run any more and must not
+// take the runs beside it down.
+process.on('uncaughtException', (error) => {
+  send({ type: 'log', runId: '', message: `An agent left an error uncaught: ${describeThrown(error).message}` })
+})
+process.on('unhandledRejection', (reason) => {
+  send({ type: 'log', runId: '', message: `An agent left a rejection unhandled: ${describeThrown(reason).message}` })
+})
+process.exit = (): never => {
+  throw new Error('process.exit() is not available to agents.')
+}
+setInterval(() => Atomics.add(beats, pulseAt.beats, 1), beatMs)
+
+try {
+  const catalogue = new Catalogue(await loadConfigFile(configFile))
+  port.on('message', (messages: ToThread[]) => {
+    for (const message of messages) {
+      Atomics.add(beats, pulseAt.beats, 1)
+      receive(catalogue, message)
+    }
+  })
+  send({ type: 'ready' })
+} catch (error) {
+  send({ type: 'unusable', message: messageOf(error) })
+}

@@ -1,0 +1,125 @@
+import type { LanguageModelMiddleware } from 'ai'
+import type { ChatPart } from '../config/define-config.ts'
+import type { PartQueue } from '../run/part-queue.ts'
+
+type WrapStream = NonNullable<LanguageModelMiddleware['wrapStream']>
+type ModelStream = Awaited<ReturnType<WrapStream>>['stream']
+type ModelPart = ModelStream extends ReadableStream<infer Part> ? Part : never
+export type ModelUsage = Extract<ModelPart, { type: 'finish' }>['usage']
+type Delta = Extract<ModelPart, { type: 'text-delta' | 'reasoning-delta' }>
+type Told = {
+  /** The provider took the request. */
+  onAnswer: () => void
+  onText: (text: string) => void
+  /** At the end of the model's own stream: the SDK's step ends only when all its tools have answered. */
+  onUsage: (usage: ModelUsage) => void
+}
+
+/**
+ * Takes text where the model's own stream has it. What the SDK does between there and its `fullStream` costs as much as
+ * the provider's package itself, a hundred microseconds a delta, and it needs the deltas only for the messages that it
+ * sends with the next step: so it gets them later, joined.
+ *
+ * The order of a reply stays what the SDK's is. In each step the first text waits until the step has begun in the SDK's
+ * stream too, and after a tool call of the step text goes through the SDK again, behind the call:
+ *
+ *   waiting ──began()──▶ open ──a tool call passes──▶ through
+ */
+export class DeltaBypass {
+  readonly #parts: PartQueue<ChatPart>
+  readonly #onAnswer: () => void
+  readonly #onText: (text: string) => void
+  #state: 'waiting' | 'open' | 'through' = 'waiting'
+  #onBegun: (() => void) | undefined
+  /** How much of what is still to come from the SDK was told already; that comes first. */
+  readonly #onUsage: (usage: ModelUsage) => void
+  #toldChars = { 'text-delta': 0, 'reasoning-delta': 0 }
+
+  constructor(parts: PartQueue<ChatPart>, { onAnswer, onText, onUsage }: Told) {
+    this.#parts = parts
+    this.#onAnswer = onAnswer
+    this.#onText = onText
+    this.#onUsage = onUsage
+  }
+
+  /** The step has begun in the SDK's stream. */
+  began(): void {
+    this.#leaveWaiting('open')
+  }
+
+  /** The SDK's stream has ended, or nobody reads it any more. */
+  end(): void {
+    this.#leaveWaiting('through')
+  }
+
+  /** What of the SDK's delta was not told yet. */
+  untold(type: Delta['type'], text: string): string {
+    const told = Math.min(this.#toldChars[type], text.length)
+    this.#toldChars[type] -= told
+    return text.slice(told)
+  }
+
+  get middleware(): LanguageModelMiddleware {
+    return {
+      wrapStream: async ({ doStream }) => {
+        const result = await doStream()
+        this.#onAnswer()
+        this.#state = 'waiting'
+        return { ...result, stream: this.#divert(result.stream) }
+      },
+    }
+  }
+
+  #leaveWaiting(state: 'open' | 'through'): void {
+    if (this.#state === 'waiting') this.#state = state
+    this.#onBegun?.()
+    this.#onBegun = undefined
+  }
+
+  #divert(stream: ModelStream): ModelStream {
+    const reader = stream.getReader()
+    let held: Delta | undefined
+    let hasPassed = false
+    const pull = async (controller: ReadableStreamDefaultController<ModelPart>) => {
+      for (;;) {
+        const { done, value } = await reader.read()
+        const isText = !done && isDelta(value)
+        if (isText && this.#state === 'waiting') await this.#begin(hasPassed)
+        if (isText && this.#state === 'open') {
+          this.#tell(value)
+          const isSame = held?.type === value.type && held.id === value.id
+          if (held && !isSame) controller.enqueue(held)
+          held = held && isSame ? { ...held, ...value, delta: held.delta + value.delta } : value
+          if (this.#parts.isFull) await this.#parts.room()
+          continue
+        }
+        if (held) controller.enqueue(held)
+        held = undefined
+        if (done) return controller.close()
+        // The SDK keeps what begins a stream to itself, and its step begins with the next part.
+        if (value.type === 'finish') this.#onUsage(value.usage)
+        hasPassed ||= value.type !== 'stream-start'
+        if (value.type.startsWith('tool-')) this.#state = 'through'
+        return controller.enqueue(value)
+      }
+    }
+    return new ReadableStream({ pull, cancel: (reason) => reader.cancel(reason) }, { highWaterMark: 0 })
+  }
+
+  /** Waits for the step; a text that nothing comes before is what the step begins with, and goes through. */
+  async #begin(hasPassed: boolean): Promise<void> {
+    if (hasPassed) await new Promise<void>((resolve) => (this.#onBegun = resolve))
+    else this.#state = 'through'
+  }
+
+  #tell({ delta, type }: Delta): void {
+    if (delta === '') return
+    this.#toldChars[type] += delta.length
+    this.#onText(delta)
+    this.#parts.push({ type: type === 'text-delta' ? 'text' : 'reasoning', delta })
+  }
+}
+
+function isDelta(part: ModelPart): part is Delta {
+  return part.type === 'text-delta' || part.type === 'reasoning-delta'
+}

@@ -1,0 +1,70 @@
+import { ConnectorBounds, type ProcessLimits } from '../../connectors/connector-bounds.ts'
+import { probeConnector } from '../../connectors/thread/probe-connector.ts'
+import type { Connect } from '../../connectors/thread/run-connectors.ts'
+import type { AgentHost, AgentLogLine } from './agent-port.ts'
+import type { Catalogue } from '../config/catalogue.ts'
+import { CreditWindow, executeChat } from '../run/execute-chat.ts'
+import { executeTask } from '../run/execute-task.ts'
+import type { RunOutcome } from '../run/run-outcome.ts'
+
+type InlineHostOptions = {
+  catalogue: Catalogue
+  resultBytesMax: number
+  connectorLimits: ProcessLimits
+  onLog: (line: AgentLogLine) => void
+}
+
+/**
+ * Runs agents in the caller's thread, for a process that embeds the service with a configuration in memory. An agent
+ * that blocks blocks everything, and one that exits ends the process: a server uses agent threads.
+ */
+export function createInlineHost({ catalogue, connectorLimits, resultBytesMax, onLog }: InlineHostOptions): AgentHost {
+  const bounds = new ConnectorBounds(connectorLimits)
+  const connect: Connect = async (specs, options) => {
+    // The protocol's client takes a while to load, and most runs have no use for it.
+    const { openConnectors } = await import('../../connectors/thread/open-connectors.ts')
+    return await openConnectors(specs, { ...options, bounds })
+  }
+  return {
+    isReady: true,
+    ready: async () => {},
+    runTask: (request, signal) => {
+      if (signal.aborted) return Promise.resolve(signal.reason as RunOutcome)
+      const { taskId } = request
+      const log = (message: string, fields?: Record<string, unknown>) =>
+        onLog({ runId: taskId, message, ...(fields && { fields }) })
+      const aborted = new Promise<RunOutcome>((resolve) => {
+        signal.addEventListener('abort', () => resolve(signal.reason as RunOutcome), { once: true })
+      })
+      return Promise.race([aborted, executeTask({ catalogue, request, signal, log, connect, resultBytesMax })])
+    },
+    runChat: (request, { onBatch, onStep, signal }) => {
+      const window = new CreditWindow()
+      const log = (message: string, fields?: Record<string, unknown>) =>
+        onLog({ runId: request.turnId, message, ...(fields && { fields }) })
+      const outcome = executeChat({
+        catalogue,
+        request,
+        signal,
+        log,
+        resultBytesMax,
+        connect,
+        window,
+        askStep: onStep,
+        // Nothing else of the process would be reached either.
+        onResume: () => {},
+        onDirty: (take) => setImmediate(() => onBatch(take())),
+        onOverstay: () => onLog({ runId: request.turnId, message: 'An agent goes on after its chat was stopped.' }),
+      })
+      return { outcome: outcome.then(afterBatches), credit: (chars) => window.credit(chars) }
+    },
+    probe: (spec, signal) => probeConnector(spec, { signal, bounds }),
+    threads: () => [],
+    close: async () => {},
+  }
+}
+
+/** The last batch goes out at the end of the tick, and the outcome after it. */
+function afterBatches(outcome: RunOutcome): Promise<RunOutcome> {
+  return new Promise((resolve) => setImmediate(() => resolve(outcome)))
+}

@@ -1,0 +1,316 @@
+import { setFlagsFromString } from 'node:v8'
+import { Worker, type MessagePort } from 'node:worker_threads'
+import { siblingModule } from '../../kernel/sibling-module.ts'
+import type { AgentLogLine } from './agent-port.ts'
+import type { ChatBatch, ChatRequest, StepRequest } from '../run/chat-messages.ts'
+import type { RunOutcome, TaskRequest } from '../run/run-outcome.ts'
+import { pulseAt, pulseBytes, type FromThread, type ThreadData, type ToThread } from './thread-protocol.ts'
+
+export type ThreadOptions = {
+  configFile: string
+  memoryMb: number
+  resultBytesMax: number
+  /** The environment that agents see; the service's own secrets are not in it. */
+  env: NodeJS.ProcessEnv
+  onLog: (line: AgentLogLine) => void
+  onWarning: (message: string) => void
+}
+type OnOutcome = (outcome: RunOutcome | 'not-begun') => void
+/** A run as it is handed to a thread. */
+export type RunStart = { type: 'run'; request: TaskRequest } | { type: 'chat'; request: ChatRequest }
+type RunHandlers = {
+  onOutcome: OnOutcome
+  onBatch?: ((batch: ChatBatch) => void) | undefined
+  onStep?: ((request: StepRequest) => Promise<number>) | undefined
+}
+type ThreadEvents = {
+  onReady: () => void
+  onRetire: () => void
+  onEnd: (reason: string) => void
+  /** A port to the thread of connectors. */
+  onConnect: () => MessagePort
+}
+
+const answersWithinMs = 2000
+const startMsMax = 30_000
+const onTimeWithinMs = 450
+const overstayMs = 5000
+const lateLoad = 1_000_000
+const linesPerMinuteMax = 200
+const lineCharsMax = 2000
+/**
+ * Of V8's young generation, which has three. V8 reads the flag when it creates a thread, and it overrides the resource
+ * limits. By default a thread takes 100 MB before a collection; a quarter of this value costs a thread that streams
+ * many replies a sixth more in collections.
+ */
+const semiSpaceMb = 16
+
+let lastThreadId = 0
+
+/**
+ * One agent thread, seen from the host:
+ *
+ *   starting ──ready──▶ open ──▶ retiring ──▶ ended
+ *                        └──error, exit, end()──▶
+ */
+export class ThreadHandle {
+  readonly id = ++lastThreadId
+  readonly #worker: Worker
+  readonly #pulse: Int32Array
+  readonly #runs = new Map<number, RunHandlers>()
+  /** Runs whose time is up and that have not ended. */
+  readonly #overdue = new Set<number>()
+  readonly #options: ThreadOptions
+  readonly #events: ThreadEvents
+  #state: 'starting' | 'open' | 'retiring' | 'ended' = 'starting'
+  #lastRun = 0
+  #minuteFrom = performance.now()
+  #linesInMinute = 0
+  #outbox: ToThread[] = []
+  #beatsSeen = 0
+  #beatSeenAt = performance.now()
+  readonly #startedAt = performance.now()
+
+  constructor(options: ThreadOptions, events: ThreadEvents) {
+    this.#options = options
+    this.#events = events
+    const pulse = new SharedArrayBuffer(pulseBytes)
+    this.#pulse = new Int32Array(pulse)
+    const workerData: ThreadData = {
+      configFile: options.configFile,
+      resultBytesMax: options.resultBytesMax,
+      pulse,
+    }
+    setFlagsFromString(`--max-semi-space-size=${semiSpaceMb}`)
+    this.#worker = new Worker(siblingModule(import.meta.url, 'agent-thread'), {
+      workerData,
+      env: options.env,
+      name: 'agents',
+      resourceLimits: { maxOldGenerationSizeMb: options.memoryMb },
+      stdout: true,
+      stderr: true,
+    })
+    // What agents print goes to the log: the service's own output is read by programs.
+    for (const stream of [this.#worker.stdout, this.#worker.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => this.#printed(text))
+    }
+    this.#worker.on('message', (messages: FromThread[]) => this.#received(messages))
+    this.#worker.on('messageerror', () => void this.end('a message of it could not be read'))
+    this.#worker.on('error', (error) => this.#ended(error.message))
+    this.#worker.on('exit', () => this.#ended('it exited'))
+  }
+
+  /** Whether the thread takes new runs. */
+  get isOpen(): boolean {
+    return this.#state === 'open' && this.answers
+  }
+
+  get isRetiring(): boolean {
+    return this.#state === 'retiring'
+  }
+
+  get answers(): boolean {
+    // The host may have been late itself, so it checks again before it judges.
+    this.#noteBeats()
+    return performance.now() - this.#beatSeenAt < answersWithinMs
+  }
+
+  get running(): number {
+    return this.#runs.size
+  }
+
+  /** For choosing a thread: its runs, and far more when it is late by a beat or two, so that one on time is taken. */
+  get load(): number {
+    const isLate = performance.now() - this.#beatSeenAt > onTimeWithinMs
+    return this.#runs.size + (isLate ? lateLoad : 0)
+  }
+
+  /**
+   * Compares the thread's heartbeats with those seen before; called at every beat of the host. Runs that an
+   * unresponsive thread has not begun go elsewhere. One that is idle and unresponsive all the same (an agent left a
+   * loop behind), or that never becomes ready, is terminated: no run's timeout would ever end it.
+   */
+  look(): void {
+    if (this.#state === 'starting') {
+      if (performance.now() - this.#startedAt > startMsMax) void this.end('it did not load its configuration in time')
+    } else if (!this.answers) {
+      this.#takeBack()
+      if (this.#overdue.size > 0) void this.end('it did not answer when the time of a run was up')
+      else if (this.#runs.size === 0) void this.end('it does not answer and has nothing to run')
+    }
+  }
+
+  #noteBeats(): void {
+    const beats = Atomics.load(this.#pulse, pulseAt.beats)
+    if (beats === this.#beatsSeen) return
+    this.#beatsSeen = beats
+    this.#beatSeenAt = performance.now()
+  }
+
+  #takeBack(): void {
+    if (this.#runs.size === 0) return
+    Atomics.store(this.#pulse, pulseAt.takenTo, this.#lastRun)
+    const begun = Atomics.load(this.#pulse, pulseAt.started)
+    for (const [run, { onOutcome }] of this.#runs) {
+      if (run <= begun) continue
+      this.#runs.delete(run)
+      onOutcome('not-begun')
+    }
+  }
+
+  /** Hands a run over; `onOutcome` is called once, unless the run is aborted before. */
+  send(start: RunStart, handlers: RunHandlers): number {
+    const run = ++this.#lastRun
+    this.#runs.set(run, handlers)
+    this.#post({ ...start, run })
+    return run
+  }
+
+  /** Credits a chat's run with so much that was consumed. */
+  credit(run: number, chars: number): void {
+    if (this.#runs.has(run)) this.#post({ type: 'credit', run, chars })
+  }
+
+  /** Aborts the agent's signal; the outcome is still to come. */
+  stop(run: number): void {
+    if (this.#runs.has(run)) this.#post({ type: 'abort', run })
+  }
+
+  abort(run: number, overstayMs: number): void {
+    if (!this.#runs.has(run)) return
+    this.#runs.set(run, { onOutcome: () => {} })
+    if (this.hasBegun(run)) this.#overdue.add(run)
+    this.#post({ type: 'abort', run })
+    setTimeout(() => {
+      if (!this.#runs.has(run)) return
+      this.#runs.delete(run)
+      this.#retire()
+    }, overstayMs).unref()
+  }
+
+  forget(run: number): void {
+    this.#runs.delete(run)
+  }
+
+  hasBegun(run: number): boolean {
+    return run <= Atomics.load(this.#pulse, pulseAt.started)
+  }
+
+  async end(reason = 'it was stopped'): Promise<void> {
+    this.#ended(reason)
+    await this.#worker.terminate()
+  }
+
+  #held({ request: { serial }, run }: Extract<FromThread, { type: 'step' }>, tokens: number): void {
+    if (this.#runs.has(run)) this.#post({ type: 'held', run, serial, tokens })
+  }
+
+  /** The service failed at what a run waits for, so the run ends, by nobody's fault. */
+  #unanswered(run: number): void {
+    this.#runs
+      .get(run)
+      ?.onOutcome({ kind: 'interrupted', message: 'The service failed while the agent waited for it.' })
+    this.abort(run, overstayMs)
+  }
+
+  #post(message: ToThread): void {
+    this.#outbox.push(message)
+    // The reader of a chat waits; what else there is goes out with the messages of the same tick.
+    if (message.type === 'chat' || message.type === 'held') queueMicrotask(() => this.#flush())
+    else if (this.#outbox.length === 1) setImmediate(() => this.#flush())
+  }
+
+  #flush(): void {
+    const messages = this.#outbox
+    this.#outbox = []
+    if (messages.length > 0 && this.#state !== 'ended') this.#worker.postMessage(messages)
+  }
+
+  #received(messages: readonly FromThread[]): void {
+    this.#beatSeenAt = performance.now()
+    for (const message of messages) {
+      if (message.type === 'ready') {
+        if (this.#state === 'starting') this.#state = 'open'
+        this.#events.onReady()
+      } else if (message.type === 'unusable') {
+        void this.end(message.message)
+      } else if (message.type === 'log') {
+        // Lines of runs are limited where they arise; those of nobody's share what is left of the thread's.
+        if (message.runId !== '' || this.#mayLog()) this.#options.onLog(message)
+      } else if (message.type === 'batch') {
+        this.#runs.get(message.run)?.onBatch?.(message.batch)
+      } else if (message.type === 'connect') {
+        this.#connect()
+      } else if (message.type === 'step') {
+        void this.#runs
+          .get(message.run)
+          ?.onStep?.(message.request)
+          .then(
+            (tokens) => this.#held(message, tokens),
+            () => this.#unanswered(message.run),
+          )
+      } else if (message.type === 'overstayed') {
+        this.#retire()
+      } else {
+        const handlers = this.#runs.get(message.run)
+        this.#runs.delete(message.run)
+        this.#overdue.delete(message.run)
+        handlers?.onOutcome(message.outcome)
+        if (this.#state === 'retiring') this.#retire()
+      }
+    }
+  }
+
+  #connect(): void {
+    if (this.#state === 'ended') return
+    const port = this.#events.onConnect()
+    this.#worker.postMessage([{ type: 'connectors', port } satisfies ToThread], [port])
+  }
+
+  #printed(text: string): void {
+    for (const line of text.split('\n', linesPerMinuteMax)) {
+      if (line === '' || !this.#mayLog()) continue
+      this.#options.onLog({ runId: '', message: `An agent printed: ${line.slice(0, lineCharsMax)}` })
+    }
+  }
+
+  /** Whether another line of the thread fits into its minute. */
+  #mayLog(): boolean {
+    const now = performance.now()
+    if (now - this.#minuteFrom > 60_000) {
+      this.#minuteFrom = now
+      this.#linesInMinute = 0
+    }
+    return ++this.#linesInMinute <= linesPerMinuteMax
+  }
+
+  /** Takes no new runs, and ends once the last of the present ones has. */
+  #retire(): void {
+    if (this.#state === 'open') {
+      this.#state = 'retiring'
+      this.#events.onRetire()
+    }
+    if (this.#runs.size === 0) void this.end('an agent went on long after its time was up')
+  }
+
+  #ended(reason: string): void {
+    if (this.#state === 'ended') return
+    this.#state = 'ended'
+    this.#events.onEnd(reason)
+    const begun = Atomics.load(this.#pulse, pulseAt.started)
+    const runs = [...this.#runs]
+    this.#runs.clear()
+    const isOnly = runs.filter(([run]) => run <= begun).length === 1
+    for (const [run, { onOutcome }] of runs) onOutcome(run > begun ? 'not-begun' : outcomeOfEnd(reason, isOnly))
+  }
+}
+
+/** Of several runs nobody can tell which one ended the thread; a single one did it itself. */
+function outcomeOfEnd(reason: string, isOnly: boolean): RunOutcome {
+  const outOfMemory = /memory/i.test(reason)
+  if (isOnly && outOfMemory) {
+    const message = 'The agent used more memory than its thread is allowed.'
+    return { kind: 'failed', error: { code: 'AGENT_ERROR', message, details: '' } }
+  }
+  return { kind: 'interrupted', message: `The thread that the agent ran in ended: ${reason}` }
+}

@@ -1,0 +1,206 @@
+import type { AgentHost, AgentThreadState, ChatHandle, RunChatOptions } from './agent-port.ts'
+import type { ProcessLimits } from '../../connectors/connector-bounds.ts'
+import { ConnectorHost } from '../../connectors/thread/connector-host.ts'
+import type { ConnectorSpec } from '../../connectors/connector-spec.ts'
+import type { ChatBatch, ChatRequest, StepRequest } from '../run/chat-messages.ts'
+import { ThreadHandle, type RunStart, type ThreadOptions } from './thread-handle.ts'
+import type { RunOutcome, TaskRequest } from '../run/run-outcome.ts'
+import { beatMs } from './thread-protocol.ts'
+
+type ThreadHostOptions = ThreadOptions & { threads: number; connectorLimits: ProcessLimits }
+
+type Waiting = {
+  start: RunStart
+  signal: AbortSignal
+  resolve: (outcome: RunOutcome) => void
+  onBatch?: (batch: ChatBatch) => void
+  onStep?: (request: StepRequest) => Promise<number>
+  /**
+   * Of a chat: when it is aborted, its own outcome is waited for a little, and its thread, which other runs may keep busy
+   * rightly, is not ended for it before its time is up.
+   */
+  chat?: { graceMs: number; limitMs: number }
+  /** Told where the run is, each time that it is handed to a thread. */
+  onSent?: (thread: ThreadHandle, run: number) => void
+}
+
+const notBegun: RunOutcome = { kind: 'interrupted', message: 'No agent thread came to run the task in time.' }
+
+const restartMsMin = 100
+const restartMsMax = 5000
+/** How long a chat that is stopped has to say what it used. */
+const chatGraceMs = 1000
+/** An aborted run that goes on this long costs its thread: it takes no new run and ends when its others have. */
+const overstayMs = 5000
+
+/**
+ * A pool of agent threads. A run goes to the least loaded responsive thread. A thread that is unresponsive for two
+ * seconds is given no new run; one that is unresponsive at a run's timeout is terminated and replaced: runs that it had
+ * begun are interrupted, and those that it had not begun go to another thread.
+ */
+export class ThreadHost implements AgentHost {
+  readonly #options: ThreadHostOptions
+  #threads: ThreadHandle[] = []
+  #waiting: Waiting[] = []
+  #readyWaiters: (() => void)[] = []
+  #restartMs = restartMsMin
+  #isClosed = false
+  readonly #watch: NodeJS.Timeout
+  readonly #connectors: ConnectorHost
+
+  constructor(options: ThreadHostOptions) {
+    this.#options = options
+    const { connectorLimits, env, onWarning } = options
+    this.#connectors = new ConnectorHost({ limits: connectorLimits, env, onWarning })
+    this.#fill()
+    this.#watch = setInterval(() => this.#look(), beatMs)
+    this.#watch.unref()
+  }
+
+  get isReady(): boolean {
+    return this.#pick() !== undefined
+  }
+
+  ready(): Promise<void> {
+    if (this.isReady) return Promise.resolve()
+    return new Promise((resolve) => this.#readyWaiters.push(resolve))
+  }
+
+  runTask(request: TaskRequest, signal: AbortSignal): Promise<RunOutcome> {
+    return new Promise((resolve) => this.#assign({ start: { type: 'run', request }, signal, resolve }))
+  }
+
+  runChat(request: ChatRequest, { limitMs, onBatch, onStep, signal }: RunChatOptions): ChatHandle {
+    let credit = (_chars: number) => {}
+    const outcome = new Promise<RunOutcome>((resolve) => {
+      this.#assign({
+        start: { type: 'chat', request },
+        signal,
+        resolve,
+        onBatch,
+        onStep,
+        chat: { graceMs: chatGraceMs, limitMs },
+        onSent: (thread, run) => (credit = (chars) => thread.credit(run, chars)),
+      })
+    })
+    return { outcome, credit: (chars) => credit(chars) }
+  }
+
+  probe(request: ConnectorSpec, signal: AbortSignal): Promise<RunOutcome> {
+    return this.#connectors.probe(request, signal)
+  }
+
+  threads(): AgentThreadState[] {
+    return this.#threads.map((thread) => ({ id: thread.id, running: thread.running, isResponding: thread.answers }))
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearInterval(this.#watch)
+    const threads = this.#threads
+    this.#threads = []
+    await Promise.all([this.#connectors.close(), ...threads.map((thread) => thread.end())])
+  }
+
+  /** Starts threads until as many as configured take runs; one that retires is replaced while its runs go on. */
+  #fill(): void {
+    if (this.#isClosed) return
+    const taking = this.#threads.filter((thread) => !thread.isRetiring).length
+    for (let count = taking; count < this.#options.threads; count++) this.#startThread()
+  }
+
+  #startThread(): void {
+    const thread = new ThreadHandle(this.#options, {
+      onReady: () => {
+        this.#restartMs = restartMsMin
+        this.#dispatchWaiting()
+      },
+      onRetire: () => this.#fill(),
+      onConnect: () => this.#connectors.connect(),
+      onEnd: (reason) => {
+        this.#threads = this.#threads.filter((other) => other !== thread)
+        if (this.#isClosed) return
+        this.#options.onWarning(`An agent thread ended and is replaced: ${reason}`)
+        setTimeout(() => this.#fill(), this.#restartMs).unref()
+        this.#restartMs = Math.min(this.#restartMs * 2, restartMsMax)
+      },
+    })
+    this.#threads.push(thread)
+  }
+
+  #pick(): ThreadHandle | undefined {
+    let best: ThreadHandle | undefined
+    for (const thread of this.#threads) {
+      if (!thread.isOpen) continue
+      if (!best || thread.load < best.load) best = thread
+    }
+    return best
+  }
+
+  #assign(run: Waiting): void {
+    if (run.signal.aborted) return run.resolve(run.signal.reason as RunOutcome)
+    const thread = this.#pick()
+    if (!thread) {
+      this.#waiting.push(run)
+      run.signal.addEventListener('abort', () => this.#giveUpWaiting(run), { once: true })
+      return
+    }
+    const { chat, onBatch, onStep, resolve, signal, start } = run
+    const sentAt = performance.now()
+    const number = thread.send(start, {
+      onBatch,
+      onStep,
+      onOutcome: (outcome) => {
+        signal.removeEventListener('abort', onAbort)
+        clearTimeout(grace)
+        if (outcome === 'not-begun') this.#assign(run)
+        else resolve(outcome)
+      },
+    })
+    run.onSent?.(thread, number)
+    let grace: NodeJS.Timeout | undefined
+    const giveUp = () => {
+      // A run whose time is up before a thread came to it did nothing wrong.
+      resolve(thread.hasBegun(number) ? (signal.reason as RunOutcome) : notBegun)
+      if (!thread.answers) {
+        thread.forget(number)
+        void thread.end('it did not answer when the time of a run was up')
+      } else {
+        thread.abort(number, overstayMs)
+      }
+    }
+    const onAbort = () => {
+      if (!chat) return giveUp()
+      thread.stop(number)
+      grace = setTimeout(() => {
+        resolve(thread.hasBegun(number) ? (signal.reason as RunOutcome) : notBegun)
+        const leftMs = chat.limitMs - (performance.now() - sentAt)
+        grace = setTimeout(giveUp, Math.max(0, leftMs))
+        grace.unref()
+      }, chat.graceMs)
+    }
+    signal.addEventListener('abort', onAbort, { once: true })
+  }
+
+  #giveUpWaiting(run: Waiting): void {
+    const at = this.#waiting.indexOf(run)
+    if (at === -1) return
+    this.#waiting.splice(at, 1)
+    run.resolve(notBegun)
+  }
+
+  #look(): void {
+    for (const thread of this.#threads) thread.look()
+    this.#dispatchWaiting()
+  }
+
+  #dispatchWaiting(): void {
+    if (!this.#pick()) return
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const run of waiting) this.#assign(run)
+    const waiters = this.#readyWaiters
+    this.#readyWaiters = []
+    for (const resolve of waiters) resolve()
+  }
+}

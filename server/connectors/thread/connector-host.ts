@@ -1,0 +1,118 @@
+import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads'
+import type { RunOutcome } from '../../agents/run/run-outcome.ts'
+import { siblingModule } from '../../kernel/sibling-module.ts'
+import type { ProcessLimits } from '../connector-bounds.ts'
+import {
+  beatMs,
+  type ConnectorThreadData,
+  type FromConnectors,
+  type FromConnectorThread,
+  type ToConnectors,
+  type ToConnectorThread,
+} from './connector-protocol.ts'
+import type { ConnectorSpec } from '../connector-spec.ts'
+
+type Options = { limits: ProcessLimits; env: NodeJS.ProcessEnv; onWarning: (message: string) => void }
+
+const memoryMb = 512
+/**
+ * How often the host looks and finds no beat until the thread counts as blocked: for ten seconds. Counted in looks, so
+ * that a host that was itself late, or a machine that slept, does not judge by the time that passed.
+ */
+const looksMax = 50
+const startLooksMax = 300
+
+/** The thread of connectors, seen from the host. It begins with the first connector that is used, and again if it ends or blocks. */
+export class ConnectorHost {
+  readonly #options: Options
+  #worker: Worker | undefined
+  #isClosed = false
+
+  constructor(options: Options) {
+    this.#options = options
+  }
+
+  /** A port to the thread. It closes when the thread ends; when its other end closes, the thread ends its runs. */
+  connect(): MessagePort {
+    const { port1, port2 } = new MessageChannel()
+    if (this.#isClosed) port1.close()
+    else {
+      this.#worker ??= this.#start()
+      this.#worker.postMessage({ type: 'port', port: port1 } satisfies ToConnectorThread, [port1])
+    }
+    return port2
+  }
+
+  /** Never rejects; when the signal aborts, the outcome is its reason. */
+  probe(spec: ConnectorSpec, signal: AbortSignal): Promise<RunOutcome> {
+    return new Promise((resolve) => {
+      const port = this.connect()
+      const end = (outcome: RunOutcome) => {
+        signal.removeEventListener('abort', onAbort)
+        port.close()
+        resolve(outcome)
+      }
+      const onAbort = () => end(signal.reason as RunOutcome)
+      signal.addEventListener('abort', onAbort, { once: true })
+      port.on('message', (message: FromConnectors) => {
+        if (message.type === 'probed') end(message.outcome)
+      })
+      port.on('close', () => end({ kind: 'interrupted', message: 'The service stopped while it looked.' }))
+      port.postMessage({ type: 'probe', spec } satisfies ToConnectors)
+      if (signal.aborted) onAbort()
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#worker?.terminate()
+  }
+
+  #start(): Worker {
+    const { env, limits, onWarning } = this.#options
+    const pulse = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
+    const worker = new Worker(siblingModule(import.meta.url, 'connector-thread'), {
+      workerData: { limits, pulse } satisfies ConnectorThreadData,
+      env,
+      name: 'connectors',
+      resourceLimits: { maxOldGenerationSizeMb: memoryMb },
+      stdout: true,
+      stderr: true,
+    })
+    // What a library prints may hold what a server said.
+    for (const stream of [worker.stdout, worker.stderr]) stream.resume()
+    worker.on('message', ({ name }: FromConnectorThread) =>
+      onWarning(`An error was left uncaught in the thread of connectors: ${name}`),
+    )
+    let reason = 'it exited'
+    worker.on('error', (error) => (reason = error.name))
+    const watch = watchPulse(pulse, () => {
+      reason = 'it did not answer'
+      // Whoever comes now is given the next one.
+      this.#worker = undefined
+      void worker.terminate()
+    })
+    worker.on('exit', () => {
+      clearInterval(watch)
+      if (this.#worker === worker) this.#worker = undefined
+      if (!this.#isClosed) onWarning(`The thread of connectors ended and is replaced: ${reason}`)
+    })
+    return worker
+  }
+}
+
+/** Calls back once when the beats of a thread stay away. */
+function watchPulse(pulse: SharedArrayBuffer, onBlocked: () => void): NodeJS.Timeout {
+  const beats = new Int32Array(pulse)
+  let seen = 0
+  let looks = 0
+  const watch = setInterval(() => {
+    const now = Atomics.load(beats, 0)
+    looks = now === seen ? looks + 1 : 0
+    seen = now
+    if (looks < (seen === 0 ? startLooksMax : looksMax)) return
+    clearInterval(watch)
+    onBlocked()
+  }, beatMs)
+  return watch.unref()
+}

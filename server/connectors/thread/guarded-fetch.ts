@@ -1,0 +1,283 @@
+import { STATUS_CODES, validateHeaderValue, type IncomingMessage } from 'node:http'
+import { must } from '../../kernel/assert.ts'
+import type { Lookups } from '../../outbound/dial.ts'
+import { exchange, expectSize, expectUncompressed, readBody } from '../../outbound/exchange.ts'
+import { KeptConnections } from '../../outbound/kept-connections.ts'
+import { NoPublicHostError, unanswered, type Peer } from '../../outbound/peer.ts'
+import { isPrivateHost, namesPrivateAddress } from '../../outbound/private-address.ts'
+import { AnswerMeter } from './answer-meter.ts'
+import type { BytesUnderWay, Share } from './bytes-under-way.ts'
+import { ConnectorError } from '../connector-spec.ts'
+
+export type GuardedFetch = {
+  fetch: typeof globalThis.fetch
+  /** Closes every connection. What is under way fails, and so does what comes later. */
+  close(): void
+}
+
+export type GuardedFetchOptions = {
+  /** `host` or `host:port` that may be private, and may be reached without TLS. */
+  privateHosts: readonly string[]
+  /** Of the body of one answer. */
+  bytesMax: number
+  connectMs: number
+  lookups: Lookups
+  /** Where what is under way of answers is counted. */
+  answers?: { userId: string; bytes: BytesUnderWay }
+}
+
+type Outgoing = { url: URL; method: string; headers: Headers; body: Buffer | null }
+
+const peer: Peer = { name: 'connector', isOperators: false, Failure: ConnectorError }
+const redirectsMax = 3
+const redirectStatuses = new Set([301, 302, 303, 307, 308])
+const bodylessStatuses = new Set([204, 205, 304])
+const ownAddress = 'The address of this connector'
+const otherAddress = 'The address that this connector redirects to'
+
+/**
+ * A `fetch` for addresses that users choose: it reaches the public internet over https, and of private networks only
+ * what the operator names. It resolves with the head of an answer, whose body streams. It rejects, and the body fails,
+ * with a ConnectorError, or with the reason of the signal, which closes the connection in every phase. The `redirect`
+ * of the init is ignored: redirects are followed by the rules below.
+ *
+ * One guard is for one run: a connection is kept for its next request, and never for another run's.
+ */
+export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
+  const { privateHosts } = options
+  const closing = new AbortController()
+  const origins = new Map<string, KeptConnections>()
+
+  const connectionsTo = (url: URL): KeptConnections => {
+    const isPrivateAllowed = isPrivateHost(url, privateHosts)
+    const kept = origins.get(url.origin) ?? new KeptConnections({ ...options, peer, url, isPrivateAllowed })
+    origins.set(url.origin, kept)
+    return kept
+  }
+
+  const follow = async (first: Outgoing, signal: AbortSignal): Promise<Response> => {
+    let outgoing = first
+    for (let redirects = 0; ; redirects++) {
+      const subject = redirects === 0 ? ownAddress : otherAddress
+      const { headers, url } = outgoing
+      checkUrl(url, { subject, privateHosts })
+      const sent = { ...outgoing, headers: Object.fromEntries(headers), agent: connectionsTo(url), peer, signal }
+      const answer = await exchange(sent).catch((error: unknown) => {
+        throw error instanceof NoPublicHostError ? noPublicHost(subject) : error
+      })
+      try {
+        const next = redirected(outgoing, answer)
+        if (next === null) return toResponse(answer, { ...options, method: outgoing.method, signal })
+        if (redirects === redirectsMax) {
+          throw new ConnectorError(`The connector redirects more than ${redirectsMax} times.`)
+        }
+        answer.destroy()
+        outgoing = next
+      } catch (error) {
+        answer.destroy()
+        throw error
+      }
+    }
+  }
+
+  return {
+    fetch: async (input, init) => {
+      const own = init?.signal ?? (input instanceof Request ? input.signal : null)
+      const signal = own === null ? closing.signal : AbortSignal.any([own, closing.signal])
+      signal.throwIfAborted()
+      const outgoing = await toOutgoing(input, init)
+      signal.throwIfAborted()
+      return await follow(outgoing, signal)
+    },
+    close: () => {
+      closing.abort(new ConnectorError('The connection to this connector was closed.'))
+      for (const kept of origins.values()) kept.destroy()
+    },
+  }
+}
+
+/** Checks the address and the headers before a Request sees them, as its errors quote them with their secrets. */
+async function toOutgoing(input: string | URL | Request, init: RequestInit | undefined): Promise<Outgoing> {
+  const url = parseUrl(input instanceof Request ? input.url : String(input))
+  checkCredentials(url, ownAddress)
+  const headers = toHeaders(init?.headers ?? (input instanceof Request ? input.headers : undefined))
+  // Knows every kind of body, and the content type that goes with it.
+  const request = new Request(input, { ...init, headers, signal: null, duplex: 'half' } as RequestInit)
+  const body = request.body === null ? null : Buffer.from(await request.arrayBuffer())
+  return { url, method: request.method, headers: requestHeaders(request.headers), body }
+}
+
+function parseUrl(text: string): URL {
+  const url = URL.parse(text)
+  if (url === null) throw new ConnectorError(`${ownAddress} is no URL.`)
+  return url
+}
+
+function toHeaders(init: RequestInit['headers']): Headers {
+  try {
+    const headers = new Headers(init)
+    for (const [name, value] of headers) validateHeaderValue(name, value)
+    return headers
+  } catch {
+    throw new ConnectorError('A header of this connector has a name or a value that HTTP does not allow.')
+  }
+}
+
+/** What frames a message or is for one connection only is Node's business; its caller could make two requests of one. */
+const framingHeaders = [
+  'host',
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authorization',
+  'transfer-encoding',
+  'content-length',
+  'te',
+  'trailer',
+  'upgrade',
+  'expect',
+]
+
+function requestHeaders(given: Headers): Headers {
+  const headers = new Headers({ accept: '*/*' })
+  for (const [name, value] of given) headers.set(name, value)
+  for (const name of framingHeaders) headers.delete(name)
+  return headers
+}
+
+type UrlRules = { subject: string; privateHosts: readonly string[] }
+
+/** What can be told before a name is looked up. Without TLS a secret could be read by everyone on its way. */
+function checkUrl(url: URL, { privateHosts, subject }: UrlRules): void {
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') throw noHttps(subject)
+  checkCredentials(url, subject)
+  if (isPrivateHost(url, privateHosts)) return
+  if (namesPrivateAddress(url)) throw noPublicHost(subject)
+  if (url.protocol === 'http:') throw noHttps(subject)
+}
+
+function checkCredentials({ password, username }: URL, subject: string): void {
+  if (username !== '' || password !== '') {
+    throw new ConnectorError(`${subject} must not hold a user name or a password.`)
+  }
+}
+
+function noHttps(subject: string): ConnectorError {
+  return new ConnectorError(`${subject} has to begin with https://.`)
+}
+
+function noPublicHost(subject: string): ConnectorError {
+  return new ConnectorError(`${subject} leads to no public host that can be found, and the operator allows no other.`)
+}
+
+/**
+ * The request that a redirect asks for, null when the answer is none. A POST is repeated as a POST or not at all. An
+ * answer without a location is left to the caller, as fetch does it.
+ */
+function redirected(outgoing: Outgoing, { headers, statusCode = 0 }: IncomingMessage): Outgoing | null {
+  const { location } = headers
+  if (!redirectStatuses.has(statusCode) || location === undefined) return null
+  const isRead = outgoing.method === 'GET' || outgoing.method === 'HEAD'
+  if (!isRead && statusCode < 307) {
+    throw new ConnectorError(
+      `The connector redirects with the status ${statusCode}, which would turn the request into another.`,
+    )
+  }
+  const url = URL.parse(location, outgoing.url)
+  if (url === null) throw new ConnectorError(`${otherAddress} is no URL.`)
+  if (url.origin === outgoing.url.origin) return { ...outgoing, url }
+  const kept = [...outgoing.headers].filter(([name]) => isHarmless(name))
+  return { ...outgoing, url, headers: new Headers(kept) }
+}
+
+const harmlessHeaders = new Set(['accept', 'content-type', 'user-agent'])
+
+/** Any header may hold the user's secret, save those that the transport itself sets. */
+function isHarmless(name: string): boolean {
+  return harmlessHeaders.has(name) || name.startsWith('mcp-')
+}
+
+type AnswerRules = Pick<GuardedFetchOptions, 'answers' | 'bytesMax'> & { method: string; signal: AbortSignal }
+
+function toResponse(answer: IncomingMessage, { method, ...rules }: AnswerRules): Response {
+  const status = must(answer.statusCode, 'an answer has a status')
+  if (status === 101) throw unanswered(peer)
+  if (status > 599) throw new ConnectorError(`The connector answered with the status ${status}.`)
+  const headers = new Headers()
+  for (const [name, values = []] of Object.entries(answer.headersDistinct)) {
+    for (const value of values) headers.append(name, value)
+  }
+  const head = { status, headers, statusText: STATUS_CODES[status] ?? '' }
+  if (method === 'HEAD' || bodylessStatuses.has(status)) {
+    // Of these only 205 can come with a body, which nobody wants; at the end of the others the connection is free.
+    if (status === 205) answer.destroy()
+    else answer.resume()
+    return new Response(null, head)
+  }
+  expectUncompressed(answer, peer)
+  expectSize(answer, { peer, bytesMax: rules.bytesMax })
+  return new Response(bodyOf(answer, rules), head)
+}
+
+/**
+ * So much is read before anybody asks for it. Who looks only at the status of an answer leaves its body unread, and the
+ * connection of a small one is free again all the same; that of a larger one is held until `close`.
+ */
+const readAheadBytes = 64 * 1024
+
+/** The body as it comes, read from the connection only as it is taken. */
+function bodyOf(
+  answer: IncomingMessage,
+  { answers, bytesMax, signal }: Omit<AnswerRules, 'method'>,
+): ReadableStream<Uint8Array> {
+  const chunks = readBody(answer, { peer, bytesMax })
+  const meter = new AnswerMeter({ isEvents: /event-stream/i.test(answer.headers['content-type'] ?? '') })
+  let release = () => {}
+  let share: Share | undefined
+  const next = async (): Promise<Buffer | undefined> => {
+    const { value } = await chunks.next()
+    if (value === undefined) return undefined
+    // What is here already would all be worked on at once, and everybody else's connections wait for it.
+    await new Promise((resolve) => setImmediate(resolve))
+    const chunk = meter.take(value)
+    share?.hold(meter.heldBytes)
+    return chunk
+  }
+  const source: UnderlyingDefaultSource<Uint8Array> = {
+    start(controller) {
+      const end = (error: unknown) => {
+        release()
+        controller.error(error)
+      }
+      // The connection is closed by the request, which has the same signal.
+      const onAbort = () => end(signal.reason)
+      share = answers?.bytes.share(answers.userId, (error) => {
+        end(error)
+        answer.destroy()
+      })
+      release = () => {
+        share?.release()
+        signal.removeEventListener('abort', onAbort)
+      }
+      signal.addEventListener('abort', onAbort, { once: true })
+      if (signal.aborted) onAbort()
+    },
+    async pull(controller) {
+      try {
+        const chunk = await next()
+        if (chunk !== undefined) return controller.enqueue(new Uint8Array(chunk))
+        release()
+        controller.close()
+      } catch (error) {
+        release()
+        answer.destroy()
+        throw error
+      }
+    },
+    cancel() {
+      release()
+      answer.destroy()
+    },
+  }
+  return new ReadableStream(source, new ByteLengthQueuingStrategy({ highWaterMark: readAheadBytes }))
+}

@@ -1,0 +1,65 @@
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { Duplex } from 'node:stream'
+import { codeOf } from '../../kernel/thrown.ts'
+import type { StdioTarget } from '../connector-spec.ts'
+
+export const hasGroups = process.platform !== 'win32'
+
+/** Where no path is given, as libuv has it. */
+const defaultPath = '/usr/bin:/bin'
+const shell = '/bin/sh'
+
+/**
+ * A watchdog in the server's process group. It blocks on a pipe that this process holds open and never writes to; at
+ * EOF, which the end of this process or thread causes in any case, it kills the group. It starts before the server, so
+ * there is no instant at which a server could be orphaned. No part of a command is parsed by the shell.
+ */
+const guard = `(trap '' HUP INT TERM; exec ${shell} -c 'read -r line; kill -KILL 0' <&3 3<&- >/dev/null 2>&1) &`
+/** What shells add to the environment. */
+const shellVariables = ['PWD', 'OLDPWD', 'SHLVL', '_']
+
+/**
+ * Starts a server as the leader of a process group of its own, which ends with this process at the latest, even on
+ * SIGKILL. Throws what spawn throws for a command that cannot be started, or lets the child report it. Without groups
+ * or a shell, as on Windows, only the end of its input tells the server.
+ */
+export function guardedSpawn({ args, command, env }: StdioTarget, cwd: string): ChildProcessWithoutNullStreams {
+  const options = { env, cwd, windowsHide: true }
+  // On Windows a group would open a console.
+  if (!hasGroups || !existsSync(shell)) return spawn(command, args, { ...options, detached: hasGroups, stdio: 'pipe' })
+  const file = findCommand(command, { path: env['PATH'] ?? defaultPath, cwd })
+  const added = shellVariables.filter((name) => env[name] === undefined)
+  const script = `${guard} unset ${added.join(' ')}; exec "$@" 3<&-`
+  const child = spawn(shell, ['-c', script, 'sh', file, ...args], {
+    ...options,
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+  })
+  guardPipe(child)?.on('error', () => {})
+  return child
+}
+
+/** Whose end ends the server. */
+export function guardPipe({ stdio }: { stdio: readonly unknown[] }): Duplex | undefined {
+  return (stdio[3] ?? undefined) as Duplex | undefined
+}
+
+type Place = { path: string; cwd: string }
+
+/** The file of a command, with spawn's own errors: behind the shell they would look like an exit of the server. */
+function findCommand(command: string, { cwd, path }: Place): string {
+  const files = command.includes('/') ? [command] : path.split(':').map((folder) => `${folder || '.'}/${command}`)
+  let code = 'ENOENT'
+  for (const file of files.map((given) => resolve(cwd, given))) {
+    try {
+      if (!statSync(file).isFile()) continue
+      accessSync(file, constants.X_OK)
+      return file
+    } catch (error) {
+      if (codeOf(error) === 'EACCES') code = 'EACCES'
+    }
+  }
+  throw Object.assign(new Error(`spawn ${code}`), { code })
+}

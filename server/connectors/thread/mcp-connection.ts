@@ -1,0 +1,291 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { ListToolsResult, MCPClient, MCPClientConfig } from '@ai-sdk/mcp'
+import type { JsonSchema, ToolAnswer } from '../../agents/config/define-config.ts'
+import type { ConnectorBounds } from '../connector-bounds.ts'
+import { ConnectorError, type ConnectorSpec } from '../connector-spec.ts'
+import { createGuardedFetch, type GuardedFetch } from './guarded-fetch.ts'
+import { StdioTransport } from './stdio-transport.ts'
+import { filterOf } from '../secret-filter.ts'
+import { answerError, isTooDeep, toToolAnswer } from './tool-answer.ts'
+
+/** A tool as its server describes it. */
+export type McpTool = { name: string; title?: string; description: string; inputSchema: JsonSchema }
+
+export type OpenOptions = {
+  signal: AbortSignal
+  bounds: ConnectorBounds
+  /** Called once, when the connection is fully closed. */
+  onClosed?: () => void
+  /** How long each step of the opening may take, and a call. */
+  openMs?: number
+  callMs?: number
+}
+
+const openMsDefault = 15_000
+const connectMs = 10_000
+/** As long as the protocol's own SDK waits. */
+const callMsDefault = 60_000
+/** The answer to a call whose stream has ended may still come over the stream that the server opened itself. */
+const lateMs = 1000
+const closeMs = 3000
+const bytesMax = 10 * 1024 * 1024
+const pagesMax = 20
+const toolsMax = 500
+const toolsCharsMax = 1024 * 1024
+const descriptionCharsMax = 4000
+
+/**
+ * Pending answers to a server's own requests: pings, and what this client does not offer. Each takes a connection, and
+ * a server may send thousands of requests in one answer. Those beyond are dropped.
+ */
+const repliesMax = 8
+
+/** Of the call that an HTTP request belongs to: told when the stream that was to bring its answer has ended. */
+const streamEnd = new AsyncLocalStorage<(error?: unknown) => void>()
+
+/**
+ * One client of one MCP server, for one run. What the server answers, a tool's failure included, is an answer. Where it
+ * gives none, a ConnectorError is thrown, and the connection is of no more use.
+ */
+export class McpConnection {
+  readonly spec: ConnectorSpec
+  readonly #signal: AbortSignal
+  readonly #openMs: number
+  readonly #callMs: number
+  #client: MCPClient | undefined
+  #http: GuardedFetch | undefined
+  #stdio: StdioTransport | undefined
+  #closing: Promise<void> | undefined
+  readonly #onClosed: () => void
+
+  private constructor(
+    spec: ConnectorSpec,
+    { callMs = callMsDefault, onClosed = () => {}, openMs = openMsDefault, signal }: OpenOptions,
+  ) {
+    this.spec = spec
+    this.#onClosed = onClosed
+    this.#signal = signal
+    this.#openMs = openMs
+    this.#callMs = callMs
+  }
+
+  /** Throws ConnectorError; what it had begun is ended then. */
+  static async open(spec: ConnectorSpec, options: OpenOptions): Promise<McpConnection> {
+    const { bounds, signal } = options
+    const connection = new McpConnection(spec, options)
+    try {
+      // Loaded with the first connector that is used.
+      const { createMCPClient } = await import('@ai-sdk/mcp')
+      connection.#client = await createMCPClient({
+        transport: connection.#transport(bounds),
+        clientName: 'errand',
+        // Some servers over stdio exit at a request before the handshake (`initialize`), others leave it unanswered.
+        protocolVersionDiscovery: spec.target.kind !== 'stdio',
+        initializationOptions: { timeout: connection.#openMs, signal },
+        // What went wrong is told by the request that it went wrong in.
+        onUncaughtError: () => {},
+      })
+      return connection
+    } catch (thrown) {
+      await connection.close()
+      throw connection.#describe(thrown, connection.#openMs)
+    }
+  }
+
+  #transport(bounds: ConnectorBounds): MCPClientConfig['transport'] {
+    const { target, userId } = this.spec
+    const answers = { userId, bytes: bounds.answers }
+    switch (target.kind) {
+      case 'unusable':
+        throw new ConnectorError(target.reason)
+      case 'http': {
+        const { headers, privateHosts, url } = target
+        const guarded = (this.#http = createGuardedFetch({
+          privateHosts,
+          bytesMax,
+          connectMs,
+          answers,
+          lookups: { userId, places: bounds.lookups },
+        }))
+        let replies = 0
+        const ask: typeof globalThis.fetch = async (input, init) =>
+          watchEnd(withoutRefusal(await guarded.fetch(input, init)), init)
+        const reply: typeof globalThis.fetch = async (input, init) => {
+          if (replies === repliesMax) throw new ConnectorError('The server asks too much at once.')
+          replies++
+          return await ask(input, init).finally(() => replies--)
+        }
+        const fetch: typeof globalThis.fetch = (input, init) => (isReply(init) ? reply(input, init) : ask(input, init))
+        return { type: 'http', url, headers, fetch }
+      }
+      default:
+        return (this.#stdio = new StdioTransport(target, { lineBytesMax: bytesMax, answers }))
+    }
+  }
+
+  /** Every tool that the server offers, whatever the user allows. Throws ConnectorError. */
+  async listTools(): Promise<McpTool[]> {
+    const client = this.#client
+    if (!client?.initializeResult.capabilities.tools) return []
+    const found: McpTool[] = []
+    let chars = 0
+    let cursor: string | undefined
+    for (let page = 0; page < pagesMax && found.length < toolsMax; page++) {
+      const params = cursor === undefined ? {} : { cursor }
+      const listed = await this.#answered(this.#openMs, (options) => client.listTools({ params, options })).catch(
+        (thrown: unknown) => {
+          if (thrown instanceof ConnectorError) throw thrown
+          // In our words: the server's may be long, and hold secrets.
+          throw this.#describe(new ConnectorError('The server answered with an error when asked for its tools.'), 0)
+        },
+      )
+      // Bounded first: they are sent to a model with every step, and many runs hold theirs concurrently.
+      const json = JSON.stringify(listed.tools)
+      chars += json.length
+      if (chars > toolsCharsMax) {
+        throw this.#describe(new ConnectorError(`It describes its tools in more than ${toolsCharsMax} characters.`), 0)
+      }
+      if (isTooDeep(json)) throw this.#describe(new ConnectorError('Its tools are nested too deep.'), 0)
+      found.push(...listed.tools.map(toTool))
+      cursor = listed.nextCursor
+      if (cursor === undefined) break
+    }
+    return filterOf(this.spec.secrets).clean(found.slice(0, toolsMax))
+  }
+
+  /** Throws ConnectorError when the server gives no answer. */
+  async call(name: string, args: Record<string, unknown>): Promise<ToolAnswer> {
+    const client = this.#client
+    if (!client) throw this.#describe(new ConnectorError('It is closed.'), this.#callMs)
+    const { secrets } = this.spec
+    try {
+      const call = { name, arguments: args }
+      return toToolAnswer(
+        await this.#answered(this.#callMs, (options) => client.callTool({ ...call, options })),
+        secrets,
+      )
+    } catch (thrown) {
+      if (thrown instanceof ConnectorError) throw thrown
+      return answerError(String((thrown as Error).message), secrets)
+    }
+  }
+
+  /** Ends the client, and the server's process where there is one. Never throws. */
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close().finally(this.#onClosed))
+  }
+
+  async #close(): Promise<void> {
+    const client = this.#client
+    this.#client = undefined
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, closeMs)))
+    await Promise.race([client?.close().catch(() => {}), late])
+    clearTimeout(timer)
+    this.#http?.close()
+    await this.#stdio?.close()
+  }
+
+  /**
+   * The answer to a request. A ConnectorError when there is none, also when the stream that was to bring it ends: the
+   * library would wait for it until the time is up. An error of the protocol's is an answer, and thrown as it is.
+   */
+  async #answered<Result>(
+    limitMs: number,
+    request: (options: { timeout: number; signal: AbortSignal }) => Promise<Result>,
+  ): Promise<Result> {
+    const ended = Promise.withResolvers<never>()
+    let timer: NodeJS.Timeout | undefined
+    const onEnd = (error?: unknown) => {
+      if (error !== undefined) return ended.reject(error)
+      const early = new ConnectorError('The server ended its answer before it was complete.')
+      timer ??= setTimeout(() => ended.reject(early), lateMs)
+    }
+    try {
+      const options = { timeout: limitMs, signal: this.#signal }
+      return await Promise.race([streamEnd.run(onEnd, () => request(options)), ended.promise])
+    } catch (thrown) {
+      if (isProtocolError(thrown)) throw thrown
+      throw this.#describe(thrown, limitMs)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** Without the cause: what the library keeps of a request holds its headers. */
+  #describe(thrown: unknown, limitMs: number): ConnectorError {
+    const reason = this.#stdio?.failure ?? thrown
+    const sentence = reason instanceof ConnectorError ? reason.message : describeFailure(thrown, limitMs)
+    const text = `Connector "${this.spec.name}": ${sentence}`
+    return new ConnectorError(filterOf(this.spec.secrets).cleanText(text))
+  }
+}
+
+function toTool({ description = '', inputSchema, name, title }: ListToolsResult['tools'][number]): McpTool {
+  return {
+    name,
+    ...(title !== undefined && { title: title.slice(0, descriptionCharsMax) }),
+    description: description.slice(0, descriptionCharsMax),
+    inputSchema: { ...inputSchema, type: 'object', properties: inputSchema.properties ?? {} },
+  }
+}
+
+/** An error that the server answered with, in the protocol's own words: it has one of JSON-RPC's codes. */
+function isProtocolError(thrown: unknown): boolean {
+  return (
+    thrown instanceof Error &&
+    'code' in thrown &&
+    typeof thrown.code === 'number' &&
+    !('statusCode' in thrown && thrown.statusCode)
+  )
+}
+
+function describeFailure(thrown: unknown, limitMs: number): string {
+  const { message = '', statusCode: status } = thrown as { message?: string; statusCode?: number }
+  if (status === 401 || status === 403) return `The server refused the credentials (HTTP ${status}).`
+  if (status === 404 || status === 405) return `There is no MCP server at this address (HTTP ${status}).`
+  if (status !== undefined && (status < 200 || status > 299)) return `The server answered HTTP ${status}.`
+  if (/timed out/i.test(message)) return `The server did not answer within ${limitMs / 1000} seconds.`
+  if (/connection closed/i.test(message)) return 'The server closed the connection.'
+  if (/abort/i.test(message)) return 'The run was stopped.'
+  return 'The server does not speak the Model Context Protocol as it should.'
+}
+
+/**
+ * An answer whose status says that there is none, without the error of the protocol that its body may hold: the library
+ * would take that for the server's answer to the call.
+ */
+function withoutRefusal(response: Response): Response {
+  const { body, headers, status, statusText } = response
+  if (status < 500 && ![401, 403, 404].includes(status)) return response
+  void body?.cancel()
+  return new Response(null, { headers, status, statusText })
+}
+
+/** Whether a request brings the server an answer, and no call or notice of ours. */
+function isReply(init: RequestInit | undefined): boolean {
+  return typeof init?.body === 'string' && !('method' in (JSON.parse(init.body) as object))
+}
+
+/** The same answer, whose end is reported to the call that awaits it. Other answers are complete when they arrive. */
+function watchEnd(response: Response, init: RequestInit | undefined): Response {
+  const onEnd = init?.method === 'POST' ? streamEnd.getStore() : undefined
+  const { body, headers, status, statusText } = response
+  if (!onEnd || !body || !headers.get('content-type')?.includes('text/event-stream')) return response
+  const reader = body.getReader()
+  const watched = new ReadableStream<Uint8Array>({
+    pull: async (controller) => {
+      try {
+        const { done, value } = await reader.read()
+        if (!done) return controller.enqueue(value)
+        controller.close()
+        onEnd()
+      } catch (error) {
+        controller.error(error)
+        onEnd(error)
+      }
+    },
+    cancel: (reason) => reader.cancel(reason),
+  })
+  return new Response(watched, { headers, status, statusText })
+}

@@ -1,0 +1,32 @@
+import type { RunOutcome } from '../../agents/run/run-outcome.ts'
+import { ConnectorError, ConnectorsUnavailableError, type ConnectorSpec } from '../connector-spec.ts'
+import type { ConnectorBounds } from '../connector-bounds.ts'
+import type { McpTool } from './mcp-connection.ts'
+
+/** Servers of runs that have just ended take a second or two to go. */
+const waitMs = 5000
+
+/** What a check of a connector finds. */
+export type ConnectorTools = { tools: McpTool[] }
+
+/** Asks a connector's server for its tools. Never throws; `failed` says in a sentence why it cannot be used. */
+export async function probeConnector(
+  spec: ConnectorSpec,
+  options: { signal: AbortSignal; bounds: ConnectorBounds },
+): Promise<RunOutcome> {
+  try {
+    const { openConnection, takeProcesses } = await import('../process-places.ts')
+    await takeProcesses([[spec]], { ...options, waitMs })
+    const connection = await openConnection(spec, options)
+    try {
+      const found: ConnectorTools = { tools: await connection.listTools() }
+      return { kind: 'completed', json: JSON.stringify(found) }
+    } finally {
+      void connection.close()
+    }
+  } catch (thrown) {
+    const isOurs = thrown instanceof ConnectorError || thrown instanceof ConnectorsUnavailableError
+    const message = isOurs ? thrown.message : `Connector "${spec.name}": The check failed.`
+    return { kind: 'failed', error: { code: 'AGENT_ERROR', message, details: '' } }
+  }
+}

@@ -1,0 +1,275 @@
+import type { ChildProcessWithoutNullStreams } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import type { JSONRPCMessage, MCPTransport, validateJSONRPCMessage } from '@ai-sdk/mcp'
+import { must } from '../../kernel/assert.ts'
+import { hasMoreValues } from '../../kernel/json-values.ts'
+import { LineSplitter } from '../../kernel/line-splitter.ts'
+import { codeOf } from '../../kernel/thrown.ts'
+import { valuesMax } from './answer-meter.ts'
+import type { BytesUnderWay, Share } from './bytes-under-way.ts'
+import { ConnectorError, type StdioTarget } from '../connector-spec.ts'
+import { guardedSpawn, guardPipe, hasGroups } from './guarded-spawn.ts'
+
+export type StdioOptions = {
+  /** The longest line that the server may print. */
+  lineBytesMax: number
+  /** Where what is under way of answers is counted. */
+  answers?: { userId: string; bytes: BytesUnderWay }
+  /** How long the server has to go by itself, and then once more after SIGTERM. */
+  graceMs?: number
+  /** Told of the server's process, which leads a group of the same number, and when all of the group is ended. */
+  onSpawn?: (pid: number) => void
+  onGone?: (pid: number) => void
+}
+
+/** How many lines may not be messages: many servers print a banner on standard output. */
+const strayLinesMax = 20
+const stderrBytesMax = 2048
+/** Grace after EPIPE for the exit that explains it, and after an exit for the output before it. */
+const settleMs = 100
+
+const closed = "The connection to the connector's server is closed."
+const tooLong = "The connector's server sent a message that is larger than allowed."
+const garbled = "The connector's server prints something other than MCP messages."
+const inputClosed = "The connector's server closed its input."
+const outputClosed = "The connector's server closed its output."
+
+/**
+ * Runs an MCP server and exchanges JSON-RPC messages with it, a line each. It begins once and is over once: by its first
+ * failure, which ends the server too, or by `close`. From then on nothing is sent or received, and calls that wait fail.
+ *
+ * The library's own transport for this hands on parts of our environment, joins its whole buffer again for each chunk and
+ * without a limit, leaves calls waiting when the server stops reading, throws where nobody can catch it, and kills the
+ * server but not what the server has started.
+ */
+export class StdioTransport implements MCPTransport {
+  /** Whether newer protocols are asked for is left to `protocolVersionDiscovery` of the client. */
+  readonly supportsProtocolVersionDiscovery = true
+  onclose?: () => void
+  onerror?: (error: Error) => void
+  onmessage?: (message: JSONRPCMessage) => void
+  readonly #target: StdioTarget
+  readonly #options: StdioOptions
+  readonly #lines: LineSplitter
+  /** Settles a message that is still being written. */
+  readonly #sends = new Set<(error?: ConnectorError) => void>()
+  readonly #share: Share | undefined
+  readonly #exited = Promise.withResolvers<void>()
+  #validate: typeof validateJSONRPCMessage | undefined
+  #child: ChildProcessWithoutNullStreams | undefined
+  #isOver = false
+  #failure: ConnectorError | undefined
+  #closing: Promise<void> | undefined
+  #exit: string | undefined
+  #strayLines = 0
+  #stderr = Buffer.alloc(0)
+
+  constructor(target: StdioTarget, options: StdioOptions) {
+    this.#target = target
+    this.#options = options
+    this.#lines = new LineSplitter(options.lineBytesMax)
+    const { answers } = options
+    this.#share = answers?.bytes.share(answers.userId, ({ message }) => this.#fail(message))
+  }
+
+  /** Why the server cannot be used any more, which the client knows as a closed connection only. */
+  get failure(): ConnectorError | undefined {
+    return this.#failure
+  }
+
+  /** The last 2 KB of standard error, for debugging only: it may hold secrets. */
+  get stderrTail(): string {
+    return this.#stderr.toString()
+  }
+
+  /** Rejects with a ConnectorError when the server cannot be started. */
+  async start(): Promise<void> {
+    // The library takes 50 ms to load, so that only a run with connectors loads it.
+    const { validateJSONRPCMessage } = await import('@ai-sdk/mcp')
+    this.#validate = validateJSONRPCMessage
+    if (this.#isOver || this.#child) throw new ConnectorError(closed)
+    await new Promise<void>((resolve, reject) => {
+      const refuse = (error: unknown) => {
+        this.#fail(describeSpawn(error, this.#cwd))
+        reject(this.#failure ?? new ConnectorError(closed))
+      }
+      try {
+        const child = (this.#child = guardedSpawn(this.#target, this.#cwd))
+        child.once('spawn', resolve)
+        // Stays for good, as a signal that cannot be sent is reported here too.
+        child.on('error', (error) => (child.pid === undefined ? refuse(error) : this.onerror?.(error)))
+        if (child.pid !== undefined) this.#attend(child, child.pid)
+      } catch (error) {
+        refuse(error)
+      }
+    })
+  }
+
+  /**
+   * Resolves when the message is flushed, which gives back-pressure from a server that does not read; rejects with a
+   * ConnectorError when it cannot be sent any more. A call's signal is ignored: half a message could not be taken back.
+   */
+  send(message: JSONRPCMessage): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.#isOver || !this.#child) return reject(this.#failure ?? new ConnectorError(closed))
+      const settle = (error?: ConnectorError) => {
+        this.#sends.delete(settle)
+        if (error) reject(error)
+        else resolve()
+      }
+      this.#sends.add(settle)
+      // After an error the message waits for the failure that is about to be named.
+      this.#child.stdin.write(`${JSON.stringify(message)}\n`, (error) => {
+        if (!error) settle()
+      })
+    })
+  }
+
+  /**
+   * Resolves when the server is gone and what was left of its group is killed; never rejects. It may go by itself when
+   * its input ends, is asked to by SIGTERM and forced to by SIGKILL.
+   */
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close())
+  }
+
+  async #close(): Promise<void> {
+    this.#finish(new ConnectorError(closed))
+    const child = this.#child
+    if (child?.pid === undefined) return
+    child.stdin.end()
+    for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+      if (await this.#exitsWithin(this.#options.graceMs ?? 500)) break
+      this.#signal(signal)
+    }
+    await this.#exited.promise
+    // A process that has left the group may hold these pipes open; they would keep our process alive.
+    for (const pipe of [child.stdin, child.stdout, child.stderr, guardPipe(child)]) pipe?.destroy()
+  }
+
+  get #cwd(): string {
+    return this.#target.cwd ?? tmpdir()
+  }
+
+  #attend(child: ChildProcessWithoutNullStreams, pid: number): void {
+    child.stdin.on('error', () => this.#failSoon(inputClosed))
+    child.stdout.on('error', () => this.#failSoon(outputClosed))
+    child.stdout.on('end', () => this.#failSoon(outputClosed))
+    child.stdout.on('data', (chunk: Buffer) => this.#receive(chunk))
+    child.stderr.on('error', () => {})
+    child.stderr.on('data', (chunk: Buffer) => {
+      this.#stderr = Buffer.concat([this.#stderr, chunk.subarray(-stderrBytesMax)]).subarray(-stderrBytesMax)
+    })
+    child.once('exit', (code, signal) => {
+      this.#signal('SIGKILL')
+      const how = code === null ? `was ended by ${signal}` : `exited with code ${code}`
+      this.#exit = `The connector's server ${how} before it answered.`
+      this.#exited.resolve()
+      this.#options.onGone?.(pid)
+      this.#failSoon(this.#exit)
+    })
+    // All that it printed has been read by then.
+    child.once('close', () => this.#fail(must(this.#exit, 'a process closes after its exit')))
+    this.#options.onSpawn?.(pid)
+  }
+
+  /**
+   * Signals the whole group. This must not hit an unrelated process with a reused pid, which it may once the
+   * server has been reaped. Until 'exit' it has not been; Node emits that as it reaps, and a last signal is sent right
+   * then. If the group has a member left, its number is not given away (POSIX fork); if it has none, none is found,
+   * unless the system went through all other numbers within that instant. After 'exit' nothing is signalled, and need
+   * not be: SIGKILL reaches every member, and a process being forked meanwhile too.
+   */
+  #signal(signal: NodeJS.Signals): void {
+    const child = must(this.#child, 'only a process that was started is signalled')
+    if (this.#exit !== undefined) return
+    try {
+      if (hasGroups) process.kill(-must(child.pid, 'a started process has an id'), signal)
+      else child.kill(signal)
+    } catch {
+      // No member is left, or none is ours to signal.
+    }
+  }
+
+  /** The timer holds nothing up: a process that has not exited keeps ours running, and so the timer comes to act. */
+  async #exitsWithin(ms: number): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<false>()
+    const timer = setTimeout(() => resolve(false), ms).unref()
+    const hasExited = await Promise.race([promise, this.#exited.promise.then(() => true)])
+    clearTimeout(timer)
+    return hasExited
+  }
+
+  #receive(chunk: Buffer): void {
+    if (this.#isOver) return
+    for (const line of this.#lines.split(chunk)) {
+      if (this.#isOver) return
+      if (hasMoreValues(line, valuesMax)) return this.#fail(tooLong)
+      const text = line.toString().trim()
+      const message = this.#parse(text)
+      if (message) this.#deliver(message)
+      else if (text !== '' && ++this.#strayLines > strayLinesMax) this.#fail(garbled)
+    }
+    if (this.#lines.isTooLong) return this.#fail(tooLong)
+    try {
+      this.#share?.hold(this.#lines.begunBytes)
+    } catch (error) {
+      this.#fail((error as ConnectorError).message)
+    }
+  }
+
+  #parse(text: string): JSONRPCMessage | undefined {
+    try {
+      return this.#validate?.(JSON.parse(text))
+    } catch {
+      return undefined
+    }
+  }
+
+  /** The client throws at an answer that it does not await, such as that to a call which was given up. */
+  #deliver(message: JSONRPCMessage): void {
+    try {
+      this.onmessage?.(message)
+    } catch (error) {
+      this.onerror?.(error as Error)
+    }
+  }
+
+  /** Fails in a moment, with how the process ended if it did. */
+  #failSoon(message: string): void {
+    if (this.#isOver) return
+    setTimeout(() => this.#fail(this.#exit ?? message), settleMs).unref()
+  }
+
+  #fail(message: string): void {
+    if (this.#isOver) return
+    this.#failure = new ConnectorError(message)
+    this.#finish(this.#failure)
+    if (this.#child?.pid !== undefined) {
+      this.#child.stdin.destroy()
+      this.#child.stdout.destroy()
+    }
+    void this.close()
+  }
+
+  #finish(error: ConnectorError): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#share?.release()
+    for (const settle of this.#sends) settle(error)
+    this.onclose?.()
+  }
+}
+
+/** In a user's words: the command and the folder are the operator's. */
+function describeSpawn(error: unknown, cwd: string): string {
+  const code = codeOf(error)
+  const reason = () => {
+    if (!existsSync(cwd)) return 'its folder does not exist'
+    if (code === 'ENOENT') return 'its command was not found'
+    if (code === 'EACCES') return 'its command may not be executed'
+    return `the system refused it (${code})`
+  }
+  return `The connector's server could not be started: ${reason()}.`
+}

@@ -1,0 +1,40 @@
+import type { EpochMs } from '../../../kernel/clock.ts'
+import type { AccountOf } from '../../commands/command.ts'
+import type { AccountRow } from '../../tables/account-tables.ts'
+import { databaseTime } from './pooled-connection.ts'
+import type { PgClient } from './driver.ts'
+
+const columns = `user_id AS "userId", balance::float8, held::float8, blocked_at::float8 AS "blockedAt",
+  blocked_until::float8 AS "blockedUntil", block_seconds::float8 AS "blockSeconds"`
+
+// A row lock can be waited for, so the time is read outside the query that waits: within it, the time would be that at
+// which the waiting began, and a window would be judged by a moment that lies before rows it must count.
+const lock = (user: string) => `WITH locked AS (SELECT * FROM accounts WHERE user_id = ${user} FOR UPDATE)
+  SELECT ${columns}, ${databaseTime} AS now FROM locked`
+
+const queries = {
+  userId: { name: 'lock_account', text: lock('$1') },
+  taskId: { name: 'lock_account_of_task', text: lock('(SELECT user_id FROM tasks WHERE id = $1)') },
+  turnId: { name: 'lock_account_of_turn', text: lock('(SELECT user_id FROM turns WHERE id = $1)') },
+}
+
+/** The account, locked until the transaction ends, and the time after the lock; undefined when there is none. */
+export async function lockAccountRow(
+  client: PgClient,
+  of: AccountOf,
+): Promise<{ account: AccountRow; now: EpochMs } | undefined> {
+  const [[by, id]] = Object.entries(of) as [[keyof typeof queries, string]]
+  const { rows } = await client.query({ ...queries[by], values: [id] })
+  const row = rows[0] as (AccountRow & { now: EpochMs }) | undefined
+  if (!row) return undefined
+  const { now, ...account } = row
+  return { account, now }
+}
+
+const read = { name: 'read_account', text: `SELECT ${columns} FROM accounts WHERE user_id = $1` }
+
+/** The account as it is, without a lock. */
+export async function readAccountRow(client: PgClient, userId: string): Promise<AccountRow | undefined> {
+  const { rows } = await client.query({ ...read, values: [userId] })
+  return rows[0] as AccountRow | undefined
+}

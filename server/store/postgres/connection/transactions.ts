@@ -1,0 +1,262 @@
+import type { Clock } from '../../../kernel/clock.ts'
+import { ErrandError } from '../../../kernel/errors.ts'
+import type { AccountOf } from '../../commands/command.ts'
+import type { Committed } from '../../committed.ts'
+import { AccountLanes } from './account-lanes.ts'
+import { Connection } from './pooled-connection.ts'
+import { writeCounters } from '../counters.ts'
+import { afterFailure, failureBehind, type PgClient, type PgPool } from './driver.ts'
+import { codeOf, isLostConnection, isRefusedByServer } from './pg-errors.ts'
+import { Transaction } from './transaction.ts'
+
+// The one door to transactions. READ COMMITTED: a command locks its account first, so what it reads after that is as
+// the last command on the account left it, and no snapshot of an earlier moment can be judged by.
+//
+//   BEGIN ──▶ work ──▶ counters ──▶ COMMIT ──▶ answered
+//     ▲        │                      │ no answer came
+//     │        │ 40001, 40P01         ├─▶ the row that it made is there ──▶ answered
+//     └────────┴──────────────────────┴─▶ it is not: nothing was written, from the start
+
+const attemptsMax = 8
+const listsWaitingMax = 100
+/** 40001 serialization failure, 40P01 deadlock; 23505: a row that was not there when it was looked for is there now. */
+const retried = new Set(['40001', '40P01'])
+const uniqueViolation = '23505'
+/** The server has become a read-only standby. */
+const readOnly = '25006'
+
+type TransactionsOptions = {
+  clock: Clock | undefined
+  onCommit?: (commit: Committed) => void
+  /** Told of each transaction that was committed, once. */
+  onCommitted: (transaction: Transaction) => void
+  /** Timeout of a silent server, after which its connection is closed. */
+  silentMs?: number
+}
+
+type Attempt<Value> = { value: Value } | { again: unknown }
+
+export class Transactions {
+  readonly #pool: PgPool
+  readonly #options: TransactionsOptions
+  readonly #running = new Set<Promise<unknown>>()
+  readonly #long = new Set<PgClient>()
+  #isClosing = false
+  readonly lanes = new AccountLanes()
+  /** Lists are what a user can make slow: a few of each user's have a connection at a time, and not many wait for one. */
+  readonly #lists = new AccountLanes({ waitingMax: listsWaitingMax })
+  #isFailing = false
+
+  constructor(pool: PgPool, options: TransactionsOptions) {
+    this.#pool = pool
+    this.#options = options
+  }
+
+  /** Whether the last transaction that was tried is not known to be kept. */
+  get isFailing(): boolean {
+    return this.#isFailing
+  }
+
+  /**
+   * Runs a command in a transaction of its own and answers once that is committed; where an account is named, queued with
+   * its other commands. `work` is run again from its start when the server undid the transaction, so it keeps nothing
+   * outside of it.
+   */
+  run<Value>(work: (tx: Transaction) => Promise<Value>, of?: AccountOf): Promise<Value> {
+    const run = () => this.#run(work)
+    return this.#tracked(of ? this.lanes.of(of, run) : run())
+  }
+
+  /** Runs reads on one connection, each with its own snapshot; where a user is named, queued with the user's other lists. */
+  read<Value>(work: (connection: Connection) => Promise<Value>, listOf?: string): Promise<Value> {
+    const read = () => this.#read(work, { mayTakeLong: false })
+    return this.#tracked(listOf === undefined ? read() : this.#lists.of({ userId: listOf }, read))
+  }
+
+  /** As `read`, of whole tables. A close does not wait for it: it ends with its connection. */
+  async readAll<Value>(work: (connection: Connection) => Promise<Value>): Promise<Value> {
+    return await this.#read(work, { mayTakeLong: true })
+  }
+
+  /** Resolves when everything that runs has been answered. */
+  async settled(): Promise<void> {
+    this.#isClosing = true
+    for (const client of this.#long) client.connection.stream.destroy()
+    while (this.#running.size > 0) await Promise.allSettled(this.#running)
+  }
+
+  #tracked<Value>(run: Promise<Value>): Promise<Value> {
+    this.#running.add(run)
+    void this.#forgetAfter(run)
+    return run
+  }
+
+  async #forgetAfter(run: Promise<unknown>): Promise<void> {
+    await Promise.allSettled([run])
+    this.#running.delete(run)
+  }
+
+  /** A read whose connection is lost is tried once more: the server may have been started again since the last one. */
+  async #read<Value>(
+    work: (connection: Connection) => Promise<Value>,
+    { isSecond = false, mayTakeLong }: { isSecond?: boolean; mayTakeLong: boolean },
+  ): Promise<Value> {
+    const client = await this.#connect()
+    const watch = mayTakeLong ? undefined : this.#endIfSilent(client)
+    if (mayTakeLong) this.#long.add(client)
+    let isLost = false
+    try {
+      if (mayTakeLong) await client.query('SET statement_timeout = 0')
+      return await work(new Connection(client, this.#options.clock))
+    } catch (error) {
+      isLost = isLostConnection(error)
+      if (!isLost && !isRefusedByServer(error)) throw error
+      if (!isLost || isSecond || this.#isClosing) throw unavailable('The database could not be read.', error)
+    } finally {
+      clearTimeout(watch)
+      this.#long.delete(client)
+      // A setting of its own goes with the connection.
+      client.release(isLost || mayTakeLong)
+    }
+    return await this.#read(work, { isSecond: true, mayTakeLong })
+  }
+
+  async #run<Value>(work: (tx: Transaction) => Promise<Value>): Promise<Value> {
+    for (let attempt = 1; ; attempt++) {
+      const startedAt = performance.now()
+      const outcome = await this.#attempt(work, startedAt)
+      if ('value' in outcome) return outcome.value
+      const { again } = outcome
+      if (codeOf(again) === uniqueViolation && attempt > 1) throw again
+      if (attempt === attemptsMax) throw unavailable('The database is busy. Nothing was changed.', again)
+      await pause(Math.random() * 5 * 2 ** attempt)
+    }
+  }
+
+  async #attempt<Value>(work: (tx: Transaction) => Promise<Value>, startedAt: number): Promise<Attempt<Value>> {
+    const client = await this.#connect()
+    const watch = this.#endIfSilent(client)
+    try {
+      return await this.#attemptOn(client, work, startedAt)
+    } finally {
+      clearTimeout(watch)
+    }
+  }
+
+  async #attemptOn<Value>(
+    client: PgClient,
+    work: (tx: Transaction) => Promise<Value>,
+    startedAt: number,
+  ): Promise<Attempt<Value>> {
+    const tx = new Transaction(client, this.#options.clock)
+    let value: Value
+    try {
+      // Pipelined: the first query of the work goes out with it.
+      void tx.write({ text: 'BEGIN ISOLATION LEVEL READ COMMITTED' })
+      value = await work(tx)
+      writeCounters(tx)
+    } catch (error) {
+      return await this.#undone(client, failureBehind(client, error))
+    }
+    const commitsAt = performance.now()
+    const failure = await commit(client)
+    if (failure) {
+      const isUnknown = codeOf(failure.error) === '' || isLostConnection(failure.error)
+      if (!isUnknown) return await this.#undone(client, failureBehind(client, failure.error))
+      client.release(true)
+      this.#isFailing = true
+      if (!(await this.#tookPlace(tx, failure.error))) return { again: failure.error }
+    } else client.release()
+    if (tx.unsent !== undefined) throw new Error('A statement of a transaction could not be sent', { cause: tx.unsent })
+    this.#isFailing = false
+    this.#options.onCommitted(tx)
+    const syncMs = performance.now() - commitsAt
+    this.#options.onCommit?.({ commands: 1, isDurable: true, startedAt, syncMs })
+    return { value }
+  }
+
+  /** The work failed before its COMMIT, so nothing was written. */
+  async #undone(client: PgClient, error: unknown): Promise<Attempt<never>> {
+    const isLost = isLostConnection(error)
+    const isRolledBack = !isLost && (await client.query('ROLLBACK').then(yes, no))
+    const code = codeOf(error)
+    client.release(!isRolledBack || code === readOnly)
+    if (isLost || retried.has(code) || code === uniqueViolation) return { again: error }
+    if (!isRefusedByServer(error)) throw error
+    this.#isFailing = true
+    throw unavailable('The database could not be written. Nothing was changed.', error)
+  }
+
+  /**
+   * Whether a transaction whose COMMIT was not answered took place. The lock on the account is waited for first: as
+   * long as the transaction has not ended, nobody else gets it.
+   */
+  async #tookPlace({ lockedUserId, proof }: Transaction, cause: unknown): Promise<boolean> {
+    const message = 'The connection to the database was lost; repeat the request with the same Idempotency-Key.'
+    if (!proof) throw unavailable(message, cause)
+    for (let attempt = 1; attempt <= attemptsMax; attempt++) {
+      let client: PgClient | undefined
+      let watch: NodeJS.Timeout | undefined
+      try {
+        client = await this.#pool.connect()
+        watch = this.#endIfSilent(client)
+        const tx = new Transaction(client, this.#options.clock)
+        await client.query('BEGIN')
+        if (lockedUserId !== undefined) await tx.lockAccount({ userId: lockedUserId })
+        const { rows } = await client.query(`SELECT 1 FROM ${proof.table} WHERE id = $1`, [proof.id])
+        await client.query('ROLLBACK')
+        client.release()
+        return rows.length === 1
+      } catch {
+        client?.release(true)
+        await pause(50 * 2 ** attempt)
+      } finally {
+        clearTimeout(watch)
+      }
+    }
+    throw unavailable(message, cause)
+  }
+
+  async #connect(): Promise<PgClient> {
+    try {
+      return await this.#pool.connect()
+    } catch (error) {
+      this.#isFailing = true
+      throw unavailable('The database cannot be reached. Nothing was changed.', error)
+    }
+  }
+
+  /**
+   * A peer that vanished, as in a failover, is noticed by TCP after a quarter of an hour. Until that, pending queries
+   * fail here, as for any lost connection.
+   */
+  #endIfSilent(client: PgClient): NodeJS.Timeout {
+    return setTimeout(() => client.connection.stream.destroy(), this.#options.silentMs ?? silentMsMax)
+  }
+}
+
+/** Longer than a lock is waited for. */
+export const silentMsMax = 15_000
+
+/** Undefined when it took place. */
+async function commit(client: PgClient): Promise<{ error: unknown } | undefined> {
+  try {
+    const { command } = await client.query('COMMIT')
+    // The server answers the COMMIT of a transaction in which a statement failed by rolling it back, without an error.
+    if (command === 'COMMIT') return undefined
+    return { error: Object.assign(new Error('The transaction was rolled back.'), { code: afterFailure }) }
+  } catch (error) {
+    return { error }
+  }
+}
+
+const yes = () => true
+const no = () => false
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+function unavailable(message: string, cause: unknown): ErrandError {
+  return new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 1, cause })
+}

@@ -1,0 +1,215 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { RowDigest, type CarriedRow } from '../../carried-rows.ts'
+import { StoreOpenError } from '../../store-open-error.ts'
+import type { LedgerReport } from '../../store.ts'
+import { connectTo, migrateSchema, openPool, poolName, schemaState } from '../connection/database.ts'
+import type { PgClient, PgPool } from '../connection/driver.ts'
+import {
+  continueSequences,
+  importTables,
+  insertRows,
+  readAccountSums,
+  readRows,
+  type ImportTable,
+} from './import-tables.ts'
+import { codeOf } from '../connection/pg-errors.ts'
+import { migrationSetting, readSetting, replaceSetting } from '../setting-rows.ts'
+import { queueAll } from './import-jobs.ts'
+import { verifyLedger } from '../verify-ledger.ts'
+
+// A database that an installation is copied into.
+//
+//   empty ──▶ begun ──▶ filled and proven ──▶ done ──▶ served
+//               ▲  │ interrupted
+//               └──┴ emptied
+//
+// From `begun` to `done` neither a node nor a command opens it, so all that is in it then was copied, and may be removed.
+
+/** Any number that no other program takes a lock by in this database. */
+const importLock = 7016
+const lockNotAvailable = '55P03'
+/** Beside those of nodes. */
+const ownName = 'errand migrate-to'
+const triesMax = 20
+
+export class ImportTarget {
+  readonly #databaseUrl: string
+  readonly #pool: PgPool
+  readonly #client: PgClient
+
+  private constructor(databaseUrl: string, { client, pool }: { pool: PgPool; client: PgClient }) {
+    this.#databaseUrl = databaseUrl
+    this.#pool = pool
+    this.#client = client
+  }
+
+  /**
+   * Throws, and leaves the database as it was, when it is not empty, or somebody is at work in it. With `isAgain` it has
+   * to be one that an import was begun in.
+   */
+  static async open(databaseUrl: string, { isAgain }: { isAgain: boolean }): Promise<ImportTarget> {
+    const pool = openPool(databaseUrl, 2, { name: ownName })
+    try {
+      const client = await connectTo(pool)
+      try {
+        await prepare(pool, client, isAgain)
+        return new ImportTarget(databaseUrl, { pool, client })
+      } catch (error) {
+        client.release(true)
+        throw error
+      }
+    } catch (error) {
+      await pool.end()
+      throw error
+    }
+  }
+
+  /** In the order in which they have to be filled. */
+  get tables(): readonly ImportTable[] {
+    return importTables
+  }
+
+  async insert(table: string, rows: readonly CarriedRow[]): Promise<void> {
+    await insertRows(this.#client, table, rows)
+  }
+
+  /** After the last row: what nodes need that is not in the rows. How many tasks wait for them. */
+  async complete(): Promise<{ queued: number }> {
+    await continueSequences(this.#client)
+    const queued = await queueAll(this.#databaseUrl, this.#client)
+    await this.#client.query('ANALYZE')
+    return { queued }
+  }
+
+  /** Reads everything again, as one snapshot. */
+  async read(use: (rows: TargetRows) => Promise<void>): Promise<void> {
+    const client = this.#client
+    const digest = async (rows: AsyncIterable<CarriedRow>) => {
+      const digested = new RowDigest()
+      for await (const row of rows) digested.add(row)
+      return digested
+    }
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+    try {
+      await use({
+        table: (name) => digest(readRows(client, name)),
+        accountSums: () => digest(readAccountSums(client)),
+      })
+    } finally {
+      await client.query('ROLLBACK')
+    }
+  }
+
+  verifyLedger(): Promise<LedgerReport> {
+    return verifyLedger(this.#client)
+  }
+
+  /** From here on it is served, by those who have the secret that `secretCheck` tells of. */
+  async finish(secretCheck: string): Promise<void> {
+    // A commit that waits for the disk takes all before it along.
+    await this.#client.query('SET synchronous_commit = on')
+    await this.#client.query('BEGIN')
+    await replaceSetting(this.#client, 'secret', secretCheck)
+    await replaceSetting(this.#client, migrationSetting, 'done')
+    await this.#client.query('COMMIT')
+  }
+
+  async close(): Promise<void> {
+    this.#client.release(true)
+    await this.#pool.end()
+  }
+}
+
+export type TargetRows = { table(name: string): Promise<RowDigest>; accountSums(): Promise<RowDigest> }
+
+async function prepare(pool: PgPool, client: PgClient, isAgain: boolean): Promise<void> {
+  for (const setting of ['statement_timeout = 0', 'idle_in_transaction_session_timeout = 0']) {
+    await client.query(`SET ${setting}`)
+  }
+  await lock(client)
+  const isBegun = await assertEmptyOrBegun(client)
+  if (isAgain && !isBegun) {
+    throw new StoreOpenError('The installation was moved to another database, and what is here is what it was before.')
+  }
+  await assertNobodyThere(client)
+  await migrateSchema(pool)
+  await replaceSetting(client, migrationSetting, 'begun')
+  try {
+    // A node that opened the database before it was marked is seen now; one that comes later sees the mark.
+    await assertNobodyThere(client)
+  } catch (error) {
+    if (!isBegun) await client.query('DELETE FROM settings WHERE name = $1', [migrationSetting])
+    throw error
+  }
+  await empty(client)
+  await client.query('SET synchronous_commit = off')
+}
+
+/** For as long as the connection lasts. The connection of a process that was killed ends some moments after it. */
+async function lock(client: PgClient): Promise<void> {
+  try {
+    await client.query('SELECT pg_advisory_lock($1)', [importLock])
+  } catch (error) {
+    if (codeOf(error) !== lockNotAvailable) throw error
+    throw new StoreOpenError('Another `errand migrate-to` is filling this database.')
+  }
+}
+
+/** Whether an import was begun in it. */
+async function assertEmptyOrBegun(client: PgClient): Promise<boolean> {
+  const tables = [...importTables.map(({ name }) => name), 'payload_parts', 'settings', 'probes']
+  if ((await schemaState(client)) === 'empty') {
+    const found = await firstOf(tables, async (name) => {
+      const { rows } = await client.query('SELECT to_regclass($1) AS name', [`"${name}"`])
+      return (rows[0] as { name: string | null }).name !== null
+    })
+    if (found === undefined) return false
+    throw new StoreOpenError(`The database has a table "${found}" of another program. Name an empty database.`)
+  }
+  const migration = await readSetting(client, migrationSetting)
+  if (migration === 'begun') return true
+  const found = await firstOf(tables.slice(0, -2), async (name) => {
+    const { rows } = await client.query(`SELECT EXISTS (SELECT 1 FROM "${name}") AS found`)
+    return (rows[0] as { found: boolean }).found
+  })
+  if (found === undefined) return false
+  throw new StoreOpenError(
+    migration === 'done'
+      ? 'An installation was moved to this database already. Name an empty database.'
+      : `The database has data of its own, in its table "${found}". Name an empty database.`,
+  )
+}
+
+async function firstOf(names: readonly string[], is: (name: string) => Promise<boolean>): Promise<string | undefined> {
+  for (const name of names) if (await is(name)) return name
+  return undefined
+}
+
+async function assertNobodyThere(client: PgClient): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    const { rows } = await client.query(
+      `SELECT count(*)::float8 AS count FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = $1`,
+      [poolName],
+    )
+    const { count } = rows[0] as { count: number }
+    if (count === 0) return
+    if (tries === triesMax) {
+      throw new StoreOpenError(`Errand is at work in the database, with ${count} connections: stop its nodes first.`)
+    }
+    // The server takes a moment to see that a process has gone.
+    await pause(100)
+  }
+}
+
+/** Takes away what an import that was interrupted has left. */
+async function empty(client: PgClient): Promise<void> {
+  const names = [...importTables.map(({ name }) => `"${name}"`), 'session_totals', 'payload_parts']
+  await client.query('BEGIN')
+  await client.query('ALTER TABLE transactions DISABLE TRIGGER transactions_no_truncate')
+  await client.query(`TRUNCATE ${names.join(', ')} RESTART IDENTITY`)
+  await client.query('ALTER TABLE transactions ENABLE TRIGGER transactions_no_truncate')
+  await client.query('DELETE FROM settings WHERE name <> $1', [migrationSetting])
+  await client.query('DROP SCHEMA IF EXISTS errand_jobs CASCADE')
+  await client.query('COMMIT')
+}

@@ -1,0 +1,294 @@
+import { randomUUID } from 'node:crypto'
+import { messageOf } from '../../../kernel/thrown.ts'
+import type { Signals, SignalTopic } from '../../shared.ts'
+import { newClient, type PgListener, type PgPool, withoutPooler } from '../connection/driver.ts'
+import { SignalBatch, signalsIn } from './signal-batch.ts'
+
+// Messages between nodes by LISTEN and NOTIFY, on one connection that does nothing else.
+//
+//   resting ──first use──▶ connecting ──LISTEN──▶ listening ──a probe came back──▶ live
+//                              ▲                      │  ▲                          │
+//                              │                      │  └──a probe did not come────┤
+//                              └──── a pause, longer each time ◀──connection lost───┘
+//
+// A probe is a message to oneself over another connection. Nothing else detects a pooler in transaction mode, which
+// accepts a LISTEN and delivers nothing. While the state is not `live`, all subscribers are told periodically to poll.
+
+const channel = 'errand'
+/** Window in which messages are batched; the longer one under load. */
+const batchMs = 3
+const busyBatchMs = 10
+const busyWithinMs = 20
+const closeMsMax = 1000
+const backOffMsMax = 10_000
+/** Failed attempts before one is logged. */
+const failuresWarned = 3
+
+// The commit of a notification is a write of its own. Nobody needs it on the disk, so it does not wait for that; the
+// setting ends with the statement, for the connection may be shared by a pooler.
+const notify = `SELECT set_config('synchronous_commit', 'off', true), pg_notify('${channel}', payload)
+  FROM unnest($1::text[]) AS payload`
+
+export type PgSignalsOptions = {
+  databaseUrl: string
+  /** By which probes go out. */
+  pool: PgPool
+  onWarning?: ((message: string) => void) | undefined
+  /** Between two probes, and how long one may be under way. */
+  probeMs?: number
+  probeMsMax?: number
+  /** Interval at which subscribers are told to poll while messages do not arrive. */
+  lookMs?: number
+}
+
+export class PgSignals implements Signals {
+  readonly #options: PgSignalsOptions
+  readonly #listeners = new Map<SignalTopic, Set<(id: string) => void>>()
+  readonly #gapListeners = new Set<() => void>()
+  readonly #batch = new SignalBatch()
+  readonly #probeMs: number
+  readonly #probeMsMax: number
+  readonly #lookMs: number
+  #state: 'resting' | 'connecting' | 'listening' | 'live' | 'closed' = 'resting'
+  #client: PgListener | undefined
+  #failures = 0
+  #hasWarnedOfDeafness = false
+  #flushing: Promise<void> | undefined
+  #isFlushPlanned = false
+  #flushedAt = -Infinity
+  #reconnectTimer: NodeJS.Timeout | undefined
+  #probeTimer: NodeJS.Timeout | undefined
+  #lookTimer: NodeJS.Timeout | undefined
+  #probeUnderWay: { text: string; isHeard: boolean; resolve: () => void } | undefined
+
+  constructor(options: PgSignalsOptions) {
+    this.#options = options
+    this.#probeMs = options.probeMs ?? 10_000
+    this.#probeMsMax = options.probeMsMax ?? 5000
+    this.#lookMs = options.lookMs ?? 2000
+  }
+
+  send(topic: SignalTopic, id: string): void {
+    if (this.#state === 'closed') return
+    this.#start()
+    this.#batch.add(topic, id)
+    this.#planFlush()
+  }
+
+  on(topic: SignalTopic, listener: (id: string) => void): () => void {
+    const listeners = this.#listeners.get(topic) ?? new Set()
+    this.#listeners.set(topic, listeners.add(listener))
+    this.#start()
+    return () => listeners.delete(listener)
+  }
+
+  onGap(listener: () => void): () => void {
+    this.#gapListeners.add(listener)
+    this.#start()
+    return () => this.#gapListeners.delete(listener)
+  }
+
+  /** Sends what waits, as far as that is quick, and closes the connection. */
+  async close(): Promise<void> {
+    if (this.#state === 'closed') return
+    this.#state = 'closed'
+    clearTimeout(this.#reconnectTimer)
+    clearTimeout(this.#probeTimer)
+    clearInterval(this.#lookTimer)
+    this.#probeUnderWay?.resolve()
+    const client = this.#client
+    if (!client) return
+    // Until it is closed, it does keep the process.
+    client.ref()
+    const ended = async () => {
+      await this.#flushing
+      await this.#flush()
+      await client.end()
+    }
+    let timer: NodeJS.Timeout | undefined
+    const isOver = new Promise<void>((resolve) => (timer = setTimeout(resolve, closeMsMax)))
+    await Promise.race([ended().catch(ignore), isOver])
+    clearTimeout(timer)
+    client.unref()
+  }
+
+  /** A process that neither sends nor listens, as a command of the command line, never connects. */
+  #start(): void {
+    if (this.#state !== 'resting') return
+    this.#lookTimer = setInterval(() => {
+      if (this.#state !== 'live') this.#tellGap()
+    }, this.#lookMs).unref()
+    this.#open()
+  }
+
+  #open(): void {
+    this.#connect().catch((error: unknown) => this.#warn(`The nodes cannot signal to each other: ${messageOf(error)}`))
+  }
+
+  async #connect(): Promise<void> {
+    this.#state = 'connecting'
+    const client = newClient({
+      connectionString: this.#options.databaseUrl,
+      application_name: 'errand signals',
+      connectionTimeoutMillis: 5000,
+      query_timeout: 5000,
+      keepAlive: true,
+      pipeline: true,
+    })
+    let isLost = false
+    const lost = (error?: Error) => {
+      if (isLost) return
+      isLost = true
+      this.#lost(client, error)
+    }
+    client.on('error', lost)
+    client.on('end', () => lost())
+    client.on('notification', ({ payload }) => this.#received(payload ?? ''))
+    this.#client = client
+    try {
+      await client.connect()
+      client.unref()
+      await client.query(`LISTEN ${channel}`)
+    } catch (error) {
+      lost(error instanceof Error ? error : undefined)
+      return
+    }
+    // The connection may have been lost, or all of this closed, meanwhile.
+    if (isLost || !this.#moveFrom('connecting', 'listening')) return void client.end().catch(ignore)
+    this.#failures = 0
+    this.#planFlush()
+    await this.#probe(client)
+  }
+
+  #lost(client: PgListener, error: Error | undefined): void {
+    client.end().catch(ignore)
+    clearTimeout(this.#probeTimer)
+    this.#probeUnderWay?.resolve()
+    if (this.#client === client) this.#client = undefined
+    if (this.#state === 'closed') return
+    this.#state = 'connecting'
+    this.#failures++
+    if (this.#failures === failuresWarned) {
+      const reason = error ? `: ${error.message}` : '.'
+      this.#warn(`The nodes of this database cannot signal to each other, and look by themselves meanwhile${reason}`)
+    }
+    const pauseMs = Math.min(100 * 2 ** Math.min(this.#failures, 10), backOffMsMax) * (0.5 + Math.random() / 2)
+    this.#reconnectTimer = setTimeout(() => this.#open(), pauseMs).unref()
+  }
+
+  /** Finds out whether messages arrive and the connection still lives, now and each `probeMs` from now on. */
+  async #probe(client: PgListener): Promise<void> {
+    const isHeard = await this.#hearsItself(client)
+    if (this.#client !== client || this.#state === 'closed') return
+    if (isHeard && this.#moveFrom('listening', 'live')) this.#tellGap()
+    if (isHeard === false) {
+      this.#moveFrom('live', 'listening')
+      this.#warnOfDeafness()
+    }
+    this.#probeTimer = setTimeout(() => void this.#probe(client), this.#probeMs).unref()
+  }
+
+  /** Undefined when it could not be found out. */
+  async #hearsItself(client: PgListener): Promise<boolean | undefined> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const probe = { text: `probe:${randomUUID()}`, isHeard: false, resolve }
+    this.#probeUnderWay = probe
+    let timer: NodeJS.Timeout | undefined
+    try {
+      await this.#options.pool.query(notify, [[probe.text]])
+      timer = setTimeout(resolve, this.#probeMsMax).unref()
+      await promise
+      if (probe.isHeard) return true
+    } catch {
+      // Perhaps no connection was free, which tells nothing about this one.
+    } finally {
+      clearTimeout(timer)
+    }
+    try {
+      // Its answer comes after the messages that are on their way, if this process was too busy to read them. Where
+      // none comes, the driver closes the connection.
+      await client.query('SELECT 1')
+      if (probe.isHeard) return true
+      return timer === undefined ? undefined : false
+    } catch {
+      return undefined
+    }
+  }
+
+  #warnOfDeafness(): void {
+    if (this.#hasWarnedOfDeafness) return
+    this.#hasWarnedOfDeafness = true
+    this.#warn(
+      `Notifications of the database do not arrive, as behind a pooler in transaction mode. The nodes look by themselves, which is slower; ${withoutPooler}`,
+    )
+  }
+
+  #warn(message: string): void {
+    this.#options.onWarning?.(message)
+  }
+
+  #received(payload: string): void {
+    const probe = this.#probeUnderWay
+    if (probe && payload === probe.text) {
+      probe.isHeard = true
+      return probe.resolve()
+    }
+    for (const { id, topic } of signalsIn(payload)) {
+      for (const listener of this.#listeners.get(topic) ?? []) this.#tell(() => listener(id))
+    }
+  }
+
+  #tellGap(): void {
+    for (const listener of this.#gapListeners) this.#tell(listener)
+  }
+
+  #tell(listener: () => void): void {
+    try {
+      listener()
+    } catch (error) {
+      this.#warn(`What a signal asked for failed: ${messageOf(error)}`)
+    }
+  }
+
+  #planFlush(): void {
+    if (this.#isFlushPlanned || this.#flushing) return
+    this.#isFlushPlanned = true
+    const isBusy = performance.now() - this.#flushedAt < busyWithinMs
+    const timer = setTimeout(
+      () => {
+        this.#isFlushPlanned = false
+        void this.#flush()
+      },
+      isBusy ? busyBatchMs : batchMs,
+    )
+    timer.unref()
+  }
+
+  async #flush(): Promise<void> {
+    const client = this.#client
+    const isUsable = this.#state !== 'connecting' && this.#state !== 'resting'
+    if (this.#flushing || !client || !isUsable || this.#batch.isEmpty) return
+    this.#flushedAt = performance.now()
+    this.#flushing = this.#notify(client, this.#batch.take())
+    await this.#flushing
+    this.#flushing = undefined
+    if (!this.#batch.isEmpty) this.#planFlush()
+  }
+
+  /** What the server refuses is lost, as the others expect; what a lost connection took along is sent by the next one. */
+  async #notify(client: PgListener, payloads: readonly string[]): Promise<void> {
+    try {
+      await client.query(notify, [payloads])
+    } catch {
+      if (this.#client !== client) this.#batch.putBack(payloads)
+    }
+  }
+
+  #moveFrom(from: 'connecting' | 'listening' | 'live', to: 'listening' | 'live'): boolean {
+    if (this.#state !== from) return false
+    this.#state = to
+    return true
+  }
+}
+
+const ignore = () => {}

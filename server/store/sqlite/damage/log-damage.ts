@@ -1,0 +1,227 @@
+import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } from 'node:fs'
+import { endianness } from 'node:os'
+import { codeOf } from '../../../kernel/thrown.ts'
+
+// SQLite ends the write-ahead log at its first frame whose checksum does not hold, and takes what follows for the remains
+// of a crash. A damaged byte in the middle so takes every later commit with it, without a word. This tells the two apart.
+//
+//   header 32 bytes: …, page size, …, two salts of this generation, checksum
+//   frame  24 bytes: page number, pages after commit (0: no commit), salts, checksum; then the page
+//
+// Each checksum goes on from the one stored before it, so a frame proves which frame was written before it, damaged or
+// not. And each commit is synced before the next transaction writes its first frame: where a commit at or behind the
+// damage is followed by a frame that goes on from it, the damage came after a sync, and what it cuts off was acknowledged.
+// A torn tail has no frame behind its commit; older generations have other salts; and what a failed commit has left
+// behind a later one neither goes on from that nor is gone on from. None of these is ever taken for damage. Damage
+// within the last transaction cannot be told from a torn tail.
+
+// The first number of a log says in which order of bytes its checksums are computed.
+const littleMagic = 0x377f0682
+const bigMagic = 0x377f0683
+const headerBytes = 32
+const frameHeadBytes = 24
+const pageBytesDefault = 4096
+const framesAtOnce = 128
+const sectorBytes = 512
+const settleMs = 20
+const triesMax = 50
+
+export type LogDamage = {
+  file: string
+  /** Where the log would have to end. */
+  cutAt: number
+  /** Readable commits behind the damage. */
+  commits: number
+  /** How much of what is readable behind the damage has been copied into the database. */
+  moved: 'nothing' | 'something' | 'all'
+}
+
+type Sums = [number, number]
+type Frame = {
+  at: number
+  page: number
+  commit: number
+  /** Its checksum goes on from the frame before, and its salts are the log's. */
+  isWhole: boolean
+  /** It goes on from what the frame before holds, and not from the checksum that stands there. */
+  provesBefore: boolean
+  hasCommitted: boolean
+  content: Buffer
+}
+
+/** Undefined when the log is missing, whole, or ends as a crash or a loss of power leaves it. */
+export function findLogDamage(databaseFile: string): LogDamage | undefined {
+  if (!existsSync(databaseFile)) return undefined
+  // SQLite puts the log beside what a link leads to.
+  const database = realpathSync(databaseFile)
+  const file = `${database}-wal`
+  for (let tries = 0; tries < triesMax; tries++) {
+    const before = stampOf(file)
+    if (before === undefined || !scan(file)) return undefined
+    // A server may be writing meanwhile, and a log that is begun anew while it is read looks broken. What is read twice
+    // while nobody writes is so.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, settleMs)
+    const found = scan(file)
+    if (stampOf(file) === before) return found && { file, ...found, moved: movedOf(database, found.cutAt) }
+  }
+  // A log that is written without a pause is in use, and is not recovered by opening it.
+  return undefined
+}
+
+export function describeLogDamage({ file, cutAt, commits, moved }: LogDamage): string {
+  const cut = `truncate -s ${moved === 'all' ? 0 : cutAt} '${file.replaceAll("'", String.raw`'\''`)}'`
+  const many = commits === 1 ? '1 later commit is' : `${commits} later commits are`
+  const what = `The log ${file} is damaged after byte ${cutAt}, and ${many} readable behind the damage. Restore a backup`
+  if (moved === 'all') {
+    return `${what}, or, as all that is readable is in the database already, empty the log while nothing uses it: ${cut}`
+  }
+  if (moved === 'something')
+    return `${what}: a part of what follows is in the database already, so it cannot be cut off.`
+  return `${what}, or cut the log there while nothing uses it, and go on without what follows: ${cut}`
+}
+
+function stampOf(file: string): string | undefined {
+  const found = statSync(file, { bigint: true, throwIfNoEntry: false })
+  return found && `${found.ino} ${found.size} ${found.mtimeNs}`
+}
+
+function scan(file: string): { cutAt: number; commits: number } | undefined {
+  let cutAt = 0
+  let commits = 0
+  let isDamaged = false
+  let isCutOff = false
+  let before: Frame | undefined
+  for (const frame of framesOf(file)) {
+    if (frame === 'header') cutAt = headerBytes
+    else if (frame === 'damaged header') isDamaged = true
+    else {
+      if (!frame.isWhole) isDamaged = true
+      if (before && frame.isWhole && (frame.provesBefore ? before.commit !== 0 : before.hasCommitted)) isCutOff = true
+      before = isDamaged ? frame : undefined
+      if (frame.commit === 0) continue
+      if (!isDamaged) cutAt = frame.at + frameHeadBytes + frame.content.length
+      else if (frame.isWhole) commits++
+    }
+  }
+  return isCutOff ? { cutAt, commits } : undefined
+}
+
+/** Undefined when a server that stopped meanwhile has removed it. */
+function openLog(file: string): number | undefined {
+  try {
+    return openSync(file, 'r')
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/** The header, then each frame that is there in full. */
+function* framesOf(file: string): Generator<Frame | 'header' | 'damaged header'> {
+  const log = openLog(file)
+  if (log === undefined) return
+  try {
+    const header = Buffer.alloc(headerBytes)
+    if (readSync(log, header, 0, headerBytes, 0) < headerBytes) return
+    const stored: Sums = [header.readUInt32BE(24), header.readUInt32BE(28)]
+    const isWholeAs = (magic: number) =>
+      header.readUInt32BE(0) === magic && same(sumOf(header.subarray(0, 24), [0, 0], magic === bigMagic), stored)
+    const isWhole = isWholeAs(littleMagic) || isWholeAs(bigMagic)
+    // This machine has written what nobody can read the order of bytes of.
+    const isBig = isWhole ? header.readUInt32BE(0) === bigMagic : endianness() === 'BE'
+    let before: Before = { stored, held: sumOf(header.subarray(0, 24), [0, 0], isBig) }
+    yield isWhole ? 'header' : 'damaged header'
+    const frameBytes = frameHeadBytes + (isWhole ? header.readUInt32BE(8) : pageBytesDefault)
+    let salts = isWhole ? header.subarray(16, 24) : undefined
+    for (let at = headerBytes; ;) {
+      const read = Buffer.alloc(frameBytes * framesAtOnce)
+      const length = readSync(log, read, 0, read.length, at)
+      if (length < frameBytes) return
+      for (let start = 0; start + frameBytes <= length; start += frameBytes, at += frameBytes) {
+        const bytes = read.subarray(start, start + frameBytes)
+        salts ??= Buffer.from(bytes.subarray(8, 16))
+        const { frame, sums: next } = frameOf(bytes, { at, before, isBig, salts })
+        before = next
+        yield frame
+      }
+    }
+  } finally {
+    closeSync(log)
+  }
+}
+
+/** A checksum as it stands in the log, and as what is there would have it. */
+type Before = { stored: Sums; held: Sums }
+type Around = { at: number; before: Before; isBig: boolean; salts: Buffer }
+
+function frameOf(bytes: Buffer, { at, before, isBig, salts }: Around): { frame: Frame; sums: Before } {
+  const content = bytes.subarray(frameHeadBytes)
+  const stored: Sums = [bytes.readUInt32BE(16), bytes.readUInt32BE(20)]
+  const after = (head: Buffer, sums: Sums) => sumOf(content, sumOf(head, sums, isBig), isBig)
+  const head = bytes.subarray(0, 8)
+  let held = after(head, before.stored)
+  let goesOn = same(held, stored)
+  const provesBefore = !goesOn && !same(before.stored, before.held) && same(after(head, before.held), stored)
+  if (provesBefore) [goesOn, held] = [true, stored]
+  const commit = bytes.readUInt32BE(4)
+  const isOurs = salts.equals(bytes.subarray(8, 16))
+  const heldCommit = (value: number) => {
+    const original = Buffer.from(head)
+    original.writeUInt32BE(value, 4)
+    return same(after(original, before.stored), stored)
+  }
+  const hasCommitted = () => {
+    if (goesOn) return commit !== 0
+    // The mark of a commit may itself be what is damaged, either way.
+    if (commit === 0) return isOurs && Array.from({ length: 32 }, (_, bit) => 2 ** bit).some(heldCommit)
+    // The disk writes sectors whole. A head across two of them may be half of an older frame.
+    return (at % sectorBytes) + frameHeadBytes <= sectorBytes && !heldCommit(0)
+  }
+  const isWhole = goesOn && isOurs
+  const page = bytes.readUInt32BE(0)
+  return {
+    frame: { at, page, commit, isWhole, provesBefore, hasCommitted: hasCommitted(), content },
+    sums: { stored, held },
+  }
+}
+
+/** SQLite's checksum, from where the one before has ended. */
+function sumOf(bytes: Buffer, [first, second]: Sums, isBig: boolean): Sums {
+  const isAligned = bytes.byteOffset % 4 === 0
+  const words = isBig || !isAligned ? Buffer.from(Uint8Array.from(bytes).buffer) : bytes
+  if (isBig) words.swap32()
+  const view = new Int32Array(words.buffer, words.byteOffset, words.length / 4)
+  for (let at = 0; at < view.length; at += 2) {
+    first = (first + view[at]! + second) | 0
+    second = (second + view[at + 1]! + first) | 0
+  }
+  return [first >>> 0, second >>> 0]
+}
+
+function same(one: Sums, other: Sums): boolean {
+  return one[0] === other[0] && one[1] === other[1]
+}
+
+/** A checkpoint may have copied pages of the cut-off commits; without the log the database is then no state of its own. */
+function movedOf(databaseFile: string, cutAt: number): LogDamage['moved'] {
+  const earlier = new Map<number, Buffer>()
+  const later = new Map<number, Buffer>()
+  for (const frame of framesOf(`${databaseFile}-wal`)) {
+    if (typeof frame !== 'string' && frame.isWhole) (frame.at < cutAt ? earlier : later).set(frame.page, frame.content)
+  }
+  const database = openSync(databaseFile, 'r')
+  try {
+    let compared = 0
+    let moved = 0
+    for (const [page, content] of later) {
+      if (earlier.get(page)?.equals(content)) continue
+      compared++
+      const stored = Buffer.alloc(content.length)
+      readSync(database, stored, 0, stored.length, (page - 1) * content.length)
+      if (stored.equals(content)) moved++
+    }
+    return moved === 0 ? 'nothing' : moved === compared ? 'all' : 'something'
+  } finally {
+    closeSync(database)
+  }
+}

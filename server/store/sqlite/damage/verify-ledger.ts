@@ -1,0 +1,23 @@
+import type { Database } from 'better-sqlite3'
+import { differencesMax, ledgerChecks, ledgerDifference, type DifferenceRow } from '../../ledger-checks.ts'
+import type { LedgerDifference, LedgerReport } from '../../store.ts'
+
+/** Proves the money invariants over one consistent snapshot of the database; of no worth when it was stopped. */
+export function verifyLedger(db: Database, isStopped = (): boolean => false): LedgerReport {
+  return db.transaction((): LedgerReport => {
+    const differences: LedgerDifference[] = []
+    for (const check of ledgerChecks) {
+      if (isStopped()) break
+      for (const row of db.prepare<[number], DifferenceRow>(`${check.sql} LIMIT ?`).all(differencesMax)) {
+        differences.push(ledgerDifference(check, row))
+      }
+    }
+    const count = (table: string) => db.prepare<[], number>(`SELECT count(*) FROM ${table}`).pluck().get() ?? 0
+    return {
+      ok: differences.length === 0,
+      accounts: count('accounts'),
+      transactions: count('transactions'),
+      differences,
+    }
+  })()
+}

@@ -1,0 +1,21 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import Database from 'better-sqlite3'
+import { must } from '../../../kernel/assert.ts'
+import { findDamageByTable } from './find-damage.ts'
+import type { Verified, VerifyThreadData } from './ledger-check.ts'
+import { verifyLedger } from './verify-ledger.ts'
+
+const { file, stop } = workerData as VerifyThreadData
+const flag = new Int32Array(stop)
+const isStopped = () => Atomics.load(flag, 0) !== 0
+
+if (!isStopped()) {
+  const db = new Database(file, { readonly: true, timeout: 5000 })
+  try {
+    const damage = findDamageByTable(db, isStopped)
+    const verified: Verified = damage === undefined ? { report: verifyLedger(db, isStopped) } : { damage }
+    if (!isStopped()) must(parentPort, 'this runs as a thread').postMessage(verified)
+  } finally {
+    db.close()
+  }
+}
