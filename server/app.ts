@@ -1,7 +1,4 @@
 import type { Server } from 'node:http'
-import { chatMethods, chatPath, createChatAdapter } from '../openapi/chat-adapter.ts'
-import { createRestAdapter } from '../openapi/rest-adapter.ts'
-import { RestRoutes } from '../openapi/rest-routes.ts'
 import { Catalogue } from './agents/catalogue.ts'
 import type { ErrandConfig } from './agents/define-config.ts'
 import { LoopDelay, type SystemParts } from './admin/system-state.ts'
@@ -20,18 +17,17 @@ import { ConnectorChecks } from './connectors/connector-checks.ts'
 import { assertSameSecret } from './connectors/secret-check.ts'
 import { SecretVault, type Secrets } from './connectors/secret-vault.ts'
 import { openConsoleFiles } from './http/console-files.ts'
-import { readIdempotencyKey } from './http/idempotency-header.ts'
 import { connectionCount } from './http/connection-limits.ts'
 import { createListener } from './http/listener.ts'
 import { closeServer, listen, urlOf } from './http/listening.ts'
 import { servePayload } from './http/payload-download.ts'
 import { createMetricsPage } from './http/metrics-page.ts'
-import { publicBodyBytesMax, readBodyText } from './http/read-body.ts'
 import { RequestGate } from './http/request-gate.ts'
-import { createRequestEnds, traceIdOf } from './http/request-ends.ts'
-import type { RoutedRequest } from './http/routed-request.ts'
+import { createRequestEnds } from './http/request-ends.ts'
+import { reportError } from './http/request-pipeline.ts'
+import { createRoutes } from './http/service-routes.ts'
 import { SystemClock, type Clock } from './kernel/clock.ts'
-import { isFault, type ErrandError } from './kernel/errors.ts'
+import type { ErrorCode } from './kernel/errors.ts'
 import type { Logger } from './kernel/logger.ts'
 import type { Meter } from './kernel/meter.ts'
 import { packageVersion } from './kernel/package-version.ts'
@@ -40,7 +36,6 @@ import type { PayloadBucket } from './payloads/payload-bucket.ts'
 import { SignedLinks } from './payloads/signed-links.ts'
 import { openPayloads } from './open-payloads.ts'
 import type { Services } from './rpc/context.ts'
-import { createRpcHandler, rpcErrorJson } from './rpc/rpc-handler.ts'
 import { WriteRate } from './rpc/write-rate.ts'
 import type { Committed } from './store/committed.ts'
 import type { PostgresStoreOptions } from './store/postgres/postgres-store.ts'
@@ -342,55 +337,38 @@ function createServer({ options, services, keyUses, loginUses, gate, metrics }: 
   const { cookie, origins } = logins
   const flows = new SecretVault(options.secrets, 'errand: single sign-on')
   const authenticate = createAuthenticator({ store, clock, keyUses, loginUses, cookie, origins })
-  const onError = (error: ErrandError, { about, operation }: Pick<RoutedRequest, 'about' | 'operation'>) => {
-    metrics.refused(error.code)
-    if (isFault(error)) {
-      const { requestId, userId } = about
-      const fields = { requestId, userId, ...traceIdOf(about), operation, err: error.cause ?? error }
-      log.error(fields, 'a request failed')
-    }
-  }
   const whyNotReady = async () => {
     if (!runner.isAccepting) return 'The service is stopping.'
     return (await store.canWrite()) ? null : 'The database cannot be written.'
   }
-  const routes = new RestRoutes()
-  const bodyBytesMax = limits.maxBodyBytes
-  const rpc = createRpcHandler({
-    services,
-    authenticate,
-    readBody: ({ isPublic, ...read }) =>
-      readBodyText({ ...read, bytesMax: isPublic ? Math.min(publicBodyBytesMax, bodyBytesMax) : bodyBytesMax }),
-    stallMs: limits.writeStallSeconds * 1000,
-    readIdempotencyKey,
-    onError,
-  })
-  const rest = createRestAdapter({ services, routes, authenticate, bodyBytesMax, onError })
   const stallMs = limits.writeStallSeconds * 1000
-  const chat = createChatAdapter({ services, authenticate, bodyBytesMax, stallMs, onError })
-  return createListener({
-    rest: (routed) => (routed.path === chatPath ? chat(routed) : rest(routed)),
-    rpc,
-    rpcErrorJson,
-    payload: (download) => servePayload(services, download),
+  const onRefused = (code: ErrorCode) => metrics.refused(code)
+  const routes = createRoutes({
     console: openConsoleFiles(options.consoleFolder),
-    oidc: createOidcLogin({ store, clock, log, logins, vault: flows }),
-    gate,
     metrics: createMetricsPage({
       contentType: metrics.contentType,
       read: () => metrics.read(),
       token: options.metricsToken,
       baseUrl: options.baseUrl,
     }),
-    ends: createRequestEnds({ count: (request) => metrics.requestEnded(request), log, tracing: services.tracing }),
-    onRefused: (code) => metrics.refused(code),
-    connectionsMax: limits.maxConnections,
+    oidc: createOidcLogin({ store, clock, log, logins, vault: flows }),
+    payload: (routed) => servePayload(services, routed),
+    onRefused,
+    onRpcError: (error, routed) => reportError({ log, onRefused }, error, routed),
     isWorker: options.role === 'worker',
     stallMs,
     whyNotReady,
-    methodsOf: (path) => (path === chatPath ? chatMethods : routes.methodsOf(path)),
-    clock,
+  })
+  return createListener({
+    routes,
+    services,
+    authenticate,
+    bodyBytesMax: limits.maxBodyBytes,
+    gate,
+    ends: createRequestEnds({ count: (request) => metrics.requestEnded(request), log, tracing: services.tracing }),
+    onRefused,
+    connectionsMax: limits.maxConnections,
+    stallMs,
     log,
-    tracing: services.tracing,
   })
 }

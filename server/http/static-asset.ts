@@ -42,7 +42,7 @@ export function sendAsset(
 ): void {
   const encoding = acceptedEncoding(request.headers['accept-encoding'], Object.keys(encoded) as ContentEncoding[])
   const { body, etag } = (encoding && encoded[encoding]) ?? plain
-  const common = { ...own, ETag: etag, Vary: 'Accept-Encoding', 'X-Content-Type-Options': 'nosniff' }
+  const common = { ...own, ETag: etag, Vary: 'Accept-Encoding' }
   const list = withHeaders(headers, common)
   if (isKnown(request.headers['if-none-match'], etag)) return void response.writeHead(304, list).end()
   const described = { 'Content-Type': type, 'Content-Length': String(body.length) }

@@ -8,17 +8,17 @@ type Lines = {
   stallMs: number
 }
 
+export const linesType = 'application/x-ndjson'
+
 /** Streams lines of JSON as they come, at the pace at which they are read. */
 export async function writeLines(response: ServerResponse, { headers, next, stallMs }: Lines): Promise<void> {
   if (response.destroyed) return
   response.writeHead(200, [
     ...headers,
     'Content-Type',
-    'application/x-ndjson',
+    linesType,
     'Cache-Control',
     'no-store',
-    'X-Content-Type-Options',
-    'nosniff',
     // A proxy that collects an answer before it passes it on would defeat the stream.
     'X-Accel-Buffering',
     'no',
