@@ -24,7 +24,6 @@ import { servePayload } from './http/payload-download.ts'
 import { createMetricsPage } from './http/metrics-page.ts'
 import { RequestGate } from './http/request-gate.ts'
 import { createRequestEnds } from './http/request-ends.ts'
-import { reportError } from './http/request-pipeline.ts'
 import { createRoutes } from './http/service-routes.ts'
 import { SystemClock, type Clock } from './kernel/clock.ts'
 import type { ErrorCode } from './kernel/errors.ts'
@@ -354,7 +353,7 @@ function createServer({ options, services, keyUses, loginUses, gate, metrics }: 
     oidc: createOidcLogin({ store, clock, log, logins, vault: flows }),
     payload: (routed) => servePayload(services, routed),
     onRefused,
-    onRpcError: (error, routed) => reportError({ log, onRefused }, error, routed),
+    log,
     isWorker: options.role === 'worker',
     stallMs,
     whyNotReady,

@@ -3,10 +3,12 @@ import { rateHeaders } from '../billing/rate-headers.ts'
 import type { ChatStream } from '../chat/chat-stream.ts'
 import { refusalLine } from '../chat/event-lines.ts'
 import { errorBody, type ErrandError, type ErrorCode } from '../kernel/errors.ts'
+import { writeJson } from '../kernel/json-text.ts'
 import type { Context } from '../rpc/context.ts'
 import { envelope } from '../rpc/envelope.ts'
 import { rpcError } from '../rpc/trpc.ts'
-import { respond, type HeaderList } from './respond.ts'
+import type { RateState } from '../store/records.ts'
+import { respond } from './respond.ts'
 import type { RoutedRequest } from './routed-request.ts'
 import { linesType, writeLines } from './write-lines.ts'
 
@@ -18,12 +20,12 @@ export type AnswerForm = {
 }
 
 export const restForm: AnswerForm = {
-  answer: (routed, result) => answerJson(routed, JSON.stringify(result)),
+  answer: (routed, result) => answerJson(routed, writeJson(result)),
   error: (error) => ({ text: JSON.stringify(errorBody(error)) }),
 }
 
 export const rpcForm: AnswerForm = {
-  answer: (routed, result) => answerJson(routed, JSON.stringify({ result: { data: envelope.serialize(result) } })),
+  answer: (routed, result) => answerJson(routed, writeJson({ result: { data: envelope.serialize(result) } })),
   error: (error, { about, operation }) => ({
     // Of a batch, or of no call yet, there is no name.
     text: rpcErrorJson(error, about.route?.endsWith(operation) ? operation : undefined),
@@ -67,12 +69,13 @@ function wantsPlain({ headers: { accept = '' } }: IncomingMessage): boolean {
 }
 
 async function answerJson({ context, headers, response }: RoutedRequest, text: string): Promise<void> {
-  headers.push(...(await rateHeadersOf(context)))
+  const rate = await rateOf(context)
+  if (rate) headers.push(...rateHeaders(rate))
   for (const cookie of context.setCookies) headers.push('Set-Cookie', cookie)
   respond(response, { status: 200, text, headers })
 }
 
 /** What a caller's window still takes: as an admission saw it, or as it is now. */
-export async function rateHeadersOf({ caller, rate, services }: Context): Promise<HeaderList> {
-  return caller ? rateHeaders(rate ?? (await services.store.readRate(caller.userId))) : []
+export async function rateOf({ caller, rate, services }: Context): Promise<RateState | null> {
+  return caller && (rate ?? (await services.store.readRate(caller.userId)))
 }

@@ -3,9 +3,9 @@ import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ErrandError } from '../kernel/errors.ts'
-import { respond } from './respond.ts'
+import { respond, withHeaders } from './respond.ts'
 import type { RoutedRequest } from './routed-request.ts'
-import { sendAsset, staticAsset, withHeaders, type StaticAsset } from './static-asset.ts'
+import { sendAsset, staticAsset, type StaticAsset } from './static-asset.ts'
 
 // The built web console: its page, the same for each of its paths, and the files that the page loads.
 

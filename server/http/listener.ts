@@ -52,14 +52,14 @@ export function createListener(parts: ListenerParts): Server {
     const target = splitTarget(request.url ?? '')
     const match = target && parts.routes.match(request.method!, target.path)
     // A target that is malformed is nobody's look at our health.
-    const { form, isGated } = match?.like ?? { form: undefined, isGated: true }
+    const { form, isGated = false } = match?.like ?? { isGated: true }
     if (isGated && (isSpare(request) || !parts.gate.enter(request))) {
       return turnAway(request, response, {
         isRpc: form === rpcForm,
         headers: headersFor(newId('req', parts.services.clock.now()), request),
       })
     }
-    void serveRequest(parts, begin(parts, { request, response, ...target }), match)
+    void serveRequest(parts, Object.assign(begin(parts, request, response), target), match)
   }
   limitConnections(server, parts)
   server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
@@ -70,7 +70,7 @@ export function createListener(parts: ListenerParts): Server {
   })
   const refuseExpectation = (request: IncomingMessage, response: ServerResponse) => {
     const error = new ErrandError('EXPECTATION_FAILED', 'The only supported expectation is 100-continue.')
-    void refuse(parts, begin(parts, { request, response }), { error })
+    void refuse(parts, begin(parts, request, response), { error })
   }
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
     inTurn(request, response, refuseExpectation),
@@ -85,13 +85,8 @@ export function createListener(parts: ListenerParts): Server {
   return server
 }
 
-type Arrived = { request: IncomingMessage; response: ServerResponse; path?: string; query?: string }
-
 /** Gives a request its id and its span, and has its end told. An id that a client sends is not taken over. */
-function begin(
-  { ends, services }: ListenerParts,
-  { path = '', query = '', request, response }: Arrived,
-): RoutedRequest {
+function begin({ ends, services }: ListenerParts, request: IncomingMessage, response: ServerResponse): RoutedRequest {
   const startedAt = performance.now()
   const requestId = newId('req', services.clock.now())
   const about = new RequestTrace(requestId, services.tracing?.requestBegan(request))
@@ -106,7 +101,7 @@ function begin(
     rate: null,
     stream: null,
   }
-  const routed = { request, response, path, query, params: {}, headers, operation: 'other', about, context }
+  const routed = { request, response, path: '', query: '', params: {}, headers, operation: 'other', about, context }
   // The answer is made, whether it is read or not; or nobody waits for it any more. Each comes once, so `on` will do.
   response.on('prefinish', () => releaseGate(request))
   response.on('close', () => {

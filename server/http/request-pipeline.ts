@@ -1,43 +1,34 @@
+import type { IncomingMessage } from 'node:http'
 import type { Authenticator } from '../auth/authenticate.ts'
+import { rateHeaders } from '../billing/rate-headers.ts'
 import { badField, ErrandError, isFault, type ErrorCode } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { errandErrorOf } from '../rpc/trpc.ts'
-import { rateHeadersOf, restForm } from './answer-forms.ts'
-import { readIdempotencyKey } from './idempotency-header.ts'
+import { rateOf, restForm } from './answer-forms.ts'
 import { publicBodyBytesMax, readBodyText, readJsonBody } from './read-body.ts'
 import { bodyArrived } from './request-gate.ts'
 import { traceIdOf } from './request-ends.ts'
 import { isHost } from './request-url.ts'
-import { errorHeaders, hasBody, respond } from './respond.ts'
+import { errorHeaders, hasBody, respond, withHeaders } from './respond.ts'
 import { decodePath, type Match, type Route } from './route-table.ts'
 import type { RoutedRequest } from './routed-request.ts'
 
-export type PipelineParts = {
-  authenticate: Authenticator
-  bodyBytesMax: number
-  log: Logger
-  onRefused: (code: ErrorCode) => void
-}
+export type ErrorParts = { log: Logger; onRefused: (code: ErrorCode) => void }
+export type PipelineParts = ErrorParts & { authenticate: Authenticator; bodyBytesMax: number }
 
 /**
  * Every request from its match to its answer. The order is fixed: route, authentication, permission, body, handler; so a
  * stranger learns nothing and costs no more than the headers, or than the small body of an operation for strangers, and a
  * key that may not call an operation costs no body.
  */
-export async function serveRequest(
-  parts: PipelineParts,
-  routed: RoutedRequest,
-  match: Match | undefined,
-): Promise<void> {
-  try {
-    await answer(parts, routed, match)
-  } catch (thrown) {
-    await refuse(parts, routed, { error: errandErrorOf(thrown), match })
-  }
+export function serveRequest(parts: PipelineParts, routed: RoutedRequest, match: Match | undefined): Promise<void> {
+  return answer(parts, routed, match).catch((thrown: unknown) =>
+    refuse(parts, routed, { error: errandErrorOf(thrown), match }),
+  )
 }
 
 async function answer(parts: PipelineParts, routed: RoutedRequest, match: Match | undefined): Promise<void> {
-  const { about, context, request, response } = routed
+  const { about, context, request } = routed
   assertHead(routed)
   if (request.method === 'OPTIONS' && (match || request.url === '*')) return answerOptions(routed, match?.allow)
   if (!match) throw badField('', 'The request target is malformed.')
@@ -54,9 +45,9 @@ async function answer(parts: PipelineParts, routed: RoutedRequest, match: Match 
   }
   routed.params = decodePath(sent)
   if (route.takesIdempotencyKey) context.idempotencyKey = readIdempotencyKey(request)
-  const body = route.body === 'none' ? bodyArrived(request) : await readBody(parts, route, routed)
+  const body = route.body ? await readBody(parts, route, routed) : bodyArrived(request)
   const result = await route.handle(routed, body)
-  if (!response.headersSent) await route.form.answer(routed, result)
+  if (result !== undefined) await route.form.answer(routed, result)
 }
 
 function assertHead({ request }: RoutedRequest): void {
@@ -70,6 +61,13 @@ function assertHead({ request }: RoutedRequest): void {
   if (headers['transfer-encoding'] !== undefined && !/^chunked$/i.test(headers['transfer-encoding'])) {
     throw badField('Transfer-Encoding', 'Must be chunked')
   }
+}
+
+/** The Idempotency-Key of a request, null when it names none; throws 400 when it cannot be one. */
+function readIdempotencyKey({ headers }: IncomingMessage): string | null {
+  const { 'idempotency-key': key = null } = headers
+  if (key === null || (typeof key === 'string' && /^[\x21-\x7e]{1,255}$/.test(key))) return key
+  throw badField('Idempotency-Key', 'Must be 1 to 255 visible ASCII characters')
 }
 
 async function readBody({ bodyBytesMax }: PipelineParts, { auth, body }: Route, routed: RoutedRequest) {
@@ -86,26 +84,20 @@ async function readBody({ bodyBytesMax }: PipelineParts, { auth, body }: Route, 
 const everyMethod = 'GET, HEAD, POST, PATCH, DELETE'
 
 function answerOptions({ headers, request, response }: RoutedRequest, allow = `${everyMethod}, OPTIONS`): void {
-  response.writeHead(204, [
-    ...headers,
-    'Allow',
-    allow,
-    'Access-Control-Allow-Methods',
-    everyMethod,
-    'Access-Control-Allow-Headers',
-    'Authorization, Content-Type, Idempotency-Key, trpc-accept',
-    'Access-Control-Max-Age',
-    '86400',
-    'Vary',
-    'Origin',
-  ])
-  response.end()
+  const own = {
+    Allow: allow,
+    'Access-Control-Allow-Methods': everyMethod,
+    'Access-Control-Allow-Headers': 'Authorization, Content-Type, Idempotency-Key, trpc-accept',
+    'Access-Control-Max-Age': '86400',
+    Vary: 'Origin',
+  }
+  response.writeHead(204, withHeaders(headers, own)).end()
   request.resume()
 }
 
 /** Counts a refusal; a fault is ours to look into. */
 export function reportError(
-  { log, onRefused }: Pick<PipelineParts, 'log' | 'onRefused'>,
+  { log, onRefused }: ErrorParts,
   error: ErrandError,
   { about, operation }: RoutedRequest,
 ): void {
@@ -117,14 +109,15 @@ export function reportError(
 
 /** Answers an error in the form of its route. */
 export async function refuse(
-  parts: Pick<PipelineParts, 'log' | 'onRefused'>,
+  parts: ErrorParts,
   routed: RoutedRequest,
   { error, match }: { error: ErrandError; match?: Match | undefined },
 ): Promise<void> {
   const { context, headers, response } = routed
   reportError(parts, error, routed)
   if (response.headersSent) return void response.destroy()
-  if (!error.isOtherRate) headers.push(...(await rateHeadersOf(context).catch(() => [])))
+  const rate = error.isOtherRate ? null : await rateOf(context).catch(() => null)
+  if (rate) headers.push(...rateHeaders(rate))
   const { text, type } = (match?.like.form ?? restForm).error(error, routed)
   respond(response, { status: error.status, text, type, headers: [...headers, ...errorHeaders(error)] })
 }

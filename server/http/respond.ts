@@ -4,7 +4,7 @@ import type { ErrandError } from '../kernel/errors.ts'
 /** Names and values in turn, the form that Node writes without copying; every answer carries those of its request. */
 export type HeaderList = string[]
 
-/** JSON unless it says another type. */
+/** JSON unless it says another type. The headers are added to. */
 type Whole = { status: number; text: string; type?: string | undefined; headers: HeaderList }
 
 export const jsonType = 'application/json; charset=utf-8'
@@ -16,9 +16,13 @@ export const jsonType = 'application/json; charset=utf-8'
 export function respond(response: ServerResponse, { headers, status, text, type = jsonType }: Whole): void {
   if (response.headersSent || response.destroyed) return
   const bytes = Buffer.byteLength(text)
-  const own = ['Content-Type', type, 'Cache-Control', 'no-store', 'Content-Length', String(bytes)]
+  headers.push('Content-Type', type, 'Cache-Control', 'no-store', 'Content-Length', String(bytes))
   // Plain ASCII is the same in both encodings, and this one is written far faster.
-  response.writeHead(status, [...headers, ...own]).end(text, bytes === text.length ? 'latin1' : 'utf8')
+  response.writeHead(status, headers).end(text, bytes === text.length ? 'latin1' : 'utf8')
+}
+
+export function withHeaders(headers: HeaderList, own: Record<string, string>): HeaderList {
+  return [...headers, ...Object.entries(own).flat()]
 }
 
 export function errorHeaders({ allow, retryAfterSeconds, status }: ErrandError): HeaderList {

@@ -35,12 +35,12 @@ function toRoute(procedure: AnyProcedure): Route[] {
       operation: operationId,
       isGated: true,
       auth: accessOf(procedure),
-      body: !hasBody ? 'none' : meta.isBodyOptional ? 'optional object' : 'object',
+      body: hasBody ? (meta.isBodyOptional ? 'optional object' : 'object') : undefined,
       takesIdempotencyKey: hasBody && meta.isIdempotent === true,
       form: restForm,
       handle({ context, params, query, response }, body) {
         // A copy of many unknown fields would take as long as parsing them.
-        const input = hasBody ? Object.assign(body as object, params) : Object.assign(readQuery(query, fields), params)
+        const input = Object.assign(hasBody ? (body as object) : readQuery(query, fields), params)
         // Only a query can ask that the answer be held, and so outlive its client.
         const signal = query === '' ? undefined : disconnectSignal(response)
         return call({ context, input, signal })

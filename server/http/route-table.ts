@@ -13,15 +13,15 @@ export type Route = {
   /** The name that metrics know it by. */
   operation: string
   /** Whether it may be turned away under load. */
-  isGated: boolean
+  isGated?: boolean
   /** Throws 403 for a caller whom it is not for; null of what needs no authentication. */
   auth: ((caller: Caller, routed: RoutedRequest) => void) | null
-  /** Read after the caller is known; an optional object that is not sent is an empty one. */
-  body: 'none' | 'object' | 'optional object' | 'text'
-  takesIdempotencyKey: boolean
+  /** Read after the caller is known, if there is one; an optional object that is not sent is an empty one. */
+  body?: 'object' | 'optional object' | 'text' | undefined
+  takesIdempotencyKey?: boolean
   /** How its results and errors are written. */
   form: AnswerForm
-  /** Returns what is answered in its form, or has answered itself. */
+  /** Returns what is answered in its form; undefined when it has answered itself. */
   handle: (routed: RoutedRequest, body: unknown) => unknown
 }
 
@@ -36,7 +36,12 @@ export type Match = {
   allow?: string
 }
 
-type Place = { segments: readonly string[]; routes: readonly Route[] }
+type Place = {
+  segments: readonly string[]
+  /** Those that are read, and where they stand. */
+  parameters: readonly { name: string; at: number }[]
+  routes: readonly Route[]
+}
 
 /** All routes of the service. */
 export class RouteTable {
@@ -48,8 +53,12 @@ export class RouteTable {
 
   constructor(routes: readonly Route[]) {
     for (const [path, ofPath] of Map.groupBy(routes, (route) => route.path)) {
-      const place = { segments: path.split('/'), routes: ofPath }
-      const { length } = place.segments
+      const segments = path.split('/')
+      const { length } = segments
+      const parameters = segments.flatMap((part, at) =>
+        /^\{\w+\}$/.test(part) ? [{ name: part.slice(1, -1), at }] : [],
+      )
+      const place = { segments, parameters, routes: ofPath }
       if (path.endsWith('/*')) this.#wide.push(place)
       else if (path.includes('{')) this.#open.set(length, [...(this.#open.get(length) ?? []), place])
       else this.#fixed.set(path, place)
@@ -60,27 +69,29 @@ export class RouteTable {
   match(method: string, path: string): Match | undefined {
     const segments = path.split('/')
     const others: Route[] = []
-    for (const place of this.#placesOf(path, segments)) {
+    const matchIn = (place: Place): Match | undefined => {
       for (const route of place.routes) {
         if (route.methods !== null && !route.methods.includes(method)) others.push(route)
         else return { route, like: route, sent: readSegments(place, segments) }
       }
+      return undefined
     }
-    const [like] = others
-    return like && { route: undefined, like, sent: {}, allow: allowOf(others) }
-  }
-
-  /** A fixed path may also be one with a parameter, of another method. */
-  #placesOf(path: string, segments: readonly string[]): Place[] {
-    const places = (this.#open.get(segments.length) ?? []).filter((place) => fits(place, segments))
+    // A fixed path may also be one with a parameter, of another method.
     const fixed = this.#fixed.get(path)
-    if (fixed) places.unshift(fixed)
-    if (places.length > 0) return places
-    const wide = this.#wide.find(({ segments: parts }) => {
-      return parts.length <= segments.length && parts.every((part, at) => part === '*' || part === segments[at])
-    })
-    return wide ? [wide] : []
+    let match = fixed && matchIn(fixed)
+    for (const place of match ? [] : (this.#open.get(segments.length) ?? [])) {
+      if (fits(place, segments) && (match = matchIn(place))) break
+    }
+    if (match) return match
+    const wide = others.length > 0 ? undefined : this.#wide.find((place) => isAbove(place, segments))
+    match = wide && matchIn(wide)
+    const [like] = others
+    return match ?? (like && { route: undefined, like, sent: {}, allow: allowOf(others) })
   }
+}
+
+function isAbove({ segments: parts }: Place, segments: readonly string[]): boolean {
+  return parts.length <= segments.length && parts.every((part, at) => part === '*' || part === segments[at])
 }
 
 function fits({ segments: parts }: Place, segments: readonly string[]): boolean {
@@ -95,12 +106,9 @@ function allowOf(routes: readonly Route[]): string {
   return [...new Set(routes.flatMap(({ methods }) => methods ?? [])), 'OPTIONS'].join(', ')
 }
 
-function readSegments({ segments: parts }: Place, segments: readonly string[]): Record<string, string> {
+function readSegments({ parameters }: Place, segments: readonly string[]): Record<string, string> {
   const sent: Record<string, string> = {}
-  for (let index = 0; index < parts.length; index++) {
-    const part = parts[index]!
-    if (part.startsWith('{') && part !== '{}') sent[part.slice(1, -1)] = segments[index]!
-  }
+  for (const { at, name } of parameters) sent[name] = segments[at]!
   return sent
 }
 

@@ -11,15 +11,14 @@ import { rootRouter } from '../rpc/root-router.ts'
 import { accessOf, errandErrorOf, type AccessCheck, type ProcedureMeta } from '../rpc/trpc.ts'
 import { rpcForm } from './answer-forms.ts'
 import { disconnectSignal, streamReader } from './disconnect-signal.ts'
+import { reportError, type ErrorParts } from './request-pipeline.ts'
 import { decodeSegment } from './request-url.ts'
 import type { Route } from './route-table.ts'
 import type { RoutedRequest } from './routed-request.ts'
 
-type RpcParts = {
+type RpcParts = ErrorParts & {
   /** After so long the reader of a stream that takes nothing is cut off. */
   stallMs: number
-  /** Told of the refusals and faults of calls that tRPC makes. */
-  onError: (error: ErrandError, routed: RoutedRequest) => void
 }
 
 const prefix = '/trpc/'
@@ -42,7 +41,7 @@ export function rpcRoutes(parts: RpcParts): Route[] {
       {
         ...ofProcedure,
         methods: [isQuery ? 'GET' : 'POST'],
-        body: isQuery ? 'none' : 'text',
+        body: isQuery ? undefined : 'text',
         handle(routed, body) {
           const { context, query, response } = routed
           const text = body as string | undefined
@@ -57,7 +56,6 @@ export function rpcRoutes(parts: RpcParts): Route[] {
       {
         ...ofProcedure,
         methods: [isQuery ? 'POST' : 'GET'],
-        body: 'none',
         handle: (routed) => throughTrpc(parts, routed),
       },
     ]
@@ -70,7 +68,7 @@ export function rpcRoutes(parts: RpcParts): Route[] {
       path: `${prefix}*`,
       operation: 'rpc',
       auth: (caller, { path }) => isRead || assertSomeCall(callsOf(path), caller),
-      body: isRead ? 'none' : 'text',
+      body: isRead ? undefined : 'text',
       handle(routed, text) {
         const { context, path } = routed
         const calls = callsOf(path).length
@@ -131,10 +129,10 @@ function parse(text: string): object | undefined {
 }
 
 /** Batches, streams and what is malformed are tRPC's own to answer, each call in its form. */
-async function throughTrpc({ onError, stallMs }: RpcParts, routed: RoutedRequest, body = ''): Promise<void> {
+async function throughTrpc(parts: RpcParts, routed: RoutedRequest, body = ''): Promise<void> {
   const { context, headers, path, query, request, response } = routed
   const { caller, services } = context
-  if (request.headers['trpc-accept'] === 'application/jsonl') context.stream = streamReader(response, stallMs)
+  if (request.headers['trpc-accept'] === 'application/jsonl') context.stream = streamReader(response, parts.stallMs)
   const rate = caller && (await services.store.readRate(caller.userId))
   for (let at = 0; at < headers.length; at += 2) response.setHeader(headers[at]!, headers[at + 1]!)
   // Neither the target nor the Host header, as the client sent them, may reach a parser that throws.
@@ -162,7 +160,7 @@ async function throughTrpc({ onError, stallMs }: RpcParts, routed: RoutedRequest
         },
       }
     },
-    onError: ({ error }) => onError(errandErrorOf(error), routed),
+    onError: ({ error }) => reportError(parts, errandErrorOf(error), routed),
   })
 }
 

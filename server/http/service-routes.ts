@@ -1,24 +1,21 @@
 import { oidcPaths } from '../auth/oidc-login.ts'
-import { ErrandError, type ErrorCode } from '../kernel/errors.ts'
+import { ErrandError } from '../kernel/errors.ts'
 import { restForm } from './answer-forms.ts'
 import { filePaths, pagePaths, type ConsoleFiles } from './console-files.ts'
 import { docsPaths, serveDocs } from './docs-pages.ts'
+import type { ErrorParts } from './request-pipeline.ts'
 import { chatRoute, read, restRoutes } from './rest-routes.ts'
 import { rpcRoutes } from './rpc-routes.ts'
 import { RouteTable, type Route } from './route-table.ts'
-import type { RoutedRequest } from './routed-request.ts'
 
 type Handler = Route['handle']
 
-export type RouteParts = {
+export type RouteParts = ErrorParts & {
   console: ConsoleFiles
   metrics: Handler
   /** Both addresses of a single sign-on. */
   oidc: Handler
   payload: Handler
-  onRefused: (code: ErrorCode) => void
-  /** Told of the errors of calls that tRPC makes. */
-  onRpcError: (error: ErrandError, routed: RoutedRequest) => void
   /** Serves nothing but what an operator's tools read. */
   isWorker: boolean
   /** A reader that takes nothing of a stream for so long is cut off. */
@@ -29,7 +26,6 @@ export type RouteParts = {
 
 /** The table of all that the service serves. */
 export function createRoutes(parts: RouteParts): RouteTable {
-  const { stallMs } = parts
   const ok = { status: 'ok' }
   const operator = [
     open('/healthz', 'page', () => ok),
@@ -48,8 +44,8 @@ export function createRoutes(parts: RouteParts): RouteTable {
   const isPage = (path: string) => pages.some(({ handle }) => handle === table.match('GET', path)?.route?.handle)
   const table = new RouteTable([
     ...restRoutes,
-    chatRoute(stallMs),
-    ...rpcRoutes({ stallMs, onError: parts.onRpcError }),
+    chatRoute(parts.stallMs),
+    ...rpcRoutes(parts),
     // Without an id it is a link that is wrong.
     ...['/api/payloads/{}', '/api/payloads/'].map((path) => open(path, 'payload', parts.payload)),
     ...oidcPaths.map((path) => ({ ...open(path, 'oidc', parts.oidc), methods: ['GET'] })),
@@ -71,18 +67,7 @@ export function createRoutes(parts: RouteParts): RouteTable {
 
 /** What anybody may read, however busy the service is. */
 function open(path: string, operation: string, handle: Handler): Route {
-  const isGated = false
-  return {
-    methods: read,
-    path,
-    operation,
-    isGated,
-    auth: null,
-    body: 'none',
-    takesIdempotencyKey: false,
-    form: restForm,
-    handle,
-  }
+  return { methods: read, path, operation, auth: null, form: restForm, handle }
 }
 
 function nothing(path: string, message = 'There is nothing at this path.'): Route {

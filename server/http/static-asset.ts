@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { acceptedEncoding, type ContentEncoding } from './accept-encoding.ts'
-import type { HeaderList } from './respond.ts'
+import { withHeaders } from './respond.ts'
 import type { RoutedRequest } from './routed-request.ts'
 
 // What is the same for everybody, kept once: all answers are written from the same bytes.
@@ -67,10 +67,6 @@ function sendPieces(response: ServerResponse, body: Buffer): void {
     else response.once('drain', () => setImmediate(next))
   }
   next()
-}
-
-export function withHeaders(headers: HeaderList, own: Record<string, string>): HeaderList {
-  return [...headers, ...Object.entries(own).flat()]
 }
 
 function isKnown(given: string | undefined, etag: string): boolean {
