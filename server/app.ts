@@ -1,7 +1,4 @@
 import type { Server } from 'node:http'
-import { chatMethods, chatPath, createChatAdapter } from '../openapi/chat-adapter.ts'
-import { createRestAdapter } from '../openapi/rest-adapter.ts'
-import { RestRoutes } from '../openapi/rest-routes.ts'
 import { Catalogue } from './agents/config/catalogue.ts'
 import type { ErrandConfig } from './agents/config/define-config.ts'
 import { createSystem } from './admin/system-state.ts'
@@ -15,25 +12,22 @@ import { createWork } from './create-work.ts'
 import { ConnectorAccess } from './connectors/connector-access.ts'
 import { SecretVault, type Secrets } from './connectors/secret-vault.ts'
 import { openConsoleFiles } from './http/console-files.ts'
-import { readIdempotencyKey } from './http/idempotency-header.ts'
 import { connectionCount } from './http/connection-limits.ts'
 import { createListener } from './http/listener.ts'
 import { closeServer, listen, urlOf } from './http/listening.ts'
 import { servePayload } from './http/payload-download.ts'
 import { createMetricsPage } from './http/metrics-page.ts'
-import { publicBodyBytesMax, readBodyText } from './http/read-body.ts'
 import { RequestGate } from './http/request-gate.ts'
-import { createRequestEnds, traceIdOf } from './http/request-ends.ts'
-import type { RoutedRequest } from './http/routed-request.ts'
+import { createRequestEnds } from './http/request-ends.ts'
+import { createRoutes } from './http/service-routes.ts'
 import type { Clock } from './kernel/clock.ts'
-import { isFault, type ErrandError } from './kernel/errors.ts'
+import type { ErrorCode } from './kernel/errors.ts'
 import type { Logger } from './kernel/logger.ts'
 import { ServiceMetrics } from './metrics/service-metrics.ts'
 import type { PayloadBucket } from './payloads/payload-bucket.ts'
 import { openPayloads } from './open-payloads.ts'
 import { openServiceStore } from './open-service-store.ts'
 import type { Services } from './rpc/context.ts'
-import { createRpcHandler, rpcErrorJson } from './rpc/rpc-handler.ts'
 import type { Store, LedgerReport } from './store/store.ts'
 import { ServiceTracing } from './tracing/service-tracing.ts'
 import { startUpkeep } from './upkeep.ts'
@@ -180,55 +174,38 @@ function createServer({ options, services, keyUses, loginUses, gate, metrics }: 
   const { cookie, origins } = people.logins
   const flows = new SecretVault(options.secrets, 'errand: single sign-on')
   const authenticate = createAuthenticator({ store, clock, keyUses, loginUses, cookie, origins })
-  const onError = (error: ErrandError, { about, operation }: Pick<RoutedRequest, 'about' | 'operation'>) => {
-    metrics.refused(error.code)
-    if (isFault(error)) {
-      const { requestId, userId } = about
-      const fields = { requestId, userId, ...traceIdOf(about), operation, err: error.cause ?? error }
-      log.error(fields, 'a request failed')
-    }
-  }
   const whyNotReady = async () => {
     if (!tasks.runner.isAccepting) return 'The service is stopping.'
     return (await store.canWrite()) ? null : 'The database cannot be written.'
   }
-  const routes = new RestRoutes()
-  const bodyBytesMax = limits.maxBodyBytes
-  const rpc = createRpcHandler({
-    services,
-    authenticate,
-    readBody: ({ isPublic, ...read }) =>
-      readBodyText({ ...read, bytesMax: isPublic ? Math.min(publicBodyBytesMax, bodyBytesMax) : bodyBytesMax }),
-    stallMs: limits.writeStallSeconds * 1000,
-    readIdempotencyKey,
-    onError,
-  })
-  const rest = createRestAdapter({ services, routes, authenticate, bodyBytesMax, onError })
   const stallMs = limits.writeStallSeconds * 1000
-  const chat = createChatAdapter({ services, authenticate, bodyBytesMax, stallMs, onError })
-  return createListener({
-    rest: (routed) => (routed.path === chatPath ? chat(routed) : rest(routed)),
-    rpc,
-    rpcErrorJson,
-    payload: (download) => servePayload(tasks, download),
+  const onRefused = (code: ErrorCode) => metrics.refused(code)
+  const routes = createRoutes({
     console: openConsoleFiles(options.consoleFolder),
-    oidc: createOidcLogin({ ...people, vault: flows }),
-    gate,
     metrics: createMetricsPage({
       contentType: metrics.contentType,
       read: () => metrics.read(),
       token: options.metricsToken,
       baseUrl: options.baseUrl,
     }),
-    ends: createRequestEnds({ count: (request) => metrics.requestEnded(request), log, tracing: services.tracing }),
-    onRefused: (code) => metrics.refused(code),
-    connectionsMax: limits.maxConnections,
+    oidc: createOidcLogin({ ...people, vault: flows }),
+    payload: (routed) => servePayload(tasks, routed),
+    onRefused,
+    log,
     isWorker: options.role === 'worker',
     stallMs,
     whyNotReady,
-    methodsOf: (path) => (path === chatPath ? chatMethods : routes.methodsOf(path)),
-    clock,
+  })
+  return createListener({
+    routes,
+    services,
+    authenticate,
+    bodyBytesMax: limits.maxBodyBytes,
+    gate,
+    ends: createRequestEnds({ count: (request) => metrics.requestEnded(request), log, tracing: services.tracing }),
+    onRefused,
+    connectionsMax: limits.maxConnections,
+    stallMs,
     log,
-    tracing: services.tracing,
   })
 }

@@ -27,18 +27,21 @@ type AuthenticatorParts = {
  * with the reason, when there is none. A header that is present decides, even beside a good cookie.
  */
 export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
-  return async (request) => {
+  return (request) => {
     const { authorization } = request.headers
-    if (authorization !== undefined) return await byKey(parts, authorization)
-    const token = parts.cookie.read(request)
-    if (token === undefined) {
-      throw unauthorized('Authentication is required: send the header Authorization: Bearer <API_KEY>.')
-    }
-    const caller = await byLogin(parts, token)
-    // A cookie comes along with whatever makes the browser send a request; what changes something must come from our pages.
-    if (request.method !== 'GET' && request.method !== 'HEAD') parts.origins.assert(request)
-    return caller
+    return authorization === undefined ? byCookie(parts, request) : byKey(parts, authorization)
   }
+}
+
+async function byCookie(parts: AuthenticatorParts, request: IncomingMessage): Promise<Caller> {
+  const token = parts.cookie.read(request)
+  if (token === undefined) {
+    throw unauthorized('Authentication is required: send the header Authorization: Bearer <API_KEY>.')
+  }
+  const caller = await byLogin(parts, token)
+  // A cookie comes along with whatever makes the browser send a request; what changes something must come from our pages.
+  if (request.method !== 'GET' && request.method !== 'HEAD') parts.origins.assert(request)
+  return caller
 }
 
 async function byKey({ clock, keyUses, store }: AuthenticatorParts, authorization: string): Promise<Caller> {

@@ -20,6 +20,7 @@ type OidcRequest = {
   response: ServerResponse
   path: string
   query: string
+  params: Record<string, string>
   headers: string[]
   about: RequestTrace
 }
@@ -36,13 +37,11 @@ type Refusal =
   | 'expired'
 
 const flowSeconds = 600
-const pathPattern = /^\/login\/oidc\/([\w-]{1,63})(\/callback)?$/
 /** Whose the encrypted flow is, for the vault: nobody's, since no user's id looks like that. */
 const flowOwner = (providerId: string) => ({ userId: 'single sign-on', connectorId: providerId })
 
-export function isOidcPath(path: string): boolean {
-  return pathPattern.test(path)
-}
+/** Both addresses. */
+export const oidcPaths = ['/login/oidc/{providerId}', '/login/oidc/{providerId}/callback']
 
 /** Serves both addresses; whatever goes wrong ends on the login page with a reason, and the log has the cause. */
 export function createOidcLogin(parts: OidcParts): (routed: OidcRequest) => Promise<void> {
@@ -50,19 +49,15 @@ export function createOidcLogin(parts: OidcParts): (routed: OidcRequest) => Prom
   const clients = new Map(logins.providers.map((provider) => [provider.id, new OidcClient(provider)]))
   const cookie = new ServiceCookie('errand-oidc', logins.origins)
   return async (routed) => {
-    const { path, request } = routed
-    const [, providerId = '', isCallback] = pathPattern.exec(path) ?? []
+    const { providerId = '' } = routed.params
     const client = clients.get(providerId)
     if (!client) throw new ErrandError('NOT_FOUND', 'There is no such provider of single sign-on.')
-    if (request.method !== 'GET') {
-      throw new ErrandError('METHOD_NOT_ALLOWED', `${request.method} is not allowed here.`, { allow: 'GET, OPTIONS' })
-    }
     if (!logins.origins.mayLogIn) {
       throw new ErrandError('FORBIDDEN', 'Logging in needs https: the base URL of the service is http.')
     }
     const flow = { ...parts, client, cookie, providerId }
-    if (isCallback === undefined) await begin(flow, routed)
-    else await finish(flow, routed)
+    if (routed.path.endsWith('/callback')) await finish(flow, routed)
+    else await begin(flow, routed)
   }
 }
 

@@ -3,17 +3,20 @@ import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ErrandError } from '../kernel/errors.ts'
+import { respond, withHeaders } from './respond.ts'
 import type { RoutedRequest } from './routed-request.ts'
-import { sendAsset, staticAsset, withHeaders, type StaticAsset } from './static-asset.ts'
+import { sendAsset, staticAsset, type StaticAsset } from './static-asset.ts'
 
 // The built web console: its page, the same for each of its paths, and the files that the page loads.
 
 export type ConsoleFiles = {
-  /** Whether a path belongs to the console; any other path keeps its own answer. */
-  serves: (path: string) => boolean
-  serve: (routed: RoutedRequest) => Promise<void>
-  /** Answers a path where nothing is as a person needs it: false when a program asked, or there is no page to show. */
-  serveUnknown: (routed: RoutedRequest) => Promise<boolean>
+  servePage: (routed: RoutedRequest) => Promise<void>
+  serveFile: (routed: RoutedRequest) => Promise<void>
+  /**
+   * Answers a path where nothing is as a person needs it: false when a program asked, or there is no page to show. A page
+   * whose address has slashes at its end is sent for without them.
+   */
+  serveUnknown: (routed: RoutedRequest, isPage: (path: string) => boolean) => Promise<boolean>
 }
 
 /** The page around its nonces, and every other file by its path. */
@@ -21,15 +24,26 @@ type Built = { page: string[]; assets: ReadonlyMap<string, StaticAsset> }
 
 const builtFolder = fileURLToPath(new URL('../../console/dist', import.meta.url))
 
-// Must know every route of console/app/page-routes.tsx; a test compares them.
-const pagePattern =
-  /^\/(?:login|invitation|(?:agents|tasks|chat)(?:\/[^/]+)?|billing(?:\/receipt)?|settings(?:\/(?:keys|connectors|password|logins))?|admin(?:\/(?:users(?:\/[^/]+)?|invitations|agents|system))?)?$/
+/** Must know every route of console/app/page-routes.tsx; a test compares them. */
+export const pagePaths: readonly string[] = [
+  '/',
+  '/login',
+  '/invitation',
+  ...['/agents', '/tasks', '/chat'].flatMap((list) => [list, `${list}/{}`]),
+  '/billing',
+  '/billing/receipt',
+  '/settings',
+  ...['keys', 'connectors', 'password', 'logins'].map((page) => `/settings/${page}`),
+  '/admin',
+  ...['users', 'users/{}', 'invitations', 'agents', 'system'].map((page) => `/admin/${page}`),
+]
 const assetPrefix = '/assets/'
 const iconPath = '/favicon.svg'
+export const filePaths: readonly string[] = [`${assetPrefix}*`, iconPath]
 /** Stands in the built page where each answer has its own nonce. */
 const noncePlaceholder = '__CSP_NONCE__'
-const readMethods = 'GET, HEAD, OPTIONS'
 
+const plainText = 'text/plain; charset=utf-8'
 const types: Record<string, string> = {
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
@@ -68,25 +82,23 @@ export function openConsoleFiles(folder: string = builtFolder): ConsoleFiles {
     return built
   }
   return {
-    serves: (path) => pagePattern.test(path) || path.startsWith(assetPrefix) || path === iconPath,
-    async serve(routed) {
+    async servePage(routed) {
       const built = await load()
-      const isPage = pagePattern.test(routed.path)
-      const asset = built?.assets.get(routed.path)
-      if (!isPage && built && !asset) throw new ErrandError('NOT_FOUND', 'There is nothing at this path.')
-      const { method } = routed.request
-      if (method !== 'GET' && method !== 'HEAD') {
-        throw new ErrandError('METHOD_NOT_ALLOWED', `${method} is not allowed here.`, { allow: readMethods })
-      }
-      if (!built) return sendMissing(routed)
-      if (asset) sendOwn(routed, asset)
-      else sendPage(routed, { status: 200, page: built.page })
+      if (built) sendPage(routed, { status: 200, page: built.page })
+      else sendMissing(routed)
     },
-    async serveUnknown(routed) {
+    async serveFile(routed) {
+      const built = await load()
+      if (!built) return sendMissing(routed)
+      const asset = built.assets.get(routed.path)
+      if (!asset) throw new ErrandError('NOT_FOUND', 'There is nothing at this path.')
+      sendOwn(routed, asset)
+    },
+    async serveUnknown(routed, isPage) {
       const { method, headers } = routed.request
       if (method !== 'GET' && method !== 'HEAD') return false
       const page = withoutEndSlashes(routed.path)
-      if (page !== routed.path && pagePattern.test(page)) {
+      if (page !== routed.path && isPage(page)) {
         sendRedirect(routed, page)
         return true
       }
@@ -144,18 +156,18 @@ function withoutEndSlashes(path: string): string {
 }
 
 function sendRedirect(routed: RoutedRequest, page: string): void {
-  const { query } = routed
+  const { headers, query, response } = routed
   const location = query === '' ? page : `${page}?${query}`
-  sendText(routed, { status: 308, text: '', headers: { Location: location } })
+  respond(response, { status: 308, type: plainText, text: '', headers: withHeaders(headers, { Location: location }) })
 }
 
-function sendPage(routed: RoutedRequest, { status, page }: { status: number; page: readonly string[] }): void {
+function sendPage(
+  { headers, response }: RoutedRequest,
+  { status, page }: { status: number; page: readonly string[] },
+): void {
   const nonce = randomBytes(16).toString('base64')
-  sendText(routed, {
-    status,
-    text: page.join(nonce),
-    headers: { 'Content-Type': 'text/html; charset=utf-8', ...pageHeaders(nonce) },
-  })
+  const type = 'text/html; charset=utf-8'
+  respond(response, { status, type, text: page.join(nonce), headers: withHeaders(headers, pageHeaders(nonce)) })
 }
 
 function pageHeaders(nonce: string): Record<string, string> {
@@ -180,21 +192,8 @@ function pageHeaders(nonce: string): Record<string, string> {
   }
 }
 
-function sendMissing(routed: RoutedRequest): void {
+function sendMissing({ headers, response }: RoutedRequest): void {
   const text =
     'The web console is not built. Run `npm start`, or `npx vite build --config console/vite.config.ts`, in the folder of Errand; the API works without it.\n'
-  sendText(routed, { status: 503, text, headers: { 'Content-Type': 'text/plain; charset=utf-8' } })
-}
-
-type TextAnswer = { status: number; text: string; headers: Record<string, string> }
-
-function sendText({ headers, request, response }: RoutedRequest, { status, text, headers: own }: TextAnswer): void {
-  const list = withHeaders(headers, {
-    'Cache-Control': 'no-store',
-    'X-Content-Type-Options': 'nosniff',
-    ...own,
-    'Content-Length': String(Buffer.byteLength(text)),
-  })
-  response.writeHead(status, list)
-  response.end(request.method === 'HEAD' ? undefined : text)
+  respond(response, { status: 503, type: plainText, text, headers })
 }

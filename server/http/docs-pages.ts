@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { ErrandError } from '../kernel/errors.ts'
+import { must } from '../kernel/assert.ts'
 import type { RoutedRequest } from './routed-request.ts'
 import { compressedAsset, sendAsset, type StaticAsset } from './static-asset.ts'
 
@@ -35,7 +35,7 @@ type Source = { type: string; read: () => Promise<Buffer> }
 const inFolder = (name: string) => () => readFile(new URL(`../../openapi/swagger-ui/${name}`, import.meta.url))
 const written = (text: string) => () => Promise.resolve(Buffer.from(text))
 
-const sources: ReadonlyMap<string, Source> = new Map([
+const sources = new Map<string, Source>([
   ['/openapi.json', { type: 'application/json; charset=utf-8', read: () => readFile(documentFile) }],
   ['/docs', { type: html, read: written(page) }],
   ['/docs/', { type: html, read: written(page) }],
@@ -49,15 +49,16 @@ const sources: ReadonlyMap<string, Source> = new Map([
 const contentSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+export const docsPaths: readonly string[] = [...sources.keys()]
+
 const assets = new Map<string, Promise<StaticAsset>>()
 
-/** Serves `/openapi.json`, or `/docs` and below. Each is read and compressed at its first request, once. */
+/** Serves one of these paths. Each is read and compressed at its first request, once. */
 export async function serveDocs(routed: RoutedRequest): Promise<void> {
   const { path } = routed
-  const source = sources.get(path)
-  if (!source) throw new ErrandError('NOT_FOUND', 'There is nothing at this path.')
   let reading = assets.get(path)
   if (!reading) {
+    const source = must(sources.get(path), 'only these paths are served')
     reading = source.read().then((body) => compressedAsset(source.type, body))
     assets.set(path, reading)
     // What could not be read may be there the next time.

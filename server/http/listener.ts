@@ -1,61 +1,46 @@
 import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Clock } from '../kernel/clock.ts'
-import { badField, ErrandError, errorBody, isFault, toErrandError } from '../kernel/errors.ts'
+import { badField, ErrandError, errorBody } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
-import type { Logger } from '../kernel/logger.ts'
-import { isOidcPath } from '../auth/oidc-login.ts'
-import type { ErrorCode } from '../kernel/errors.ts'
+import type { Context, Services } from '../rpc/context.ts'
 import { RequestTrace } from '../tracing/request-trace.ts'
-import type { ServiceTracing } from '../tracing/service-tracing.ts'
-import type { ConsoleFiles } from './console-files.ts'
-import { serveDocs } from './docs-pages.ts'
-import { traceIdOf, type RequestEnds } from './request-ends.ts'
-import { isHost, splitTarget } from '../kernel/request-url.ts'
-import { createTurnAway } from './turn-away.ts'
+import { rpcErrorJson, rpcForm } from './answer-forms.ts'
 import { inTurn, isSpare, limitConnections } from './connection-limits.ts'
+import type { RequestEnds } from './request-ends.ts'
 import { releaseGate, type RequestGate } from './request-gate.ts'
 import { RequestQueue } from './request-queue.ts'
-import { respondError, respondJson, type HeaderList } from './respond.ts'
+import { refuse, serveRequest, type PipelineParts } from './request-pipeline.ts'
+import { splitTarget } from '../kernel/request-url.ts'
+import type { HeaderList } from './respond.ts'
+import type { RouteTable } from './route-table.ts'
 import type { RoutedRequest } from './routed-request.ts'
+import { createTurnAway } from './turn-away.ts'
 
-type ListenerParts = {
-  rest: (routed: RoutedRequest) => Promise<void>
-  rpc: (routed: RoutedRequest) => Promise<void>
-  rpcErrorJson: (error: ErrandError) => string
-  payload: (routed: RoutedRequest & { payloadId: string }) => Promise<void>
-  console: ConsoleFiles
-  /** Both addresses of a single sign-on. */
-  oidc: (routed: RoutedRequest) => Promise<void>
+type ListenerParts = PipelineParts & {
+  routes: RouteTable
+  services: Services
   gate: RequestGate
-  metrics: (routed: RoutedRequest) => Promise<void>
   ends: RequestEnds
-  onRefused: (code: ErrorCode) => void
   connectionsMax: number
-  /** Serves nothing but what an operator's tools read. */
-  isWorker: boolean
   /** A reader that takes nothing of an answer for so long is cut off. */
   stallMs: number
-  /** Why requests should go elsewhere; null when they should not. */
-  whyNotReady: () => Promise<string | null>
-  /** The methods of a path, for Allow; undefined when nothing is there. */
-  methodsOf: (path: string) => string | undefined
-  clock: Clock
-  log: Logger
-  /** Undefined when nobody traces. */
-  tracing: ServiceTracing | undefined
+}
+
+type Arrived = {
+  request: IncomingMessage
+  response: ServerResponse
+  target: ReturnType<typeof splitTarget>
+  match: ReturnType<RouteTable['match']> | undefined
 }
 
 const headersTimeoutMs = 20_000
 const requestTimeoutMs = 120_000
 const checkEveryMs = 5000
 const keepAliveTimeoutMs = 65_000
-const payloadPath = '/api/payloads/'
-const readMethods = 'GET, HEAD, OPTIONS'
 
 const exposedHeaders = 'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id'
 
-/** The HTTP server: gives each request its id, sends it where its path belongs, and answers what nobody else does. */
+/** The HTTP server: turns away what is too much, and gives each other request its id, its route and the pipeline. */
 export function createListener(parts: ListenerParts): Server {
   const server = createServer(
     {
@@ -70,36 +55,27 @@ export function createListener(parts: ListenerParts): Server {
     },
     (request, response) => inTurn(request, response, serve),
   )
-  const answerOverload = createTurnAway(parts)
   const serve = (request: IncomingMessage, response: ServerResponse) => {
-    const { url = '' } = request
-    // A target that is no path is another form of one, which nobody needs for health.
-    const isPath = url.startsWith('/')
-    const isGated = !isPath || (url.startsWith('/api/') && !url.startsWith(payloadPath)) || url.startsWith('/trpc/')
-    if (!isGated) answer(request, response)
-    else if (isSpare(request)) turnAway(request, response)
-    else queue.take(request, response)
+    const target = splitTarget(request.url ?? '')
+    const match = target && parts.routes.match(request.method!, target.path)
+    const arrived = { request, response, target, match }
+    // A target that is malformed is nobody's look at our health.
+    const { isGated = false } = match?.like ?? { isGated: true }
+    if (!isGated) answer(arrived)
+    else if (isSpare(request)) turnAway(arrived)
+    else queue.take(arrived)
   }
-  const turnAway = (request: IncomingMessage, response: ServerResponse) =>
-    answerOverload(request, response, headersFor(newId('req', parts.clock.now()), request))
-  const queue = new RequestQueue({
-    serve: (request, response) => (parts.gate.enter(request) ? answer : turnAway)(request, response),
+  const answer = ({ match, request, response, target }: Arrived) =>
+    void serveRequest(parts, Object.assign(begin(parts, request, response), target), match)
+  const answerOverload = createTurnAway({ ...parts, rpcErrorJson })
+  const turnAway = ({ match, request, response }: Arrived) => {
+    const headers = headersFor(newId('req', parts.services.clock.now()), request)
+    answerOverload(request, response, { isRpc: match?.like.form === rpcForm, headers })
+  }
+  const queue = new RequestQueue<Arrived>({
+    serve: (arrived) => (parts.gate.enter(arrived.request) ? answer : turnAway)(arrived),
     turnAway,
   })
-  const answer = (request: IncomingMessage, response: ServerResponse) => {
-    const routed = begin(parts, request, response)
-    route(parts, routed).catch((thrown: unknown) => {
-      const error = toErrandError(thrown)
-      const { about, headers, operation } = routed
-      parts.onRefused(error.code)
-      if (isFault(error)) {
-        const fields = { requestId: about.requestId, ...traceIdOf(about), operation, err: error.cause ?? error }
-        parts.log.error(fields, 'a request failed')
-      }
-      if (response.headersSent) response.destroy()
-      else respondError(response, error, headers)
-    })
-  }
   limitConnections(server, parts)
   server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
     const refused = answerParserError(error, socket)
@@ -109,9 +85,7 @@ export function createListener(parts: ListenerParts): Server {
   })
   const refuseExpectation = (request: IncomingMessage, response: ServerResponse) => {
     const error = new ErrandError('EXPECTATION_FAILED', 'The only supported expectation is 100-continue.')
-    const { headers } = begin(parts, request, response)
-    parts.onRefused(error.code)
-    respondError(response, error, headers)
+    void refuse(parts, begin(parts, request, response), { error })
   }
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
     inTurn(request, response, refuseExpectation),
@@ -127,125 +101,40 @@ export function createListener(parts: ListenerParts): Server {
 }
 
 /** Gives a request its id and its span, and has its end told. An id that a client sends is not taken over. */
-function begin(parts: ListenerParts, request: IncomingMessage, response: ServerResponse): RoutedRequest {
+function begin({ ends, services }: ListenerParts, request: IncomingMessage, response: ServerResponse): RoutedRequest {
   const startedAt = performance.now()
-  const requestId = newId('req', parts.clock.now())
-  const about = new RequestTrace(requestId, parts.tracing?.requestBegan(request))
+  const requestId = newId('req', services.clock.now())
+  const about = new RequestTrace(requestId, services.tracing?.requestBegan(request))
   const headers = headersFor(requestId, request)
-  const routed: RoutedRequest = { request, response, headers, path: '', query: '', operation: 'other', about }
+  const context: Context = {
+    services,
+    caller: null,
+    request,
+    about,
+    setCookies: [],
+    idempotencyKey: null,
+    rate: null,
+    stream: null,
+  }
+  const routed = { request, response, path: '', query: '', params: {}, headers, operation: 'other', about, context }
   // The answer is made, whether it is read or not; or nobody waits for it any more. Each comes once, so `on` will do.
   response.on('prefinish', () => releaseGate(request))
   response.on('close', () => {
     releaseGate(request)
-    parts.ends.ended(routed, startedAt)
+    ends.ended(routed, startedAt)
   })
   return routed
 }
 
+/** What every answer says. */
 function headersFor(requestId: string, request: IncomingMessage): HeaderList {
-  const headers = ['X-Request-Id', requestId]
+  const headers = ['X-Request-Id', requestId, 'X-Content-Type-Options', 'nosniff']
   if (isSpare(request)) headers.push('Connection', 'close')
   // Only credentials that a page sets itself are allowed across origins; without the credentials header no cookie is.
   if (request.headers.origin !== undefined) {
     headers.push('Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', exposedHeaders)
   }
   return headers
-}
-
-async function route(parts: ListenerParts, routed: RoutedRequest): Promise<void> {
-  const { method, headers, httpVersion, url = '' } = routed.request
-  if (httpVersion === '1.1' && (headers.host === undefined || headers.host.includes(','))) {
-    throw badField('Host', 'Must be given exactly once')
-  }
-  // An empty one is what a client sends whose address has no host.
-  if (headers.host && !isHost(headers.host)) throw badField('Host', 'Must be the name or address of a host')
-  // Node's parser refuses these too, but only after it has handed over the request, which would be carried out.
-  if (headers['transfer-encoding'] !== undefined && !/^chunked$/i.test(headers['transfer-encoding'])) {
-    throw badField('Transfer-Encoding', 'Must be chunked')
-  }
-  if (method === 'OPTIONS' && url === '*') return answerOptions(routed, undefined)
-  const target = splitTarget(url)
-  if (!target) throw badField('', 'The request target is malformed.')
-  const { path, query } = target
-  if (parts.isWorker && !isOperation(path)) {
-    throw new ErrandError('NOT_FOUND', 'This node runs tasks; requests go to the nodes that serve the API.')
-  }
-  const isPayload = path.startsWith(payloadPath) && !path.includes('/', payloadPath.length)
-  if (method === 'OPTIONS') {
-    const isRead = isPayload || isPage(path) || parts.console.serves(path)
-    if (isOidcPath(path)) return answerOptions(routed, 'GET, OPTIONS')
-    return answerOptions(routed, isRead ? readMethods : parts.methodsOf(path))
-  }
-  routed.path = path
-  routed.query = query
-  if (isPayload) {
-    routed.operation = 'payload'
-    routed.about.route = `${payloadPath}{payloadId}`
-    return await parts.payload({ ...routed, payloadId: path.slice(payloadPath.length) })
-  }
-  const isRest = path.startsWith('/api/')
-  if (isRest || path.startsWith('/trpc/')) return await (isRest ? parts.rest(routed) : parts.rpc(routed))
-  if (isOidcPath(path)) {
-    routed.operation = 'oidc'
-    return await parts.oidc(routed)
-  }
-  if (parts.console.serves(path)) {
-    routed.operation = 'console'
-    return await parts.console.serve(routed)
-  }
-  routed.operation = 'page'
-  if (path === '/metrics') return await parts.metrics(routed)
-  try {
-    await servePage(parts, routed)
-  } catch (error) {
-    const isMissing = error instanceof ErrandError && error.code === 'NOT_FOUND'
-    if (!isMissing || !(await parts.console.serveUnknown(routed))) throw error
-    parts.onRefused(error.code)
-  }
-}
-
-function isPage(path: string): boolean {
-  return /^\/(?:openapi\.json|docs(?:\/.*)?)$/.test(path) || isOperation(path)
-}
-
-/** What an operator's tools read, of every node. */
-function isOperation(path: string): boolean {
-  return path === '/healthz' || path === '/readyz' || path === '/metrics'
-}
-
-async function servePage({ whyNotReady }: ListenerParts, routed: RoutedRequest): Promise<void> {
-  const { headers, path, request, response } = routed
-  if (!isPage(path)) throw new ErrandError('NOT_FOUND', 'There is nothing at this path.')
-  if (request.method !== 'GET' && request.method !== 'HEAD') {
-    throw new ErrandError('METHOD_NOT_ALLOWED', `${request.method} is not allowed here.`, {
-      allow: readMethods,
-    })
-  }
-  if (!isOperation(path)) return await serveDocs(routed)
-  const reason = path === '/readyz' ? await whyNotReady() : null
-  if (reason !== null) throw new ErrandError('SERVICE_UNAVAILABLE', reason, { retryAfterSeconds: 5 })
-  respondJson(response, { status: 200, json: '{"status":"ok"}', headers })
-}
-
-function answerOptions(
-  { headers, request, response }: RoutedRequest,
-  allow = 'GET, HEAD, POST, PATCH, DELETE, OPTIONS',
-): void {
-  response.writeHead(204, [
-    ...headers,
-    'Allow',
-    allow,
-    'Access-Control-Allow-Methods',
-    'GET, HEAD, POST, PATCH, DELETE',
-    'Access-Control-Allow-Headers',
-    'Authorization, Content-Type, Idempotency-Key, trpc-accept',
-    'Access-Control-Max-Age',
-    '86400',
-    'Vary',
-    'Origin',
-  ])
-  response.end()
-  request.resume()
 }
 
 /** What Node's parser refuses before there is a request object, in the same body as everything else, and returns that. */

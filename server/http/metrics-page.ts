@@ -1,6 +1,7 @@
 import { timingSafeEqual, hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { ErrandError } from '../kernel/errors.ts'
+import { respond } from './respond.ts'
 import type { RoutedRequest } from './routed-request.ts'
 
 type MetricsPage = {
@@ -26,10 +27,6 @@ export function createMetricsPage({
 }: MetricsPage): (routed: RoutedRequest) => Promise<void> {
   const isPublic = baseUrl !== null && !loopbackHost.test(new URL(baseUrl).host)
   return async ({ headers, request, response }) => {
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      const allow = 'GET, HEAD, OPTIONS'
-      throw new ErrandError('METHOD_NOT_ALLOWED', `${request.method} is not allowed here.`, { allow })
-    }
     if (token === null ? isPublic || !isFromThisMachine(request) : !carries(request, token)) {
       throw token === null
         ? new ErrandError(
@@ -38,17 +35,7 @@ export function createMetricsPage({
           )
         : new ErrandError('UNAUTHORIZED', 'Send the header Authorization: Bearer <ERRAND_METRICS_TOKEN>.')
     }
-    const body = await read()
-    const list = [
-      ...headers,
-      'Content-Type',
-      contentType,
-      'Cache-Control',
-      'no-store',
-      'X-Content-Type-Options',
-      'nosniff',
-    ]
-    response.writeHead(200, [...list, 'Content-Length', String(Buffer.byteLength(body))]).end(body)
+    respond(response, { status: 200, type: contentType, text: await read(), headers })
   }
 }
 

@@ -5,10 +5,10 @@ import type { PayloadStore } from '../payloads/payload-store.ts'
 import type { SignedLinks } from '../payloads/signed-links.ts'
 import type { Store } from '../store/store.ts'
 import { takeDownloadPlace } from './download-places.ts'
+import { jsonType } from './respond.ts'
 import type { RoutedRequest } from './routed-request.ts'
 
 type PayloadDownload = { links: SignedLinks; payloads: PayloadStore; store: Store }
-type Download = RoutedRequest & { payloadId: string }
 
 /**
  * Serves a stored payload to whoever holds its signed link; 403 when the link is wrong or has expired. What is not what
@@ -16,13 +16,10 @@ type Download = RoutedRequest & { payloadId: string }
  */
 export async function servePayload(
   { links, payloads, store }: PayloadDownload,
-  { headers, request, response, payloadId, query }: Download,
+  { headers, path, query, request, response }: RoutedRequest,
 ): Promise<void> {
-  if (request.method !== 'GET' && request.method !== 'HEAD') {
-    throw new ErrandError('METHOD_NOT_ALLOWED', `${request.method} is not allowed here.`, {
-      allow: 'GET, HEAD, OPTIONS',
-    })
-  }
+  // As it was sent: what is no id is no link of ours either.
+  const payloadId = path.slice(path.lastIndexOf('/') + 1)
   const parameters = new URLSearchParams(query)
   const [expires, ...moreExpires] = parameters.getAll('expires')
   const [signature, ...moreSignatures] = parameters.getAll('signature')
@@ -41,20 +38,12 @@ export async function servePayload(
   if (digest && digest.bytes !== found.bytes) throw new PayloadDamage(payloadId)
   // A payload never changes, so its id says all that a tag has to.
   const etag = `"${payloadId}"`
-  const tagged = [
-    ...headers,
-    'ETag',
-    etag,
-    'Cache-Control',
-    'private, max-age=0, must-revalidate',
-    'X-Content-Type-Options',
-    'nosniff',
-  ]
+  const tagged = [...headers, 'ETag', etag, 'Cache-Control', 'private, max-age=0, must-revalidate']
   if (request.headers['if-none-match']?.includes(etag)) {
     response.writeHead(304, tagged).end()
     return
   }
-  tagged.push('Content-Type', 'application/json; charset=utf-8', 'Content-Length', String(found.bytes))
+  tagged.push('Content-Type', jsonType, 'Content-Length', String(found.bytes))
   tagged.push('Content-Disposition', `attachment; filename="${payloadId}.json"`)
   if (request.method === 'HEAD') return void response.writeHead(200, tagged).end()
   const leave = takeDownloadPlace(record.userId ?? '')

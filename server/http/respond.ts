@@ -1,38 +1,28 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { errorBody, type ErrandError } from '../kernel/errors.ts'
+import type { ErrandError } from '../kernel/errors.ts'
 
 /** Names and values in turn, the form that Node writes without copying; every answer carries those of its request. */
 export type HeaderList = string[]
 
+/** JSON unless it says another type. The headers are added to. */
+type Whole = { status: number; text: string; type?: string | undefined; headers: HeaderList }
+
+export const jsonType = 'application/json; charset=utf-8'
+
 /**
- * Writes a JSON answer. Node then reads on and drops what is left of the body, within the request's timeout: closing
- * at once would reset the connection of a client that still sends, which then never sees the answer.
+ * Writes an answer that nobody may keep. Node then reads on and drops what is left of the body, within the request's
+ * timeout: closing at once would reset the connection of a client that still sends, which then never sees the answer.
  */
-export function respondJson(
-  response: ServerResponse,
-  { status, json, headers }: { status: number; json: string; headers: HeaderList },
-): void {
+export function respond(response: ServerResponse, { headers, status, text, type = jsonType }: Whole): void {
   if (response.headersSent || response.destroyed) return
-  const bytes = Buffer.byteLength(json)
-  const list = [
-    ...headers,
-    'Content-Type',
-    'application/json; charset=utf-8',
-    'Cache-Control',
-    'no-store',
-    'X-Content-Type-Options',
-    'nosniff',
-    'Content-Length',
-    String(bytes),
-  ]
-  response.writeHead(status, list)
+  const bytes = Buffer.byteLength(text)
+  headers.push('Content-Type', type, 'Cache-Control', 'no-store', 'Content-Length', String(bytes))
   // Plain ASCII is the same in both encodings, and this one is written far faster.
-  response.end(json, bytes === json.length ? 'latin1' : 'utf8')
+  response.writeHead(status, headers).end(text, bytes === text.length ? 'latin1' : 'utf8')
 }
 
-export function respondError(response: ServerResponse, error: ErrandError, headers: HeaderList): void {
-  const json = JSON.stringify(errorBody(error))
-  respondJson(response, { status: error.status, json, headers: [...headers, ...errorHeaders(error)] })
+export function withHeaders(headers: HeaderList, own: Record<string, string>): HeaderList {
+  return [...headers, ...Object.entries(own).flat()]
 }
 
 export function errorHeaders({ allow, retryAfterSeconds, status }: ErrandError): HeaderList {

@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { ownTurn } from '../kernel/own-turn.ts'
 import { acceptedEncoding, type ContentEncoding } from './accept-encoding.ts'
-import type { HeaderList } from './respond.ts'
+import { withHeaders } from './respond.ts'
 import type { RoutedRequest } from './routed-request.ts'
 
 // What is the same for everybody, kept once: all answers are written from the same bytes.
@@ -43,7 +43,7 @@ export function sendAsset(
 ): void {
   const encoding = acceptedEncoding(request.headers['accept-encoding'], Object.keys(encoded) as ContentEncoding[])
   const { body, etag } = (encoding && encoded[encoding]) ?? plain
-  const common = { ...own, ETag: etag, Vary: 'Accept-Encoding', 'X-Content-Type-Options': 'nosniff' }
+  const common = { ...own, ETag: etag, Vary: 'Accept-Encoding' }
   const list = withHeaders(headers, common)
   if (isKnown(request.headers['if-none-match'], etag)) return void response.writeHead(304, list).end()
   const described = { 'Content-Type': type, 'Content-Length': String(body.length) }
@@ -69,10 +69,6 @@ function sendPieces(response: ServerResponse, body: Buffer): void {
     else response.once('drain', () => void next())
   }
   void next()
-}
-
-export function withHeaders(headers: HeaderList, own: Record<string, string>): HeaderList {
-  return [...headers, ...Object.entries(own).flat()]
 }
 
 function isKnown(given: string | undefined, etag: string): boolean {

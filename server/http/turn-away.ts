@@ -3,7 +3,7 @@ import { ErrandError, errorBody, type ErrorCode } from '../kernel/errors.ts'
 import type { RequestEnds } from './request-ends.ts'
 import { overloaded } from './request-gate.ts'
 import { RestedSockets } from './rested-sockets.ts'
-import { errorHeaders, respondJson, type HeaderList } from './respond.ts'
+import { errorHeaders, respond, type HeaderList } from './respond.ts'
 
 type TurnAwayParts = {
   rpcErrorJson: (error: ErrandError) => string
@@ -21,15 +21,15 @@ export function createTurnAway({ ends, onRefused, rpcErrorJson }: TurnAwayParts)
   const rpcJson = rpcErrorJson(error)
   const own = errorHeaders(error)
   const rested = new RestedSockets()
-  return (request: IncomingMessage, response: ServerResponse, headers: HeaderList): void => {
-    const { socket, url = '' } = request
+  return (
+    request: IncomingMessage,
+    response: ServerResponse,
+    { headers, isRpc }: { headers: HeaderList; isRpc: boolean },
+  ): void => {
+    const { socket } = request
     onRefused(error.code)
     ends.turnedAway()
-    respondJson(response, {
-      status: error.status,
-      json: url.startsWith('/trpc/') ? rpcJson : restJson,
-      headers: [...headers, ...own],
-    })
+    respond(response, { status: error.status, text: isRpc ? rpcJson : restJson, headers: [...headers, ...own] })
     // Before its end Node would resume the socket by itself.
     request.once('close', () => rested.rest(socket))
   }

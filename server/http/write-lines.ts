@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { HeaderList } from './respond.ts'
+import { withHeaders, type HeaderList } from './respond.ts'
 
 type Lines = {
   headers: HeaderList
@@ -8,21 +8,14 @@ type Lines = {
   stallMs: number
 }
 
+export const linesType = 'application/x-ndjson'
+
 /** Streams lines of JSON as they come, at the pace at which they are read. */
 export async function writeLines(response: ServerResponse, { headers, next, stallMs }: Lines): Promise<void> {
   if (response.destroyed) return
-  response.writeHead(200, [
-    ...headers,
-    'Content-Type',
-    'application/x-ndjson',
-    'Cache-Control',
-    'no-store',
-    'X-Content-Type-Options',
-    'nosniff',
-    // A proxy that collects an answer before it passes it on would defeat the stream.
-    'X-Accel-Buffering',
-    'no',
-  ])
+  // A proxy that collects an answer before it passes it on would defeat the stream.
+  const own = { 'Content-Type': linesType, 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' }
+  response.writeHead(200, withHeaders(headers, own))
   response.flushHeaders()
   for (let lines = await next(); lines !== undefined; lines = await next()) {
     if (response.destroyed) return

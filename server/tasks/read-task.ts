@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { isoTime } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
+import { storedObject } from '../kernel/json-text.ts'
 import { formatUsd } from '../kernel/money.ts'
 import type { SignedLinks } from '../payloads/signed-links.ts'
 import type { StoredJson, TaskRecord } from '../store/records.ts'
@@ -83,5 +84,5 @@ function toTask(record: TaskRecord, links: SignedLinks): Task {
 }
 
 function inline({ text, payloadId }: StoredJson): Record<string, unknown> | string {
-  return payloadId === null ? (JSON.parse(text) as Record<string, unknown> | string) : text
+  return payloadId === null ? storedObject(text) : text
 }

@@ -89,7 +89,7 @@ test.each([
       onRefused: () => {},
       rpcErrorJson: () => '{}',
     })
-    const server = createServer((request, response) => turnAway(request, response, []))
+    const server = createServer((request, response) => turnAway(request, response, { headers: [], isRpc: false }))
     await listen(server, { host: '127.0.0.1', port: 0 })
     {
       using client = await RawConnection.open(urlOf(server))

@@ -9,15 +9,15 @@ function newQueue(requestMs: number) {
   const turnedAway: string[] = []
   const note = ({ headers }: IncomingMessage) => headers.authorization ?? ''
   const queue = new RequestQueue({
-    serve: (request) => {
+    serve: ({ request }) => {
       ticks.at(-1)!.push(note(request))
       const end = performance.now() + requestMs
       while (performance.now() < end);
     },
-    turnAway: (request) => void turnedAway.push(note(request)),
+    turnAway: ({ request }) => void turnedAway.push(note(request)),
   })
   const take = (authorization: string, response = {}) =>
-    queue.take({ headers: { authorization } } as IncomingMessage, response as ServerResponse)
+    queue.take({ request: { headers: { authorization } } as IncomingMessage, response: response as ServerResponse })
   const served = async (count: number) => {
     const end = performance.now() + 10_000
     while (ticks.flat().length < count && performance.now() < end) {

@@ -1,5 +1,5 @@
 import { z, type ZodType } from 'zod'
-import { badField } from '../server/kernel/errors.ts'
+import { badField } from '../kernel/errors.ts'
 
 /** The fields that a query string may set, and whether the schema takes a number there. */
 export type QueryFields = ReadonlyMap<string, 'text' | 'number'>

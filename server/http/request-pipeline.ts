@@ -1,0 +1,123 @@
+import type { IncomingMessage } from 'node:http'
+import type { Authenticator } from '../auth/authenticate.ts'
+import { rateHeaders } from '../billing/rate-headers.ts'
+import { badField, ErrandError, isFault, type ErrorCode } from '../kernel/errors.ts'
+import type { Logger } from '../kernel/logger.ts'
+import { errandErrorOf } from '../rpc/trpc.ts'
+import { rateOf, restForm } from './answer-forms.ts'
+import { publicBodyBytesMax, readBodyText, readJsonBody } from './read-body.ts'
+import { bodyArrived } from './request-gate.ts'
+import { traceIdOf } from './request-ends.ts'
+import { isHost } from '../kernel/request-url.ts'
+import { errorHeaders, hasBody, respond, withHeaders } from './respond.ts'
+import { decodePath, type Match, type Route } from './route-table.ts'
+import type { RoutedRequest } from './routed-request.ts'
+
+export type ErrorParts = { log: Logger; onRefused: (code: ErrorCode) => void }
+export type PipelineParts = ErrorParts & { authenticate: Authenticator; bodyBytesMax: number }
+
+/**
+ * Every request from its match to its answer. The order is fixed: route, authentication, permission, body, handler; so a
+ * stranger learns nothing and costs no more than the headers, or than the small body of an operation for strangers, and a
+ * key that may not call an operation costs no body.
+ */
+export function serveRequest(parts: PipelineParts, routed: RoutedRequest, match: Match | undefined): Promise<void> {
+  return answer(parts, routed, match).catch((thrown: unknown) =>
+    refuse(parts, routed, { error: errandErrorOf(thrown), match }),
+  )
+}
+
+async function answer(parts: PipelineParts, routed: RoutedRequest, match: Match | undefined): Promise<void> {
+  const { about, context, request } = routed
+  assertHead(routed)
+  if (request.method === 'OPTIONS' && (match || request.url === '*')) return answerOptions(routed, match?.allow)
+  if (!match) throw badField('', 'The request target is malformed.')
+  const { allow, route, sent } = match
+  if (!route) throw new ErrandError('METHOD_NOT_ALLOWED', `${request.method} is not allowed here.`, { allow: allow! })
+  routed.operation = route.operation
+  if (route.methods) about.route = route.path
+  about.isLong = route.form.isStream === true
+  if (route.auth) {
+    const caller = await parts.authenticate(request)
+    about.userId = caller.userId
+    context.caller = caller
+    route.auth(caller, routed)
+  }
+  routed.params = decodePath(sent)
+  if (route.takesIdempotencyKey) context.idempotencyKey = readIdempotencyKey(request)
+  const body = route.body ? await readBody(parts, route, routed) : bodyArrived(request)
+  const result = await route.handle(routed, body)
+  if (result !== undefined) await route.form.answer(routed, result)
+}
+
+function assertHead({ request }: RoutedRequest): void {
+  const { headers, httpVersion } = request
+  if (httpVersion === '1.1' && (headers.host === undefined || headers.host.includes(','))) {
+    throw badField('Host', 'Must be given exactly once')
+  }
+  // An empty one is what a client sends whose address has no host.
+  if (headers.host && !isHost(headers.host)) throw badField('Host', 'Must be the name or address of a host')
+  // Node's parser refuses these too, but only after it has handed over the request, which would be carried out.
+  if (headers['transfer-encoding'] !== undefined && !/^chunked$/i.test(headers['transfer-encoding'])) {
+    throw badField('Transfer-Encoding', 'Must be chunked')
+  }
+}
+
+/** The Idempotency-Key of a request, null when it names none; throws 400 when it cannot be one. */
+function readIdempotencyKey({ headers }: IncomingMessage): string | null {
+  const { 'idempotency-key': key = null } = headers
+  if (key === null || (typeof key === 'string' && /^[\x21-\x7e]{1,255}$/.test(key))) return key
+  throw badField('Idempotency-Key', 'Must be 1 to 255 visible ASCII characters')
+}
+
+async function readBody({ bodyBytesMax }: PipelineParts, { auth, body }: Route, routed: RoutedRequest) {
+  const { context, request, response } = routed
+  if (body === 'optional object' && !hasBody(request)) return {}
+  const bytesMax = auth ? bodyBytesMax : Math.min(publicBodyBytesMax, bodyBytesMax)
+  const read = { request, response, bytesMax, owner: context.caller?.userId ?? null }
+  if (body === 'text') return await readBodyText(read)
+  const value = await readJsonBody(read)
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+  throw badField('', 'The request body must be a JSON object.')
+}
+
+const everyMethod = 'GET, HEAD, POST, PATCH, DELETE'
+
+function answerOptions({ headers, request, response }: RoutedRequest, allow = `${everyMethod}, OPTIONS`): void {
+  const own = {
+    Allow: allow,
+    'Access-Control-Allow-Methods': everyMethod,
+    'Access-Control-Allow-Headers': 'Authorization, Content-Type, Idempotency-Key, trpc-accept',
+    'Access-Control-Max-Age': '86400',
+    Vary: 'Origin',
+  }
+  response.writeHead(204, withHeaders(headers, own)).end()
+  request.resume()
+}
+
+/** Counts a refusal; a fault is ours to look into. */
+export function reportError(
+  { log, onRefused }: ErrorParts,
+  error: ErrandError,
+  { about, operation }: RoutedRequest,
+): void {
+  onRefused(error.code)
+  if (!isFault(error)) return
+  const { requestId, userId } = about
+  log.error({ requestId, userId, ...traceIdOf(about), operation, err: error.cause ?? error }, 'a request failed')
+}
+
+/** Answers an error in the form of its route. */
+export async function refuse(
+  parts: ErrorParts,
+  routed: RoutedRequest,
+  { error, match }: { error: ErrandError; match?: Match | undefined },
+): Promise<void> {
+  const { context, headers, response } = routed
+  reportError(parts, error, routed)
+  if (response.headersSent) return void response.destroy()
+  const rate = error.isOtherRate ? null : await rateOf(context).catch(() => null)
+  if (rate) headers.push(...rateHeaders(rate))
+  const { text, type } = (match?.like.form ?? restForm).error(error, routed)
+  respond(response, { status: error.status, text, type, headers: [...headers, ...errorHeaders(error)] })
+}

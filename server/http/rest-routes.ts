@@ -1,0 +1,69 @@
+import type { AnyProcedure } from '@trpc/server'
+import type { ZodType } from 'zod'
+import { assert } from '../kernel/assert.ts'
+import { directCall } from '../rpc/call-procedure.ts'
+import { rootRouter } from '../rpc/root-router.ts'
+import { accessOf, type ProcedureMeta } from '../rpc/trpc.ts'
+import { linesForm, restForm } from './answer-forms.ts'
+import { disconnectSignal, streamReader } from './disconnect-signal.ts'
+import { queryFields, readQuery } from './query-input.ts'
+import type { Route } from './route-table.ts'
+
+export const read = ['GET', 'HEAD']
+
+/** The REST routes, read off the procedures' own `openapi` meta, so that no path is written twice. */
+export const restRoutes: readonly Route[] = Object.values(
+  rootRouter._def.procedures as unknown as Record<string, AnyProcedure>,
+).flatMap(toRoute)
+
+function toRoute(procedure: AnyProcedure): Route[] {
+  const { type, meta, inputs } = procedure._def as unknown as {
+    type: string
+    meta: ProcedureMeta | undefined
+    inputs: readonly ZodType[]
+  }
+  if (!meta?.openapi) return []
+  assert(type === 'query' || type === 'mutation', 'a REST operation is a query or a mutation')
+  const { method, operationId, path } = meta.openapi
+  const call = directCall(procedure)
+  const hasBody = method === 'POST' || method === 'PATCH'
+  const fields = queryFields(inputs[0])
+  return [
+    {
+      methods: method === 'GET' ? read : [method],
+      path,
+      operation: operationId,
+      isGated: true,
+      auth: accessOf(procedure),
+      body: hasBody ? (meta.isBodyOptional ? 'optional object' : 'object') : undefined,
+      takesIdempotencyKey: hasBody && meta.isIdempotent === true,
+      form: restForm,
+      handle({ context, params, query, response }, body) {
+        // A copy of many unknown fields would take as long as parsing them.
+        const input = Object.assign(hasBody ? (body as object) : readQuery(query, fields), params)
+        // Only a query can ask that the answer be held, and so outlive its client.
+        const signal = query === '' ? undefined : disconnectSignal(response)
+        return call({ context, input, signal })
+      },
+    },
+  ]
+}
+
+/** The chat procedure as lines of JSON. */
+export function chatRoute(stallMs: number): Route {
+  const call = directCall(rootRouter.chat.stream)
+  return {
+    methods: ['POST'],
+    path: '/api/chat',
+    operation: 'chat',
+    isGated: true,
+    auth: accessOf(rootRouter.chat.stream),
+    body: 'object',
+    takesIdempotencyKey: true,
+    form: linesForm,
+    handle({ context, response }, input) {
+      context.stream = streamReader(response, stallMs)
+      return call({ context, input, signal: undefined })
+    },
+  }
+}

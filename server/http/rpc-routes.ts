@@ -1,0 +1,171 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AnyProcedure } from '@trpc/server'
+import { nodeHTTPRequestHandler } from '@trpc/server/adapters/node-http'
+import type { Caller } from '../auth/caller.ts'
+import { rateHeaders } from '../billing/rate-headers.ts'
+import { ErrandError, toErrandError } from '../kernel/errors.ts'
+import { Batch, batchCallsMax } from '../rpc/batch.ts'
+import { directCall } from '../rpc/call-procedure.ts'
+import { assertNoMeta, envelope } from '../rpc/envelope.ts'
+import { rootRouter } from '../rpc/root-router.ts'
+import { accessOf, errandErrorOf, type AccessCheck, type ProcedureMeta } from '../rpc/trpc.ts'
+import { rpcForm } from './answer-forms.ts'
+import { disconnectSignal, streamReader } from './disconnect-signal.ts'
+import { reportError, type ErrorParts } from './request-pipeline.ts'
+import { decodeSegment } from '../kernel/request-url.ts'
+import type { Route } from './route-table.ts'
+import type { RoutedRequest } from './routed-request.ts'
+
+type RpcParts = ErrorParts & {
+  /** After so long the reader of a stream that takes nothing is cut off. */
+  stallMs: number
+}
+
+const prefix = '/trpc/'
+
+/** What each operation asks of its caller; null for one that is called without authentication. */
+const accessChecks = new Map<string, AccessCheck | null>()
+
+/** The same procedures as typed RPC: each by its name, and several in a batch. */
+export function rpcRoutes(parts: RpcParts): Route[] {
+  const ofAll = { isGated: true, takesIdempotencyKey: true, form: rpcForm }
+  const procedures = Object.entries(rootRouter._def.procedures as unknown as Record<string, AnyProcedure>)
+  const single = procedures.flatMap(([operation, procedure]): Route[] => {
+    const { meta, type } = procedure._def as unknown as { type: string; meta: ProcedureMeta | undefined }
+    const call = meta?.isStream ? undefined : directCall(procedure)
+    const auth = accessOf(procedure)
+    accessChecks.set(operation, auth)
+    const isQuery = type === 'query'
+    const ofProcedure = { ...ofAll, path: prefix + operation, operation, auth }
+    return [
+      {
+        ...ofProcedure,
+        methods: [isQuery ? 'GET' : 'POST'],
+        body: isQuery ? undefined : 'text',
+        handle(routed, body) {
+          const { context, query, response } = routed
+          const text = body as string | undefined
+          if (!auth) assertNoMeta(text ?? new URLSearchParams(query).get('input') ?? '')
+          const sent = call && plainInput(routed, text)
+          if (!sent) return throughTrpc(parts, routed, text)
+          const signal = query === '' ? undefined : disconnectSignal(response)
+          return call({ context, input: envelope.deserialize(sent), signal })
+        },
+      },
+      // For tRPC to refuse, which clients of it send only by mistake.
+      {
+        ...ofProcedure,
+        methods: [isQuery ? 'POST' : 'GET'],
+        handle: (routed) => throughTrpc(parts, routed),
+      },
+    ]
+  })
+  const batches = ['GET', 'POST'].map((method): Route => {
+    const isRead = method === 'GET'
+    return {
+      ...ofAll,
+      methods: [method],
+      path: `${prefix}*`,
+      operation: 'rpc',
+      auth: (caller, { path }) => isRead || assertSomeCall(callsOf(path), caller),
+      body: isRead ? undefined : 'text',
+      handle(routed, text) {
+        const { context, path } = routed
+        const calls = callsOf(path).length
+        // Changes are told whatever their answers come to; none is large.
+        if (isRead && calls > 1) context.batch = new Batch(context.caller!.userId, calls)
+        return throughTrpc(parts, routed, text as string | undefined)
+      },
+    }
+  })
+  return [...single, ...batches]
+}
+
+/** The operations that exist of those that a path names. */
+function callsOf(path: string): string[] {
+  const names = decodeSegment(path.slice(prefix.length))?.split(',', batchCallsMax) ?? []
+  return names.filter((name) => accessChecks.has(name))
+}
+
+/** Throws why a caller may make none of the calls, before a look at their inputs. */
+function assertSomeCall(calls: readonly string[], caller: Caller): void {
+  let refusal = new ErrandError('NOT_FOUND', 'There is no such operation.')
+  for (const [index, name] of calls.entries()) {
+    try {
+      return accessChecks.get(name)?.(caller)
+    } catch (error) {
+      if (index === 0) refusal = toErrandError(error)
+    }
+  }
+  throw refusal
+}
+
+/**
+ * The input of the plain form of a call: one query or mutation, outside a batch, with its input as JSON. It means what it
+ * means to tRPC's own handler, which makes a fetch Request, a Response and their streams of each call: two thirds of the
+ * time of a submission. Undefined for everything else, malformed input too, which is tRPC's to answer.
+ */
+function plainInput({ query, request }: RoutedRequest, body: string | undefined): object | undefined {
+  const { 'content-type': type, 'trpc-accept': accept } = request.headers
+  if (accept !== undefined) return undefined
+  if (type === undefined ? body !== undefined : !type.startsWith('application/json')) return undefined
+  const text = body === undefined ? inputOf(query) : query === '' ? body : undefined
+  return text === undefined ? undefined : parse(text)
+}
+
+/** The text of `input`, if that is all there is in the query. */
+function inputOf(query: string): string | undefined {
+  if (!query.startsWith('input=') || query.includes('&')) return undefined
+  return new URLSearchParams(query).get('input') ?? undefined
+}
+
+function parse(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Batches, streams and what is malformed are tRPC's own to answer, each call in its form. */
+async function throughTrpc(parts: RpcParts, routed: RoutedRequest, body = ''): Promise<void> {
+  const { context, headers, path, query, request, response } = routed
+  const { caller, services } = context
+  if (request.headers['trpc-accept'] === 'application/jsonl') context.stream = streamReader(response, parts.stallMs)
+  const rate = caller && (await services.store.readRate(caller.userId))
+  for (let at = 0; at < headers.length; at += 2) response.setHeader(headers[at]!, headers[at + 1]!)
+  // Neither the target nor the Host header, as the client sent them, may reach a parser that throws.
+  request.url = query === '' ? path : `${path}?${query}`
+  request.headers.host = 'localhost'
+  await nodeHTTPRequestHandler<typeof rootRouter, IncomingMessage, ServerResponse>({
+    req: Object.assign(request, { body }),
+    res: response,
+    path: path.slice(prefix.length),
+    router: rootRouter,
+    maxBatchSize: batchCallsMax,
+    createContext: () => Promise.resolve(context),
+    responseMeta: ({ errors, eagerGeneration }) => {
+      const known = errors.map(errandErrorOf)
+      const waits = known.flatMap(({ retryAfterSeconds }) => retryAfterSeconds ?? [])
+      const seen = context.rate ?? rate
+      return {
+        headers: {
+          'cache-control': 'no-store',
+          ...(!eagerGeneration && { 'content-type': 'application/json' }),
+          ...(seen && !known.some(({ isOtherRate }) => isOtherRate) && pairs(rateHeaders(seen))),
+          ...(context.setCookies.length > 0 && { 'set-cookie': context.setCookies }),
+          ...(waits.length > 0 && { 'retry-after': String(Math.max(...waits)) }),
+          ...(known.some(({ status }) => status === 401) && { 'www-authenticate': 'Bearer' }),
+        },
+      }
+    },
+    onError: ({ error }) => reportError(parts, errandErrorOf(error), routed),
+  })
+}
+
+function pairs(list: readonly string[]): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (let at = 0; at < list.length; at += 2) headers[list[at]!] = list[at + 1]!
+  return headers
+}

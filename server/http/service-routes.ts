@@ -1,0 +1,78 @@
+import { oidcPaths } from '../auth/oidc-login.ts'
+import { ErrandError } from '../kernel/errors.ts'
+import { restForm } from './answer-forms.ts'
+import { filePaths, pagePaths, type ConsoleFiles } from './console-files.ts'
+import { docsPaths, serveDocs } from './docs-pages.ts'
+import type { ErrorParts } from './request-pipeline.ts'
+import { chatRoute, read, restRoutes } from './rest-routes.ts'
+import { rpcRoutes } from './rpc-routes.ts'
+import { RouteTable, type Route } from './route-table.ts'
+
+type Handler = Route['handle']
+
+export type RouteParts = ErrorParts & {
+  console: ConsoleFiles
+  metrics: Handler
+  /** Both addresses of a single sign-on. */
+  oidc: Handler
+  payload: Handler
+  /** Serves nothing but what an operator's tools read. */
+  isWorker: boolean
+  /** A reader that takes nothing of a stream for so long is cut off. */
+  stallMs: number
+  /** Why requests should go elsewhere; null when they should not. */
+  whyNotReady: () => Promise<string | null>
+}
+
+/** The table of all that the service serves. */
+export function createRoutes(parts: RouteParts): RouteTable {
+  const ok = { status: 'ok' }
+  const operator = [
+    open('/healthz', 'page', () => ok),
+    open('/readyz', 'page', async () => {
+      const reason = await parts.whyNotReady()
+      if (reason === null) return ok
+      throw new ErrandError('SERVICE_UNAVAILABLE', reason, { retryAfterSeconds: 5 })
+    }),
+    open('/metrics', 'page', parts.metrics),
+  ]
+  if (parts.isWorker) {
+    const elsewhere = 'This node runs tasks; requests go to the nodes that serve the API.'
+    return new RouteTable([...operator, nothing('/*', elsewhere)])
+  }
+  const pages = pagePaths.map((path) => open(path, 'console', parts.console.servePage))
+  const isPage = (path: string) => pages.some(({ handle }) => handle === table.match('GET', path)?.route?.handle)
+  const table = new RouteTable([
+    ...restRoutes,
+    chatRoute(parts.stallMs),
+    ...rpcRoutes(parts),
+    // Without an id it is a link that is wrong.
+    ...['/api/payloads/{}', '/api/payloads/'].map((path) => open(path, 'payload', parts.payload)),
+    ...oidcPaths.map((path) => ({ ...open(path, 'oidc', parts.oidc), methods: ['GET'] })),
+    ...operator,
+    ...docsPaths.map((path) => open(path, 'page', serveDocs)),
+    ...pages,
+    ...filePaths.map((path) => open(path, 'console', parts.console.serveFile)),
+    { ...nothing('/api/*'), isGated: true, operation: 'other' },
+    {
+      ...nothing('/*'),
+      async handle(routed, body) {
+        if (!(await parts.console.serveUnknown(routed, isPage))) return nothing('/*').handle(routed, body)
+        parts.onRefused('NOT_FOUND')
+      },
+    },
+  ])
+  return table
+}
+
+/** What anybody may read, however busy the service is. */
+function open(path: string, operation: string, handle: Handler): Route {
+  return { methods: read, path, operation, auth: null, form: restForm, handle }
+}
+
+function nothing(path: string, message = 'There is nothing at this path.'): Route {
+  const handle = () => {
+    throw new ErrandError('NOT_FOUND', message)
+  }
+  return { ...open(path, 'page', handle), methods: null }
+}
