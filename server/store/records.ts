@@ -1,7 +1,5 @@
 import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
-import type { TransactionRow } from './tables/account-tables.ts'
-import type { ConnectorRow, LoginRow } from './tables/people-tables.ts'
 
 // The rows that the store hands out, in the words of the contract. Times are epoch milliseconds, money is units.
 
@@ -117,9 +115,19 @@ export type ChatBreakdown = {
 export const transactionTypes = ['credit', 'task_charge', 'task_refund', 'chat_charge', 'adjustment'] as const
 export type TransactionType = (typeof transactionTypes)[number]
 
-/** `breakdown` is that of a chat charge. */
-export type TransactionRecord = Omit<TransactionRow, 'seq' | 'breakdown' | 'idempotencyKey'> & {
+export type TransactionRecord = {
+  id: string
+  userId: string
+  type: TransactionType
+  amount: Units
+  balanceAfter: Units
+  taskId: string | null
+  sessionId: string | null
+  turnId: string | null
+  description: string
+  /** Of a chat charge. */
   breakdown: ChatBreakdown | null
+  createdAt: EpochMs
 }
 
 export type AccountRecord = {
@@ -142,7 +150,17 @@ export const loginMethods = ['password', 'oidc', 'invitation'] as const
 export type LoginMethod = (typeof loginMethods)[number]
 
 /** A browser login. */
-export type LoginRecord = Omit<LoginRow, 'tokenHash'>
+export type LoginRecord = {
+  id: string
+  userId: string
+  method: LoginMethod
+  /** Id of the OpenID Connect provider. */
+  provider: string | null
+  userAgent: string | null
+  createdAt: EpochMs
+  lastUsedAt: EpochMs
+  expiresAt: EpochMs
+}
 
 /** What a login's cookie is checked against on every request. */
 export type LoginHolder = Pick<LoginRecord, 'id' | 'userId' | 'lastUsedAt' | 'expiresAt'> & {
@@ -198,9 +216,28 @@ export type KeyHolder = Pick<KeyRecord, 'id' | 'userId' | 'scopes' | 'expiresAt'
 export type RateState = { limit: number; used: number; oldestAt: EpochMs | null; now: EpochMs }
 
 export const connectorAuthTypes = ['none', 'bearer', 'headers'] as const
+export type ConnectorAuthType = (typeof connectorAuthTypes)[number]
 
 export const connectorStatuses = ['untested', 'ok', 'failed'] as const
 export type ConnectorStatus = (typeof connectorStatuses)[number]
 
-/** A user's connection to an MCP server. `allowedTools` are those that agents may call; null for all of them. */
-export type ConnectorRecord = Omit<ConnectorRow, 'allowedTools'> & { allowedTools: string[] | null }
+/** A user's connection to an MCP server: at `url`, or one that the operator defined under the id `server`. */
+export type ConnectorRecord = {
+  id: string
+  userId: string
+  name: string
+  url: string | null
+  server: string | null
+  authType: ConnectorAuthType
+  /** The secrets, encrypted; null without any. */
+  sealed: string | null
+  /** The tools that agents may call; null for all of them. */
+  allowedTools: string[] | null
+  /** As the last check found it. */
+  status: ConnectorStatus
+  /** Why the last check failed. */
+  statusMessage: string | null
+  checkedAt: EpochMs | null
+  createdAt: EpochMs
+  updatedAt: EpochMs
+}

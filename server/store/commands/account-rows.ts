@@ -1,13 +1,12 @@
 import { balanceMax, type Credit, type CreditResult, type ListTransactions } from '../store.ts'
 import type { AccountRecord, ChatBreakdown, TransactionRecord } from '../records.ts'
-import type { TransactionRow } from '../tables/account-tables.ts'
 import type { Op, Reads, Tx } from './command.ts'
 import { readDeepPage } from './deep-page.ts'
 import { columns, statement, type Dialect } from './statement.ts'
 
 // Accounts and their transactions.
 
-type Row = Omit<TransactionRow, 'idempotencyKey'>
+type Row = Omit<TransactionRecord, 'breakdown'> & { seq: number; breakdown: string | null }
 
 const row = columns('seq id userId type amount balanceAfter taskId sessionId turnId description breakdown createdAt')
 const newest = (name: string, where: (dialect: Dialect) => string) =>

@@ -10,11 +10,12 @@ import type {
   UpdateConnector,
   UpdateConnectorResult,
 } from '../store.ts'
-import type { ConnectorRow } from '../tables/people-tables.ts'
 import type { Op, Reads, Tx } from './command.ts'
 import { assign, columns, insertInto, statement } from './statement.ts'
 
 // Users' connectors. Their secrets come and go encrypted.
+
+type Row = Omit<ConnectorRecord, 'allowedTools'> & { allowedTools: string | null }
 
 const made = 'id userId name url server authType sealed allowedTools status createdAt'
 const row = columns(`${made} statusMessage checkedAt updatedAt`)
@@ -23,7 +24,7 @@ const page = (seq: string) => `FROM connectors WHERE user_id = :userId
   ORDER BY created_at DESC, ${seq} DESC LIMIT :limit OFFSET :offset`
 
 const insert = statement('connector_insert', insertInto('connectors', `${made} updatedAt`))
-const get = statement<ConnectorRow>('connector_get', `SELECT ${row} FROM connectors WHERE ${thisConnector}`)
+const get = statement<Row>('connector_get', `SELECT ${row} FROM connectors WHERE ${thisConnector}`)
 const named = statement<{ id: string }>(
   'connector_named',
   'SELECT id FROM connectors WHERE user_id = :userId AND name = :name',
@@ -36,7 +37,7 @@ const sizes = statement<{ bytes: number }>(
   'connector_sizes',
   ({ seq }) => `SELECT ${connectorFieldsBytes} + coalesce(octet_length(allowed_tools), 0) AS bytes ${page(seq)}`,
 )
-const list = statement<ConnectorRow>('connector_list', ({ seq }) => `SELECT ${row} ${page(seq)}`)
+const list = statement<Row>('connector_list', ({ seq }) => `SELECT ${row} ${page(seq)}`)
 const changed = 'name url authType sealed allowedTools status statusMessage checkedAt'
 const update = statement('connector_update', `UPDATE connectors SET ${assign(`${changed} updatedAt`)} WHERE id = :id`)
 const remove = statement('connector_delete', `DELETE FROM connectors WHERE ${thisConnector}`)
@@ -45,7 +46,7 @@ const noteCheck = statement(
   `UPDATE connectors SET ${assign('status statusMessage checkedAt')}
     WHERE ${thisConnector} AND updated_at = :updatedAt`,
 )
-const sealed = statement<ConnectorRow>(
+const sealed = statement<Row>(
   'connector_sealed',
   `SELECT ${row} FROM connectors WHERE sealed IS NOT NULL AND id > :afterId ORDER BY id LIMIT :limit`,
 )
@@ -128,6 +129,6 @@ function writeTools(tools: readonly string[] | null): string | null {
   return tools && JSON.stringify(tools)
 }
 
-function toRecord({ allowedTools, ...connector }: ConnectorRow): ConnectorRecord {
+function toRecord({ allowedTools, ...connector }: Row): ConnectorRecord {
   return { ...connector, allowedTools: allowedTools === null ? null : (JSON.parse(allowedTools) as string[]) }
 }

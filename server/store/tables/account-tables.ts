@@ -1,4 +1,3 @@
-import { transactionTypes } from '../records.ts'
 import type { TableWords } from './table-words.ts'
 
 // Money columns are units of 0.0001 USD; times are milliseconds since the epoch.
@@ -74,7 +73,7 @@ export function accountTables({
       id: text().notNull().unique(),
       /** No foreign keys: the ledger outlives every row that it speaks of. */
       userId: text('user_id').notNull(),
-      type: text({ enum: transactionTypes }).notNull(),
+      type: text().notNull(),
       amount: number().notNull(),
       balanceAfter: number('balance_after').notNull(),
       taskId: text('task_id'),
@@ -160,4 +159,3 @@ export function accountTables({
 type AccountTables = ReturnType<typeof accountTables>
 export type Users = AccountTables['users']
 export type AccountRow = AccountTables['accounts']['$inferSelect']
-export type TransactionRow = AccountTables['transactions']['$inferSelect']

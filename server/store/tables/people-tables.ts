@@ -1,5 +1,4 @@
 import type { Users } from './account-tables.ts'
-import { connectorAuthTypes, connectorStatuses, loginMethods } from '../records.ts'
 import type { TableWords } from './table-words.ts'
 
 /** How people come in, beside API keys, and what they connect. */
@@ -7,11 +6,6 @@ export function peopleTables(
   { check, index, madeInOrder, number, primaryKey, seq, sql, table, text, uniqueIndex }: TableWords,
   users: Users,
 ) {
-  const userId = () =>
-    text('user_id')
-      .notNull()
-      .references(() => users.id)
-
   /** Accounts of people at OpenID Connect providers: who logs in as which user. */
   const identities = table(
     'identities',
@@ -19,7 +13,9 @@ export function peopleTables(
       issuer: text().notNull(),
       /** What the issuer calls the person, never reused and never changed, unlike an email address. */
       subject: text().notNull(),
-      userId: userId(),
+      userId: text('user_id')
+        .notNull()
+        .references(() => users.id),
       createdAt: number('created_at').notNull(),
     },
     (identity) => [
@@ -34,9 +30,11 @@ export function peopleTables(
     {
       ...madeInOrder(),
       id: text().primaryKey(),
-      userId: userId(),
+      userId: text('user_id')
+        .notNull()
+        .references(() => users.id),
       tokenHash: text('token_hash').notNull().unique(),
-      method: text({ enum: loginMethods }).notNull(),
+      method: text().notNull(),
       /** Id of the OpenID Connect provider. */
       provider: text(),
       userAgent: text('user_agent'),
@@ -91,24 +89,25 @@ export function peopleTables(
     ],
   )
 
-  /** Users' connections to MCP servers: at `url`, or one that the operator defined under the id `server`. */
+  /** Users' connections to MCP servers. */
   const connectors = table(
     'connectors',
     {
       ...madeInOrder(),
       id: text().primaryKey(),
-      userId: userId(),
+      userId: text('user_id')
+        .notNull()
+        .references(() => users.id),
       name: text().notNull(),
       url: text(),
+      /** Id of a server that the operator defines. */
       server: text(),
-      authType: text('auth_type', { enum: connectorAuthTypes }).notNull(),
-      /** The secrets, encrypted outside the store, which never sees one; null without any. */
+      authType: text('auth_type').notNull(),
+      /** Encrypted outside the store, which never sees a secret. */
       sealed: text(),
       /** JSON array of names; null allows all tools. */
       allowedTools: text('allowed_tools'),
-      /** As the last check found it. */
-      status: text({ enum: connectorStatuses }).notNull(),
-      /** Why the last check failed. */
+      status: text().notNull(),
       statusMessage: text('status_message'),
       checkedAt: number('checked_at'),
       createdAt: number('created_at').notNull(),
@@ -124,7 +123,3 @@ export function peopleTables(
 
   return { identities, logins, loginAttempts, invitations, connectors }
 }
-
-type PeopleTables = ReturnType<typeof peopleTables>
-export type LoginRow = PeopleTables['logins']['$inferSelect']
-export type ConnectorRow = PeopleTables['connectors']['$inferSelect']

@@ -21,18 +21,15 @@ export function workTables(
   }: TableWords,
   users: Users,
 ) {
-  const userId = () =>
-    text('user_id')
-      .notNull()
-      .references(() => users.id)
-
   const tasks = table(
     'tasks',
     {
       /** Order of admission within a user; that of users among each other only where one process owns the store. */
       seq: seq(),
       id: text().notNull().unique(),
-      userId: userId(),
+      userId: text('user_id')
+        .notNull()
+        .references(() => users.id),
       agentId: text('agent_id').notNull(),
       endpointId: text('endpoint_id').notNull(),
       status: text({ enum: taskStatuses }).notNull(),
@@ -94,7 +91,9 @@ export function workTables(
     {
       ...madeInOrder(),
       id: text().primaryKey(),
-      userId: userId(),
+      userId: text('user_id')
+        .notNull()
+        .references(() => users.id),
       agentId: text('agent_id').notNull(),
       /** Whether the user has ended it; expiry is not stored, it follows from `activeAt`. */
       isCompleted: number('is_completed').notNull(),
