@@ -6,6 +6,11 @@ export function peopleTables(
   { check, index, madeInOrder, number, primaryKey, seq, sql, table, text, uniqueIndex }: TableWords,
   users: Users,
 ) {
+  const userId = () =>
+    text('user_id')
+      .notNull()
+      .references(() => users.id)
+
   /** Accounts of people at OpenID Connect providers: who logs in as which user. */
   const identities = table(
     'identities',
@@ -13,9 +18,7 @@ export function peopleTables(
       issuer: text().notNull(),
       /** What the issuer calls the person, never reused and never changed, unlike an email address. */
       subject: text().notNull(),
-      userId: text('user_id')
-        .notNull()
-        .references(() => users.id),
+      userId: userId(),
       createdAt: number('created_at').notNull(),
     },
     (identity) => [
@@ -30,9 +33,7 @@ export function peopleTables(
     {
       ...madeInOrder(),
       id: text().primaryKey(),
-      userId: text('user_id')
-        .notNull()
-        .references(() => users.id),
+      userId: userId(),
       tokenHash: text('token_hash').notNull().unique(),
       method: text().notNull(),
       /** Id of the OpenID Connect provider. */
@@ -95,9 +96,7 @@ export function peopleTables(
     {
       ...madeInOrder(),
       id: text().primaryKey(),
-      userId: text('user_id')
-        .notNull()
-        .references(() => users.id),
+      userId: userId(),
       name: text().notNull(),
       url: text(),
       /** Id of a server that the operator defines. */

@@ -21,15 +21,18 @@ export function workTables(
   }: TableWords,
   users: Users,
 ) {
+  const userId = () =>
+    text('user_id')
+      .notNull()
+      .references(() => users.id)
+
   const tasks = table(
     'tasks',
     {
       /** Order of admission within a user; that of users among each other only where one process owns the store. */
       seq: seq(),
       id: text().notNull().unique(),
-      userId: text('user_id')
-        .notNull()
-        .references(() => users.id),
+      userId: userId(),
       agentId: text('agent_id').notNull(),
       endpointId: text('endpoint_id').notNull(),
       status: text({ enum: taskStatuses }).notNull(),
@@ -91,9 +94,7 @@ export function workTables(
     {
       ...madeInOrder(),
       id: text().primaryKey(),
-      userId: text('user_id')
-        .notNull()
-        .references(() => users.id),
+      userId: userId(),
       agentId: text('agent_id').notNull(),
       /** Whether the user has ended it; expiry is not stored, it follows from `activeAt`. */
       isCompleted: number('is_completed').notNull(),
