@@ -27,6 +27,7 @@ import { closeServer, listen, urlOf } from './http/listening.ts'
 import { servePayload } from './http/payload-download.ts'
 import { createMetricsPage } from './http/metrics-page.ts'
 import { publicBodyBytesMax, readBodyText } from './http/read-body.ts'
+import { senderKnown } from './http/request-queue.ts'
 import { RequestGate } from './http/request-gate.ts'
 import { createRequestEnds, traceIdOf } from './http/request-ends.ts'
 import type { RoutedRequest } from './http/routed-request.ts'
@@ -341,7 +342,7 @@ function createServer({ options, services, keyUses, loginUses, gate, metrics }: 
   const { clock, logins, runner, store } = services
   const { cookie, origins } = logins
   const flows = new SecretVault(options.secrets, 'errand: single sign-on')
-  const authenticate = createAuthenticator({ store, clock, keyUses, loginUses, cookie, origins })
+  const authenticate = createAuthenticator({ store, clock, keyUses, loginUses, cookie, origins, onCaller: senderKnown })
   const onError = (error: ErrandError, { about, operation }: Pick<RoutedRequest, 'about' | 'operation'>) => {
     metrics.refused(error.code)
     if (isFault(error)) {

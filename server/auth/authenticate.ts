@@ -20,6 +20,8 @@ type AuthenticatorParts = {
   loginUses: LastUses
   cookie: ServiceCookie
   origins: OwnOrigins
+  /** Told whose a request is, by its credentials. */
+  onCaller: (request: IncomingMessage, userId: string) => void
 }
 
 /**
@@ -29,7 +31,11 @@ type AuthenticatorParts = {
 export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
   return async (request) => {
     const { authorization } = request.headers
-    if (authorization !== undefined) return await byKey(parts, authorization)
+    if (authorization !== undefined) {
+      const caller = await byKey(parts, authorization)
+      parts.onCaller(request, caller.userId)
+      return caller
+    }
     const token = parts.cookie.read(request)
     if (token === undefined) {
       throw unauthorized('Authentication is required: send the header Authorization: Bearer <API_KEY>.')
@@ -37,6 +43,7 @@ export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
     const caller = await byLogin(parts, token)
     // A cookie comes along with whatever makes the browser send a request; what changes something must come from our pages.
     if (request.method !== 'GET' && request.method !== 'HEAD') parts.origins.assert(request)
+    parts.onCaller(request, caller.userId)
     return caller
   }
 }
