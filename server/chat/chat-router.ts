@@ -1,5 +1,5 @@
 import { badField } from '../kernel/errors.ts'
-import { holdAnswer } from '../rpc/hold-answer.ts'
+import { callerTurn, holdAnswer } from '../rpc/hold-answer.ts'
 import { procedure, router, withScope } from '../rpc/trpc.ts'
 import type { RateState } from '../store/records.ts'
 import { ChatInput } from './chat-schema.ts'
@@ -16,8 +16,10 @@ export const chatRouter = router({
         if (!ctx.stream) throw badField('', 'A chat is a stream; call it through httpBatchStreamLink')
         const { left: signal } = ctx.stream
         const onRate = (rate: RateState) => (ctx.rate = rate)
+        const onLarge = () => callerTurn(ctx)
         const onWait = () => holdAnswer(ctx)
-        const turn = await services.chats.start({ about, caller, idempotencyKey, input, onRate, onWait, signal })
+        const told = { onLarge, onRate, onWait }
+        const turn = await services.chats.start({ about, caller, idempotencyKey, input, signal, ...told })
         // A client that leaves before it reads never ends the stream that it was given.
         if (signal.aborted) turn.stop('disconnect')
         else signal.addEventListener('abort', () => turn.stop('disconnect'), { once: true })

@@ -10,7 +10,6 @@ import { hashJson } from '../kernel/canonical-json.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Units } from '../kernel/money.ts'
-import { ownTurn } from '../kernel/own-turn.ts'
 import { connectorIdsOf } from '../sessions/session-connectors.ts'
 import { sessionNotFound, sessionRefusal } from '../sessions/session-operations.ts'
 import { jsonBytes, messageTextBytesMax } from '../store/byte-bounds.ts'
@@ -38,6 +37,8 @@ type Start = {
   idempotencyKey: string | null
   /** Told the state of the rate window that the admission saw. */
   onRate: (rate: RateState) => void
+  /** Resolves in a turn of the event loop in which a large message may be counted. */
+  onLarge: () => Promise<void>
   /** Told when the chat begins to wait for others of its user. */
   onWait: () => void
   /** Fires when the client leaves. */
@@ -88,7 +89,7 @@ export class ChatTurns {
   }
 
   /** Admits a message and begins the reply. Throws an ErrandError for every refusal, and then nothing was written. */
-  async start({ about, caller, idempotencyKey, input, onRate, onWait, signal }: Start): Promise<ChatTurn> {
+  async start({ about, caller, idempotencyKey, input, onLarge, onRate, onWait, signal }: Start): Promise<ChatTurn> {
     const { access, catalogue, store } = this.#parts
     this.#parts.assertAccepting()
     const { userId } = caller
@@ -106,7 +107,7 @@ export class ChatTurns {
     if (!agent || !chat || !isVisibleTo(agent, caller.email)) {
       throw new ErrandError('NOT_FOUND', `The agent ${session.agentId} is no longer available.`)
     }
-    if (message.length > largeMessageChars) await ownTurn(userId)
+    if (message.length > largeMessageChars) await onLarge()
     checkSize(chat, input)
     const connectorIds = connectorIdsOf(session.metadata)
     await access.assertOwned(connectorIds, { taker: chatTaker(agent.id, agent), path: 'sessionId', userId })

@@ -2,11 +2,10 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { findUnfitJson } from '../kernel/check-json.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
-import { ownTurn } from '../kernel/own-turn.ts'
 import { BodyBytes } from './body-bytes.ts'
 import { BodyRoom, smallBodyBytesMax } from './body-room.ts'
 import { JsonMeasure } from './json-measure.ts'
-import { bodyArrived } from './request-gate.ts'
+import { bodyArrived, requestTurn } from './request-gate.ts'
 
 const jsonType = /^application\/json(?:[ ]*;[ ]*charset=(?:utf-8|"utf-8"))?$/i
 
@@ -74,13 +73,13 @@ export async function readBodyText(read: ReadBody): Promise<string> {
   const body = await collect(read)
   try {
     bodyArrived(read.request)
-    return await textOf(body.whole(), read.owner)
+    return await textOf(body.whole(), read)
   } finally {
     body.free()
   }
 }
 
-async function textOf(bytes: Buffer, owner: string | null): Promise<string> {
+async function textOf(bytes: Buffer, { owner, request }: ReadBody): Promise<string> {
   if (bytes.length === 0) throw badField('', 'The request body is empty; send a JSON object.')
   if (!isUtf8(bytes)) throw badField('', 'The request body is not valid UTF-8.')
   // JSON has none, and not every parser that comes after would say so.
@@ -88,12 +87,12 @@ async function textOf(bytes: Buffer, owner: string | null): Promise<string> {
   if (bytes.length <= smallBodyBytesMax) return bytes.toString('utf8')
   const measure = new JsonMeasure(bytes)
   while (!measure.isWhole) {
-    await ownTurn(owner)
+    await requestTurn(request, owner)
     // Before the parser makes objects of them.
     const unfit = measure.go()
     if (unfit !== undefined) throw badField('', unfit)
   }
-  await ownTurn(owner)
+  await requestTurn(request, owner)
   return bytes.toString('utf8')
 }
 
@@ -107,10 +106,10 @@ export async function readJsonBody(read: ReadBody): Promise<unknown> {
     throw badField('', `The request body is not valid JSON: ${describe(error)}`)
   }
   const isLarge = text.length > smallBodyBytesMax
-  if (isLarge) await ownTurn(read.owner)
+  if (isLarge) await requestTurn(read.request, read.owner)
   const unfit = findUnfitJson(value)
   if (unfit) throw badField(unfit.path, unfit.message)
-  if (isLarge) await ownTurn(read.owner)
+  if (isLarge) await requestTurn(read.request, read.owner)
   return value
 }
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { ErrandError } from '../kernel/errors.ts'
+import { ownTurn } from '../kernel/own-turn.ts'
 import { batchCallsMax } from '../rpc/batch.ts'
 import { hasBody } from './respond.ts'
 
@@ -34,6 +35,17 @@ export function bodyArrived(request: Visitor): void {
 export function releaseGate(request: Visitor): void {
   const visit = request[visitOf]
   if (visit?.isIn) visit.gate.letOut(visit)
+}
+
+/**
+ * A turn of the event loop for a piece of work on a request. Who waits for it is not under way, or the turns of one user
+ * would hold the room of everybody. Throws 503 when there is none left then.
+ */
+export async function requestTurn(request: IncomingMessage, owner: string | null): Promise<void> {
+  releaseGate(request)
+  await ownTurn(owner)
+  // Of one whose client has left nobody would say that it has ended.
+  if (!request.socket.destroyed) bodyArrived(request)
 }
 
 /** A batch of typed RPC is as much work as its calls. */

@@ -7,6 +7,7 @@ import { errandErrorOf } from '../rpc/trpc.ts'
 import { rateOf, restForm } from './answer-forms.ts'
 import { publicBodyBytesMax, readBodyText, readJsonBody } from './read-body.ts'
 import { bodyArrived } from './request-gate.ts'
+import { senderKnown } from './request-queue.ts'
 import { traceIdOf } from './request-ends.ts'
 import { isHost } from '../kernel/request-url.ts'
 import { errorHeaders, hasBody, respond, withHeaders } from './respond.ts'
@@ -40,6 +41,7 @@ async function answer(parts: PipelineParts, routed: RoutedRequest, match: Match 
   if (route.auth) {
     const caller = await parts.authenticate(request)
     about.userId = caller.userId
+    senderKnown(request, caller.userId)
     context.caller = caller
     route.auth(caller, routed)
   }

@@ -6,16 +6,32 @@ type Waiting = { request: IncomingMessage; response: ServerResponse }
 const tickMs = 8
 const ofOneMax = 1000
 const ofAllMax = 4000
+/** Of whom it is known who they are, by credentials of up to so many characters. */
+const knownMax = 10_000
+const credentialsCharsMax = 1024
+/** All who are not known: credentials can be made up, a line for each request. */
+const strangers = ''
+
+// On the request itself: entries of a weak map are a task for each garbage collection.
+const queueOf = Symbol('queue')
+type Queued = IncomingMessage & { [queueOf]?: Pick<RequestQueue<Waiting>, 'know'> }
+
+/** A request has turned out to be the user's, by its credentials. */
+export function senderKnown(request: Queued, userId: string): void {
+  request[queueOf]?.know(request, userId)
+}
 
 /**
  * Begins work on no more requests in one tick of the event loop than it can do in a few milliseconds, and lets those who
- * send them take turns, known by what they present as their credentials. All that arrive together would stop the loop for
- * their sum, and a user who sends thousands would have everybody wait for all of them.
+ * send them take turns: each user who is known by credentials that were good before, and everybody else together. All
+ * that arrive together would stop the loop for their sum, and who sends thousands would have everybody wait for all.
  */
 export class RequestQueue<Arrived extends Waiting> {
   readonly #serve: (arrived: Arrived) => void
   readonly #turnAway: (arrived: Arrived) => void
-  /** By credentials, the next one first. */
+  /** Users by their credentials, who came last at the end. */
+  readonly #known = new Map<string, string>()
+  /** By user, the next one first. */
   readonly #waiting = new Map<string, Arrived[]>()
   #count = 0
   /** When the work of this tick began; undefined in a tick that has had none. */
@@ -28,14 +44,24 @@ export class RequestQueue<Arrived extends Waiting> {
 
   /** Serves a request now or in its turn, or turns it away where too many wait already. */
   take(arrived: Arrived): void {
+    const request: Queued = arrived.request
+    request[queueOf] = this
     if (this.#count === 0 && this.#hasTime()) return this.#serve(arrived)
-    const { authorization, cookie = '' } = arrived.request.headers
-    const owner = authorization ?? cookie
+    const owner = this.#known.get(credentialsOf(request)) ?? strangers
     const own = this.#waiting.get(owner)
     if (this.#count >= ofAllMax || (own && own.length >= ofOneMax)) return this.#turnAway(arrived)
     this.#count++
     if (own) own.push(arrived)
     else this.#waiting.set(owner, [arrived])
+  }
+
+  /** A request is the user's. */
+  know(request: IncomingMessage, userId: string): void {
+    const credentials = credentialsOf(request)
+    if (credentials.length > credentialsCharsMax) return
+    this.#known.delete(credentials)
+    this.#known.set(credentials, userId)
+    if (this.#known.size > knownMax) this.#known.delete(this.#known.keys().next().value!)
   }
 
   /** Whether there is time left in this tick for another request. */
@@ -61,4 +87,9 @@ export class RequestQueue<Arrived extends Waiting> {
       await Promise.resolve()
     }
   }
+}
+
+/** What whoever sends a request presents. Not as digits alone, whose hashes can be chosen to collide. */
+function credentialsOf({ headers: { authorization, cookie = '' } }: IncomingMessage): string {
+  return authorization === undefined ? `cookie ${cookie}` : `key ${authorization}`
 }

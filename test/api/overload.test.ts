@@ -116,6 +116,18 @@ test('bodies that have not arrived take nobody room', async () => {
   await service.stop()
 })
 
+test('requests that wait for their turn take nobody room', async () => {
+  const writesMax = 4
+  const service = await startService({ limits: { maxWritesInFlight: writesMax, writesPerMinute: 0 } })
+  const { key } = await service.createPerson()
+  const many = await service.createPerson()
+  const body = { endpointId: 'no.such', params: { text: 'x'.repeat(100_000) } }
+  const large = Array.from({ length: 10 * writesMax }, () => service.post('/api/tasks', body, { key: many.key }))
+  for (let write = 0; write < 5; write++) expect((await service.createTask(key, 'test.free')).status).toBe(200)
+  for (const { status } of await Promise.all(large)) expect(status).toBe(404)
+  await service.stop()
+})
+
 test('a full queue refuses tasks with 503 before anything is charged, and repeats what is done', async () => {
   const service = await startService({ limits: { taskConcurrency: 0, maxQueuedTasks: 2, executionsPerMinute: 0 } })
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })

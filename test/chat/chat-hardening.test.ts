@@ -46,6 +46,7 @@ test('a client that leaves during its admission while the store fails leaves no 
     caller: { userId, email, isAdmin: false, scopes: ['execute'], keyId: null, loginId: null },
     input: { sessionId: talker.sessionId, message: 'Hello' },
     idempotencyKey: null,
+    onLarge: async () => {},
     onRate: () => {},
     onWait: () => {},
     signal: client.signal,

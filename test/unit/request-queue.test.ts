@@ -16,8 +16,11 @@ function newQueue(requestMs: number) {
     },
     turnAway: ({ request }) => void turnedAway.push(note(request)),
   })
+  const requestOf = (authorization: string) => ({ headers: { authorization } }) as IncomingMessage
+  for (const user of ['many', 'one', 'gone']) queue.know(requestOf(user), user)
+  queue.know(requestOf('many again'), 'many')
   const take = (authorization: string, response = {}) =>
-    queue.take({ request: { headers: { authorization } } as IncomingMessage, response: response as ServerResponse })
+    queue.take({ request: requestOf(authorization), response: response as ServerResponse })
   const served = async (count: number) => {
     const end = performance.now() + 10_000
     while (ticks.flat().length < count && performance.now() < end) {
@@ -57,4 +60,25 @@ test('a user who has a thousand requests waiting is turned away, and nobody else
   expect(new Set(turnedAway)).toEqual(new Set(['many']))
   await served(1101 - turnedAway.length)
   expect(ticks.flat().indexOf('one')).toBeLessThanOrEqual(60)
+})
+
+test('strangers take one turn together, whatever they say who they are, and leave room for users', async () => {
+  const { served, take, ticks, turnedAway } = newQueue(0.4)
+  for (let n = 0; n < 5000; n++) take(`made up ${n}`)
+  take('one')
+  expect(turnedAway.length).toBe(5000 - 1000 - ticks.flat().length)
+  expect(turnedAway).not.toContain('one')
+  await served(5001 - turnedAway.length)
+  expect(ticks.flat().indexOf('one')).toBeLessThanOrEqual(60)
+})
+
+test('a user with several credentials has the turns of one', async () => {
+  const { served, take, ticks } = newQueue(3)
+  for (let n = 0; n < 10; n++) for (const credentials of ['many', 'many again']) take(credentials)
+  take('one')
+  take('one')
+  await served(22)
+  const last = ticks.flat().lastIndexOf('one')
+  const before = ticks.flat().slice(ticks.flat().indexOf('one'), last)
+  expect(before.length).toBeLessThanOrEqual(2)
 })
