@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { StreamReader } from '../chat/chat-stream.ts'
 
-/** Made before anything is waited for: a client may leave while its request is still read. */
+/** Of a client that may have left while its request was read. */
 export function streamReader(response: ServerResponse, stallMs: number): StreamReader {
   return { stallMs, cutOff: () => response.destroy(), left: disconnectSignal(response) }
 }

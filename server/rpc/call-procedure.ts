@@ -3,7 +3,6 @@ import type { ZodType } from 'zod'
 import { badInput } from '../agents/config/params-schema.ts'
 import { assert } from '../kernel/assert.ts'
 import type { Context } from './context.ts'
-import { accessOf, callerOf } from './trpc.ts'
 
 type Call = { context: Context; input: unknown; signal: AbortSignal | undefined }
 
@@ -17,9 +16,9 @@ type Definition = {
 }
 
 /**
- * Calls a procedure as tRPC would: the input through its schema, the resolver, the output through its schema; but whoever
- * may not call it is told that before anything of the input. tRPC's own chain copies its options six times a call, which
- * was a sixth of the time of a read. Procedures with further middlewares are refused, since this would pass them by.
+ * Calls a procedure as tRPC would: the input through its schema, the resolver, the output through its schema. tRPC's own
+ * chain copies its options six times a call, which was a sixth of the time of a read. Procedures with further middlewares
+ * are refused, since this would pass them by.
  */
 export function directCall(procedure: AnyProcedure): (call: Call) => Promise<unknown> {
   const { inputs, middlewares, output, resolver } = procedure._def as unknown as Definition
@@ -28,9 +27,7 @@ export function directCall(procedure: AnyProcedure): (call: Call) => Promise<unk
   assert(middlewares.length === (output ? 3 : 2), 'a procedure has its input, its output and its resolver')
   assert(typeof resolver === 'function', 'tRPC keeps the resolver')
   assert(!output || typeof output.parse === 'function', 'tRPC keeps the output')
-  const access = accessOf(procedure)
   return async ({ context, input, signal }) => {
-    access?.(callerOf(context))
     const parsed = schema.safeParse(input)
     if (!parsed.success) throw badInput(parsed.error.issues)
     const answer = await resolver({ ctx: context, input: parsed.data, signal })
