@@ -1,4 +1,4 @@
-import { holdAnswer } from '../rpc/hold-answer.ts'
+import { callerTurn, holdAnswer } from '../rpc/hold-answer.ts'
 import { procedure, router, withScope } from '../rpc/trpc.ts'
 import type { RateState } from '../store/records.ts'
 import { createTask } from './create-task.ts'
@@ -44,7 +44,8 @@ export const tasksRouter = router({
       withScope('execute', ({ ctx, input }) => {
         const { about, caller, idempotencyKey, services } = ctx
         const onRate = (rate: RateState) => (ctx.rate = rate)
-        return createTask(services.tasks, { about, caller, input, idempotencyKey, onRate })
+        const onLarge = () => callerTurn(ctx)
+        return createTask(services.tasks, { about, caller, input, idempotencyKey, onLarge, onRate })
       }),
     ),
 

@@ -156,17 +156,20 @@ test('a reply that ends with its connection is refused, as a cut one would look 
   })
 })
 
-test('an endless line fails the turn, and its connection is closed', async () => {
+test.each([
+  ['line', `{"type":"text","delta":"`, 'x'.repeat(65_536), 'a line of more than 10 MB'],
+  ['row of blank lines', '', '\n'.repeat(65_536), 'more than 10 MB of blank lines'],
+])('an endless %s fails the turn, and its connection is closed', async (_, start, more, what) => {
   const left = Promise.withResolvers<void>()
   const service = await startAgentService(async (response) => {
     response.once('close', left.resolve)
     response.writeHead(200, streaming)
-    response.write(`${hello}\n{"type":"text","delta":"`)
-    while (!response.destroyed) await new Promise((resolve) => response.write('x'.repeat(65_536), resolve))
+    response.write(`${hello}\n${start}`)
+    while (!response.destroyed) await new Promise((resolve) => response.write(more, resolve))
   })
   const { failure, parts } = await readReply(httpReply(agentAt(service.url))(chatRun()))
   expect(parts).toEqual([helloPart])
-  expect(failure).toBe("The agent's service sent a line of more than 10 MB.")
+  expect(failure).toBe(`The agent's service sent ${what}.`)
   await left.promise
   await service.stop()
 })

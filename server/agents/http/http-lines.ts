@@ -4,13 +4,17 @@ import { AgentServiceError } from './http-failure.ts'
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-/** The lines of a body, blank ones left out. */
+/** The lines of a body, blank ones left out: a service may send some to keep its connection open. */
 export async function* readLines(chunks: AsyncIterable<Buffer>, lineBytesMax: number): AsyncGenerator<string> {
   const lines = new LineSplitter(lineBytesMax)
+  let blankBytes = 0
   for await (const chunk of chunks) {
     for (const line of lines.split(chunk)) {
       const text = decode(line)
       if (text !== '') yield text
+      else if ((blankBytes += line.length + 1) > lineBytesMax) {
+        throw new AgentServiceError(`The agent's service sent more than ${megabytes(lineBytesMax)} of blank lines.`)
+      }
     }
     if (lines.isTooLong) {
       throw new AgentServiceError(`The agent's service sent a line of more than ${megabytes(lineBytesMax)}.`)
