@@ -73,7 +73,7 @@ export function createListener(parts: ListenerParts): Server {
     answerOverload(request, response, { isRpc: match?.like.form === rpcForm, headers })
   }
   const queue = new RequestQueue<Arrived>({
-    serve: (arrived) => (parts.gate.enter(arrived.request) ? answer : turnAway)(arrived),
+    serve: (arrived, sender) => (parts.gate.enter(arrived.request, sender) ? answer : turnAway)(arrived),
     turnAway,
   })
   limitConnections(server, parts)

@@ -15,8 +15,8 @@ const fallFactorMin = 0.1
 const riseFactor = { filled: 1.1, idle: 1.02 }
 const leastShare = 0.02
 
-/** One request that asks to be let in. `isIn` while it is counted. */
-type Visit = { gate: RequestGate; kind: Kind; calls: number; isIn: boolean }
+/** One request that asks to be let in. `isIn` while it is counted. `sender` is its user, where that is known already. */
+type Visit = { gate: RequestGate; kind: Kind; calls: number; isIn: boolean; sender: string | undefined }
 
 // On the request itself: entries of a weak map are a task for each garbage collection.
 const visitOf = Symbol('visit')
@@ -72,6 +72,9 @@ export function overloaded(): ErrandError {
  *   share of the bounds ──loop late, bound half used──▶ × limit ÷ delay, at most to a tenth and to the least
  *                       ──loop in time───────────────▶ × 1.1, or × 1.02 while less than half is used, to the whole
  *
+ * A user has three quarters of a bound at most, and beside others, when half of it is taken, a quarter: requests that wait
+ * for connections of the database, of which each user has a few, would else take the room of everybody.
+ *
  * What the disk takes for its syncs is not counted: fewer requests would not make it faster.
  *
  * A rule that refused everybody while the loop was late answered 503 to single requests after one long pause, and on a
@@ -83,6 +86,7 @@ export class RequestGate {
   readonly #inFlight = { reads: 0, writes: 0 }
   /** The most of `#used` since the last sample. */
   readonly #peak = { reads: 0, writes: 0 }
+  readonly #ofSender = { reads: new Map<string, number>(), writes: new Map<string, number>() }
   #readsOfSample = 0
   #syncMs = 0
   #sampledAt = performance.now()
@@ -95,28 +99,34 @@ export class RequestGate {
   }
 
   /** Whether a request is let in, until `releaseGate`. One with a body is counted once that has arrived. */
-  enter(request: Visitor): boolean {
+  enter(request: Visitor, sender?: string): boolean {
     const { method } = request
     if (method === 'OPTIONS') return true
     const isRead = method === 'GET' || method === 'HEAD'
-    const visit: Visit = { gate: this, kind: isRead ? 'reads' : 'writes', calls: callsIn(request), isIn: false }
+    const visit: Visit = { gate: this, kind: isRead ? 'reads' : 'writes', calls: callsIn(request), isIn: false, sender }
     request[visitOf] = visit
     return !isRead && hasBody(request) ? this.#hasRoom('writes') : this.letIn(visit)
   }
 
   letIn(visit: Visit): boolean {
-    const { calls, kind } = visit
-    if (!this.#hasRoom(kind)) return false
+    const { calls, kind, sender } = visit
+    if (!this.#hasRoom(kind) || this.#hasEnough(kind, sender)) return false
     visit.isIn = true
     this.#inFlight[kind] += calls
+    if (sender !== undefined) this.#ofSender[kind].set(sender, this.#inFlightOf(kind, sender) + calls)
     if (kind === 'reads') this.#readsOfSample += calls
     this.#peak[kind] = Math.max(this.#peak[kind], this.#used(kind))
     return true
   }
 
   letOut(visit: Visit): void {
+    const { calls, kind, sender } = visit
     visit.isIn = false
-    this.#inFlight[visit.kind] -= visit.calls
+    this.#inFlight[kind] -= calls
+    if (sender === undefined) return
+    const left = this.#inFlightOf(kind, sender) - calls
+    if (left > 0) this.#ofSender[kind].set(sender, left)
+    else this.#ofSender[kind].delete(sender)
   }
 
   get inFlight(): { reads: number; writes: number } {
@@ -158,6 +168,18 @@ export class RequestGate {
 
   #used(kind: Kind): number {
     return kind === 'reads' ? Math.max(this.#inFlight.reads, this.#readsOfSample) : this.#inFlight.writes
+  }
+
+  #inFlightOf(kind: Kind, sender: string): number {
+    return this.#ofSender[kind].get(sender) ?? 0
+  }
+
+  #hasEnough(kind: Kind, sender: string | undefined): boolean {
+    if (sender === undefined) return false
+    const bound = this.boundOf(kind)
+    const own = this.#inFlightOf(kind, sender)
+    const isAlone = this.#inFlight[kind] === own
+    return own >= bound * (isAlone || this.#inFlight[kind] * 2 < bound ? 0.75 : 0.25)
   }
 
   #hasRoom(kind: Kind): boolean {

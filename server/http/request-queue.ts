@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
 type Waiting = { request: IncomingMessage; response: ServerResponse }
+/** `sender` is the user whose request it is, where that is known already. */
+type Serve<Arrived> = (arrived: Arrived, sender?: string) => void
 
 /** For so long a tick of the event loop begins work on requests; those that are left wait for the next. */
 const tickMs = 8
@@ -27,8 +29,8 @@ export function senderKnown(request: Queued, userId: string): void {
  * that arrive together would stop the loop for their sum, and who sends thousands would have everybody wait for all.
  */
 export class RequestQueue<Arrived extends Waiting> {
-  readonly #serve: (arrived: Arrived) => void
-  readonly #turnAway: (arrived: Arrived) => void
+  readonly #serve: Serve<Arrived>
+  readonly #turnAway: Serve<Arrived>
   /** Users by their credentials, who came last at the end. */
   readonly #known = new Map<string, string>()
   /** By user, the next one first. */
@@ -37,7 +39,7 @@ export class RequestQueue<Arrived extends Waiting> {
   /** When the work of this tick began; undefined in a tick that has had none. */
   #since: number | undefined
 
-  constructor({ serve, turnAway }: { serve: (arrived: Arrived) => void; turnAway: (arrived: Arrived) => void }) {
+  constructor({ serve, turnAway }: { serve: Serve<Arrived>; turnAway: Serve<Arrived> }) {
     this.#serve = serve
     this.#turnAway = turnAway
   }
@@ -46,8 +48,9 @@ export class RequestQueue<Arrived extends Waiting> {
   take(arrived: Arrived): void {
     const request: Queued = arrived.request
     request[queueOf] = this
-    if (this.#count === 0 && this.#hasTime()) return this.#serve(arrived)
-    const owner = this.#known.get(credentialsOf(request)) ?? strangers
+    const sender = this.#known.get(credentialsOf(request))
+    if (this.#count === 0 && this.#hasTime()) return this.#serve(arrived, sender)
+    const owner = sender ?? strangers
     const own = this.#waiting.get(owner)
     if (this.#count >= ofAllMax || (own && own.length >= ofOneMax)) return this.#turnAway(arrived)
     this.#count++
@@ -83,7 +86,7 @@ export class RequestQueue<Arrived extends Waiting> {
       if (own.length > 0) this.#waiting.set(owner, own)
       this.#count--
       // One that has left needs no answer; the next begins when the work of this one waits for something.
-      if (!arrived.response.destroyed) this.#serve(arrived)
+      if (!arrived.response.destroyed) this.#serve(arrived, owner === strangers ? undefined : owner)
       await Promise.resolve()
     }
   }

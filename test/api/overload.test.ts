@@ -162,10 +162,10 @@ test('tasks that are taken up make room in the queue, also after a restart', asy
 const limits = { maxWritesInFlight: 500, maxReadsInFlight: 1000, maxLoopDelayMs: 50 }
 const write = () => ({ method: 'DELETE', url: '/api/keys/x', headers: {} }) as IncomingMessage
 
-/** How many writes a gate lets in. */
-function letIn(gate: RequestGate): number {
+/** How many writes a gate lets in, of a user or of whoever it is. */
+function letIn(gate: RequestGate, sender?: string): number {
   let count = 0
-  while (gate.enter(write())) count++
+  while (gate.enter(write(), sender)) count++
   return count
 }
 
@@ -174,6 +174,26 @@ test('one long pause of a service with little to do refuses nobody', () => {
   gate.enter(write())
   gate.sampled(60_000)
   expect(letIn(gate)).toBe(499)
+  gate.close()
+})
+
+test('a user alone takes three quarters of the room, and then others have theirs', () => {
+  const gate = new RequestGate(limits)
+  expect(letIn(gate, 'many')).toBe(375)
+  expect(letIn(gate, 'one')).toBe(125)
+  expect(gate.enter(write())).toBe(false)
+  gate.close()
+})
+
+test('beside others a user has a quarter of the room, once half of it is taken', () => {
+  const gate = new RequestGate(limits)
+  const others = Array.from({ length: 200 }, write)
+  for (const other of others) expect(gate.enter(other, 'other')).toBe(true)
+  expect(letIn(gate, 'many')).toBe(125)
+  expect(letIn(gate, 'one')).toBe(125)
+  for (const other of others) releaseGate(other)
+  expect(letIn(gate, 'one')).toBe(0)
+  expect(letIn(gate, 'another')).toBe(125)
   gate.close()
 })
 

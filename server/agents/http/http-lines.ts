@@ -25,6 +25,7 @@ export async function* readLines(chunks: AsyncIterable<Buffer>, lineBytesMax: nu
 }
 
 function decode(line: Buffer): string {
+  if (line.length === 0) return ''
   try {
     return decoder.decode(line).trim()
   } catch {
