@@ -1,4 +1,4 @@
-import { hashToken } from '../server/auth/api-token.ts'
+import { hashToken } from '../server/auth/keys/api-token.ts'
 import { newId } from '../server/kernel/ids.ts'
 import { scopes } from '../server/store/records.ts'
 import { resolveLimits } from '../server/config.ts'

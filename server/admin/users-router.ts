@@ -1,5 +1,5 @@
-import { PasswordLink } from '../auth/invitation-schema.ts'
-import { createPasswordLink } from '../auth/manage-invitations.ts'
+import { PasswordLink } from '../auth/invitations/invitation-schema.ts'
+import { createPasswordLink } from '../auth/invitations/manage-invitations.ts'
 import { ListTransactionsOutput } from '../billing/billing-schema.ts'
 import { listTransactions } from '../billing/list-transactions.ts'
 import { procedure, router, withAdmin, type RestMeta } from '../rpc/trpc.ts'

@@ -4,12 +4,12 @@ import { ErrandError } from '../kernel/errors.ts'
 import { scopes } from '../store/records.ts'
 import { loginIdleMs } from '../store/people.ts'
 import type { Store } from '../store/store.ts'
-import { hashToken, isToken } from './api-token.ts'
+import { hashToken, isToken } from './keys/api-token.ts'
 import type { Caller } from './caller.ts'
 import type { LastUses } from './last-uses.ts'
-import type { ServiceCookie } from './login-cookie.ts'
-import { hashSecretToken } from './login-token.ts'
-import type { OwnOrigins } from './own-origin.ts'
+import type { ServiceCookie } from './logins/login-cookie.ts'
+import { hashSecretToken } from './logins/login-token.ts'
+import type { OwnOrigins } from './logins/own-origin.ts'
 
 export type Authenticator = (request: IncomingMessage) => Promise<Caller>
 

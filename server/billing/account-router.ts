@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { changePassword } from '../auth/change-password.ts'
-import { ChangePasswordInput, Confirmation } from '../auth/login-schema.ts'
+import { changePassword } from '../auth/logins/change-password.ts'
+import { ChangePasswordInput, Confirmation } from '../auth/logins/login-schema.ts'
 import { must } from '../kernel/assert.ts'
 import { isoTime } from '../kernel/clock.ts'
 import { formatUsd } from '../kernel/money.ts'

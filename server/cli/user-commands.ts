@@ -1,5 +1,5 @@
-import { Email } from '../auth/login-schema.ts'
-import { assertNotObvious, hashPassword, NewPassword, passwordCharsMin } from '../auth/passwords.ts'
+import { Email } from '../auth/logins/login-schema.ts'
+import { assertNotObvious, hashPassword, NewPassword, passwordCharsMin } from '../auth/logins/passwords.ts'
 import { isoTime, isoTimeOrNull } from '../kernel/clock.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { UsageError } from '../kernel/usage-error.ts'

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http'
 import { createServer, type AddressInfo, type ListenOptions, type Server as NetServer, type Socket } from 'node:net'
-import { closeUnusedConnections } from './connection-limits.ts'
+import { closeUnusedConnections } from './limits/connection-limits.ts'
 
 // Node takes one new connection from a listening socket per turn of its event loop. Under load a turn takes tens of
 // milliseconds, and clients that connect would wait for many seconds, health checks among them. Where the system lets

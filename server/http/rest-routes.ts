@@ -5,7 +5,7 @@ import { directCall } from '../rpc/call-procedure.ts'
 import { rootRouter } from '../rpc/root-router.ts'
 import { accessOf, type ProcedureMeta } from '../rpc/trpc.ts'
 import { linesForm, restForm } from './answer-forms.ts'
-import { disconnectSignal, streamReader } from './disconnect-signal.ts'
+import { disconnectSignal, streamReader } from './limits/disconnect-signal.ts'
 import { queryFields, readQuery } from './query-input.ts'
 import type { Route } from './route-table.ts'
 

@@ -1,6 +1,6 @@
 import type { Caller } from '../auth/caller.ts'
-import { releaseBody } from '../http/body-room.ts'
-import { releaseGate, requestTurn } from '../http/request-gate.ts'
+import { releaseBody } from '../http/limits/body-room.ts'
+import { releaseGate, requestTurn } from '../http/limits/request-gate.ts'
 import type { Context } from './context.ts'
 
 /** From now on a request waits for something else than the service: it takes nobody's room, and is not timed. */

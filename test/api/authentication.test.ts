@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { newToken } from '../../server/auth/api-token.ts'
-import { documentFile } from '../../server/http/docs-pages.ts'
+import { newToken } from '../../server/auth/keys/api-token.ts'
+import { documentFile } from '../../server/http/files/docs-pages.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type Answer } from '../support/test-service.ts'
 

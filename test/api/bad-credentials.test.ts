@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { newToken } from '../../server/auth/api-token.ts'
+import { newToken } from '../../server/auth/keys/api-token.ts'
 import {
   expectRefused,
   expectRpcRefused,

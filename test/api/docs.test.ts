@@ -5,7 +5,7 @@ import { buffer, text } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { defineConfig } from '../../server/agents/config/define-config.ts'
-import { documentFile } from '../../server/http/docs-pages.ts'
+import { documentFile } from '../../server/http/files/docs-pages.ts'
 import { RawConnection } from '../support/raw-http.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 

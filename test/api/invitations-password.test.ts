@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { hashPassword } from '../../server/auth/passwords.ts'
+import { hashPassword } from '../../server/auth/logins/passwords.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import { Browser, password } from './browser-login.ts'

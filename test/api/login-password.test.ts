@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { expect, test, vi } from 'vitest'
-import { beginLogin } from '../../server/auth/log-in.ts'
+import { beginLogin } from '../../server/auth/logins/log-in.ts'
 import { RequestTrace } from '../../server/tracing/request-trace.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService } from '../support/test-service.ts'

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { expect, test } from 'vitest'
-import { createMetricsPage } from '../../server/http/metrics-page.ts'
+import { createMetricsPage } from '../../server/http/files/metrics-page.ts'
 import type { RoutedRequest } from '../../server/http/routed-request.ts'
 import { startService } from '../support/test-service.ts'
 import { readExposition, readMetrics } from './exposition.ts'

@@ -1,4 +1,4 @@
-import { newSecretToken } from '../../server/auth/login-token.ts'
+import { newSecretToken } from '../../server/auth/logins/login-token.ts'
 import { must } from '../../server/kernel/assert.ts'
 import type { Answer, TestService } from '../support/test-service.ts'
 import { Browser } from './browser-login.ts'

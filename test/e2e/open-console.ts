@@ -1,7 +1,7 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import quickstart from '../../examples/quickstart/errand.config.ts'
-import { hashPassword } from '../../server/auth/passwords.ts'
+import { hashPassword } from '../../server/auth/logins/passwords.ts'
 import { must } from '../../server/kernel/assert.ts'
 import { parseUsd } from '../../server/kernel/money.ts'
 import { builtConsole } from '../support/console-folder.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { describeBrowser } from '../../console/pages/settings/describe-browser.ts'
-import { loginCookieName } from '../../server/auth/login-cookie.ts'
-import { newSecretToken } from '../../server/auth/login-token.ts'
+import { loginCookieName } from '../../server/auth/logins/login-cookie.ts'
+import { newSecretToken } from '../../server/auth/logins/login-token.ts'
 import { testConsole, type OpenConsole } from './open-console.ts'
 
 testConsole('a password is changed, which ends the other logins and not this one', async (opened) => {

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { draftKey } from '../../server/auth/manage-keys.ts'
+import { draftKey } from '../../server/auth/keys/manage-keys.ts'
 import { testConsole, type OpenConsole } from './open-console.ts'
 
 const tokenPattern = /^errand_sk_[0-9A-Za-z]{36}$/

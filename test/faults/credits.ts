@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { newSecretToken } from '../../server/auth/login-token.ts'
+import { newSecretToken } from '../../server/auth/logins/login-token.ts'
 import { must } from '../../server/kernel/assert.ts'
 import { besidePlace } from './fault-place.ts'
 import type { Place } from './row-source.ts'

@@ -1,7 +1,7 @@
 import { resolveLimits } from '../../server/config.ts'
 import { openPostgresStoreBeside } from '../../server/store/postgres/postgres-store.ts'
 import type { Store } from '../../server/store/store.ts'
-import { draftKey } from '../../server/auth/manage-keys.ts'
+import { draftKey } from '../../server/auth/keys/manage-keys.ts'
 import { scopes } from '../../server/store/records.ts'
 import { besideServer } from '../runner/process-client.ts'
 import { newDataDir } from '../support/test-service.ts'

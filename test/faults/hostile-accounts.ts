@@ -1,4 +1,4 @@
-import { draftKey } from '../../server/auth/manage-keys.ts'
+import { draftKey } from '../../server/auth/keys/manage-keys.ts'
 import { scopes } from '../../server/store/records.ts'
 import { besidePlace } from './fault-place.ts'
 import { attacks, type AttackName } from './hostile-attacks.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { openConsoleFiles } from '../../server/http/console-files.ts'
+import { openConsoleFiles } from '../../server/http/files/console-files.ts'
 import { createRoutes, type RouteParts } from '../../server/http/service-routes.ts'
 
 const routes = fileURLToPath(new URL('../../console/app/page-routes.tsx', import.meta.url))

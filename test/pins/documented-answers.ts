@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'vitest'
 import { z } from 'zod'
-import { documentFile } from '../../server/http/docs-pages.ts'
+import { documentFile } from '../../server/http/files/docs-pages.ts'
 import { must } from '../../server/kernel/assert.ts'
 import type { Answer, TestService } from '../support/test-service.ts'
 

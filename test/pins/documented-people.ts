@@ -1,6 +1,6 @@
 import { get } from 'node:http'
 import { text as readText } from 'node:stream/consumers'
-import { hashPassword } from '../../server/auth/passwords.ts'
+import { hashPassword } from '../../server/auth/logins/passwords.ts'
 import { must } from '../../server/kernel/assert.ts'
 import { Browser, password } from '../api/browser-login.ts'
 import { signIn, signUp, signUpAdmin } from '../api/signed-in.ts'

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 
@@ -41,6 +41,12 @@ test('no file is longer than 400 lines, and half are at most 100', () => {
   expect(sizes.filter(({ lines }) => lines > 400)).toEqual([])
   const served = sizes.filter(({ file }) => /^(?:server|client|openapi)\//.test(file)).map(({ lines }) => lines)
   expect(served.toSorted((a, b) => a - b)[Math.floor(served.length / 2)]).toBeLessThanOrEqual(100)
+})
+
+test('no folder has more files than a reader takes in', () => {
+  const served = files.filter((file) => /^(?:server|client|openapi|console)\//.test(file))
+  const byFolder = Map.groupBy(served, dirname)
+  expect([...byFolder].filter(([, inside]) => inside.length > 25).map(([folder]) => folder)).toEqual([])
 })
 
 test('no folder is called utils or helpers, and no file is a barrel', () => {

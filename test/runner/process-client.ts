@@ -1,4 +1,4 @@
-import { draftKey } from '../../server/auth/manage-keys.ts'
+import { draftKey } from '../../server/auth/keys/manage-keys.ts'
 import { resolveLimits } from '../../server/config.ts'
 import { scopes } from '../../server/store/records.ts'
 import type { Store } from '../../server/store/store.ts'

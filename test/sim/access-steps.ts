@@ -1,4 +1,4 @@
-import { draftKey } from '../../server/auth/manage-keys.ts'
+import { draftKey } from '../../server/auth/keys/manage-keys.ts'
 import { newId } from '../../server/kernel/ids.ts'
 import { scopes } from '../../server/store/records.ts'
 import type { SimCredential } from './sim-client.ts'

@@ -1,4 +1,4 @@
-import { hashPassword } from '../../server/auth/passwords.ts'
+import { hashPassword } from '../../server/auth/logins/passwords.ts'
 import { foreignStep, keyStep, loginStep, strangerStep } from './access-steps.ts'
 import { checkDay } from './bill-audit.ts'
 import { chatBurst, countedBurst, failuresBurst, mixedBurst, repeatedBurst, revokedBurst } from './burst-steps.ts'

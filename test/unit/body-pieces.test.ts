@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { queryObjects } from 'node:v8'
 import { expect, test } from 'vitest'
-import { readBodyText } from '../../server/http/read-body.ts'
+import { readBodyText } from '../../server/http/limits/read-body.ts'
 import { ofTier } from '../run/tiers.ts'
 import { rawRequest, RawConnection } from '../support/raw-http.ts'
 

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { LastUses } from '../../server/auth/last-uses.ts'
-import { ServiceCookie } from '../../server/auth/login-cookie.ts'
-import { hashSecretToken, newSecretToken } from '../../server/auth/login-token.ts'
-import { OwnOrigins } from '../../server/auth/own-origin.ts'
-import { assertNotObvious, hashPassword, isPassword } from '../../server/auth/passwords.ts'
+import { ServiceCookie } from '../../server/auth/logins/login-cookie.ts'
+import { hashSecretToken, newSecretToken } from '../../server/auth/logins/login-token.ts'
+import { OwnOrigins } from '../../server/auth/logins/own-origin.ts'
+import { assertNotObvious, hashPassword, isPassword } from '../../server/auth/logins/passwords.ts'
 import { ErrandError } from '../../server/kernel/errors.ts'
 
 beforeEach(() => void vi.useFakeTimers())

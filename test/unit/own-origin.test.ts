@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { expect, test } from 'vitest'
-import { OwnOrigins } from '../../server/auth/own-origin.ts'
+import { OwnOrigins } from '../../server/auth/logins/own-origin.ts'
 import { ErrandError } from '../../server/kernel/errors.ts'
 
 type Headers = Record<string, string>

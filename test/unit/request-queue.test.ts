@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { RequestQueue } from '../../server/http/request-queue.ts'
+import { RequestQueue } from '../../server/http/limits/request-queue.ts'
 
 /** A queue whose requests take so long each, with who was served in each tick. */
 function newQueue(requestMs: number) {

@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import { isoTimestamp, pageInput, pageOutput, resourceId, usd } from '../../kernel/wire-types.ts'
+import { invitationKinds } from '../../store/records.ts'
+import { Email } from '../logins/login-schema.ts'
+import { NewPassword } from '../logins/passwords.ts'
+
+const kind = z.enum(invitationKinds).describe('`invitation` makes an account, `password` sets the password of one')
+const token = z.string().min(1).max(200).describe('What stands after `#` in the link')
+
+export const Invitation = z
+  .object({
+    id: z.string(),
+    kind,
+    email: z.string(),
+    isAdmin: z.boolean(),
+    creditUsd: usd.describe('What the new account is credited with'),
+    createdAt: isoTimestamp,
+    expiresAt: isoTimestamp,
+    acceptedAt: isoTimestamp.nullable(),
+  })
+  .meta({ id: 'Invitation' })
+export type Invitation = z.output<typeof Invitation>
+
+export const CreateInvitationInput = z.object({
+  email: Email,
+  isAdmin: z.boolean().default(false),
+  creditUsd: z
+    .string()
+    .regex(/^\d{1,11}(?:\.\d{1,4})?$/, 'Must be a decimal of USD with at most four digits')
+    .default('0'),
+})
+
+export const CreatedInvitation = Invitation.extend({
+  url: z.string().describe('The link for the invited person, shown this once. Whoever has it can use it, once'),
+}).meta({ id: 'CreatedInvitation' })
+
+export const ListInvitationsInput = z.object(pageInput)
+export const ListInvitationsOutput = z.object({ invitations: z.array(Invitation), ...pageOutput })
+export const RevokeInvitationInput = z.object({ invitationId: resourceId })
+
+export const CheckInvitationInput = z.object({ token })
+export const CheckedInvitation = z
+  .object({ kind, email: z.string(), expiresAt: isoTimestamp })
+  .meta({ id: 'CheckedInvitation' })
+
+export const AcceptInvitationInput = z.object({ token, password: NewPassword })
+
+export const PasswordLink = z
+  .object({ url: z.string().describe('Shown this once'), expiresAt: isoTimestamp })
+  .meta({ id: 'PasswordLink' })

@@ -1,0 +1,141 @@
+import type { z } from 'zod'
+import { isoTime, isoTimeOrNull } from '../../kernel/clock.ts'
+import { badField, ErrandError } from '../../kernel/errors.ts'
+import { formatUsd, parseUsd } from '../../kernel/money.ts'
+import type { InvitationRecord, Page } from '../../store/records.ts'
+import type { Caller } from '../caller.ts'
+import type {
+  AcceptInvitationInput,
+  CheckedInvitation,
+  CreatedInvitation,
+  CreateInvitationInput,
+  Invitation,
+  ListInvitationsOutput,
+  PasswordLink,
+} from './invitation-schema.ts'
+import { assertLoginAllowed, beginLogin, type Browser, type LoginAccess, type LoginParts } from '../logins/log-in.ts'
+import type { LoggedIn } from '../logins/login-schema.ts'
+import { hashSecretToken, newSecretToken } from '../logins/login-token.ts'
+import { assertNotObvious, hashPassword, withHashRoom } from '../logins/passwords.ts'
+
+const invitationLifeMs = 7 * 86_400_000
+const passwordLinkLifeMs = 86_400_000
+
+/** Invites a person by a link, which the admin passes on: the service sends no mail. */
+export async function createInvitation(
+  parts: LoginAccess,
+  { browser, caller, input }: { browser: Browser; caller: Caller; input: z.output<typeof CreateInvitationInput> },
+): Promise<z.output<typeof CreatedInvitation>> {
+  const { clock, log, logins, store } = parts
+  const { email, isAdmin } = input
+  const credit = parseUsd(input.creditUsd)
+  if (credit === undefined) throw badField('creditUsd', 'Must be a decimal of USD with at most four digits')
+  const { token, tokenHash } = newSecretToken()
+  const created = await store.createInvitation({
+    kind: 'invitation',
+    email,
+    isAdmin,
+    credit,
+    expiresAt: clock.now() + invitationLifeMs,
+    tokenHash,
+    userId: null,
+    createdBy: caller.userId,
+  })
+  if (created.outcome === 'refused') {
+    throw new ErrandError('CONFLICT', `A user with the email address ${email} already exists.`)
+  }
+  const { id: invitationId } = created.invitation
+  const fields = { adminId: caller.userId, invitationId, isAdmin, creditUsd: formatUsd(credit) }
+  log.info(fields, 'an admin invited a person')
+  return { ...toInvitation(created.invitation), url: linkOf(logins, { browser, token }) }
+}
+
+/** A link by which that user sets a password; the earlier one works until then. */
+export async function createPasswordLink(
+  { clock, log, logins, store }: LoginAccess,
+  { browser, caller, userId }: { browser: Browser; caller: Caller; userId: string },
+): Promise<z.output<typeof PasswordLink>> {
+  const user = await store.getUser(userId)
+  if (!user) throw new ErrandError('NOT_FOUND', 'User not found')
+  const { token, tokenHash } = newSecretToken()
+  const expiresAt = clock.now() + passwordLinkLifeMs
+  const draft = { kind: 'password', email: user.email, isAdmin: user.isAdmin, credit: 0, userId } as const
+  await store.createInvitation({ ...draft, expiresAt, tokenHash, createdBy: caller.userId })
+  log.info({ adminId: caller.userId, userId }, 'an admin made a password link')
+  return { url: linkOf(logins, { browser, token }), expiresAt: isoTime(expiresAt) }
+}
+
+/** Ends a link that nobody has used. */
+export async function revokeInvitation(
+  { log, store }: LoginAccess,
+  { caller, invitationId }: { caller: Caller; invitationId: string },
+) {
+  if (!(await store.revokeInvitation(invitationId))) throw new ErrandError('NOT_FOUND', 'Invitation not found')
+  log.info({ adminId: caller.userId, invitationId }, 'an admin revoked a link')
+  return { message: 'The link no longer works.' }
+}
+
+export async function listInvitations(
+  { store }: LoginAccess,
+  { limit, offset }: Page,
+): Promise<z.output<typeof ListInvitationsOutput>> {
+  const { invitations, total } = await store.listInvitations({ limit, offset })
+  return { invitations: invitations.map(toInvitation), total, limit, offset }
+}
+
+export async function checkInvitation(
+  { store }: LoginAccess,
+  token: string,
+): Promise<z.output<typeof CheckedInvitation>> {
+  const tokenHash = hashSecretToken(token)
+  const invitation = tokenHash === undefined ? undefined : await store.findInvitation(tokenHash)
+  if (!invitation) throw unusable()
+  const { email, expiresAt, kind } = invitation
+  return { kind, email, expiresAt: isoTime(expiresAt) }
+}
+
+/** Makes the account or sets the password, once, and logs in. */
+export async function acceptInvitation(
+  parts: LoginAccess,
+  { browser, input }: { browser: Browser; input: z.output<typeof AcceptInvitationInput> },
+): Promise<LoggedIn> {
+  const { store } = parts
+  assertLoginAllowed(parts, browser.request)
+  const { email } = await checkInvitation(parts, input.token)
+  assertNotObvious('password', { email, password: input.password })
+  const passwordHash = await withHashRoom(email, (inTurn) => inTurn(() => hashPassword(input.password)))
+  const accepted = await store.acceptInvitation({ tokenHash: hashSecretToken(input.token)!, passwordHash })
+  if (accepted.outcome === 'refused') {
+    if (accepted.reason === 'unknown') throw unusable()
+    if (accepted.reason === 'suspended') throw new ErrandError('FORBIDDEN', 'This account is suspended.')
+    throw new ErrandError('CONFLICT', `A user with the email address ${email} already exists.`)
+  }
+  const { userId } = accepted
+  const login = { userId, method: 'invitation', provider: null, forget: null } as const
+  const created = await beginLogin(parts, { browser, login })
+  if (!created) throw new ErrandError('FORBIDDEN', 'This account is suspended.')
+  return { userId, email, expiresAt: isoTime(created.expiresAt) }
+}
+
+/** The token stands after `#`, which browsers send to nobody: neither a server's log nor a Referer has it. */
+function linkOf({ origins }: LoginParts, { browser, token }: { browser: Browser; token: string }): string {
+  return `${origins.baseUrlFor(browser.request)}/invitation#${token}`
+}
+
+function unusable(): ErrandError {
+  return new ErrandError('NOT_FOUND', 'This link is unknown, was used or has expired; ask for a new one.')
+}
+
+function toInvitation(record: InvitationRecord): Invitation {
+  const { acceptedAt, createdAt, credit, email, expiresAt, id, isAdmin, kind } = record
+  return {
+    id,
+    kind,
+    email,
+    isAdmin,
+    creditUsd: formatUsd(credit),
+    createdAt: isoTime(createdAt),
+    expiresAt: isoTime(expiresAt),
+    acceptedAt: isoTimeOrNull(acceptedAt),
+  }
+}

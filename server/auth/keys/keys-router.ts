@@ -1,0 +1,127 @@
+import type { CallerContext } from '../../rpc/context.ts'
+import { procedure, router, withScope, withWrite } from '../../rpc/trpc.ts'
+import {
+  CreatedKey,
+  CreateKeyInput,
+  Key,
+  ListKeysInput,
+  ListKeysOutput,
+  RevokeKeyInput,
+  RotateKeyInput,
+} from './key-schema.ts'
+import { createKey, listKeys, revokeKey, rotateKey } from './manage-keys.ts'
+
+const tags = ['API keys']
+
+/** What happens to keys is in the log; the keys themselves are not. */
+function note({ about, caller, services }: CallerContext, { keyId, message }: { keyId: string; message: string }) {
+  const { requestId } = about
+  services.people.log.info({ requestId, userId: caller.userId, keyId }, message)
+}
+
+export const keysRouter = router({
+  create: procedure
+    .meta({
+      openapi: {
+        method: 'POST',
+        path: '/api/keys',
+        operationId: 'createKey',
+        tags,
+        summary: 'Create an API key',
+        description: 'The key itself is in this answer and is never shown again.',
+        protect: true,
+        successDescription: 'The new key.',
+        errorResponses: {
+          400: 'The body is invalid.',
+          403: 'Permission is missing.',
+          409: 'The account has too many keys.',
+          413: 'The body is too large.',
+          415: 'The body is not JSON.',
+        },
+      },
+    })
+    .input(CreateKeyInput)
+    .output(CreatedKey)
+    .mutation(
+      withWrite('manage', async ({ ctx, input }) => {
+        const created = await createKey(ctx.services.people, { caller: ctx.caller, input })
+        note(ctx, { keyId: created.id, message: 'an API key was created' })
+        return created
+      }),
+    ),
+
+  list: procedure
+    .meta({
+      openapi: {
+        method: 'GET',
+        path: '/api/keys',
+        operationId: 'listKeys',
+        tags,
+        summary: "List the caller's API keys, newest first",
+        protect: true,
+        successDescription: 'One page of keys and the total.',
+        errorResponses: { 400: 'A parameter is invalid.' },
+      },
+    })
+    .input(ListKeysInput)
+    .output(ListKeysOutput)
+    .query(
+      withScope('manage', ({ ctx, input }) => listKeys(ctx.services.people, { userId: ctx.caller.userId, ...input })),
+    ),
+
+  revoke: procedure
+    .meta({
+      openapi: {
+        method: 'DELETE',
+        path: '/api/keys/{keyId}',
+        operationId: 'revokeKey',
+        tags,
+        summary: 'Revoke an API key',
+        description: 'Acts on the next request. Repeating it changes nothing.',
+        protect: true,
+        successDescription: 'The key, revoked.',
+        errorResponses: { 400: 'A parameter is invalid.', 404: 'The key was not found.' },
+      },
+    })
+    .input(RevokeKeyInput)
+    .output(Key)
+    .mutation(
+      withScope('manage', async ({ ctx, input }) => {
+        const revoked = await revokeKey(ctx.services.people, { userId: ctx.caller.userId, ...input })
+        note(ctx, { keyId: revoked.id, message: 'an API key was revoked' })
+        return revoked
+      }),
+    ),
+
+  rotate: procedure
+    .meta({
+      isBodyOptional: true,
+      openapi: {
+        method: 'POST',
+        path: '/api/keys/{keyId}/rotate',
+        operationId: 'rotateKey',
+        tags,
+        summary: 'Replace an API key',
+        description: 'A new key with the same name and scopes; the old one goes on working for `overlapSeconds`.',
+        protect: true,
+        successDescription: 'The new key.',
+        errorResponses: {
+          400: 'The body is invalid.',
+          403: 'Permission is missing.',
+          404: 'The key was not found.',
+          409: 'The key has ended.',
+          413: 'The body is too large.',
+          415: 'The body is not JSON.',
+        },
+      },
+    })
+    .input(RotateKeyInput)
+    .output(CreatedKey)
+    .mutation(
+      withWrite('manage', async ({ ctx, input }) => {
+        const created = await rotateKey(ctx.services.people, { caller: ctx.caller, input })
+        note(ctx, { keyId: created.id, message: 'an API key was rotated' })
+        return created
+      }),
+    ),
+})

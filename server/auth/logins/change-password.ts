@@ -1,0 +1,37 @@
+import type { z } from 'zod'
+import { badField, ErrandError } from '../../kernel/errors.ts'
+import type { Caller } from '../caller.ts'
+import { admitAttempt, type Browser, type LoginAccess } from './log-in.ts'
+import type { ChangePasswordInput } from './login-schema.ts'
+import { assertNotObvious, hashPassword, isPassword, withHashRoom } from './passwords.ts'
+
+/** Sets another password and ends the account's other logins. The tries count as those to log in do. */
+export async function changePassword(
+  parts: LoginAccess,
+  { browser, caller, input }: { browser: Browser; caller: Caller; input: z.output<typeof ChangePasswordInput> },
+) {
+  const { logins, store } = parts
+  const { email, loginId, userId } = caller
+  if (loginId === null) throw new ErrandError('FORBIDDEN', 'Changing the password needs a browser login.')
+  assertNotObvious('newPassword', { email, password: input.newPassword })
+  const attempt = { email, client: logins.clients.of(browser.request) }
+  const { from, passwordHash } = await withHashRoom(email, async (inTurn) => {
+    const user = await admitAttempt(parts, {
+      attempt,
+      refusal: 'The password was wrong too often; wait before the next try.',
+    })
+    const current = user?.passwordHash ?? null
+    if (current === null) {
+      throw new ErrandError('CONFLICT', 'This account has no password. An admin can make a link that sets one.')
+    }
+    if (!(await inTurn(() => isPassword(input.currentPassword, current)))) {
+      throw badField('currentPassword', 'Is not the current password')
+    }
+    return { from: current, passwordHash: await inTurn(() => hashPassword(input.newPassword)) }
+  })
+  if (!(await store.setPassword({ userId, passwordHash, from, keepLoginId: loginId, forget: attempt }))) {
+    throw new ErrandError('CONFLICT', 'The password was changed meanwhile.')
+  }
+  parts.log.info({ requestId: browser.about.requestId, userId }, 'a person changed the password')
+  return { message: 'The password is changed. All other logins of this account have ended.' }
+}

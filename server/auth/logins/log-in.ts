@@ -1,0 +1,127 @@
+import type { IncomingMessage } from 'node:http'
+import type { z } from 'zod'
+import type { LoginProvider } from '../../agents/config/agent-schema.ts'
+import { secondsUntil } from '../../billing/refusals.ts'
+import { isoTime, type Clock } from '../../kernel/clock.ts'
+import { badField, ErrandError } from '../../kernel/errors.ts'
+import type { Logger } from '../../kernel/logger.ts'
+import type { LoginRecord } from '../../store/records.ts'
+import { loginLifeMs, type AdmitLogin, type CreateLogin, type LoginCandidate } from '../../store/people.ts'
+import type { Store } from '../../store/store.ts'
+import type { RequestTrace } from '../../tracing/request-trace.ts'
+import type { ClientAddresses } from './client-address.ts'
+import type { ServiceCookie } from './login-cookie.ts'
+import type { LoggedIn, LoginInput } from './login-schema.ts'
+import { hashSecretToken, newSecretToken } from './login-token.ts'
+import type { OwnOrigins } from './own-origin.ts'
+import { isPassword, withHashRoom } from './passwords.ts'
+
+/** What logging in works with, beside the store. */
+export type LoginParts = {
+  clients: ClientAddresses
+  cookie: ServiceCookie
+  origins: OwnOrigins
+  providers: readonly LoginProvider[]
+}
+
+/** What whoever checks a password or keeps logins needs. */
+export type LoginAccess = { store: Store; clock: Clock; logins: LoginParts; log: Logger }
+/** The request of a browser, and where its answer's cookies go. */
+export type Browser = { request: IncomingMessage; setCookies: string[]; about: RequestTrace }
+
+const userAgentCharsMax = 300
+
+/**
+ * Throws 403 where a login may not begin: on another site's page, or where its cookie would travel in the clear; and 400
+ * where its cookie could not be set.
+ */
+export function assertLoginAllowed(
+  { logins: { origins } }: Pick<LoginAccess, 'logins'>,
+  request: IncomingMessage,
+): void {
+  if (!origins.mayLogIn) {
+    throw new ErrandError('FORBIDDEN', 'Logging in needs https: the base URL of the service is http.')
+  }
+  origins.assert(request)
+  if (request.headers['trpc-accept'] === 'application/jsonl') {
+    throw badField('trpc-accept', 'Must be left out to log in: the head of a streamed answer goes before its cookie')
+  }
+}
+
+/** Logs in by email address and password. Each try is counted before the password is looked at. */
+export async function logIn(
+  parts: LoginAccess,
+  { browser, input }: { browser: Browser; input: z.output<typeof LoginInput> },
+): Promise<LoggedIn> {
+  assertLoginAllowed(parts, browser.request)
+  let userId: string | undefined
+  try {
+    return await logInPerson(parts, { browser, input, onFound: (found) => (userId = found) })
+  } catch (error) {
+    // What the throttle does not bound could fill the log.
+    if (error instanceof ErrandError && (error.code === 'UNAUTHORIZED' || error.code === 'FORBIDDEN')) {
+      const { requestId } = browser.about
+      parts.log.info({ requestId, userId, code: error.code }, 'a login was refused')
+    }
+    throw error
+  }
+}
+
+type LogIn = { browser: Browser; input: z.output<typeof LoginInput>; onFound: (userId: string) => void }
+
+async function logInPerson(parts: LoginAccess, { browser, input, onFound }: LogIn): Promise<LoggedIn> {
+  const { logins } = parts
+  const attempt = { email: input.email, client: logins.clients.of(browser.request) }
+  const { isRight, user } = await withHashRoom(input.email, async (inTurn) => {
+    const found = await admitAttempt(parts, {
+      attempt,
+      refusal: 'There were too many attempts to log in; wait before the next.',
+    })
+    if (found) onFound(found.id)
+    const fits = await inTurn(() => isPassword(input.password, found?.passwordHash ?? null))
+    return { user: found, isRight: fits }
+  })
+  const passwordHash = user?.passwordHash ?? null
+  if (!isRight || !user || passwordHash === null) {
+    throw new ErrandError('UNAUTHORIZED', 'The email address or the password is wrong.')
+  }
+  if (user.suspendedAt !== null) throw new ErrandError('FORBIDDEN', 'This account is suspended.')
+  const login = { userId: user.id, method: 'password', provider: null, forget: attempt } as const
+  const created = await beginLogin(parts, { browser, login: { ...login, ifPasswordHash: passwordHash } })
+  if (!created) throw new ErrandError('UNAUTHORIZED', 'The email address or the password is wrong.')
+  return { userId: user.id, email: user.email, expiresAt: isoTime(created.expiresAt) }
+}
+
+/** Makes a login and its cookie; the login that the browser had before ends. Undefined when the user may not log in. */
+export async function beginLogin(
+  { log, logins, store }: Omit<LoginAccess, 'clock'>,
+  { browser, login }: { browser: Browser; login: Omit<CreateLogin, 'tokenHash' | 'userAgent'> },
+): Promise<LoginRecord | undefined> {
+  const { token, tokenHash } = newSecretToken()
+  const userAgent = browser.request.headers['user-agent']?.slice(0, userAgentCharsMax) ?? null
+  const created = await store.createLogin({ ...login, tokenHash, userAgent })
+  if (!created) return undefined
+  const earlier = hashSecretToken(logins.cookie.read(browser.request) ?? '')
+  const replaced = earlier === undefined ? undefined : await store.findLogin(earlier)
+  if (replaced) await store.endLogin({ userId: replaced.userId, loginId: replaced.id })
+  browser.setCookies.push(logins.cookie.write(token, loginLifeMs / 1000))
+  const { about } = browser
+  const { method, provider, userId } = login
+  about.userId = userId
+  const fields = { requestId: about.requestId, userId, loginId: created.id, method, ...(provider && { provider }) }
+  log.info(fields, 'a person logged in')
+  return created
+}
+
+type Attempt = { attempt: AdmitLogin; refusal: string }
+
+/** Counts a try of a password and finds whose it would be; throws 429 while there were too many. */
+export async function admitAttempt(
+  { clock, store }: LoginAccess,
+  { attempt, refusal }: Attempt,
+): Promise<LoginCandidate | undefined> {
+  const admitted = await store.admitLogin(attempt)
+  if (admitted.outcome === 'admitted') return admitted.user
+  const retryAfterSeconds = secondsUntil(admitted.until, clock.now())
+  throw new ErrandError('LOGIN_THROTTLED', refusal, { retryAfterSeconds })
+}

@@ -1,0 +1,70 @@
+import { z } from 'zod'
+import { ErrandError } from '../../kernel/errors.ts'
+import { procedure, router, withScope } from '../../rpc/trpc.ts'
+import { listLogins, logOutEverywhere } from './manage-logins.ts'
+import { Confirmation, EndLoginInput, ListLoginsInput, ListLoginsOutput } from './login-schema.ts'
+
+const tags = ['Browser login']
+
+export const loginsRouter = router({
+  list: procedure
+    .meta({
+      openapi: {
+        method: 'GET',
+        path: '/api/logins',
+        operationId: 'listLogins',
+        tags,
+        summary: "List the browser logins of the caller's account, newest first",
+        protect: true,
+        successDescription: 'One page of logins that have not ended, and the total.',
+        errorResponses: { 400: 'A parameter is invalid.' },
+      },
+    })
+    .input(ListLoginsInput)
+    .output(ListLoginsOutput)
+    .query(withScope('manage', ({ ctx, input }) => listLogins(ctx.services.people, { caller: ctx.caller, ...input }))),
+
+  end: procedure
+    .meta({
+      openapi: {
+        method: 'DELETE',
+        path: '/api/logins/{loginId}',
+        operationId: 'endLogin',
+        tags,
+        summary: 'End a browser login',
+        description: 'Acts on the next request of that browser.',
+        protect: true,
+        successDescription: 'The login has ended.',
+        errorResponses: { 400: 'A parameter is invalid.', 404: 'The login was not found.' },
+      },
+    })
+    .input(EndLoginInput)
+    .output(Confirmation)
+    .mutation(
+      withScope('manage', async ({ ctx, input }) => {
+        const ended = await ctx.services.people.store.endLogin({ userId: ctx.caller.userId, loginId: input.loginId })
+        if (!ended) throw new ErrandError('NOT_FOUND', 'Login not found')
+        return { message: 'The login has ended.' }
+      }),
+    ),
+
+  endAll: procedure
+    .meta({
+      openapi: {
+        method: 'DELETE',
+        path: '/api/logins',
+        operationId: 'endLogins',
+        tags,
+        summary: "End all browser logins of the caller's account",
+        description: 'The login that asks for it ends too. API keys go on working.',
+        protect: true,
+        successDescription: 'All logins have ended.',
+        errorResponses: {},
+      },
+    })
+    .input(z.object({}).optional())
+    .output(Confirmation)
+    .mutation(
+      withScope('manage', ({ ctx }) => logOutEverywhere(ctx.services.people, { browser: ctx, caller: ctx.caller })),
+    ),
+})

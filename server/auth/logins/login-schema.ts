@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import { isoTimestamp, pageInput, pageOutput, resourceId } from '../../kernel/wire-types.ts'
+import { loginMethods } from '../../store/records.ts'
+import { NewPassword, TypedPassword } from './passwords.ts'
+
+// The shapes of browser logins on the wire.
+
+export const Email = z.email().max(254)
+
+export const LoginOptions = z
+  .object({
+    providers: z.array(
+      z.object({
+        id: z.string(),
+        name: z.string(),
+        url: z.string().describe('Where the browser goes to log in; `?returnTo=/path` says where it comes back to'),
+      }),
+    ),
+  })
+  .meta({ id: 'LoginOptions' })
+
+export const LoginInput = z.object({
+  // Not checked for its form: whoever mistypes it is told the same as for an address that nobody has.
+  email: z.string().trim().min(1).max(254),
+  password: TypedPassword,
+})
+
+export const LoggedIn = z
+  .object({
+    userId: z.string(),
+    email: z.string(),
+    expiresAt: isoTimestamp.describe('When the login ends, however much it is used'),
+  })
+  .meta({ id: 'LoggedIn' })
+export type LoggedIn = z.output<typeof LoggedIn>
+
+export const Confirmation = z.object({ message: z.string() })
+
+export const Login = z
+  .object({
+    id: z.string(),
+    method: z.enum(loginMethods),
+    provider: z.string().nullable().describe('Id of the provider of a single sign-on'),
+    userAgent: z.string().nullable(),
+    createdAt: isoTimestamp,
+    lastUsedAt: isoTimestamp,
+    expiresAt: isoTimestamp,
+    current: z.boolean().describe('Whether this request came with it'),
+  })
+  .meta({ id: 'Login' })
+
+export const ListLoginsInput = z.object(pageInput)
+export const ListLoginsOutput = z.object({ logins: z.array(Login), ...pageOutput })
+export const EndLoginInput = z.object({ loginId: resourceId })
+
+export const ChangePasswordInput = z.object({ currentPassword: TypedPassword, newPassword: NewPassword })

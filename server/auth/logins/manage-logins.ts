@@ -1,0 +1,48 @@
+import type { z } from 'zod'
+import { isoTime } from '../../kernel/clock.ts'
+import { ErrandError } from '../../kernel/errors.ts'
+import type { Page } from '../../store/records.ts'
+import type { Caller } from '../caller.ts'
+import type { Browser, LoginAccess } from './log-in.ts'
+import type { ListLoginsOutput } from './login-schema.ts'
+
+/** Ends this login, or nothing for a caller with a key. The cookie is removed either way. */
+export async function logOut(
+  { log, logins, store }: LoginAccess,
+  { browser, caller }: { browser: Browser; caller: Caller },
+) {
+  const { loginId, userId } = caller
+  if (loginId === null) throw new ErrandError('FORBIDDEN', 'Only a browser login can log out; revoke a key instead.')
+  await store.endLogin({ userId, loginId })
+  log.info({ requestId: browser.about.requestId, userId, loginId }, 'a person logged out')
+  browser.setCookies.push(logins.cookie.remove())
+  return { message: 'Logged out.' }
+}
+
+export async function logOutEverywhere(
+  { log, logins, store }: LoginAccess,
+  { browser, caller: { loginId, userId } }: { browser: Browser; caller: Caller },
+) {
+  const ended = await store.endLogins(userId)
+  log.info({ requestId: browser.about.requestId, userId, ended }, 'a person ended all logins')
+  if (loginId !== null) browser.setCookies.push(logins.cookie.remove())
+  return { message: `Ended ${ended} ${ended === 1 ? 'login' : 'logins'}.` }
+}
+
+export async function listLogins(
+  { store }: LoginAccess,
+  { caller: { loginId, userId }, limit, offset }: Page & { caller: Caller },
+): Promise<z.output<typeof ListLoginsOutput>> {
+  const { logins, total } = await store.listLogins({ userId, limit, offset })
+  const shown = logins.map(({ createdAt, expiresAt, id, lastUsedAt, method, provider, userAgent }) => ({
+    id,
+    method,
+    provider,
+    userAgent,
+    createdAt: isoTime(createdAt),
+    lastUsedAt: isoTime(lastUsedAt),
+    expiresAt: isoTime(expiresAt),
+    current: id === loginId,
+  }))
+  return { logins: shown, total, limit, offset }
+}

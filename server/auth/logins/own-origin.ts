@@ -1,0 +1,70 @@
+import type { IncomingMessage } from 'node:http'
+import { ErrandError } from '../../kernel/errors.ts'
+
+const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
+
+/**
+ * The origins under which browsers know the service: that of its base URL, and beside a loopback one the other names of
+ * this machine. The Host header chooses among them, and is never taken for one.
+ */
+export class OwnOrigins {
+  readonly #baseUrl: () => string
+  #known: { baseUrl: string; origin: string; all: ReadonlySet<string> } | undefined
+
+  constructor(baseUrl: () => string) {
+    this.#baseUrl = baseUrl
+  }
+
+  /** Where the request's browser has opened the service. */
+  of({ headers }: IncomingMessage): string {
+    const { all, origin } = this.#origins()
+    const asked = `${new URL(origin).protocol}//${headers.host ?? ''}`
+    return all.has(asked) ? asked : origin
+  }
+
+  /** The base URL as the request's browser knows it. */
+  baseUrlFor(request: IncomingMessage): string {
+    const { baseUrl, origin } = this.#origins()
+    return this.of(request) + baseUrl.slice(origin.length)
+  }
+
+  get isSecure(): boolean {
+    return this.#origins().origin.startsWith('https:')
+  }
+
+  /** Whether a cookie may travel: over https, or without leaving this machine. */
+  get mayLogIn(): boolean {
+    const { origin } = this.#origins()
+    return origin.startsWith('https:') || isLoopback(origin)
+  }
+
+  /**
+   * Throws 403 unless a page of the service itself sent the request. Browsers say by Sec-Fetch-Site and Origin where a
+   * request comes from, and pages cannot change either; one that carries neither was not sent by such a page.
+   */
+  assert({ headers }: IncomingMessage): void {
+    const { origin, 'sec-fetch-site': site } = headers
+    const { all } = this.#origins()
+    const isOwn = origin === undefined || all.has(origin)
+    if (isOwn && (site === undefined ? origin !== undefined : site === 'same-origin')) return
+    throw new ErrandError(
+      'FORBIDDEN',
+      `A browser login acts only from pages of ${this.#origins().origin}. Programs use an API key.`,
+    )
+  }
+
+  #origins() {
+    const baseUrl = this.#baseUrl()
+    if (this.#known?.baseUrl === baseUrl) return this.#known
+    const { origin, port, protocol } = new URL(baseUrl)
+    const others = isLoopback(origin)
+      ? [...loopbackHosts].map((host) => `${protocol}//${host}${port === '' ? '' : `:${port}`}`)
+      : []
+    return (this.#known = { baseUrl, origin, all: new Set([origin, ...others]) })
+  }
+}
+
+function isLoopback(origin: string): boolean {
+  const { hostname } = new URL(origin)
+  return loopbackHosts.has(hostname) || /^127\.\d+\.\d+\.\d+$/.test(hostname)
+}

@@ -1,0 +1,72 @@
+import { hash, verify } from '@node-rs/argon2'
+import { z } from 'zod'
+import { badField, ErrandError } from '../../kernel/errors.ts'
+import { UserPlaces } from '../../kernel/user-places.ts'
+
+/** Each takes 19 MiB and tens of milliseconds of a core; more at once would only slow each other down. */
+const atOnce = 2
+/** Queued ones included. */
+const underWayMax = 102
+
+export const passwordCharsMin = 10
+const passwordCharsMax = 200
+
+/** A new password. Length is what protects one; rules about its characters only make it harder to remember. */
+export const NewPassword = z
+  .string()
+  .min(passwordCharsMin, `Must have at least ${passwordCharsMin} characters`)
+  .max(passwordCharsMax, `Must have at most ${passwordCharsMax} characters`)
+  .meta({ format: 'password' })
+/** A password as it is typed to log in: whatever was set once. */
+export const TypedPassword = z.string().min(1, 'Must be given').max(1024).meta({ format: 'password' })
+
+/** A dummy hash: refusing an unknown address takes as long as a wrong password. */
+const nobodysHash = '$argon2id$v=19$m=19456,t=2,p=1$Mi6SpFH27e0b98ek7COc0Q$Ut9KjCRw889zxM0adlmSMly5nQy7qJDLY4hblA+uar4'
+
+/** Fair by address: many tries for one delay the others by no more than the hashes that are running. */
+const turns = new UserPlaces({ max: atOnce, perUserMax: atOnce })
+
+let underWay = 0
+
+/** Hashes in turn, round-robin over addresses. */
+type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
+
+/**
+ * For the hashes of a request, which are of one address, and what has to come before them. Throws 503 when too many are
+ * under way, before anything is done: unauthenticated clients leave no more rows than they get passwords verified.
+ */
+export async function withHashRoom<T>(email: string, work: (inTurn: InTurn) => Promise<T>): Promise<T> {
+  if (underWay >= underWayMax) {
+    throw new ErrandError('SERVICE_UNAVAILABLE', 'Too many logins are under way.', { retryAfterSeconds: 5 })
+  }
+  underWay++
+  try {
+    return await work((hashing) => turns.within(email.toLowerCase(), new AbortController().signal, hashing))
+  } finally {
+    underWay--
+  }
+}
+
+/** Argon2id with 19 MiB and two passes (OWASP's recommendation). */
+export async function hashPassword(password: string): Promise<string> {
+  return await hash(normal(password))
+}
+
+/** Whether it is the password of that hash; null stands for a user who has none, or for nobody. */
+export async function isPassword(password: string, passwordHash: string | null): Promise<boolean> {
+  const fits = await verify(passwordHash ?? nobodysHash, normal(password))
+  return fits && passwordHash !== null
+}
+
+/** Throws 400 for a password that is the first to be guessed. */
+export function assertNotObvious(path: string, { email, password }: { email: string; password: string }): void {
+  const name = email.split('@')[0]!
+  const rest = password.toLowerCase().replaceAll(email.toLowerCase(), '').replaceAll(name.toLowerCase(), '')
+  if (new Set(rest).size >= 4) return
+  throw badField(path, 'Must not be the email address, nor repeat a few characters')
+}
+
+/** Unicode has several forms of the same letter. */
+function normal(password: string): string {
+  return password.normalize('NFKC')
+}

@@ -1,0 +1,199 @@
+import { randomBytes } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { extname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { ErrandError } from '../../kernel/errors.ts'
+import { respond, withHeaders } from '../respond.ts'
+import type { RoutedRequest } from '../routed-request.ts'
+import { sendAsset, staticAsset, type StaticAsset } from './static-asset.ts'
+
+// The built web console: its page, the same for each of its paths, and the files that the page loads.
+
+export type ConsoleFiles = {
+  servePage: (routed: RoutedRequest) => Promise<void>
+  serveFile: (routed: RoutedRequest) => Promise<void>
+  /**
+   * Answers a path where nothing is as a person needs it: false when a program asked, or there is no page to show. A page
+   * whose address has slashes at its end is sent for without them.
+   */
+  serveUnknown: (routed: RoutedRequest, isPage: (path: string) => boolean) => Promise<boolean>
+}
+
+/** The page around its nonces, and every other file by its path. */
+type Built = { page: string[]; assets: ReadonlyMap<string, StaticAsset> }
+
+const builtFolder = fileURLToPath(new URL('../../../console/dist', import.meta.url))
+
+/** Must know every route of console/app/page-routes.tsx; a test compares them. */
+export const pagePaths: readonly string[] = [
+  '/',
+  '/login',
+  '/invitation',
+  ...['/agents', '/tasks', '/chat'].flatMap((list) => [list, `${list}/{}`]),
+  '/billing',
+  '/billing/receipt',
+  '/settings',
+  ...['keys', 'connectors', 'password', 'logins'].map((page) => `/settings/${page}`),
+  '/admin',
+  ...['users', 'users/{}', 'invitations', 'agents', 'system'].map((page) => `/admin/${page}`),
+]
+const assetPrefix = '/assets/'
+const iconPath = '/favicon.svg'
+export const filePaths: readonly string[] = [`${assetPrefix}*`, iconPath]
+/** Stands in the built page where each answer has its own nonce. */
+const noncePlaceholder = '__CSP_NONCE__'
+
+const plainText = 'text/plain; charset=utf-8'
+const types: Record<string, string> = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml; charset=utf-8',
+  '.png': 'image/png',
+  '.woff2': 'font/woff2',
+}
+
+const closedFeatures = [
+  'accelerometer',
+  'camera',
+  'display-capture',
+  'geolocation',
+  'gyroscope',
+  'magnetometer',
+  'microphone',
+  'midi',
+  'payment',
+  'publickey-credentials-get',
+  'serial',
+  'usb',
+  'xr-spatial-tracking',
+]
+
+/** Reads the files at the first request, once; a folder that is not there yet is looked for again. */
+export function openConsoleFiles(folder: string = builtFolder): ConsoleFiles {
+  let reading: Promise<Built | undefined> | undefined
+  async function load(): Promise<Built | undefined> {
+    const own = (reading ??= readBuilt(folder))
+    const built = await own.catch((error: unknown) => {
+      // A build that is moved into place meanwhile is there the next time.
+      if (reading === own) reading = undefined
+      throw error
+    })
+    if (!built && reading === own) reading = undefined
+    return built
+  }
+  return {
+    async servePage(routed) {
+      const built = await load()
+      if (built) sendPage(routed, { status: 200, page: built.page })
+      else sendMissing(routed)
+    },
+    async serveFile(routed) {
+      const built = await load()
+      if (!built) return sendMissing(routed)
+      const asset = built.assets.get(routed.path)
+      if (!asset) throw new ErrandError('NOT_FOUND', 'There is nothing at this path.')
+      sendOwn(routed, asset)
+    },
+    async serveUnknown(routed, isPage) {
+      const { method, headers } = routed.request
+      if (method !== 'GET' && method !== 'HEAD') return false
+      const page = withoutEndSlashes(routed.path)
+      if (page !== routed.path && isPage(page)) {
+        sendRedirect(routed, page)
+        return true
+      }
+      const built = takesPages(headers.accept) ? await load() : undefined
+      if (!built) return false
+      sendPage(routed, { status: 404, page: built.page })
+      return true
+    },
+  }
+}
+
+async function readBuilt(folder: string): Promise<Built | undefined> {
+  const html = await readFile(join(folder, 'index.html'), 'utf8').catch(() => undefined)
+  if (html === undefined) return undefined
+  const assets = new Map<string, StaticAsset>()
+  for (const name of await readdir(join(folder, 'assets'))) {
+    const asset = await readAsset(join(folder, 'assets', name))
+    if (asset) assets.set(assetPrefix + name, asset)
+  }
+  const icon = await readAsset(join(folder, iconPath.slice(1)))
+  if (icon) assets.set(iconPath, icon)
+  return { page: html.split(noncePlaceholder), assets }
+}
+
+async function readAsset(file: string): Promise<StaticAsset | undefined> {
+  const type = types[extname(file)]
+  if (type === undefined) return undefined
+  const plain = await readFile(file).catch(() => undefined)
+  if (!plain) return undefined
+  const [br, gzip] = await Promise.all(['.br', '.gz'].map((ending) => readFile(file + ending).catch(() => undefined)))
+  return staticAsset(type, plain, { ...(br && { br }), ...(gzip && { gzip }) })
+}
+
+function sendOwn(routed: RoutedRequest, asset: StaticAsset): void {
+  // The names under assets/ hold a hash of the content; the icon's does not.
+  const isHashed = routed.path.startsWith(assetPrefix)
+  sendAsset(routed, asset, {
+    'Cache-Control': isHashed ? 'public, max-age=31536000, immutable' : 'public, max-age=3600',
+    'Cross-Origin-Resource-Policy': 'same-origin',
+  })
+}
+
+/** Browsers name HTML when a person opens an address; programs that read JSON do not. */
+function takesPages(accept = ''): boolean {
+  return accept
+    .split(',')
+    .some((range) => /^\s*text\/html\s*(?:;|$)/i.test(range) && !/;\s*q=0(?:\.0*)?\s*$/i.test(range))
+}
+
+/** By steps: an expression such as `/\/+$/` tries each of many slashes anew. */
+function withoutEndSlashes(path: string): string {
+  let end = path.length
+  while (end > 0 && path[end - 1] === '/') end--
+  return path.slice(0, end)
+}
+
+function sendRedirect(routed: RoutedRequest, page: string): void {
+  const { headers, query, response } = routed
+  const location = query === '' ? page : `${page}?${query}`
+  respond(response, { status: 308, type: plainText, text: '', headers: withHeaders(headers, { Location: location }) })
+}
+
+function sendPage(
+  { headers, response }: RoutedRequest,
+  { status, page }: { status: number; page: readonly string[] },
+): void {
+  const nonce = randomBytes(16).toString('base64')
+  const type = 'text/html; charset=utf-8'
+  respond(response, { status, type, text: page.join(nonce), headers: withHeaders(headers, pageHeaders(nonce)) })
+}
+
+function pageHeaders(nonce: string): Record<string, string> {
+  const policy = [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    "img-src 'self' data: blob:",
+    "connect-src 'self'",
+    "font-src 'self'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ]
+  return {
+    'Content-Security-Policy': policy.join('; '),
+    'X-Frame-Options': 'DENY',
+    'Referrer-Policy': 'same-origin',
+    'Permissions-Policy': closedFeatures.map((feature) => `${feature}=()`).join(', '),
+    'Cross-Origin-Opener-Policy': 'same-origin',
+    'Cross-Origin-Resource-Policy': 'same-origin',
+  }
+}
+
+function sendMissing({ headers, response }: RoutedRequest): void {
+  const text =
+    'The web console is not built. Run `npm start`, or `npx vite build --config console/vite.config.ts`, in the folder of Errand; the API works without it.\n'
+  respond(response, { status: 503, type: plainText, text, headers })
+}

@@ -1,0 +1,73 @@
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { must } from '../../kernel/assert.ts'
+import type { RoutedRequest } from '../routed-request.ts'
+import { compressedAsset, sendAsset, type StaticAsset } from './static-asset.ts'
+
+// The API reference: Swagger UI and the committed document, both from this folder, so it works without a network.
+
+export const documentFile = fileURLToPath(new URL('../../../openapi/openapi.json', import.meta.url))
+
+const page = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <title>Errand API reference</title>
+    <link rel="stylesheet" href="/docs/swagger-ui.css" />
+    <link rel="icon" type="image/png" href="/docs/favicon-32x32.png" sizes="32x32" />
+  </head>
+  <body>
+    <div id="swagger-ui"></div>
+    <script src="/docs/swagger-ui-bundle.js"></script>
+    <script src="/docs/start.js"></script>
+  </body>
+</html>
+`
+// Without `validatorUrl` it would ask a service of its makers about the document.
+const startScript = `SwaggerUIBundle({ url: '/openapi.json', dom_id: '#swagger-ui', deepLinking: true, persistAuthorization: false, validatorUrl: null })\n`
+
+const script = 'text/javascript; charset=utf-8'
+const html = 'text/html; charset=utf-8'
+
+type Source = { type: string; read: () => Promise<Buffer> }
+
+const inFolder = (name: string) => () => readFile(new URL(`../../../openapi/swagger-ui/${name}`, import.meta.url))
+const written = (text: string) => () => Promise.resolve(Buffer.from(text))
+
+const sources = new Map<string, Source>([
+  ['/openapi.json', { type: 'application/json; charset=utf-8', read: () => readFile(documentFile) }],
+  ['/docs', { type: html, read: written(page) }],
+  ['/docs/', { type: html, read: written(page) }],
+  ['/docs/start.js', { type: script, read: written(startScript) }],
+  ['/docs/swagger-ui.css', { type: 'text/css; charset=utf-8', read: inFolder('swagger-ui.css') }],
+  ['/docs/swagger-ui-bundle.js', { type: script, read: inFolder('swagger-ui-bundle.js') }],
+  ['/docs/favicon-32x32.png', { type: 'image/png', read: inFolder('favicon-32x32.png') }],
+])
+
+// Swagger UI sets style attributes and draws its icons from data addresses.
+const contentSecurityPolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+export const docsPaths: readonly string[] = [...sources.keys()]
+
+const assets = new Map<string, Promise<StaticAsset>>()
+
+/** Serves one of these paths. Each is read and compressed at its first request, once. */
+export async function serveDocs(routed: RoutedRequest): Promise<void> {
+  const { path } = routed
+  let reading = assets.get(path)
+  if (!reading) {
+    const source = must(sources.get(path), 'only these paths are served')
+    reading = source.read().then((body) => compressedAsset(source.type, body))
+    assets.set(path, reading)
+    // What could not be read may be there the next time.
+    reading.catch(() => assets.delete(path))
+  }
+  sendAsset(routed, await reading, {
+    'Content-Security-Policy': contentSecurityPolicy,
+    'Referrer-Policy': 'no-referrer',
+    // Asked for again each time, so that a new release is not shown with the files of the one before.
+    'Cache-Control': 'no-cache',
+  })
+}

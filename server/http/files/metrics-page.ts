@@ -1,0 +1,52 @@
+import { timingSafeEqual, hash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { ErrandError } from '../../kernel/errors.ts'
+import { respond } from '../respond.ts'
+import type { RoutedRequest } from '../routed-request.ts'
+
+type MetricsPage = {
+  contentType: string
+  read: () => Promise<string>
+  token: string | null
+  /** Where clients reach the service; null when that is where it listens. */
+  baseUrl: string | null
+}
+
+const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i
+
+/**
+ * Serves what the service counts. With a token it is for whoever sends that. Without one it is for programs of this machine
+ * alone: not through a proxy there, which makes everybody local (one that says nothing of it included, hence the look at
+ * the base URL), and not for the pages that a browser there has open.
+ */
+export function createMetricsPage({
+  baseUrl,
+  contentType,
+  read,
+  token,
+}: MetricsPage): (routed: RoutedRequest) => Promise<void> {
+  const isPublic = baseUrl !== null && !loopbackHost.test(new URL(baseUrl).host)
+  return async ({ headers, request, response }) => {
+    if (token === null ? isPublic || !isFromThisMachine(request) : !carries(request, token)) {
+      throw token === null
+        ? new ErrandError(
+            'FORBIDDEN',
+            'Metrics are for this machine; set ERRAND_METRICS_TOKEN to read them from elsewhere.',
+          )
+        : new ErrandError('UNAUTHORIZED', 'Send the header Authorization: Bearer <ERRAND_METRICS_TOKEN>.')
+    }
+    respond(response, { status: 200, type: contentType, text: await read(), headers })
+  }
+}
+
+function isFromThisMachine({ headers, socket }: IncomingMessage): boolean {
+  const isForwarded = Object.keys(headers).some((name) => /^(?:forwarded|via|x-real-ip|x-forwarded-.*)$/.test(name))
+  // A page whose name leads to this machine has a Host of its own, and any other page an Origin.
+  const isOfPage = headers.origin !== undefined || !loopbackHost.test(headers.host ?? '')
+  return !isForwarded && !isOfPage && /^(?:::ffff:)?127\.|^::1$/.test(socket.remoteAddress ?? '')
+}
+
+function carries({ headers }: IncomingMessage, token: string): boolean {
+  const sent = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1] ?? ''
+  return timingSafeEqual(hash('sha256', sent, 'buffer'), hash('sha256', token, 'buffer'))
+}

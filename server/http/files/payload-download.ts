@@ -1,0 +1,71 @@
+import { pipeline } from 'node:stream/promises'
+import { ErrandError } from '../../kernel/errors.ts'
+import { checkedChunks, PayloadDamage } from '../../payloads/payload-digest.ts'
+import type { PayloadStore } from '../../payloads/payload-store.ts'
+import type { SignedLinks } from '../../payloads/signed-links.ts'
+import type { Store } from '../../store/store.ts'
+import { takeDownloadPlace } from '../limits/download-places.ts'
+import { jsonType } from '../respond.ts'
+import type { RoutedRequest } from '../routed-request.ts'
+
+type PayloadDownload = { links: SignedLinks; payloads: PayloadStore; store: Store }
+
+/**
+ * Serves a stored payload to whoever holds its signed link; 403 when the link is wrong or has expired. What is not what
+ * was written is never sent to its end: the connection is cut, and the throw tells the log.
+ */
+export async function servePayload(
+  { links, payloads, store }: PayloadDownload,
+  { headers, path, query, request, response }: RoutedRequest,
+): Promise<void> {
+  // As it was sent: what is no id is no link of ours either.
+  const payloadId = path.slice(path.lastIndexOf('/') + 1)
+  const parameters = new URLSearchParams(query)
+  const [expires, ...moreExpires] = parameters.getAll('expires')
+  const [signature, ...moreSignatures] = parameters.getAll('signature')
+  const isValid =
+    expires !== undefined &&
+    signature !== undefined &&
+    moreExpires.length + moreSignatures.length === 0 &&
+    links.isValid({ payloadId, expires, signature })
+  if (!isValid) {
+    throw new ErrandError('FORBIDDEN', 'The link is invalid or has expired; read the task again for a new one.')
+  }
+  const record = await store.findPayload(payloadId)
+  const found = record && (await payloads.openStream(payloadId))
+  if (!found) throw new ErrandError('NOT_FOUND', 'The payload no longer exists.')
+  const { digest } = record
+  if (digest && digest.bytes !== found.bytes) throw new PayloadDamage(payloadId)
+  // A payload never changes, so its id says all that a tag has to.
+  const etag = `"${payloadId}"`
+  const tagged = [...headers, 'ETag', etag, 'Cache-Control', 'private, max-age=0, must-revalidate']
+  if (request.headers['if-none-match']?.includes(etag)) {
+    response.writeHead(304, tagged).end()
+    return
+  }
+  tagged.push('Content-Type', jsonType, 'Content-Length', String(found.bytes))
+  tagged.push('Content-Disposition', `attachment; filename="${payloadId}.json"`)
+  if (request.method === 'HEAD') return void response.writeHead(200, tagged).end()
+  const leave = takeDownloadPlace(record.userId ?? '')
+  const chunks = checkedChunks(found.stream(), { payloadId, digest })
+  try {
+    // What is wrong with the first of them, or with all when they are few, can still be answered with 500.
+    const first = await chunks.next()
+    response.writeHead(200, tagged)
+    await pipeline(join(first, chunks), response)
+  } catch (error) {
+    if (!response.headersSent) throw error
+    response.destroy()
+    // A reader that leaves is no error.
+    if (error instanceof PayloadDamage || error instanceof ErrandError) throw error
+  } finally {
+    // Of a reader that left before the rest was begun on, the file is still open.
+    await chunks.return()
+    leave()
+  }
+}
+
+async function* join(first: IteratorResult<Buffer, void>, rest: AsyncGenerator<Buffer, void>): AsyncGenerator<Buffer> {
+  if (!first.done) yield first.value
+  yield* rest
+}

@@ -1,0 +1,123 @@
+import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { findUnfitJson } from '../../kernel/check-json.ts'
+import { badField, ErrandError } from '../../kernel/errors.ts'
+import { BodyBytes } from './body-bytes.ts'
+import { BodyRoom, smallBodyBytesMax } from './body-room.ts'
+import { JsonMeasure } from './json-measure.ts'
+import { bodyArrived, requestTurn } from './request-gate.ts'
+
+const jsonType = /^application\/json(?:[ ]*;[ ]*charset=(?:utf-8|"utf-8"))?$/i
+
+/** Throws 415 unless the request announces an uncompressed JSON body in UTF-8. */
+function assertJsonType(request: IncomingMessage): void {
+  const { 'content-type': type, 'content-encoding': encoding } = request.headers
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw new ErrandError('UNSUPPORTED_MEDIA_TYPE', `Content-Encoding "${encoding}" is not supported; send plain JSON.`)
+  }
+  if (type === undefined || !jsonType.test(type)) {
+    throw new ErrandError('UNSUPPORTED_MEDIA_TYPE', 'The Content-Type must be application/json, in UTF-8.')
+  }
+}
+
+/** The largest body of an operation that needs no login, which is an address and a password at most. */
+export const publicBodyBytesMax = 16 * 1024
+
+/** Collects the body; throws 413 as soon as it is known to be over the limit, whether announced or chunked. */
+async function collect({ bytesMax, owner, request, response }: ReadBody): Promise<BodyBytes> {
+  const announced = Number(request.headers['content-length'] ?? 0)
+  if (announced > bytesMax) throw tooLarge(bytesMax)
+  const room = new BodyRoom({ request, response, owner, bytesMax })
+  const body = new BodyBytes(bytesMax)
+  return await new Promise((resolve, reject) => {
+    const refuse = (error: unknown) => {
+      request.removeAllListeners('data')
+      // What still arrives is thrown away.
+      request.resume()
+      body.free()
+      room.release()
+      reject(error)
+    }
+    request.on('data', (chunk: Buffer) => {
+      const isWhole = chunk.length === announced && chunk.length <= smallBodyBytesMax
+      if (body.length + chunk.length > bytesMax) return refuse(tooLarge(bytesMax))
+      try {
+        if (!isWhole) room.hold(body.spaceWith(chunk.length))
+      } catch (error) {
+        return refuse(error)
+      }
+      body.add(chunk)
+    })
+    request.once('end', () => resolve(body))
+    request.once('error', () => refuse(badField('', 'The connection was closed inside the body.')))
+  })
+}
+
+function tooLarge(bytesMax: number): ErrandError {
+  return new ErrandError('PAYLOAD_TOO_LARGE', `The request body is larger than the allowed ${bytesMax} bytes.`)
+}
+
+const byteOrderMark = Buffer.from('\ufeff')
+
+type ReadBody = {
+  request: IncomingMessage
+  response: ServerResponse
+  bytesMax: number
+  /** The user whose request it is, null for a stranger. */
+  owner: string | null
+}
+
+/** Reads a body that says that it is JSON, as text in UTF-8; throws 400, 413, 415, or 503 beside many large ones. */
+export async function readBodyText(read: ReadBody): Promise<string> {
+  assertJsonType(read.request)
+  const body = await collect(read)
+  try {
+    bodyArrived(read.request)
+    return await textOf(body.whole(), read)
+  } finally {
+    body.free()
+  }
+}
+
+async function textOf(bytes: Buffer, { owner, request }: ReadBody): Promise<string> {
+  if (bytes.length === 0) throw badField('', 'The request body is empty; send a JSON object.')
+  if (!isUtf8(bytes)) throw badField('', 'The request body is not valid UTF-8.')
+  // JSON has none, and not every parser that comes after would say so.
+  if (bytes.subarray(0, 3).equals(byteOrderMark)) throw badField('', 'The request body begins with a byte order mark.')
+  if (bytes.length <= smallBodyBytesMax) return bytes.toString('utf8')
+  const measure = new JsonMeasure(bytes)
+  while (!measure.isWhole) {
+    await requestTurn(request, owner)
+    // Before the parser makes objects of them.
+    const unfit = measure.go()
+    if (unfit !== undefined) throw badField('', unfit)
+  }
+  await requestTurn(request, owner)
+  return bytes.toString('utf8')
+}
+
+/** Reads a JSON body whose value is fit to be stored; throws 400, 413, 415 or 503. */
+export async function readJsonBody(read: ReadBody): Promise<unknown> {
+  const text = await readBodyText(read)
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    throw badField('', `The request body is not valid JSON: ${describe(error)}`)
+  }
+  const isLarge = text.length > smallBodyBytesMax
+  if (isLarge) await requestTurn(read.request, read.owner)
+  const unfit = findUnfitJson(value)
+  if (unfit) throw badField(unfit.path, unfit.message)
+  if (isLarge) await requestTurn(read.request, read.owner)
+  return value
+}
+
+/** The parser's words, without the excerpt of the body that it quotes. */
+function describe(error: unknown): string {
+  const message = error instanceof Error ? error.message : ''
+  return message
+    .replace(/, (?:\.{3})?".*$/s, '')
+    .slice(0, 200)
+    .toWellFormed()
+}

@@ -1,0 +1,194 @@
+import type { IncomingMessage } from 'node:http'
+import { ErrandError } from '../../kernel/errors.ts'
+import { ownTurn } from '../../kernel/own-turn.ts'
+import { batchCallsMax } from '../../rpc/batch.ts'
+import { hasBody } from '../respond.ts'
+
+type GateLimits = { maxWritesInFlight: number; maxReadsInFlight: number; maxLoopDelayMs: number }
+type Kind = 'reads' | 'writes'
+
+const sampleMs = 20
+const retryAfterSeconds = 1
+/** So many are let in however slow the machine is: what others take of it is no reason to serve nobody. */
+const leastInFlight = { writes: 32, reads: 64 }
+const fallFactorMin = 0.1
+const riseFactor = { filled: 1.1, idle: 1.02 }
+const leastShare = 0.02
+
+/** One request that asks to be let in. `isIn` while it is counted. `sender` is its user, where that is known already. */
+type Visit = { gate: RequestGate; kind: Kind; calls: number; isIn: boolean; sender: string | undefined }
+
+// On the request itself: entries of a weak map are a task for each garbage collection.
+const visitOf = Symbol('visit')
+type Visitor = IncomingMessage & { [visitOf]?: Visit }
+
+/**
+ * The body of a request has arrived, and the work on it begins; throws 503 when others came first. A client that sends
+ * slowly holds nobody up before that.
+ */
+export function bodyArrived(request: Visitor): void {
+  const visit = request[visitOf]
+  if (visit && !visit.isIn && !visit.gate.letIn(visit)) throw overloaded()
+}
+
+/** A request is answered, or what remains of it is a stream or a wait that may go on for minutes. */
+export function releaseGate(request: Visitor): void {
+  const visit = request[visitOf]
+  if (visit?.isIn) visit.gate.letOut(visit)
+}
+
+/**
+ * A turn of the event loop for a piece of work on a request. Who waits for it is not under way, or the turns of one user
+ * would hold the room of everybody. Throws 503 when there is none left then.
+ */
+export async function requestTurn(request: IncomingMessage, owner: string | null): Promise<void> {
+  releaseGate(request)
+  await ownTurn(owner)
+  // Of one whose client has left nobody would say that it has ended.
+  if (!request.socket.destroyed) bodyArrived(request)
+}
+
+/** A batch of typed RPC is as much work as its calls. */
+function callsIn({ url = '' }: IncomingMessage): number {
+  if (!url.includes('/trpc/')) return 1
+  let calls = 1
+  for (let at = 0; at < url.length && url[at] !== '?'; at++) if (url[at] === ',') calls++
+  return Math.min(calls, batchCallsMax)
+}
+
+export function overloaded(): ErrandError {
+  return new ErrandError('SERVICE_UNAVAILABLE', 'The service is overloaded; nothing was done.', { retryAfterSeconds })
+}
+
+/**
+ * Refuses work before it piles up. Each request that is let in waits for those before it, so what is in flight is what the
+ * last of them waits for: with a bound on it the rest get 503 at once, instead of everybody an answer too late. Most reads
+ * are done at once, and what they keep waiting is the event loop, so those of one sample count together. Answers that are
+ * held on purpose cost nothing while they wait, and are not counted from then on. A batch counts by its calls.
+ *
+ * How long a given number takes depends on the machine and on what else it does, so the bounds follow the delay of the
+ * event loop: they fall while it is over its limit and requests are what fills it, and rise again step by step.
+ *
+ *   share of the bounds ──loop late, bound half used──▶ × limit ÷ delay, at most to a tenth and to the least
+ *                       ──loop in time───────────────▶ × 1.1, or × 1.02 while less than half is used, to the whole
+ *
+ * A user has three quarters of a bound at most, and beside others, when half of it is taken, a quarter: requests that wait
+ * for connections of the database, of which each user has a few, would else take the room of everybody.
+ *
+ * What the disk takes for its syncs is not counted: fewer requests would not make it faster.
+ *
+ * A rule that refused everybody while the loop was late answered 503 to single requests after one long pause, and on a
+ * machine that others keep busy.
+ */
+export class RequestGate {
+  readonly #limits: GateLimits
+  readonly #timer: NodeJS.Timeout
+  readonly #inFlight = { reads: 0, writes: 0 }
+  /** The most of `#used` since the last sample. */
+  readonly #peak = { reads: 0, writes: 0 }
+  readonly #ofSender = { reads: new Map<string, number>(), writes: new Map<string, number>() }
+  #readsOfSample = 0
+  #syncMs = 0
+  #sampledAt = performance.now()
+  #share = 1
+
+  constructor(limits: GateLimits) {
+    this.#limits = limits
+    this.#timer = setInterval(() => this.#sample(), sampleMs)
+    this.#timer.unref()
+  }
+
+  /** Whether a request is let in, until `releaseGate`. One with a body is counted once that has arrived. */
+  enter(request: Visitor, sender?: string): boolean {
+    const { method } = request
+    if (method === 'OPTIONS') return true
+    const isRead = method === 'GET' || method === 'HEAD'
+    const visit: Visit = { gate: this, kind: isRead ? 'reads' : 'writes', calls: callsIn(request), isIn: false, sender }
+    request[visitOf] = visit
+    return !isRead && hasBody(request) ? this.#hasRoom('writes') : this.letIn(visit)
+  }
+
+  letIn(visit: Visit): boolean {
+    const { calls, kind, sender } = visit
+    if (!this.#hasRoom(kind) || this.#hasEnough(kind, sender)) return false
+    visit.isIn = true
+    this.#inFlight[kind] += calls
+    if (sender !== undefined) this.#ofSender[kind].set(sender, this.#inFlightOf(kind, sender) + calls)
+    if (kind === 'reads') this.#readsOfSample += calls
+    this.#peak[kind] = Math.max(this.#peak[kind], this.#used(kind))
+    return true
+  }
+
+  letOut(visit: Visit): void {
+    const { calls, kind, sender } = visit
+    visit.isIn = false
+    this.#inFlight[kind] -= calls
+    if (sender === undefined) return
+    const left = this.#inFlightOf(kind, sender) - calls
+    if (left > 0) this.#ofSender[kind].set(sender, left)
+    else this.#ofSender[kind].delete(sender)
+  }
+
+  get inFlight(): { reads: number; writes: number } {
+    return { ...this.#inFlight }
+  }
+
+  /** How many may be in flight now. */
+  boundOf(kind: Kind): number {
+    const { maxReadsInFlight, maxWritesInFlight } = this.#limits
+    const most = kind === 'reads' ? maxReadsInFlight : maxWritesInFlight
+    return Math.min(most, Math.max(leastInFlight[kind], most * this.#share))
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+
+  /** The loop stood still while the disk synced a commit, which takes as long for one request as for many. */
+  synced(ms: number): void {
+    this.#syncMs += ms
+  }
+
+  /** Takes note of how late the event loop is. */
+  sampled(delayMs: number): void {
+    const { maxLoopDelayMs } = this.#limits
+    const lateMs = delayMs - this.#syncMs
+    this.#syncMs = 0
+    const isHalfUsed = (kind: Kind) => this.#peak[kind] * 2 >= this.boundOf(kind)
+    const isFilled = isHalfUsed('reads') || isHalfUsed('writes')
+    if (lateMs <= maxLoopDelayMs) {
+      this.#share = Math.min(1, this.#share * (isFilled ? riseFactor.filled : riseFactor.idle))
+    } else if (isFilled) {
+      this.#share = Math.max(leastShare, this.#share * Math.max(fallFactorMin, maxLoopDelayMs / lateMs))
+    }
+    this.#readsOfSample = 0
+    this.#peak.reads = this.#used('reads')
+    this.#peak.writes = this.#used('writes')
+  }
+
+  #used(kind: Kind): number {
+    return kind === 'reads' ? Math.max(this.#inFlight.reads, this.#readsOfSample) : this.#inFlight.writes
+  }
+
+  #inFlightOf(kind: Kind, sender: string): number {
+    return this.#ofSender[kind].get(sender) ?? 0
+  }
+
+  #hasEnough(kind: Kind, sender: string | undefined): boolean {
+    if (sender === undefined) return false
+    const bound = this.boundOf(kind)
+    const own = this.#inFlightOf(kind, sender)
+    const isAlone = this.#inFlight[kind] === own
+    return own >= bound * (isAlone || this.#inFlight[kind] * 2 < bound ? 0.75 : 0.25)
+  }
+
+  #hasRoom(kind: Kind): boolean {
+    return this.#used(kind) < this.boundOf(kind)
+  }
+
+  #sample(): void {
+    const now = performance.now()
+    this.sampled(now - this.#sampledAt - sampleMs)
+    this.#sampledAt = now
+  }
+}
