@@ -35,7 +35,7 @@ export type ProcedureMeta = {
   isPublic?: boolean
 }
 
-/** tRPC's own name of a status, which its clients compare; it has none for 408, 410, 417 and 431. */
+/** tRPC's own name of a status, which its clients compare; it has none for 408, 410, 417, 424 and 431. */
 const rpcCodes: Readonly<Record<number, TRPC_ERROR_CODE_KEY>> = {
   401: 'UNAUTHORIZED',
   403: 'FORBIDDEN',

@@ -70,9 +70,21 @@ const faults: Fault[] = [
   },
   { what: 'yields a delta that is a number', steps: [raw({ type: 'text', delta: 1 })], message: /delta/ },
   { what: 'yields no delta', steps: [raw({ type: 'reasoning' })], message: /delta/ },
-  { what: 'yields arguments that are a text', steps: [{ do: 'call', id: 'a', arguments: '{}' }], message: /no object/ },
-  { what: 'yields arguments that are an array', steps: [{ do: 'call', id: 'a', arguments: [] }], message: /no object/ },
-  { what: 'yields arguments that are null', steps: [{ do: 'call', id: 'a', arguments: null }], message: /no object/ },
+  {
+    what: 'yields arguments that are a text',
+    steps: [{ do: 'call', id: 'a', arguments: '{}' }],
+    message: /must be an object/,
+  },
+  {
+    what: 'yields arguments that are an array',
+    steps: [{ do: 'call', id: 'a', arguments: [] }],
+    message: /must be an object/,
+  },
+  {
+    what: 'yields arguments that are null',
+    steps: [{ do: 'call', id: 'a', arguments: null }],
+    message: /must be an object/,
+  },
   { what: 'yields a call without an id', steps: [raw({ type: 'tool-call', name: 'x', arguments: {} })], message: /id/ },
   { what: 'yields a call with an empty name', steps: [{ do: 'call', id: 'a', name: '' }], message: /name/ },
   {

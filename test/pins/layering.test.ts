@@ -63,7 +63,9 @@ test("what users' servers answer is read where no agent runs", () => {
   }
   expect(reached).toContain('server/connectors/thread/remote-connectors.ts')
   const readers = ['mcp-connection', 'tool-answer', 'stdio-transport', 'guarded-fetch', 'probe-connector']
-  expect(readers.filter((name) => reached.has(`server/connectors/${name}.ts`))).toEqual([])
+  const paths = readers.map((name) => `server/connectors/thread/${name}.ts`)
+  expect(files).toEqual(expect.arrayContaining(paths))
+  expect(paths.filter((path) => reached.has(path))).toEqual([])
 })
 
 test('slices know neither HTTP nor REST nor the engine of the store', () => {
