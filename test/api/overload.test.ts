@@ -124,7 +124,8 @@ test('requests that wait for their turn take nobody room', async () => {
   const body = { endpointId: 'no.such', params: { text: 'x'.repeat(100_000) } }
   const large = Array.from({ length: 10 * writesMax }, () => service.post('/api/tasks', body, { key: many.key }))
   for (let write = 0; write < 5; write++) expect((await service.createTask(key, 'test.free')).status).toBe(200)
-  for (const { status } of await Promise.all(large)) expect(status).toBe(404)
+  // One whose turn comes while there is no room is told so.
+  for (const { status } of await Promise.all(large)) expect([404, 503]).toContain(status)
   await service.stop()
 })
 
