@@ -7,6 +7,6 @@ enableCompileCache()
 // Databases, payloads, backups and secrets are for the eyes of whoever runs this.
 process.umask(0o077)
 // By itself V8 lets a heap grow to several times of what lives in it: by hundreds of megabytes after a burst of large bodies.
-setFlagsFromString('--heap-growing-percent=20')
+setFlagsFromString('--heap-growing-percent=50')
 const { runCommandLine } = await import('./cli/command-line.ts')
 await runCommandLine(process.argv)

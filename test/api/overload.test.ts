@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { createClient } from '../../client/client.ts'
 import { closeServer, listen, urlOf } from '../../server/http/listening.ts'
 import type { RequestEnds } from '../../server/http/request-ends.ts'
-import { releaseGate, RequestGate } from '../../server/http/limits/request-gate.ts'
+import { releaseGate, RequestGate, type Sender } from '../../server/http/limits/request-gate.ts'
 import { createTurnAway } from '../../server/http/limits/turn-away.ts'
 import { Checker } from '../pins/documented-answers.ts'
 import { rejection } from '../client/rejection.ts'
@@ -164,7 +164,7 @@ const limits = { maxWritesInFlight: 500, maxReadsInFlight: 1000, maxLoopDelayMs:
 const write = () => ({ method: 'DELETE', url: '/api/keys/x', headers: {} }) as IncomingMessage
 
 /** How many writes a gate lets in, of a user or of whoever it is. */
-function letIn(gate: RequestGate, sender?: string): number {
+function letIn(gate: RequestGate, sender?: Sender): number {
   let count = 0
   while (gate.enter(write(), sender)) count++
   return count
@@ -178,23 +178,26 @@ test('one long pause of a service with little to do refuses nobody', () => {
   gate.close()
 })
 
+const sender = (userId: string): Sender => ({ userId, reads: 0, writes: 0 })
+
 test('a user alone takes three quarters of the room, and then others have theirs', () => {
   const gate = new RequestGate(limits)
-  expect(letIn(gate, 'many')).toBe(375)
-  expect(letIn(gate, 'one')).toBe(125)
+  expect(letIn(gate, sender('many'))).toBe(375)
+  expect(letIn(gate, sender('one'))).toBe(125)
   expect(gate.enter(write())).toBe(false)
   gate.close()
 })
 
 test('beside others a user has a quarter of the room, once half of it is taken', () => {
   const gate = new RequestGate(limits)
+  const [other, many, one, another] = [sender('other'), sender('many'), sender('one'), sender('another')]
   const others = Array.from({ length: 200 }, write)
-  for (const other of others) expect(gate.enter(other, 'other')).toBe(true)
-  expect(letIn(gate, 'many')).toBe(125)
-  expect(letIn(gate, 'one')).toBe(125)
-  for (const other of others) releaseGate(other)
-  expect(letIn(gate, 'one')).toBe(0)
-  expect(letIn(gate, 'another')).toBe(125)
+  for (const request of others) expect(gate.enter(request, other)).toBe(true)
+  expect(letIn(gate, many)).toBe(125)
+  expect(letIn(gate, one)).toBe(125)
+  for (const request of others) releaseGate(request)
+  expect(letIn(gate, one)).toBe(0)
+  expect(letIn(gate, another)).toBe(125)
   gate.close()
 })
 

@@ -15,8 +15,11 @@ const fallFactorMin = 0.1
 const riseFactor = { filled: 1.1, idle: 1.02 }
 const leastShare = 0.02
 
+/** A user who is known by credentials that were good before, and how many of the user's requests are in flight. */
+export type Sender = { readonly userId: string; reads: number; writes: number }
+
 /** One request that asks to be let in. `isIn` while it is counted. `sender` is its user, where that is known already. */
-type Visit = { gate: RequestGate; kind: Kind; calls: number; isIn: boolean; sender: string | undefined }
+type Visit = { gate: RequestGate; kind: Kind; calls: number; isIn: boolean; sender: Sender | undefined }
 
 // On the request itself: entries of a weak map are a task for each garbage collection.
 const visitOf = Symbol('visit')
@@ -86,7 +89,6 @@ export class RequestGate {
   readonly #inFlight = { reads: 0, writes: 0 }
   /** The most of `#used` since the last sample. */
   readonly #peak = { reads: 0, writes: 0 }
-  readonly #ofSender = { reads: new Map<string, number>(), writes: new Map<string, number>() }
   #readsOfSample = 0
   #syncMs = 0
   #sampledAt = performance.now()
@@ -99,7 +101,7 @@ export class RequestGate {
   }
 
   /** Whether a request is let in, until `releaseGate`. One with a body is counted once that has arrived. */
-  enter(request: Visitor, sender?: string): boolean {
+  enter(request: Visitor, sender?: Sender): boolean {
     const { method } = request
     if (method === 'OPTIONS') return true
     const isRead = method === 'GET' || method === 'HEAD'
@@ -113,7 +115,7 @@ export class RequestGate {
     if (!this.#hasRoom(kind) || this.#hasEnough(kind, sender)) return false
     visit.isIn = true
     this.#inFlight[kind] += calls
-    if (sender !== undefined) this.#ofSender[kind].set(sender, this.#inFlightOf(kind, sender) + calls)
+    if (sender) sender[kind] += calls
     if (kind === 'reads') this.#readsOfSample += calls
     this.#peak[kind] = Math.max(this.#peak[kind], this.#used(kind))
     return true
@@ -123,10 +125,7 @@ export class RequestGate {
     const { calls, kind, sender } = visit
     visit.isIn = false
     this.#inFlight[kind] -= calls
-    if (sender === undefined) return
-    const left = this.#inFlightOf(kind, sender) - calls
-    if (left > 0) this.#ofSender[kind].set(sender, left)
-    else this.#ofSender[kind].delete(sender)
+    if (sender) sender[kind] -= calls
   }
 
   get inFlight(): { reads: number; writes: number } {
@@ -170,14 +169,10 @@ export class RequestGate {
     return kind === 'reads' ? Math.max(this.#inFlight.reads, this.#readsOfSample) : this.#inFlight.writes
   }
 
-  #inFlightOf(kind: Kind, sender: string): number {
-    return this.#ofSender[kind].get(sender) ?? 0
-  }
-
-  #hasEnough(kind: Kind, sender: string | undefined): boolean {
-    if (sender === undefined) return false
+  #hasEnough(kind: Kind, sender: Sender | undefined): boolean {
+    if (!sender) return false
     const bound = this.boundOf(kind)
-    const own = this.#inFlightOf(kind, sender)
+    const own = sender[kind]
     const isAlone = this.#inFlight[kind] === own
     return own >= bound * (isAlone || this.#inFlight[kind] * 2 < bound ? 0.75 : 0.25)
   }
