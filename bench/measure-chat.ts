@@ -13,6 +13,8 @@ const loads = [
   { streams: 500, deltas: 1000 },
 ]
 const openStreams = 500
+/** More at once are more than the service lets in. */
+const openedAtOnce = 50
 /** Opened beside those, to see by how much the memory grows. */
 const furtherStreams = 2000
 /** Until what was collected or written behind is done with. */
@@ -139,9 +141,13 @@ async function chatRequests(server: BenchServer, { count, kind, message, users }
 async function streamAll(server: BenchServer, requests: readonly Buffer[], expected: { events: number }) {
   const connections = await Promise.all(requests.map(async () => await connectStream(server.url)))
   const from = performance.now()
-  const ends = await Promise.all(
-    requests.map(async (request, index): Promise<StreamEnd> => await connections[index]!.open(request).ended),
-  )
+  const ended: Promise<StreamEnd>[] = []
+  for (const [index, request] of requests.entries()) {
+    const stream = connections[index]!.open(request)
+    ended.push(stream.ended)
+    if (index % openedAtOnce === openedAtOnce - 1) await stream.begun
+  }
+  const ends = await Promise.all(ended)
   const seconds = (performance.now() - from) / 1000
   for (const connection of connections) connection.close()
   const wrong = ends.find(({ events }) => events !== expected.events)
@@ -151,11 +157,14 @@ async function streamAll(server: BenchServer, requests: readonly Buffer[], expec
 
 /** Opens streams that their agents hold; settles when each has sent its first event. */
 async function openAll(server: BenchServer, requests: readonly Buffer[]): Promise<StreamConnection[]> {
-  return await Promise.all(
-    requests.map(async (request) => {
+  const connections: StreamConnection[] = []
+  for (let from = 0; from < requests.length; from += openedAtOnce) {
+    const some = requests.slice(from, from + openedAtOnce).map(async (request) => {
       const connection = await connectStream(server.url)
       await connection.open(request).begun
       return connection
-    }),
-  )
+    })
+    connections.push(...(await Promise.all(some)))
+  }
+  return connections
 }

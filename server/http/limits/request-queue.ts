@@ -15,7 +15,9 @@ const credentialsCharsMax = 1024
 
 // On the request itself: entries of a weak map are a task for each garbage collection.
 const queuedOf = Symbol('queued')
-type Queued = IncomingMessage & { [queuedOf]?: { queue: Pick<RequestQueue<Waiting>, 'know'>; sender: Sender | undefined } }
+type Queued = IncomingMessage & {
+  [queuedOf]?: { queue: Pick<RequestQueue<Waiting>, 'know'>; sender: Sender | undefined }
+}
 
 /** A request has turned out to be the user's, by its credentials. */
 export function senderKnown(request: Queued, userId: string): void {
