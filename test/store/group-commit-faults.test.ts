@@ -113,6 +113,24 @@ test('when nothing can be committed any more, the store stops: fatal once, and e
   expect(visible()).toEqual([])
 })
 
+test('what a long transaction left to the next is refused too, and no transaction is begun any more', async () => {
+  let begun = 0
+  faults.set('BEGIN IMMEDIATE', Array(10).fill(() => void begun++) as (() => void)[])
+  faults.set('COMMIT', [syncFailed(), syncFailed()])
+  const slow = () => {
+    const end = performance.now() + 1
+    while (performance.now() < end);
+    notes.write('slow')
+  }
+  const results = await Promise.allSettled(Array.from({ length: 100 }, () => commit.run(slow)))
+  const before = begun
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  expect(results.filter(({ status }) => status === 'fulfilled')).toEqual([])
+  expect(fatal.length).toBe(1)
+  expect(begun).toBe(before)
+  expect(visible()).toEqual([])
+})
+
 test('a probe that cannot be written is as fatal as one that cannot be committed', async () => {
   const cause = new Database.SqliteError('disk I/O error', 'SQLITE_IOERR_WRITE')
   faults.set('COMMIT', [syncFailed()])
