@@ -2,10 +2,11 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { findUnfitJson } from '../../kernel/check-json.ts'
 import { badField, ErrandError } from '../../kernel/errors.ts'
+import { ownTurn } from '../../kernel/own-turn.ts'
 import { BodyBytes } from './body-bytes.ts'
 import { BodyRoom, smallBodyBytesMax } from './body-room.ts'
 import { JsonMeasure } from './json-measure.ts'
-import { bodyArrived, requestTurn } from './request-gate.ts'
+import { bodyArrived, releaseGate, requestTurn } from './request-gate.ts'
 
 const jsonType = /^application\/json(?:[ ]*;[ ]*charset=(?:utf-8|"utf-8"))?$/i
 
@@ -86,8 +87,10 @@ async function textOf(bytes: Buffer, { owner, request }: ReadBody): Promise<stri
   if (bytes.subarray(0, 3).equals(byteOrderMark)) throw badField('', 'The request body begins with a byte order mark.')
   if (bytes.length <= smallBodyBytesMax) return bytes.toString('utf8')
   const measure = new JsonMeasure(bytes)
+  // Let in again once, at the end: a large body would else be refused by chance at one of its pieces.
+  releaseGate(request)
   while (!measure.isWhole) {
-    await requestTurn(request, owner)
+    await ownTurn(owner)
     // Before the parser makes objects of them.
     const unfit = measure.go()
     if (unfit !== undefined) throw badField('', unfit)
