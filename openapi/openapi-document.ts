@@ -1,5 +1,5 @@
 import { generateOpenApiDocument } from 'trpc-to-openapi'
-import { errorCatalogue, type ErrorCode } from '../server/kernel/errors.ts'
+import { ErrandError, errorBody, errorCatalogue, type ErrorCode } from '../server/kernel/errors.ts'
 import { rootRouter } from '../server/rpc/root-router.ts'
 import { chatOperation, chatSchemas } from './chat-operation.ts'
 
@@ -172,18 +172,17 @@ type ProcedureRest = { openapi?: { operationId: string; errorResponses: Record<s
 
 type Refusal = { description: string; headers?: Json; code?: ErrorCode | undefined }
 
-/** The body's text is that of `code`, or of the first code with that status. */
-function errorResponse(status: string, { code, description, headers = {} }: Refusal): Json {
-  const entry = code
-    ? errorCatalogue[code]
-    : Object.values(errorCatalogue).find((known) => String(known.status) === status)!
+/** The example's code is `code`, or the first with that status. */
+function errorResponse(status: string, { description, headers = {}, ...given }: Refusal): Json {
+  const codes = Object.keys(errorCatalogue) as ErrorCode[]
+  const { code = codes.find((known) => String(errorCatalogue[known].status) === status)! } = given
   return {
     description,
     headers: { ...requestIdHeader, ...headers },
     content: {
       'application/json': {
         schema: { $ref: '#/components/schemas/Error' },
-        example: { error: entry.error, message: description, statusCode: Number(status) },
+        example: errorBody(new ErrandError(code, description)),
       },
     },
   }
@@ -192,11 +191,12 @@ function errorResponse(status: string, { code, description, headers = {} }: Refu
 function errorSchema(): Json {
   return {
     type: 'object',
-    required: ['error', 'message', 'statusCode'],
+    required: ['error', 'message', 'statusCode', 'code'],
     properties: {
       error: { type: 'string', enum: [...new Set(Object.values(errorCatalogue).map(({ error }) => error))] },
       message: { type: 'string' },
       statusCode: { type: 'integer' },
+      code: { type: 'string', enum: Object.keys(errorCatalogue) },
       details: {
         type: 'array',
         description: 'What is wrong, by field',
