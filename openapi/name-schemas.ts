@@ -37,6 +37,9 @@ const enums: Record<string, readonly string[]> = {
   ErrorCode: Object.keys(errorCatalogue),
 }
 
+/** Differs from what generators call the operation logIn in case only, and some make a file of each. */
+const renamed: Record<string, string> = { Login: 'BrowserLogin' }
+
 const mayGrow = 'Values may be added: take one that you do not know for what its name says, or ignore it.'
 
 /** A document whose bodies, answers and enumerations are components; what stands inline is read by nobody but its place. */
@@ -46,7 +49,7 @@ export function nameSchemas(document: Named): void {
     for (const operation of Object.values(methods) as Spoken[]) nameBodies(operation, components.schemas)
   }
   document.paths = tidied(paths) as Named['paths']
-  const schemas = Object.entries(tidied(components.schemas) as Json)
+  const schemas = Object.entries(tidied(components.schemas) as Json).map(([name, own]) => [renamed[name] ?? name, own])
   const named = Object.entries(enums).map(([name, values]) => [
     name,
     { type: 'string', enum: values, description: mayGrow },
@@ -77,10 +80,20 @@ function nameBodies({ operationId, requestBody, responses }: Spoken, schemas: Js
 function tidied(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(tidied)
-  const { additionalProperties, enum: values, maximum, minimum, propertyNames, type, ...rest } = value as Json
+  const {
+    $ref: ref,
+    additionalProperties,
+    enum: values,
+    maximum,
+    minimum,
+    propertyNames,
+    type,
+    ...rest
+  } = value as Json
   const [name] = Object.entries(enums).find(([, own]) => isDeepStrictEqual(own, values)) ?? []
   if (name !== undefined) return { $ref: `#/components/schemas/${name}`, ...rest }
   return {
+    ...(typeof ref === 'string' && { $ref: ref.replace(/\w+$/, (target) => renamed[target] ?? target) }),
     ...(type !== undefined && { type: tidied(type) }),
     ...(values !== undefined && { enum: values }),
     ...(minimum !== undefined && minimum !== Number.MIN_SAFE_INTEGER && { minimum }),
