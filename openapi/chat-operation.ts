@@ -11,7 +11,7 @@ export function chatOperation(responses: Json, success: Json): Json {
     tags: ['Sessions'],
     summary: 'Send a message and stream the reply',
     description:
-      'The answer is a stream of events, one JSON object a line: read it as a stream, or whole as text, and parse each line; as one JSON document it cannot be parsed. The last event is `done`, with what was charged, or `error`; a stream that ends without either broke off. Closing the connection stops the reply, which is charged for what it used.',
+      'The answer is a stream of events (`ChatEvent`), one JSON object a line: read it as a stream, or whole as text, and parse each line; as one JSON document it cannot be parsed. The last event is `done`, with what was charged, or `error`; a stream that ends without either broke off. Closing the connection stops the reply, which is charged for what it used.',
     security: [{ apiKey: [] }, { browserSession: [] }],
     requestBody: { required: true, content: { 'application/json': { schema: schemaOf(ChatInput, 'input') } } },
     responses: {
