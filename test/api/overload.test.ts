@@ -33,7 +33,7 @@ test('requests that are too many at a time get 503 with Retry-After, as document
     if (answer.status === 200) continue
     checker.note(503, 'GET /api/account', { answer })
     expect(answer.headers.get('retry-after')).toBe('1')
-    expect(answer.body).toMatchObject({ error: 'Service unavailable', statusCode: 503 })
+    expect(answer.body).toMatchObject({ error: 'Service unavailable', statusCode: 503, code: 'SERVICE_UNAVAILABLE' })
   }
   for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json']) {
     const asked = await Promise.all([readAtOnce(service, key, 20), service.get(path)])
