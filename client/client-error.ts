@@ -1,6 +1,4 @@
-import type { streamCode } from '../server/chat/event-lines.ts'
-import type { TurnEndCode } from '../server/chat/turn-ends.ts'
-import type { ErrorCode, ErrorDetail } from '../server/kernel/errors.ts'
+import type { ErrorCode, ErrorDetail } from './types/api-types.ts'
 
 /**
  * What only the client can find:
@@ -12,7 +10,7 @@ import type { ErrorCode, ErrorDetail } from '../server/kernel/errors.ts'
 export type ClientOnlyCode = 'INVALID_ARGUMENT' | 'NETWORK_ERROR' | 'TIMEOUT' | 'BAD_RESPONSE'
 
 /** Of a chat: the session is missing, or why a reply ended; codes of the catalogue occur there too. */
-type ChatCode = ReturnType<typeof streamCode> | TurnEndCode
+type ChatCode = 'SESSION_NOT_FOUND' | 'AGENT_ERROR' | 'AGENT_TIMEOUT' | 'AGENT_INTERRUPTED'
 
 export type ClientErrorCode = ErrorCode | ChatCode | ClientOnlyCode
 
@@ -26,6 +24,9 @@ type ClientErrorFields = {
   cause?: unknown
 }
 
+/** The same in every copy of this package, whose classes differ. */
+const brand: unique symbol = Symbol.for('errand-client.error')
+
 /**
  * The one class that calls fail with, whatever went wrong; only an abort rejects with the reason of its signal instead.
  *
@@ -33,7 +34,7 @@ type ClientErrorFields = {
  * try {
  *   await client.tasks.create({ endpointId: 'text.summarize', params: { text } })
  * } catch (error) {
- *   if (error instanceof ErrandClientError && error.code === 'INSUFFICIENT_BALANCE') return askForMoney(error.message)
+ *   if (isErrandError(error) && error.code === 'INSUFFICIENT_BALANCE') return askForMoney(error.message)
  *   throw error
  * }
  */
@@ -63,6 +64,20 @@ export class ErrandClientError extends Error {
     this.taskId = fields.taskId
     this.costUsd = fields.costUsd
   }
+
+  get [brand](): true {
+    return true
+  }
+}
+
+/**
+ * True for an error of this package, also of another copy of it than this one, for which `instanceof` is false.
+ *
+ * @example
+ * if (isErrandError(error) && error.code === 'RATE_LIMIT_EXCEEDED') await pause(error.retryAfterSeconds)
+ */
+export function isErrandError(thrown: unknown): thrown is ErrandClientError {
+  return typeof thrown === 'object' && thrown !== null && (thrown as { [brand]?: unknown })[brand] === true
 }
 
 export function invalidArgument(path: string, message: string): ErrandClientError {
