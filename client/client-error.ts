@@ -6,8 +6,9 @@ import type { ErrorCode, ErrorDetail } from './types/api-types.ts'
  * - `NETWORK_ERROR`: no answer, because the service could not be reached or the connection broke.
  * - `TIMEOUT`: no answer, or no end of a task, within the time allowed.
  * - `BAD_RESPONSE`: an answer that is not one of the service's, such as the error page of a proxy; see `status`.
+ * - `INVALID_SIGNATURE`: a webhook request that the secret did not sign, or not within the last minutes.
  */
-export type ClientOnlyCode = 'INVALID_ARGUMENT' | 'NETWORK_ERROR' | 'TIMEOUT' | 'BAD_RESPONSE'
+export type ClientOnlyCode = 'INVALID_ARGUMENT' | 'NETWORK_ERROR' | 'TIMEOUT' | 'BAD_RESPONSE' | 'INVALID_SIGNATURE'
 
 /** Of a chat: the session is missing, or why a reply ended; codes of the catalogue occur there too. */
 type ChatCode = 'SESSION_NOT_FOUND' | 'AGENT_ERROR' | 'AGENT_TIMEOUT' | 'AGENT_INTERRUPTED'
@@ -25,7 +26,7 @@ type ClientErrorFields = {
 }
 
 /** The same in every copy of this package, whose classes differ. */
-const brand: unique symbol = Symbol.for('errand-client.error')
+const brand = Symbol.for('errand-client.error')
 
 /**
  * The one class that calls fail with, whatever went wrong; only an abort rejects with the reason of its signal instead.
@@ -63,10 +64,7 @@ export class ErrandClientError extends Error {
     this.requestId = fields.requestId
     this.taskId = fields.taskId
     this.costUsd = fields.costUsd
-  }
-
-  get [brand](): true {
-    return true
+    Object.defineProperty(this, brand, { value: true })
   }
 }
 
@@ -77,7 +75,7 @@ export class ErrandClientError extends Error {
  * if (isErrandError(error) && error.code === 'RATE_LIMIT_EXCEEDED') await pause(error.retryAfterSeconds)
  */
 export function isErrandError(thrown: unknown): thrown is ErrandClientError {
-  return typeof thrown === 'object' && thrown !== null && (thrown as { [brand]?: unknown })[brand] === true
+  return typeof thrown === 'object' && thrown !== null && Reflect.get(thrown, brand) === true
 }
 
 export function invalidArgument(path: string, message: string): ErrandClientError {

@@ -39,8 +39,8 @@ export function toListPromise<Page extends PageHead, Item>(
 
 /**
  * Pages go by offset, under which items move while others are added or removed. So each page begins with the last item
- * of the one before: what came in front is skipped by it, and where it is missing items have gone and a page is read
- * again from further up. Nothing comes twice, and nothing is left out that was there all the time.
+ * of the one before: what came in front is skipped by it. Where it is missing, the page is read from as much further down
+ * as there are more items, or from further up when there are not, for then some have gone. Nothing comes twice, and nothing is left out that was there all the time.
  */
 async function* items<Page extends PageHead, Item>(
   given: CallPromise<Page> | undefined,
@@ -54,10 +54,15 @@ async function* items<Page extends PageHead, Item>(
   let offset = start
   let isJoined = false
   let page = await (given ?? read(input))
+  let { total } = page
   for (;;) {
     const found = itemsIn(page) as readonly Item[]
     const last = found.findLastIndex((item) => seen.has(idOf(item)))
-    if (last === -1 && isJoined && offset > start) {
+    const arrived = page.total - total
+    total = page.total
+    if (last === -1 && isJoined && arrived > 0) {
+      offset += arrived
+    } else if (last === -1 && isJoined && offset > start) {
       offset = Math.max(start, offset - limit)
     } else {
       const added = found.slice(last + 1)

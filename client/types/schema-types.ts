@@ -58,7 +58,9 @@ function objectType(schema: JsonSchema, indent: string): string {
     const type = schemaType(field, inner)
     return `${comment(field, inner)}${inner}${names.includes(name) ? `${key}: ${type}` : `${key}?: ${optional(type)}`}\n`
   })
-  return `{\n${lines.join('')}${indent}}`
+  // Others are refused by the compiler only where the schema does not speak of them.
+  const others = additionalProperties === true || isSchema(additionalProperties)
+  return `{\n${lines.join('')}${others ? `${indent}  [name: string]: unknown\n` : ''}${indent}}`
 }
 
 /** Under `exactOptionalPropertyTypes` too, what may be left out may be undefined. */
