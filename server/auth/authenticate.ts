@@ -22,14 +22,20 @@ type AuthenticatorParts = {
   origins: OwnOrigins
 }
 
+/** The hashes of keys that exist, by their headers: to check and hash a key again is a twentieth of the time of a read. */
+type KnownHashes = Map<string, string>
+const knownMax = 10_000
+const knownCharsMax = 64
+
 /**
  * Finds the caller of a request by its Authorization header, or without one by the cookie of a browser login; throws 401,
  * with the reason, when there is none. A header that is present decides, even beside a good cookie.
  */
 export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
+  const withKnown = { ...parts, knownHashes: new Map<string, string>() }
   return (request) => {
     const { authorization } = request.headers
-    return authorization === undefined ? byCookie(parts, request) : byKey(parts, authorization)
+    return authorization === undefined ? byCookie(parts, request) : byKey(withKnown, authorization)
   }
 }
 
@@ -44,19 +50,35 @@ async function byCookie(parts: AuthenticatorParts, request: IncomingMessage): Pr
   return caller
 }
 
-async function byKey({ clock, keyUses, store }: AuthenticatorParts, authorization: string): Promise<Caller> {
-  const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
-  if (token === undefined) throw unauthorized('The Authorization header must be: Bearer <API_KEY>.')
-  // One text for all of these: it does not reveal which keys exist.
-  if (!isToken(token)) throw unauthorized('The API key is invalid.')
-  const key = await store.findKey(hashToken(token))
+async function byKey(
+  { clock, keyUses, knownHashes, store }: AuthenticatorParts & { knownHashes: KnownHashes },
+  authorization: string,
+): Promise<Caller> {
+  const known = knownHashes.get(authorization)
+  const tokenHash = known ?? hashOf(authorization)
+  const key = await store.findKey(tokenHash)
   if (!key || key.revokedAt !== null) throw unauthorized('The API key is invalid.')
+  if (known === undefined) keep(knownHashes, authorization, tokenHash)
   const now = clock.now()
   if (key.expiresAt !== null && key.expiresAt <= now) throw unauthorized('The API key has expired.')
   assertNotSuspended(key)
   keyUses.used(key.id, now)
   const { userId, email, isAdmin } = key
   return { userId, email, isAdmin, scopes: key.scopes, keyId: key.id, loginId: null }
+}
+
+function hashOf(authorization: string): string {
+  const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
+  if (token === undefined) throw unauthorized('The Authorization header must be: Bearer <API_KEY>.')
+  // One text for all of these: it does not reveal which keys exist.
+  if (!isToken(token)) throw unauthorized('The API key is invalid.')
+  return hashToken(token)
+}
+
+function keep(known: KnownHashes, authorization: string, tokenHash: string): void {
+  if (authorization.length > knownCharsMax) return
+  if (known.size >= knownMax) known.clear()
+  known.set(authorization, tokenHash)
 }
 
 async function byLogin({ clock, loginUses, store }: AuthenticatorParts, token: string): Promise<Caller> {

@@ -1,5 +1,15 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { chownSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chownSync,
+  cpSync,
+  lchownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -159,6 +169,10 @@ function reachableBinaries(folder: string, user: { uid?: number; gid?: number })
   const copy = join(folder, 'postgres')
   // What is only for compiling against it is two fifths of the files.
   cpSync(dirname(own), copy, { recursive: true, verbatimSymlinks: true, filter: (path) => !path.endsWith('.a') })
+  // Where packages are installed for their owner's eyes only (umask 077), nobody else could run the copy either.
+  for (const path of ['.', ...readdirSync(copy, { recursive: true, encoding: 'utf8' })]) {
+    lchownSync(join(copy, path), user.uid, user.gid!)
+  }
   return join(copy, 'bin')
 }
 

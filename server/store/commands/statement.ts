@@ -1,3 +1,5 @@
+import type { AccountRow } from '../tables/account-tables.ts'
+
 // Statements in the SQL that both engines understand, written once. Where their words differ, a statement is made of
 // those of a dialect.
 
@@ -85,6 +87,17 @@ export function columns(names: string): string {
     .map((name) => (column(name) === name ? name : `${column(name)} AS "${name}"`))
     .join(', ')
 }
+
+const ofAccount: Record<keyof AccountRow, true> = {
+  userId: true,
+  balance: true,
+  held: true,
+  blockedAt: true,
+  blockedUntil: true,
+  blockSeconds: true,
+}
+/** All that there is of an account, as each command sees it. */
+export const accountColumns = columns(Object.keys(ofAccount).join(' '))
 
 /** A statement that inserts a row of these columns. */
 export function insertInto(table: string, names: string): string {

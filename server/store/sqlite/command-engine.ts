@@ -5,7 +5,15 @@ import { ownTurn } from '../../kernel/own-turn.ts'
 import type { Answer, Engine, Holding, Op, Reads, Tx } from '../commands/command.ts'
 import type { AccountRow } from '../tables/account-tables.ts'
 import { toEnd } from '../commands/drive.ts'
-import { columns, everyStatement, sqlite, statement, type Statement, type Values } from '../commands/statement.ts'
+import {
+  accountColumns,
+  columns,
+  everyStatement,
+  sqlite,
+  statement,
+  type Statement,
+  type Values,
+} from '../commands/statement.ts'
 import { messageColumns, type MessageRow } from '../session-records.ts'
 import type { Counters } from './counters.ts'
 import type { GroupCommit } from './group-commit.ts'
@@ -15,11 +23,7 @@ import type { RateWindow } from './rate-window.ts'
 
 // Drives commands to their end synchronously: SQLite answers before it returns, and nothing may interleave.
 
-const account = statement<AccountRow>(
-  'account_read',
-  `SELECT ${columns('userId balance held blockedAt blockedUntil blockSeconds')}
-    FROM accounts WHERE user_id = :userId`,
-)
+const account = statement<AccountRow>('account_read', `SELECT ${accountColumns} FROM accounts WHERE user_id = :userId`)
 const messages = statement<MessageRow>(
   'message_page',
   `SELECT ${columns(messageColumns)}

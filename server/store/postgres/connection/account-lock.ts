@@ -1,16 +1,14 @@
 import type { EpochMs } from '../../../kernel/clock.ts'
 import type { AccountOf } from '../../commands/command.ts'
+import { accountColumns } from '../../commands/statement.ts'
 import type { AccountRow } from '../../tables/account-tables.ts'
 import { databaseTime } from './pooled-connection.ts'
 import type { PgClient } from './driver.ts'
 
-const columns = `user_id AS "userId", balance::float8, held::float8, blocked_at::float8 AS "blockedAt",
-  blocked_until::float8 AS "blockedUntil", block_seconds::float8 AS "blockSeconds"`
-
 // A row lock can be waited for, so the time is read outside the query that waits: within it, the time would be that at
 // which the waiting began, and a window would be judged by a moment that lies before rows it must count.
 const lock = (user: string) => `WITH locked AS (SELECT * FROM accounts WHERE user_id = ${user} FOR UPDATE)
-  SELECT ${columns}, ${databaseTime} AS now FROM locked`
+  SELECT ${accountColumns}, ${databaseTime} AS now FROM locked`
 
 const queries = {
   userId: { name: 'lock_account', text: lock('$1') },
@@ -31,7 +29,7 @@ export async function lockAccountRow(
   return { account, now }
 }
 
-const read = { name: 'read_account', text: `SELECT ${columns} FROM accounts WHERE user_id = $1` }
+const read = { name: 'read_account', text: `SELECT ${accountColumns} FROM accounts WHERE user_id = $1` }
 
 /** The account as it is, without a lock. */
 export async function readAccountRow(client: PgClient, userId: string): Promise<AccountRow | undefined> {
