@@ -1,5 +1,5 @@
 import { ErrandClientError, type ClientErrorCode } from './client-error.ts'
-import type { ChatEvent, ChatInput, ChatUsage } from './client-types.ts'
+import type { ChatEvent, ChatInput, ChatUsage } from './types/client-types.ts'
 import type { Connection } from './connection.ts'
 import { readChat, type ChatOptions, type ChatStream } from './read-chat.ts'
 

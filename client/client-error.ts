@@ -1,6 +1,4 @@
-import type { streamCode } from '../server/chat/event-lines.ts'
-import type { TurnEndCode } from '../server/chat/turn-ends.ts'
-import type { ErrorCode, ErrorDetail } from '../server/kernel/errors.ts'
+import type { ErrorCode, ErrorDetail } from './types/api-types.ts'
 
 /**
  * What only the client can find:
@@ -8,11 +6,12 @@ import type { ErrorCode, ErrorDetail } from '../server/kernel/errors.ts'
  * - `NETWORK_ERROR`: no answer, because the service could not be reached or the connection broke.
  * - `TIMEOUT`: no answer, or no end of a task, within the time allowed.
  * - `BAD_RESPONSE`: an answer that is not one of the service's, such as the error page of a proxy; see `status`.
+ * - `INVALID_SIGNATURE`: a webhook request that the secret did not sign, or not within the last minutes.
  */
-export type ClientOnlyCode = 'INVALID_ARGUMENT' | 'NETWORK_ERROR' | 'TIMEOUT' | 'BAD_RESPONSE'
+export type ClientOnlyCode = 'INVALID_ARGUMENT' | 'NETWORK_ERROR' | 'TIMEOUT' | 'BAD_RESPONSE' | 'INVALID_SIGNATURE'
 
 /** Of a chat: the session is missing, or why a reply ended; codes of the catalogue occur there too. */
-type ChatCode = ReturnType<typeof streamCode> | TurnEndCode
+type ChatCode = 'SESSION_NOT_FOUND' | 'AGENT_ERROR' | 'AGENT_TIMEOUT' | 'AGENT_INTERRUPTED'
 
 export type ClientErrorCode = ErrorCode | ChatCode | ClientOnlyCode
 
@@ -26,6 +25,9 @@ type ClientErrorFields = {
   cause?: unknown
 }
 
+/** The same in every copy of this package, whose classes differ. */
+const brand = Symbol.for('errand-client.error')
+
 /**
  * The one class that calls fail with, whatever went wrong; only an abort rejects with the reason of its signal instead.
  *
@@ -33,7 +35,7 @@ type ClientErrorFields = {
  * try {
  *   await client.tasks.create({ endpointId: 'text.summarize', params: { text } })
  * } catch (error) {
- *   if (error instanceof ErrandClientError && error.code === 'INSUFFICIENT_BALANCE') return askForMoney(error.message)
+ *   if (isErrandError(error) && error.code === 'INSUFFICIENT_BALANCE') return askForMoney(error.message)
  *   throw error
  * }
  */
@@ -62,7 +64,18 @@ export class ErrandClientError extends Error {
     this.requestId = fields.requestId
     this.taskId = fields.taskId
     this.costUsd = fields.costUsd
+    Object.defineProperty(this, brand, { value: true })
   }
+}
+
+/**
+ * True for an error of this package, also of another copy of it than this one, for which `instanceof` is false.
+ *
+ * @example
+ * if (isErrandError(error) && error.code === 'RATE_LIMIT_EXCEEDED') await pause(error.retryAfterSeconds)
+ */
+export function isErrandError(thrown: unknown): thrown is ErrandClientError {
+  return typeof thrown === 'object' && thrown !== null && Reflect.get(thrown, brand) === true
 }
 
 export function invalidArgument(path: string, message: string): ErrandClientError {

@@ -1,19 +1,45 @@
-import { createChatClient, type ChatClient } from './chat-client.ts'
-import type { Inputs, Outputs } from './client-types.ts'
-import { toConnection, type ErrandClientOptions } from './connection.ts'
 import { createAdminClients, type AdminClients } from './admin-client.ts'
+import { createMethods, type EasyMethod, type ListMethod, type Method, type PlainMethod } from './calls/methods.ts'
+import { createCall } from './calls/rpc-call.ts'
+import { createChatClient, type ChatClient } from './chat-client.ts'
+import { toConnection, type ErrandClientOptions } from './connection.ts'
 import { createConnectorsClient, type ConnectorsClient } from './connectors-client.ts'
 import { createLoginClients, type LoginClients } from './login-client.ts'
-import { createCall, type CallOptions } from './rpc-call.ts'
 import { createSessionsClient, type SessionsClient } from './sessions-client.ts'
 import { createTasksClient, type TasksClient } from './tasks-client.ts'
 
 // The typed client of the service, for Node and browsers alike. Every method takes the input of its operation, then the
 // options of the call.
 
+export type { AdminClients } from './admin-client.ts'
+export type { CallPromise, WithResponse } from './calls/call-promise.ts'
+export type { ListPromise } from './calls/list-pages.ts'
+export type {
+  EasyMethod,
+  InnerListMethod,
+  KeyedMethod,
+  KeyedOptions,
+  ListMethod,
+  Method,
+  PlainMethod,
+} from './calls/methods.ts'
+export type { CallOptions } from './calls/rpc-call.ts'
 export type { ChatClient, ChatReply, ChatToolCall } from './chat-client.ts'
-export { ErrandClientError, type ClientErrorCode } from './client-error.ts'
+export { ErrandClientError, isErrandError, type ClientErrorCode } from './client-error.ts'
+export type { ClientFetch, ErrandClientOptions, RequestEvent, ResponseEvent, RetryEvent } from './connection.ts'
+export type { ConnectorsClient } from './connectors-client.ts'
 export { newIdempotencyKey } from './idempotency-key.ts'
+export type { LoginClients } from './login-client.ts'
+export type { ChatOptions, ChatStream } from './read-chat.ts'
+export type { CreateSessionOptions, SessionsClient } from './sessions-client.ts'
+export type {
+  CreateOptions,
+  CreateTaskInput,
+  EndedTaskOf,
+  RunOptions,
+  TasksClient,
+  WaitOptions,
+} from './tasks-client.ts'
 export type {
   Account,
   Agent,
@@ -24,6 +50,10 @@ export type {
   ConnectorTool,
   CreatedKey,
   EndedTask,
+  EndpointId,
+  EndpointParams,
+  EndpointResponse,
+  EndpointTypes,
   Invitation,
   Key,
   Login,
@@ -36,15 +66,7 @@ export type {
   Transaction,
   Usage,
   User,
-} from './client-types.ts'
-export type { ConnectorsClient } from './connectors-client.ts'
-export type { AdminClients } from './admin-client.ts'
-export type { LoginClients } from './login-client.ts'
-export type { ClientFetch, ErrandClientOptions } from './connection.ts'
-export type { ChatStream } from './read-chat.ts'
-export type { CallOptions } from './rpc-call.ts'
-export type { CreateSessionOptions, SessionsClient } from './sessions-client.ts'
-export type { CreateOptions, TasksClient, WaitOptions } from './tasks-client.ts'
+} from './types/client-types.ts'
 
 export type ErrandClient = LoginClients &
   AdminClients & {
@@ -54,33 +76,30 @@ export type ErrandClient = LoginClients &
     connectors: ConnectorsClient
     /** Agents that the caller may run. */
     agents: {
-      list: (input?: Inputs['agents']['list'], options?: CallOptions) => Promise<Outputs['agents']['list']>
-      get: (input: Inputs['agents']['get'], options?: CallOptions) => Promise<Outputs['agents']['get']>
+      list: ListMethod<'agents.list'>
+      get: Method<'agents.get'>
     }
     account: {
       /** The caller's account with its balance. */
-      get: (options?: CallOptions) => Promise<Outputs['account']['get']>
+      get: PlainMethod<'account.get'>
       /** What the account spent on each of the last days. */
-      usage: (input?: Inputs['account']['usage'], options?: CallOptions) => Promise<Outputs['account']['usage']>
+      usage: EasyMethod<'account.usage'>
       /** Needs a browser login, and ends all others of the account. */
-      changePassword: (
-        input: Inputs['account']['changePassword'],
-        options?: CallOptions,
-      ) => Promise<Outputs['account']['changePassword']>
+      changePassword: Method<'account.changePassword'>
     }
     transactions: {
-      /** One page of charges, refunds and credits, newest first. */
-      list: (input?: Inputs['transactions']['list'], options?: CallOptions) => Promise<Outputs['transactions']['list']>
+      /** Charges, refunds and credits, newest first. */
+      list: ListMethod<'transactions.list'>
     }
     /** The account's API keys; needs the scope `manage`. */
     keys: {
       /** The key itself is in this answer and is never shown again. */
-      create: (input: Inputs['keys']['create'], options?: CallOptions) => Promise<Outputs['keys']['create']>
-      list: (input?: Inputs['keys']['list'], options?: CallOptions) => Promise<Outputs['keys']['list']>
+      create: Method<'keys.create'>
+      list: ListMethod<'keys.list'>
       /** Acts on the next request; repeating it changes nothing. */
-      revoke: (input: Inputs['keys']['revoke'], options?: CallOptions) => Promise<Outputs['keys']['revoke']>
+      revoke: Method<'keys.revoke'>
       /** A new key with the same name and scopes; the old one goes on working for `overlapSeconds`. */
-      rotate: (input: Inputs['keys']['rotate'], options?: CallOptions) => Promise<Outputs['keys']['rotate']>
+      rotate: Method<'keys.rotate'>
     }
   }
 
@@ -96,30 +115,26 @@ export type ErrandClient = LoginClients &
 export function createClient(options: ErrandClientOptions): ErrandClient {
   const connection = toConnection(options)
   const call = createCall(connection)
+  const { change, list, plainRead, read } = createMethods(call)
   return {
-    tasks: createTasksClient(call),
+    tasks: createTasksClient(call, connection),
     sessions: createSessionsClient(call),
     chat: createChatClient(connection),
     ...createLoginClients(call),
     ...createAdminClients(call),
     connectors: createConnectorsClient(call),
-    agents: {
-      list: (input = {}, given) => call({ ...given }, (rpc, own) => rpc.agents.list.query(input, own)),
-      get: (input, given) => call({ ...given }, (rpc, own) => rpc.agents.get.query(input, own)),
-    },
+    agents: { list: list('agents.list'), get: read('agents.get') },
     account: {
-      get: (given) => call({ ...given }, (rpc, own) => rpc.account.get.query({}, own)),
-      usage: (input = {}, given) => call({ ...given }, (rpc, own) => rpc.account.usage.query(input, own)),
-      changePassword: (input, given) => call({ ...given }, (rpc, own) => rpc.account.changePassword.mutate(input, own)),
+      get: plainRead('account.get'),
+      usage: read('account.usage'),
+      changePassword: change('account.changePassword'),
     },
-    transactions: {
-      list: (input = {}, given) => call({ ...given }, (rpc, own) => rpc.transactions.list.query(input, own)),
-    },
+    transactions: { list: list('transactions.list') },
     keys: {
-      create: (input, given) => call({ ...given }, (rpc, own) => rpc.keys.create.mutate(input, own)),
-      list: (input = {}, given) => call({ ...given }, (rpc, own) => rpc.keys.list.query(input, own)),
-      revoke: (input, given) => call({ ...given }, (rpc, own) => rpc.keys.revoke.mutate(input, own)),
-      rotate: (input, given) => call({ ...given }, (rpc, own) => rpc.keys.rotate.mutate(input, own)),
+      create: change('keys.create'),
+      list: list('keys.list'),
+      revoke: change('keys.revoke'),
+      rotate: change('keys.rotate'),
     },
   }
 }

@@ -1,8 +1,5 @@
-import type { Inputs, Outputs } from './client-types.ts'
-import type { Call, CallOptions } from './rpc-call.ts'
-
-type ConnectorsInputs = Inputs['connectors']
-type ConnectorsOutputs = Outputs['connectors']
+import { createMethods, type ListMethod, type Method } from './calls/methods.ts'
+import type { Call } from './calls/rpc-call.ts'
 
 /** The MCP servers that the caller has connected. Changing them needs the scope `manage`. */
 export type ConnectorsClient = {
@@ -16,31 +13,32 @@ export type ConnectorsClient = {
    *   auth: { type: 'bearer', token },
    * })
    */
-  create: (input: ConnectorsInputs['create'], options?: CallOptions) => Promise<ConnectorsOutputs['create']>
-  get: (input: ConnectorsInputs['get'], options?: CallOptions) => Promise<ConnectorsOutputs['get']>
-  /** One page of the caller's connectors, newest first. */
-  list: (input?: ConnectorsInputs['list'], options?: CallOptions) => Promise<ConnectorsOutputs['list']>
+  create: Method<'connectors.create'>
+  get: Method<'connectors.get'>
+  /** The caller's connectors, newest first. */
+  list: ListMethod<'connectors.list'>
   /** Changes what is given, for example `allowedTools`. */
-  update: (input: ConnectorsInputs['update'], options?: CallOptions) => Promise<ConnectorsOutputs['update']>
+  update: Method<'connectors.update'>
   /** Deletes a connector with its secrets. */
-  delete: (input: ConnectorsInputs['delete'], options?: CallOptions) => Promise<ConnectorsOutputs['delete']>
+  delete: Method<'connectors.delete'>
   /** Connects to the server; the connector's new `status` says how that went. */
-  test: (input: ConnectorsInputs['test'], options?: CallOptions) => Promise<ConnectorsOutputs['test']>
+  test: Method<'connectors.test'>
   /** The tools that the server offers now; CONNECTOR_FAILED when it cannot be used. */
-  tools: (input: ConnectorsInputs['tools'], options?: CallOptions) => Promise<ConnectorsOutputs['tools']>
+  tools: Method<'connectors.tools'>
   /** The servers that the operator offers. */
-  servers: (input?: ConnectorsInputs['servers'], options?: CallOptions) => Promise<ConnectorsOutputs['servers']>
+  servers: ListMethod<'connectors.servers'>
 }
 
 export function createConnectorsClient(call: Call): ConnectorsClient {
+  const { change, list, read } = createMethods(call)
   return {
-    create: (input, given) => call({ ...given }, (rpc, own) => rpc.connectors.create.mutate(input, own)),
-    get: (input, given) => call({ ...given }, (rpc, own) => rpc.connectors.get.query(input, own)),
-    list: (input = {}, given) => call({ ...given }, (rpc, own) => rpc.connectors.list.query(input, own)),
-    update: (input, given) => call({ ...given }, (rpc, own) => rpc.connectors.update.mutate(input, own)),
-    delete: (input, given) => call({ ...given }, (rpc, own) => rpc.connectors.delete.mutate(input, own)),
-    test: (input, given) => call({ ...given }, (rpc, own) => rpc.connectors.test.mutate(input, own)),
-    tools: (input, given) => call({ ...given }, (rpc, own) => rpc.connectors.tools.query(input, own)),
-    servers: (input = {}, given) => call({ ...given }, (rpc, own) => rpc.connectors.servers.query(input, own)),
+    create: change('connectors.create'),
+    get: read('connectors.get'),
+    list: list('connectors.list'),
+    update: change('connectors.update'),
+    delete: change('connectors.delete'),
+    test: change('connectors.test'),
+    tools: read('connectors.tools'),
+    servers: list('connectors.servers'),
   }
 }

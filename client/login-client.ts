@@ -1,37 +1,36 @@
-import type { Inputs, Outputs } from './client-types.ts'
-import type { Call, CallOptions } from './rpc-call.ts'
-
-type Out = Outputs
+import { createMethods, type ListMethod, type Method, type PlainMethod } from './calls/methods.ts'
+import type { Call } from './calls/rpc-call.ts'
 
 /** For pages of the service itself, where the browser keeps the cookie of the login. */
 export type LoginClients = {
   login: {
     /** The providers of single sign-on. */
-    options: (options?: CallOptions) => Promise<Out['login']['options']>
-    create: (input: Inputs['login']['create'], options?: CallOptions) => Promise<Out['login']['create']>
+    options: PlainMethod<'login.options'>
+    create: Method<'login.create'>
     /** Logs this browser out. */
-    end: (options?: CallOptions) => Promise<Out['login']['end']>
+    end: PlainMethod<'login.end'>
   }
   /** The account's browser logins; needs the scope `manage`. */
   logins: {
-    list: (input?: Inputs['logins']['list'], options?: CallOptions) => Promise<Out['logins']['list']>
-    end: (input: Inputs['logins']['end'], options?: CallOptions) => Promise<Out['logins']['end']>
+    list: ListMethod<'logins.list'>
+    end: Method<'logins.end'>
     /** Ends all of them, this one too. */
-    endAll: (options?: CallOptions) => Promise<Out['logins']['endAll']>
+    endAll: PlainMethod<'logins.endAll'>
   }
 }
 
 export function createLoginClients(call: Call): LoginClients {
+  const { change, list, plainChange, plainRead } = createMethods(call)
   return {
     login: {
-      options: (given) => call({ ...given, isAlone: true }, (rpc, own) => rpc.login.options.query({}, own)),
-      create: (input, given) => call({ ...given }, (rpc, own) => rpc.login.create.mutate(input, own)),
-      end: (given) => call({ ...given }, (rpc, own) => rpc.login.end.mutate({}, own)),
+      options: plainRead('login.options', true),
+      create: change('login.create'),
+      end: plainChange('login.end'),
     },
     logins: {
-      list: (input = {}, given) => call({ ...given }, (rpc, own) => rpc.logins.list.query(input, own)),
-      end: (input, given) => call({ ...given }, (rpc, own) => rpc.logins.end.mutate(input, own)),
-      endAll: (given) => call({ ...given }, (rpc, own) => rpc.logins.endAll.mutate({}, own)),
+      list: list('logins.list'),
+      end: change('logins.end'),
+      endAll: plainChange('logins.endAll'),
     },
   }
 }

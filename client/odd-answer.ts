@@ -10,13 +10,17 @@ export function networkError(cause: unknown): ErrandClientError {
 
 /** An answer that is not the service's: a proxy's page, another program's JSON, half an answer, a redirect. */
 export function badResponse(response: Response, value: unknown): ErrandClientError {
-  const { headers, status, type } = response
-  return new ErrandClientError('BAD_RESPONSE', describeAnswer(response, value), {
+  return new ErrandClientError('BAD_RESPONSE', describeAnswer(response, value), responseFields(response))
+}
+
+/** What the head of an answer tells for an error. */
+export function responseFields({ headers, status, type }: Response) {
+  return {
     // A browser hides where a redirect leads, and even that it is one, behind the status 0.
     status: type === 'opaqueredirect' ? undefined : status,
     retryAfterSeconds: parseRetryAfter(headers.get('retry-after')),
     requestId: headers.get('x-request-id') ?? undefined,
-  })
+  }
 }
 
 function describeAnswer({ headers, status, type }: Response, value: unknown): string {

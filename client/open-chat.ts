@@ -6,6 +6,7 @@ import { refusalError } from './refusal-error.ts'
 
 export type OpenChat = {
   body: ReadableStreamDefaultReader<Uint8Array>
+  headers: Headers
   requestId: string | undefined
 }
 
@@ -15,6 +16,7 @@ type ChatRequest = {
   idempotencyKey: string | undefined
   /** Ends the request, and after it the stream. */
   signal: AbortSignal
+  timeoutMs: number
 }
 
 /**
@@ -22,8 +24,7 @@ type ChatRequest = {
  * request. Whatever answers without a stream is thrown.
  */
 export async function openChat(connection: Connection, request: ChatRequest): Promise<OpenChat> {
-  const { requestTimeoutMs: timeoutMs } = connection
-  const { signal } = request
+  const { signal, timeoutMs } = request
   const createTimeoutError = () =>
     new ErrandClientError('TIMEOUT', `No reply started within ${timeoutMs} ms; it may be charged all the same.`)
   return await withDeadline({ signal, timeoutMs, createTimeoutError }, async () => {
@@ -33,7 +34,8 @@ export async function openChat(connection: Connection, request: ChatRequest): Pr
     signal.throwIfAborted()
     if (response.status !== 200) throw refusalError(response, await readText(response))
     if (!isStream(response) || !response.body) throw badResponse(response, undefined)
-    return { body: response.body.getReader(), requestId: response.headers.get('x-request-id') ?? undefined }
+    const { headers } = response
+    return { body: response.body.getReader(), headers, requestId: headers.get('x-request-id') ?? undefined }
   })
 }
 
@@ -44,9 +46,9 @@ async function send(connection: Connection, { body, idempotencyKey, signal }: Ch
       method: 'POST',
       headers: {
         ...headers,
-        Accept: 'application/x-ndjson',
-        'Content-Type': 'application/json',
-        ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),
+        accept: 'application/x-ndjson',
+        'content-type': 'application/json',
+        ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
       },
       body,
       signal,

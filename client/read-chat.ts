@@ -1,23 +1,28 @@
 import { ErrandClientError, withFields } from './client-error.ts'
-import type { ChatEvent, ChatInput } from './client-types.ts'
+import type { ChatEvent, ChatInput } from './types/client-types.ts'
 import type { Connection } from './connection.ts'
 import { withDeadline } from './deadline.ts'
 import { NdjsonDecoder, type NdjsonEvent } from './ndjson-decoder.ts'
 import { describeCause } from './odd-answer.ts'
 import { openChat, type OpenChat } from './open-chat.ts'
 import { checkIdempotencyKey } from './idempotency-key.ts'
-import type { CallOptions } from './rpc-call.ts'
-import { checkedJson } from './rpc-encoding.ts'
+import type { CallOptions } from './calls/rpc-call.ts'
+import { noteLeft, whenFree } from './left-sessions.ts'
+import { toJson } from './calls/send-rpc.ts'
 
 /** The events of one reply, to be read once. The message is sent when the first is asked for. */
-export type ChatStream = AsyncIterableIterator<ChatEvent, void, undefined> & {
+export type ChatStream = {
   /** The X-Request-Id of the answer, to quote in a report; known once it has begun. */
   readonly requestId: string | undefined
+  /** Of the answer; known once it has begun. */
+  readonly headers: Headers | undefined
+  next: () => Promise<IteratorResult<ChatEvent, void>>
   /** Ends the request at once, also while an event is being waited for; `break` in a loop calls it. */
   return: () => Promise<IteratorResult<ChatEvent, void>>
+  [Symbol.asyncIterator]: () => ChatStream
 }
 
-export type ChatOptions = CallOptions & {
+export type ChatOptions = Omit<CallOptions, 'maxRetries'> & {
   /** A message with a key that was used is refused with CONFLICT and never runs twice: its session has what became of it. */
   idempotencyKey?: string | undefined
 }
@@ -27,11 +32,17 @@ const closeMs = 1000
 
 /** One chat from its request to its last event, which is `done` or `error`. */
 export function readChat(connection: Connection, input: ChatInput, options: ChatOptions = {}): ChatStream {
-  const { idempotencyKey, signal } = options
+  const { idempotencyKey, requestTimeoutMs: timeoutMs = connection.requestTimeoutMs, signal } = options
   const request = new AbortController()
   let opened: OpenChat | undefined
+  let isSent = false
   let isComplete = false
-  const onAbort = () => stop(signal?.reason)
+  const onAbort = () => leave(signal?.reason)
+
+  function leave(reason: unknown): void {
+    if (isSent) noteLeft(input.sessionId)
+    stop(reason)
+  }
 
   function stop(reason: unknown): void {
     request.abort(reason)
@@ -44,8 +55,12 @@ export function readChat(connection: Connection, input: ChatInput, options: Chat
     signal?.addEventListener('abort', onAbort, { once: true })
     try {
       if (idempotencyKey !== undefined) checkIdempotencyKey(idempotencyKey)
-      const body = JSON.stringify(checkedJson(input))
-      opened = await openChat(connection, { body, idempotencyKey, signal: request.signal })
+      const body = toJson(input)
+      isSent = true
+      const chat = { body, idempotencyKey, signal: request.signal, timeoutMs }
+      opened = await whenFree(connection, { sessionId: input.sessionId, signal: request.signal }, () =>
+        openChat(connection, chat),
+      )
       const decoder = new NdjsonDecoder()
       for (let isEnd = false; !isEnd;) {
         const { done, value } = await read(opened.body)
@@ -75,10 +90,13 @@ export function readChat(connection: Connection, input: ChatInput, options: Chat
     get requestId() {
       return opened?.requestId
     },
+    get headers() {
+      return opened?.headers
+    },
     next: () => iterator.next(),
     return: () => {
       // A generator would first wait for its next event.
-      if (!isComplete) stop(undefined)
+      if (!isComplete) leave(undefined)
       return iterator.return()
     },
     [Symbol.asyncIterator]() {

@@ -1,7 +1,6 @@
 import type { ErrorCode, ErrorDetail, errorCatalogue } from '../server/kernel/errors.ts'
 import { ErrandClientError, type ClientErrorCode } from './client-error.ts'
-import { badResponse, isRecord, parseJson } from './odd-answer.ts'
-import { parseRetryAfter } from './retry-after.ts'
+import { badResponse, isRecord, parseJson, responseFields } from './odd-answer.ts'
 
 type Catalogue = typeof errorCatalogue
 type Status = Catalogue[ErrorCode]['status']
@@ -34,15 +33,13 @@ type Refusal = { code: ClientErrorCode; message: string }
 
 /** The error that an answer other than a stream means: one line of a stream, the body of a REST error, or neither. */
 export function refusalError(response: Response, text: string): ErrandClientError {
-  const { headers, status } = response
+  const { status } = response
   const value = parseJson(text)
   const refusal = readStreamError(value) ?? readErrorBody(value, status)
   if (!refusal || status < 400) return badResponse(response, value)
   return new ErrandClientError(refusal.code, refusal.message, {
-    status,
+    ...responseFields(response),
     details: isRecord(value) ? readDetails(value['details']) : undefined,
-    retryAfterSeconds: parseRetryAfter(headers.get('retry-after')),
-    requestId: headers.get('x-request-id') ?? undefined,
   })
 }
 

@@ -1,24 +1,48 @@
 import { repeatWhileTransient } from './backoff.ts'
+import type { CallPromise } from './calls/call-promise.ts'
+import { createMethods, type KeyedOptions, type ListMethod, type Method } from './calls/methods.ts'
+import type { Call, CallOptions } from './calls/rpc-call.ts'
 import { ErrandClientError } from './client-error.ts'
-import type { EndedTask, Inputs, Outputs } from './client-types.ts'
-import { checkTimeout } from './connection.ts'
+import { checkTimeout, type Connection } from './connection.ts'
 import { pause, withDeadline } from './deadline.ts'
-import { checkIdempotencyKey, newIdempotencyKey } from './idempotency-key.ts'
-import type { Call, CallOptions } from './rpc-call.ts'
+import { fetchFullResponse } from './full-response.ts'
+import { newIdempotencyKey } from './idempotency-key.ts'
+import type {
+  EndedTask,
+  EndpointId,
+  EndpointParams,
+  EndpointResponse,
+  EndpointTypes,
+  Input,
+  Output,
+  Task,
+} from './types/client-types.ts'
 import { waitForTask } from './wait-for-task.ts'
 
-export type CreateOptions = CallOptions & {
-  /** Repeating a create with the same key and the same input within 24 hours answers the same task, charged once. */
-  idempotencyKey?: string | undefined
-}
+export type CreateOptions = KeyedOptions
 
-export type WaitOptions = CallOptions & {
+export type WaitOptions = {
+  /** Ends the wait at once, while the task goes on; it rejects with the signal's reason. */
+  signal?: AbortSignal | undefined
   /** Give up after that long with TIMEOUT, while the task goes on; 600,000 when left out, and it may be `Infinity`. */
   timeoutMs?: number | undefined
+  /** True to fetch a response of more than 16 KB, of which a task else holds the start, as a string. */
+  fullResponse?: boolean | undefined
 }
 
-type TasksInputs = Inputs['tasks']
-type TasksOutputs = Outputs['tasks']
+export type RunOptions = WaitOptions & Pick<CreateOptions, 'idempotencyKey'>
+
+export type CreateTaskInput<Id> = {
+  endpointId: Id
+  params: EndpointParams<Id>
+  /** Connected services made available to the agent */
+  connectorIds?: string[] | undefined
+}
+
+/** A task that has ended, of an endpoint. */
+export type EndedTaskOf<Id> = Id extends keyof EndpointTypes
+  ? Omit<EndedTask, 'endpointId' | 'response'> & { endpointId: Id; response: EndpointResponse<Id> | string | null }
+  : EndedTask
 
 export type TasksClient = {
   /**
@@ -27,11 +51,14 @@ export type TasksClient = {
    * @example
    * const { taskId } = await client.tasks.create({ endpointId: 'text.summarize', params: { text } })
    */
-  create: (input: TasksInputs['create'], options?: CreateOptions) => Promise<TasksOutputs['create']>
+  create: <Id extends EndpointId>(
+    input: CreateTaskInput<Id>,
+    options?: CreateOptions,
+  ) => CallPromise<Output<'tasks.create'>>
   /** Reads a task; with `wait` the answer is held until it has ended or that many seconds have passed. */
-  get: (input: TasksInputs['get'], options?: CallOptions) => Promise<TasksOutputs['get']>
-  /** One page of the caller's tasks, newest first. */
-  list: (input?: TasksInputs['list'], options?: CallOptions) => Promise<TasksOutputs['list']>
+  get: Method<'tasks.get'>
+  /** The caller's tasks, newest first. */
+  list: ListMethod<'tasks.list'>
   /**
    * Resolves with the task once it has completed or failed. Broken connections, 429 and 503 are sat out.
    *
@@ -50,70 +77,84 @@ export type TasksClient = {
    * const task = await client.tasks.run({ endpointId: 'text.summarize', params: { text } })
    * console.log(task.response)
    */
-  run: (input: TasksInputs['create'], options?: CreateOptions & WaitOptions) => Promise<EndedTask>
+  run: <Id extends EndpointId>(input: CreateTaskInput<Id>, options?: RunOptions) => Promise<EndedTaskOf<Id>>
+  /** The response of a task, the whole of it also where it is larger than 16 KB; null while there is none. */
+  fetchResponse: (
+    task: Pick<Task, 'response' | 'responseUri'>,
+    options?: { signal?: AbortSignal | undefined },
+  ) => Promise<Record<string, unknown> | null>
 }
 
 const defaultTimeoutMs = 600_000
 /** With their pauses about three seconds when nothing listens; a Retry-After may make it minutes. */
 const createFailuresMax = 5
 
-export function createTasksClient(call: Call): TasksClient {
-  const tasks: TasksClient = {
-    create: async (input, { idempotencyKey, signal } = {}) => {
-      if (idempotencyKey !== undefined) checkIdempotencyKey(idempotencyKey)
-      return await call({ signal, idempotencyKey }, (rpc, options) => rpc.tasks.create.mutate(input, options))
-    },
+export function createTasksClient(call: Call, connection: Connection): TasksClient {
+  const methods = createMethods(call)
+  const create = methods.keyedChange('tasks.create')
+  const get = (input: Input<'tasks.get'>, options?: CallOptions) => {
+    const waitSeconds = input.wait ?? 0
+    return call('tasks.get', { isQuery: true, input, waitSeconds, isAlone: waitSeconds > 0 }, options)
+  }
 
-    get: (input, options) => {
-      const waitSeconds = input.wait ?? 0
-      return call({ ...options, waitSeconds, isAlone: waitSeconds > 0 }, (rpc, own) => rpc.tasks.get.query(input, own))
-    },
+  async function waitFor(taskId: string, signal: AbortSignal, { fullResponse, watch }: Watched): Promise<EndedTask> {
+    const getTask = (wait: number) => get({ taskId, wait }, { signal, maxRetries: 0 })
+    const parts = { getTask, now: () => performance.now(), ...watching('tasks.get', signal, watch) }
+    const task = await waitForTask(parts, taskId)
+    if (!fullResponse || task.responseUri === undefined) return task
+    return { ...task, response: await fetchFullResponse(connection, task, { signal }) }
+  }
 
-    list: (input = {}, options) => call({ ...options }, (rpc, own) => rpc.tasks.list.query(input, own)),
+  function watching(operation: string, signal: AbortSignal, watch: Watch) {
+    return {
+      pause: (ms: number) => pause(ms, signal),
+      onFailure: (error: ErrandClientError, delayMs: number, retry: number) => {
+        watch.lastFailure = error
+        connection.onRetry({ operation, error, delayMs, retry })
+      },
+    }
+  }
+
+  return {
+    create,
+    get,
+    list: methods.list('tasks.list'),
 
     wait: (taskId, options) =>
-      untilEnded(options, (signal, watch) => {
-        watch.taskId = taskId
-        return waitFor(taskId, signal, watch)
+      untilEnded(options, (signal, watched) => {
+        watched.watch.taskId = taskId
+        return waitFor(taskId, signal, watched)
       }),
 
     run: (input, options = {}) =>
-      untilEnded(options, async (signal, watch) => {
+      untilEnded(options, async (signal, watched) => {
+        const { watch } = watched
         const idempotencyKey = options.idempotencyKey ?? newIdempotencyKey()
         watch.idempotencyKey = idempotencyKey
-        const repetition = { failuresMax: createFailuresMax, ...watching(signal, watch) }
-        const { taskId } = await repeatWhileTransient(repetition, () => tasks.create(input, { idempotencyKey, signal }))
+        const repetition = { failuresMax: createFailuresMax, ...watching('tasks.create', signal, watch) }
+        const { taskId } = await repeatWhileTransient(repetition, () =>
+          create(input, { idempotencyKey, signal, maxRetries: 0 }),
+        )
         watch.taskId = taskId
-        return await waitFor(taskId, signal, watch)
-      }),
-  }
+        return await waitFor(taskId, signal, watched)
+      }) as never,
 
-  function waitFor(taskId: string, signal: AbortSignal, watch: Watch): Promise<EndedTask> {
-    const getTask = (wait: number) => tasks.get({ taskId, wait }, { signal })
-    return waitForTask({ getTask, now: () => performance.now(), ...watching(signal, watch) }, taskId)
+    fetchResponse: (task, options) => fetchFullResponse(connection, task, options),
   }
-
-  return tasks
 }
 
 /** What a TIMEOUT has to tell. */
 type Watch = { idempotencyKey?: string; taskId?: string; lastFailure?: ErrandClientError }
-
-function watching(signal: AbortSignal, watch: Watch) {
-  return {
-    pause: (ms: number) => pause(ms, signal),
-    onFailure: (error: ErrandClientError) => void (watch.lastFailure = error),
-  }
-}
+type Watched = { watch: Watch; fullResponse: boolean | undefined }
 
 async function untilEnded(
-  { signal, timeoutMs = defaultTimeoutMs }: WaitOptions = {},
-  work: (signal: AbortSignal, watch: Watch) => Promise<EndedTask>,
+  { signal, timeoutMs = defaultTimeoutMs, fullResponse }: WaitOptions = {},
+  work: (signal: AbortSignal, watched: Watched) => Promise<EndedTask>,
 ): Promise<EndedTask> {
   checkTimeout('timeoutMs', timeoutMs)
   const watch: Watch = {}
   const createTimeoutError = () => timeoutError(timeoutMs, watch)
-  return await withDeadline({ signal, timeoutMs, createTimeoutError }, (own) => work(own, watch))
+  return await withDeadline({ signal, timeoutMs, createTimeoutError }, (own) => work(own, { watch, fullResponse }))
 }
 
 function timeoutError(timeoutMs: number, { idempotencyKey, taskId, lastFailure }: Watch): ErrandClientError {

@@ -1,6 +1,6 @@
-import { backoffMs, repeatWhileTransient } from './backoff.ts'
-import { ErrandClientError, withFields } from './client-error.ts'
-import type { EndedTask, Task } from './client-types.ts'
+import { backoffMs, repeatWhileTransient, type OnFailure } from './backoff.ts'
+import { withFields } from './client-error.ts'
+import type { EndedTask, Task } from './types/client-types.ts'
 
 /** How long the service is asked to hold an answer: less than the minute after which proxies give up on one. */
 const longPollSeconds = 30
@@ -11,7 +11,7 @@ export type WaitParts = {
   pause: (ms: number) => Promise<void>
   /** Milliseconds of a clock that only goes forward. */
   now: () => number
-  onFailure: (error: ErrandClientError) => void
+  onFailure: OnFailure
 }
 
 /**

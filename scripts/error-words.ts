@@ -163,4 +163,9 @@ export const clientOnlyWords: Record<ClientOnlyCode, Words> = {
     cause: "The answer is not one of the service's, such as the error page of a proxy; see `status`.",
     remedy: 'Check `baseUrl` and what stands between.',
   },
+  INVALID_SIGNATURE: {
+    cause: 'A webhook request is not signed with the secret, or is more than five minutes old.',
+    remedy:
+      'Answer 400 and do nothing else. Check that the secret is the one of this webhook, and the body as it came.',
+  },
 }

@@ -89,7 +89,8 @@ function answerOptions({ headers, request, response }: RoutedRequest, allow = `$
   const own = {
     Allow: allow,
     'Access-Control-Allow-Methods': everyMethod,
-    'Access-Control-Allow-Headers': 'Authorization, Content-Type, Idempotency-Key, traceparent, trpc-accept',
+    'Access-Control-Allow-Headers':
+      'Authorization, Content-Type, Idempotency-Key, traceparent, tracestate, trpc-accept',
     'Access-Control-Max-Age': '86400',
     Vary: 'Origin',
   }

@@ -78,7 +78,12 @@ test('calls that change something go alone, each with its own Idempotency-Key', 
     client.tasks.create(input),
     client.keys.create({ name: 'x' }),
   ])
-  expect(sent.map(({ init }) => new Headers(init.headers).get('idempotency-key'))).toEqual(['a', 'b', null, null])
+  expect(sent.map(({ init }) => new Headers(init.headers).get('idempotency-key'))).toEqual([
+    'a',
+    'b',
+    expect.stringMatching(/^run_[0-9a-f]{32}$/),
+    null,
+  ])
   const again = await client.tasks.create(input, { idempotencyKey: 'b' })
   expect(again.taskId).toBe(created[1].taskId)
   await service.stop()

@@ -118,7 +118,7 @@ test('413 for params that are too large', async () => {
 test('429 says how long to wait', async () => {
   const service = await startService({ limits: { executionsPerMinute: 1 }, clock: new FakeClock() })
   const { key } = await service.createPerson()
-  const client = createClient({ baseUrl: service.url, apiKey: key })
+  const client = createClient({ baseUrl: service.url, apiKey: key, maxRetries: 0 })
   const input = { endpointId: 'test.echo', params: {} }
   await client.tasks.create(input)
   expect(await rejection(client.tasks.create(input))).toMatchObject({
@@ -132,7 +132,7 @@ test('429 says how long to wait', async () => {
 test('503 while the service stops, and reading goes on', async () => {
   const service = await startService()
   const { key } = await service.createPerson()
-  const client = createClient({ baseUrl: service.url, apiKey: key })
+  const client = createClient({ baseUrl: service.url, apiKey: key, maxRetries: 0 })
   const { taskId } = await client.tasks.create({ endpointId: 'test.wait', params: { ms: 1000 } })
   // Only what runs already holds up the stop.
   while ((await client.tasks.get({ taskId })).status === 'pending') continue

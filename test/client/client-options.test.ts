@@ -36,7 +36,15 @@ test('INVALID_ARGUMENT names the option that cannot work', () => {
   for (const requestTimeoutMs of [0, -1, NaN, '5']) {
     expect(refusedOptions({ ...good, requestTimeoutMs }).details).toMatchObject([{ path: 'requestTimeoutMs' }])
   }
-  expect(refusedOptions({ ...good, fetch: 'fetch' }).details).toMatchObject([{ path: 'fetch' }])
+  for (const maxRetries of [-1, 1.5, NaN, '2']) {
+    expect(refusedOptions({ ...good, maxRetries }).details).toMatchObject([{ path: 'maxRetries' }])
+  }
+  for (const name of ['fetch', 'onRequest', 'onResponse', 'onRetry']) {
+    expect(refusedOptions({ ...good, [name]: 'fetch' }).details).toMatchObject([{ path: name }])
+  }
+  for (const defaultHeaders of [{ 'two words': 'x' }, { x: 'line\nbreak' }]) {
+    expect(refusedOptions({ ...good, defaultHeaders }).details).toMatchObject([{ path: 'defaultHeaders' }])
+  }
 })
 
 test('a wrong key is refused without being quoted', () => {

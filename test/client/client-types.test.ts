@@ -166,6 +166,7 @@ test('a code is one of the catalogue, of chats or of the client', () => {
     | 'NETWORK_ERROR'
     | 'TIMEOUT'
     | 'BAD_RESPONSE'
+    | 'INVALID_SIGNATURE'
   >()
   expectTypeOf<ErrandClientError['status']>().toEqualTypeOf<number | undefined>()
 })

@@ -28,7 +28,7 @@ const odd: [name: string, answer: StubAnswer, status: number, message: RegExp][]
 for (const [name, given, status, message] of odd) {
   test(`BAD_RESPONSE with the status for ${name}`, async () => {
     const stub = await startStub(given)
-    const client = createClient({ baseUrl: stub.url, apiKey: 'key' })
+    const client = createClient({ baseUrl: stub.url, apiKey: 'key', maxRetries: 0 })
     // One call in a batch, one alone.
     for (const error of await rejections([client.account.get(), client.keys.create({ name: 'x' })])) {
       expect(error).toMatchObject({ code: 'BAD_RESPONSE', status, details: [] })
@@ -46,7 +46,7 @@ test('BAD_RESPONSE carries the Retry-After and the request id of whoever answere
     answer(503, 'busy', { 'Retry-After': at }),
     answer(503, 'busy', { 'Retry-After': 'soon' }),
   )
-  const client = createClient({ baseUrl: stub.url, apiKey: 'key' })
+  const client = createClient({ baseUrl: stub.url, apiKey: 'key', maxRetries: 0 })
   expect(await rejection(client.account.get())).toMatchObject({ retryAfterSeconds: 7, requestId: 'edge-1' })
   const dated = (await rejection(client.account.get())).retryAfterSeconds
   expect(dated).toBeGreaterThan(60)
@@ -57,7 +57,7 @@ test('BAD_RESPONSE carries the Retry-After and the request id of whoever answere
 
 test('BAD_RESPONSE for an answer to fewer calls than were asked; those that were answered succeed', async () => {
   const stub = await startStub(answer(200, '[{"result":{"data":{"json":{"userId":"u"}}}}]'))
-  const client = createClient({ baseUrl: stub.url, apiKey: 'key' })
+  const client = createClient({ baseUrl: stub.url, apiKey: 'key', maxRetries: 0 })
   const [first, second] = await Promise.allSettled([client.account.get(), client.account.get()])
   expect(first).toMatchObject({ status: 'fulfilled', value: { userId: 'u' } })
   expect(second).toMatchObject({ status: 'rejected', reason: { code: 'BAD_RESPONSE' } })
@@ -68,7 +68,7 @@ test('BAD_RESPONSE for an answer to fewer calls than were asked; those that were
 test('NETWORK_ERROR with the reason when nothing listens', async () => {
   const stub = await startStub(silence)
   await stub.stop()
-  const client = createClient({ baseUrl: stub.url, apiKey: 'key' })
+  const client = createClient({ baseUrl: stub.url, apiKey: 'key', maxRetries: 0 })
   const error = await rejection(client.account.get())
   expect(error).toMatchObject({ code: 'NETWORK_ERROR', status: undefined, cause: expect.any(TypeError) })
   expect(error.message).toContain('ECONNREFUSED')
@@ -80,21 +80,26 @@ test('NETWORK_ERROR when the connection breaks before the answer or inside it', 
     response.write('[{"result":', () => response.socket?.destroy())
   }
   const stub = await startStub(cut, halfThenCut)
-  const client = createClient({ baseUrl: stub.url, apiKey: 'key' })
+  const client = createClient({ baseUrl: stub.url, apiKey: 'key', maxRetries: 0 })
   expect(await rejection(client.account.get())).toMatchObject({ code: 'NETWORK_ERROR', status: undefined })
   expect(await rejection(client.account.get())).toMatchObject({ code: 'NETWORK_ERROR', status: undefined })
   await stub.stop()
 })
 
 test('NETWORK_ERROR for whatever a fetch of the caller throws', async () => {
-  const client = createClient({ baseUrl: 'http://127.0.0.1', apiKey: 'key', fetch: () => Promise.reject('offline') })
+  const client = createClient({
+    baseUrl: 'http://127.0.0.1',
+    apiKey: 'key',
+    maxRetries: 0,
+    fetch: () => Promise.reject('offline'),
+  })
   expect(await rejection(client.account.get())).toMatchObject({ code: 'NETWORK_ERROR', cause: 'offline' })
 })
 
 test('TIMEOUT when no answer comes, and the request is ended', async () => {
   const stub = await startStub((response) => void response.once('close', () => ended.resolve()))
   const ended = Promise.withResolvers<void>()
-  const client = createClient({ baseUrl: stub.url, apiKey: 'key', requestTimeoutMs: 100 })
+  const client = createClient({ baseUrl: stub.url, apiKey: 'key', maxRetries: 0, requestTimeoutMs: 100 })
   const error = await rejection(client.account.get())
   expect(error).toMatchObject({ code: 'TIMEOUT', status: undefined })
   expect(error.message).toContain('100 ms')
@@ -109,7 +114,7 @@ test('a code that this client does not know yet is handed on', async () => {
     answer(400, JSON.stringify([{ error: { json: { code: -32600, message: 'Another RPC.', data: {} } } }])),
     result({ userId: 'u' }),
   )
-  const client = createClient({ baseUrl: stub.url, apiKey: 'key' })
+  const client = createClient({ baseUrl: stub.url, apiKey: 'key', maxRetries: 0 })
   expect(await rejection(client.account.get())).toMatchObject({ code: 'TEAPOT', status: 418, message: 'Tea only.' })
   expect(await rejection(client.account.get())).toMatchObject({ code: 'BAD_RESPONSE' })
   expect(await client.account.get()).toEqual({ userId: 'u' })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { createClient, type Transaction } from '../../client/client.ts'
 import { readChatReceipt } from '../../console/pages/billing/chat-receipt.ts'
 import { csvRow } from '../../console/pages/billing/csv-text.ts'
-import { TransactionExport } from '../../console/pages/billing/transaction-export.ts'
+import { TransactionExport, type ListTransactions } from '../../console/pages/billing/transaction-export.ts'
 import { chatCost, writtenRates } from '../../server/billing/chat-price.ts'
 import { formatUsd } from '../../server/kernel/money.ts'
 import { startService } from '../support/test-service.ts'
@@ -105,7 +105,7 @@ test('an export has every transaction that was there when it began, once, while 
   const client = createClient({ baseUrl: service.url, apiKey: key })
   let next = 231
   let pages = 0
-  const list: typeof client.transactions.list = async (input, options) => {
+  const list: ListTransactions = async (input, options) => {
     const page = await client.transactions.list(input, options)
     // The first time more than a page of them, so that the next page is all new.
     for (const end = next + (pages++ === 0 ? 130 : 3); next < end; next++) await credit(next)

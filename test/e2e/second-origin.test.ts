@@ -41,7 +41,7 @@ testConsole(
     await openElsewhere(opened, async (page) => {
       const seen = await page.evaluate(
         async ({ baseUrl, apiKey }) => {
-          const client = Errand.createClient({ baseUrl, apiKey })
+          const client = Errand.createClient({ baseUrl, apiKey, maxRetries: 0 })
           const task = await client.tasks.run({ endpointId: 'text.keywords', params: { text: 'one two two' } })
           const { sessionId } = await client.sessions.create({ agentId: 'assistant' })
           const types = new Set<string>()

@@ -37,7 +37,8 @@ function isEnginePair(same: readonly string[]): boolean {
 }
 
 test('no file is longer than 400 lines, and half are at most 100', () => {
-  const sizes = files.map((file) => ({ file, lines: readFileSync(join(root, file), 'utf8').split('\n').length }))
+  const byHand = files.filter((file) => file !== 'client/types/api-types.ts')
+  const sizes = byHand.map((file) => ({ file, lines: readFileSync(join(root, file), 'utf8').split('\n').length }))
   expect(sizes.filter(({ lines }) => lines > 400)).toEqual([])
   const served = sizes.filter(({ file }) => /^(?:server|client|openapi)\//.test(file)).map(({ lines }) => lines)
   expect(served.toSorted((a, b) => a - b)[Math.floor(served.length / 2)]).toBeLessThanOrEqual(100)

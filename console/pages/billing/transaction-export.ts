@@ -4,6 +4,10 @@ import { csvHeader, transactionRow } from './transactions-csv.ts'
 const pageSize = 100
 
 export type TransactionFilter = { type?: Transaction['type']; sessionId?: string }
+/** Reads one page. */
+export type ListTransactions = (
+  ...input: Parameters<ErrandClient['transactions']['list']>
+) => Promise<Awaited<ReturnType<ErrandClient['transactions']['list']>>>
 export type ExportProgress = { done: number; total: number }
 
 /**
@@ -11,7 +15,7 @@ export type ExportProgress = { done: number; total: number }
  * pages push the others to higher offsets, so a page begins with what is known already, or with what came too late.
  */
 export class TransactionExport {
-  readonly #list: ErrandClient['transactions']['list']
+  readonly #list: ListTransactions
   readonly #filter: TransactionFilter
   readonly #seen = new Set<string>()
   readonly #rows: string[] = []
@@ -19,7 +23,7 @@ export class TransactionExport {
   /** How many match at the start; undefined before the first answer. */
   #total: number | undefined
 
-  constructor(list: ErrandClient['transactions']['list'], filter: TransactionFilter) {
+  constructor(list: ListTransactions, filter: TransactionFilter) {
     this.#list = list
     this.#filter = filter
   }

@@ -1,0 +1,37 @@
+import type { Agent } from '../types/client-types.ts'
+import { schemaType, type JsonSchema } from '../types/schema-types.ts'
+
+/** A declaration file that tells `errand-client` what the endpoints of these agents take. */
+export function endpointDeclarations(agents: readonly Agent[], source: string): string {
+  const endpoints = agents.flatMap((agent) => agent.endpoints).toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  const entries = endpoints.map(({ id, description, params, priceUsd }) => {
+    const type = schemaType(inlined(params, params), '      ')
+    const about = [description, `${priceUsd} USD`].filter((text) => text !== '').join('; ')
+    return [
+      `    /** ${about.replace(/\s+/g, ' ').replaceAll('*/', '* /')} */\n`,
+      `    ${JSON.stringify(id)}: {\n      params: ${type}\n      response: Record<string, unknown>\n    }\n`,
+    ].join('')
+  })
+  return [
+    `// Written by \`errand-client types ${source}\`: the endpoints that its key may call.\n`,
+    'export {}\n',
+    `declare module 'errand-client' {\n  interface EndpointTypes {\n${entries.join('')}  }\n}\n`,
+  ].join('\n')
+}
+
+/** A schema with what its references name in their places; `unknown` is what names itself. */
+function inlined(schema: unknown, root: JsonSchema, path: readonly string[] = []): unknown {
+  if (Array.isArray(schema)) return schema.map((item) => inlined(item, root, path))
+  if (typeof schema !== 'object' || schema === null) return schema
+  const { $ref } = schema as JsonSchema
+  if (typeof $ref !== 'string') {
+    return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, inlined(value, root, path)]))
+  }
+  if (!$ref.startsWith('#/') || path.includes($ref)) return {}
+  let found: unknown = root
+  for (const key of $ref.slice(2).split('/')) {
+    const name = key.replaceAll('~1', '/').replaceAll('~0', '~')
+    found = typeof found === 'object' && found !== null && Object.hasOwn(found, name) ? (found as JsonSchema)[name] : {}
+  }
+  return inlined(found, root, [...path, $ref])
+}

@@ -1,0 +1,70 @@
+import { repeatWhileTransient, retryPauseMsMax } from '../backoff.ts'
+import { ErrandClientError } from '../client-error.ts'
+import { checkRetries, checkTimeout, type Connection } from '../connection.ts'
+import { pause, withDeadline } from '../deadline.ts'
+import type { Input, Operation, Output } from '../types/client-types.ts'
+import { toCallPromise, type CallPromise, type WithResponse } from './call-promise.ts'
+import { createSendRpc, type RpcRequest } from './send-rpc.ts'
+
+export type CallOptions = {
+  /** Ends the call at once; it rejects with the signal's reason. */
+  signal?: AbortSignal | undefined
+  /** For this call instead of the client's. */
+  maxRetries?: number | undefined
+  /** For this call instead of the client's. */
+  requestTimeoutMs?: number | undefined
+}
+
+export type CallRequest<Name extends Operation> = Pick<RpcRequest, 'isQuery' | 'idempotencyKey' | 'isAlone'> & {
+  input: Input<Name>
+  /** How long the service was asked to hold its answer. */
+  waitSeconds?: number | undefined
+  /** Thrown instead of the call, which is then not made. */
+  check?: (() => void) | undefined
+}
+
+/** Makes one call: bounded in time, ended by its signal, and failing with an ErrandClientError only. */
+export type Call = <Name extends Operation>(
+  operation: Name,
+  request: CallRequest<Name>,
+  options?: CallOptions,
+) => CallPromise<Output<Name>>
+
+export function createCall(connection: Connection): Call {
+  const send = createSendRpc(connection)
+
+  async function make<Name extends Operation>(
+    operation: Name,
+    { check, waitSeconds = 0, ...request }: CallRequest<Name>,
+    { signal, maxRetries = connection.maxRetries, requestTimeoutMs = connection.requestTimeoutMs }: CallOptions,
+  ): Promise<WithResponse<Output<Name>>> {
+    check?.()
+    checkRetries(maxRetries)
+    checkTimeout('requestTimeoutMs', requestTimeoutMs)
+    const timeoutMs = requestTimeoutMs + waitSeconds * 1000
+    const deadline = { signal, timeoutMs, createTimeoutError: () => noAnswer(timeoutMs) }
+    const isRepeatable = request.isQuery || request.idempotencyKey !== undefined
+    const repetition = {
+      failuresMax: isRepeatable ? maxRetries + 1 : 1,
+      pauseMsMax: retryPauseMsMax,
+      pause: (ms: number) => pause(ms, signal),
+      onFailure: (error: ErrandClientError, delayMs: number, retry: number) =>
+        connection.onRetry({ operation, error, delayMs, retry }),
+    }
+    try {
+      const attempt = () => withDeadline(deadline, (own) => send({ operation, ...request, signal: own }))
+      return (await repeatWhileTransient(repetition, attempt)) as WithResponse<Output<Name>>
+    } catch (thrown) {
+      // An abort makes whatever was under way fail too; the caller is told the reason that it gave.
+      signal?.throwIfAborted()
+      if (thrown instanceof ErrandClientError) throw thrown
+      throw new ErrandClientError('BAD_RESPONSE', 'The answer of the service could not be read.', { cause: thrown })
+    }
+  }
+
+  return (operation, request, options = {}) => toCallPromise(make(operation, request, options))
+}
+
+function noAnswer(timeoutMs: number): ErrandClientError {
+  return new ErrandClientError('TIMEOUT', `The service did not answer within ${timeoutMs} ms.`)
+}

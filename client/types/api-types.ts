@@ -1,0 +1,1038 @@
+// Written by `npm run reference` from the schemas of the procedures; a test fails while it differs from them.
+
+/** What the service refuses or fails with. */
+export type ErrorCode = 'BAD_REQUEST' | 'UNAUTHORIZED' | 'FORBIDDEN' | 'ACCOUNT_BLOCKED' | 'INSUFFICIENT_BALANCE' | 'NOT_FOUND' | 'CONNECTOR_NOT_FOUND' | 'METHOD_NOT_ALLOWED' | 'REQUEST_TIMEOUT' | 'CONFLICT' | 'SESSION_BUSY' | 'SESSION_COMPLETED' | 'SESSION_EXPIRED' | 'PAYLOAD_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'EXPECTATION_FAILED' | 'CONNECTOR_FAILED' | 'RATE_LIMIT_EXCEEDED' | 'LOGIN_THROTTLED' | 'HEADERS_TOO_LARGE' | 'INTERNAL_ERROR' | 'SERVICE_UNAVAILABLE'
+
+/** One thing that is wrong with a request: `path` names the field, for example `params.text`. */
+export type ErrorDetail = { path: string; message: string }
+
+export type Account = {
+  userId: string
+  email: string
+  /** Amount in USD with four fraction digits */
+  balanceUsd: string
+  /** The part of the balance that running chats hold */
+  heldUsd: string
+  /** When an abuse block ends; null when there is none */
+  blockedUntil: string | null
+  isAdmin: boolean
+  /** False for an account that only single sign-on or API keys open */
+  hasPassword: boolean
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  /** As the X-RateLimit headers have it */
+  rateLimit: {
+    /** Executions in any 60 seconds; 0 when there is no limit */
+    limit: number
+    remaining: number
+    /** When the oldest counted execution leaves the window; null when none is counted */
+    resetAt: string | null
+  }
+  /** The largest body that a request may have */
+  maxBodyBytes: number
+}
+
+export type Agent = {
+  id: string
+  kind: "code" | "model" | "http"
+  name: string
+  description: string
+  endpoints: Endpoint[]
+  /** Null for an agent that does not converse */
+  chat: AgentChat | null
+}
+
+export type AgentChat = {
+  pricing: {
+    /** USD, as a decimal of at most six digits */
+    inputPer1kUsd: string
+    /** USD, as a decimal of at most six digits */
+    cachedInputPer1kUsd: string
+    /** USD, as a decimal of at most six digits */
+    outputPer1kUsd: string
+    /** USD, as a decimal of at most six digits */
+    reasoningPer1kUsd: string
+    /** USD, as a decimal of at most six digits */
+    toolCallUsd: string
+  }
+  /** Tokens of message and history that a reply is given at most */
+  contextTokens: number
+  /** The largest `maxTokens` of a chat */
+  maxOutputTokens: number
+  /** Whether reasoning is streamed */
+  reasoning: boolean
+}
+
+export type ChatBreakdown = {
+  promptTokens: number
+  /** The part of them that the provider had cached */
+  cachedPromptTokens: number
+  /** Includes reasoning tokens */
+  completionTokens: number
+  reasoningTokens: number
+  toolCalls: number
+  rates: {
+    inputPer1kUsd: string
+    cachedInputPer1kUsd: string
+    outputPer1kUsd: string
+    reasoningPer1kUsd: string
+    toolCallUsd: string
+  }
+  /** Whether tokens were counted from the texts, because the agent reported none */
+  isEstimated: boolean
+  /** The part of the cost that the balance did not cover */
+  writtenOffUsd?: string | undefined
+}
+
+export type ChatEvent = {
+  type: "assistant_delta"
+  /** ISO 8601 UTC timestamp with milliseconds */
+  timestamp: string
+  delta: string
+} | {
+  type: "reasoning_delta"
+  /** ISO 8601 UTC timestamp with milliseconds */
+  timestamp: string
+  delta: string
+} | {
+  type: "tool_call"
+  /** ISO 8601 UTC timestamp with milliseconds */
+  timestamp: string
+  toolCall: {
+    id: string
+    name: string
+    arguments: Record<string, unknown>
+  }
+} | {
+  type: "tool_result"
+  /** ISO 8601 UTC timestamp with milliseconds */
+  timestamp: string
+  toolResult: {
+    id: string
+    output: Record<string, unknown>
+  }
+} | {
+  type: "done"
+  /** ISO 8601 UTC timestamp with milliseconds */
+  timestamp: string
+  usage: ChatUsage
+  /** Amount in USD with four fraction digits */
+  costUsd: string
+} | {
+  type: "error"
+  /** ISO 8601 UTC timestamp with milliseconds */
+  timestamp: string
+  error: {
+    code: string
+    message: string
+  }
+  /** Of a refusal, which also has its status */
+  message?: string | undefined
+  statusCode?: number | undefined
+  /** The code of the refusal, as in the body of any error */
+  code?: string | undefined
+  /** What was charged for a reply that ended after its start */
+  costUsd?: string | undefined
+}
+
+export type ChatUsage = {
+  promptTokens: number
+  /** The part of them that the provider had cached, if any */
+  cachedPromptTokens?: number | undefined
+  /** Includes reasoning tokens */
+  completionTokens: number
+  totalTokens: number
+  reasoningTokens: number
+  toolCalls: number
+}
+
+export type CheckedInvitation = {
+  /** `invitation` makes an account, `password` sets the password of one */
+  kind: "invitation" | "password"
+  email: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  expiresAt: string
+}
+
+export type Confirmation = {
+  message: string
+}
+
+export type Connector = {
+  id: string
+  name: string
+  type: "mcp"
+  url: string | null
+  /** Id of a server that the operator offers */
+  server: string | null
+  auth: {
+    type: "none" | "bearer" | "headers"
+  }
+  allowedTools: string[] | null
+  /** As the last check found it */
+  status: "untested" | "ok" | "failed"
+  /** Why the last check failed */
+  statusMessage: string | null
+  checkedAt: string | null
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  updatedAt: string
+}
+
+export type ConnectorServer = {
+  id: string
+  name: string
+  description: string
+  /** Whether it can be given a token of the user */
+  takesToken: boolean
+}
+
+export type ConnectorTool = {
+  /** As the server calls it */
+  name: string
+  title?: string | undefined
+  description: string
+  /** JSON Schema of the arguments */
+  inputSchema: Record<string, unknown>
+  /** Whether agents may call it */
+  isAllowed: boolean
+}
+
+export type CreatedInvitation = {
+  id: string
+  /** `invitation` makes an account, `password` sets the password of one */
+  kind: "invitation" | "password"
+  email: string
+  isAdmin: boolean
+  /** What the new account is credited with */
+  creditUsd: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  expiresAt: string
+  acceptedAt: string | null
+  /** The link for the invited person, shown this once. Whoever has it can use it, once */
+  url: string
+}
+
+export type CreatedKey = {
+  id: string
+  name: string
+  /** The key's last four characters */
+  hint: string
+  scopes: Array<"read" | "execute" | "manage">
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  expiresAt: string | null
+  revokedAt: string | null
+  lastUsedAt: string | null
+  /** True when the key is in use and older than 90 days */
+  rotationDue: boolean
+  /** The API key itself, shown this once */
+  key: string
+}
+
+export type CreditedUser = {
+  transactionId: string
+  /** After it */
+  balanceUsd: string
+}
+
+export type Endpoint = {
+  /** `<agentId>.<name>` */
+  id: string
+  name: string
+  description: string
+  /** Amount in USD with four fraction digits */
+  priceUsd: string
+  timeoutSeconds: number
+  /** JSON Schema of the params */
+  params: Record<string, unknown>
+}
+
+export type Invitation = {
+  id: string
+  /** `invitation` makes an account, `password` sets the password of one */
+  kind: "invitation" | "password"
+  email: string
+  isAdmin: boolean
+  /** What the new account is credited with */
+  creditUsd: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  expiresAt: string
+  acceptedAt: string | null
+}
+
+export type Key = {
+  id: string
+  name: string
+  /** The key's last four characters */
+  hint: string
+  scopes: Array<"read" | "execute" | "manage">
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  expiresAt: string | null
+  revokedAt: string | null
+  lastUsedAt: string | null
+  /** True when the key is in use and older than 90 days */
+  rotationDue: boolean
+}
+
+export type LoggedIn = {
+  userId: string
+  email: string
+  /** When the login ends, however much it is used */
+  expiresAt: string
+}
+
+export type Login = {
+  id: string
+  method: "password" | "oidc" | "invitation"
+  /** Id of the provider of a single sign-on */
+  provider: string | null
+  userAgent: string | null
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  lastUsedAt: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  expiresAt: string
+  /** Whether this request came with it */
+  current: boolean
+}
+
+export type LoginOptions = {
+  providers: {
+    id: string
+    name: string
+    /** Where the browser goes to log in; `?returnTo=/path` says where it comes back to */
+    url: string
+  }[]
+}
+
+export type Message = {
+  id: string
+  role: "user" | "assistant"
+  content: string
+  /** Of a reply that called tools; at most 256 KB are kept */
+  toolCalls?: Array<{
+    id: string
+    name: string
+    arguments: Record<string, unknown>
+    /** Of arguments of which only a `preview` is kept */
+    argumentsBytes?: number | undefined
+    /** Null when the reply was cut off before the result */
+    output: Record<string, unknown> | null
+    /** Of an output of which only a `preview` is kept */
+    outputBytes?: number | undefined
+  }> | undefined
+  /** True for a reply that was cut off, or is longer than the 1 MB that are kept */
+  truncated?: boolean | undefined
+  /** The chat that it belongs to, as its transaction names it */
+  turnId: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+}
+
+export type PasswordLink = {
+  /** Shown this once */
+  url: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  expiresAt: string
+}
+
+export type Session = {
+  id: string
+  userId: string
+  agentId: string
+  /** `expired` after 24 hours without a chat or an update */
+  status: "active" | "completed" | "expired"
+  metadata: Record<string, unknown>
+  /** The user's messages and the replies */
+  messageCount: number
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  updatedAt: string
+}
+
+export type SessionListItem = {
+  id: string
+  agentId: string
+  status: "active" | "completed" | "expired"
+  messageCount: number
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+}
+
+export type System = {
+  version: string
+  nodeVersion: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  startedAt: string
+  uptimeSeconds: number
+  /** False while the service is stopping */
+  accepting: boolean
+  tasks: {
+    pending: number
+    processing: number
+  }
+  /** Chat messages that are being answered */
+  openTurns: number
+  /** Empty when agents run in the thread that serves */
+  agentThreads: {
+    id: number
+    running: number
+    isResponding: boolean
+  }[]
+  memory: {
+    residentBytes: number
+    heapUsedBytes: number
+  }
+  /** Of the thread that serves, in the last minutes */
+  eventLoopDelayMs: {
+    p50: number
+    p99: number
+  }
+  database: {
+    bytes: number
+    walBytes: number
+  }
+  /** As the last check found it; null until the first has ended */
+  ledger: {
+    ok: boolean
+    /** ISO 8601 UTC timestamp with milliseconds */
+    checkedAt: string
+    differences: number
+  } | null
+  users: {
+    total: number
+    suspended: number
+  }
+  agents: Array<{
+    id: string
+    name: string
+    kind: "code" | "model" | "http"
+    visibility: "public" | string[]
+    endpoints: {
+      id: string
+      /** Amount in USD with four fraction digits */
+      priceUsd: string
+    }[]
+    chatPricing: {
+      /** USD */
+      inputPer1kUsd: string
+      /** USD */
+      cachedInputPer1kUsd: string
+      /** USD */
+      outputPer1kUsd: string
+      /** USD */
+      reasoningPer1kUsd: string
+      /** USD */
+      toolCallUsd: string
+    } | null
+  }>
+}
+
+export type Task = {
+  id: string
+  userId: string
+  agentId: string
+  endpointId: string
+  status: "pending" | "processing" | "completed" | "failed"
+  /** The submitted params; a preview of the first 1,024 characters when larger than 16 KB */
+  request: Record<string, unknown> | string
+  /** Signed URL of the whole, present only when the field is a preview */
+  requestUri?: string | undefined
+  /** The result when completed; a preview when larger than 16 KB */
+  response: Record<string, unknown> | string | null
+  /** Signed URL of the whole, present only when the field is a preview */
+  responseUri?: string | undefined
+  /** Null unless the task failed */
+  error: {
+    code: string
+    message: string
+    details: string
+  } | null
+  /** The connected services that it was created with; omitted when there are none */
+  connectorIds?: string[] | undefined
+  /** Amount in USD with four fraction digits */
+  costUsd: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  /** Omitted until processing starts */
+  startedAt?: string | undefined
+  /** Omitted until the task has ended */
+  completedAt?: string | undefined
+}
+
+export type TaskListItem = {
+  id: string
+  agentId: string
+  endpointId: string
+  status: "pending" | "processing" | "completed" | "failed"
+  /** Amount in USD with four fraction digits */
+  costUsd: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  completedAt?: string | undefined
+}
+
+export type Transaction = {
+  id: string
+  userId: string
+  type: "credit" | "task_charge" | "task_refund" | "chat_charge" | "adjustment"
+  /** Signed: a charge is negative */
+  amountUsd: string
+  /** Amount in USD with four fraction digits */
+  balanceAfterUsd: string
+  taskId?: string | undefined
+  sessionId?: string | undefined
+  turnId?: string | undefined
+  description: string
+  /** Of a chat charge: what its cost is made of */
+  breakdown?: ChatBreakdown | undefined
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+}
+
+export type Usage = {
+  /** Oldest first, one for each day */
+  days: {
+    /** A day of UTC */
+    date: string
+    /** Charges of tasks and chats */
+    spentUsd: string
+    /** Refunds of failed tasks */
+    refundedUsd: string
+    /** Tasks and chats that were charged */
+    executions: number
+    /** Tasks that were refunded */
+    failures: number
+  }[]
+}
+
+export type User = {
+  id: string
+  email: string
+  isAdmin: boolean
+  isSuspended: boolean
+  /** Amount in USD with four fraction digits */
+  balanceUsd: string
+  /** Amount in USD with four fraction digits */
+  heldUsd: string
+  /** What chats of the user cost beyond the balance, ever, and nobody was charged */
+  writtenOffUsd: string
+  /** When an abuse block ends; null when there is none */
+  blockedUntil: string | null
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+}
+
+/** A message to a session. */
+export type ChatInput = {
+  /** An active session of the caller */
+  sessionId: string
+  /** The user's message */
+  message: string
+  /** Parameters of the agent */
+  params?: {
+    temperature?: number | undefined
+    /** At most the agent's own limit */
+    maxTokens?: number | undefined
+  } | undefined
+}
+
+export type Queries = {
+  'tasks.get': {
+    input: {
+      /** The id returned when the task was created */
+      taskId: string
+      /** Seconds to hold the answer until the task has ended; 0 by default */
+      wait?: number | undefined
+    }
+    output: Task
+  }
+  'tasks.list': {
+    input: {
+      /** Only tasks in this state */
+      status?: "pending" | "processing" | "completed" | "failed" | undefined
+      /** Only tasks of this agent */
+      agentId?: string | undefined
+      /** Page size */
+      limit?: number | undefined
+      /** How many items to skip */
+      offset?: number | undefined
+    }
+    output: {
+      tasks: TaskListItem[]
+      total: number
+      limit: number
+      offset: number
+    }
+  }
+  'sessions.get': {
+    input: {
+      /** The id returned when the session was created */
+      sessionId: string
+    }
+    output: Session
+  }
+  'sessions.list': {
+    input: {
+      /** Only sessions in this state */
+      status?: "active" | "completed" | "expired" | undefined
+      /** Only sessions with this agent */
+      agentId?: string | undefined
+      /** Page size */
+      limit?: number | undefined
+      /** How many items to skip */
+      offset?: number | undefined
+    }
+    output: {
+      sessions: SessionListItem[]
+      total: number
+      limit: number
+      offset: number
+    }
+  }
+  'sessions.messages': {
+    input: {
+      /** The id returned when the session was created */
+      sessionId: string
+      /** Page size */
+      limit?: number | undefined
+      /** How many items to skip */
+      offset?: number | undefined
+    }
+    output: {
+      messages: Message[]
+      total: number
+      limit: number
+      offset: number
+    }
+  }
+  'agents.list': {
+    input: {
+      /** Page size */
+      limit?: number | undefined
+      /** How many items to skip */
+      offset?: number | undefined
+    }
+    output: {
+      agents: Agent[]
+      total: number
+      limit: number
+      offset: number
+    }
+  }
+  'agents.get': {
+    input: {
+      agentId: string
+    }
+    output: Agent
+  }
+  'connectors.list': {
+    input: {
+      /** Page size */
+      limit?: number | undefined
+      /** How many items to skip */
+      offset?: number | undefined
+    }
+    output: {
+      connectors: Connector[]
+      total: number
+      limit: number
+      offset: number
+    }
+  }
+  'connectors.get': {
+    input: {
+      /** The id returned when the connector was created */
+      connectorId: string
+    }
+    output: Connector
+  }
+  'connectors.tools': {
+    input: {
+      /** The id returned when the connector was created */
+      connectorId: string
+    }
+    output: {
+      tools: ConnectorTool[]
+      total: number
+    }
+  }
+  'connectors.servers': {
+    input: {
+      /** Page size */
+      limit?: number | undefined
+      /** How many items to skip */
+      offset?: number | undefined
+    }
+    output: {
+      servers: ConnectorServer[]
+      total: number
+      limit: number
+      offset: number
+    }
+  }
+  'account.get': {
+    input: Record<string, unknown>
+    output: Account
+  }
+  'account.usage': {
+    input: {
+      /** How many days, the current one included */
+      days?: number | undefined
+    }
+    output: Usage
+  }
+  'transactions.list': {
+    input: {
+      /** Only transactions of this type */
+      type?: "credit" | "task_charge" | "task_refund" | "chat_charge" | "adjustment" | undefined
+      /** Only the charge and refund of this task */
+      taskId?: string | undefined
+      /** Only the charges of chats in this session */
+      sessionId?: string | undefined
+      /** Only the charge of this chat */
+      turnId?: string | undefined
+      /** Page size */
+      limit?: number | undefined
+      /** How many items to skip */
+      offset?: number | undefined
+    }
+    output: {
+      transactions: Transaction[]
+      total: number
+      limit: number
+      offset: number
+    }
+  }
+  'keys.list': {
+    input: {
+      /** Only keys that work, or only those that were revoked or have expired */
+      state?: "live" | "ended" | undefined
+      /** Page size */
+      limit?: number | undefined
+      /** How many items to skip */
+      offset?: number | undefined
+    }
+    output: {
+      keys: Key[]
+      total: number
+      limit: number
+      offset: number
+    }
+  }
+  'login.options': {
+    input: Record<string, unknown>
+    output: LoginOptions
+  }
+  'logins.list': {
+    input: {
+      /** Page size */
+      limit?: number | undefined
+      /** How many items to skip */
+      offset?: number | undefined
+    }
+    output: {
+      logins: Login[]
+      total: number
+      limit: number
+      offset: number
+    }
+  }
+  'invitations.list': {
+    input: {
+      /** Page size */
+      limit?: number | undefined
+      /** How many items to skip */
+      offset?: number | undefined
+    }
+    output: {
+      invitations: Invitation[]
+      total: number
+      limit: number
+      offset: number
+    }
+  }
+  'users.list': {
+    input: {
+      /** Only users whose email address contains it */
+      search?: string | undefined
+      /** Page size */
+      limit?: number | undefined
+      /** How many items to skip */
+      offset?: number | undefined
+    }
+    output: {
+      users: User[]
+      total: number
+      limit: number
+      offset: number
+    }
+  }
+  'users.get': {
+    input: {
+      userId: string
+    }
+    output: User
+  }
+  'users.transactions': {
+    input: {
+      userId: string
+      /** Page size */
+      limit?: number | undefined
+      /** How many items to skip */
+      offset?: number | undefined
+    }
+    output: {
+      transactions: Transaction[]
+      total: number
+      limit: number
+      offset: number
+    }
+  }
+  'system.get': {
+    input: Record<string, unknown>
+    output: System
+  }
+}
+
+export type Mutations = {
+  'tasks.create': {
+    input: {
+      /** Agent endpoint to execute, `<agentId>.<name>` */
+      endpointId: string
+      /** Parameters that the endpoint requires */
+      params: Record<string, unknown>
+      /** Connected services made available to the agent */
+      connectorIds?: string[] | undefined
+    }
+    output: {
+      taskId: string
+      status: "pending"
+      message: string
+    }
+  }
+  'sessions.create': {
+    input: {
+      /** Agent that the session converses with */
+      agentId: string
+      /** Free-form data of the caller, at most 16 KB as JSON */
+      metadata?: Record<string, unknown> | undefined
+      /** Connected services that the agent may use; kept in the metadata, where an update can change them */
+      connectorIds?: string[] | undefined
+    }
+    output: {
+      sessionId: string
+      agentId: string
+      status: "active"
+      /** ISO 8601 UTC timestamp with milliseconds */
+      createdAt: string
+    }
+  }
+  'sessions.update': {
+    input: {
+      /** The id returned when the session was created */
+      sessionId: string
+      /** `completed` ends the session for good; `active` changes nothing */
+      status?: "active" | "completed" | undefined
+      /** Merged key by key; null removes a key */
+      metadata?: Record<string, unknown> | undefined
+    }
+    output: Session
+  }
+  'sessions.delete': {
+    input: {
+      /** The id returned when the session was created */
+      sessionId: string
+    }
+    output: Confirmation
+  }
+  'connectors.create': {
+    input: {
+      /** What the connector is called; unique among the caller's */
+      name: string
+      /** The Model Context Protocol */
+      type?: "mcp" | undefined
+      /** Address of an MCP server (streamable HTTP) */
+      url?: string | undefined
+      /** Instead of `url`: id of a server that the operator offers */
+      server?: string | undefined
+      /** Secrets, encrypted where they are stored and never shown again */
+      auth?: {
+        type: "none"
+      } | {
+        type: "bearer"
+        /** Sent as `Authorization: Bearer …` */
+        token: string
+      } | {
+        type: "headers"
+        /** Sent with every request */
+        headers: Record<string, string>
+      } | undefined
+      /** The tools that agents may call; null for all of them */
+      allowedTools?: string[] | null | undefined
+    }
+    output: Connector
+  }
+  'connectors.update': {
+    input: {
+      /** The id returned when the connector was created */
+      connectorId: string
+      /** What the connector is called; unique among the caller's */
+      name?: string | undefined
+      /** At another host the secrets must be given anew */
+      url?: string | undefined
+      /** Secrets, encrypted where they are stored and never shown again */
+      auth?: {
+        type: "none"
+      } | {
+        type: "bearer"
+        /** Sent as `Authorization: Bearer …` */
+        token: string
+      } | {
+        type: "headers"
+        /** Sent with every request */
+        headers: Record<string, string>
+      } | undefined
+      /** The tools that agents may call; null for all of them */
+      allowedTools?: string[] | null | undefined
+    }
+    output: Connector
+  }
+  'connectors.delete': {
+    input: {
+      /** The id returned when the connector was created */
+      connectorId: string
+    }
+    output: Confirmation
+  }
+  'connectors.test': {
+    input: {
+      /** The id returned when the connector was created */
+      connectorId: string
+    }
+    output: Connector
+  }
+  'account.changePassword': {
+    input: {
+      currentPassword: string
+      newPassword: string
+    }
+    output: Confirmation
+  }
+  'keys.create': {
+    input: {
+      /** What the key is for */
+      name: string
+      /** At most those of the credential that creates the key; all of them by default */
+      scopes?: Array<"read" | "execute" | "manage"> | undefined
+      /** Never by default */
+      expiresInDays?: number | undefined
+    }
+    output: CreatedKey
+  }
+  'keys.revoke': {
+    input: {
+      keyId: string
+    }
+    output: Key
+  }
+  'keys.rotate': {
+    input: {
+      keyId: string
+      /** How long the old key goes on working */
+      overlapSeconds?: number | undefined
+    }
+    output: CreatedKey
+  }
+  'login.create': {
+    input: {
+      email: string
+      password: string
+    }
+    output: LoggedIn
+  }
+  'login.end': {
+    input: Record<string, unknown>
+    output: Confirmation
+  }
+  'logins.end': {
+    input: {
+      loginId: string
+    }
+    output: Confirmation
+  }
+  'logins.endAll': {
+    input: Record<string, unknown>
+    output: Confirmation
+  }
+  'invitations.create': {
+    input: {
+      email: string
+      isAdmin?: boolean | undefined
+      creditUsd?: string | undefined
+    }
+    output: CreatedInvitation
+  }
+  'invitations.revoke': {
+    input: {
+      invitationId: string
+    }
+    output: Confirmation
+  }
+  'invitations.check': {
+    input: {
+      /** What stands after `#` in the link */
+      token: string
+    }
+    output: CheckedInvitation
+  }
+  'invitations.accept': {
+    input: {
+      /** What stands after `#` in the link */
+      token: string
+      password: string
+    }
+    output: LoggedIn
+  }
+  'users.update': {
+    input: {
+      userId: string
+      /** A suspended user can do nothing, and all browser logins end */
+      isSuspended?: boolean | undefined
+      isAdmin?: boolean | undefined
+    }
+    output: User
+  }
+  'users.unblock': {
+    input: {
+      userId: string
+    }
+    output: User
+  }
+  'users.credit': {
+    input: {
+      userId: string
+      /** A negative amount is an adjustment: it takes from the balance */
+      amountUsd: string
+      /** Stands in the transaction, which the user sees */
+      reason: string
+    }
+    output: CreditedUser
+  }
+  'users.createPasswordLink': {
+    input: {
+      userId: string
+    }
+    output: PasswordLink
+  }
+}

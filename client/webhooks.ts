@@ -1,0 +1,106 @@
+import { ErrandClientError, invalidArgument } from './client-error.ts'
+
+/** What happened, as far as every kind of event has it. */
+export type WebhookEvent = {
+  /** For example `task.completed`; there may be others than you know. */
+  type: string
+  /** When it happened; ISO 8601. */
+  timestamp: string
+  data: Record<string, unknown>
+}
+
+/** The headers of the request, of a web `Request` or of Node. */
+export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>
+
+/** How far the clock of the sender may be from ours, and so how long a request that was recorded can be sent again. */
+const toleranceMs = 5 * 60_000
+/** While a secret is rotated a request has two. */
+const signaturesMax = 10
+
+/**
+ * The event of a webhook request, when it is signed with the secret by Standard Webhooks and not older than five
+ * minutes. Throws INVALID_SIGNATURE otherwise, and INVALID_ARGUMENT for what is no secret. A request may come twice:
+ * its `webhook-id` is the same then.
+ *
+ * @param body as it came: parsed and written again it may differ from what was signed
+ * @param secret begins with `whsec_`
+ *
+ * @example
+ * const event = await webhooks.unwrap(await request.text(), request.headers, secret)
+ * if (event.type === 'task.completed') await store(event.data)
+ */
+export async function unwrap<Event = WebhookEvent>(
+  body: string | Uint8Array | ArrayBuffer,
+  headers: WebhookHeaders,
+  secret: string,
+): Promise<Event> {
+  const key = await importSecret(secret)
+  const [id, timestamp, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) =>
+    readHeader(headers, name),
+  ) as [string, string, string]
+  if (!/^\d{1,12}$/.test(timestamp)) throw refused('the header webhook-timestamp is no time in seconds')
+  if (Math.abs(Date.now() - Number(timestamp) * 1000) > toleranceMs) {
+    throw refused('the header webhook-timestamp is more than five minutes from now')
+  }
+  const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : new Uint8Array(body)
+  const head = new TextEncoder().encode(`${id}.${timestamp}.`)
+  const signed = new Uint8Array(head.length + bytes.length)
+  signed.set(head)
+  signed.set(bytes, head.length)
+  if (!(await isSigned(key, signed, signatures))) throw refused('no signature fits the body and the secret')
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes)) as Event
+  } catch (cause) {
+    throw new ErrandClientError('BAD_RESPONSE', 'The webhook is signed, but its body is no JSON.', { cause })
+  }
+}
+
+export const webhooks = { unwrap }
+
+async function isSigned(key: CryptoKey, signed: Uint8Array<ArrayBuffer>, signatures: string): Promise<boolean> {
+  // Others than v1 are of keys of another kind.
+  const given = signatures.split(' ').filter((signature) => signature.startsWith('v1,'))
+  for (const signature of given.slice(0, signaturesMax)) {
+    const bytes = decodeBase64(signature.slice(3))
+    // Which compares in constant time.
+    if (bytes && (await crypto.subtle.verify('HMAC', key, bytes, signed))) return true
+  }
+  return false
+}
+
+async function importSecret(secret: string): Promise<CryptoKey> {
+  const bytes = typeof secret === 'string' ? decodeBase64(secret.replace(/^whsec_/, '')) : undefined
+  // Never quoted: errors end up in logs.
+  if (!bytes || bytes.length === 0)
+    throw invalidArgument('secret', 'Must be the secret of the webhook: whsec_ and base64')
+  return await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
+}
+
+function readHeader(headers: WebhookHeaders, name: string): string {
+  const value = isHeaders(headers) ? headers.get(name) : findHeader(headers, name)
+  if (typeof value !== 'string' || value === '') throw refused(`the header ${name} is missing`)
+  return value
+}
+
+/** By its method: other than the global class there are those of frameworks. */
+function isHeaders(headers: WebhookHeaders): headers is Headers {
+  return typeof headers.get === 'function'
+}
+
+function findHeader(headers: Exclude<WebhookHeaders, Headers>, name: string): unknown {
+  const key = Object.keys(headers).find((key) => key.toLowerCase() === name)
+  const value = key === undefined ? undefined : headers[key]
+  return Array.isArray(value) && value.length === 1 ? value[0] : value
+}
+
+function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
+  try {
+    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
+  } catch {
+    return undefined
+  }
+}
+
+function refused(why: string): ErrandClientError {
+  return new ErrandClientError('INVALID_SIGNATURE', `The webhook was not accepted: ${why}.`)
+}

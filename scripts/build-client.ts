@@ -1,0 +1,89 @@
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { build } from 'vite'
+import { flatDeclarations } from './flat-declarations.ts'
+
+// Writes the package `errand-client` to dist/errand-client, as it is published: JavaScript for `import` and `require`
+// with source maps, flat declarations, and no dependencies.
+
+const root = new URL('../', import.meta.url)
+const target = new URL('dist/errand-client/', root)
+const path = (name: string) => fileURLToPath(new URL(name, root))
+const write = (name: string, text: string) => writeFileSync(new URL(name, target), text)
+
+/** The modules of the package, by the subpath that they are imported by. */
+const modules = { index: 'client/client.ts', webhooks: 'client/webhooks.ts' }
+
+rmSync(target, { recursive: true, force: true })
+mkdirSync(target, { recursive: true })
+await bundle(modules, 'es')
+await bundle(modules, 'cjs')
+await bundle({ 'errand-client': 'client/bin/errand-client.ts' }, 'es')
+
+const names = Object.keys(modules) as (keyof typeof modules)[]
+for (const [index, declarations] of flatDeclarations(Object.values(modules)).entries()) {
+  const name = names[index]!
+  // One text for both: of an interface that stood twice, a program could add to one and use the other.
+  write(`${name}.d.cts`, declarations)
+  write(`${name}.d.ts`, `export * from './${name}.cjs'\n`)
+}
+write('package.json', `${JSON.stringify(manifest(), null, 2)}\n`)
+cpSync(path('LICENSE'), new URL('LICENSE', target))
+cpSync(path('client/README.md'), new URL('README.md', target))
+
+async function bundle(entry: Record<string, string>, format: 'es' | 'cjs'): Promise<void> {
+  const extension = format === 'es' ? 'js' : 'cjs'
+  await build({
+    configFile: false,
+    envDir: false,
+    logLevel: 'warn',
+    root: path('.'),
+    build: {
+      outDir: fileURLToPath(target),
+      emptyOutDir: false,
+      target: 'es2022',
+      minify: false,
+      sourcemap: true,
+      lib: {
+        entry: Object.fromEntries(Object.entries(entry).map(([name, file]) => [name, path(file)])),
+        formats: [format],
+        fileName: (_, name) => `${name}.${extension}`,
+      },
+      rolldownOptions: { external: /^node:/, output: { chunkFileNames: `shared.${extension}` } },
+    },
+    plugins: [
+      {
+        name: 'the command uses the package that it is in',
+        enforce: 'pre',
+        resolveId: (source) => (source === '../client.ts' ? { id: './index.js', external: true } : null),
+      },
+    ],
+  })
+}
+
+function manifest() {
+  const { version, license } = JSON.parse(readFileSync(path('package.json'), 'utf8')) as Record<string, string>
+  const conditions = (name: string) => ({
+    import: { types: `./${name}.d.ts`, default: `./${name}.js` },
+    require: { types: `./${name}.d.cts`, default: `./${name}.cjs` },
+  })
+  return {
+    name: 'errand-client',
+    version,
+    description:
+      'The typed client of Errand, for Node, browsers and edge runtimes: run tasks, stream chats, verify webhooks.',
+    license,
+    type: 'module',
+    sideEffects: false,
+    engines: { node: '>=20' },
+    bin: { 'errand-client': 'errand-client.js' },
+    main: './index.cjs',
+    module: './index.js',
+    types: './index.d.cts',
+    exports: {
+      '.': conditions('index'),
+      './webhooks': conditions('webhooks'),
+      './package.json': './package.json',
+    },
+  }
+}

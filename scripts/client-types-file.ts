@@ -1,0 +1,57 @@
+import { z, type ZodType } from 'zod'
+import { schemaType, type JsonSchema } from '../client/types/schema-types.ts'
+import { ChatEvent } from '../server/chat/chat-schema.ts'
+import { assert } from '../server/kernel/assert.ts'
+import { errorCatalogue } from '../server/kernel/errors.ts'
+import { rootRouter } from '../server/rpc/root-router.ts'
+
+type Definition = { type: string; inputs: readonly ZodType[]; output: ZodType | undefined }
+
+/** Text of `client/types/api-types.ts`: the inputs and outputs of every procedure, as types that name no library. */
+export function clientTypesFile(): string {
+  const named = new Map<string, string>()
+  const kinds = new Map<string, string[]>(['query', 'mutation'].map((kind) => [kind, []]))
+  const slices = rootRouter._def.record as unknown as Record<string, Record<string, { _def: Definition }>>
+  typeOf(ChatEvent, 'output', named)
+  for (const [slice, procedures] of Object.entries(slices)) {
+    for (const [name, { _def: procedure }] of Object.entries(procedures)) {
+      const [input] = procedure.inputs
+      const lines = kinds.get(procedure.type)
+      assert(input && lines, 'a procedure is a query or a mutation and has an input')
+      // The one without an output is a stream, which has an interface of its own.
+      if (!procedure.output) continue
+      const types = [typeOf(input, 'input', named), typeOf(procedure.output, 'output', named)]
+      lines.push(`  '${slice}.${name}': {\n    input: ${types[0]}\n    output: ${types[1]}\n  }\n`)
+    }
+  }
+  const chatInput = slices['chat']?.['stream']?._def.inputs[0]
+  assert(chatInput, 'a chat has an input')
+  const codes = Object.keys(errorCatalogue).map((code) => `'${code}'`)
+  return [
+    '// Written by `npm run reference` from the schemas of the procedures; a test fails while it differs from them.\n',
+    `/** What the service refuses or fails with. */\nexport type ErrorCode = ${codes.join(' | ')}\n`,
+    `/** One thing that is wrong with a request: \`path\` names the field, for example \`params.text\`. */\nexport type ErrorDetail = { path: string; message: string }\n`,
+    ...[...named].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([name, type]) => `export type ${name} = ${type}\n`),
+    `/** A message to a session. */\nexport type ChatInput = ${typeOf(chatInput, 'input', named, '')}\n`,
+    `export type Queries = {\n${kinds.get('query')!.join('')}}\n`,
+    `export type Mutations = {\n${kinds.get('mutation')!.join('')}}\n`,
+  ].join('\n')
+}
+
+/** The type of a schema; those that have a name are added to `named`. */
+function typeOf(schema: ZodType, io: 'input' | 'output', named: Map<string, string>, indent = '    '): string {
+  const { $defs = {}, ...whole } = z.toJSONSchema(schema, {
+    io,
+    unrepresentable: 'any',
+    override: ({ zodSchema, jsonSchema }) => {
+      // As the OpenAPI document has it: what a schema of our own stands for.
+      Object.assign(jsonSchema, z.globalRegistry.get(zodSchema)?.['override'])
+    },
+  }) as JsonSchema & { $defs?: Record<string, JsonSchema> }
+  for (const [name, definition] of Object.entries($defs)) {
+    const type = schemaType(definition)
+    assert((named.get(name) ?? type) === type, 'a name stands for one type')
+    named.set(name, type)
+  }
+  return schemaType(whole, indent)
+}

@@ -1,0 +1,115 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('../', import.meta.url))
+
+/** One top-level declaration: `name` of what it declares, `text` with its comment, without `export`. */
+type Declaration = { name: string; text: string; file: string }
+
+/**
+ * The declarations of modules of the client as one text each, without imports: what the compiler writes for every file,
+ * put together, of which only what the module's own exports reach is kept. The names of the client's files are
+ * therefore unique, also those that no file exports; that they are is checked here.
+ */
+export function flatDeclarations(entries: readonly string[]): string[] {
+  const folder = mkdtempSync(join(tmpdir(), 'errand-declarations-'))
+  try {
+    const options = { noEmit: false, declaration: true, emitDeclarationOnly: true, outDir: folder, rootDir: root }
+    const typeRoots = [join(root, 'node_modules/@types')]
+    const config = {
+      extends: join(root, 'tsconfig.json'),
+      compilerOptions: { ...options, typeRoots, types: [] },
+      include: [],
+      files: entries.map((entry) => join(root, entry)),
+    }
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))
+    const compiler = join(root, 'node_modules/typescript/bin/tsc')
+    execFileSync(process.execPath, [compiler, '-p', join(folder, 'tsconfig.json')], { stdio: 'inherit' })
+    return entries.map((entry) => flatten(folder, entry))
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function flatten(folder: string, entry: string): string {
+  const declarations = new Map<string, Declaration>()
+  const exported = new Set<string>()
+  const waiting = [join(folder, entry)]
+  for (const file of waiting) {
+    const source = readFileSync(file.replace(/\.ts$/, '.d.ts'), 'utf8')
+    const isEntry = file === waiting[0]
+    for (const statement of statementsOf(source)) {
+      const [, from] = /^(?:import|export) [^;]*?from '(\.[^']+)';$/m.exec(statement.text) ?? []
+      if (from !== undefined) {
+        const path = resolve(dirname(file), from.replace(/\.js$/, '.ts'))
+        if (!waiting.includes(path)) waiting.push(path)
+      }
+      if (isEntry && statement.isExported) for (const name of statement.names) exported.add(name)
+      if (statement.name === undefined) continue
+      const same = declarations.get(statement.name)
+      if (same)
+        throw new Error(`${same.file} and ${basename(file)} both declare ${statement.name}: rename one of them.`)
+      declarations.set(statement.name, { ...statement, name: statement.name, file: relative(folder, file) })
+    }
+  }
+  return [...reached(declarations, exported)]
+    .map(({ name, text }) => (exported.has(name) ? text.replace(/^(?:declare |type |interface )/m, 'export $&') : text))
+    .map((text) => text.replace(/^ {4,}/gm, (indent) => indent.slice(indent.length / 2)))
+    .concat('export {}\n')
+    .join('\n')
+}
+
+/** `name` is of what it declares, `names` are those that it exports if it does. */
+type Statement = { name: string | undefined; names: string[]; text: string; isExported: boolean }
+
+/** The compiler begins each statement at the start of a line, and ends it before the next, which may have a comment. */
+function statementsOf(source: string): Statement[] {
+  const statements: string[] = []
+  let comment = ''
+  let isInComment = false
+  for (const line of source.split('\n')) {
+    if (line.startsWith('/**')) isInComment = true
+    if (isInComment) {
+      comment += `${line}\n`
+      if (line.endsWith('*/')) isInComment = false
+    } else if (/^(?:import|export|declare|type|interface)\b/.test(line)) {
+      statements.push(`${comment}${line}\n`)
+      comment = ''
+    } else if (line !== '' && !line.startsWith('//') && statements.length > 0) {
+      statements[statements.length - 1] += `${line}\n`
+    }
+  }
+  return statements.map((statement) => {
+    const [, name] =
+      /^(?:export )?(?:declare )?(?:type|interface|class|function|const) (\w+)\b(?! from)/m.exec(statement) ?? []
+    return {
+      name,
+      names: name === undefined ? namesIn(statement) : [name],
+      isExported: /^export /m.test(statement),
+      text: statement.replace(/^export (?=declare|type \w|interface)/m, ''),
+    }
+  })
+}
+
+/** The names that an `export { … }` gives its module. */
+function namesIn(text: string): string[] {
+  const [, list = ''] = /\{([^}]*)\}/.exec(text) ?? []
+  return list.split(',').flatMap((item) => /(\w+)\s*$/.exec(item.trim())?.[1] ?? [])
+}
+
+/** What is exported, and whatever its texts name, in the order of the files. */
+function reached(declarations: ReadonlyMap<string, Declaration>, exported: ReadonlySet<string>): Set<Declaration> {
+  const found = new Set<Declaration>()
+  const waiting = [...exported]
+  for (const name of waiting) {
+    const declaration = declarations.get(name)
+    if (!declaration || found.has(declaration)) continue
+    found.add(declaration)
+    const code = declaration.text.replace(/\/\*\*[^]*?\*\//g, '')
+    waiting.push(...(code.match(/[A-Za-z_]\w*/g) ?? []).filter((word) => declarations.has(word)))
+  }
+  return new Set([...declarations.values()].filter((declaration) => found.has(declaration)))
+}

@@ -1,0 +1,62 @@
+import type { inferRouterInputs, inferRouterOutputs } from '@trpc/server'
+import { expectTypeOf, test } from 'vitest'
+import type { ClientErrorCode, ClientOnlyCode } from '../../client/client-error.ts'
+import type { ChatEvent, ChatInput, ErrorCode, ErrorDetail, Mutations, Queries } from '../../client/types/api-types.ts'
+import type { ChatEvent as ServerChatEvent } from '../../server/chat/chat-schema.ts'
+import type { streamCode } from '../../server/chat/event-lines.ts'
+import type { TurnEndCode } from '../../server/chat/turn-ends.ts'
+import type { ErrorCode as ServerErrorCode, ErrorDetail as ServerErrorDetail } from '../../server/kernel/errors.ts'
+import type { AppRouter } from '../../server/rpc/root-router.ts'
+
+// The compiler is what fails here: the client's own types say what the server's schemas do, each of them both ways.
+
+type In = inferRouterInputs<AppRouter>
+type Out = inferRouterOutputs<AppRouter>
+
+/** As the generated file has them: by path, without the one that answers a stream. */
+type Paths = {
+  [Slice in keyof In]: `${Slice}.${Extract<keyof In[Slice], string>}`
+}[keyof In]
+type Flat = Queries & Mutations
+
+type At<Types, Path extends string> = Path extends `${infer Slice}.${infer Name}`
+  ? Slice extends keyof Types
+    ? Name extends keyof Types[Slice]
+      ? Types[Slice][Name]
+      : never
+    : never
+  : never
+
+type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false
+/** Of an operation without input, `{}`, which the client sends. */
+type Inferred<Path extends string> =
+  At<In, Path> extends void | Record<string, never> ? Record<string, unknown> : At<In, Path>
+
+type WrongInputs = {
+  [Path in keyof Flat]: Same<Flat[Path]['input'], Inferred<Path>> extends true ? never : Path
+}[keyof Flat]
+type WrongOutputs = {
+  [Path in keyof Flat]: Same<Flat[Path]['output'], At<Out, Path>> extends true ? never : Path
+}[keyof Flat]
+
+test('every operation has its types, and no other', () => {
+  expectTypeOf<keyof Flat | 'chat.stream'>().toEqualTypeOf<Paths>()
+  expectTypeOf<keyof Queries & keyof Mutations>().toEqualTypeOf<never>()
+})
+
+test('flat inputs and outputs are assignable to the inferred ones and the other way round', () => {
+  expectTypeOf<Flat['tasks.create']['input']>().toEqualTypeOf<In['tasks']['create']>()
+  expectTypeOf<Flat['tasks.get']['output']>().toEqualTypeOf<Out['tasks']['get']>()
+  expectTypeOf<WrongInputs>().toEqualTypeOf<never>()
+  expectTypeOf<WrongOutputs>().toEqualTypeOf<never>()
+})
+
+test('events, errors and their codes are those of the server', () => {
+  expectTypeOf<ChatEvent>().toEqualTypeOf<ServerChatEvent>()
+  expectTypeOf<ChatInput>().toEqualTypeOf<In['chat']['stream']>()
+  expectTypeOf<ErrorCode>().toEqualTypeOf<ServerErrorCode>()
+  expectTypeOf<ErrorDetail>().toEqualTypeOf<ServerErrorDetail>()
+  expectTypeOf<ClientErrorCode>().toEqualTypeOf<
+    ServerErrorCode | ReturnType<typeof streamCode> | TurnEndCode | ClientOnlyCode
+  >()
+})
