@@ -1,17 +1,14 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startService } from '../../support/test-service.ts'
-import { installedProject, installTools, run } from './client-package.ts'
-import { journeyProgram, journeyResult, journeySettings, journeyText } from './journey.ts'
+import { installedProject, run } from './client-package.ts'
+import { journeyProgram, journeyResult, journeySettings } from './journey.ts'
 
 // Apps in empty folders outside of the checkout, with the package and what such an app has, against a running service.
 
-const setUpMsMax = 600_000
 const runMsMax = 180_000
 const tsc = join(import.meta.dirname, '../../../node_modules/typescript/bin/tsc')
-
-beforeAll(installTools, setUpMsMax)
 
 test(
   'the types of a service: npx errand-client types, and a strict app that uses them, compiles and runs',
@@ -101,19 +98,3 @@ import('errand-client').then(async (other) => {
     await service.stop()
   },
 )
-
-/** A page as `npm create vite` makes one: an entry that Vite builds, and nothing else. */
-test('a page built by Vite with the package in it', { timeout: runMsMax }, async () => {
-  const project = await installedProject(
-    {
-      'index.html': '<!doctype html><title>Page</title><script type="module" src="/main.js"></script>',
-      'main.js': `import { createClient, isErrandError } from 'errand-client'\nimport { unwrap } from 'errand-client/webhooks'\n${journeyText}\nglobalThis.journey = (settings) => journey({ createClient, isErrandError, unwrap }, settings)`,
-    },
-    { type: 'module' },
-  )
-  const vite = join(import.meta.dirname, '../../../node_modules/vite/bin/vite.js')
-  await run(process.execPath, [vite, 'build', '--outDir', 'built'], project)
-  const html = readFileSync(join(project, 'built/index.html'), 'utf8')
-  const [, script] = /src="(\/assets\/[^"]+\.js)"/.exec(html) ?? []
-  expect(readFileSync(join(project, 'built', script!), 'utf8')).toContain('/trpc/')
-})
