@@ -1,6 +1,6 @@
-// Prepares a checkout under whatever Node the machine has: installs the locked packages when they are missing or older
-// than the lock file, puts a Node that can run this project where npm scripts find it first, and builds the web console
-// when its sources are newer. Plain JavaScript without dependencies, because it runs before anything is installed.
+// Prepares a checkout under whatever Node the machine has: installs the locked packages when they are missing or others
+// than those of the lock file, puts a Node that can run this project where npm scripts find it first, and builds the web console
+// when its sources have changed. Plain JavaScript without dependencies, because it runs before anything is installed.
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -36,18 +36,30 @@ function npm(args, cwd) {
   else execFileSync('npm', [...args, ...quiet], options)
 }
 
-function isCurrent(stamp, source) {
-  return existsSync(stamp) && statSync(stamp).mtimeMs >= statSync(source).mtimeMs
+/**
+ * Whether what npm noted of its last installation is what the lock file says. The packages for development may be left out,
+ * all of them. In a copy the files have the times of the copying, so that an older note may be right as well.
+ */
+function isInstalled(lock, note) {
+  if (!existsSync(note)) return false
+  if (statSync(note).mtimeMs >= statSync(lock).mtimeMs) return true
+  const [wanted, found] = [lock, note].map((file) => JSON.parse(readFileSync(file, 'utf8')).packages)
+  const hasDev = Object.values(found).some(({ dev }) => dev)
+  return Object.entries(wanted).every(([path, { dev, devOptional, optional, version }]) => {
+    if (path === '') return true
+    if (found[path]) return found[path].version === version
+    return optional || ((dev || devOptional) && !hasDev)
+  })
 }
 
 function installPackages() {
   const lock = join(root, 'package-lock.json')
-  const stamp = join(root, 'node_modules', '.package-lock.json')
-  if (isCurrent(stamp, lock)) return
+  const note = join(root, 'node_modules', '.package-lock.json')
+  if (isInstalled(lock, note)) return
   console.error('Installing packages (once)…')
   npm(['ci'], root)
   const now = new Date()
-  utimesSync(stamp, now, now)
+  utimesSync(note, now, now)
 }
 
 function isNewEnough(version) {

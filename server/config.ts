@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { ConfigError } from './agents/config/catalogue.ts'
@@ -265,6 +265,11 @@ export function resolveSecrets(dataDir: string, env: Environment = process.env):
   return { current: given, previous: [...(previous === undefined ? [] : [previous]), ...kept] }
 }
 
+/** Whether there is a secret; asking for it makes one where there is none. */
+export function hasSecret(dataDir: string, env: Environment = process.env): boolean {
+  return env.ERRAND_SECRET !== undefined || existsSync(secretFile(dataDir))
+}
+
 /** The secrets of an installation that has its database in that directory, whatever ERRAND_DATABASE_URL names; and where they are. */
 export function resolveOwnSecrets(
   dataDir: string,
@@ -312,6 +317,8 @@ function readSecretFile(dataDir: string): Secrets {
   makeFolder(dataDir)
   try {
     writeFileSync(file, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600, flush: true })
+    // Its name has to be there as long as the database that keeps a check value of it.
+    syncFolder(dataDir)
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error
   }
@@ -325,6 +332,23 @@ function readSecretFile(dataDir: string): Secrets {
     )
   }
   return { current, previous }
+}
+
+function syncFolder(folder: string): void {
+  const handle = openSync(folder, 'r')
+  try {
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
+}
+
+/**
+ * Whether `npx`, or the script `start` of a package, runs this in a shell of npm's: npm then hands signals to that shell,
+ * which dies of them and leaves its child behind.
+ */
+export function isBelowNpm(env: NodeJS.ProcessEnv = process.env): boolean {
+  return ['npx', 'start'].includes(env['npm_lifecycle_event'] ?? '')
 }
 
 /** Where commands are looked up. */

@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import { enableCompileCache } from 'node:module'
 import { setFlagsFromString } from 'node:v8'
 
@@ -8,5 +7,5 @@ enableCompileCache()
 process.umask(0o077)
 // By itself V8 lets a heap grow to several times of what lives in it: by hundreds of megabytes after a burst of large bodies.
 setFlagsFromString('--heap-growing-percent=50')
-const { runCommandLine } = await import('./cli/command-line.ts')
-await runCommandLine(process.argv)
+// No await at the top: what starts this may be a `require`.
+void import('./cli/command-line.ts').then(({ runCommandLine }) => runCommandLine(process.argv))

@@ -26,15 +26,19 @@ export async function openServiceStore(
   const makeClock = (notBefore: number) => (clock = createClock?.(notBefore) ?? new SystemClock(notBefore))
   if (databaseUrl === undefined) {
     const store = openSqliteStore({ ...options, dataDir, onFatal, clock: makeClock })
-    return { clock, store }
+    return { store: await orClose(store, assertSameSecret(store.settings, secrets(), dataDir)), clock }
   }
   // Loaded only where it is used: its drivers take a tenth of a start.
   const { openPostgresStore } = await import('./store/postgres/postgres-store.ts')
   // All nodes go by the database's clock, which a test's own takes the place of.
   const store = await openPostgresStore({ ...options, databaseUrl, ...(createClock && { clock: makeClock }) })
+  return { store: await orClose(store, assertSameSecret(store.settings, secrets(), null)), clock }
+}
+
+async function orClose(store: Store, checked: Promise<void>): Promise<Store> {
   try {
-    if (store.settings) await assertSameSecret(store.settings, secrets())
-    return { clock, store }
+    await checked
+    return store
   } catch (error) {
     await store.close()
     throw error

@@ -11,7 +11,7 @@ type Common = { data?: string; json?: boolean }
 export async function runCommandLine(argv: readonly string[]): Promise<void> {
   const program = createProgram()
   try {
-    await program.parseAsync(argv)
+    await program.parseAsync(withCommand(argv))
   } catch (error) {
     if (error instanceof CommanderError) {
       // Help that was asked for is no error.
@@ -23,6 +23,13 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
   }
 }
 
+/** Without a command, `errand` is `errand demo`; options alone are its. */
+function withCommand([node = '', script = '', ...args]: readonly string[]): string[] {
+  const [first = '-'] = args
+  const isOfAll = ['-h', '--help', '-V', '--version'].includes(first)
+  return first.startsWith('-') && !isOfAll ? [node, script, 'demo', ...args] : [node, script, ...args]
+}
+
 /** One line, in the user's terms where the system's are not. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
@@ -30,6 +37,9 @@ function describe(error: unknown): string {
   if (code === 'EADDRINUSE') return `The port ${port} is in use; choose another with --port or ERRAND_PORT.`
   if (code === 'EACCES' && path !== undefined)
     return `${path} cannot be read or written by this user; change its permissions or its owner.`
+  if (code === 'EROFS' && path !== undefined) {
+    return `${path} is on a file system that is read-only; name another folder with --data or ERRAND_DATA_DIR.`
+  }
   if ((code === 'ENOTDIR' || code === 'EEXIST') && path !== undefined) return `${path} is a file and must be a folder.`
   return error.message.replaceAll(/\s*\n\s*/g, ' ')
 }
@@ -62,7 +72,9 @@ function addServe(program: Command): void {
     },
   )
   withServeOptions(
-    program.command('demo').description('serve the quickstart with a demo user, key and balance'),
+    program
+      .command('demo')
+      .description("serve this folder's agents, or the quickstart's, with a demo user, key and balance (the default)"),
   ).action(async (options: ServeOptions & Common) => {
     const { serveDemo } = await import('./demo.ts')
     await serveDemo(options)
@@ -127,6 +139,7 @@ function addUpkeep(program: Command): void {
     .action(lazily(async () => (await import('./upkeep-commands.ts')).verifyLedgerCommand))
   common(program.command('secret').description("the service's secret").command('rotate'))
     .description('encrypt the secrets of connectors anew, under a new secret or under ERRAND_SECRET')
+    .option('--lost', 'the secret before is lost: users enter again what was encrypted under it')
     .action(lazily(async () => (await import('./secret-commands.ts')).rotateSecret))
   common(program.command('backup'))
     .description('copy the database to FILE and the payloads to FILE.payloads, also while a server runs')
@@ -142,9 +155,14 @@ function addUpkeep(program: Command): void {
     .description('print the OpenAPI document')
     .option('--json', 'it is JSON in any case')
     .action(lazily(async () => (await import('./upkeep-commands.ts')).printOpenApi))
+  const doctor = program
+    .command('doctor')
+    .description('say what is wrong with an installation; exit 1 when something must be done')
+  for (const name of ['DATA_DIR', 'PORT', 'HOST', 'CONFIG'] as const) withVariable(doctor, name)
+  doctor.option('--json', 'print one JSON object').action(lazily(async () => (await import('./doctor.ts')).doctor))
   program
     .command('init')
-    .description('write a starter errand.config.ts into a folder')
+    .description('write a project with an agent, a client and a test into a folder')
     .argument('[folder]', 'the folder', '.')
     .action(lazily(async () => (await import('./init.ts')).init))
 }

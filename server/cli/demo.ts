@@ -1,30 +1,39 @@
 import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
-import { join, relative } from 'node:path'
+import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { App } from '../app.ts'
 import { draftKey } from '../auth/keys/manage-keys.ts'
 import { hashToken } from '../auth/keys/api-token.ts'
 import { hashPassword, isPassword } from '../auth/logins/passwords.ts'
-import { resolveDataDir, type ServeOptions } from '../config.ts'
+import { resolveDataDir, resolveServe, type ServeOptions } from '../config.ts'
 import { unitsPerUsd } from '../kernel/money.ts'
+import { variables } from '../kernel/settings.ts'
 import { scopes } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import { serve } from './serve.ts'
-
-/** Without a password once the demo user has another one than was made. */
-type Demo = { email: string; key: string; password?: string }
+import { welcome, type Demo } from './welcome.ts'
 
 const email = 'demo@example.com'
 const creditUsd = 25
-const quickstart = fileURLToPath(new URL('../../examples/quickstart/', import.meta.url))
+/** `.ts` in the repository, `.js` in the package. */
+const quickstart = fileURLToPath(
+  new URL(`../../examples/quickstart/errand.config${extname(import.meta.url)}`, import.meta.url),
+)
 
-/** Serves the quickstart with a demo user whose login and key are kept in the data directory, and says what to try. */
-export async function serveDemo(options: ServeOptions): Promise<void> {
+/** Serves the folder's own agents, or the quickstart, with a demo user whose login and key are kept in the data directory, and says what to try. */
+export async function serveDemo(options: ServeOptions & { json?: boolean }): Promise<void> {
   const file = join(resolveDataDir(options.data), 'demo.json')
-  await serve({ ...options, defaultConfig: join(quickstart, 'errand.config.ts') }, async (app) => {
+  const own = variables.ERRAND_CONFIG.default
+  const defaultConfig = existsSync(own) ? own : quickstart
+  await serve({ ...options, defaultConfig }, async (app) => {
     const demo = await openDemo(app.store, file)
-    process.stdout.write(welcome(app, demo))
+    const { configFile } = resolveServe({ ...options, defaultConfig })
+    const isQuickstart = configFile === quickstart
+    const text = options.json
+      ? JSON.stringify({ url: app.url, ...demo })
+      : welcome(app, { demo, configFile, isQuickstart })
+    process.stdout.write(`${text}\n`)
   })
 }
 
@@ -81,37 +90,4 @@ async function createDemoKey(store: Store, userId: string): Promise<string> {
   const { token, key } = draftKey({ userId, name: 'Demo', scopes: [...scopes], expiresAt: null })
   await store.createKey(key)
   return token
-}
-
-const noModel =
-  'none: set OPENAI_API_KEY, ANTHROPIC_API_KEY, or ERRAND_MODEL_BASE_URL and ERRAND_MODEL_NAME (Ollama, vLLM …), and start again'
-
-function welcome({ services, url }: App, { email: login, key, password }: Demo): string {
-  const text = 'Errand runs agents. Each task is charged when it is created. A task that fails is refunded in full.'
-  const body = JSON.stringify({ endpointId: 'text.summarize', params: { text, sentences: 1 } })
-  const message = 'city,amount\nBerlin,10.50\nParis,4.25\nBerlin,2.25\n\nWhat is the total amount by city?'
-  const chat = JSON.stringify({ sessionId: 'SESSION_ID', message })
-  const header = `-H 'Authorization: Bearer ${key}'`
-  return `
-Errand is running at ${url}
-
-  Console         ${url}
-  Log in as       ${login} with ${password === undefined ? 'the password that you set' : `the password ${password}`}
-  API key         ${key}
-  API reference   ${url}/docs
-  Agents          ${relative(process.cwd(), quickstart) || '.'}/errand.config.ts
-  Language model  ${services.catalogue.agent('model') ? 'the agent "model"; its endpoint is model.draft' : noModel}
-
-Create a task, then read it by putting the taskId of the answer for TASK_ID:
-
-  curl -s ${url}/api/tasks ${header} -H 'Content-Type: application/json' -d '${body}'
-
-  curl -s '${url}/api/tasks/TASK_ID?wait=30' ${header}
-
-Open a session, then chat in it by putting the sessionId of the answer for SESSION_ID:
-
-  curl -s ${url}/api/sessions ${header} -H 'Content-Type: application/json' -d '{"agentId":"assistant"}'
-
-  curl -sN ${url}/api/chat ${header} -H 'Content-Type: application/json' -d '${chat}'
-`
 }

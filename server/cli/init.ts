@@ -1,53 +1,55 @@
-import { mkdir, writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
-import { codeOf } from '../kernel/thrown.ts'
+import { existsSync, readdirSync } from 'node:fs'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { basename, dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
-const starter = `// The agents of this service. Plain objects are enough; import { defineConfig } from 'errand' for types.
-export default {
-  agents: [
-    {
-      kind: 'code',
-      id: 'hello',
-      name: 'Hello',
-      description: 'A first agent.',
-      endpoints: {
-        greet: {
-          description: 'Greets somebody by name.',
-          priceUsd: '0.0100',
-          params: {
-            type: 'object',
-            properties: { name: { type: 'string', minLength: 1 } },
-            required: ['name'],
-          },
-          run: async ({ params }: { params: { name: string } }) => ({ greeting: \`Hello, \${params.name}!\` }),
-        },
-      },
-    },
-  ],
+const starter = fileURLToPath(new URL('../../examples/starter/', import.meta.url))
+const { dependencies, version } = createRequire(import.meta.url)('../../package.json') as {
+  dependencies: Record<string, string>
+  version: string
 }
-`
 
-/** Writes a starter configuration; never over a file that is there. */
+/** Writes a project with an agent, a client and a test; nothing at all where one of its files is there already. */
 export async function init(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true })
-  const file = join(folder, 'errand.config.ts')
-  try {
-    await writeFile(file, starter, { flag: 'wx' })
-  } catch (error) {
-    if (codeOf(error) === 'EEXIST') {
-      throw new Error(`${file} already exists; nothing was written.`, { cause: error })
-    }
-    throw error
+  const files = readdirSync(starter, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .map((from) => ({ from, to: join(folder, targetOf(relative(starter, from))) }))
+  const taken = files.find(({ to }) => existsSync(to))
+  if (taken) throw new Error(`${taken.to} already exists; nothing was written. Name a new folder: errand init FOLDER`)
+  // A project is for whoever works on it, and for the image that it is copied into.
+  process.umask(0o022)
+  for (const { from, to } of files) {
+    const text = await readFile(from, 'utf8')
+    await mkdir(dirname(to), { recursive: true })
+    await writeFile(to, basename(to) === 'package.json' ? manifest(text, folder) : text, { flag: 'wx' })
   }
+  const enter = resolve(folder) === process.cwd() ? '' : `cd ${folder} && `
   process.stdout.write(
-    [
-      `Wrote ${file}. Next:`,
-      '  errand users create --email you@example.com',
-      '  errand credit --email you@example.com --usd 5.00',
-      '  errand keys create --email you@example.com --name first',
-      `  errand serve --config ${resolve(file)}`,
-      'In a checkout, `npm run errand --` stands for `errand`.',
-      '',
-    ].join('\n'),
+    `Wrote ${files.length} files into ${resolve(folder)}. Next:\n\n  ${enter}npm install && npm start\n\nREADME.md has the rest.\n`,
   )
+}
+
+/**
+ * In the package TypeScript ends in `.txt`, and npm publishes no file that is called `.gitignore`. A `package.json` would
+ * be that of the files beside it.
+ */
+function targetOf(path: string): string {
+  return path
+    .replace(/\.txt$/, '')
+    .replace(/^dot-/, '.')
+    .replace(/^manifest\.json$/, 'package.json')
+}
+
+/** With the versions that this one is made for: the schemas of agents are read with the same Zod. */
+function manifest(text: string, folder: string): string {
+  const name = basename(resolve(folder))
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9-]+/g, '-')
+    .replaceAll(/^-+|-+$/g, '')
+  const draft = JSON.parse(text) as { name: string; dependencies: Record<string, string> }
+  if (name !== '') draft.name = name
+  draft.dependencies = { errand: `^${version}`, 'errand-client': `^${version}`, zod: `^${dependencies['zod']}` }
+  return `${JSON.stringify(draft, null, 2)}\n`
 }

@@ -1,10 +1,10 @@
-import { dropOldSecrets, replaceSecret, resolveDataDir } from '../config.ts'
+import { dropOldSecrets, replaceSecret, resolveDatabaseUrl, resolveDataDir, resolveSecrets } from '../config.ts'
 import { assertSameSecret, settleSecret } from '../connectors/secret-check.ts'
 import { SealedSecretsError, SecretVault } from '../connectors/secret-vault.ts'
 import type { Store } from '../store/store.ts'
 import { print, withStore } from './open-store.ts'
 
-type Common = { data?: string; json?: boolean }
+type Options = { data?: string; json?: boolean; lost?: boolean }
 type Counts = { reencrypted: number; unchanged: number; unreadable: string[] }
 
 const pageRows = 200
@@ -12,18 +12,21 @@ const pageRows = 200
 /**
  * Puts everything that is encrypted under a new secret. The one that the data directory keeps is replaced first, and
  * stays behind the new one, so that a crash at any moment leaves every row readable, as does a server that runs. Nodes
- * that share a database have been given both secrets before, and the new one is the right one for all from then on.
+ * that share a database have been given both secrets before, and the new one is the right one for all from then on. With
+ * `lost` the one before is not asked for, and what is under it stays unreadable.
  */
-export async function rotateSecret(options: Common): Promise<void> {
+export async function rotateSecret(options: Options): Promise<void> {
+  const dataDir = resolveDataDir(options.data)
+  const ownDir = resolveDatabaseUrl() === undefined ? dataDir : null
   const counts = await withStore(options, async (store) => {
-    const secrets = replaceSecret(resolveDataDir(options.data))
-    if (store.settings) await assertSameSecret(store.settings, secrets)
+    if (!options.lost) await assertSameSecret(store.settings, resolveSecrets(dataDir), ownDir)
+    const secrets = replaceSecret(dataDir)
     const counted = await reencrypt(store, new SecretVault(() => secrets))
-    if (store.settings) await settleSecret(store.settings, secrets)
+    await settleSecret(store.settings, secrets)
     return counted
   })
   const { reencrypted, unchanged, unreadable } = counts
-  if (unreadable.length === 0) dropOldSecrets(resolveDataDir(options.data))
+  if (unreadable.length === 0) dropOldSecrets(dataDir)
   const lines = [
     `${reencrypted} connectors were encrypted anew, ${unchanged} were under the current secret already.`,
     ...unreadable.map((id) => `${id} is under a secret that is not known; its user has to enter its secrets again.`),

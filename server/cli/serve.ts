@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { loadConfigFile } from '../agents/config/load-config-file.ts'
 import { startApp, type App } from '../app.ts'
 import {
+  isBelowNpm,
   resolveCommandPath,
   resolveDatabaseUrl,
   resolveLimits,
@@ -15,6 +16,7 @@ import {
   resolveTrustedProxies,
   type ServeOptions,
 } from '../config.ts'
+import { describeFewFiles } from './open-files.ts'
 import { createServiceLog } from './service-log.ts'
 
 type Options = ServeOptions & { json?: boolean }
@@ -26,6 +28,9 @@ export async function serve(options: Options, onListening?: (app: App) => Promis
   const log = createServiceLog(resolveLogLevel())
   const loaded = await loadConfigFile(configFile)
   const config = { ...loaded, login: resolveLogin(loaded.login) }
+  const limits = resolveLimits(config.limits)
+  const fewFiles = describeFewFiles(limits.maxConnections)
+  if (fewFiles !== undefined) log.warn({}, fewFiles)
   const app = await startApp({
     config,
     configFile,
@@ -41,7 +46,7 @@ export async function serve(options: Options, onListening?: (app: App) => Promis
     metricsToken: resolveMetricsToken(),
     trustedProxies: resolveTrustedProxies(),
     connectorPrivateHosts: resolvePrivateHosts(config.connectors?.privateHosts),
-    limits: resolveLimits(config.limits),
+    limits,
     log,
     onFatal: (cause) => {
       const isDamaged = cause instanceof Error && cause.name === 'StoreOpenError'
@@ -94,8 +99,19 @@ function stopOnSignal(app: App, log: Logger): void {
       },
     )
   }
-  process.on('SIGTERM', onSignal)
-  process.on('SIGINT', onSignal)
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, onSignal)
+  if (isBelowNpm()) onParentGone(() => onSignal('SIGTERM'))
+}
+
+/** A process whose parent has ended gets another one. */
+function onParentGone(stop: () => void): void {
+  const parent = process.ppid
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(watch)
+    stop()
+  }, 500)
+  watch.unref()
 }
 
 /**

@@ -39,7 +39,7 @@ export type SharedStore = {
 /** `at` is the database's time. */
 export type LostWork = { taskIds: string[]; turnIds: string[]; at: EpochMs }
 
-/** What all who share a store must agree about, by name. */
+/** What all who open a store, together or one after the other, must agree about, by name. */
 export type SharedSettings = {
   /** Keeps the value unless there is one; the one that stands. */
   agree(name: string, value: string): Promise<string>

@@ -235,8 +235,8 @@ export type ConnectorCheck = ConnectorOf & {
 export type Store = {
   /** Undefined where one process owns the store. */
   readonly shared?: SharedStore
-  /** Undefined where one process owns the store; open to commands beside the nodes, too. */
-  readonly settings?: SharedSettings
+  /** Open to commands beside the servers, too. */
+  readonly settings: SharedSettings
 
   // Tasks
   /** Idempotency, block, rate, balance; then charge, ledger row, task row and idempotency row, all in one transaction. */

@@ -1,5 +1,5 @@
 import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { runErrand, startProcess } from '../support/test-process.ts'
 import { newDataDir } from '../support/test-service.ts'
@@ -79,6 +79,8 @@ async function restore(
 ): Promise<void> {
   mkdirSync(folder)
   copyFileSync(file, join(folder, 'errand.db'))
+  // No backup holds it.
+  copyFileSync(join(dirname(file), 'data', 'secret'), join(folder, 'secret'))
   if (existsSync(`${file}.payloads`)) cpSync(`${file}.payloads`, join(folder, 'payloads'), { recursive: true })
   demandEqual(JSON.parse(await runErrand(['ledger', 'verify', '--data', folder, '--json'])).ok, true, 'the ledger')
   const server = await startProcess({ dataDir: folder, env: { ...settings, ERRAND_LOG_LEVEL: 'error' } })

@@ -93,6 +93,7 @@ test('only the composition root, the command line and tests open a store', () =>
       !from.startsWith('server/store/'),
   )
   expect([...new Set(bad.map(({ from }) => from))].toSorted()).toEqual([
+    'server/cli/doctor-data.ts',
     'server/cli/migrate-to.ts',
     'server/cli/open-store.ts',
     'server/open-payloads.ts',

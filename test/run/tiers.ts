@@ -49,6 +49,11 @@ export const onlyInAll: Record<string, string> = {
   'test/runner/http-agent-{connections,python}.test.ts':
     'the wire of agents in other languages; http-agent-tasks has their money',
   'test/store/sqlite-log-damage.test.ts': 'every flipped bit of a log; sqlite-integrity has what is done about one',
+  'test/reach/language-guide.test.ts': 'the programs of a guide; what they call is tested in api and chat',
+  'test/e2e/api-reference.test.ts':
+    'the reference in a browser; its document is in openapi-lint and -promises, its files in api/docs',
+  'test/reach/openapi-tools.test.ts':
+    'clients that four generators make of the document; its form and what a service answers are in openapi-lint and -promises',
   'test/unit/quickstart-*.test.ts': 'the example agents',
 }
 

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -59,4 +59,33 @@ test('a set-up that fails leaves no lock behind', async () => {
   writeFileSync(join(checkout, 'npm.mjs'), 'process.exit(1)')
   expect(await runSetup()).toBe(1)
   expect(existsSync(lock())).toBe(false)
+})
+
+test('a copy is as installed as what it was copied from, with the packages for development or without', async () => {
+  const packages = {
+    '': { version: '0.1.0' },
+    'node_modules/served': { version: '1.0.0' },
+    'node_modules/tested': { version: '1.0.0', dev: true },
+    'node_modules/checked': { version: '1.0.0', dev: true },
+  }
+  const note = join(checkout, 'node_modules/.package-lock.json')
+  const installAs = (found: object) => {
+    mkdirSync(dirname(note), { recursive: true })
+    writeFileSync(note, JSON.stringify({ packages: found }))
+    utimesSync(note, 0, 0)
+  }
+  writeFileSync(join(checkout, 'package-lock.json'), JSON.stringify({ packages }))
+  installAs(packages)
+  expect(await runSetup()).toBe(0)
+  const { 'node_modules/served': served, 'node_modules/tested': tested } = packages
+  installAs({ 'node_modules/served': served })
+  expect(await runSetup()).toBe(0)
+  expect(existsSync(join(checkout, 'npm.log'))).toBe(false)
+
+  for (const found of [{ 'node_modules/served': { version: '0.9.0' } }, { served, 'node_modules/tested': tested }]) {
+    rmSync(join(checkout, 'npm.log'), { force: true })
+    installAs(found)
+    expect(await runSetup()).toBe(0)
+    expect(installs()).toBe('begin\nend\n')
+  }
 })

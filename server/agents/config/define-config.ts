@@ -1,4 +1,3 @@
-import type { LanguageModel, ToolSet } from 'ai'
 import type { z } from 'zod'
 import type { LimitName } from '../../kernel/settings.ts'
 
@@ -191,16 +190,38 @@ export type ModelEndpointConfig<Schema extends ParamsSchema = ParamsSchema> = Om
   readonly output?: ParamsSchema
 }
 
+/**
+ * A language model object of the AI SDK. Said by its shape, as the tools below are, since the SDK's own declarations
+ * compile in no project that checks libraries under `exactOptionalPropertyTypes`.
+ */
+export type ModelObject = {
+  readonly specificationVersion: string
+  readonly provider: string
+  readonly modelId: string
+  // oxlint-disable-next-line typescript/no-explicit-any
+  doGenerate(options: any): PromiseLike<unknown>
+  // oxlint-disable-next-line typescript/no-explicit-any
+  doStream(options: any): PromiseLike<unknown>
+}
+
+/** A tool of the AI SDK, with or without its `tool()` around it. */
+export type ModelTool = {
+  readonly inputSchema: unknown
+  readonly description?: unknown
+  // oxlint-disable-next-line typescript/no-explicit-any
+  execute?(input: any, options: { readonly toolCallId: string; readonly abortSignal?: AbortSignal }): unknown
+}
+
 /** An agent that a language model of the AI SDK is. */
 export type ModelAgentConfig = AgentBase & {
   /** A language model of the AI SDK. */
   readonly kind: 'model'
   /** Any language model object of the AI SDK, such as `openai('gpt-5-mini')`. */
-  readonly model: Exclude<LanguageModel, string>
+  readonly model: ModelObject
   /** What the model is told before each conversation or prompt. */
   readonly instructions?: string
   /** Tools of the AI SDK with their `execute`. */
-  readonly tools?: ToolSet
+  readonly tools?: { readonly [name: string]: ModelTool }
   /**
    * Tokens that users' connectors may add to all prompts of a reply, a byte counted as one; 500,000 by default. What they
    * add is part of the prompts that users pay for.

@@ -11,7 +11,7 @@ export async function loadConfigFile(file: string): Promise<ErrandConfig> {
   const path = resolve(file)
   if (!existsSync(path)) {
     throw new ConfigError(
-      `${path} does not exist; write a starter with \`errand init\`, or name another file with --config.`,
+      `${path} does not exist; write a project with \`errand init FOLDER\`, or name another file with --config.`,
     )
   }
   lendPackages()
@@ -22,7 +22,9 @@ export async function loadConfigFile(file: string): Promise<ErrandConfig> {
     throw new ConfigError(`${path} could not be loaded: ${messageOf(error)}`, { cause: error })
   }
   if (typeof module.default !== 'object' || module.default === null) {
-    throw new ConfigError(`${path} must export the configuration as its default.`)
+    throw new ConfigError(
+      `${path} must export the configuration as its default: export default defineConfig({ agents: [] })`,
+    )
   }
   return module.default as ErrandConfig
 }

@@ -1,4 +1,4 @@
-import type { FinishReason, LanguageModelMiddleware, ModelMessage, TextStreamPart, ToolSet } from 'ai'
+import type { FinishReason, LanguageModel, LanguageModelMiddleware, ModelMessage, TextStreamPart, ToolSet } from 'ai'
 import type { z } from 'zod'
 import type { RunConnectors, RunOf } from '../../connectors/thread/run-connectors.ts'
 import type { ReplyRun } from '../run/open-steps.ts'
@@ -18,6 +18,9 @@ const maxOutputTokensDefault = 4096
 const callIdCharsMax = 150
 const callNameCharsMax = 200
 
+/** The agent with the SDK's own types, of which the configuration says the shapes. */
+type SdkAgent = ModelAgentConfig & { readonly model: Exclude<LanguageModel, string>; readonly tools?: ToolSet }
+
 /** The AI SDK takes a tenth of a second and 20 MB to load, so only a thread that runs a model loads it. */
 const loadSdk = () => import('ai')
 
@@ -26,7 +29,7 @@ export function modelReply(agent: ModelAgentConfig): (run: ReplyRun) => AsyncIte
   return (run) => {
     const left = new AbortController()
     const parts = new PartQueue<ChatPart>(() => left.abort())
-    follow(agent, run, { parts, left: left.signal }).then(
+    follow(agent as SdkAgent, run, { parts, left: left.signal }).then(
       () => parts.end(),
       (thrown: unknown) => parts.end({ thrown }),
     )
@@ -37,7 +40,7 @@ export function modelReply(agent: ModelAgentConfig): (run: ReplyRun) => AsyncIte
 type Reader = { parts: PartQueue<ChatPart>; left: AbortSignal }
 
 /** Puts the reply among the parts until it ends, is stopped or nobody reads it any more. */
-async function follow(agent: ModelAgentConfig, run: ReplyRun, { left, parts }: Reader): Promise<void> {
+async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): Promise<void> {
   const { connectors, history, message, openCall, openStep, params, signal } = run
   const { isStepCount, streamText, wrapLanguageModel } = await loadSdk()
   // A reply may be blank, and Anthropic takes no message of blank text.
@@ -117,7 +120,8 @@ function toChatPart(
 }
 
 /** Runs an endpoint: the prompt of its params, answered by the model with its tools. */
-export function modelRun(agent: ModelAgentConfig, name: string): (run: RunOf<TaskRun>) => Promise<unknown> {
+export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<TaskRun>) => Promise<unknown> {
+  const agent = config as SdkAgent
   const endpoint = agent.endpoints![name]!
   const schema = endpoint.output && toZodSchema(endpoint.output)
   const { contextTokens = contextTokensDefault } = agent
@@ -159,12 +163,12 @@ export function modelRun(agent: ModelAgentConfig, name: string): (run: RunOf<Tas
   }
 }
 
-function settingsOf({ instructions, model }: ModelAgentConfig) {
+function settingsOf({ instructions, model }: SdkAgent) {
   return { model, ...(instructions !== undefined && { instructions }) }
 }
 
 /** The agent's own tools, each call of which waits until it is held. */
-function heldTools({ tools = {} }: ModelAgentConfig, openCall: ReplyRun['openCall']): { tools: ToolSet } {
+function heldTools({ tools = {} }: SdkAgent, openCall: ReplyRun['openCall']): { tools: ToolSet } {
   const held = Object.entries(tools).map(([name, tool]) => {
     if (!tool.execute) return [name, tool] as const
     // Of what a generator yields the last counts, so a tool that is none may be called by one.
@@ -184,10 +188,7 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
 }
 
 /** The agent's own tools, and those that the user connected, whose names differ from them. */
-async function toolsOf(
-  { tools }: Pick<ModelAgentConfig, 'tools'>,
-  connectors: RunConnectors,
-): Promise<{ tools?: ToolSet }> {
+async function toolsOf({ tools }: Pick<SdkAgent, 'tools'>, connectors: RunConnectors): Promise<{ tools?: ToolSet }> {
   const all = { ...tools, ...(await connectorTools(connectors)) }
   return Object.keys(all).length === 0 ? {} : { tools: all }
 }

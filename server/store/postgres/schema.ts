@@ -39,7 +39,8 @@ const words = {
   ],
 } as unknown as TableWords
 
-export const { abuseFailures, accounts, apiKeys, counters, idempotencyKeys, transactions, users } = accountTables(words)
+export const { abuseFailures, accounts, apiKeys, counters, idempotencyKeys, settings, transactions, users } =
+  accountTables(words)
 export const { messages, payloads, probes, sessions, sessionTotals, tasks, turns } = workTables(words, users)
 export const { connectors, identities, invitations, loginAttempts, logins } = peopleTables(words, users)
 
@@ -61,6 +62,3 @@ export const payloadParts = pgTable(
       .where(sql`part = 0`),
   ],
 )
-
-/** What all nodes must agree about. */
-export const settings = pgTable('settings', { name: text().primaryKey(), value: text().notNull() })

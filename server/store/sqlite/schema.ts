@@ -25,6 +25,7 @@ const words: TableWords = {
   turnLeases: () => [],
 }
 
-export const { abuseFailures, accounts, apiKeys, counters, idempotencyKeys, transactions, users } = accountTables(words)
+export const { abuseFailures, accounts, apiKeys, counters, idempotencyKeys, settings, transactions, users } =
+  accountTables(words)
 export const { messages, payloads, probes, sessions, sessionTotals, tasks, turns } = workTables(words, users)
 export const { connectors, identities, invitations, loginAttempts, logins } = peopleTables(words, users)

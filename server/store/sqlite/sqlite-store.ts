@@ -19,6 +19,8 @@ import { Ledger } from './ledger.ts'
 import { assertNotMoved } from './moved-note.ts'
 import { describeClosed, keepPrivate } from './private-files.ts'
 import { RateWindow } from './rate-window.ts'
+import { settingRows } from './setting-rows.ts'
+import { assertUsable } from './usable-folder.ts'
 
 type SqliteStoreOptions = {
   dataDir: string
@@ -80,6 +82,7 @@ export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?
 
 /** Warns of what was open to others, and closes what `open` makes without a word. */
 function inPrivate({ dataDir, onWarning }: SqliteStoreOptions, open: () => Store): Store {
+  assertUsable(dataDir)
   const warning = describeClosed(keepPrivate(dataDir))
   if (warning !== undefined) onWarning?.(warning)
   const store = open()
@@ -146,6 +149,7 @@ function composeStore(db: Database, options: SqliteStoreOptions, onClose: () => 
   return {
     ...peopleStore(engine),
     ...workStore(engine, limits),
+    settings: settingRows(db),
     readRate: async (userId) => rateWindow.read(userId, clock.now()),
     verifyLedger: () => ledgerCheck.run(),
     readState: async () => ({

@@ -153,7 +153,10 @@ export function accountTables({
     (failure) => [index('abuse_failures_user').on(failure.userId, failure.failedAt)],
   )
 
-  return { users, accounts, apiKeys, transactions, counters, idempotencyKeys, abuseFailures }
+  /** What all who open the database must agree about. */
+  const settings = table('settings', { name: text().primaryKey(), value: text().notNull() })
+
+  return { users, accounts, apiKeys, transactions, counters, idempotencyKeys, settings, abuseFailures }
 }
 
 type AccountTables = ReturnType<typeof accountTables>

@@ -1,0 +1,90 @@
+import { execFileSync } from 'node:child_process'
+import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { addCommonJs } from './common-js.ts'
+import { serverManifest, type RootManifest } from './server-manifest.ts'
+import { bundlePackages, readSpecifiers, useBundled } from './bundle-packages.ts'
+
+// Writes dist/errand, which is what is published: the server as JavaScript, in the folders of its sources, so that each
+// file finds what it reads where it does in a checkout; with the console, the migrations, the API's document and the
+// quickstart. Node strips no types below node_modules.
+
+const root = fileURLToPath(new URL('../', import.meta.url))
+const built = join(root, 'dist', 'errand')
+// Built aside and moved into place, so that a build that is cut off leaves no half of a package.
+const out = `${built}.${process.pid}.partial`
+
+/** What is published as it lies in the repository. */
+const copied = [
+  'LICENSE',
+  'CHANGELOG.md',
+  'console/dist',
+  'deploy',
+  'docs/guides',
+  'docs/reference',
+  'examples/quickstart/documents',
+  'openapi/openapi.json',
+  'openapi/swagger-ui',
+  'server/errand.cjs',
+  'server/store/postgres/migrations',
+  'server/store/sqlite/migrations',
+]
+const exported = 'server/agents/config/define-config'
+
+rmSync(out, { recursive: true, force: true })
+mkdirSync(out, { recursive: true })
+try {
+  compile()
+  dropDeclarations(new Set(reachedDeclarations(join(out, `${exported}.d.ts`))))
+  await addCommonJs({ root, out, exported })
+  const modules = filesBelow(out).filter((file) => file.endsWith('.js'))
+  await bundlePackages({ root, modules, folder: join(out, 'server', 'bundled') })
+  for (const file of modules) useBundled(file, join(out, 'server', 'bundled'))
+  execFileSync(process.execPath, [join(root, 'scripts', 'build-console.mjs')], { stdio: 'inherit' })
+  for (const path of copied) cpSync(join(root, path), join(out, path), { recursive: true })
+  copyStarter()
+  chmodSync(join(out, 'server', 'errand.cjs'), 0o755)
+  cpSync(join(root, 'scripts', 'package-readme.md'), join(out, 'README.md'))
+  const rootManifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as RootManifest
+  const needed = modules.flatMap(readSpecifiers)
+  const manifest = serverManifest({ root: rootManifest, needed, exported })
+  writeFileSync(join(out, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
+  rmSync(built, { recursive: true, force: true })
+  renameSync(out, built)
+} finally {
+  rmSync(out, { recursive: true, force: true })
+}
+
+function compile(): void {
+  const tsc = join(root, 'node_modules', '.bin', 'tsc')
+  execFileSync(tsc, ['-p', join(root, 'scripts', 'server.tsconfig.json'), '--outDir', out], { stdio: 'inherit' })
+}
+
+/** The declarations that the exported one is made of; those of the rest would name packages that are not installed. */
+function* reachedDeclarations(file: string): Generator<string> {
+  yield file
+  for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(/from '(\.[^']+)'/g)) {
+    yield* reachedDeclarations(join(dirname(file), path.replace(/\.[jt]s$/, '.d.ts')))
+  }
+}
+
+function dropDeclarations(kept: ReadonlySet<string>): void {
+  for (const file of filesBelow(out)) if (file.endsWith('.d.ts') && !kept.has(file)) rmSync(file)
+}
+
+/** `errand init` copies these; `.txt`, because no TypeScript may lie below node_modules as if it were to be run. */
+function copyStarter(): void {
+  const from = join(root, 'examples', 'starter')
+  for (const file of filesBelow(from)) {
+    const to = join(out, 'examples', 'starter', file.slice(from.length))
+    mkdirSync(dirname(to), { recursive: true })
+    cpSync(file, `${to}.txt`)
+  }
+}
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && basename(entry.parentPath) !== 'node_modules')
+    .map((entry) => join(entry.parentPath, entry.name))
+}

@@ -1,0 +1,74 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+
+// Checks a release of both packages, builds and packs it, and prints what would be published. It publishes nothing.
+
+const root = fileURLToPath(new URL('../', import.meta.url))
+const { values } = parseArgs({ options: { 'dry-run': { type: 'boolean', default: false } } })
+if (!values['dry-run']) {
+  console.error('release: publishes nothing as yet; npm run release -- --dry-run checks what would be published.')
+  process.exit(2)
+}
+
+const { version } = readJson('package.json') as { version: string }
+const problems: string[] = []
+const note = (isRight: boolean, what: string, remedy: string) => {
+  console.log(`${isRight ? 'ok      ' : 'PROBLEM '} ${what}`)
+  if (!isRight) problems.push(`${what}: ${remedy}`)
+}
+
+const changed = run('git', 'status', '--porcelain')
+note(changed === '', 'the tree is clean', 'commit or stash what git status shows')
+const changelog = readFileSync(join(root, 'CHANGELOG.md'), 'utf8')
+const section = new RegExp(`^## \\[${version.replaceAll('.', '\\.')}\\] - (.+)$`, 'm').exec(changelog)
+note(section !== null, `CHANGELOG.md has version ${version}`, `write its section, "## [${version}] - YYYY-MM-DD"`)
+note(
+  /^\d{4}-\d\d-\d\d$/.test(section?.[1] ?? ''),
+  'the version has a date',
+  'put the day of the release in place of "unreleased"',
+)
+const { packages } = readJson('package-lock.json') as { packages: Record<string, { version?: string }> }
+note(packages['']?.version === version, 'package-lock.json has the version', 'npm install --package-lock-only')
+
+run('npm', 'run', 'build')
+run('npm', 'run', 'pack')
+const tarballs = new Set(globSync('*.tgz', { cwd: join(root, 'dist') }))
+for (const name of ['errand', 'errand-client']) {
+  const file = `${name}-${version}.tgz`
+  note(tarballs.has(file), `dist/${file} is packed`, 'see what npm run pack says')
+  if (!tarballs.has(file)) continue
+  lint('publint', '--strict', join(root, 'dist', file))
+  lint('attw', '--format', 'table-flipped', join(root, 'dist', file))
+}
+
+console.log('\nTo be published, in this order:')
+for (const name of ['errand-client', 'errand']) console.log(`  npm publish dist/${name}-${version}.tgz --access public`)
+console.log(`  git tag v${version}`)
+for (const problem of problems) console.error(`release: ${problem}`)
+process.exitCode = problems.length > 0 ? 1 : 0
+
+/** These come with no package of ours; where they are not installed, that is said and nothing else. */
+function lint(name: string, ...args: string[]): void {
+  const folders = [join(root, 'node_modules', '.bin'), ...(process.env['PATH'] ?? '').split(delimiter)]
+  if (!folders.some((folder) => existsSync(join(folder, name)))) {
+    console.log(`skipped  ${name}: it is not installed (npm install -g publint @arethetypeswrong/cli)`)
+    return
+  }
+  try {
+    run(name, ...args)
+    note(true, `${name} finds nothing in ${args.at(-1)}`, '')
+  } catch (error) {
+    note(false, `${name} finds nothing in ${args.at(-1)}`, String((error as { stdout?: string }).stdout))
+  }
+}
+
+function readJson(name: string): unknown {
+  return JSON.parse(readFileSync(join(root, name), 'utf8'))
+}
+
+function run(command: string, ...args: string[]): string {
+  return execFileSync(command, args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }).trim()
+}

@@ -1,0 +1,112 @@
+import { existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { hasSecret, resolveSecrets } from '../config.ts'
+import { assertSameSecret, secretCheck, secretSetting } from '../connectors/secret-check.ts'
+import { inspectDatabase, type DatabaseFacts } from '../store/sqlite/inspect-database.ts'
+import { assertUsable } from '../store/sqlite/usable-folder.ts'
+import type { Finding, Installation } from './finding.ts'
+import { withStore } from './open-store.ts'
+
+// What `errand doctor` looks at of what an installation keeps.
+
+type Found = Omit<Finding, 'name'>
+const ok = (message: string): Found => ({ status: 'ok', message })
+const warning = (message: string): Found => ({ status: 'warning', message })
+const problem = (message: string): Found => ({ status: 'problem', message })
+
+const gigabyte = 1024 ** 3
+/** A log grows while a reader keeps it from being copied into the database. */
+const walBytesMax = gigabyte / 4
+/** Clocks of a network differ by less. */
+const clockMsMax = 60_000
+/** By their magic numbers in statfs: SQLite's log needs memory that all processes share, which these do not give. */
+const networkFileSystems: Record<number, string> = {
+  0x69_69: 'NFS',
+  0x51_7b: 'SMB',
+  0xff_53_4d_42: 'CIFS',
+  0xfe_53_4d_42: 'SMB',
+}
+
+export function checkFolder({ dataDir }: Installation): Found {
+  const path = resolve(dataDir)
+  if (!existsSync(dataDir)) return ok(`${path} will be made at the first start`)
+  assertUsable(dataDir)
+  const network = networkFileSystems[statfsSync(dataDir).type]
+  if (network !== undefined)
+    return problem(`${path} is on ${network}, where SQLite loses data: name a folder of a local disk`)
+  return ok(path)
+}
+
+/** The service closes what it finds open, but what was read is read, and what is another's stays open. */
+export function checkModes({ dataDir }: Installation): Found {
+  if (!existsSync(dataDir) || process.getuid === undefined) return ok('nothing to look at')
+  const open = ['', ...readdirSync(dataDir)].filter((name) => (statSync(join(dataDir, name)).mode & 0o077) !== 0)
+  if (open.length === 0) return ok('what is kept is readable by its owner only')
+  const names = open.map((name) => (name === '' ? dataDir : name)).join(', ')
+  return warning(`other users of this machine can read ${names}: chmod -R go= ${dataDir}`)
+}
+
+export function checkDisk({ dataDir }: Installation): Found {
+  let folder = resolve(dataDir)
+  while (!existsSync(folder)) folder = dirname(folder)
+  const { bavail, bsize, ffree, files } = statfsSync(folder)
+  const free = bavail * bsize
+  const text = `${(free / gigabyte).toFixed(1)} GB are free for ${resolve(dataDir)}`
+  if (files > 0 && ffree < 1000) return problem(`${text}, but only ${ffree} more files can be made`)
+  if (free < gigabyte / 10) return problem(`${text}: make room, or nothing can be written soon`)
+  return free < gigabyte ? warning(text) : ok(text)
+}
+
+export async function checkDatabase({ dataDir, hasDatabaseUrl }: Installation): Promise<Found> {
+  if (hasDatabaseUrl) {
+    const { databaseBytes } = await withStore({ data: dataDir }, (store) => store.readState())
+    return ok(`PostgreSQL, ${(databaseBytes / gigabyte).toFixed(1)} GB, of this version`)
+  }
+  const facts = inspectDatabase(dataDir)
+  if (!facts) return ok('will be made at the first start')
+  if (facts.schema === 'older')
+    return warning('is of an older version: make a backup; the next start brings it up to date')
+  if (facts.journalMode !== 'wal')
+    return problem(`is not in WAL mode but in ${facts.journalMode}: start the server once`)
+  if (facts.walBytes > walBytesMax) {
+    const size = (facts.walBytes / gigabyte).toFixed(1)
+    return warning(`its log has ${size} GB: a program keeps it open for reading; find it (fuser) and stop it`)
+  }
+  return ok('SQLite in WAL mode, of this version')
+}
+
+export async function checkSecret({ dataDir, hasDatabaseUrl }: Installation): Promise<Found> {
+  if (hasDatabaseUrl) {
+    const secrets = resolveSecrets(dataDir)
+    await withStore({ data: dataDir }, (store) => assertSameSecret(store.settings, secrets, null))
+    return ok('is that of the other nodes')
+  }
+  const agreed = factsOf(dataDir)?.setting(secretSetting)
+  const { current, previous } = hasSecret(dataDir) ? resolveSecrets(dataDir) : unset
+  if (agreed === undefined) return ok(current === '' ? 'will be made at the first start' : 'is set')
+  if ([current, ...previous].some((secret) => secret !== '' && secretCheck(secret) === agreed)) {
+    return ok('is the one that the database was used with; backups do not hold it: keep a copy elsewhere')
+  }
+  const what = current === '' ? 'is missing' : 'is not the one that the database was used with'
+  return problem(`${what}: put the file "secret" that belongs to it into ${dataDir}, or set ERRAND_SECRET as it was`)
+}
+
+const unset = { current: '', previous: [] }
+
+export function checkClock({ dataDir, hasDatabaseUrl }: Installation): Found {
+  const now = new Date()
+  if (hasDatabaseUrl) return ok(`${now.toISOString()}; nodes go by the database's`)
+  const newestAt = factsOf(dataDir)?.newestAt ?? 0
+  if (newestAt - now.getTime() <= clockMsMax) return ok(now.toISOString())
+  const ahead = new Date(newestAt).toISOString()
+  return problem(`it is ${now.toISOString()}, and the database was written at ${ahead}: set the clock (timedatectl)`)
+}
+
+/** What cannot be read is told once, of the database. */
+function factsOf(dataDir: string): DatabaseFacts | undefined {
+  try {
+    return inspectDatabase(dataDir)
+  } catch {
+    return undefined
+  }
+}

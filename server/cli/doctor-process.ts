@@ -1,0 +1,90 @@
+import { existsSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { resolve } from 'node:path'
+import { Catalogue } from '../agents/config/catalogue.ts'
+import { loadConfigFile } from '../agents/config/load-config-file.ts'
+import { resolveLimits } from '../config.ts'
+import { packageVersion } from '../kernel/package-version.ts'
+import { codeOf, messageOf } from '../kernel/thrown.ts'
+import type { Finding, Installation } from './finding.ts'
+import { describeFewFiles, openFilesLimit } from './open-files.ts'
+
+// What `errand doctor` looks at of the process, its settings and the machine.
+
+type Found = Omit<Finding, 'name'>
+
+export function checkVersions(): Found {
+  // Node itself is checked before anything is loaded.
+  const { arch, platform, version } = process
+  return { status: 'ok', message: `Errand ${packageVersion}, Node ${version.slice(1)}, ${platform} on ${arch}` }
+}
+
+export async function checkConfig({ configFile }: Installation): Promise<Found> {
+  if (!existsSync(configFile)) {
+    const path = resolve(configFile)
+    return {
+      status: 'warning',
+      message: `${path} does not exist: \`errand serve\` needs it, \`errand\` serves the quickstart`,
+    }
+  }
+  const config = await loadConfigFile(configFile)
+  const { agents } = new Catalogue(config)
+  resolveLimits(config.limits)
+  const names = agents.map(({ id }) => id).join(', ')
+  return {
+    status: agents.length === 0 ? 'warning' : 'ok',
+    message: `${configFile} has ${agents.length} agents: ${names}`,
+  }
+}
+
+export async function checkPort({ host, port }: Installation): Promise<Found> {
+  const place = `${host}:${port}`
+  const code = await new Promise<string>((done) => {
+    const server = createServer()
+    server.once('error', (error) => done(codeOf(error)))
+    server.listen({ host, port }, () => server.close(() => done('')))
+  })
+  if (code === '') return { status: 'ok', message: `${place} is free` }
+  if (code !== 'EADDRINUSE') {
+    const why = code === 'EACCES' ? 'this user may not listen there: choose a port from 1024' : code
+    return { status: 'problem', message: `${place} cannot be listened on: ${why}` }
+  }
+  if (await isErrand(host, port)) return { status: 'ok', message: `a server of Errand answers on ${place}` }
+  return {
+    status: 'problem',
+    message: `${place} is taken by another program: choose another with --port or ERRAND_PORT`,
+  }
+}
+
+async function isErrand(host: string, port: number): Promise<boolean> {
+  const address = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
+  try {
+    const url = `http://${address.includes(':') ? `[${address}]` : address}:${port}/openapi.json`
+    const text = await (await fetch(url, { signal: AbortSignal.timeout(3000) })).text()
+    return text.slice(0, 300).includes('"Errand')
+  } catch {
+    return false
+  }
+}
+
+export function checkOpenFiles(): Found {
+  const limit = openFilesLimit()
+  const few = describeFewFiles(limitsOf().maxConnections, limit)
+  if (few !== undefined) return { status: 'warning', message: few }
+  return { status: 'ok', message: limit === undefined ? 'this system does not say' : `${limit} at a time` }
+}
+
+export function checkDrain(): Found {
+  const { drainSeconds } = limitsOf()
+  const message = `takes up to ${drainSeconds} s (drainSeconds): a unit's TimeoutStopSec and a container's stop timeout must be longer`
+  return { status: 'ok', message }
+}
+
+/** Of the environment: those of the configuration are checked with it. */
+function limitsOf(): ReturnType<typeof resolveLimits> {
+  try {
+    return resolveLimits()
+  } catch (error) {
+    throw new Error(messageOf(error), { cause: error })
+  }
+}

@@ -1,0 +1,43 @@
+import { resolveDatabaseUrl, resolveServe, type ServeOptions } from '../config.ts'
+import { messageOf } from '../kernel/thrown.ts'
+import { checkConfig, checkDrain, checkOpenFiles, checkPort, checkVersions } from './doctor-process.ts'
+import { checkClock, checkDatabase, checkDisk, checkFolder, checkModes, checkSecret } from './doctor-data.ts'
+import type { Finding, Installation } from './finding.ts'
+import { print } from './open-store.ts'
+
+type Check = (of: Installation) => Promise<Omit<Finding, 'name'>> | Omit<Finding, 'name'>
+
+const checks: Record<string, Check> = {
+  versions: checkVersions,
+  configuration: checkConfig,
+  'data directory': checkFolder,
+  modes: checkModes,
+  disk: checkDisk,
+  database: checkDatabase,
+  secret: checkSecret,
+  clock: checkClock,
+  port: checkPort,
+  'open files': checkOpenFiles,
+  stopping: checkDrain,
+}
+
+const marks = { ok: 'ok     ', warning: 'warning', problem: 'PROBLEM' }
+
+/** Says what is wrong with an installation, changing nothing; exit 1 when something must be done. */
+export async function doctor(options: ServeOptions & { json?: boolean }): Promise<void> {
+  const { configFile, dataDir, host, port } = resolveServe(options)
+  const of = { configFile, dataDir, host, port, hasDatabaseUrl: resolveDatabaseUrl() !== undefined }
+  const findings: Finding[] = []
+  for (const [name, check] of Object.entries(checks)) {
+    try {
+      findings.push({ name, ...(await check(of)) })
+    } catch (error) {
+      findings.push({ name, status: 'problem', message: messageOf(error) })
+    }
+  }
+  const problems = findings.filter(({ status }) => status === 'problem').length
+  const lines = findings.map(({ message, name, status }) => `${marks[status]}  ${name}: ${message}`)
+  const summary = problems === 0 ? 'Nothing must be done.' : `${problems} of ${findings.length} need something done.`
+  print(options, { ok: problems === 0, checks: findings }, [...lines, summary].join('\n'))
+  if (problems > 0) process.exitCode = 1
+}

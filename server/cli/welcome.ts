@@ -1,0 +1,58 @@
+import { relative } from 'node:path'
+import type { Catalogue, Endpoint } from '../agents/config/catalogue.ts'
+import type { App } from '../app.ts'
+
+/** Without a password once the demo user has another one than was made. */
+export type Demo = { email: string; key: string; password?: string }
+
+type Served = { demo: Demo; configFile: string; isQuickstart: boolean }
+
+/** What somebody who has just started the service can do with it. */
+export function welcome({ services, url }: App, { configFile, demo, isQuickstart }: Served): string {
+  const { email, key, password } = demo
+  const { catalogue } = services
+  const lines = [
+    '',
+    `Errand is running at ${url}`,
+    '',
+    `  Console         ${url}`,
+    `  Log in as       ${email} with ${password === undefined ? 'the password that you set' : `the password ${password}`}`,
+    `  API key         ${key}`,
+    `  API reference   ${url}/docs`,
+    `  Agents          ${relative(process.cwd(), configFile)}`,
+    ...(isQuickstart ? [`  Language model  ${describeModel(catalogue)}`] : []),
+  ]
+  const request = (path: string, body: object) =>
+    `  curl -sN ${url}${path} -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${JSON.stringify(body)}'`
+  const endpoint = catalogue.agents.flatMap(({ endpoints }) => endpoints)[0]
+  if (endpoint) {
+    lines.push('', 'Create a task, then read it by putting the taskId of the answer for TASK_ID:', '')
+    lines.push(request('/api/tasks', { endpointId: endpoint.id, params: exampleOf(endpoint) }), '')
+    lines.push(`  curl -s '${url}/api/tasks/TASK_ID?wait=30' -H 'Authorization: Bearer ${key}'`)
+  }
+  const partner = catalogue.agents.find(({ chat }) => chat !== null)
+  if (partner) {
+    lines.push('', 'Open a session, then chat in it by putting the sessionId of the answer for SESSION_ID:', '')
+    lines.push(request('/api/sessions', { agentId: partner.id }), '')
+    const message = isQuickstart ? table : 'Hello'
+    lines.push(request('/api/chat', { sessionId: 'SESSION_ID', message }))
+  }
+  return lines.join('\n')
+}
+
+const table = 'city,amount\nBerlin,10.50\nParis,4.25\nBerlin,2.25\n\nWhat is the total amount by city?'
+
+function describeModel(catalogue: Catalogue): string {
+  if (catalogue.agent('model')) return 'the agent "model"; its endpoint is model.draft'
+  return 'none: set OPENAI_API_KEY, ANTHROPIC_API_KEY, or ERRAND_MODEL_BASE_URL and ERRAND_MODEL_NAME (Ollama, vLLM …), and start again'
+}
+
+/** The first of the `examples` that the schema of the params gives. */
+function exampleOf({ id, paramsJsonSchema }: Endpoint): unknown {
+  if (id === 'text.summarize') {
+    const text = 'Errand runs agents. Each task is charged when it is created. A task that fails is refunded in full.'
+    return { text, sentences: 1 }
+  }
+  const { examples } = paramsJsonSchema
+  return Array.isArray(examples) && examples.length > 0 ? examples[0] : {}
+}

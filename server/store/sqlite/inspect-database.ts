@@ -1,0 +1,47 @@
+import Database from 'better-sqlite3'
+import { existsSync, statSync } from 'node:fs'
+import { messageOf } from '../../kernel/thrown.ts'
+import { databaseFile, schemaState } from './database.ts'
+
+/** What can be told of a database file without changing it, beside a server or without one. */
+export type DatabaseFacts = {
+  schema: 'empty' | 'older' | 'current'
+  /** `wal` once a server has opened it. */
+  journalMode: string
+  walBytes: number
+  /** When the newest transaction was written; undefined without any. */
+  newestAt: number | undefined
+  /** Of the settings; undefined while none is kept. */
+  setting: (name: string) => string | undefined
+}
+
+/** Undefined when there is no database; throws an Error that says why it cannot be read. */
+export function inspectDatabase(dataDir: string): DatabaseFacts | undefined {
+  const file = databaseFile(dataDir)
+  if (!existsSync(file)) return undefined
+  let db: Database.Database | undefined
+  try {
+    db = new Database(file, { readonly: true, timeout: 5000 })
+    const schema = schemaState(db)
+    const hasSettings = hasTable(db, 'settings')
+    const newest = hasTable(db, 'transactions')
+      ? db.prepare('SELECT max(created_at) FROM transactions').pluck().get()
+      : null
+    const settings = hasSettings ? db.prepare<[], { name: string; value: string }>('SELECT * FROM settings').all() : []
+    return {
+      schema,
+      journalMode: String(db.pragma('journal_mode', { simple: true })),
+      walBytes: statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0,
+      newestAt: typeof newest === 'number' ? newest : undefined,
+      setting: (name) => settings.find((row) => row.name === name)?.value,
+    }
+  } catch (error) {
+    throw new Error(`${file} cannot be read: ${messageOf(error)}`, { cause: error })
+  } finally {
+    db?.close()
+  }
+}
+
+function hasTable(db: Database.Database, name: string): boolean {
+  return db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(name) !== undefined
+}

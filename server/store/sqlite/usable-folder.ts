@@ -1,0 +1,29 @@
+import { accessSync, constants, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { codeOf } from '../../kernel/thrown.ts'
+import { StoreOpenError } from '../store-open-error.ts'
+
+const names = ['', 'errand.db', 'errand.db-wal', 'errand.db-shm', 'server.lock', 'migrate.lock', 'secret']
+
+/** SQLite says of a folder or file that this process may not write no more than that it cannot be opened. */
+export function assertUsable(dataDir: string): void {
+  for (const name of names) {
+    const path = join(dataDir, name)
+    try {
+      accessSync(path, constants.R_OK | constants.W_OK)
+    } catch (error) {
+      const code = codeOf(error)
+      if (code !== 'ENOENT') throw new StoreOpenError(describe(path, code))
+    }
+  }
+}
+
+function describe(path: string, code: string): string {
+  const another = 'or name another folder with --data or ERRAND_DATA_DIR'
+  if (code === 'EROFS') return `${path} is on a file system that is read-only: mount it writable, ${another}.`
+  const uid = process.getuid?.()
+  const owner = statSync(path, { throwIfNoEntry: false })?.uid
+  const whose = uid !== undefined && owner !== undefined && owner !== uid
+  const why = whose ? `it belongs to the user ${owner}, and this is the user ${uid}` : 'its mode forbids it'
+  return `${path} cannot be read and written, as ${why}: change that for the whole data directory (chown -R, chmod -R u+rwX), ${another}.`
+}
