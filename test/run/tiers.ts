@@ -36,9 +36,11 @@ export const onlyInAll: Record<string, string> = {
     'more of the pages whose journeys the other browser files make; what they call is tested in api and client',
   'test/reach/client/*.test.ts':
     'the packed client in every runtime, compiler and kind of app; what it does is tested in client, from its sources',
+  'test/reach/package/*.test.ts':
+    'the packed server, its image and unit, and the scripts of a clone; what they start is tested from its sources',
   'test/moving/refused-moves.test.ts':
     'refusals of a command that runs once; the move itself, killed, is in move-installation',
-  'test/runner/{cli-usage,long-runs,stubborn-runs}.test.ts':
+  'test/runner/{bad-starts,cli-usage,long-runs,stubborn-runs}.test.ts':
     'words of the command line, and runs over minutes; kills, drains and ended threads are in the files beside them',
   'test/models/model-quickstart.test.ts':
     'what the example does with each provider; model-tasks and model-chat have the rules',

@@ -14,6 +14,7 @@ const remedies = {
   python: 'The command python3; on Debian the package python3.',
   s3: 'OpenStack Swift; on Debian the package python3-swift.',
   strace: 'The command strace, and the right to trace; on Debian the package strace.',
+  systemd: 'The command systemd-analyze; on Debian the package systemd.',
 } as const
 
 export type TestPart = keyof typeof remedies

@@ -16,7 +16,6 @@ import { promisify } from 'node:util'
 import { temporaryFolder } from '../../support/resources.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
-const toolsSource = join(root, 'test/reach/tools/client')
 const installMsMax = 600_000
 const runMsMax = 120_000
 
@@ -67,13 +66,16 @@ export async function installedProject(files: Record<string, string> = {}, manif
   return folder
 }
 
-let installing: Promise<string> | undefined
+const installing = new Map<string, Promise<string>>()
 
-/** The folder of the installed tools; they are kept for as long as their lock file is the same. */
-export function installTools(): Promise<string> {
-  return (installing ??= (async () => {
+/** The folder of a package's installed tools; they are kept for as long as their lock file is the same. */
+export function installTools(part: 'client' | 'package' = 'client'): Promise<string> {
+  const toolsSource = join(root, 'test/reach/tools', part)
+  const begun = installing.get(part)
+  if (begun) return begun
+  const tools = (async () => {
     const lock = readFileSync(join(toolsSource, 'package-lock.json'))
-    const name = `client-${createHash('sha256').update(lock).digest('hex').slice(0, 12)}`
+    const name = `${part}-${createHash('sha256').update(lock).digest('hex').slice(0, 12)}`
     const cache = join(root, 'node_modules/.cache/errand-tools')
     const folder = join(cache, name)
     // Metro does not follow links.
@@ -85,5 +87,7 @@ export function installTools(): Promise<string> {
     if (existsSync(folder)) rmSync(aside, { recursive: true })
     else renameSync(aside, folder)
     return realpathSync(folder)
-  })())
+  })()
+  installing.set(part, tools)
+  return tools
 }

@@ -1,0 +1,112 @@
+import { chmodSync, cpSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { temporaryFolder } from '../../support/resources.ts'
+import { run } from '../client/client-package.ts'
+import { addressOf, root, runTask, start } from './server-package.ts'
+
+// The scripts of a clone: signals that npm gets reach the service, and what is installed and built counts by what it is.
+
+const runMsMax = 300_000
+
+/** A copy of the checkout, whose times are those of the copying. */
+function copyCheckout(): string {
+  const folder = temporaryFolder('clone')
+  const left = new Set(['.errand', '.git', 'coverage', 'dist', 'node_modules'])
+  for (const name of readdirSync(root)) {
+    if (!left.has(name)) cpSync(join(root, name), join(folder, name), { recursive: true })
+  }
+  return folder
+}
+
+/** Packages that are there already, by links to them; npm's note of them is a copy. */
+function linkPackages(folder: string): void {
+  const modules = join(folder, 'node_modules')
+  mkdirSync(modules)
+  for (const name of readdirSync(join(root, 'node_modules')))
+    symlinkSync(join(root, 'node_modules', name), join(modules, name))
+}
+
+test(
+  'SIGTERM to npm start and npm run errand drains the service, which a next start finds ended',
+  async () => {
+    const folder = copyCheckout()
+    linkPackages(folder)
+    for (const script of [
+      ['start', '--'],
+      ['run', '--silent', 'errand', '--', 'demo'],
+    ]) {
+      const service = start('npm', [...script, '--port', '0'], folder)
+      expect(await runTask(folder, await addressOf(service))).toMatchObject({ status: 'completed' })
+      expect(service.output()).not.toContain('Installing packages')
+      await service.end('SIGTERM')
+      expect(service.output()).toContain('"msg":"stopped"')
+    }
+  },
+  runMsMax,
+)
+
+test(
+  'with --silent a command prints its JSON and nothing else',
+  async () => {
+    const folder = copyCheckout()
+    linkPackages(folder)
+    const { stdout } = await run(
+      'npm',
+      ['run', '--silent', 'errand', '--', 'users', 'list', '--data', 'none', '--json'],
+      folder,
+    ).catch(() => ({ stdout: '' }))
+    expect(stdout).toBe('')
+    const args = ['users', 'create', '--email', 'a@example.com', '--json']
+    const created = await run('npm', ['run', '--silent', 'errand', '--', ...args], folder)
+    expect(JSON.parse(created.stdout)).toHaveProperty('userId')
+  },
+  runMsMax,
+)
+
+test(
+  'a copy that cannot be written is served as it is',
+  async () => {
+    const folder = copyCheckout()
+    linkPackages(folder)
+    const data = temporaryFolder('clone-data')
+    const closed = [folder, join(folder, 'node_modules'), join(folder, 'console'), join(folder, 'console/dist')]
+    for (const path of closed) chmodSync(path, 0o555)
+    const service = start('npm', ['start', '--', '--port', '0', '--data', data], folder)
+    const url = await addressOf(service)
+    expect((await fetch(url)).headers.get('content-type')).toContain('text/html')
+    for (const said of ['Installing', 'Building']) expect(service.output()).not.toContain(said)
+    await service.end('SIGTERM')
+    for (const path of closed) chmodSync(path, 0o755)
+  },
+  runMsMax,
+)
+
+test(
+  'without the packages for development the service runs, and says why the console does not',
+  async () => {
+    const folder = copyCheckout()
+    rmSync(join(folder, 'console/dist'), { recursive: true })
+    await run('npm', ['ci', '--omit=dev', '--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts'], folder)
+    const service = start('npm', ['start', '--', '--port', '0'], folder)
+    const url = await addressOf(service)
+    expect(await runTask(folder, url)).toMatchObject({ status: 'completed' })
+    expect(service.output()).toContain(
+      'The web console is not served: to build it, install the development packages too (npm ci).',
+    )
+    expect((await fetch(url)).status).toBe(503)
+    await service.end('SIGTERM')
+  },
+  runMsMax,
+)
+
+test('a git dependency says in one line what to install instead', async () => {
+  const folder = temporaryFolder('git-dependency')
+  const source = join(folder, 'node_modules/errand')
+  for (const name of ['server/errand.cjs', 'server/main.ts', 'package.json']) {
+    cpSync(join(root, name), join(source, name), { recursive: true })
+  }
+  await expect(run(process.execPath, [join(source, 'server/errand.cjs'), 'serve'], folder)).rejects.toThrow(
+    'errand: this is the source of Errand, which does not run below node_modules; install the package: npm install errand\n',
+  )
+})
