@@ -12,6 +12,11 @@ const faultyTriesMax = 3
 /** `closed` when nothing was charged or kept: another node has closed the turn, or it could not be settled as it ended. */
 export type Settled = SettledTurn | 'closed'
 
+/** Whether the store cannot do it now, and will. */
+export function isPassing(error: unknown): boolean {
+  return error instanceof ErrandError && error.code === 'SERVICE_UNAVAILABLE'
+}
+
 /** Settles a turn however long the store cannot: its hold must not stay, nor its session busy. */
 export async function settleSurely(
   { log, store }: { log: Logger; store: Store },
@@ -31,8 +36,8 @@ export async function settleSurely(
     } catch (error) {
       log.error({ err: error, turnId }, 'a chat could not be settled; trying again')
       // What fails for another reason than the disk's will fail each time: then better without a charge than never.
-      const isPassing = error instanceof ErrandError && error.code === 'SERVICE_UNAVAILABLE'
-      if (!isPassing && tries >= faultyTriesMax) settling = { ...settle, outcome: 'failed', cost: 0, exchange: null }
+      if (!isPassing(error) && tries >= faultyTriesMax)
+        settling = { ...settle, outcome: 'failed', cost: 0, exchange: null }
       await new Promise((resolve) => setTimeout(resolve, settlePauseMs).unref())
     }
   }

@@ -1,7 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { chatHold, type ChatRates, type ChatUsed } from '../billing/chat-price.ts'
 import type { Units } from '../kernel/money.ts'
 import type { Store } from '../store/store.ts'
+import { isPassing } from './settle-turn.ts'
 import type { Membership } from './user-turns.ts'
+
+const retryMs = 200
 
 type TurnHoldParts = {
   store: Pick<Store, 'growHold'>
@@ -77,17 +81,24 @@ export class TurnHold {
     return true
   }
 
-  async #grow({ by, least }: { by: Units; least: Units }): Promise<boolean> {
-    const { membership, onFault, store, turnId } = this.#parts
-    try {
-      const held = await store.growHold({ turnId, by, least })
-      if (held === undefined) return false
-      this.#held = held
-      membership.holds(held)
-      return true
-    } catch (error) {
-      onFault(error)
-      return false
+  /** A database that is away passes: while the turn waits for it, nothing more is said that nobody would pay for. */
+  async #grow({ by, least }: { by: number; least: number }): Promise<boolean> {
+    const { isOver, membership, onFault, store, turnId } = this.#parts
+    for (;;) {
+      try {
+        const held = await store.growHold({ turnId, by, least })
+        if (held === undefined) return false
+        this.#held = held
+        membership.holds(held)
+        return true
+      } catch (error) {
+        if (!isPassing(error)) {
+          onFault(error)
+          return false
+        }
+        if (isOver()) return false
+        await sleep(retryMs, undefined, { ref: false })
+      }
     }
   }
 }
