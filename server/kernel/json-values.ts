@@ -7,12 +7,12 @@ const [quote, backslash, comma, colon, openBrace, openBracket] = [0x22, 0x5c, 0x
 export const jsonNameBytesMax = 16_000
 
 /**
- * Whether a text of JSON holds more values than that, counted by what stands before them, or a name that is too long. A
- * value takes up to a hundred bytes when it is parsed, however short it is written, and a thread whose memory runs out
- * inside JSON.parse cannot be stopped there: it takes the process with it.
+ * What a text of JSON holds too much of: values, counted by what stands before them, or a name that is too long;
+ * undefined of any other. A value takes up to a hundred bytes when it is parsed, however short it is written, and a thread
+ * whose memory runs out inside JSON.parse cannot be stopped there: it takes the process with it.
  */
-export function isHeavyJson(json: Buffer, valuesMax: number): boolean {
-  if (json.length <= Math.min(valuesMax, jsonNameBytesMax)) return false
+export function heavinessOf(json: Buffer, valuesMax: number): string | undefined {
+  if (json.length <= Math.min(valuesMax, jsonNameBytesMax)) return undefined
   let values = 1
   let isInString = false
   let start = 0
@@ -29,7 +29,8 @@ export function isHeavyJson(json: Buffer, valuesMax: number): boolean {
       isInString = true
       start = at
     } else if (byte === comma || byte === openBrace || byte === openBracket) values++
-    else if (byte === colon && end - start - 1 > jsonNameBytesMax) return true
+    else if (byte === colon && end - start - 1 > jsonNameBytesMax)
+      return `a name of more than ${jsonNameBytesMax} bytes`
   }
-  return values > valuesMax
+  return values > valuesMax ? `more than ${valuesMax} values` : undefined
 }
