@@ -7,7 +7,8 @@ type Status = Catalogue[ErrorCode]['status']
 type CodeOf<S extends Status> = { [Code in ErrorCode]: Catalogue[Code]['status'] extends S ? Code : never }[ErrorCode]
 
 /**
- * The catalogue the other way round, for bodies that do not say the code: of several with one status the most general.
+ * The catalogue the other way round, for bodies of older services, which do not say the code: of several with one status
+ * the most general.
  * The compiler holds the two together.
  */
 const codesByStatus: { [S in Status]: CodeOf<S> } = {
@@ -53,8 +54,9 @@ function readStreamError(value: unknown): Refusal | undefined {
 
 function readErrorBody(value: unknown, status: number): Refusal | undefined {
   if (!isRecord(value)) return undefined
-  const { error, message } = value
+  const { code: named, error, message } = value
   if (typeof error !== 'string' || typeof message !== 'string') return undefined
+  if (typeof named === 'string') return { code: named as ClientErrorCode, message }
   const titled = titledCodes.find((entry) => entry.status === status && entry.error === error)
   if (titled) return { code: titled.code, message }
   const code = (codesByStatus as Partial<Record<number, ErrorCode>>)[status]

@@ -43,18 +43,22 @@ function codeFromBody(code: ErrorCode): ErrorCode {
   return code === 'SESSION_BUSY' || code === 'SESSION_COMPLETED' ? 'CONFLICT' : code
 }
 
-test('the body of a REST error is thrown with the code that its status and text mean, for the whole catalogue', async () => {
+test('the body of a REST error is thrown with its code, or of an older service with what its status and text mean', async () => {
   for (const code of Object.keys(errorCatalogue) as ErrorCode[]) {
     const details = [{ path: 'message', message: 'Is missing' }]
     const body = errorBody(new ErrandError(code, 'Why.', { details }))
-    const { client, stub } = await startChatStub(answer(body.statusCode, JSON.stringify(body), { 'Retry-After': '3' }))
-    expect(await rejection(client.chat.stream(hello).next()), code).toMatchObject({
-      code: codeFromBody(code),
-      status: body.statusCode,
-      message: 'Why.',
-      details,
-      retryAfterSeconds: 3,
-    })
+    const older = { ...body, code: undefined }
+    const answers = [body, older].map((one) => answer(one.statusCode, JSON.stringify(one), { 'Retry-After': '3' }))
+    const { client, stub } = await startChatStub(answers[0]!, answers[1]!)
+    for (const expected of [code, codeFromBody(code)]) {
+      expect(await rejection(client.chat.stream(hello).next()), code).toMatchObject({
+        code: expected,
+        status: body.statusCode,
+        message: 'Why.',
+        details,
+        retryAfterSeconds: 3,
+      })
+    }
     await stub.stop()
   }
 })

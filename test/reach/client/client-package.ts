@@ -1,22 +1,11 @@
 import { execFile } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import {
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-  copyFileSync,
-} from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { temporaryFolder } from '../../support/resources.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
-const installMsMax = 600_000
 const runMsMax = 120_000
 
 type Ran = { stdout: string; stderr: string }
@@ -64,30 +53,4 @@ export async function installedProject(files: Record<string, string> = {}, manif
   await run('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], folder)
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
   return folder
-}
-
-const installing = new Map<string, Promise<string>>()
-
-/** The folder of a package's installed tools; they are kept for as long as their lock file is the same. */
-export function installTools(part: 'client' | 'package' = 'client'): Promise<string> {
-  const toolsSource = join(root, 'test/reach/tools', part)
-  const begun = installing.get(part)
-  if (begun) return begun
-  const tools = (async () => {
-    const lock = readFileSync(join(toolsSource, 'package-lock.json'))
-    const name = `${part}-${createHash('sha256').update(lock).digest('hex').slice(0, 12)}`
-    const cache = join(root, 'node_modules/.cache/errand-tools')
-    const folder = join(cache, name)
-    // Metro does not follow links.
-    if (existsSync(folder)) return realpathSync(folder)
-    const aside = join(cache, `${name}.${process.pid}`)
-    mkdirSync(aside, { recursive: true })
-    for (const file of ['package.json', 'package-lock.json']) copyFileSync(join(toolsSource, file), join(aside, file))
-    await promisify(execFile)('npm', ['ci', '--no-audit', '--no-fund'], { cwd: aside, timeout: installMsMax })
-    if (existsSync(folder)) rmSync(aside, { recursive: true })
-    else renameSync(aside, folder)
-    return realpathSync(folder)
-  })()
-  installing.set(part, tools)
-  return tools
 }

@@ -6,7 +6,8 @@ import { createContext, runInContext } from 'node:vm'
 import { beforeAll, expect, test } from 'vitest'
 import { build, type Rollup } from 'vite'
 import { startService } from '../../support/test-service.ts'
-import { installedProject, installTools, run } from './client-package.ts'
+import { installTools } from '../install-tools.ts'
+import { installedProject, run } from './client-package.ts'
 import { journeyProgram, journeyResult, journeySettings, journeyText, type JourneySettings } from './journey.ts'
 
 // Every runtime makes the same journey with the package as it is published, from an empty folder.
@@ -17,7 +18,7 @@ let tools = ''
 let project = ''
 
 beforeAll(async () => {
-  tools = await installTools()
+  tools = await installTools('client')
   project = await installedProject({ 'journey.mjs': journeyProgram('esm'), 'journey.cjs': journeyProgram('cjs') })
 }, setUpMsMax)
 
@@ -43,7 +44,7 @@ function byCommand(command: () => string, ...args: string[]) {
 const node20 = '/usr/bin/node'
 const nodes: [name: string, command: () => string][] = [
   ['Node 20', () => node20],
-  ['Node 22', () => join(tools, 'node_modules/node22/bin/node')],
+  ['Node 22', () => join(tools, 'node22/bin/node')],
   ['Node 24', () => process.execPath],
 ]
 
@@ -57,12 +58,12 @@ for (const [name, command] of nodes) {
 
 runtimeTest(
   'Bun',
-  byCommand(() => join(tools, 'node_modules/.bin/bun'), 'journey.mjs'),
+  byCommand(() => join(tools, '@oven/bun-linux-x64/bin/bun'), 'journey.mjs'),
 )
 runtimeTest(
   'Deno',
   byCommand(
-    () => join(tools, 'node_modules/@deno/linux-x64-glibc/deno'),
+    () => join(tools, '@deno/linux-x64-glibc/deno'),
     'run',
     '--quiet',
     '--node-modules-dir=manual',
@@ -98,7 +99,7 @@ const imports = `import { createClient, isErrandError } from 'errand-client'\nim
 
 /** What a tool's package exports. */
 function load(name: string): unknown {
-  return createRequire(join(tools, 'package.json'))(name)
+  return createRequire(join(tools, 'any.js'))(name)
 }
 
 runtimeTest('workerd', async (settings) => {
@@ -148,9 +149,8 @@ runtimeTest('a bundle by Metro', async (settings) => {
 
 /** A build by Metro without React Native: its own settings, but for where its runtime is. */
 const metroBuild = `
-const tools = process.argv[2]
-const metro = require('node:module').createRequire(tools + '/package.json')('metro')
-const modules = tools + '/node_modules'
+const modules = process.argv[2]
+const metro = require('node:module').createRequire(modules + '/any.js')('metro')
 async function build() {
   const config = await metro.loadConfig({ cwd: __dirname }, {
     projectRoot: __dirname,

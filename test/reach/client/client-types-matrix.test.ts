@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { build, type Rollup } from 'vite'
 import { beforeAll, expect, test } from 'vitest'
-import { installedProject, installTools, packClient, run } from './client-package.ts'
+import { installTools } from '../install-tools.ts'
+import { installedProject, packClient, run } from './client-package.ts'
 
 // What the package looks like to compilers, bundlers and linters of packages.
 
@@ -58,13 +59,13 @@ void ({ params: { text: 'x' }, response: { summary: 'y' } } satisfies EndpointTy
 `
 
 beforeAll(async () => {
-  tools = await installTools()
+  tools = await installTools('client')
   project = await installedProject({ 'app.mts': app, 'app.cts': app })
 }, setUpMsMax)
 
 const compilers: [version: string, path: () => string][] = [
-  ['5.4', () => join(tools, 'node_modules/typescript54/lib/tsc.js')],
-  ['5.9', () => join(tools, 'node_modules/typescript59/lib/tsc.js')],
+  ['5.4', () => join(tools, 'typescript54/lib/tsc.js')],
+  ['5.9', () => join(tools, 'typescript59/lib/tsc.js')],
   ['7.', () => join(import.meta.dirname, '../../../node_modules/typescript/bin/tsc')],
 ]
 const strict =
@@ -86,13 +87,9 @@ for (const [version, compiler] of compilers) {
 
 test('publint and attw have no finding', { timeout: runMsMax }, async () => {
   const installed = join(project, 'node_modules/errand-client')
-  const lint = await run(
-    process.execPath,
-    [join(tools, 'node_modules/publint/src/cli.js'), installed, '--strict'],
-    project,
-  )
+  const lint = await run(process.execPath, [join(tools, 'publint/src/cli.js'), installed, '--strict'], project)
   expect(lint.stdout).toContain('All good!')
-  const types = await run(join(tools, 'node_modules/.bin/attw'), [await packClient(), '--format', 'json'], project)
+  const types = await run(join(tools, '.bin/attw'), [await packClient(), '--format', 'json'], project)
   const { analysis } = JSON.parse(types.stdout) as { analysis: { problems: unknown[]; entrypoints: object } }
   expect(analysis.problems).toEqual([])
   expect(Object.keys(analysis.entrypoints)).toEqual(expect.arrayContaining(['.', './webhooks']))

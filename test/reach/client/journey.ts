@@ -17,7 +17,7 @@ async function journey({ createClient, isErrandError, unwrap }, { baseUrl, apiKe
     if (event.type === 'assistant_delta') text += event.delta
   }
   const controller = new AbortController()
-  const slow = await client.tasks.create({ endpointId: 'test.wait', params: { ms: 4000 } })
+  const slow = await client.tasks.create({ endpointId: 'test.wait', params: { ms: 1500 } })
   setTimeout(() => controller.abort('left'), 50)
   const aborted = await client.tasks.wait(slow.taskId, { signal: controller.signal }).catch((reason) => reason)
   const event = await unwrap(webhook.body, new Headers(webhook.headers), webhook.secret)
