@@ -1,7 +1,23 @@
 import { generateOpenApiDocument } from 'trpc-to-openapi'
-import { errorCatalogue, type ErrorCode } from '../server/kernel/errors.ts'
+import type { z } from 'zod'
+import { must } from '../server/kernel/assert.ts'
+import { packageVersion } from '../server/kernel/package-version.ts'
 import { rootRouter } from '../server/rpc/root-router.ts'
 import { chatOperation, chatSchemas } from './chat-operation.ts'
+import {
+  chatErrors,
+  errorResponse,
+  errorSchemas,
+  headerComponents,
+  headersOf,
+  rateHeaders,
+  rateHeadersOf,
+  retryAfterAtTimes,
+  retryHeaderOf,
+  sharedErrors,
+} from './error-responses.ts'
+import { nameSchemas } from './name-schemas.ts'
+import { operationExamples } from './operation-examples.ts'
 
 // The document is generated from the procedures, then completed with what the generator cannot know: our error bodies,
 // the headers, and the one path that is no procedure.
@@ -12,30 +28,10 @@ type Operation = Json & {
   tags: string[]
   security?: Json[]
   parameters?: Json[]
+  requestBody?: { content: Record<string, Json> }
   responses: Record<string, Json>
 }
 
-const rateHeaders: Json = {
-  'X-RateLimit-Limit': header('Agent executions that are allowed per minute'),
-  'X-RateLimit-Remaining': header('How many of them are left'),
-  'X-RateLimit-Reset': header('Unix time in seconds at which the oldest counted execution leaves the window'),
-}
-const requestIdHeader: Json = { 'X-Request-Id': always(header('Identifies the request in the logs', 'string')) }
-const authenticateHeader: Json = { 'WWW-Authenticate': always(header('The scheme to authenticate with', 'string')) }
-const retryAfterHeader: Json = { 'Retry-After': header('Seconds to wait before the next try') }
-const retryAfterAlways: Json = { 'Retry-After': always(header('Seconds to wait before the next try')) }
-/** Of refusals that may come before the caller is known: these headers are of a caller. */
-const beforeCaller = /^(?:403|500|503)$/
-const cookieHeader: Json = { 'Set-Cookie': header('The cookie of the browser login', 'string') }
-
-/** Answers that any operation may give, beside its own. */
-const sharedErrors: Record<string, string> = {
-  401: 'Authentication is missing or invalid.',
-  403: 'Permission is missing.',
-  429: 'More executions than the limit allows within a minute.',
-  500: 'The service failed; nothing is said of why.',
-  503: 'The service is overloaded, is stopping or cannot write; try again, with the same Idempotency-Key.',
-}
 /** Only these operations count as executions. */
 const executions = new Set(['createTask'])
 /** And these as changes of what an account has. */
@@ -77,12 +73,17 @@ const tags = [
   { name: 'Payloads', description: 'Requests and responses that are too large to be inline' },
 ]
 
+const about = `Runs agents on behalf of a user and bills the balance in USD. A task is charged when it is created and refunded in full when it fails; a chat is charged by message, for what it used.
+
+What may change within a version: operations, optional fields of requests, fields of answers, values of enumerations, codes of errors and types of events are added. A client ignores fields that it does not know, and bears values that it does not know.
+
+The body of every refusal has a \`code\` for programs. Quote the header \`X-Request-Id\` when you report one.`
+
 export function createOpenApiDocument(): Json {
   const document = generateOpenApiDocument(rootRouter as unknown as Parameters<typeof generateOpenApiDocument>[0], {
     title: 'Errand',
-    description:
-      'Runs agents on behalf of a user and bills the balance in USD. A task is charged when it is created and refunded in full when it fails; a chat is charged by message, for what it used.',
-    version: '1.0.0',
+    description: about,
+    version: packageVersion,
     openApiVersion: '3.1.0',
     baseUrl: '/',
     license: { name: 'MIT', identifier: 'MIT' },
@@ -95,7 +96,7 @@ export function createOpenApiDocument(): Json {
   for (const operations of Object.values(document.paths)) {
     for (const operation of Object.values(operations)) completeOperation(operation)
   }
-  const chat = chatOperation(chatErrors(), { headers: { ...requestIdHeader, ...rateHeaders } }) as Operation
+  const chat = chatOperation(chatErrors(), { headers: { ...headersOf('X-Request-Id'), ...rateHeaders } }) as Operation
   chat.parameters = [
     idempotencyParameter('Kept for 24 hours: a repeated request with a key that was used is refused with 409.'),
   ]
@@ -104,9 +105,17 @@ export function createOpenApiDocument(): Json {
   document.components.schemas = {
     ...withoutErrors(document.components.schemas),
     ...chatSchemas(),
-    Error: errorSchema(),
+    ...errorSchemas,
+  }
+  document.components['headers'] = headerComponents
+  nameSchemas(document)
+  for (const operations of Object.values(document.paths)) {
+    for (const operation of Object.values(operations)) addExamples(operation)
   }
   document['tags'] = tags
+  const { info } = document as { info?: Json }
+  document['info'] = { ...info, contact: { name: 'Whoever runs this server' } }
+  document['servers'] = [{ url: '/', description: 'The server that this document came from' }]
   return document
 }
 
@@ -120,18 +129,23 @@ function completeOperation(operation: Operation): void {
   // Only a caller has a rate.
   const ofCaller = isPublic ? {} : rateHeaders
   const success = operation.responses['200']!
-  success['headers'] = { ...requestIdHeader, ...ofCaller, ...(settingCookie.has(operationId) && cookieHeader) }
+  success['headers'] = {
+    ...headersOf('X-Request-Id'),
+    ...ofCaller,
+    ...(settingCookie.has(operationId) && headersOf('Set-Cookie')),
+  }
   operation.responses = { 200: success }
   for (const [status, description] of Object.entries(errorsOf(operation, { isExecution, isPublic }))) {
     const hasOtherRate = status === '429' && !isExecution && !countingLogins.has(operationId)
     const headers = {
-      ...(status === '401' ? authenticateHeader : isPublic || hasOtherRate ? {} : rateHeadersOf(status)),
+      ...(status === '401' ? headersOf('WWW-Authenticate') : isPublic || hasOtherRate ? {} : rateHeadersOf(status)),
       ...retryHeaderOf(status),
-      ...(isExecution && status === '403' && retryAfterHeader),
+      ...(isExecution && status === '403' && retryAfterAtTimes),
     }
     const code = status === '429' && countingLogins.has(operationId) ? 'LOGIN_THROTTLED' : undefined
     operation.responses[status] = errorResponse(status, { description, headers, code })
   }
+  describeParameters(operation)
   const effect = idempotent[operationId]
   if (effect !== undefined) operation.parameters = [...(operation.parameters ?? []), idempotencyParameter(effect)]
 }
@@ -162,80 +176,36 @@ function idempotencyParameter(description: string): Json {
 }
 
 /** The refusals that the procedure itself names, by status. */
-function ownErrors({ operationId }: Operation): Record<string, string> {
-  const procedures = rootRouter._def.procedures as unknown as Record<string, { _def: { meta?: ProcedureRest } }>
-  const found = Object.values(procedures).find(({ _def }) => _def.meta?.openapi?.operationId === operationId)
-  return found?._def.meta?.openapi?.errorResponses ?? {}
+function ownErrors(operation: Operation): Record<string, string> {
+  return procedureOf(operation).meta?.openapi?.errorResponses ?? {}
 }
 
-type ProcedureRest = { openapi?: { operationId: string; errorResponses: Record<string, string> } }
-
-type Refusal = { description: string; headers?: Json; code?: ErrorCode | undefined }
-
-/** The body's text is that of `code`, or of the first code with that status. */
-function errorResponse(status: string, { code, description, headers = {} }: Refusal): Json {
-  const entry = code
-    ? errorCatalogue[code]
-    : Object.values(errorCatalogue).find((known) => String(known.status) === status)!
-  return {
-    description,
-    headers: { ...requestIdHeader, ...headers },
-    content: {
-      'application/json': {
-        schema: { $ref: '#/components/schemas/Error' },
-        example: { error: entry.error, message: description, statusCode: Number(status) },
-      },
-    },
+/** The generator loses what an optional parameter says of itself. */
+function describeParameters(operation: Operation): void {
+  const fields = (procedureOf(operation).inputs[0] as { shape?: Record<string, z.ZodType> } | undefined)?.shape
+  for (const parameter of operation.parameters ?? []) {
+    const description = fields?.[parameter['name'] as string]?.description
+    if (description !== undefined) parameter['description'] = description
   }
 }
 
-function errorSchema(): Json {
-  return {
-    type: 'object',
-    required: ['error', 'message', 'statusCode'],
-    properties: {
-      error: { type: 'string', enum: [...new Set(Object.values(errorCatalogue).map(({ error }) => error))] },
-      message: { type: 'string' },
-      statusCode: { type: 'integer' },
-      details: {
-        type: 'array',
-        description: 'What is wrong, by field',
-        items: {
-          type: 'object',
-          required: ['path', 'message'],
-          properties: { path: { type: 'string' }, message: { type: 'string' } },
-        },
-      },
-    },
-  }
+type Procedure = {
+  meta?: { openapi?: { operationId: string; errorResponses?: Record<string, string> } }
+  inputs: readonly unknown[]
 }
 
-/** Refusals of a chat. Those of its admission are told as an `error` event too, unless only JSON is accepted. */
-function chatErrors(): Json {
-  const refusals: Record<string, string> = {
-    ...sharedErrors,
-    400: 'The body is invalid.',
-    403: 'The balance is lower than what the message needs, or permission is missing.',
-    404: 'The session was not found.',
-    409: 'The session is completed, another of its messages is being answered, or the Idempotency-Key was used.',
-    410: 'The session has expired.',
-    413: 'The body is too large.',
-    415: 'The body is not JSON.',
-  }
-  const responses: Json = {}
-  for (const [status, description] of Object.entries(refusals)) {
-    const own = {
-      ...(status === '401' ? authenticateHeader : rateHeadersOf(status)),
-      ...(status === '429' && rateHeadersUnless('too many chats wait for the balance')),
-      ...retryHeaderOf(status),
-    }
-    const response = errorResponse(status, { description, headers: own }) as { content: Json }
-    if (/403|404|409|410|429/.test(status)) {
-      response.content['application/x-ndjson'] = { schema: { $ref: '#/components/schemas/ChatEvent' } }
-    }
-    responses[status] = response
-  }
-  return responses
+function procedureOf({ operationId }: Operation): Procedure {
+  const procedures = Object.values(rootRouter._def.procedures) as unknown as { _def: Procedure }[]
+  const found = procedures.find(({ _def }) => _def.meta?.openapi?.operationId === operationId)
+  return must(found?._def, `a procedure is ${operationId}`)
+}
+
+function addExamples({ operationId, requestBody, responses }: Operation): void {
+  const { request, response } = operationExamples[operationId] ?? {}
+  const [body] = Object.values(requestBody?.content ?? {})
+  if (body && request !== undefined) body['example'] = request
+  const [answer] = Object.values((responses['200']?.['content'] as Record<string, Json> | undefined) ?? {})
+  if (answer && response !== undefined) answer['example'] = response
 }
 
 function payloadOperation(): Operation {
@@ -260,7 +230,7 @@ function payloadOperation(): Operation {
     responses: {
       200: {
         description: 'The whole JSON.',
-        headers: requestIdHeader,
+        headers: headersOf('X-Request-Id'),
         content: { 'application/json': { schema: {} } },
       },
       304: { description: 'The copy that the client has is the whole JSON.' },
@@ -273,34 +243,4 @@ function payloadOperation(): Operation {
 
 function withoutErrors(schemas: Json): Json {
   return Object.fromEntries(Object.entries(schemas).filter(([name]) => !name.startsWith('error.')))
-}
-
-function rateHeadersOf(status: string): Json {
-  return beforeCaller.test(status) ? rateHeadersUnless('the refusal came before the caller was known') : rateHeaders
-}
-
-function rateHeadersUnless(reason: string): Json {
-  const named = Object.entries(rateHeaders) as [string, Json][]
-  return Object.fromEntries(
-    named.map(([name, own]) => [
-      name,
-      {
-        ...own,
-        description: `${String(own['description'])}; absent when ${reason}`,
-      },
-    ]),
-  )
-}
-
-function retryHeaderOf(status: string): Json {
-  return status === '429' || status === '503' ? retryAfterAlways : {}
-}
-
-/** A header without which that answer never comes. */
-function always(own: Json): Json {
-  return { ...own, required: true }
-}
-
-function header(description: string, type: 'integer' | 'string' = 'integer'): Json {
-  return { description, schema: { type } }
 }

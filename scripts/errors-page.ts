@@ -13,7 +13,7 @@ export function errorsPage(): string {
     '# Errors',
     "Written by `npm run reference` from the service's tables of codes; a test fails when it differs.",
     '## Answers',
-    'The body of an error is `{ "error", "message", "statusCode" }`, on 400 also `details: [{ "path", "message" }]`. Every answer has `X-Request-Id`. The typed client has the code as `code`, typed RPC as `data.errorCode`, and the metric `errand_refusals_total` as its label; over REST status and `error` stand for it.',
+    'The body of an error is `{ "error", "message", "statusCode", "code" }`, on 400 also `details: [{ "path", "message" }]`. Programs tell errors apart by `code`: a new one may come, which is then to be treated by its status. Every answer has `X-Request-Id`. The typed client has the code as `code`, typed RPC as `data.errorCode`, and the metric `errand_refusals_total` as its label.',
     markdownTable(
       ['code', 'status', '`error`', 'cause', 'what to do'],
       codes.map((code) => {
@@ -23,11 +23,11 @@ export function errorsPage(): string {
       }),
     ),
     '## Chats',
-    `A chat that is refused has the status of its code, and one \`error\` event with the code of the table above; ${renamed
+    `A chat that is refused has the status of its code, and one \`error\` event with the code of the table above as \`code\`. Its \`error.code\` is the same, but that ${renamed
       .map((code) => `\`${code}\``)
       .join(
         ' and ',
-      )} are \`${streamCode('NOT_FOUND')}\` there. A reply that ends before its time ends with an \`error\` event, whose \`costUsd\` is what was charged:`,
+      )} are \`${streamCode('NOT_FOUND')}\`. A reply that ends before its time ends with an \`error\` event, whose \`costUsd\` is what was charged:`,
     wordsTable(turnEndWords),
     '## Failed tasks',
     'A task that failed was refunded in full. Its `error` is `{ "code", "message", "details" }`:',

@@ -35,11 +35,11 @@ note(packages['']?.version === version, 'package-lock.json has the version', 'np
 
 run('npm', 'run', 'build')
 run('npm', 'run', 'pack')
-const tarballs = globSync('*.tgz', { cwd: join(root, 'dist') }).toSorted()
+const tarballs = new Set(globSync('*.tgz', { cwd: join(root, 'dist') }))
 for (const name of ['errand', 'errand-client']) {
   const file = `${name}-${version}.tgz`
-  note(tarballs.includes(file), `dist/${file} is packed`, 'see what npm run pack says')
-  if (!tarballs.includes(file)) continue
+  note(tarballs.has(file), `dist/${file} is packed`, 'see what npm run pack says')
+  if (!tarballs.has(file)) continue
   lint('publint', '--strict', join(root, 'dist', file))
   lint('attw', '--format', 'table-flipped', join(root, 'dist', file))
 }

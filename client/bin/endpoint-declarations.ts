@@ -6,7 +6,7 @@ export function endpointDeclarations(agents: readonly Agent[], source: string): 
   const endpoints = agents.flatMap((agent) => agent.endpoints).toSorted((a, b) => (a.id < b.id ? -1 : 1))
   const entries = endpoints.map(({ id, description, params, priceUsd }) => {
     const type = schemaType(inlined(params, params), '      ')
-    const about = [description, `${priceUsd} USD`].filter((text) => text !== '').join('; ')
+    const about = `${description} Costs ${priceUsd} USD.`.trim()
     return [
       `    /** ${about.replace(/\s+/g, ' ').replaceAll('*/', '* /')} */\n`,
       `    ${JSON.stringify(id)}: {\n      params: ${type}\n      response: Record<string, unknown>\n    }\n`,

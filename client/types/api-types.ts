@@ -129,6 +129,8 @@ export type ChatEvent = {
   /** Of a refusal, which also has its status */
   message?: string | undefined
   statusCode?: number | undefined
+  /** The code of the refusal, as in the body of any error */
+  code?: string | undefined
   /** What was charged for a reply that ended after its start */
   costUsd?: string | undefined
 }
@@ -150,6 +152,10 @@ export type CheckedInvitation = {
   email: string
   /** ISO 8601 UTC timestamp with milliseconds */
   expiresAt: string
+}
+
+export type Confirmation = {
+  message: string
 }
 
 export type Connector = {
@@ -848,9 +854,7 @@ export type Mutations = {
       /** The id returned when the session was created */
       sessionId: string
     }
-    output: {
-      message: string
-    }
+    output: Confirmation
   }
   'connectors.create': {
     input: {
@@ -909,9 +913,7 @@ export type Mutations = {
       /** The id returned when the connector was created */
       connectorId: string
     }
-    output: {
-      message: string
-    }
+    output: Confirmation
   }
   'connectors.test': {
     input: {
@@ -925,9 +927,7 @@ export type Mutations = {
       currentPassword: string
       newPassword: string
     }
-    output: {
-      message: string
-    }
+    output: Confirmation
   }
   'keys.create': {
     input: {
@@ -963,23 +963,17 @@ export type Mutations = {
   }
   'login.end': {
     input: Record<string, unknown>
-    output: {
-      message: string
-    }
+    output: Confirmation
   }
   'logins.end': {
     input: {
       loginId: string
     }
-    output: {
-      message: string
-    }
+    output: Confirmation
   }
   'logins.endAll': {
     input: Record<string, unknown>
-    output: {
-      message: string
-    }
+    output: Confirmation
   }
   'invitations.create': {
     input: {
@@ -993,9 +987,7 @@ export type Mutations = {
     input: {
       invitationId: string
     }
-    output: {
-      message: string
-    }
+    output: Confirmation
   }
   'invitations.check': {
     input: {

@@ -12,6 +12,7 @@ export const systemRouter = router({
         operationId: 'getSystem',
         tags: ['System'],
         summary: 'See how the service is doing (admins)',
+        description: 'Of the process that answers: tasks, chats, threads, memory, database and ledger.',
         protect: true,
         successDescription: 'What runs, what it takes, and the agents with their prices.',
         errorResponses: { 403: 'The caller is no admin with a browser login.' },

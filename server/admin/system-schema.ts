@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { agentKinds } from '../agents/config/catalogue.ts'
 import { isoTimestamp, usd } from '../kernel/wire-types.ts'
 
 const count = z.number().int()
@@ -32,7 +33,7 @@ export const System = z
       z.object({
         id: z.string(),
         name: z.string(),
-        kind: z.enum(['code', 'model', 'http']),
+        kind: z.enum(agentKinds),
         visibility: z.union([z.literal('public'), z.array(z.string())]),
         endpoints: z.array(z.object({ id: z.string(), priceUsd: usd })),
         chatPricing: z

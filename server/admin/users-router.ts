@@ -20,7 +20,10 @@ const adminOnly = { 403: 'The caller is no admin with a browser login.' }
 const unknown = { 404: 'The user was not found.' }
 
 function meta(
-  own: Pick<RestMeta, 'method' | 'path' | 'operationId' | 'summary' | 'successDescription' | 'errorResponses'>,
+  own: Pick<
+    RestMeta,
+    'method' | 'path' | 'operationId' | 'summary' | 'description' | 'successDescription' | 'errorResponses'
+  >,
 ) {
   return { ...own, tags: ['Users'], protect: true, errorResponses: { ...own.errorResponses, ...adminOnly } }
 }
@@ -33,6 +36,7 @@ export const usersRouter = router({
         path: '/api/users',
         operationId: 'listUsers',
         summary: 'List users in the order in which they came (admins)',
+        description: 'With their balances; `search` finds a user by the email address.',
         successDescription: 'One page of users and the total.',
         errorResponses: { 400: 'A parameter is invalid.' },
       }),
@@ -48,6 +52,8 @@ export const usersRouter = router({
         path: '/api/users/{userId}',
         operationId: 'getUser',
         summary: 'Get a user (admins)',
+        description:
+          'Also what chats hold of the balance, what was written off, and until when the account is blocked.',
         successDescription: 'The user with the balance.',
         errorResponses: { 400: 'A parameter is invalid.', ...unknown },
       }),
@@ -63,6 +69,7 @@ export const usersRouter = router({
         path: '/api/users/{userId}',
         operationId: 'updateUser',
         summary: 'Suspend a user, end the suspension, or change who is an admin (admins)',
+        description: 'A suspended user can do nothing, and all browser logins end.',
         successDescription: 'The user as it is now.',
         errorResponses: { ...bodyErrors, ...unknown, 409: 'It is the last admin who can act.' },
       }),
@@ -79,6 +86,7 @@ export const usersRouter = router({
         path: '/api/users/{userId}/unblock',
         operationId: 'unblockUser',
         summary: 'Lift an abuse block (admins)',
+        description: 'The account may create tasks again at once.',
         successDescription: 'The user, not blocked.',
         errorResponses: { ...bodyErrors, ...unknown },
       }),
@@ -95,6 +103,7 @@ export const usersRouter = router({
         path: '/api/users/{userId}/credit',
         operationId: 'creditUser',
         summary: "Add to a user's balance, or take from it (admins)",
+        description: 'A negative amount is an adjustment. `reason` stands in the transaction, which the user sees.',
         successDescription: 'The transaction and the balance after it.',
         errorResponses: { ...bodyErrors, ...unknown, 409: 'The Idempotency-Key was used with another amount.' },
       }),
@@ -114,6 +123,7 @@ export const usersRouter = router({
         path: '/api/users/{userId}/transactions',
         operationId: 'listUserTransactions',
         summary: "List a user's transactions, newest first (admins)",
+        description: 'The ledger of the account, as the user sees it.',
         successDescription: 'One page of transactions and the total.',
         errorResponses: { 400: 'A parameter is invalid.', ...unknown },
       }),
@@ -135,6 +145,7 @@ export const usersRouter = router({
         path: '/api/users/{userId}/password-link',
         operationId: 'createPasswordLink',
         summary: 'Make a link by which a user sets a password (admins)',
+        description: 'Whoever opens the link sets a new password and is logged in to the account.',
         successDescription: 'The link, which works once and for a day.',
         errorResponses: { ...bodyErrors, ...unknown },
       }),

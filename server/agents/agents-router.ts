@@ -4,7 +4,7 @@ import { ErrandError } from '../kernel/errors.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { procedure, router, withScope } from '../rpc/trpc.ts'
 import { pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
-import { isVisibleTo, type Agent as CatalogueAgent } from './config/catalogue.ts'
+import { agentKinds, isVisibleTo, type Agent as CatalogueAgent } from './config/catalogue.ts'
 
 const Endpoint = z
   .object({
@@ -37,7 +37,7 @@ const AgentChat = z
 const Agent = z
   .object({
     id: z.string(),
-    kind: z.enum(['code', 'model', 'http']),
+    kind: z.enum(agentKinds),
     name: z.string(),
     description: z.string(),
     endpoints: z.array(Endpoint),
@@ -57,6 +57,8 @@ export const agentsRouter = router({
         operationId: 'listAgents',
         tags,
         summary: 'List the agents that the caller may run',
+        description:
+          'Each endpoint has the JSON Schema of its params and its price, each agent that converses the rates of its chats.',
         protect: true,
         successDescription: 'One page of agents with their endpoints, schemas and prices.',
         errorResponses: { 400: 'A parameter is invalid.' },
@@ -80,6 +82,7 @@ export const agentsRouter = router({
         operationId: 'getAgent',
         tags,
         summary: 'Get an agent',
+        description: 'An agent that the caller may not run counts as not there.',
         protect: true,
         successDescription: 'The agent with its endpoints, schemas and prices.',
         errorResponses: { 400: 'A parameter is invalid.', 404: 'The agent was not found.' },

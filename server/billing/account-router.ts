@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { changePassword } from '../auth/logins/change-password.ts'
-import { ChangePasswordInput, Confirmation } from '../auth/logins/login-schema.ts'
+import { ChangePasswordInput } from '../auth/logins/login-schema.ts'
 import { must } from '../kernel/assert.ts'
 import { isoTime } from '../kernel/clock.ts'
 import { formatUsd } from '../kernel/money.ts'
+import { Confirmation } from '../kernel/wire-types.ts'
 import { procedure, router, withScope } from '../rpc/trpc.ts'
 import { Account, Usage, UsageInput } from './billing-schema.ts'
 import { remainingOf, resetAt } from './rate-headers.ts'
@@ -17,6 +18,8 @@ export const accountRouter = router({
         operationId: 'getAccount',
         tags: ['Billing'],
         summary: "Get the caller's account",
+        description:
+          'Also what running chats hold of the balance, until when the account is blocked, and what is left of the rate limit.',
         protect: true,
         successDescription: 'The account with its balance.',
         errorResponses: {},
@@ -58,6 +61,7 @@ export const accountRouter = router({
         operationId: 'getUsage',
         tags: ['Billing'],
         summary: 'Get what the account spent, day by day',
+        description: 'Oldest day first, days without executions among them.',
         protect: true,
         successDescription: 'One entry for each day of UTC.',
         errorResponses: { 400: 'A parameter is invalid.' },

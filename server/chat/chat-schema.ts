@@ -50,6 +50,7 @@ export const ChatEvent = z
       error: z.object({ code: z.string(), message: z.string() }),
       message: z.string().optional().describe('Of a refusal, which also has its status'),
       statusCode: z.number().int().optional(),
+      code: z.string().optional().describe('The code of the refusal, as in the body of any error'),
       costUsd: usd.optional().describe('What was charged for a reply that ended after its start'),
     }),
   ])

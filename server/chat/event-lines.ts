@@ -33,10 +33,13 @@ export function failureLine({ at, code, cost, message }: Failure): string {
   return line({ type: 'error', timestamp: isoTime(at), error: { code, message }, ...costUsd })
 }
 
-/** The one line of a chat that was refused: its code in the stream's words, and its status for who reads only that. */
+/**
+ * The one line of a chat that was refused: its code in the stream's words, and what the body of an error says for who reads
+ * only that.
+ */
 export function refusalLine({ code, message, status }: ErrandError, at: EpochMs): string {
   const error = { code: streamCode(code), message }
-  return line({ type: 'error', timestamp: isoTime(at), error, message, statusCode: status })
+  return line({ type: 'error', timestamp: isoTime(at), error, message, statusCode: status, code })
 }
 
 /** What a refused chat's code is in its stream. */

@@ -101,8 +101,6 @@ export const UpdateConnectorInput = z
     message: 'Give what to change',
   })
 
-export const DeleteConnectorOutput = z.object({ message: z.string() })
-
 const Tool = z
   .object({
     name: z.string().describe('As the server calls it'),

@@ -1,3 +1,4 @@
+import { Confirmation } from '../kernel/wire-types.ts'
 import { pageBytesOf } from '../rpc/context.ts'
 import { pageTurn } from '../rpc/page-turn.ts'
 import { procedure, router, withScope, withWrite } from '../rpc/trpc.ts'
@@ -5,7 +6,6 @@ import {
   Connector,
   ConnectorInput,
   CreateConnectorInput,
-  DeleteConnectorOutput,
   ListConnectorsInput,
   ListConnectorsOutput,
   ListServersOutput,
@@ -92,6 +92,7 @@ export const connectorsRouter = router({
         operationId: 'getConnector',
         tags,
         summary: 'Get a connector',
+        description: 'Its status is that of the last check; no answer has the secrets.',
         protect: true,
         successDescription: 'The connector, without its secrets.',
         errorResponses: { 400: badParameter, 404: notFound },
@@ -113,6 +114,7 @@ export const connectorsRouter = router({
         operationId: 'updateConnector',
         tags,
         summary: 'Change a connector, or restrict its tools',
+        description: 'Fields that are left out stay as they are.',
         protect: true,
         successDescription: 'The connector as it is now.',
         errorResponses: {
@@ -145,7 +147,7 @@ export const connectorsRouter = router({
       },
     })
     .input(ConnectorInput)
-    .output(DeleteConnectorOutput)
+    .output(Confirmation)
     .mutation(
       withWrite('manage', async ({ ctx, input }) => {
         await deleteConnector(ctx.services.connectors, { ...input, userId: ctx.caller.userId })
@@ -185,6 +187,7 @@ export const connectorsRouter = router({
         operationId: 'listConnectorTools',
         tags,
         summary: "List the tools that a connector's server offers now",
+        description: "Connects to the server with the user's secrets, so an API key needs the scope `execute`.",
         protect: true,
         successDescription: 'The tools, at most 500.',
         errorResponses: {

@@ -32,8 +32,14 @@ export type ErrorCode = keyof typeof errorCatalogue
 /** One thing that is wrong with a request: `path` names the field, for example `params.text`. */
 export type ErrorDetail = { path: string; message: string }
 
-/** The body of every error answer over REST. */
-export type ErrorBody = { error: string; message: string; statusCode: number; details?: ErrorDetail[] }
+/** The body of every error answer over REST. Programs tell errors apart by `code`; `error` is for people. */
+export type ErrorBody = {
+  error: string
+  message: string
+  statusCode: number
+  code: ErrorCode
+  details?: ErrorDetail[]
+}
 
 type ErrandErrorOptions = {
   details?: ErrorDetail[]
@@ -94,7 +100,7 @@ export function isFault({ cause, code, status }: ErrandError): boolean {
 /** The REST body of an error. */
 export function errorBody(error: ErrandError): ErrorBody {
   const { status, error: title } = errorCatalogue[error.code]
-  const body: ErrorBody = { error: title, message: error.message, statusCode: status }
+  const body: ErrorBody = { error: title, message: error.message, statusCode: status, code: error.code }
   if (error.details) body.details = error.details
   return body
 }

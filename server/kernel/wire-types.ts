@@ -12,6 +12,9 @@ export const isoTimestamp = z
   .string()
   .meta({ format: 'date-time', description: 'ISO 8601 UTC timestamp with milliseconds' })
 
+/** The answer of an operation that leaves nothing to show. */
+export const Confirmation = z.object({ message: z.string() }).meta({ id: 'Confirmation' })
+
 // Of requests.
 
 /** Any JSON object. A record schema would visit each of perhaps a million keys, to say of each that it may be anything. */

@@ -69,8 +69,6 @@ export const UpdateSessionInput = z
     message: 'Give a status, metadata or both',
   })
 
-export const DeleteSessionOutput = z.object({ message: z.string() })
-
 const Message = z
   .object({
     id: z.string(),

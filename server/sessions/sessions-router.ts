@@ -1,4 +1,5 @@
 import { isoTime } from '../kernel/clock.ts'
+import { Confirmation } from '../kernel/wire-types.ts'
 import { pageBytesOf } from '../rpc/context.ts'
 import { pageTurn } from '../rpc/page-turn.ts'
 import { procedure, router, withScope, withWrite } from '../rpc/trpc.ts'
@@ -6,7 +7,6 @@ import { createSession, deleteSession, getSession, listMessages, updateSession }
 import {
   CreateSessionInput,
   CreateSessionOutput,
-  DeleteSessionOutput,
   ListMessagesInput,
   ListMessagesOutput,
   ListSessionsInput,
@@ -60,6 +60,8 @@ export const sessionsRouter = router({
         operationId: 'getSession',
         tags,
         summary: 'Get a session',
+        description:
+          'Without its messages, which are a list of their own. A session that has expired or was completed is answered too, and its `status` says so.',
         protect: true,
         successDescription: 'The session.',
         errorResponses: { 400: 'A parameter is invalid.', 404: notFound },
@@ -81,6 +83,7 @@ export const sessionsRouter = router({
         operationId: 'listSessions',
         tags,
         summary: "List the caller's sessions, newest first",
+        description: 'Without metadata and messages, which are read one session at a time.',
         protect: true,
         successDescription: 'One page of sessions and the total.',
         errorResponses: { 400: 'A parameter is invalid.' },
@@ -148,7 +151,7 @@ export const sessionsRouter = router({
       },
     })
     .input(SessionInput)
-    .output(DeleteSessionOutput)
+    .output(Confirmation)
     .mutation(
       withWrite('execute', async ({ ctx, input }) => {
         await deleteSession(ctx.services.sessions, { userId: ctx.caller.userId, sessionId: input.sessionId })

@@ -85,6 +85,7 @@ export const tasksRouter = router({
         operationId: 'listTasks',
         tags,
         summary: "List the caller's tasks, newest first",
+        description: 'Without requests and responses, which `getTask` answers one at a time.',
         protect: true,
         successDescription: 'One page of tasks and the total.',
         errorResponses: { 400: 'A parameter is invalid.' },

@@ -21,6 +21,7 @@ function expectBlocked({ body, headers, status }: Answer, until: string, retryAf
     error: 'Forbidden',
     message: `Too many failed tasks: this account cannot create tasks until ${until}.`,
     statusCode: 403,
+    code: 'ACCOUNT_BLOCKED',
   })
   expect(headers.get('retry-after')).toBe(retryAfter)
 }

@@ -145,6 +145,7 @@ test('403 for a key without the scope read', async () => {
     error: 'Forbidden',
     message: 'This API key has no permission for this operation: it lacks the scope "read".',
     statusCode: 403,
+    code: 'FORBIDDEN',
   })
   await service.stop()
 })

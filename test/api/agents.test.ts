@@ -115,7 +115,7 @@ const hidden = {
     { id: 'private.run', name: 'run', description: 'Runs.', priceUsd: '1.0000', timeoutSeconds: 300, params: {} },
   ],
 }
-const notFound = { error: 'Not found', message: 'Agent not found', statusCode: 404 }
+const notFound = { error: 'Not found', message: 'Agent not found', statusCode: 404, code: 'NOT_FOUND' }
 
 test('the list has the agents of the configuration in its order, with endpoints, JSON Schemas and prices', async () => {
   const service = await startService({ config })
@@ -191,6 +191,7 @@ test('400 for a limit, offset or path that cannot be', async () => {
       error: 'Bad request',
       message: `${field.trim()}: ${body.details[0].message}`,
       statusCode: 400,
+      code: 'BAD_REQUEST',
       details: [{ path: field.trim(), message: expect.stringMatching(/./) }],
     })
   }
@@ -208,6 +209,7 @@ test('403 for a key without the scope read', async () => {
         error: 'Forbidden',
         message: 'This API key has no permission for this operation: it lacks the scope "read".',
         statusCode: 403,
+        code: 'FORBIDDEN',
       },
     ])
   }

@@ -12,7 +12,7 @@ const ended = 'The browser login has ended; log in again.'
 
 function expectRefused({ body, headers, status }: Answer, message: string): void {
   expect(status).toBe(401)
-  expect(body).toEqual({ error: 'Unauthorized', message, statusCode: 401 })
+  expect(body).toEqual({ error: 'Unauthorized', message, statusCode: 401, code: 'UNAUTHORIZED' })
   expect(headers.get('www-authenticate')).toBe('Bearer')
   expect(headers.get('x-ratelimit-limit')).toBe(null)
 }
@@ -107,12 +107,12 @@ test('what needs no authentication works without: the pages, the document, healt
   const unknown = await service.get('/api/nothing')
   expect([unknown.status, unknown.body]).toEqual([
     404,
-    { error: 'Not found', message: 'There is nothing at this path.', statusCode: 404 },
+    { error: 'Not found', message: 'There is nothing at this path.', statusCode: 404, code: 'NOT_FOUND' },
   ])
   const wrongMethod = await service.request('PUT', '/api/tasks')
   expect([wrongMethod.status, wrongMethod.body]).toEqual([
     405,
-    { error: 'Method not allowed', message: 'PUT is not allowed here.', statusCode: 405 },
+    { error: 'Method not allowed', message: 'PUT is not allowed here.', statusCode: 405, code: 'METHOD_NOT_ALLOWED' },
   ])
   expect(wrongMethod.headers.get('allow')).toBe('POST, GET, HEAD, OPTIONS')
   await service.stop()

@@ -6,7 +6,12 @@ import { SessionCalls, vias } from './session-calls.ts'
 // Which connectors a task or a session may name, and what is refused.
 
 const unknown = 'con_00000000000000000000000000'
-const notFound = (id: string) => ({ error: 'Not found', message: `Connector not found: ${id}`, statusCode: 404 })
+const notFound = (id: string) => ({
+  error: 'Not found',
+  message: `Connector not found: ${id}`,
+  statusCode: 404,
+  code: 'CONNECTOR_NOT_FOUND',
+})
 const ids = (count: number, id: string) => Array.from({ length: count }, () => id)
 
 type World = { service: TestService; person: Person; id: string; theirs: string }

@@ -94,7 +94,12 @@ test.each(failing)('a connector whose server %s is failed, in a sentence without
   expect(tested).toMatchObject({ status: 'failed', statusMessage: expect.stringMatching(message) })
   expect(tested.statusMessage).toMatch(/^Connector "Docs": [A-Z][^\n]*\.$/)
   const asked = await calls.tools(id)
-  expect(asked.body).toEqual({ error: 'Failed dependency', message: tested.statusMessage, statusCode: 424 })
+  expect(asked.body).toEqual({
+    error: 'Failed dependency',
+    message: tested.statusMessage,
+    statusCode: 424,
+    code: 'CONNECTOR_FAILED',
+  })
   for (const body of [tested, asked.body, (await calls.list()).body]) {
     expect(JSON.stringify(body)).not.toMatch(/hunter2/)
   }
@@ -149,7 +154,12 @@ test('of one user four connectors are checked at a time, the fifth is 409, and a
   const held = [calls.test(slow.id), calls.tools(slow.id), calls.test(slow.id), calls.tools(slow.id)]
   await expect.poll(() => silent.seen.length).toBe(4)
   for (const refused of [await calls.test(good.id), await calls.tools(good.id)]) {
-    expect(refused.body).toMatchObject({ error: 'Conflict', statusCode: 409, message: expect.stringMatching(/^4 /) })
+    expect(refused.body).toMatchObject({
+      error: 'Conflict',
+      statusCode: 409,
+      code: 'CONFLICT',
+      message: expect.stringMatching(/^4 /),
+    })
   }
   expect((await calls.get(good.id)).body).toEqual(good)
   const { id } = await theirs.add({ url: server.url })
@@ -187,6 +197,7 @@ test('of one user thirty connectors are checked in a minute, the next is 429 and
       error: 'Rate limit exceeded',
       message: 'At most 30 checks of connectors per minute are allowed.',
       statusCode: 429,
+      code: 'RATE_LIMIT_EXCEEDED',
     })
     expect(refused.headers.get('retry-after')).toBe('40')
   }

@@ -71,7 +71,7 @@ function describeConnectors(titled: Titled, via: Via): void {
     const { body: read } = await calls.get(id)
     expect(read).toMatchObject({ name: 'Renamed', auth: { type: 'none' }, allowedTools: null })
     expect(await calls.delete(id)).toMatchObject({ status: 200, body: { message: 'Connector deleted' } })
-    const gone = { error: 'Not found', message: 'Connector not found', statusCode: 404 }
+    const gone = { error: 'Not found', message: 'Connector not found', statusCode: 404, code: 'NOT_FOUND' }
     for (const answer of [
       await calls.get(id),
       await calls.update(id, { name: 'Back' }),
@@ -92,6 +92,7 @@ function describeConnectors(titled: Titled, via: Via): void {
       error: 'Conflict',
       message: 'A connector with the name "Docs" already exists.',
       statusCode: 409,
+      code: 'CONFLICT',
       details: [{ path: 'name', message: 'Another of your connectors has this name' }],
     }
     expect((await calls.create({ name: ' Docs ', url })).body).toEqual(taken)

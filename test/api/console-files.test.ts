@@ -111,7 +111,11 @@ test('nothing beside the pages and the assets is served, by whatever path', asyn
   for (const path of [...paths, '/assets/..%2fsecret.txt', '/assets/%2e%2e/secret.txt', '/assets/../secret.txt']) {
     const answer = await ask(service.url + path)
     expect(answer.status, path).toBe(404)
-    expect(JSON.parse(answer.body.toString()), path).toMatchObject({ error: 'Not found', statusCode: 404 })
+    expect(JSON.parse(answer.body.toString()), path).toMatchObject({
+      error: 'Not found',
+      statusCode: 404,
+      code: 'NOT_FOUND',
+    })
   }
   await stop()
 })

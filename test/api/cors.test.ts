@@ -11,7 +11,7 @@ test('a preflight of any path allows the methods and headers of the API from eve
       headers: {
         ...origin,
         'Access-Control-Request-Method': 'POST',
-        'Access-Control-Request-Headers': 'authorization,content-type,idempotency-key',
+        'Access-Control-Request-Headers': 'authorization,content-type,idempotency-key,traceparent',
       },
     })
     expect([status, body], path).toEqual([204, ''])
@@ -22,6 +22,7 @@ test('a preflight of any path allows the methods and headers of the API from eve
       'Authorization',
       'Content-Type',
       'Idempotency-Key',
+      'traceparent',
       'trpc-accept',
     ])
     expect(headers.get('access-control-max-age')).toBe('86400')

@@ -170,6 +170,7 @@ test('400 names each wrong field by its path, and nothing was written', async ()
       error: 'Bad request',
       message: `${paths[0]}: ${body.details[0].message}`,
       statusCode: 400,
+      code: 'BAD_REQUEST',
       details: paths.map((path) => ({ path, message: expect.stringMatching(/./) })),
     })
   }
@@ -205,6 +206,7 @@ test('403 states balance and required cost, and nothing was written', async () =
     error: 'Insufficient balance',
     message: 'Balance 1.2344 USD is lower than the required 1.2345 USD.',
     statusCode: 403,
+    code: 'INSUFFICIENT_BALANCE',
   })
   await expectNothingWritten(service, key, '1.2344')
   await service.stop()
@@ -215,7 +217,7 @@ test('404 for an agent that is not for the caller; whom it names may run it', as
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   const { status, body } = await service.createTask(key, 'hidden.echo')
   expect(status).toBe(404)
-  expect(body).toEqual({ error: 'Not found', message: 'Agent endpoint not found', statusCode: 404 })
+  expect(body).toEqual({ error: 'Not found', message: 'Agent endpoint not found', statusCode: 404, code: 'NOT_FOUND' })
   await expectNothingWritten(service, key, '1.0000')
   const friend = await service.createPerson({ email: 'Friend@Example.com' })
   expect(await service.runTask(friend.key, 'hidden.echo', { a: 1 })).toMatchObject({ response: { a: 1 } })
@@ -231,6 +233,7 @@ test('403 for a key without the scope execute', async () => {
     error: 'Forbidden',
     message: 'This API key has no permission for this operation: it lacks the scope "execute".',
     statusCode: 403,
+    code: 'FORBIDDEN',
   })
   await expectNothingWritten(service, key, '1.0000')
   await service.stop()
@@ -241,14 +244,24 @@ test('404 for an unknown endpoint and for a connector that is not the caller’s
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   const unknown = await service.createTask(key, 'test.nothing')
   expect(unknown.status).toBe(404)
-  expect(unknown.body).toEqual({ error: 'Not found', message: 'Agent endpoint not found', statusCode: 404 })
+  expect(unknown.body).toEqual({
+    error: 'Not found',
+    message: 'Agent endpoint not found',
+    statusCode: 404,
+    code: 'NOT_FOUND',
+  })
   const connector = await service.post(
     '/api/tasks',
     { endpointId: 'test.echo', params: {}, connectorIds: ['con_1'] },
     { key },
   )
   expect(connector.status).toBe(404)
-  expect(connector.body).toEqual({ error: 'Not found', message: 'Connector not found: con_1', statusCode: 404 })
+  expect(connector.body).toEqual({
+    error: 'Not found',
+    message: 'Connector not found: con_1',
+    statusCode: 404,
+    code: 'CONNECTOR_NOT_FOUND',
+  })
   await expectNothingWritten(service, key, '1.0000')
   await service.stop()
 })
@@ -262,6 +275,7 @@ test('413 for a body over the limit and 415 for one that is not JSON', async () 
     error: 'Payload too large',
     message: 'The request body is larger than the allowed 200 bytes.',
     statusCode: 413,
+    code: 'PAYLOAD_TOO_LARGE',
   })
   const text = await service.post('/api/tasks', '{}', { key, headers: { 'Content-Type': 'text/plain' } })
   expect(text.status).toBe(415)
@@ -269,6 +283,7 @@ test('413 for a body over the limit and 415 for one that is not JSON', async () 
     error: 'Unsupported media type',
     message: 'The Content-Type must be application/json, in UTF-8.',
     statusCode: 415,
+    code: 'UNSUPPORTED_MEDIA_TYPE',
   })
   await expectNothingWritten(service, key, '1.0000')
   await service.stop()
@@ -311,6 +326,7 @@ test('503 while the service stops, without a charge; reading goes on until what 
     error: 'Service unavailable',
     message: 'The service is stopping and takes no new work.',
     statusCode: 503,
+    code: 'SERVICE_UNAVAILABLE',
   })
   expect((await service.get('/api/account', key)).body.balanceUsd).toBe('0.9900')
   open()

@@ -163,7 +163,12 @@ test('other methods than GET and HEAD are 405 with Allow, other paths 404', asyn
     const { body, headers, status } = await service.post(path, {})
     expect(status, path).toBe(405)
     expect(headers.get('allow')).toBe('GET, HEAD, OPTIONS')
-    expect(body).toEqual({ error: 'Method not allowed', message: 'POST is not allowed here.', statusCode: 405 })
+    expect(body).toEqual({
+      error: 'Method not allowed',
+      message: 'POST is not allowed here.',
+      statusCode: 405,
+      code: 'METHOD_NOT_ALLOWED',
+    })
   }
   const head = await service.request('HEAD', '/docs')
   expect([head.status, head.body]).toEqual([200, ''])
@@ -171,7 +176,7 @@ test('other methods than GET and HEAD are 405 with Allow, other paths 404', asyn
     const { body, status } = await service.get(path)
     expect([status, body], path).toEqual([
       404,
-      { error: 'Not found', message: 'There is nothing at this path.', statusCode: 404 },
+      { error: 'Not found', message: 'There is nothing at this path.', statusCode: 404, code: 'NOT_FOUND' },
     ])
   }
   await service.stop()
@@ -199,7 +204,12 @@ test('/healthz and /readyz answer ok; while the service stops it is alive and no
   expect((await service.get('/healthz')).status).toBe(200)
   const { body, headers, status } = await service.get('/readyz')
   expect([status, headers.get('retry-after')]).toEqual([503, '5'])
-  expect(body).toEqual({ error: 'Service unavailable', message: 'The service is stopping.', statusCode: 503 })
+  expect(body).toEqual({
+    error: 'Service unavailable',
+    message: 'The service is stopping.',
+    statusCode: 503,
+    code: 'SERVICE_UNAVAILABLE',
+  })
   gate.resolve()
   await stopped
 })

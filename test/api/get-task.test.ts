@@ -142,6 +142,7 @@ test('400 for a wait that is no whole number of 0 to 60 seconds', async () => {
       error: 'Bad request',
       message: `wait: ${body.details[0].message}`,
       statusCode: 400,
+      code: 'BAD_REQUEST',
       details: [{ path: 'wait', message: expect.stringMatching(/./) }],
     })
   }
@@ -155,7 +156,7 @@ test('404 for an unknown id and, word for word, for another user’s task', asyn
   for (const taskId of [id, id.replaceAll(/.$/g, (last: string) => (last === '0' ? '1' : '0')), 'nothing']) {
     const { body, status } = await service.get(`/api/tasks/${taskId}?wait=60`, stranger.key)
     expect(status).toBe(404)
-    expect(body).toEqual({ error: 'Not found', message: 'Task not found', statusCode: 404 })
+    expect(body).toEqual({ error: 'Not found', message: 'Task not found', statusCode: 404, code: 'NOT_FOUND' })
   }
   expect((await service.get(`/api/tasks/${id}`, owner.key)).status).toBe(200)
   await service.stop()
@@ -171,6 +172,7 @@ test('403 for a key without the scope read', async () => {
     error: 'Forbidden',
     message: 'This API key has no permission for this operation: it lacks the scope "read".',
     statusCode: 403,
+    code: 'FORBIDDEN',
   })
   await service.stop()
 })

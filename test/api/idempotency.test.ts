@@ -10,6 +10,7 @@ const conflict = {
   error: 'Conflict',
   message: 'This Idempotency-Key was used with another request body.',
   statusCode: 409,
+  code: 'CONFLICT',
 }
 
 /** Opens as many connections, so that what is then sent at one moment arrives at one moment. */
@@ -235,6 +236,7 @@ test('400 for a key that is empty, too long, or not of visible ASCII characters'
       error: 'Bad request',
       message: 'Idempotency-Key: Must be 1 to 255 visible ASCII characters',
       statusCode: 400,
+      code: 'BAD_REQUEST',
       details: [{ path: 'Idempotency-Key', message: 'Must be 1 to 255 visible ASCII characters' }],
     })
   }

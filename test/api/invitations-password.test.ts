@@ -86,6 +86,7 @@ test('403 for a suspended user, whose password stays as it was', async () => {
     error: 'Forbidden',
     message: 'This account is suspended.',
     statusCode: 403,
+    code: 'FORBIDDEN',
   })
   await suspend(false)
   await expectStatus(401, new Browser(service).logIn({ email: 'ada@example.com', password: chosen }))

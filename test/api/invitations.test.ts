@@ -11,6 +11,7 @@ const unusable = {
   error: 'Not found',
   message: 'This link is unknown, was used or has expired; ask for a new one.',
   statusCode: 404,
+  code: 'NOT_FOUND',
 }
 
 async function prepare() {
@@ -204,6 +205,7 @@ test('409 when somebody has the address, at the invitation and at its use', asyn
     error: 'Conflict',
     message: 'A user with the email address ada@example.com already exists.',
     statusCode: 409,
+    code: 'CONFLICT',
   }
   expect(await expectStatus(409, accept(service, token))).toEqual(taken)
   expect(await service.app.store.findUser('ada@example.com')).toMatchObject({ isAdmin: false })

@@ -8,13 +8,15 @@ const lacks = (scope: string) => ({
   error: 'Forbidden',
   message: `This API key has no permission for this operation: it lacks the scope "${scope}".`,
   statusCode: 403,
+  code: 'FORBIDDEN',
 })
 const beyond = (scope: string) => ({
   error: 'Forbidden',
   message: `A key grants at most its creator's scopes; "${scope}" is beyond them.`,
   statusCode: 403,
+  code: 'FORBIDDEN',
 })
-const unknownKey = { error: 'Not found', message: 'API key not found', statusCode: 404 }
+const unknownKey = { error: 'Not found', message: 'API key not found', statusCode: 404, code: 'NOT_FOUND' }
 
 async function statusOf(service: TestService, key: string): Promise<number> {
   return (await service.get('/api/account', key)).status
@@ -62,7 +64,10 @@ test('a key has the scopes and the life that it was created with', async () => {
   expect(await statusOf(service, created.body.key)).toBe(200)
   clock.advance(1)
   const { body, status } = await service.get('/api/account', created.body.key)
-  expect([status, body]).toEqual([401, { error: 'Unauthorized', message: 'The API key has expired.', statusCode: 401 }])
+  expect([status, body]).toEqual([
+    401,
+    { error: 'Unauthorized', message: 'The API key has expired.', statusCode: 401, code: 'UNAUTHORIZED' },
+  ])
   await service.stop()
 })
 
@@ -136,6 +141,7 @@ test('400 for a name, scopes or life that cannot be, with the field', async () =
       error: 'Bad request',
       message: `${path}: ${body.details[0].message}`,
       statusCode: 400,
+      code: 'BAD_REQUEST',
       details: [{ path, message: expect.stringMatching(/./) }],
     })
   }
@@ -185,7 +191,7 @@ test('a revoked key is refused on the next request; repeating the revocation cha
   const refused = await service.get('/api/account', created.key)
   expect([refused.status, refused.body]).toEqual([
     401,
-    { error: 'Unauthorized', message: 'The API key is invalid.', statusCode: 401 },
+    { error: 'Unauthorized', message: 'The API key is invalid.', statusCode: 401, code: 'UNAUTHORIZED' },
   ])
   expect((await service.get('/trpc/account.get', created.key)).status).toBe(401)
   clock.advance(5000)
@@ -283,6 +289,7 @@ test('a rotation is 403 for scopes beyond the caller’s and 409 for a key that 
       error: 'Conflict',
       message: 'This API key has ended or was rotated already, and cannot be rotated; create a new one.',
       statusCode: 409,
+      code: 'CONFLICT',
     })
   }
   expect((await service.get('/api/keys', key)).body.total).toBe(5)

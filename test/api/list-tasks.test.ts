@@ -173,6 +173,7 @@ test('400 for a status, limit or offset that cannot be, with the field; unknown 
         error: 'Bad request',
         message: `${field}: ${body.details[0].message}`,
         statusCode: 400,
+        code: 'BAD_REQUEST',
         details: [{ path: field, message: expect.stringMatching(/./) }],
       })
     }
@@ -195,6 +196,7 @@ test('403 for a key without the scope read', async () => {
     error: 'Forbidden',
     message: 'This API key has no permission for this operation: it lacks the scope "read".',
     statusCode: 403,
+    code: 'FORBIDDEN',
   })
   await service.stop()
 })

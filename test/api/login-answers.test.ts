@@ -20,6 +20,7 @@ const wrong = {
   error: 'Unauthorized',
   message: 'The email address or the password is wrong.',
   statusCode: 401,
+  code: 'UNAUTHORIZED',
 }
 
 /** The parts of a Set-Cookie header after its name and value, in order of the alphabet. */

@@ -47,6 +47,7 @@ test('the eleventh try of an address is 429 with when to come back, looks at no 
         error: 'Too many login attempts',
         message: 'There were too many attempts to log in; wait before the next.',
         statusCode: 429,
+        code: 'LOGIN_THROTTLED',
       })
       expect(answer.headers.getSetCookie()).toEqual([])
       const rpc = await browser.logInOverRpc({ email, password: typed })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { createClient } from '../../client/client.ts'
 import { closeServer, listen, urlOf } from '../../server/http/listening.ts'
 import type { RequestEnds } from '../../server/http/request-ends.ts'
-import { releaseGate, RequestGate, type Sender } from '../../server/http/limits/request-gate.ts'
+import { identified, releaseGate, RequestGate, Sender } from '../../server/http/limits/request-gate.ts'
 import { createTurnAway } from '../../server/http/limits/turn-away.ts'
 import { Checker } from '../pins/documented-answers.ts'
 import { rejection } from '../client/rejection.ts'
@@ -33,7 +33,7 @@ test('requests that are too many at a time get 503 with Retry-After, as document
     if (answer.status === 200) continue
     checker.note(503, 'GET /api/account', { answer })
     expect(answer.headers.get('retry-after')).toBe('1')
-    expect(answer.body).toMatchObject({ error: 'Service unavailable', statusCode: 503 })
+    expect(answer.body).toMatchObject({ error: 'Service unavailable', statusCode: 503, code: 'SERVICE_UNAVAILABLE' })
   }
   for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json']) {
     const asked = await Promise.all([readAtOnce(service, key, 20), service.get(path)])
@@ -180,7 +180,7 @@ test('one long pause of a service with little to do refuses nobody', () => {
   gate.close()
 })
 
-const sender = (userId: string): Sender => ({ userId, reads: 0, writes: 0 })
+const sender = (userId: string | null) => new Sender(userId)
 
 test('a user alone takes three quarters of the room, and then others have theirs', () => {
   const gate = new RequestGate(limits)
@@ -211,6 +211,72 @@ test.each(['/trpc/', 'http://localhost/trpc/'])('a batch under %s counts by its 
   expect(gate.inFlight.reads).toBe(20)
   releaseGate(batch)
   expect(gate.inFlight.reads).toBe(0)
+  gate.close()
+})
+
+const batch = (comma: string) =>
+  ({ method: 'GET', url: `/trpc/${Array(20).fill('a').join(comma)}`, headers: {} }) as IncomingMessage
+
+test.each([',', '%2C', '%2c'])(
+  'a stranger names no number of calls; calls joined by %s count once it is known whose they are',
+  (comma) => {
+    const gate = new RequestGate(limits)
+    const [strangers, many] = [sender(null), sender('many')]
+    const request = batch(comma)
+    expect(gate.enter(request, strangers)).toBe(true)
+    expect(gate.inFlight.reads).toBe(1)
+    identified(request, many)
+    expect([gate.inFlight.reads, strangers.reads, many.reads]).toEqual([20, 0, 20])
+    identified(request, many)
+    releaseGate(request)
+    expect([gate.inFlight.reads, strangers.reads, many.reads]).toEqual([0, 0, 0])
+    gate.close()
+  },
+)
+
+test('who turns out to have a share of the room already is refused, and others have theirs', () => {
+  const gate = new RequestGate(limits)
+  const [strangers, many] = [sender(null), sender('many')]
+  expect(letIn(gate, many)).toBe(375)
+  const request = write()
+  expect(gate.enter(request, strangers)).toBe(true)
+  expect(() => identified(request, many)).toThrow('overloaded')
+  expect([gate.inFlight.writes, strangers.writes]).toEqual([375, 0])
+  expect(letIn(gate, sender('one'))).toBe(125)
+  gate.close()
+})
+
+test('reads that are answered at once count for their user until the sample is over', () => {
+  const gate = new RequestGate(limits)
+  const [many, one] = [sender('many'), sender('one')]
+  const read = (of: Sender) => {
+    const request = { method: 'GET', url: '/api/account', headers: {} } as IncomingMessage
+    if (!gate.enter(request, of)) return false
+    releaseGate(request)
+    return true
+  }
+  let count = 0
+  while (read(many)) count++
+  expect(count).toBe(750)
+  expect(read(one)).toBe(true)
+  gate.sampled(0)
+  expect(read(many)).toBe(true)
+  gate.close()
+})
+
+test('a user who has nothing in flight is let in beside those who came before the bound fell', () => {
+  const gate = new RequestGate(limits)
+  letIn(gate, sender('many'))
+  for (let sample = 0; sample < 100; sample++) gate.sampled(10_000)
+  expect(gate.boundOf('writes')).toBe(32)
+  const [one, first] = [sender('one'), write()]
+  expect(gate.enter(first, one)).toBe(true)
+  expect(letIn(gate, one)).toBe(0)
+  expect(letIn(gate, sender(null))).toBe(0)
+  for (let n = 0; n < 15; n++) expect(letIn(gate, sender(`user ${n}`))).toBe(1)
+  expect(letIn(gate, sender('too many'))).toBe(0)
+  releaseGate(first)
+  expect(letIn(gate, one)).toBe(1)
   gate.close()
 })
 

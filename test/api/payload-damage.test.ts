@@ -71,7 +71,7 @@ test('a small payload that is not what was written is 500, with an error in the 
     expect(response.status).toBe(500)
     expect(response.headers.get('etag')).toBeNull()
     const body = await response.text()
-    expect(JSON.parse(body)).toMatchObject({ error: 'Internal error', statusCode: 500 })
+    expect(JSON.parse(body)).toMatchObject({ error: 'Internal error', statusCode: 500, code: 'INTERNAL_ERROR' })
     expect(body).not.toContain(stored.whole.toString().slice(100, 200))
     expect(errors).toEqual([
       `a request failed req The stored payload ${stored.id} is damaged: it is not what was written.`,

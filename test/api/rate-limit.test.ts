@@ -42,6 +42,7 @@ test('exactly ten executions in a minute, over two keys and over REST and RPC; t
       error: 'Rate limit exceeded',
       message: 'At most 10 agent executions per minute are allowed.',
       statusCode: 429,
+      code: 'RATE_LIMIT_EXCEEDED',
     })
   }
   const overRpc = await createOverRpc(service, second)

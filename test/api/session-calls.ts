@@ -132,5 +132,6 @@ export class SessionCalls {
 /** An error of typed RPC as REST says it. */
 function restError({ data, message }: { data: any; message: string }): unknown {
   const { error } = errorCatalogue[data.errorCode as ErrorCode]
-  return { error, message, statusCode: data.httpStatus, ...(data.details && { details: data.details }) }
+  const { details, errorCode: code, httpStatus: statusCode } = data
+  return { error, message, statusCode, code, ...(details && { details }) }
 }

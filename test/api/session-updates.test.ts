@@ -9,8 +9,14 @@ const expired = {
   error: 'Session expired',
   message: 'The session has expired; create a new one.',
   statusCode: 410,
+  code: 'SESSION_EXPIRED',
 }
-const completed = { error: 'Conflict', message: 'The session is completed; create a new one.', statusCode: 409 }
+const completed = {
+  error: 'Conflict',
+  message: 'The session is completed; create a new one.',
+  statusCode: 409,
+  code: 'SESSION_COMPLETED',
+}
 
 async function start(via: Via = 'REST') {
   const clock = new FakeClock()

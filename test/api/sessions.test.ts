@@ -9,7 +9,7 @@ import { replyCostUsd, sessionAgents, SessionCalls, vias } from './session-calls
 const config = sessionAgents
 const dayMs = 24 * 3_600_000
 const named = (key: string) => ({ 'Idempotency-Key': key })
-const notFound = { error: 'Not found', message: 'Session not found', statusCode: 404 }
+const notFound = { error: 'Not found', message: 'Session not found', statusCode: 404, code: 'NOT_FOUND' }
 
 /** What is left after a refusal: no session, no transaction but the first credit, and all slots of the rate window. */
 async function expectNothingWritten(service: TestService, key: string): Promise<void> {
@@ -87,7 +87,10 @@ test.each(vias)('404 and 400 over %s for agents that are unknown, of others, or 
   const calls = new SessionCalls(service, key, via)
   for (const agentId of ['none', 'hidden', 'ONE', 'one.chat', '__proto__', 'constructor', 'toString']) {
     const { body, status } = await calls.create({ agentId })
-    expect([status, body]).toEqual([404, { error: 'Not found', message: 'Agent not found', statusCode: 404 }])
+    expect([status, body]).toEqual([
+      404,
+      { error: 'Not found', message: 'Agent not found', statusCode: 404, code: 'NOT_FOUND' },
+    ])
   }
   const mute = await calls.create({ agentId: 'mute' })
   expect(mute.status).toBe(400)
@@ -109,6 +112,7 @@ test.each(vias)('403 over %s for a key without the scope that the operation asks
     error: 'Forbidden',
     message: `This API key has no permission for this operation: it lacks the scope "${scope}".`,
     statusCode: 403,
+    code: 'FORBIDDEN',
   })
   for (const refused of [
     await reader.create({ agentId: 'one' }),

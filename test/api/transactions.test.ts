@@ -206,6 +206,7 @@ test('400 for a parameter that cannot be, with the field', async () => {
       error: 'Bad request',
       message: `${field}: ${body.details[0].message}`,
       statusCode: 400,
+      code: 'BAD_REQUEST',
       details: [{ path: field, message: expect.stringMatching(/./) }],
     })
   }
@@ -221,6 +222,7 @@ test('403 for a key without the scope read', async () => {
     error: 'Forbidden',
     message: 'This API key has no permission for this operation: it lacks the scope "read".',
     statusCode: 403,
+    code: 'FORBIDDEN',
   })
   await service.stop()
 })

@@ -37,7 +37,10 @@ test('an endpoint that is not for the caller answers exactly as one that is not 
     const unseen = await refusals(service, key, { endpointId: 'secret.run', params, connectorIds: ['con_1'] })
     const missing = await refusals(service, key, { endpointId: 'nobody.run', params, connectorIds: ['con_1'] })
     expect(unseen).toEqual(missing)
-    expect(unseen[0]).toEqual([404, { error: 'Not found', message: 'Agent endpoint not found', statusCode: 404 }])
+    expect(unseen[0]).toEqual([
+      404,
+      { error: 'Not found', message: 'Agent endpoint not found', statusCode: 404, code: 'NOT_FOUND' },
+    ])
   }
   await service.stop()
 })

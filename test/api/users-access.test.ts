@@ -72,6 +72,7 @@ test("403 for every key, an admin's with all scopes too, and nothing is done", a
         error: 'Forbidden',
         message: 'This operation needs the browser login of an admin.',
         statusCode: 403,
+        code: 'FORBIDDEN',
       }
       expect([id, answer.status, answer.body]).toEqual([id, 403, error])
       // Not even beside the cookie of an admin: the header decides.
@@ -89,7 +90,7 @@ test('403 for the login of a user who is no admin, and nothing is done', async (
   const before = await everything(service)
   for (const { body, id, method, path } of calls) {
     const answer = await person.browser.request(method, path, { body })
-    const error = { error: 'Forbidden', message: 'This operation is for admins.', statusCode: 403 }
+    const error = { error: 'Forbidden', message: 'This operation is for admins.', statusCode: 403, code: 'FORBIDDEN' }
     expect([id, answer.status, answer.body]).toEqual([id, 403, error])
   }
   expect(await everything(service)).toEqual(before)
@@ -140,7 +141,7 @@ test('404 for the id of a user whom nobody has, and nothing is done', async () =
     expect([id, answer.status, answer.body]).toEqual([
       id,
       404,
-      { error: 'Not found', message: 'User not found', statusCode: 404 },
+      { error: 'Not found', message: 'User not found', statusCode: 404, code: 'NOT_FOUND' },
     ])
   }
   const link = await admin.browser.delete('/api/invitations/inv_0')

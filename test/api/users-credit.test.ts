@@ -146,6 +146,7 @@ test('an Idempotency-Key credits once, also in parallel; another amount is 409, 
     error: 'Conflict',
     message: 'The Idempotency-Key was used for this user with another amount.',
     statusCode: 409,
+    code: 'CONFLICT',
   })
   expect(await totalOf(service, person.key)).toBe(2)
   expect(await expectStatus(200, crediting(admin, other.userId)('7', named))).toMatchObject({ balanceUsd: '7.0000' })

@@ -145,7 +145,7 @@ test('suspending ends the logins and refuses the keys on the next request; resum
   const refused = await withKey()
   expect([refused.status, refused.body]).toEqual([
     403,
-    { error: 'Forbidden', message: 'This account is suspended.', statusCode: 403 },
+    { error: 'Forbidden', message: 'This account is suspended.', statusCode: 403, code: 'FORBIDDEN' },
   ])
   expect((await service.createTask(key, 'test.echo')).status).toBe(403)
   expect(await other.browser.status()).toBe(200)
@@ -173,6 +173,7 @@ test('409 when nobody would be left who acts as an admin, and nothing is changed
       error: 'Conflict',
       message: 'This is the last admin who can act; make another user an admin first.',
       statusCode: 409,
+      code: 'CONFLICT',
     })
   }
   expect(await expectStatus(200, last.browser.get(`/api/users/${last.userId}`))).toMatchObject({

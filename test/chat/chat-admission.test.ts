@@ -23,6 +23,7 @@ async function expectRefused(
   const open = (headers: Record<string, string>) =>
     ChatReader.open({ url: service.url, key, body: { sessionId, message: 'Hello' }, headers })
   const { code, error, message = /\S/, status } = expected
+  const ofBody = status === 404 ? 'NOT_FOUND' : status === 410 ? 'SESSION_EXPIRED' : code
   for (const accept of ['*/*', 'application/x-ndjson', 'application/x-ndjson, application/json']) {
     const reader = await open({ accept })
     const [event, ...more] = await reader.all()
@@ -34,6 +35,7 @@ async function expectRefused(
       error: { code, message: expect.stringMatching(message) },
       message: event.error.message,
       statusCode: status,
+      code: ofBody,
     })
     expect(reader.text).toMatch(/^\{.*\}\n$/)
     expect(reader.headers['x-request-id']).toMatch(/^req_/)
@@ -42,7 +44,8 @@ async function expectRefused(
   const plain = await open({ accept: 'application/json' })
   await plain.all()
   expect([plain.status, plain.headers['content-type']]).toEqual([status, 'application/json; charset=utf-8'])
-  expect(JSON.parse(plain.text)).toEqual({ error, message: expect.stringMatching(message), statusCode: status })
+  const told = { error, message: expect.stringMatching(message), statusCode: status, code: ofBody }
+  expect(JSON.parse(plain.text)).toEqual(told)
   expect(await state()).toEqual(before)
   return plain
 }
@@ -175,7 +178,7 @@ test('a key without the scope execute is a plain 403, whatever the session', asy
   const before = await talker.state()
   for (const sessionId of [talker.sessionId, 'ses_unknown']) {
     const answer = await service.post('/api/chat', { sessionId, message: 'Hello' }, { key })
-    expect(answer).toMatchObject({ status: 403, body: { error: 'Forbidden', statusCode: 403 } })
+    expect(answer).toMatchObject({ status: 403, body: { error: 'Forbidden', statusCode: 403, code: 'FORBIDDEN' } })
   }
   expect(await talker.state()).toEqual(before)
   await service.stop()

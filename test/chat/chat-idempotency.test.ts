@@ -21,7 +21,7 @@ test('a used Idempotency-Key is 409 and never runs twice, whatever the body, the
     ]) {
       await refused.all()
       expect([refused.status, refused.headers['content-type']]).toEqual([409, 'application/json; charset=utf-8'])
-      expect(JSON.parse(refused.text)).toMatchObject({ error: 'Conflict', statusCode: 409 })
+      expect(JSON.parse(refused.text)).toMatchObject({ error: 'Conflict', statusCode: 409, code: 'CONFLICT' })
       expect(refused.headers['x-ratelimit-remaining']).toBe('8')
     }
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createClient } from '../../client/client.ts'
+import { createClient, ErrandClientError, isErrandError } from '../../client/client.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService } from '../support/test-service.ts'
 import { rejection, rejections } from './rejection.ts'
@@ -144,4 +144,14 @@ test('503 while the service stops, and reading goes on', async () => {
   })
   expect((await client.tasks.get({ taskId })).id).toBe(taskId)
   await stopping
+})
+
+test('isErrandError knows an error of another copy of the package, and nothing else', async () => {
+  const path = new URL('../../client/client-error.ts?copy', import.meta.url).href
+  const copy = (await import(path)) as { ErrandClientError: typeof ErrandClientError }
+  const foreign = new copy.ErrandClientError('NOT_FOUND', 'x')
+  expect([foreign instanceof ErrandClientError, isErrandError(foreign)]).toEqual([false, true])
+  expect(isErrandError(new ErrandClientError('NOT_FOUND', 'x'))).toBe(true)
+  const alike = Object.assign(new Error('x'), { name: 'ErrandClientError', code: 'NOT_FOUND' })
+  for (const other of [alike, null, undefined, 'x', {}]) expect(isErrandError(other)).toBe(false)
 })

@@ -55,7 +55,7 @@ export {}
 
 declare module 'errand-client' {
   interface EndpointTypes {
-    /** Summarizes.; 0.0100 USD */
+    /** Summarizes. Costs 0.0100 USD. */
     "text.summarize": {
       params: {
         /** What to read */
@@ -80,5 +80,7 @@ test('references are written out, and one that names itself is unknown', () => {
 })
 
 test('a description cannot end its comment', () => {
-  expect(endpointDeclarations([agentWith({}, 'x */ evil() /*')], 'x')).toContain('/** x * / evil() /*; 0.0100 USD */')
+  expect(endpointDeclarations([agentWith({}, 'x */ evil() /*')], 'x')).toContain(
+    '/** x * / evil() /* Costs 0.0100 USD. */',
+  )
 })

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import fc from 'fast-check'
 import { afterEach, expect, test } from 'vitest'
 import { AnswerMeter, valuesMax } from '../../server/connectors/thread/answer-meter.ts'
-import { hasMoreValues } from '../../server/kernel/json-values.ts'
+import { isHeavyJson, jsonNameBytesMax } from '../../server/kernel/json-values.ts'
 import { BytesUnderWay } from '../../server/connectors/thread/bytes-under-way.ts'
 import { megabyte, openGuardFor, post, startServer, stopAll } from './guarded-server.ts'
 import { until } from '../support/until.ts'
@@ -91,16 +91,29 @@ test('events come out as they went in, with a line feed for each end of a line, 
 test('the values of an answer, or of one event, are counted before they are parsed; texts may hold what looks like them', () => {
   const many = `[${'[],'.repeat(130_000)}[]]`
   expect(() => new AnswerMeter({ isEvents: false }).take(Buffer.from(many))).toThrow('more than 50000 values')
-  expect(hasMoreValues(Buffer.from(many), valuesMax)).toBe(true)
+  expect(isHeavyJson(Buffer.from(many), valuesMax)).toBe(true)
   const text = JSON.stringify({ text: '",[{\\'.repeat(200_000) })
   expect(() => new AnswerMeter({ isEvents: false }).take(Buffer.from(text))).not.toThrow()
-  expect(hasMoreValues(Buffer.from(text), valuesMax)).toBe(false)
+  expect(isHeavyJson(Buffer.from(text), valuesMax)).toBe(false)
   const event = `data: [${'1,'.repeat(30_000)}1]\n\n`
   const meter = new AnswerMeter({ isEvents: true })
   for (let n = 0; n < 5; n++) expect(meter.take(Buffer.from(event)).length).toBe(event.length)
   // A comment with a quote does not hide what comes in the next line.
   const hidden = Buffer.from(`:"\ndata: ${many}\n\n`)
   expect(() => new AnswerMeter({ isEvents: true }).take(hidden)).toThrow('more than 50000 values')
+})
+
+test('a name of an answer is no longer than what V8 hashes whole, and texts may be', () => {
+  const long = 'x'.repeat(jsonNameBytesMax)
+  const take = (text: string, isEvents = false) => new AnswerMeter({ isEvents }).take(Buffer.from(text))
+  const bad = `{"${long}x":1}`
+  expect(() => take(bad)).toThrow(`a name of more than ${jsonNameBytesMax} bytes`)
+  expect(() => take(`data: ${bad}\n\n`, true)).toThrow('a name of more than')
+  expect(isHeavyJson(Buffer.from(bad), valuesMax)).toBe(true)
+  const good = `{"${long}":"${long}${long}","a":"${long}${long}"}`
+  expect(() => take(good)).not.toThrow()
+  expect(() => take(`data: ${good}\ndata: {}\n\nid: 1\n\n`, true)).not.toThrow()
+  expect(isHeavyJson(Buffer.from(good), valuesMax)).toBe(false)
 })
 
 test('a stream of events has so many lines, whatever they are and however many events they make', () => {

@@ -67,6 +67,21 @@ testConsole(
   { limits: { executionsPerMinute: 2 } },
 )
 
+testConsole('a page of another origin may send what traces its requests', async (opened) => {
+  const key = await opened.service.createKey(opened.visitor.userId)
+  await openElsewhere(opened, async (page) => {
+    const status = await page.evaluate(
+      async ({ apiKey, url }) => {
+        const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+        const response = await fetch(url, { headers: { Authorization: `Bearer ${apiKey}`, traceparent } })
+        return response.status
+      },
+      { apiKey: key, url: `${opened.service.url}/api/account` },
+    )
+    expect(status).toBe(200)
+  })
+})
+
 testConsole(
   'a page of another origin neither reads nor changes anything by the login of its visitor',
   async (opened) => {

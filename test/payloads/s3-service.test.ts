@@ -47,7 +47,10 @@ function describeService(server: S3Server): void {
     const { responseUri } = await service.runTask(key, 'test.echo', large)
     relay.cut()
     const refused = await service.createTask(key, 'test.echo', large)
-    expect(refused).toMatchObject({ status: 503, body: { statusCode: 503, error: 'Service unavailable' } })
+    expect(refused).toMatchObject({
+      status: 503,
+      body: { statusCode: 503, code: 'SERVICE_UNAVAILABLE', error: 'Service unavailable' },
+    })
     expect(refused.headers.get('retry-after')).toBe('5')
     expect((await fetch(responseUri)).status).toBe(503)
     expect((await service.runTask(key, 'test.echo', { text: 'small' })).status).toBe('completed')

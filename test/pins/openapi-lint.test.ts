@@ -7,14 +7,18 @@ import { closedUrl, startStubMcpServer } from '../api/stub-mcp-server.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService } from '../support/test-service.ts'
 import { checkInvitations, checkLogins, checkUsers } from './documented-people.ts'
-import { Checker, document, operationAt, operations, source, validatorOf, type Json } from './documented-answers.ts'
-
-/** Recommended rules that are off, each with its reason. */
-const rulesOff: Record<string, string> = {}
+import {
+  answerValidatorOf,
+  Checker,
+  document,
+  operationAt,
+  operations,
+  source,
+  type Json,
+} from './documented-answers.ts'
 
 async function lint(text: string): Promise<string[]> {
-  const rules = Object.fromEntries(Object.keys(rulesOff).map((rule) => [rule, 'off' as const]))
-  const config = await createConfig({ extends: ['recommended'], rules })
+  const config = await createConfig({ extends: ['recommended-strict'] })
   const problems = await lintFromString({ source: text, absoluteRef: documentFile, config })
   return problems.map(({ location, message, ruleId }) => `${ruleId} at ${location[0]?.pointer}: ${message}`)
 }
@@ -23,7 +27,7 @@ test('the committed document is what the procedures say', () => {
   expect(document).toEqual(JSON.parse(JSON.stringify(createOpenApiDocument())))
 })
 
-test('the recommended rules of the linter find nothing in it, and do find what is wrong in a broken copy', async () => {
+test('the strict rules of the linter find nothing in it, and do find what is wrong in a broken copy', async () => {
   expect(await lint(source)).toEqual([])
   const broken = structuredClone(document)
   broken['paths']['/api/tasks'].post.operationId = 'listTasks'
@@ -36,7 +40,7 @@ test('the recommended rules of the linter find nothing in it, and do find what i
 })
 
 test('the validation by schema sees a missing field, an unknown one and a wrong form', () => {
-  const validator = validatorOf(operationAt('GET', '/api/account').spec['responses'][200].content)
+  const validator = answerValidatorOf(operationAt('GET', '/api/account').spec['responses'][200].content)
   const rateLimit = { limit: 10, remaining: 10, resetAt: null }
   const money = { balanceUsd: '1.0000', heldUsd: '0.0000', blockedUntil: null, rateLimit }
   const account = {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { document, operations } from './documented-answers.ts'
 
@@ -30,6 +31,51 @@ test('every tag of an operation is described, and every described tag has an ope
   const used = operations.flatMap(({ spec }) => spec['tags'] as string[])
   const described = document['tags'].map(({ name }: { name: string }) => name)
   expect([...new Set(used)].toSorted()).toEqual(described.toSorted())
+})
+
+test('no two names of what is generated differ in case only, and none hides a global of JavaScript', () => {
+  const schemas = Object.keys(document['components'].schemas)
+  const names = [...schemas, ...operations.map(({ id }) => id[0]!.toUpperCase() + id.slice(1))]
+  const byName = Map.groupBy(names, (name) => name.toLowerCase())
+  expect([...byName.values()].filter((same) => same.length > 1)).toEqual([])
+  expect(schemas.filter((name) => name in globalThis)).toEqual([])
+  expect(schemas.length).toBeGreaterThan(70)
+})
+
+test('every body and every answer of more than one field is a schema with a name', () => {
+  const inline = Object.values<any>(document['paths']).flatMap((methods) =>
+    Object.values<any>(methods).flatMap(({ operationId, requestBody, responses }) =>
+      [requestBody?.content, ...Object.values<any>(responses).map(({ content }) => content)]
+        .flatMap((content) => Object.values<any>(content ?? {}))
+        .filter(({ schema }) => 'properties' in schema || 'oneOf' in schema)
+        .map(() => operationId as string),
+    ),
+  )
+  expect(inline).toEqual([])
+})
+
+test('the reply of a chat is lines of text, each an event that its type tells apart', () => {
+  const { schemas } = document['components']
+  const { schema } = document['paths']['/api/chat'].post.responses[200].content['application/x-ndjson']
+  expect(schema).toMatchObject({ type: 'string', contentSchema: { $ref: '#/components/schemas/ChatEvent' } })
+  const { discriminator, oneOf } = schemas['ChatEvent']
+  const types = ['assistant_delta', 'reasoning_delta', 'tool_call', 'tool_result', 'done', 'error']
+  expect(discriminator.propertyName).toBe('type')
+  expect(Object.keys(discriminator.mapping)).toEqual(types)
+  expect(oneOf.map(({ $ref }: { $ref: string }) => $ref)).toEqual(Object.values(discriminator.mapping))
+  const named = Object.values<string>(discriminator.mapping).map((ref) => schemas[ref.split('/').at(-1)!])
+  expect(named.map(({ properties }) => properties.type.const)).toEqual(types)
+})
+
+test('the operations that are called first have examples, and the version is that of the package', () => {
+  const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  expect(document['info'].version).toBe(manifest.version)
+  for (const id of ['createTask', 'getTask', 'listTasks', 'createSession', 'chat', 'getAccount', 'listTransactions']) {
+    const { requestBody, responses } = operations.find((operation) => operation.id === id)!.spec as any
+    const [answer] = Object.values<any>(responses[200].content)
+    expect(answer.example, id).toBeDefined()
+    if (requestBody) expect(requestBody.content['application/json'].example, id).toBeDefined()
+  }
 })
 
 test('the operations that take an Idempotency-Key say how long it is kept', () => {

@@ -46,12 +46,13 @@ test('the error catalogue: code, status and text', () => {
   ])
 })
 
-test('an error body is error, message and statusCode, and details only where there are some', () => {
+test('an error body is error, message, statusCode and code, and details only where there are some', () => {
   for (const [code, { error, status }] of Object.entries(errorCatalogue)) {
     expect(errorBody(new ErrandError(code as ErrorCode, 'Why.'))).toEqual({
       error,
       message: 'Why.',
       statusCode: status,
+      code,
     })
   }
   const details = [{ path: 'params.text', message: 'Is missing' }]
@@ -59,6 +60,7 @@ test('an error body is error, message and statusCode, and details only where the
     error: 'Bad request',
     message: 'Why.',
     statusCode: 400,
+    code: 'BAD_REQUEST',
     details,
   })
 })
@@ -69,6 +71,7 @@ test('the body of an unforeseen error says nothing of what was thrown', () => {
       error: 'Internal error',
       message: 'The request could not be carried out. Quote the X-Request-Id header when you report it.',
       statusCode: 500,
+      code: 'INTERNAL_ERROR',
     })
   }
 })

@@ -5,7 +5,7 @@ import { hashPassword } from '../../server/auth/logins/passwords.ts'
 import { must } from '../../server/kernel/assert.ts'
 import { password } from '../api/browser-login.ts'
 import { expectStatus, signUp } from '../api/signed-in.ts'
-import { operations, validatorOf, type Json, type Operation } from '../pins/documented-answers.ts'
+import { answerValidatorOf, operations, type Json, type Operation } from '../pins/documented-answers.ts'
 import { rawRequest } from '../support/raw-http.ts'
 import type { Answer } from '../support/test-service.ts'
 import { always, sendForNothing, sendThenRead } from './checked-answers.ts'
@@ -215,7 +215,7 @@ test.each(named(called))(
       const input = { ...typed(operation, query), ...(body as object), ...path }
       const answer = await sendThenRead(world, { bytes: rpcRequest(procedureOf(operation)!, input, sender.lines) })
       expect(answer?.status, JSON.stringify(answer?.body)).toBe(200)
-      expect(validatorOf(content).safeParse(answer!.body.result.data.json).error?.issues).toBe(undefined)
+      expect(answerValidatorOf(content).safeParse(answer!.body.result.data.json).error?.issues).toBe(undefined)
       answered.add(operation.id)
       await settle(operation, answer!.body.result.data.json)
       expect(world.takeFaults(), 'faults in the log').toEqual([])

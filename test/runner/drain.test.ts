@@ -26,7 +26,10 @@ test('a stop takes no new work and answers reads while what runs finishes; pendi
 
   const stopped = service.stop()
   const refused = await service.createTask(key, 'rogue.echo')
-  expect(refused).toMatchObject({ status: 503, body: { error: 'Service unavailable', statusCode: 503 } })
+  expect(refused).toMatchObject({
+    status: 503,
+    body: { error: 'Service unavailable', statusCode: 503, code: 'SERVICE_UNAVAILABLE' },
+  })
   expect(refused.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
   expect((await service.get('/readyz')).status).toBe(503)
   expect((await service.get('/healthz')).status).toBe(200)

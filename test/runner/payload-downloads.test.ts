@@ -122,7 +122,7 @@ test('403 when a link has expired or was changed; reading the task again gives o
   for (const each of wrong) {
     const refused = await download(service, each)
     expect(refused.status, each).toBe(403)
-    expect(refused.body, each).toMatchObject({ error: 'Forbidden', statusCode: 403 })
+    expect(refused.body, each).toMatchObject({ error: 'Forbidden', statusCode: 403, code: 'FORBIDDEN' })
   }
   clock.advance(1000)
   for (const method of ['GET', 'HEAD']) expect((await download(service, task.requestUri, method)).status).toBe(403)

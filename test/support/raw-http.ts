@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { readdirSync } from 'node:fs'
 import { afterAll, beforeAll, expect } from 'vitest'
+import { errorCatalogue, type ErrorCode } from '../../server/kernel/errors.ts'
 import { openResources } from './resources.ts'
 import { countRows, engine, withRaw, type RawDatabase } from './test-engine.ts'
 import { waitMsMax, within } from './until.ts'
@@ -257,8 +258,10 @@ export function expectErrorBody(answer: Answer | undefined, { status, error, fie
     error: error ?? errorOfStatus[status],
     message: expect.stringMatching(message ?? /\S/),
     statusCode: status,
+    code: expect.any(String),
     ...(status === 400 && { details: expect.any(Array) }),
   })
+  expect(errorCatalogue[body.code as ErrorCode], body.code).toEqual({ status, error: body.error })
   if (status === 400) expectDetails(body.details, field)
   expect(JSON.stringify(body)).not.toMatch(/node_modules|\.ts:\d|SQLITE|at \w+ \(/)
 }

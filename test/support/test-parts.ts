@@ -4,7 +4,9 @@ import type { TestContext } from 'vitest'
 const remedies = {
   browser: 'A Chromium that starts; the one of @sparticuz/chromium is for Linux on x64.',
   cc: 'A C compiler; on Debian the package gcc.',
+  curl: 'The command curl, 7.71 or newer; on Debian the package curl.',
   files: 'More open files (ulimit -n).',
+  go: 'The command go, 1.19 or newer; on Debian the package golang-go.',
   ipv6: 'An IPv6 loopback address.',
   mount: 'The right to mount a tmpfs, which root has.',
   openssl: 'The command openssl; on Debian the package openssl.',
@@ -17,8 +19,8 @@ const remedies = {
 
 export type TestPart = keyof typeof remedies
 
-/** The one part that may be missing without a word of whoever runs the tests: it is a hundred packages. */
-const optional: ReadonlySet<string> = new Set<TestPart>(['s3'])
+/** What may be missing without a word of whoever runs the tests: a hundred packages, and a compiler for one page of the guides. */
+const optional: ReadonlySet<string> = new Set<TestPart>(['go', 's3'])
 
 export const withoutVariable = 'ERRAND_TESTS_WITHOUT'
 

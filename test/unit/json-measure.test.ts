@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { jsonNameBytesMax } from '../../server/kernel/json-values.ts'
 import { JsonMeasure } from '../../server/http/limits/json-measure.ts'
 
 const pieceBytes = 1024 * 1024
@@ -27,4 +28,10 @@ test('values, names and levels are counted over pieces', () => {
   expect(refusalOf(`{${members(0)},"half":${half},${members(0)}}`)).toBeUndefined()
   expect(refusalOf(`{${members(0)},"half":${half},${members(26_000)}}`)).toContain('50000 different names')
   expect(refusalOf(`${'['.repeat(90)}${half},${'['.repeat(30)}`)).toContain('nested deeper')
+})
+
+test('a name that V8 would hash by its length alone is refused, and a value of any length is not', () => {
+  const long = `"${'x'.repeat(jsonNameBytesMax)}"`
+  expect(refusalOf(`{${long}:[${long},{"a" : ${long}}]}`)).toBeUndefined()
+  expect(refusalOf(`{"a":1,"x${long.slice(1)} : 1}`)).toContain(`a name of more than ${jsonNameBytesMax} bytes`)
 })

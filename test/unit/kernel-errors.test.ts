@@ -15,11 +15,11 @@ test('the statuses and texts of the contract are these', () => {
   })
 })
 
-test('the body of an error has error, message and statusCode, and details only when there are some', () => {
+test('the body of an error has error, message, statusCode and code, and details only when there are some', () => {
   for (const [code, { status, error }] of Object.entries(errorCatalogue)) {
     const thrown = new ErrandError(code as keyof typeof errorCatalogue, 'Why.')
     expect(thrown.status).toBe(status)
-    expect(errorBody(thrown)).toStrictEqual({ error, message: 'Why.', statusCode: status })
+    expect(errorBody(thrown)).toStrictEqual({ error, message: 'Why.', statusCode: status, code })
   }
   const details = [{ path: 'params.text', message: 'Is missing' }]
   expect(errorBody(new ErrandError('BAD_REQUEST', 'Why.', { details }))).toMatchObject({ details })

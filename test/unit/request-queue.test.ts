@@ -19,6 +19,7 @@ function newQueue(requestMs: number) {
   const requestOf = (authorization: string) => ({ headers: { authorization } }) as IncomingMessage
   for (const user of ['many', 'one', 'gone']) queue.know(requestOf(user), user)
   queue.know(requestOf('many again'), 'many')
+  queue.know(requestOf('Bearer key'), 'one')
   const take = (authorization: string, response = {}) =>
     queue.take({ request: requestOf(authorization), response: response as ServerResponse })
   const served = async (count: number) => {
@@ -29,7 +30,8 @@ function newQueue(requestMs: number) {
     }
     expect(ticks.flat().length).toBe(count)
   }
-  return { served, take, ticks, turnedAway }
+  const know = (authorization: string, user: string) => queue.know(requestOf(authorization), user)
+  return { know, served, take, ticks, turnedAway }
 }
 
 test('requests that arrive together are begun over several ticks, each user’s in turn', async () => {
@@ -81,4 +83,15 @@ test('a user with several credentials has the turns of one', async () => {
   const last = ticks.flat().lastIndexOf('one')
   const before = ticks.flat().slice(ticks.flat().indexOf('one'), last)
   expect(before.length).toBeLessThanOrEqual(2)
+})
+
+test('a user with many credentials has nobody forgotten, and one key is one, however it is written', async () => {
+  const { know, served, take, ticks } = newQueue(3)
+  for (let n = 0; n < 20_000; n++) know(`many ${n}`, 'many')
+  for (let n = 0; n < 30; n++) take('many 19999')
+  take('bEARER    key')
+  take('one')
+  await served(32)
+  const places = ['bEARER    key', 'one'].map((written) => ticks.flat().indexOf(written))
+  expect(Math.max(...places)).toBeLessThanOrEqual(12)
 })

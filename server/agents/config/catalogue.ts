@@ -48,6 +48,8 @@ export type Chat = {
   reply: (run: ReplyRun) => AsyncIterable<ChatPart>
 }
 
+export const agentKinds = ['code', 'model', 'http'] as const satisfies readonly AgentConfig['kind'][]
+
 export type Agent = {
   id: string
   kind: AgentConfig['kind']

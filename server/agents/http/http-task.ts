@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import { hasMoreValues } from '../../kernel/json-values.ts'
+import { isHeavyJson, jsonNameBytesMax } from '../../kernel/json-values.ts'
 import { expectSize, readBody } from '../../outbound/exchange.ts'
 import type { TaskRun } from '../config/define-config.ts'
 import { post } from './http-exchange.ts'
@@ -30,8 +30,10 @@ export async function runHttpTask({ agentId, limits, name, run, service }: HttpT
     const rules = { peer: { ...agentService, Failure: ServiceOutputTooLargeError }, bytesMax: taskBytesMax }
     expectSize(answer, rules)
     const json = await buffer(readBody(answer, rules))
-    if (hasMoreValues(json, taskValuesMax)) {
-      throw new ServiceOutputTooLargeError(`The agent's service answered with more than ${taskValuesMax} values.`)
+    if (isHeavyJson(json, taskValuesMax)) {
+      throw new ServiceOutputTooLargeError(
+        `The agent's service answered with more than ${taskValuesMax} values, or a name of more than ${jsonNameBytesMax} bytes.`,
+      )
     }
     return parse(json)
   } catch (error) {

@@ -1,3 +1,4 @@
+import { Confirmation } from '../../kernel/wire-types.ts'
 import { procedure, router, withAdmin } from '../../rpc/trpc.ts'
 import {
   AcceptInvitationInput,
@@ -9,7 +10,7 @@ import {
   ListInvitationsOutput,
   RevokeInvitationInput,
 } from './invitation-schema.ts'
-import { Confirmation, LoggedIn } from '../logins/login-schema.ts'
+import { LoggedIn } from '../logins/login-schema.ts'
 import {
   acceptInvitation,
   checkInvitation,
@@ -51,6 +52,7 @@ export const invitationsRouter = router({
         operationId: 'listInvitations',
         tags,
         summary: 'List invitations and password links, newest first (admins)',
+        description: 'Without the links themselves, which are shown only when they are made.',
         protect: true,
         successDescription: 'One page of them and the total.',
         errorResponses: { 400: 'A parameter is invalid.', 403: adminOnly },
@@ -68,6 +70,7 @@ export const invitationsRouter = router({
         operationId: 'revokeInvitation',
         tags,
         summary: 'Revoke an invitation or a password link (admins)',
+        description: 'Nobody can use the link from then on.',
         protect: true,
         successDescription: 'The link no longer works.',
         errorResponses: {
@@ -90,6 +93,7 @@ export const invitationsRouter = router({
         operationId: 'checkInvitation',
         tags,
         summary: 'See what a link is for',
+        description: 'For the page that a link opens; the link can be used afterwards.',
         protect: false,
         successDescription: 'Whom the link is for.',
         errorResponses: { ...bodyErrors, 404: 'The link is unknown, was used or has expired.' },
@@ -108,6 +112,7 @@ export const invitationsRouter = router({
         operationId: 'acceptInvitation',
         tags,
         summary: 'Accept an invitation, or set a password by a link, and log in',
+        description: 'A link works once. A browser that accepts one is logged in to the account.',
         protect: false,
         successDescription: 'The login, whose cookie is set.',
         errorResponses: {

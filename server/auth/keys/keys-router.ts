@@ -58,6 +58,7 @@ export const keysRouter = router({
         operationId: 'listKeys',
         tags,
         summary: "List the caller's API keys, newest first",
+        description: 'Each with the last four characters of its key, which itself is shown only when it is created.',
         protect: true,
         successDescription: 'One page of keys and the total.',
         errorResponses: { 400: 'A parameter is invalid.' },

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { ErrandError } from '../../kernel/errors.ts'
+import { Confirmation } from '../../kernel/wire-types.ts'
 import { procedure, router, withScope } from '../../rpc/trpc.ts'
 import { listLogins, logOutEverywhere } from './manage-logins.ts'
-import { Confirmation, EndLoginInput, ListLoginsInput, ListLoginsOutput } from './login-schema.ts'
+import { EndLoginInput, ListLoginsInput, ListLoginsOutput } from './login-schema.ts'
 
 const tags = ['Browser login']
 
@@ -15,6 +16,7 @@ export const loginsRouter = router({
         operationId: 'listLogins',
         tags,
         summary: "List the browser logins of the caller's account, newest first",
+        description: 'Logins that have ended are not among them.',
         protect: true,
         successDescription: 'One page of logins that have not ended, and the total.',
         errorResponses: { 400: 'A parameter is invalid.' },

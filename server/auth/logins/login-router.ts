@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import { Confirmation } from '../../kernel/wire-types.ts'
 import { procedure, router, withScope } from '../../rpc/trpc.ts'
 import { logIn } from './log-in.ts'
-import { Confirmation, LoggedIn, LoginInput, LoginOptions } from './login-schema.ts'
+import { LoggedIn, LoginInput, LoginOptions } from './login-schema.ts'
 import { logOut } from './manage-logins.ts'
 
 const tags = ['Browser login']
@@ -18,6 +19,7 @@ export const loginRouter = router({
         operationId: 'getLoginOptions',
         tags,
         summary: 'Get the ways to log in beside email address and password',
+        description: 'For the page on which people log in.',
         protect: false,
         successDescription: 'The providers of single sign-on.',
         errorResponses: { 400: 'The request is malformed.' },
@@ -64,6 +66,7 @@ export const loginRouter = router({
         operationId: 'logOut',
         tags,
         summary: 'Log this browser out',
+        description: 'Ends the login whose cookie the request carries.',
         protect: true,
         successDescription: 'The login has ended and its cookie is removed.',
         errorResponses: {

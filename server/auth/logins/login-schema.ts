@@ -34,8 +34,6 @@ export const LoggedIn = z
   .meta({ id: 'LoggedIn' })
 export type LoggedIn = z.output<typeof LoggedIn>
 
-export const Confirmation = z.object({ message: z.string() })
-
 export const Login = z
   .object({
     id: z.string(),

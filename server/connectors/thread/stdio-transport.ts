@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import type { JSONRPCMessage, MCPTransport, validateJSONRPCMessage } from '@ai-sdk/mcp'
 import { must } from '../../kernel/assert.ts'
-import { hasMoreValues } from '../../kernel/json-values.ts'
+import { isHeavyJson } from '../../kernel/json-values.ts'
 import { LineSplitter } from '../../kernel/line-splitter.ts'
 import { codeOf } from '../../kernel/thrown.ts'
 import { valuesMax } from './answer-meter.ts'
@@ -205,7 +205,7 @@ export class StdioTransport implements MCPTransport {
     if (this.#isOver) return
     for (const line of this.#lines.split(chunk)) {
       if (this.#isOver) return
-      if (hasMoreValues(line, valuesMax)) return this.#fail(tooLong)
+      if (isHeavyJson(line, valuesMax)) return this.#fail(tooLong)
       const text = line.toString().trim()
       const message = this.#parse(text)
       if (message) this.#deliver(message)

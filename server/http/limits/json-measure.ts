@@ -1,4 +1,5 @@
 import { jsonDepthMax } from '../../kernel/check-json.ts'
+import { jsonNameBytesMax } from '../../kernel/json-values.ts'
 
 /** Each value is an object to the parser. A name that it has not met takes it about ten times as long; again, it is cheap. */
 const jsonValuesMax = 250_000
@@ -13,7 +14,7 @@ const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x
 
 /**
  * About how many values, different names and levels a JSON text has, by its commas, colons and brackets outside of
- * strings. No text is kept more than once, and none after the first that is too many.
+ * strings, and whether a name is too long. No text is kept more than once, and none after the first that is too many.
  */
 export class JsonMeasure {
   readonly #bytes: Buffer
@@ -72,6 +73,7 @@ export class JsonMeasure {
         // What is no JSON may have more of them than values.
         if (++this.#members > jsonValuesMax) return tooMany(jsonValuesMax, 'values')
         if (this.#textStart < 0) return undefined
+        if (this.#textEnd - this.#textStart - 1 > jsonNameBytesMax) return nameTooLong
         // With its quote, or a name of digits would be hashed as the number that it is, and numbers can be chosen to collide.
         this.#names.add(this.#bytes.toString('latin1', this.#textStart, this.#textEnd))
         this.#textStart = -1
@@ -93,6 +95,8 @@ export class JsonMeasure {
     }
   }
 }
+
+const nameTooLong = `The request body holds a name of more than ${jsonNameBytesMax} bytes; send large data as text.`
 
 function tooMany(most: number, what: string): string {
   return `The request body holds more than ${most} ${what}; send large data as text.`

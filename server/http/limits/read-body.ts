@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { findUnfitJson } from '../../kernel/check-json.ts'
 import { badField, ErrandError } from '../../kernel/errors.ts'
+import { jsonNameBytesMax } from '../../kernel/json-values.ts'
 import { ownTurn } from '../../kernel/own-turn.ts'
 import { BodyBytes } from './body-bytes.ts'
 import { BodyRoom, smallBodyBytesMax } from './body-room.ts'
@@ -85,18 +86,26 @@ async function textOf(bytes: Buffer, { owner, request }: ReadBody): Promise<stri
   if (!isUtf8(bytes)) throw badField('', 'The request body is not valid UTF-8.')
   // JSON has none, and not every parser that comes after would say so.
   if (bytes.subarray(0, 3).equals(byteOrderMark)) throw badField('', 'The request body begins with a byte order mark.')
-  if (bytes.length <= smallBodyBytesMax) return bytes.toString('utf8')
+  if (bytes.length <= jsonNameBytesMax) return bytes.toString('utf8')
   const measure = new JsonMeasure(bytes)
+  if (bytes.length <= smallBodyBytesMax) {
+    assertFit(measure)
+    return bytes.toString('utf8')
+  }
   // Let in again once, at the end: a large body would else be refused by chance at one of its pieces.
   releaseGate(request)
   while (!measure.isWhole) {
     await ownTurn(owner)
-    // Before the parser makes objects of them.
-    const unfit = measure.go()
-    if (unfit !== undefined) throw badField('', unfit)
+    assertFit(measure)
   }
   await requestTurn(request, owner)
   return bytes.toString('utf8')
+}
+
+/** Before the parser makes objects of it. */
+function assertFit(measure: JsonMeasure): void {
+  const unfit = measure.go()
+  if (unfit !== undefined) throw badField('', unfit)
 }
 
 /** Reads a JSON body whose value is fit to be stored; throws 400, 413, 415 or 503. */

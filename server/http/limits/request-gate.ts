@@ -14,12 +14,35 @@ const leastInFlight = { writes: 32, reads: 64 }
 const fallFactorMin = 0.1
 const riseFactor = { filled: 1.1, idle: 1.02 }
 const leastShare = 0.02
+/** So many more are let in of users who have nothing in flight: those who came before the bound fell may fill it for seconds. */
+const reserve = 16
 
-/** A user who is known by credentials that were good before, and how many of the user's requests are in flight. */
-export type Sender = { readonly userId: string; reads: number; writes: number }
+/** Who sends requests, a user or all those together of whom nobody knows yet who they are, and what is in flight of them. */
+export class Sender {
+  /** Null of strangers. */
+  readonly userId: string | null
+  reads = 0
+  writes = 0
+  /** The reads that were begun in a sample of the gate's, and which one that was. */
+  begun = 0
+  sample = 0
 
-/** One request that asks to be let in. `isIn` while it is counted. `sender` is its user, where that is known already. */
-type Visit = { gate: RequestGate; kind: Kind; calls: number; isIn: boolean; sender: Sender | undefined }
+  constructor(userId: string | null) {
+    this.userId = userId
+  }
+}
+
+/** One request that asks to be let in. */
+type Visit = {
+  gate: RequestGate
+  kind: Kind
+  calls: number
+  sender: Sender | undefined
+  /** While it is counted. */
+  isIn: boolean
+  /** While it is one of the reserve. */
+  isBeyond: boolean
+}
 
 // On the request itself: entries of a weak map are a task for each garbage collection.
 const visitOf = Symbol('visit')
@@ -32,6 +55,14 @@ type Visitor = IncomingMessage & { [visitOf]?: Visit }
 export function bodyArrived(request: Visitor): void {
   const visit = request[visitOf]
   if (visit && !visit.isIn && !visit.gate.letIn(visit)) throw overloaded()
+}
+
+/** It has turned out whose request it is: it counts as the user's, by its calls. Throws 503 when that is more than a share. */
+export function identified(request: Visitor, sender: Sender): void {
+  const visit = request[visitOf]
+  if (visit && visit.sender !== sender && !visit.gate.identified(visit, { sender, calls: callsIn(request) })) {
+    throw overloaded()
+  }
 }
 
 /** A request is answered, or what remains of it is a stream or a wait that may go on for minutes. */
@@ -55,7 +86,9 @@ export async function requestTurn(request: IncomingMessage, owner: string | null
 function callsIn({ url = '' }: IncomingMessage): number {
   if (!url.includes('/trpc/')) return 1
   let calls = 1
-  for (let at = 0; at < url.length && url[at] !== '?'; at++) if (url[at] === ',') calls++
+  for (let at = 0; at < url.length && url[at] !== '?'; at++) {
+    if (url[at] === ',' || (url[at] === '%' && /^2c/i.test(url.slice(at + 1, at + 3)))) calls++
+  }
   return Math.min(calls, batchCallsMax)
 }
 
@@ -67,7 +100,8 @@ export function overloaded(): ErrandError {
  * Refuses work before it piles up. Each request that is let in waits for those before it, so what is in flight is what the
  * last of them waits for: with a bound on it the rest get 503 at once, instead of everybody an answer too late. Most reads
  * are done at once, and what they keep waiting is the event loop, so those of one sample count together. Answers that are
- * held on purpose cost nothing while they wait, and are not counted from then on. A batch counts by its calls.
+ * held on purpose cost nothing while they wait, and are not counted from then on. A batch counts by its calls, once it is
+ * known whose it is: a stranger could name many.
  *
  * How long a given number takes depends on the machine and on what else it does, so the bounds follow the delay of the
  * event loop: they fall while it is over its limit and requests are what fills it, and rise again step by step.
@@ -90,9 +124,12 @@ export class RequestGate {
   /** The most of `#used` since the last sample. */
   readonly #peak = { reads: 0, writes: 0 }
   #readsOfSample = 0
+  #sampleNumber = 1
   #syncMs = 0
   #sampledAt = performance.now()
   #share = 1
+  /** How many of the reserve are in flight. */
+  #beyond = 0
 
   constructor(limits: GateLimits) {
     this.#limits = limits
@@ -105,27 +142,55 @@ export class RequestGate {
     const { method } = request
     if (method === 'OPTIONS') return true
     const isRead = method === 'GET' || method === 'HEAD'
-    const visit: Visit = { gate: this, kind: isRead ? 'reads' : 'writes', calls: callsIn(request), isIn: false, sender }
+    const calls = sender?.userId === null ? 1 : callsIn(request)
+    const kind = isRead ? 'reads' : 'writes'
+    const visit: Visit = { gate: this, kind, calls, sender, isIn: false, isBeyond: false }
     request[visitOf] = visit
-    return !isRead && hasBody(request) ? this.#hasRoom('writes') : this.letIn(visit)
+    if (isRead || !hasBody(request)) return this.letIn(visit)
+    return this.#hasRoom(kind) || this.#isFirst(kind, sender)
   }
 
   letIn(visit: Visit): boolean {
-    const { calls, kind, sender } = visit
-    if (!this.#hasRoom(kind) || this.#hasEnough(kind, sender)) return false
+    const { kind, sender } = visit
+    visit.isBeyond = !this.#hasRoom(kind)
+    if (visit.isBeyond ? !this.#isFirst(kind, sender) : this.#hasEnough(kind, sender)) return false
     visit.isIn = true
-    this.#inFlight[kind] += calls
-    if (sender) sender[kind] += calls
-    if (kind === 'reads') this.#readsOfSample += calls
+    if (visit.isBeyond) this.#beyond++
+    this.#count(visit, 1)
+    if (kind === 'reads') this.#begin(visit, 1)
     this.#peak[kind] = Math.max(this.#peak[kind], this.#used(kind))
     return true
   }
 
   letOut(visit: Visit): void {
-    const { calls, kind, sender } = visit
     visit.isIn = false
-    this.#inFlight[kind] -= calls
-    if (sender) sender[kind] -= calls
+    if (visit.isBeyond) this.#beyond--
+    this.#count(visit, -1)
+  }
+
+  /** Counts a request as its user's from now on; false, and as before, where the user has no room for it. */
+  identified(visit: Visit, { calls, sender }: Required<Pick<Visit, 'calls' | 'sender'>>): boolean {
+    const { isIn, kind } = visit
+    if (isIn) {
+      this.letOut(visit)
+      if (kind === 'reads') this.#begin(visit, -1)
+    }
+    visit.calls = calls
+    visit.sender = sender
+    return !isIn || this.letIn(visit)
+  }
+
+  #count({ calls, kind, sender }: Visit, by: 1 | -1): void {
+    this.#inFlight[kind] += by * calls
+    if (sender) sender[kind] += by * calls
+  }
+
+  #begin({ calls, sender }: Visit, by: 1 | -1): void {
+    this.#readsOfSample = Math.max(0, this.#readsOfSample + by * calls)
+    if (!sender) return
+    if (sender.sample !== this.#sampleNumber) sender.begun = 0
+    sender.sample = this.#sampleNumber
+    sender.begun = Math.max(0, sender.begun + by * calls)
   }
 
   get inFlight(): { reads: number; writes: number } {
@@ -161,6 +226,7 @@ export class RequestGate {
       this.#share = Math.max(leastShare, this.#share * Math.max(fallFactorMin, maxLoopDelayMs / lateMs))
     }
     this.#readsOfSample = 0
+    this.#sampleNumber++
     this.#peak.reads = this.#used('reads')
     this.#peak.writes = this.#used('writes')
   }
@@ -169,16 +235,27 @@ export class RequestGate {
     return kind === 'reads' ? Math.max(this.#inFlight.reads, this.#readsOfSample) : this.#inFlight.writes
   }
 
+  #usedBy(sender: Sender, kind: Kind): number {
+    return kind === 'writes' || sender.sample !== this.#sampleNumber
+      ? sender[kind]
+      : Math.max(sender.reads, sender.begun)
+  }
+
   #hasEnough(kind: Kind, sender: Sender | undefined): boolean {
     if (!sender) return false
     const bound = this.boundOf(kind)
-    const own = sender[kind]
-    const isAlone = this.#inFlight[kind] === own
-    return own >= bound * (isAlone || this.#inFlight[kind] * 2 < bound ? 0.75 : 0.25)
+    const own = this.#usedBy(sender, kind)
+    const all = this.#used(kind)
+    return own >= bound * (own === all || all * 2 < bound ? 0.75 : 0.25)
   }
 
   #hasRoom(kind: Kind): boolean {
     return this.#used(kind) < this.boundOf(kind)
+  }
+
+  /** Whether a request is the only one of its user, and the reserve has room for it. */
+  #isFirst(kind: Kind, sender: Sender | undefined): boolean {
+    return !!sender && sender.userId !== null && this.#usedBy(sender, kind) === 0 && this.#beyond < reserve
   }
 
   #sample(): void {

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Sender } from './request-gate.ts'
+import { loginCookieName } from '../../auth/logins/login-cookie.ts'
+import { identified, Sender } from './request-gate.ts'
 
 type Waiting = { request: IncomingMessage; response: ServerResponse }
-/** `sender` is whose request it is, where that is known already. */
-type Serve<Arrived> = (arrived: Arrived, sender?: Sender) => void
+type Serve<Arrived> = (arrived: Arrived, sender: Sender) => void
 
 /** For so long a tick of the event loop begins work on requests; those that are left wait for the next. */
 const tickMs = 8
@@ -12,17 +12,19 @@ const ofAllMax = 4000
 /** Of whom it is known who they are, by credentials of up to so many characters. */
 const knownMax = 10_000
 const credentialsCharsMax = 1024
+/** A user has no more of these than that, or one with many would have those of others forgotten. */
+const ofUserMax = 16
 
 // On the request itself: entries of a weak map are a task for each garbage collection.
 const queuedOf = Symbol('queued')
 type Queued = IncomingMessage & {
-  [queuedOf]?: { queue: Pick<RequestQueue<Waiting>, 'know'>; sender: Sender | undefined }
+  [queuedOf]?: { queue: Pick<RequestQueue<Waiting>, 'know'>; sender: Sender }
 }
 
-/** A request has turned out to be the user's, by its credentials. */
+/** A request has turned out to be the user's, by its credentials. Throws 503 when the user has enough under way. */
 export function senderKnown(request: Queued, userId: string): void {
   const queued = request[queuedOf]
-  if (queued && queued.sender?.userId !== userId) queued.queue.know(request, userId)
+  if (queued && queued.sender.userId !== userId) identified(request, queued.queue.know(request, userId))
 }
 
 /**
@@ -33,16 +35,17 @@ export function senderKnown(request: Queued, userId: string): void {
  */
 export class RequestQueue<Arrived extends Waiting> {
   readonly #serve: Serve<Arrived>
-  readonly #turnAway: Serve<Arrived>
+  readonly #turnAway: (arrived: Arrived) => void
+  readonly #strangers = new Sender(null)
   readonly #byCredentials = new Map<string, Sender>()
-  readonly #byUser = new Map<string, Sender>()
+  readonly #byUser = new Map<string, { sender: Sender; credentials: string[] }>()
   /** By sender, the next one first. */
-  readonly #waiting = new Map<Sender | undefined, Arrived[]>()
+  readonly #waiting = new Map<Sender, Arrived[]>()
   #count = 0
   /** When the work of this tick began; undefined in a tick that has had none. */
   #since: number | undefined
 
-  constructor({ serve, turnAway }: { serve: Serve<Arrived>; turnAway: Serve<Arrived> }) {
+  constructor({ serve, turnAway }: { serve: Serve<Arrived>; turnAway: (arrived: Arrived) => void }) {
     this.#serve = serve
     this.#turnAway = turnAway
   }
@@ -50,7 +53,7 @@ export class RequestQueue<Arrived extends Waiting> {
   /** Serves a request now or in its turn, or turns it away where too many wait already. */
   take(arrived: Arrived): void {
     const request: Queued = arrived.request
-    const sender = this.#byCredentials.get(credentialsOf(request))
+    const sender = this.#senderOf(request)
     request[queuedOf] = { queue: this, sender }
     if (this.#count === 0 && this.#hasTime()) return this.#serve(arrived, sender)
     const own = this.#waiting.get(sender)
@@ -61,12 +64,22 @@ export class RequestQueue<Arrived extends Waiting> {
   }
 
   /** A request is the user's. Those who were known first are forgotten first. */
-  know(request: IncomingMessage, userId: string): void {
+  know(request: IncomingMessage, userId: string): Sender {
+    const known = this.#byUser.get(userId) ?? { sender: new Sender(userId), credentials: [] }
+    keep(this.#byUser, userId, known)
+    const credentials = canonical(credentialsOf(request))
+    if (credentials.length <= credentialsCharsMax && this.#byCredentials.get(credentials) !== known.sender) {
+      keep(this.#byCredentials, credentials, known.sender)
+      if (known.credentials.push(credentials) > ofUserMax) this.#byCredentials.delete(known.credentials.shift()!)
+    }
+    return known.sender
+  }
+
+  #senderOf(request: IncomingMessage): Sender {
     const credentials = credentialsOf(request)
-    if (credentials.length > credentialsCharsMax) return
-    const sender = this.#byUser.get(userId) ?? { userId, reads: 0, writes: 0 }
-    keep(this.#byUser, userId, sender)
-    keep(this.#byCredentials, credentials, sender)
+    // Most send them in the usual form.
+    const sender = this.#byCredentials.get(credentials) ?? this.#byCredentials.get(canonical(credentials))
+    return sender ?? this.#strangers
   }
 
   /** Whether there is time left in this tick for another request. */
@@ -86,7 +99,7 @@ export class RequestQueue<Arrived extends Waiting> {
 
   async #serveWaiting(): Promise<void> {
     while (this.#count > 0 && this.#hasTime()) {
-      const [[sender, own]] = this.#waiting as unknown as [[Sender | undefined, Arrived[]]]
+      const [[sender, own]] = this.#waiting as unknown as [[Sender, Arrived[]]]
       this.#waiting.delete(sender)
       const arrived = own.shift()!
       if (own.length > 0) this.#waiting.set(sender, own)
@@ -98,12 +111,19 @@ export class RequestQueue<Arrived extends Waiting> {
   }
 }
 
-function keep(senders: Map<string, Sender>, name: string, sender: Sender): void {
-  senders.set(name, sender)
-  if (senders.size > knownMax) senders.delete(senders.keys().next().value!)
+function keep<Known>(all: Map<string, Known>, name: string, known: Known): void {
+  all.set(name, known)
+  if (all.size > knownMax) all.delete(all.keys().next().value!)
 }
 
+const loginCookie = new RegExp(`(?:^|; ?)((?:__Host-)?${loginCookieName}=[^;]*)`)
+
 /** What whoever sends a request presents. */
-function credentialsOf({ headers: { authorization, cookie = '' } }: IncomingMessage): string {
-  return authorization ?? cookie
+function credentialsOf({ headers: { authorization, cookie } }: IncomingMessage): string {
+  return authorization ?? (cookie === undefined ? '' : (loginCookie.exec(cookie)?.[1] ?? ''))
+}
+
+/** One way to write a key that may be written in many. */
+function canonical(credentials: string): string {
+  return credentials.replace(/^Bearer +/i, 'Bearer ')
 }

@@ -62,7 +62,7 @@ runtimeTest(
 runtimeTest(
   'Deno',
   byCommand(
-    () => join(tools, 'node_modules/.bin/deno'),
+    () => join(tools, 'node_modules/@deno/linux-x64-glibc/deno'),
     'run',
     '--quiet',
     '--node-modules-dir=manual',

@@ -102,8 +102,14 @@ test(
         ['bundler', 'esnext'],
       ]) {
         const compilerOptions = {
-          ...{ target: 'es2022', module, moduleResolution, types: [], noEmit: true },
-          ...{ strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false },
+          target: 'es2022',
+          module,
+          moduleResolution,
+          types: [],
+          noEmit: true,
+          strict: true,
+          exactOptionalPropertyTypes: true,
+          skipLibCheck: false,
         }
         const config = join(project, 'tsconfig.json')
         writeFileSync(config, JSON.stringify({ compilerOptions, files: ['errand.config.ts', 'common.cts'] }))
@@ -200,7 +206,6 @@ test(
   'a start from the package beside one from source, printed',
   async () => {
     const mains = [join(project, 'node_modules/errand/server/errand.cjs'), join(root, 'server/main.ts')]
-    const folder = temporaryFolder('starts')
     const times = mains.map((): number[] => [])
     // In turns, so that what else the machine does is beside both.
     for (let round = 0; round < 5; round++) {

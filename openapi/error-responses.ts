@@ -1,0 +1,143 @@
+import { ErrandError, errorBody, errorCatalogue, type ErrorCode } from '../server/kernel/errors.ts'
+
+// The answers that refuse, with their bodies and headers.
+
+type Json = Record<string, unknown>
+
+/** Answers that any operation may give, beside its own. */
+export const sharedErrors: Record<string, string> = {
+  401: 'Authentication is missing or invalid.',
+  403: 'Permission is missing.',
+  429: 'More executions than the limit allows within a minute.',
+  500: 'The service failed; nothing is said of why.',
+  503: 'The service is overloaded, is stopping or cannot write; try again, with the same Idempotency-Key.',
+}
+
+/** The headers of answers, of which one that is required never lacks where it is promised. */
+export const headerComponents = {
+  'X-Request-Id': always(header('Identifies the request in the logs', 'string')),
+  'X-RateLimit-Limit': header('Agent executions that are allowed per minute'),
+  'X-RateLimit-Remaining': header('How many of them are left'),
+  'X-RateLimit-Reset': header('Unix time in seconds at which the oldest counted execution leaves the window'),
+  'WWW-Authenticate': always(header('The scheme to authenticate with', 'string')),
+  'Retry-After': always(header('Seconds to wait before the next try')),
+  'Set-Cookie': header('The cookie of the browser login', 'string'),
+}
+
+type HeaderName = keyof typeof headerComponents
+
+const rateHeaderNames = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'] as const
+
+export const rateHeaders = headersOf(...rateHeaderNames)
+export const retryAfterAtTimes: Json = { 'Retry-After': header('Seconds to wait before the next try') }
+/** Of refusals that may come before the caller is known: these headers are of a caller. */
+const beforeCaller = /^(?:403|500|503)$/
+
+export function headersOf(...names: HeaderName[]): Json {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+}
+
+type Refusal = { description: string; headers?: Json; code?: ErrorCode | undefined }
+
+/** The example's code is `code`, or the first with that status. */
+export function errorResponse(status: string, { description, headers = {}, ...given }: Refusal): Json {
+  const codes = Object.keys(errorCatalogue) as ErrorCode[]
+  const { code = codes.find((known) => String(errorCatalogue[known].status) === status)! } = given
+  return {
+    description,
+    headers: { ...headersOf('X-Request-Id'), ...headers },
+    content: {
+      'application/json': {
+        schema: { $ref: '#/components/schemas/ErrorBody' },
+        example: errorBody(new ErrandError(code, description)),
+      },
+    },
+  }
+}
+
+/** Named so that no generated type hides the `Error` of a language. */
+export const errorSchemas: Json = {
+  ErrorBody: {
+    type: 'object',
+    description: 'What is wrong. Programs tell errors apart by `code`, and a code that they do not know by its status.',
+    required: ['error', 'message', 'statusCode', 'code'],
+    properties: {
+      error: {
+        type: 'string',
+        description: 'The title of the status, or of the code',
+        enum: [...new Set(Object.values(errorCatalogue).map(({ error }) => error))],
+      },
+      message: { type: 'string', description: 'What must be, and what to do about it, for people' },
+      statusCode: { type: 'integer', description: 'The status of the answer' },
+      code: { $ref: '#/components/schemas/ErrorCode' },
+      details: {
+        type: 'array',
+        description: 'What is wrong, by field',
+        items: { $ref: '#/components/schemas/ErrorDetail' },
+      },
+    },
+  },
+  ErrorDetail: {
+    type: 'object',
+    required: ['path', 'message'],
+    properties: {
+      path: { type: 'string', description: 'The field, such as `params.text`; empty for the whole' },
+      message: { type: 'string' },
+    },
+  },
+}
+
+/** Refusals of a chat. Those of its admission are told as an `error` event too, unless only JSON is accepted. */
+export function chatErrors(): Json {
+  const refusals: Record<string, string> = {
+    ...sharedErrors,
+    400: 'The body is invalid.',
+    403: 'The balance is lower than what the message needs, or permission is missing.',
+    404: 'The session was not found.',
+    409: 'The session is completed, another of its messages is being answered, or the Idempotency-Key was used.',
+    410: 'The session has expired.',
+    413: 'The body is too large.',
+    415: 'The body is not JSON.',
+  }
+  const responses: Json = {}
+  for (const [status, description] of Object.entries(refusals)) {
+    const own = {
+      ...(status === '401' ? headersOf('WWW-Authenticate') : rateHeadersOf(status)),
+      ...(status === '429' && rateHeadersUnless('too many chats wait for the balance')),
+      ...retryHeaderOf(status),
+    }
+    const response = errorResponse(status, { description, headers: own }) as { content: Json }
+    if (/403|404|409|410|429/.test(status)) {
+      response.content['application/x-ndjson'] = { schema: { $ref: '#/components/schemas/ErrorEvent' } }
+    }
+    responses[status] = response
+  }
+  return responses
+}
+
+export function rateHeadersOf(status: string): Json {
+  return beforeCaller.test(status) ? rateHeadersUnless('the refusal came before the caller was known') : rateHeaders
+}
+
+function rateHeadersUnless(reason: string): Json {
+  const named = Object.entries(rateHeaders) as [HeaderName, Json][]
+  return Object.fromEntries(
+    named.map(([name, own]) => {
+      const description = `${String(headerComponents[name]['description'])}; absent when ${reason}`
+      return [name, { ...own, description }]
+    }),
+  )
+}
+
+export function retryHeaderOf(status: string): Json {
+  return status === '429' || status === '503' ? headersOf('Retry-After') : {}
+}
+
+/** A header without which that answer never comes. */
+function always(own: Json): Json {
+  return { ...own, required: true }
+}
+
+function header(description: string, type: 'integer' | 'string' = 'integer'): Json {
+  return { description, schema: { type } }
+}

@@ -1,0 +1,105 @@
+import { isDeepStrictEqual } from 'node:util'
+import { agentKinds } from '../server/agents/config/catalogue.ts'
+import { errorCatalogue } from '../server/kernel/errors.ts'
+import {
+  connectorAuthTypes,
+  connectorStatuses,
+  invitationKinds,
+  loginMethods,
+  messageRoles,
+  scopes,
+  sessionStatuses,
+  taskStatuses,
+  transactionTypes,
+} from '../server/store/records.ts'
+
+// Gives the schemas of the document the names that generated clients call their types by.
+
+type Json = Record<string, unknown>
+type Named = { paths: Record<string, Record<string, unknown>>; components: { schemas: Json } }
+type Spoken = {
+  operationId: string
+  requestBody?: { content: Json }
+  responses: Record<string, { content?: Record<string, { schema: unknown }> }>
+}
+
+const enums: Record<string, readonly string[]> = {
+  TaskStatus: taskStatuses,
+  SessionStatus: sessionStatuses,
+  MessageRole: messageRoles,
+  AgentKind: agentKinds,
+  TransactionType: transactionTypes,
+  Scope: scopes,
+  LoginMethod: loginMethods,
+  InvitationKind: invitationKinds,
+  ConnectorStatus: connectorStatuses,
+  ConnectorAuthType: connectorAuthTypes,
+  ErrorCode: Object.keys(errorCatalogue),
+}
+
+/** Differs from what generators call the operation logIn in case only, and some make a file of each. */
+const renamed: Record<string, string> = { Login: 'BrowserLogin' }
+
+const mayGrow = 'Values may be added: take one that you do not know for what its name says, or ignore it.'
+
+/** A document whose bodies, answers and enumerations are components; what stands inline is read by nobody but its place. */
+export function nameSchemas(document: Named): void {
+  const { paths, components } = document
+  for (const methods of Object.values(paths)) {
+    for (const operation of Object.values(methods) as Spoken[]) nameBodies(operation, components.schemas)
+  }
+  document.paths = tidied(paths) as Named['paths']
+  const schemas = Object.entries(tidied(components.schemas) as Json).map(([name, own]) => [renamed[name] ?? name, own])
+  const named = Object.entries(enums).map(([name, values]) => [
+    name,
+    { type: 'string', enum: values, description: mayGrow },
+  ])
+  components.schemas = Object.fromEntries([...schemas, ...named])
+}
+
+/** The body of an operation is named after it, and so is what it answers unless that has a name already. */
+function nameBodies({ operationId, requestBody, responses }: Spoken, schemas: Json): void {
+  const name = operationId[0]!.toUpperCase() + operationId.slice(1)
+  for (const [content, own] of [
+    [requestBody?.content, `${name}Input`],
+    [responses['200']?.content, `${name}Output`],
+  ] as const) {
+    const body = content?.['application/json'] as { schema: Json } | undefined
+    if (body?.schema['type'] !== 'object') continue
+    const [known = own] = Object.entries(schemas).find(([, schema]) => isDeepStrictEqual(schema, body.schema)) ?? []
+    schemas[known] ??= body.schema
+    body.schema = { $ref: `#/components/schemas/${known}` }
+  }
+}
+
+/**
+ * The value with its enumerations by name, and without what the generator says of every object and integer: that an answer
+ * has no other fields, which would forbid the service to add one, that names are texts, and that numbers are those of
+ * JavaScript.
+ */
+function tidied(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(tidied)
+  const {
+    $ref: ref,
+    additionalProperties,
+    enum: values,
+    maximum,
+    minimum,
+    propertyNames,
+    type,
+    ...rest
+  } = value as Json
+  const [name] = Object.entries(enums).find(([, own]) => isDeepStrictEqual(own, values)) ?? []
+  if (name !== undefined) return { $ref: `#/components/schemas/${name}`, ...rest }
+  return {
+    ...(typeof ref === 'string' && { $ref: ref.replace(/\w+$/, (target) => renamed[target] ?? target) }),
+    ...(type !== undefined && { type: tidied(type) }),
+    ...(values !== undefined && { enum: values }),
+    ...(minimum !== undefined && minimum !== Number.MIN_SAFE_INTEGER && { minimum }),
+    ...(maximum !== undefined && maximum !== Number.MAX_SAFE_INTEGER && { maximum }),
+    ...Object.fromEntries(Object.entries(rest).map(([key, own]) => [key, key === 'example' ? own : tidied(own)])),
+    ...(isDeepStrictEqual(propertyNames, { type: 'string' }) || propertyNames === undefined ? {} : { propertyNames }),
+    ...(additionalProperties !== undefined && additionalProperties !== false && { additionalProperties }),
+  }
+}

@@ -1,0 +1,206 @@
+type Example = { request?: unknown; response: unknown }
+
+// What the quickstart answered to the operations that are called first. The linter holds them to their schemas.
+
+const userId = 'user_01m8323zksrfywzbfn4ad53g1w'
+const taskId = 'task_01m8324g3796xx8n4nen2zhvqk'
+const sessionId = 'ses_01m8324g75d6ws98ya22b6wp61'
+const turnId = 'turn_01m8324gafn903j1pkjk803p3r'
+
+const taskInput = {
+  endpointId: 'text.summarize',
+  params: {
+    text: 'Errand runs agents. Each task is charged when it is created. A task that fails is refunded in full.',
+    sentences: 1,
+  },
+}
+
+const listedTask = {
+  id: taskId,
+  agentId: 'text',
+  endpointId: 'text.summarize',
+  status: 'completed',
+  costUsd: '0.0100',
+  createdAt: '2026-11-23T02:00:37.735Z',
+  completedAt: '2026-11-23T02:00:37.746Z',
+}
+
+const task = {
+  ...listedTask,
+  userId,
+  request: taskInput.params,
+  response: {
+    summary: 'Each task is charged when it is created.',
+    sentences: [{ text: 'Each task is charged when it is created.', index: 1, score: 1 }],
+    totals: { sentences: 3, words: 19 },
+    language: 'en',
+    notes: [],
+  },
+  error: null,
+  startedAt: '2026-11-23T02:00:37.740Z',
+}
+
+const session = {
+  id: sessionId,
+  userId,
+  agentId: 'assistant',
+  status: 'active',
+  metadata: { ticket: '4711' },
+  messageCount: 2,
+  createdAt: '2026-11-23T02:00:37.861Z',
+  updatedAt: '2026-11-23T02:00:38.124Z',
+}
+
+const message = 'city,amount\nBerlin,10.50\nParis,4.25\nBerlin,2.25\n\nWhat is the total amount by city?'
+const toolCall = {
+  id: 'call-1',
+  name: 'data.query',
+  arguments: { operation: 'total', column: 'amount', groupBy: 'city' },
+}
+const output = {
+  tableRows: 3,
+  groups: [
+    { group: 'Berlin', value: 12.75 },
+    { group: 'Paris', value: 4.25 },
+  ],
+}
+
+const rates = {
+  inputPer1kUsd: '0.001',
+  cachedInputPer1kUsd: '0.001',
+  outputPer1kUsd: '0.002',
+  reasoningPer1kUsd: '0.002',
+  toolCallUsd: '0.0005',
+}
+
+const page = { limit: 50, offset: 0 }
+
+/** The lines of the reply to the chat's example. */
+const chatEvents = [
+  { type: 'tool_call', timestamp: '2026-11-23T02:00:37.974Z', toolCall },
+  { type: 'tool_result', timestamp: '2026-11-23T02:00:37.980Z', toolResult: { id: 'call-1', output } },
+  { type: 'assistant_delta', timestamp: '2026-11-23T02:00:37.981Z', delta: 'The total of amount by city: ' },
+  { type: 'assistant_delta', timestamp: '2026-11-23T02:00:37.982Z', delta: 'Berlin: 12.75, Paris: 4.25' },
+  {
+    type: 'done',
+    timestamp: '2026-11-23T02:00:38.126Z',
+    usage: { promptTokens: 30, completionTokens: 28, totalTokens: 58, reasoningTokens: 0, toolCalls: 1 },
+    costUsd: '0.0006',
+  },
+]
+
+/** By operation id. */
+export const operationExamples: Record<string, Example> = {
+  createTask: { request: taskInput, response: { taskId, status: 'pending', message: 'Task created' } },
+  getTask: { response: task },
+  listTasks: { response: { tasks: [listedTask], total: 1, ...page } },
+  createSession: {
+    request: { agentId: 'assistant', metadata: { ticket: '4711' } },
+    response: { sessionId, agentId: 'assistant', status: 'active', createdAt: session.createdAt },
+  },
+  getSession: { response: session },
+  listSessions: {
+    response: {
+      sessions: [
+        { id: sessionId, agentId: 'assistant', status: 'active', messageCount: 2, createdAt: session.createdAt },
+      ],
+      total: 1,
+      ...page,
+    },
+  },
+  updateSession: { request: { status: 'completed' }, response: { ...session, status: 'completed' } },
+  listMessages: {
+    response: {
+      messages: [
+        {
+          id: 'msg_01m8324gageb5pmr8prc3c2cf1',
+          role: 'user',
+          content: message,
+          turnId,
+          createdAt: '2026-11-23T02:00:37.968Z',
+        },
+        {
+          id: 'msg_01m8324gfc5n9je09frz4zznjj',
+          role: 'assistant',
+          content: 'The total of amount by city: Berlin: 12.75, Paris: 4.25',
+          toolCalls: [{ ...toolCall, output }],
+          turnId,
+          createdAt: '2026-11-23T02:00:38.124Z',
+        },
+      ],
+      total: 2,
+      ...page,
+    },
+  },
+  chat: {
+    request: { sessionId, message },
+    response: chatEvents.map((event) => `${JSON.stringify(event)}\n`).join(''),
+  },
+  getAgent: {
+    response: {
+      id: 'assistant',
+      kind: 'code',
+      name: 'Assistant',
+      description: 'Paste a table or a text into the chat and send one of a few requests; "help" lists them.',
+      endpoints: [],
+      chat: { pricing: rates, contextTokens: 128_000, maxOutputTokens: 4096, reasoning: false },
+    },
+  },
+  getAccount: {
+    response: {
+      userId,
+      email: 'demo@example.com',
+      balanceUsd: '24.9894',
+      heldUsd: '0.0000',
+      blockedUntil: null,
+      isAdmin: true,
+      hasPassword: true,
+      createdAt: '2026-11-23T02:00:20.857Z',
+      rateLimit: { limit: 10, remaining: 8, resetAt: '2026-11-23T02:01:37.735Z' },
+      maxBodyBytes: 10_485_760,
+    },
+  },
+  getUsage: {
+    response: {
+      days: [{ date: '2026-11-23', spentUsd: '0.0106', refundedUsd: '0.0000', executions: 2, failures: 0 }],
+    },
+  },
+  listTransactions: {
+    response: {
+      transactions: [
+        {
+          id: 'txn_01m8324gfcb2yy4kacknaafrz6',
+          userId,
+          type: 'chat_charge',
+          amountUsd: '-0.0006',
+          balanceAfterUsd: '24.9894',
+          sessionId,
+          turnId,
+          description: 'Chat with assistant',
+          breakdown: {
+            promptTokens: 30,
+            cachedPromptTokens: 0,
+            completionTokens: 28,
+            reasoningTokens: 0,
+            toolCalls: 1,
+            rates,
+            isEstimated: true,
+          },
+          createdAt: '2026-11-23T02:00:38.124Z',
+        },
+        {
+          id: 'txn_01m8324g37czcwhx8jpd7dn2g0',
+          userId,
+          type: 'task_charge',
+          amountUsd: '-0.0100',
+          balanceAfterUsd: '24.9900',
+          taskId,
+          description: 'Task text.summarize',
+          createdAt: '2026-11-23T02:00:37.735Z',
+        },
+      ],
+      total: 2,
+      ...page,
+    },
+  },
+}

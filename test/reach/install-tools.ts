@@ -1,0 +1,34 @@
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const installMsMax = 900_000
+
+/**
+ * The `node_modules` with the packages of a folder of `tools`, which are too many for everybody who starts the service to
+ * install. They are kept from one run to the next, by the lock file; what cannot be installed rejects with npm's words.
+ */
+export async function installTools(name: string): Promise<string> {
+  const tools = join(root, 'test/reach/tools', name)
+  const lock = createHash('sha256')
+    .update(readFileSync(join(tools, 'package-lock.json')))
+    .digest('hex')
+  const folder = join(root, 'node_modules/.cache/errand-tools', `${name}-${lock.slice(0, 16)}`)
+  if (existsSync(folder)) return join(folder, 'node_modules')
+  const partial = `${folder}.${process.pid}`
+  mkdirSync(partial, { recursive: true })
+  for (const file of ['package.json', 'package-lock.json']) cpSync(join(tools, file), join(partial, file))
+  const npm = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel', 'error']
+  try {
+    await promisify(execFile)('npm', npm, { cwd: partial, timeout: installMsMax, killSignal: 'SIGKILL' })
+    renameSync(partial, folder)
+  } catch (error) {
+    rmSync(partial, { recursive: true, force: true })
+    if (!existsSync(folder)) throw error
+  }
+  return join(folder, 'node_modules')
+}
