@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
-import { extname, join } from 'node:path'
+import { dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { draftKey } from '../auth/keys/manage-keys.ts'
 import { hashToken } from '../auth/keys/api-token.ts'
 import { hashPassword, isPassword } from '../auth/logins/passwords.ts'
 import { resolveDataDir, resolveServe, type ServeOptions } from '../config.ts'
+import { makeFolder } from '../kernel/make-folder.ts'
 import { unitsPerUsd } from '../kernel/money.ts'
 import { variables } from '../kernel/settings.ts'
 import { scopes } from '../store/records.ts'
@@ -53,7 +54,11 @@ async function openDemo(store: Store, file: string): Promise<Demo> {
   const password = isKnown ? known.password : known ? undefined : await setNewPassword(store, { userId, passwordHash })
   const key = known && (await isLive(store, known.key)) ? known.key : await createDemoKey(store, userId)
   const demo: Demo = { email, key, ...(password !== undefined && { password }) }
-  if (JSON.stringify(demo) !== JSON.stringify(known)) await writeFile(file, JSON.stringify(demo), { mode: 0o600 })
+  if (JSON.stringify(demo) !== JSON.stringify(known)) {
+    // With a PostgreSQL database nothing else has made it.
+    makeFolder(dirname(file))
+    await writeFile(file, JSON.stringify(demo), { mode: 0o600 })
+  }
   return demo
 }
 

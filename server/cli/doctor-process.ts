@@ -33,7 +33,7 @@ export async function checkConfig({ configFile }: Installation): Promise<Found> 
   const names = agents.map(({ id }) => id).join(', ')
   return {
     status: agents.length === 0 ? 'warning' : 'ok',
-    message: `${configFile} has ${agents.length} agents: ${names}`,
+    message: `${configFile} has the agents ${names}`,
   }
 }
 
