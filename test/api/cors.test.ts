@@ -23,6 +23,7 @@ test('a preflight of any path allows the methods and headers of the API from eve
       'Content-Type',
       'Idempotency-Key',
       'traceparent',
+      'tracestate',
       'trpc-accept',
     ])
     expect(headers.get('access-control-max-age')).toBe('86400')

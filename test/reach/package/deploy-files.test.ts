@@ -8,7 +8,8 @@ import { limits } from '../../../server/kernel/settings.ts'
 import { temporaryFolder } from '../../support/resources.ts'
 import { missingCommand, testNeeding } from '../../support/test-needing.ts'
 import { until } from '../../support/until.ts'
-import { installTools, run } from '../client/client-package.ts'
+import { run } from '../client/client-package.ts'
+import { installTools } from '../install-tools.ts'
 import { installedServer, root, start } from './server-package.ts'
 
 // The image, the compose files and the unit. No image is built here: the file is checked, and what its last stage says is

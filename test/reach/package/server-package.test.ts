@@ -5,7 +5,8 @@ import { beforeAll, expect, test } from 'vitest'
 import { openBrowser } from '../../e2e/open-browser.ts'
 import unpackBrowser from '../../e2e/unpack-browser.ts'
 import { temporaryFolder } from '../../support/resources.ts'
-import { installTools, packClient, run } from '../client/client-package.ts'
+import { packClient, run } from '../client/client-package.ts'
+import { installTools } from '../install-tools.ts'
 import { addressOf, demoOf, install, installedServer, packServer, root, runTask, start } from './server-package.ts'
 
 // What users do with the packed package, in folders outside of the checkout.
@@ -90,11 +91,7 @@ test(
     await service.end('SIGTERM')
 
     const tools = await installTools('package')
-    const compilers = [
-      join(tools, 'node_modules/typescript54'),
-      join(tools, 'node_modules/typescript59'),
-      join(root, 'node_modules/typescript'),
-    ]
+    const compilers = [join(tools, 'typescript54'), join(tools, 'typescript59'), join(root, 'node_modules/typescript')]
     for (const compiler of compilers) {
       for (const [moduleResolution, module] of [
         ['node16', 'node16'],
@@ -136,7 +133,7 @@ test(
   'publint and attw find nothing in the tarball',
   async () => {
     const tools = await installTools('package')
-    const bin = (name: string) => join(tools, 'node_modules/.bin', name)
+    const bin = (name: string) => join(tools, '.bin', name)
     const tarball = await packServer()
     await run(bin('publint'), ['--strict', tarball], tools)
     await run(bin('attw'), [tarball], tools)
