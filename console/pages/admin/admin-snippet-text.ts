@@ -31,7 +31,7 @@ export function toAdminTypeScript(
   const begin = plain.indexOf(`const ${call.result} = await`)
   const line = plain.slice(begin)
   return [
-    "import { createClient } from 'errand/client'",
+    "import { createClient } from 'errand-client'",
     '',
     '// API keys are refused here: log in as an admin first.',
     `const origin = '${baseUrl}'`,

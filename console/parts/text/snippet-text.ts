@@ -26,7 +26,7 @@ function quote(text: string): string {
 /** The same request with the typed client. */
 export function toTypeScript({ method, input, result }: ClientCall, baseUrl: string): string {
   return [
-    "import { createClient } from 'errand/client'",
+    "import { createClient } from 'errand-client'",
     '',
     `const client = createClient({ baseUrl: ${toLiteral(baseUrl)}, apiKey: process.env.ERRAND_API_KEY! })`,
     `const ${result} = await client.${method}(${input === undefined ? '' : toLiteral(input)})`,
