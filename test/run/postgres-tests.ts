@@ -8,6 +8,8 @@ export const postgresTests = {
   never: {
     // SQLite is what they are about.
     'test/**/sqlite-*.test.ts': 'files of SQLite',
+    'test/runner/bad-starts.test.ts':
+      'the data directory, port, configuration and limits of a machine; nodes have tests of their secret',
     'test/runner/cli-backup.test.ts': "copies of SQLite's file; PostgreSQL has its own tools",
     'test/runner/cli-secret.test.ts': 'the secret that a data directory keeps; nodes are given theirs',
     'test/runner/cli-usage.test.ts': 'words of the command line, and a data directory that is made or missing',
