@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import quickstart from '../../examples/quickstart/errand.config.ts'
 import { openResources, temporaryFolder } from '../support/resources.ts'
 import { startService, type TestService } from '../support/test-service.ts'
+import { cleanEnvironment } from './clean-environment.ts'
 import { installTools } from './install-tools.ts'
 
 // The document as users of it meet it: generators make clients of it, strict TypeScript takes these, and they call the
@@ -44,7 +45,7 @@ afterAll(() => service.stop())
 async function run(script: string, args: readonly string[] = [], env: Record<string, string> = {}): Promise<string> {
   const options = {
     cwd: folder,
-    env: { ...process.env, ERRAND_URL: service.url, NO_COLOR: '1', ...env },
+    env: { ...cleanEnvironment(), ERRAND_URL: service.url, NO_COLOR: '1', ...env },
     timeout: commandMsMax,
     killSignal: 'SIGKILL',
   } as const

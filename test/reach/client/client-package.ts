@@ -1,12 +1,15 @@
 import { execFile } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { temporaryFolder } from '../../support/resources.ts'
+import { until } from '../../support/until.ts'
+import { cleanEnvironment } from '../clean-environment.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 const runMsMax = 120_000
+const lockMsMax = 300_000
 
 type Ran = { stdout: string; stderr: string }
 
@@ -17,9 +20,7 @@ export async function run(
   cwd: string,
   env: NodeJS.ProcessEnv = {},
 ): Promise<Ran> {
-  // The variables of the npm that runs the tests would steer the one that is run here.
-  const own = Object.entries(process.env).filter(([name]) => !/^npm_|^NODE_/i.test(name))
-  const options = { cwd, env: { ...Object.fromEntries(own), ...env }, timeout: runMsMax, maxBuffer: 64 * 1024 * 1024 }
+  const options = { cwd, env: { ...cleanEnvironment(), ...env }, timeout: runMsMax, maxBuffer: 64 * 1024 * 1024 }
   try {
     return await promisify(execFile)(command, args, options)
   } catch (error) {
@@ -28,21 +29,45 @@ export async function run(
   }
 }
 
-let packing: Promise<string> | undefined
+let packed: Promise<string> | undefined
 
-/** The tarball of the package as it is published, built from this checkout. */
-export function packClient(): Promise<string> {
-  return (packing ??= (async () => {
-    await run(process.execPath, ['scripts/build-client.ts'], root)
-    const folder = temporaryFolder('client-tarball')
-    const { stdout } = await run(
-      'npm',
-      ['pack', '--json', '--pack-destination', folder],
-      join(root, 'dist/errand-client'),
-    )
+/** The tarball of the package as it is published, built from this checkout once for all tests of a file. */
+export async function packClient(): Promise<string> {
+  // The files of a worker share this module, and a folder goes with its file.
+  if (packed && existsSync(await packed)) return await packed
+  packed = pack('errand-client', 'scripts/build-client.ts')
+  return await packed
+}
+
+/** Builds a package and makes its tarball; one at a time, as each build takes the place of the one before. */
+export async function pack(name: string, build: string): Promise<string> {
+  mkdirSync(join(root, 'dist'), { recursive: true })
+  const lock = join(root, 'dist', '.packing')
+  await until('nobody else packs', lockMsMax, () => isLocked(lock))
+  try {
+    await run(process.execPath, [build], root)
+    const folder = temporaryFolder('tarball')
+    const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], join(root, 'dist', name))
     const [{ filename }] = JSON.parse(stdout) as [{ filename: string }]
     return join(folder, filename)
-  })())
+  } finally {
+    rmSync(lock, { force: true })
+  }
+}
+
+/** Takes a lock, also one whose owner is gone. */
+function isLocked(lock: string): boolean {
+  try {
+    writeFileSync(lock, String(process.pid), { flag: 'wx' })
+    return true
+  } catch {
+    try {
+      process.kill(Number(readFileSync(lock, 'utf8')) || process.pid, 0)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ESRCH') rmSync(lock, { force: true })
+    }
+    return false
+  }
 }
 
 /** An empty project outside of the checkout with the package installed, and nothing else. */

@@ -5,23 +5,20 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { openResources, temporaryFolder } from '../../support/resources.ts'
 import { until, within } from '../../support/until.ts'
-import { packClient, run } from '../client/client-package.ts'
+import { cleanEnvironment } from '../clean-environment.ts'
+import { pack, packClient, run } from '../client/client-package.ts'
 
 export const root = fileURLToPath(new URL('../../../', import.meta.url))
 const listenMsMax = 120_000
 const endMsMax = 60_000
 
-let packing: Promise<string> | undefined
+let packed: Promise<string> | undefined
 
-/** The tarball of the package `errand` as it is published, built from this checkout. */
-export function packServer(): Promise<string> {
-  return (packing ??= (async () => {
-    await run(process.execPath, ['scripts/build-server.ts'], root)
-    const folder = temporaryFolder('server-tarball')
-    const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], join(root, 'dist/errand'))
-    const [{ filename }] = JSON.parse(stdout) as [{ filename: string }]
-    return join(folder, filename)
-  })())
+/** The tarball of the package `errand` as it is published, built from this checkout once for all tests of a file. */
+export async function packServer(): Promise<string> {
+  if (packed && existsSync(await packed)) return await packed
+  packed = pack('errand', 'scripts/build-server.ts')
+  return await packed
 }
 
 /** An empty folder outside of the checkout with the package installed as a user does it, without anything for development. */
@@ -48,10 +45,9 @@ export type Started = {
 
 /** Starts a command as users do; what is left of its process group is killed with the test. */
 export function start(command: string, args: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {}): Started {
-  const own = Object.entries(process.env).filter(([name]) => !/^npm_|^NODE_/i.test(name))
   const child = spawn(command, args, {
     cwd,
-    env: { ...Object.fromEntries(own), ...env },
+    env: { ...cleanEnvironment(), ...env },
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
