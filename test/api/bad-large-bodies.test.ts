@@ -34,6 +34,18 @@ test('a body of 250,000 values is taken, and one more is refused over REST and R
   expect((await service.get(`/api/tasks/${taken.body.taskId}?wait=20`, key)).body.status).toBe('completed')
 })
 
+test('a name of over 16,000 bytes is refused over REST and RPC, in a small body too, and one of 16,000 is taken', async () => {
+  const { person, service } = guarded
+  const expected = { status: 400, field: '', message: /a name of more than 16000 bytes/ }
+  const named = (chars: number) => ({ endpointId: 'test.free', params: { ['x'.repeat(chars)]: 1 } })
+  await expectRefused(guarded, expected, () => service.post('/api/tasks', named(16_001), { key: person.key }))
+  await expectRpcRefused(guarded, expected, () =>
+    service.post('/trpc/tasks.create', { json: named(16_001) }, { key: person.key }),
+  )
+  const { key } = await service.createPerson()
+  expect((await service.post('/api/tasks', named(16_000), { key })).status).toBe(200)
+})
+
 test('a long text is one value, whatever stands in it', async () => {
   const { service } = guarded
   const { key } = await service.createPerson()
