@@ -120,6 +120,14 @@ export const taskFailureWords: Record<(typeof taskFailureCodes)[number], Words> 
       'The service stopped or crashed during the run, or could not read the stored request, and the endpoint had no `retries` left.',
     remedy: 'Create the task again. It was no failure of the agent and does not count towards the block.',
   },
+  CANCELED: {
+    cause: 'Its user canceled it. It counts towards the block where an agent was at work on it.',
+    remedy: 'Nothing is needed: the price was refunded.',
+  },
+  EXPIRED: {
+    cause: 'No agent had begun it within its `expiresInSeconds`.',
+    remedy: 'Create the task again, with more time; the price was refunded.',
+  },
 }
 
 export const turnEndWords: Record<TurnEndCode, Words> = {

@@ -29,11 +29,11 @@ export const ledgerChecks: readonly { what: string; isMoney: boolean; sql: strin
           WHERE expected <> actual`,
   },
   {
-    what: 'a task has one charge equal to its cost',
+    what: 'a task has one charge equal to its cost and what was given back of it',
     isMoney: true,
-    sql: `SELECT k.user_id AS "userId", k.id AS "taskId", -k.cost AS expected, coalesce(t.amount, 0) AS actual
+    sql: `SELECT k.user_id AS "userId", k.id AS "taskId", -k.cost - k.given_back AS expected, coalesce(t.amount, 0) AS actual
           FROM tasks k LEFT JOIN transactions t ON t.task_id = k.id AND t.task_id IS NOT NULL AND t.type = 'task_charge'
-          WHERE t.amount IS NULL OR t.amount <> -k.cost OR t.user_id <> k.user_id`,
+          WHERE t.amount IS NULL OR t.amount <> -k.cost - k.given_back OR t.user_id <> k.user_id`,
   },
   {
     what: 'a failed task has one refund equal to its cost, and no other task has one',
@@ -45,11 +45,18 @@ export const ledgerChecks: readonly { what: string; isMoney: boolean; sql: strin
              OR t.amount IS NOT NULL AND (t.amount <> k.cost OR t.user_id <> k.user_id)`,
   },
   {
+    what: 'what was given back of a task is one adjustment, and no other adjustment belongs to a task',
+    isMoney: true,
+    sql: `SELECT k.user_id AS "userId", k.id AS "taskId", k.given_back AS expected, coalesce(t.amount, 0) AS actual
+          FROM tasks k LEFT JOIN transactions t ON t.task_id = k.id AND t.task_id IS NOT NULL AND t.type = 'adjustment'
+          WHERE coalesce(t.amount, 0) <> k.given_back OR t.user_id <> k.user_id`,
+  },
+  {
     what: 'every charge and refund belongs to a task',
     isMoney: true,
     sql: `SELECT t.user_id AS "userId", t.task_id AS "taskId", 0 AS expected, t.amount AS actual
           FROM transactions t LEFT JOIN tasks k ON k.id = t.task_id
-          WHERE t.type IN ('task_charge', 'task_refund') AND k.id IS NULL`,
+          WHERE (t.type IN ('task_charge', 'task_refund') OR t.task_id IS NOT NULL) AND k.id IS NULL`,
   },
   {
     what: 'a settled chat turn has one charge equal to its cost, unless it failed for nothing, and no other turn has one',

@@ -14,6 +14,8 @@ export const taskFailureCodes = [
   'AGENT_OUTPUT_INVALID',
   'AGENT_OUTPUT_TOO_LARGE',
   'AGENT_INTERRUPTED',
+  'CANCELED',
+  'EXPIRED',
 ] as const
 export type TaskFailure = { code: string; message: string; details: string }
 
@@ -39,11 +41,25 @@ export type TaskRecord = {
   endpointId: string
   status: TaskStatus
   attempt: number
+  /** What it costs; of a metered task what it was charged, until its completion gives a part of that back. */
   cost: Units
+  /** The part of the charge that its completion has given back. */
+  givenBack: Units
+  /** Of a metered task: the price of one of each event. */
+  meters: Record<string, Units> | null
+  /** Of a metered task that is completed: how many of each event were charged. */
+  usage: Record<string, number> | null
   request: StoredJson
   response: StoredJson | null
   error: TaskFailure | null
   connectorIds: string[] | null
+  tags: Tags | null
+  /** What the agent said last of its progress, JSON text. */
+  progress: string | null
+  /** Not begun by then, it fails. */
+  expiresAt: EpochMs | null
+  /** How long it may run, where that is shorter than its endpoint's. */
+  timeoutMs: number | null
   createdAt: EpochMs
   startedAt: EpochMs | null
   completedAt: EpochMs | null
@@ -53,6 +69,12 @@ export type TaskListItem = Pick<
   TaskRecord,
   'id' | 'agentId' | 'endpointId' | 'status' | 'cost' | 'createdAt' | 'completedAt'
 >
+
+/** Names and values that a user gives to tasks and sessions, to find them by. */
+export type Tags = Record<string, string>
+
+/** What may have tags. */
+export const taggedKinds = ['task', 'session'] as const
 
 export const sessionStatuses = ['active', 'completed', 'expired'] as const
 export type SessionStatus = (typeof sessionStatuses)[number]

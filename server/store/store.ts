@@ -21,6 +21,7 @@ import type {
   SessionRecord,
   SessionStatus,
   StoredJson,
+  Tags,
   TaskFailure,
   TaskListItem,
   TaskRecord,
@@ -85,6 +86,16 @@ export type AdmitTask = {
   request: StoredJson
   connectorIds: string[] | null
   idempotency: Idempotency | null
+  /** Of a metered task, of which `cost` is the most: the price of one of each event. */
+  meters?: Record<string, Units> | null
+  tags?: Tags | null
+  /** Told of the end. */
+  webhookUrl?: string | null
+  /** The quote that it is admitted by. */
+  quoteId?: string | null
+  /** It fails when it is not begun within that time. */
+  expiresInMs?: number
+  timeoutMs?: number | null
 }
 
 export type AdmitTaskResult =
@@ -94,6 +105,17 @@ export type AdmitTaskResult =
   | { outcome: 'refused'; reason: 'blocked'; until: EpochMs; rate: RateState }
   | { outcome: 'refused'; reason: 'rate'; rate: RateState }
   | { outcome: 'refused'; reason: 'balance'; balance: Units; held: Units; required: Units; rate: RateState }
+
+export type CancelTask = {
+  userId: string
+  taskId: string
+  error: TaskFailure
+  /** Else only one that no agent is at work on. */
+  mayStopWork: boolean
+}
+
+/** `ended` when it had ended before; `isAtWork` when an agent was at work on it. */
+export type CancelTaskResult = { outcome: 'canceled'; isAtWork: boolean } | { outcome: 'ended' | 'at-work' | 'unknown' }
 
 export type Interruption = AttemptRef & {
   error: TaskFailure
@@ -247,10 +269,19 @@ export type Store = {
   ): Promise<Exclude<AdmitTaskResult, { outcome: 'accepted' }> | undefined>
   /** Moves a queued task to processing under a new attempt; undefined when it is no longer queued. */
   claimTask(taskId: string): Promise<TaskRecord | undefined>
-  /** False when the attempt is stale. */
-  completeTask(input: AttemptRef & { response: StoredJson }): Promise<boolean>
+  /**
+   * False when the attempt is stale. With the usage of a metered task, what it did not use of its charge is given back in the
+   * same transaction.
+   */
+  completeTask(input: AttemptRef & { response: StoredJson; usage?: Record<string, number> }): Promise<boolean>
   /** Terminal state, refund and the count toward the abuse block in one transaction; false when the attempt is stale. */
   failTask(input: AttemptRef & { error: TaskFailure; countsAsAbuse: boolean }): Promise<boolean>
+  /** Ends a task that has not ended, with its refund; it counts toward the abuse block where an agent was at work. */
+  cancelTask(input: CancelTask): Promise<CancelTaskResult>
+  /** Tasks that nobody has begun in time. */
+  expiringTasks(limit: number): Promise<string[]>
+  /** Fails and refunds such a task; false when it was begun or has ended meanwhile. */
+  expireTask(input: { taskId: string; error: TaskFailure }): Promise<boolean>
   /** Queues the task again while `attempt` leaves a retry, else fails and refunds it. */
   interruptTask(input: Interruption): Promise<'requeued' | 'failed' | 'stale'>
   /** Queued tasks in order of admission, after `afterSeq`. */

@@ -1,12 +1,16 @@
-import type { TaskRecord } from './records.ts'
+import type { Tags, TaskRecord } from './records.ts'
 import type { TaskRow } from './tables/work-tables.ts'
 
 /** What is read of a row; `queued` is part of statements only. */
 export const taskColumns =
   'seq id userId agentId endpointId status attempt cost request requestPayload' +
-  ' response responsePayload errorCode errorMessage errorDetails connectorIds createdAt startedAt completedAt'
+  ' response responsePayload errorCode errorMessage errorDetails connectorIds' +
+  ' givenBack meters usage tags progress expiresAt timeoutMs createdAt startedAt completedAt'
 
-export function taskRecord(row: TaskRow): TaskRecord {
+/** A row as far as `taskColumns` go. */
+export type ReadTaskRow = Omit<TaskRow, 'quoteId' | 'webhookUrl'>
+
+export function taskRecord(row: ReadTaskRow): TaskRecord {
   const { attempt, connectorIds, cost, errorCode, errorDetails, errorMessage, response } = row
   return {
     seq: row.seq,
@@ -17,12 +21,23 @@ export function taskRecord(row: TaskRow): TaskRecord {
     status: row.status,
     attempt,
     cost,
+    givenBack: row.givenBack,
+    meters: parsed<Record<string, number>>(row.meters),
+    usage: parsed<Record<string, number>>(row.usage),
     request: { text: row.request, payloadId: row.requestPayload },
     response: response === null ? null : { text: response, payloadId: row.responsePayload },
     error: errorCode === null ? null : { code: errorCode, message: errorMessage ?? '', details: errorDetails ?? '' },
-    connectorIds: connectorIds === null ? null : (JSON.parse(connectorIds) as string[]),
+    connectorIds: parsed<string[]>(connectorIds),
+    tags: parsed<Tags>(row.tags),
+    progress: row.progress,
+    expiresAt: row.expiresAt,
+    timeoutMs: row.timeoutMs,
     createdAt: row.createdAt,
     startedAt: row.startedAt,
     completedAt: row.completedAt,
   }
+}
+
+function parsed<Value>(json: string | null): Value | null {
+  return json === null ? null : (JSON.parse(json) as Value)
 }

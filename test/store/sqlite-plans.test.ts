@@ -115,7 +115,9 @@ test('the rate window reads an index only, from its newest entry', () => {
 })
 
 test('what is queued and what is at work is read from the index of open tasks', () => {
-  const open = planned.filter(({ sql }) => /^select (?!.*count).* from tasks .*completed_at is null/i.test(sql))
+  const open = planned.filter(({ sql }) =>
+    /^select (?!.*(?:count|expires_at)).* from tasks .*completed_at is null/i.test(sql),
+  )
   expect(open).toHaveLength(2)
   for (const { plan } of open) expect(plan.join('\n')).toMatch(/^SEARCH tasks USING INDEX tasks_open \(queued=\?/)
 })
@@ -136,4 +138,15 @@ test("the ledger's check joins by indexes, so that its time grows with the rows 
   await opened.close()
   expect(plans.length).toBeGreaterThanOrEqual(8)
   expect(plans.filter(({ plan }) => plan.some((step) => /^SCAN \S+ (LEFT|RIGHT)-JOIN/.test(step)))).toEqual([])
+})
+
+test('tasks that expire are read from an index of those that can, the first to expire first', () => {
+  const expiring = planned.filter(({ sql }) => /^select .* from tasks .*order by expires_at/i.test(sql))
+  expect(expiring.map(({ plan }) => plan)).toEqual([
+    [
+      expect.stringMatching(
+        /^SEARCH tasks USING (?:COVERING )?INDEX tasks_expiring \(expires_at>\? AND expires_at<\?\)$/,
+      ),
+    ],
+  ])
 })

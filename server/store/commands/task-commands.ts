@@ -1,9 +1,9 @@
+import { must } from '../../kernel/assert.ts'
 import { judgeTask, withOneMore, type TaskNotAccepted } from '../judge-admission.ts'
 import type { AttemptRef, RateState, StoredJson, TaskFailure, TaskRecord, TaskStatus } from '../records.ts'
-import type { AdmitTask, AdmitTaskResult, Interruption, StoreLimits } from '../store.ts'
+import type { AdmitTask, AdmitTaskResult, CancelTask, CancelTaskResult, Interruption, StoreLimits } from '../store.ts'
 import type { AccountRow } from '../tables/account-tables.ts'
-import type { TaskRow } from '../tables/work-tables.ts'
-import { taskColumns, taskRecord } from '../task-rows.ts'
+import { taskColumns, taskRecord, type ReadTaskRow } from '../task-rows.ts'
 import { countFailure } from './abuse-block.ts'
 import type { Answer, Op, Reads, Tx } from './command.ts'
 import { askKey, insertKey, stillKept } from './idempotency-rows.ts'
@@ -13,22 +13,27 @@ import { columns, insertInto, statement } from './statement.ts'
 
 type Draft = Omit<AdmitTask, 'request'>
 type Failure = AttemptRef & { error: TaskFailure; countsAsAbuse: boolean; ifAbandoned?: boolean }
+/** `usage` is that of a metered task. */
+type Completion = AttemptRef & { response: StoredJson; usage?: Record<string, number> }
 type Ended = { userId: string; agentId: string; endpointId: string; cost: number }
+type Ending = { error: TaskFailure; countsAsAbuse: boolean; now: number; limits: StoreLimits }
 type Judged = { against: TaskNotAccepted | undefined; rate: RateState; now: number }
 
 const operation = 'createTask'
 
-const given = 'id userId agentId endpointId cost request requestPayload connectorIds'
+const given =
+  'id userId agentId endpointId cost meters request requestPayload connectorIds tags webhookUrl quoteId expiresAt timeoutMs'
 const insert = statement<{ seq: number }>(
   'task_insert',
   `${insertInto('tasks', `${given} status queued attempt createdAt`)} RETURNING seq`,
 )
 const insertPayload = statement('task_insert_payload', insertInto('payloads', 'id taskId createdAt bytes sha256'))
-const claim = statement<TaskRow>(
+const claim = statement<ReadTaskRow>(
   'task_claim',
   ({ greatest, ofLease }) => `UPDATE tasks SET status = 'processing', queued = 0, attempt = attempt + 1,
       started_at = ${greatest}(:now, created_at)${ofLease(', lease_until = :leaseUntil')}
-    WHERE id = :taskId AND queued = 1 RETURNING ${columns(taskColumns)}`,
+    WHERE id = :taskId AND queued = 1 AND (expires_at IS NULL OR expires_at > :now OR started_at IS NOT NULL)
+    RETURNING ${columns(taskColumns)}`,
 )
 const thisAttempt = `id = :taskId AND attempt = :attempt AND status = 'processing' AND queued = 0`
 // A node renews its lease without a lock on the account, so the lease is judged by the statement that ends the attempt.
@@ -37,7 +42,8 @@ const ended = `RETURNING ${columns('userId agentId endpointId cost')}`
 const complete = statement<Ended>(
   'task_complete',
   ({ greatest, ofLease }) => `UPDATE tasks SET status = 'completed', response = :response,
-      response_payload = :responsePayload, completed_at = ${greatest}(:now, started_at)${ofLease(', lease_until = NULL')}
+      response_payload = :responsePayload, cost = cost - :givenBack, given_back = :givenBack, usage = :usage,
+      completed_at = ${greatest}(:now, started_at)${ofLease(', lease_until = NULL')}
     WHERE ${thisAttempt} ${ended}`,
 )
 const fail = statement<Ended>(
@@ -46,6 +52,32 @@ const fail = statement<Ended>(
       error_details = :details, completed_at = ${greatest}(:now, started_at)${ofLease(', lease_until = NULL')}
     WHERE ${thisAttempt}${ofLease(ifPassed)} ${ended}`,
 )
+const fromEnd = 'id = :taskId AND completed_at IS NULL'
+/** Whether it was taken up or not: by then its account is locked, and nobody else ends it or takes it up. */
+const failOpen = statement<Ended>(
+  'task_fail_open',
+  ({ greatest, ofLease }) => `UPDATE tasks SET status = 'failed', queued = 0, error_code = :code,
+      error_message = :message, error_details = :details,
+      completed_at = ${greatest}(:now, coalesce(started_at, created_at))${ofLease(', lease_until = NULL')}
+    WHERE ${fromEnd} ${ended}`,
+)
+const open = statement<{ status: TaskStatus; queued: number; attempt: number; completedAt: number | null }>(
+  'task_open',
+  `SELECT ${columns('status queued attempt completedAt')} FROM tasks WHERE id = :taskId AND user_id = :userId`,
+)
+const expiring = statement<{ id: string }>(
+  'task_expiring',
+  `SELECT id FROM tasks WHERE expires_at IS NOT NULL AND started_at IS NULL AND completed_at IS NULL
+      AND expires_at <= :now ORDER BY expires_at LIMIT :limit`,
+)
+const hasExpired = statement<{ id: string }>(
+  'task_has_expired',
+  `SELECT id FROM tasks WHERE ${fromEnd} AND started_at IS NULL AND expires_at <= :now`,
+)
+const metered = statement<{ cost: number; meters: string | null }>(
+  'task_metered',
+  `SELECT cost, meters FROM tasks WHERE ${thisAttempt}`,
+)
 const requeue = statement(
   'task_requeue',
   ({ ofLease }) => `UPDATE tasks SET queued = 1${ofLease(', lease_until = NULL')}
@@ -53,14 +85,13 @@ const requeue = statement(
 )
 
 export function* admitTask(tx: Tx, input: AdmitTask): Op<AdmitTaskResult> {
-  const { agentId, connectorIds, cost, endpointId, request, taskId, userId } = input
+  const { agentId, cost, endpointId, request, taskId, userId } = input
   const { against, now, rate } = yield* judge(tx, input, tx.lockAccount({ userId }))
   if (against) return against
   yield* tx.post({ userId, type: 'task_charge', amount: -cost, taskId, description: `Task ${endpointId}`, now })
   tx.count({ userId, kind: 'task', part: agentId, status: 'pending', by: 1 })
   const accepted = { outcome: 'accepted' as const, seq: 0, rate: withOneMore(rate, now) }
-  const named = connectorIds === null ? null : JSON.stringify(connectorIds)
-  const sent = { request: request.text, requestPayload: request.payloadId, connectorIds: named }
+  const sent = { request: request.text, requestPayload: request.payloadId, ...optionsOf(input, now) }
   const row = { id: taskId, userId, agentId, endpointId, cost, ...sent, createdAt: now }
   tx.sendFor(insert, { ...row, status: 'pending', queued: 1, attempt: 0 }, ({ seq }) => (accepted.seq = seq))
   addPayload(tx, { stored: request, taskId, now })
@@ -68,6 +99,17 @@ export function* admitTask(tx: Tx, input: AdmitTask): Op<AdmitTaskResult> {
   tx.accepted(userId, now)
   yield* tx.queued(taskId)
   return accepted
+}
+
+function optionsOf(input: AdmitTask, now: number) {
+  const { connectorIds, expiresInMs, meters, quoteId = null, tags, timeoutMs = null, webhookUrl = null } = input
+  const expiresAt = expiresInMs === undefined ? null : now + expiresInMs
+  const written = { connectorIds: json(connectorIds), meters: json(meters), tags: json(tags) }
+  return { ...written, expiresAt, quoteId, timeoutMs, webhookUrl }
+}
+
+function json(value: object | null | undefined): string | null {
+  return value === null || value === undefined ? null : JSON.stringify(value)
 }
 
 /** What `admitTask` would answer other than `accepted`; writes nothing and waits for no lock. */
@@ -100,16 +142,30 @@ export function* claimTask(
   return row && taskRecord(row)
 }
 
-export function* completeTask(tx: Tx, input: AttemptRef & { response: StoredJson }): Op<boolean> {
-  const { attempt, response, taskId } = input
+export function* completeTask(tx: Tx, input: Completion): Op<boolean> {
+  const { attempt, response, taskId, usage = null } = input
   if (!Number.isSafeInteger(attempt) || !(yield* tx.lockOwner({ taskId }))) return false
   const now = yield* tx.now()
   const { payloadId, text } = response
-  const row = yield* tx.get(complete, { taskId, attempt, response: text, responsePayload: payloadId, now })
+  const givenBack = usage === null ? 0 : unused(usage, yield* tx.get(metered, { taskId, attempt }))
+  const ended = { taskId, attempt, response: text, responsePayload: payloadId, givenBack, usage: json(usage), now }
+  const row = yield* tx.get(complete, ended)
   if (!row) return false
+  const { endpointId, userId } = row
+  if (givenBack > 0) {
+    const description = `Not used by task ${endpointId}`
+    yield* tx.post({ userId, type: 'adjustment', amount: givenBack, taskId, description, now })
+  }
   addPayload(tx, { stored: response, taskId, now })
   moved(tx, row, ['processing', 'completed'])
   return true
+}
+
+/** What is left of the charge of a metered task. */
+function unused(usage: Record<string, number>, row: { cost: number; meters: string | null } | undefined): number {
+  const meters = JSON.parse(row?.meters ?? '{}') as Record<string, number>
+  const used = Object.entries(usage).reduce((sum, [event, count]) => sum + count * (meters[event] ?? 0), 0)
+  return Math.max(0, (row?.cost ?? 0) - used)
 }
 
 export function* failTask(tx: Tx, input: Failure, limits: StoreLimits): Op<boolean> {
@@ -119,12 +175,58 @@ export function* failTask(tx: Tx, input: Failure, limits: StoreLimits): Op<boole
   const { code, details, message } = error
   const row = yield* tx.get(fail, { taskId, attempt, code, message, details, now, passedAt: ifAbandoned ? now : null })
   if (!row) return false
-  const { cost, endpointId, userId } = row
-  const description = `Refund of task ${endpointId}: ${code}`
-  yield* tx.post({ userId, type: 'task_refund', amount: cost, taskId, description, now })
-  moved(tx, row, ['processing', 'failed'])
-  if (countsAsAbuse) yield* countFailure(tx, { userId, now, limits })
+  yield* refund(tx, { taskId, row, from: 'processing' }, { error, countsAsAbuse, now, limits })
   return true
+}
+
+/** Ends a task that is open, whether an agent is at work on it or not. */
+export function* cancelTask(tx: Tx, input: CancelTask, limits: StoreLimits): Op<CancelTaskResult> {
+  const { error, mayStopWork, taskId, userId } = input
+  if (!(yield* tx.lockAccount({ userId }))) return { outcome: 'unknown' }
+  const task = yield* tx.get(open, { taskId, userId })
+  if (!task) return { outcome: 'unknown' }
+  if (task.completedAt !== null) return { outcome: 'ended' }
+  // One that waits for its next attempt is `processing`, and nobody is at work on it.
+  const isAtWork = task.queued === 0
+  if (isAtWork && !mayStopWork) return { outcome: 'at-work' }
+  yield* endOpen(tx, { taskId, from: task.status }, { error, countsAsAbuse: isAtWork, limits })
+  return { outcome: 'canceled', isAtWork }
+}
+
+/** Ids of tasks that nobody has begun in time. */
+export function* expiringTasks(on: Reads, limit: number): Op<string[]> {
+  return (yield* on.all(expiring, { limit, now: yield* on.now() })).map(({ id }) => id)
+}
+
+/** False when it was begun or ended meanwhile. */
+export function* expireTask(tx: Tx, of: { taskId: string; error: TaskFailure }, limits: StoreLimits): Op<boolean> {
+  const { error, taskId } = of
+  if (!(yield* tx.lockOwner({ taskId }))) return false
+  if (!(yield* tx.get(hasExpired, { taskId, now: yield* tx.now() }))) return false
+  yield* endOpen(tx, { taskId, from: 'pending' }, { error, countsAsAbuse: false, limits })
+  return true
+}
+
+type Open = { taskId: string; from: TaskStatus }
+
+function* endOpen(tx: Tx, { from, taskId }: Open, ending: Omit<Ending, 'now'>): Op<void> {
+  const now = yield* tx.now()
+  const { code, details, message } = ending.error
+  const row = must(yield* tx.get(failOpen, { taskId, code, message, details, now }), 'an open task can be ended')
+  yield* refund(tx, { taskId, row, from }, { ...ending, now })
+}
+
+/** What belongs to the failure of a task, whose row says it already. */
+function* refund(
+  tx: Tx,
+  { from, row, taskId }: Open & { row: Ended },
+  { countsAsAbuse, error, limits, now }: Ending,
+): Op<void> {
+  const { cost, endpointId, userId } = row
+  const description = `Refund of task ${endpointId}: ${error.code}`
+  yield* tx.post({ userId, type: 'task_refund', amount: cost, taskId, description, now })
+  moved(tx, row, [from, 'failed'])
+  if (countsAsAbuse) yield* countFailure(tx, { userId, now, limits })
 }
 
 export function* interruptTask(

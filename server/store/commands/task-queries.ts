@@ -1,7 +1,6 @@
 import { taskStatuses, type OwnedPayload, type PayloadRecord, type TaskListItem, type TaskRecord } from '../records.ts'
 import type { ListTasks } from '../store.ts'
-import type { TaskRow } from '../tables/work-tables.ts'
-import { taskColumns, taskRecord } from '../task-rows.ts'
+import { taskColumns, taskRecord, type ReadTaskRow } from '../task-rows.ts'
 import type { Answer, Op, Reads } from './command.ts'
 import { readDeepPage } from './deep-page.ts'
 import { columns, statement } from './statement.ts'
@@ -17,7 +16,7 @@ const page = 'ORDER BY created_at DESC, seq DESC LIMIT :limit OFFSET :offset'
 const newest = (name: string, where: string) =>
   statement<ListRow>(name, `SELECT ${item} FROM tasks WHERE user_id = :userId ${where} AND ${after} ${page}`)
 
-const get = statement<TaskRow>(
+const get = statement<ReadTaskRow>(
   'task_get',
   `SELECT ${columns(taskColumns)} FROM tasks WHERE id = :taskId AND user_id = :userId`,
 )
@@ -63,7 +62,7 @@ export function getTask(on: Reads, of: { userId: string; taskId: string }): Answ
   return on.get(get, of).map(recordOf)
 }
 
-const recordOf = (row: TaskRow | undefined) => row && taskRecord(row)
+const recordOf = (row: ReadTaskRow | undefined) => row && taskRecord(row)
 
 export function* queuedTasks(on: Reads, of: { afterSeq: number; limit: number }): Op<{ seq: number; id: string }[]> {
   return yield* on.all(queued, of)

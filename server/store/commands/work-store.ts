@@ -41,6 +41,17 @@ export function workStore(engine: Engine, limits: StoreLimits) {
       engine.forget(input.taskId)
       return isDone
     },
+    cancelTask: async (input) => {
+      const canceled = await engine.run((tx) => tasks.cancelTask(tx, input, limits), { userId: input.userId })
+      if (canceled.outcome === 'canceled') engine.forget(input.taskId)
+      return canceled
+    },
+    expiringTasks: (limit) => engine.read((on) => tasks.expiringTasks(on, limit)),
+    expireTask: async (input) => {
+      const isDone = await engine.run((tx) => tasks.expireTask(tx, input, limits), { taskId: input.taskId })
+      if (isDone) engine.forget(input.taskId)
+      return isDone
+    },
     interruptTask: (input) => engine.run((tx) => tasks.interruptTask(tx, input, limits), input),
     queuedTasks: (input) => engine.read((on) => reads.queuedTasks(on, input)),
     abandonedTasks: (limit) => engine.read((on) => reads.abandonedTasks(on, limit)),

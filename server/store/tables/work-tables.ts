@@ -1,6 +1,6 @@
 import type { Users } from './account-tables.ts'
 import type { TableWords } from './table-words.ts'
-import { messageRoles, taskStatuses, turnOutcomes } from '../records.ts'
+import { messageRoles, taggedKinds, taskStatuses, turnOutcomes } from '../records.ts'
 
 /** Tasks, sessions and chats. */
 export function workTables(
@@ -18,6 +18,7 @@ export function workTables(
     taskLeases,
     text,
     turnLeases,
+    uniqueIndex,
   }: TableWords,
   users: Users,
 ) {
@@ -40,7 +41,14 @@ export function workTables(
       queued: number().notNull(),
       /** Counts claims; a write that names an older attempt affects no row. */
       attempt: number().notNull(),
+      /** What the task costs; of a metered one what it was charged, until its completion gives a part of that back. */
       cost: number().notNull(),
+      /** The part of the charge that a completion has given back: charge = cost + given back. */
+      givenBack: number('given_back').notNull().default(0),
+      /** Of a metered task, a JSON object: the price of one of each event, as it was admitted. */
+      meters: text(),
+      /** Of a metered task that is completed, a JSON object: how many of each event were charged. */
+      usage: text(),
       /** JSON text, or its preview when `requestPayload` names the stored whole. */
       request: text().notNull(),
       requestPayload: text('request_payload'),
@@ -52,6 +60,18 @@ export function workTables(
       errorDetails: text('error_details'),
       /** JSON array of connector ids; null when none was named. */
       connectorIds: text('connector_ids'),
+      /** JSON object of texts; `tags` is its index. */
+      tags: text(),
+      /** What the agent said last of its progress, JSON. */
+      progress: text(),
+      /** Told of the end. */
+      webhookUrl: text('webhook_url'),
+      /** The quote that it was admitted by, which admits nothing else. */
+      quoteId: text('quote_id'),
+      /** Not begun by then, it fails. */
+      expiresAt: number('expires_at'),
+      /** How long it may run, where that is shorter than its endpoint's. */
+      timeoutMs: number('timeout_ms'),
       createdAt: number('created_at').notNull(),
       startedAt: number('started_at'),
       completedAt: number('completed_at'),
@@ -66,15 +86,29 @@ export function workTables(
       index('tasks_open')
         .on(task.queued, ...bySeq(task))
         .where(sql`completed_at IS NULL`),
+      index('tasks_expiring')
+        .on(task.expiresAt)
+        .where(sql`expires_at IS NOT NULL AND started_at IS NULL AND completed_at IS NULL`),
+      uniqueIndex('tasks_quote')
+        .on(task.quoteId)
+        .where(sql`quote_id IS NOT NULL`),
       ...taskLeases(task),
       check('status_known', sql`${task.status} IN ('pending', 'processing', 'completed', 'failed')`),
-      check('cost_not_negative', sql`${task.cost} >= 0`),
+      check('cost_not_negative', sql`${task.cost} >= 0 AND ${task.givenBack} >= 0`),
+      check('given_back_when_completed', sql`${task.givenBack} = 0 OR ${task.status} = 'completed'`),
       check('queued_only_open', sql`${task.queued} = 0 OR ${task.status} IN ('pending', 'processing')`),
-      check('started_with_processing', sql`(${task.status} = 'pending') = (${task.startedAt} IS NULL)`),
+      // What fails without having begun was canceled, or has expired.
+      check(
+        'started_with_processing',
+        sql`CASE ${task.status} WHEN 'pending' THEN ${task.startedAt} IS NULL WHEN 'failed' THEN true ELSE ${task.startedAt} IS NOT NULL END`,
+      ),
       check('completed_with_end', sql`(${task.status} IN ('completed', 'failed')) = (${task.completedAt} IS NOT NULL)`),
       check('response_when_completed', sql`(${task.status} = 'completed') = (${task.response} IS NOT NULL)`),
       check('error_when_failed', sql`(${task.status} = 'failed') = (${task.errorCode} IS NOT NULL)`),
-      check('times_in_order', sql`${task.startedAt} >= ${task.createdAt} AND ${task.completedAt} >= ${task.startedAt}`),
+      check(
+        'times_in_order',
+        sql`${task.startedAt} >= ${task.createdAt} AND ${task.completedAt} >= coalesce(${task.startedAt}, ${task.createdAt})`,
+      ),
     ],
   )
 
@@ -103,6 +137,14 @@ export function workTables(
       messageCount: number('message_count').notNull(),
       /** The turn that is under way: at most one. */
       openTurnId: text('open_turn_id'),
+      /** What all its turns may cost; null without a cap. */
+      maxCost: number('max_cost'),
+      /** What its settled turns were charged. */
+      spent: number().notNull().default(0),
+      /** JSON object of texts; `tags` is its index. */
+      tags: text(),
+      /** When it was noticed that it has expired, of the time in `activeAt`. */
+      expiryNotedAt: number('expiry_noted_at'),
       createdAt: number('created_at').notNull(),
       updatedAt: number('updated_at').notNull(),
       /** The last chat or update. */
@@ -116,6 +158,10 @@ export function workTables(
         .on(session.userId, session.activeAt)
         .where(sql`message_count = 0`),
       check('message_count_not_negative', sql`${session.messageCount} >= 0`),
+      check(
+        'spent_within_cap',
+        sql`${session.spent} >= 0 AND (${session.maxCost} IS NULL OR ${session.spent} <= ${session.maxCost})`,
+      ),
     ],
   )
 
@@ -168,6 +214,10 @@ export function workTables(
       agentId: text('agent_id').notNull(),
       held: number().notNull(),
       cost: number(),
+      /** What it may cost; null without a cap of its own. */
+      maxCost: number('max_cost'),
+      /** The quote that it was opened by, which opens nothing else. */
+      quoteId: text('quote_id'),
       outcome: text({ enum: turnOutcomes }),
       createdAt: number('created_at').notNull(),
       settledAt: number('settled_at'),
@@ -178,10 +228,64 @@ export function workTables(
       index('turns_open')
         .on(turn.userId)
         .where(sql`settled_at IS NULL`),
+      uniqueIndex('turns_quote')
+        .on(turn.quoteId)
+        .where(sql`quote_id IS NOT NULL`),
       ...turnLeases(turn),
+      check(
+        'within_cap',
+        sql`${turn.maxCost} IS NULL OR (${turn.held} <= ${turn.maxCost} AND coalesce(${turn.cost}, 0) <= ${turn.maxCost})`,
+      ),
       check('held_while_open', sql`${turn.held} >= 0 AND (${turn.settledAt} IS NULL OR ${turn.held} = 0)`),
       check('cost_when_settled', sql`(${turn.settledAt} IS NULL) = (${turn.cost} IS NULL)`),
       check('outcome_when_settled', sql`(${turn.settledAt} IS NULL) = (${turn.outcome} IS NULL)`),
+    ],
+  )
+
+  /** The tags of tasks and sessions, by which these are found. */
+  const tags = table(
+    'tags',
+    {
+      userId: text('user_id').notNull(),
+      kind: text({ enum: taggedKinds }).notNull(),
+      name: text().notNull(),
+      value: text().notNull(),
+      createdAt: number('created_at').notNull(),
+      /** Of the task or session. */
+      id: text().notNull(),
+    },
+    (tag) => [primaryKey({ columns: [tag.userId, tag.kind, tag.name, tag.value, tag.createdAt, tag.id] })],
+  )
+
+  /** What happened, written with what it tells of, once; kept for some days. */
+  const events = table(
+    'events',
+    {
+      seq: seq(),
+      id: text().notNull().unique(),
+      /** No foreign keys: an event may outlive what it tells of. */
+      userId: text('user_id').notNull(),
+      type: text().notNull(),
+      taskId: text('task_id'),
+      sessionId: text('session_id'),
+      turnId: text('turn_id'),
+      transactionId: text('transaction_id'),
+      /** The body that is delivered, JSON: the same bytes at each attempt. */
+      body: text().notNull(),
+      createdAt: number('created_at').notNull(),
+    },
+    (event) => [
+      index('events_user').on(event.userId, ...bySeq(event)),
+      // A second event of one end is impossible, whatever the code does.
+      uniqueIndex('events_task')
+        .on(event.taskId)
+        .where(sql`task_id IS NOT NULL`),
+      uniqueIndex('events_turn')
+        .on(event.turnId)
+        .where(sql`turn_id IS NOT NULL`),
+      uniqueIndex('events_transaction')
+        .on(event.transactionId)
+        .where(sql`transaction_id IS NOT NULL`),
     ],
   )
 
@@ -191,7 +295,7 @@ export function workTables(
     value: number().notNull(),
   })
 
-  return { tasks, payloads, sessions, sessionTotals, messages, turns, probes }
+  return { tasks, payloads, sessions, sessionTotals, messages, turns, tags, events, probes }
 }
 
 type WorkTables = ReturnType<typeof workTables>

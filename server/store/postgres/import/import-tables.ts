@@ -30,6 +30,8 @@ const tables = [
   schema.idempotencyKeys,
   schema.payloads,
   schema.abuseFailures,
+  schema.tags,
+  schema.events,
 ]
 
 /** Columns that only nodes of one database need. */
