@@ -3,7 +3,8 @@ import { ErrandError } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { parseUsd } from '../kernel/money.ts'
 import type { ToolCallRecord } from '../store/records.ts'
-import type { SettledTurn, SettleTurn, Store } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
+import type { SettledTurn, SettleTurn } from '../store/session-inputs.ts'
 
 const settlePauseMs = 200
 const settleTriesAnswered = 25

@@ -9,7 +9,9 @@ import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import type { MessageRecord, SessionRecord } from '../store/records.ts'
 import { emptySessionsMax, keyedSessionsMax, metadataBytesMax, sessionsMax } from '../store/account-bounds.ts'
-import type { CreateSessionResult, Idempotency, Store } from '../store/store.ts'
+import type { Store } from '../store/store.ts'
+import type { Idempotency } from '../store/task-inputs.ts'
+import type { CreateSessionResult } from '../store/session-inputs.ts'
 import { connectorIdsKey, connectorIdsOf } from './session-connectors.ts'
 import type {
   CreateSessionInput,

@@ -2,7 +2,8 @@ import { must } from '../kernel/assert.ts'
 import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
 import type { RateState, SessionStatus } from './records.ts'
-import type { AdmitTask, AdmitTaskResult, OpenTurn, OpenTurnResult } from './store.ts'
+import type { AdmitTask, AdmitTaskResult } from './task-inputs.ts'
+import type { OpenTurn, OpenTurnResult } from './session-inputs.ts'
 
 export type TaskNotAccepted = Exclude<AdmitTaskResult, { outcome: 'accepted' }>
 export type TurnNotOpened = Exclude<OpenTurnResult, { outcome: 'opened' }>

@@ -9,7 +9,8 @@ import {
   toolCallsBytesMax,
 } from './byte-bounds.ts'
 import { emptySessionsMax, keyedSessionsMax, sessionsMax } from './account-bounds.ts'
-import type { CreateSessionResult, History, ListSessions } from './store.ts'
+import type { History } from './store.ts'
+import type { CreateSessionResult, ListSessions } from './session-inputs.ts'
 import type { MessageRecord, SessionListItem, SessionRecord, SessionStatus, ToolCallRecord } from './records.ts'
 import type { SessionRow } from './tables/work-tables.ts'
 

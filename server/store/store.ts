@@ -4,7 +4,6 @@ import type {
   AccountRecord,
   AttemptRef,
   BoundedPage,
-  ChatBreakdown,
   ConnectorRecord,
   ConnectorStatus,
   InvitationRecord,
@@ -19,17 +18,12 @@ import type {
   RateState,
   SessionListItem,
   SessionRecord,
-  SessionStatus,
   StoredJson,
-  Tags,
   TaskFailure,
   TaskListItem,
   TaskRecord,
-  TaskStatus,
-  ToolCallRecord,
   TransactionRecord,
   TransactionType,
-  TurnOutcome,
   UserRecord,
 } from './records.ts'
 import type {
@@ -49,6 +43,26 @@ import type {
   UpdateUserResult,
   UserAccount,
 } from './people.ts'
+import type {
+  CreateSession,
+  CreateSessionResult,
+  ListSessions,
+  OpenTurn,
+  OpenTurnResult,
+  SessionOf,
+  SettledTurn,
+  SettleTurn,
+  UpdateSession,
+  UpdateSessionResult,
+} from './session-inputs.ts'
+import type {
+  AdmitTask,
+  AdmitTaskResult,
+  CancelTask,
+  CancelTaskResult,
+  Interruption,
+  ListTasks,
+} from './task-inputs.ts'
 import type { PostedTotals } from './posted-totals.ts'
 import type { SharedSettings, SharedStore } from './shared.ts'
 
@@ -74,112 +88,9 @@ export const balanceMax = 1_000_000_000_000_000
 /** Executions are counted over this long. */
 export const rateWindowMs = 60_000
 
-/** `key` identifies the request for its user; `bodyHash` tells whether a second one asks for the same. */
-export type Idempotency = { key: string; bodyHash: string }
-
-export type AdmitTask = {
-  taskId: string
-  userId: string
-  agentId: string
-  endpointId: string
-  cost: Units
-  request: StoredJson
-  connectorIds: string[] | null
-  idempotency: Idempotency | null
-  /** Of a metered task, of which `cost` is the most: the price of one of each event. */
-  meters?: Record<string, Units> | null
-  tags?: Tags | null
-  /** Told of the end. */
-  webhookUrl?: string | null
-  /** The quote that it is admitted by. */
-  quoteId?: string | null
-  /** It fails when it is not begun within that time. */
-  expiresInMs?: number
-  timeoutMs?: number | null
-}
-
-export type AdmitTaskResult =
-  | { outcome: 'accepted'; seq: number; rate: RateState }
-  | { outcome: 'replayed'; taskId: string; rate: RateState }
-  | { outcome: 'refused'; reason: 'idempotency-conflict'; rate: RateState }
-  | { outcome: 'refused'; reason: 'blocked'; until: EpochMs; rate: RateState }
-  | { outcome: 'refused'; reason: 'rate'; rate: RateState }
-  | { outcome: 'refused'; reason: 'balance'; balance: Units; held: Units; required: Units; rate: RateState }
-
-export type CancelTask = {
-  userId: string
-  taskId: string
-  error: TaskFailure
-  /** Else only one that no agent is at work on. */
-  mayStopWork: boolean
-}
-
-/** `ended` when it had ended before; `isAtWork` when an agent was at work on it. */
-export type CancelTaskResult = { outcome: 'canceled'; isAtWork: boolean } | { outcome: 'ended' | 'at-work' | 'unknown' }
-
-export type Interruption = AttemptRef & {
-  error: TaskFailure
-  retries: number
-  /** Only if the task's lease has passed, where nodes share the store. */
-  ifAbandoned?: boolean
-}
-
-export type CreateSession = {
-  sessionId: string
-  userId: string
-  agentId: string
-  metadata: Record<string, unknown>
-  idempotency: Idempotency | null
-}
-export type CreateSessionResult =
-  | { outcome: 'created' | 'replayed'; session: SessionRecord }
-  | { outcome: 'refused'; reason: 'idempotency-conflict' | 'too-many' | 'too-many-empty' | 'too-many-keyed' }
-
-type SessionOf = { userId: string; sessionId: string }
-/** Metadata is merged key by key; null removes a key. */
-export type UpdateSession = SessionOf & { complete: boolean; activate: boolean; metadata: Record<string, unknown> }
-export type UpdateSessionResult =
-  | { outcome: 'updated'; session: SessionRecord }
-  | { outcome: 'refused'; reason: 'unknown' | 'expired' | 'completed' | 'metadata-too-large' }
-
-export type ListSessions = Page & { userId: string; status?: SessionStatus; agentId?: string }
-
-export type OpenTurn = SessionOf & {
-  turnId: string
-  /** Of the request: a key that was used is refused. */
-  idempotency: Idempotency | null
-  /** What the account must have free, and what is held of it: the whole of `hold`, or what there is. */
-  required: Units
-  hold: Units
-  /** Refused while less than this would be left free; 0 when no other turn of the user is under way. */
-  leaving: Units
-}
-export type OpenTurnResult =
-  | { outcome: 'opened'; held: Units; rate: RateState }
-  | {
-      outcome: 'refused'
-      reason: 'idempotency-conflict' | 'unknown' | 'expired' | 'completed' | 'busy' | 'rate'
-      rate: RateState
-    }
-  | { outcome: 'refused'; reason: 'balance'; balance: Units; held: Units; required: Units; rate: RateState }
-
-export type SettleTurn = {
-  turnId: string
-  outcome: TurnOutcome
-  /** What the turn used; more than the account has free is written off. */
-  cost: Units
-  breakdown: ChatBreakdown
-  /** The exchange; null leaves the session as it was. */
-  exchange: { message: TurnMessage; reply: TurnMessage & { toolCalls: ToolCallRecord[] } } | null
-}
-export type TurnMessage = { content: string; tokens: number }
-/** `writtenOff` is what the account had not free of the cost. */
-export type SettledTurn = { charged: Units; balance: Units; writtenOff: Units }
-
 /** Newest messages of a session that fit, oldest first, in whole exchanges. */
 export type History = { messages: { role: MessageRecord['role']; content: string }[]; tokens: number }
 
-export type ListTasks = Page & { userId: string; status?: TaskStatus; agentId?: string }
 export type ListTransactions = Page & {
   userId: string
   type?: TransactionType

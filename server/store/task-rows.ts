@@ -22,13 +22,13 @@ export function taskRecord(row: ReadTaskRow): TaskRecord {
     attempt,
     cost,
     givenBack: row.givenBack,
-    meters: parsed<Record<string, number>>(row.meters),
-    usage: parsed<Record<string, number>>(row.usage),
+    meters: parsed(row.meters) as Record<string, number> | null,
+    usage: parsed(row.usage) as Record<string, number> | null,
     request: { text: row.request, payloadId: row.requestPayload },
     response: response === null ? null : { text: response, payloadId: row.responsePayload },
     error: errorCode === null ? null : { code: errorCode, message: errorMessage ?? '', details: errorDetails ?? '' },
-    connectorIds: parsed<string[]>(connectorIds),
-    tags: parsed<Tags>(row.tags),
+    connectorIds: parsed(connectorIds) as string[] | null,
+    tags: parsed(row.tags) as Tags | null,
     progress: row.progress,
     expiresAt: row.expiresAt,
     timeoutMs: row.timeoutMs,
@@ -38,6 +38,6 @@ export function taskRecord(row: ReadTaskRow): TaskRecord {
   }
 }
 
-function parsed<Value>(json: string | null): Value | null {
-  return json === null ? null : (JSON.parse(json) as Value)
+function parsed(json: string | null): unknown {
+  return json === null ? null : JSON.parse(json)
 }

@@ -3,7 +3,7 @@ import { chatUse } from '../../server/billing/chat-price.ts'
 import { must } from '../../server/kernel/assert.ts'
 import { newId } from '../../server/kernel/ids.ts'
 import { sessionStatuses, type SessionRecord } from '../../server/store/records.ts'
-import type { CreateSession, OpenTurn, SettleTurn } from '../../server/store/store.ts'
+import type { CreateSession, OpenTurn, SettleTurn } from '../../server/store/session-inputs.ts'
 import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld } from './store-world.ts'
 

@@ -20,16 +20,15 @@ import {
   sessionTotal,
   type SessionTotal,
 } from '../session-records.ts'
+import type { History, StoreLimits } from '../store.ts'
 import type {
   CreateSession,
   CreateSessionResult,
-  History,
   ListSessions,
   SettleTurn,
-  StoreLimits,
   UpdateSession,
   UpdateSessionResult,
-} from '../store.ts'
+} from '../session-inputs.ts'
 import type { SessionRow } from '../tables/work-tables.ts'
 import type { Answer, Op, Reads, Tx } from './command.ts'
 import { askKey, countKeys, insertKey, stillKept } from './idempotency-rows.ts'

@@ -1,5 +1,5 @@
 import { taskStatuses, type OwnedPayload, type PayloadRecord, type TaskListItem, type TaskRecord } from '../records.ts'
-import type { ListTasks } from '../store.ts'
+import type { ListTasks } from '../task-inputs.ts'
 import { taskColumns, taskRecord, type ReadTaskRow } from '../task-rows.ts'
 import type { Answer, Op, Reads } from './command.ts'
 import { readDeepPage } from './deep-page.ts'

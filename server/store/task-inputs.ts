@@ -1,0 +1,57 @@
+import type { Units } from '../kernel/money.ts'
+import type { AttemptRef, Page, RateState, StoredJson, Tags, TaskFailure, TaskStatus } from './records.ts'
+import type { EpochMs } from '../kernel/clock.ts'
+
+// What the commands and lists of tasks are given, and answer.
+
+/** `key` identifies the request for its user; `bodyHash` tells whether a second one asks for the same. */
+export type Idempotency = { key: string; bodyHash: string }
+
+export type AdmitTask = {
+  taskId: string
+  userId: string
+  agentId: string
+  endpointId: string
+  cost: Units
+  request: StoredJson
+  connectorIds: string[] | null
+  idempotency: Idempotency | null
+  /** Of a metered task, of which `cost` is the most: the price of one of each event. */
+  meters?: Record<string, Units> | null
+  tags?: Tags | null
+  /** Told of the end. */
+  webhookUrl?: string | null
+  /** The quote that it is admitted by. */
+  quoteId?: string | null
+  /** It fails when it is not begun within that time. */
+  expiresInMs?: number
+  timeoutMs?: number | null
+}
+
+export type AdmitTaskResult =
+  | { outcome: 'accepted'; seq: number; rate: RateState }
+  | { outcome: 'replayed'; taskId: string; rate: RateState }
+  | { outcome: 'refused'; reason: 'idempotency-conflict'; rate: RateState }
+  | { outcome: 'refused'; reason: 'blocked'; until: EpochMs; rate: RateState }
+  | { outcome: 'refused'; reason: 'rate'; rate: RateState }
+  | { outcome: 'refused'; reason: 'balance'; balance: Units; held: Units; required: Units; rate: RateState }
+
+export type CancelTask = {
+  userId: string
+  taskId: string
+  error: TaskFailure
+  /** Else only one that no agent is at work on. */
+  mayStopWork: boolean
+}
+
+/** `ended` when it had ended before; `isAtWork` when an agent was at work on it. */
+export type CancelTaskResult = { outcome: 'canceled'; isAtWork: boolean } | { outcome: 'ended' | 'at-work' | 'unknown' }
+
+export type Interruption = AttemptRef & {
+  error: TaskFailure
+  retries: number
+  /** Only if the task's lease has passed, where nodes share the store. */
+  ifAbandoned?: boolean
+}
+
+export type ListTasks = Page & { userId: string; status?: TaskStatus; agentId?: string }
