@@ -1,5 +1,18 @@
 import { z } from 'zod'
-import { isoTimestamp, jsonObject, pageInput, pageOutput, resourceId } from '../kernel/wire-types.ts'
+import {
+  cursorInput,
+  cursorOutput,
+  isoTimestamp,
+  jsonObject,
+  pageInput,
+  pageOutput,
+  resourceId,
+  tagChanges,
+  tagFilter,
+  tagsInput,
+  tagsOutput,
+  timeFilter,
+} from '../kernel/wire-types.ts'
 import { ConnectorIds } from './session-connectors.ts'
 import { messageRoles, sessionStatuses } from '../store/records.ts'
 
@@ -12,6 +25,7 @@ const metadata = jsonObject.describe('Free-form data of the caller, at most 16 K
 export const CreateSessionInput = z.object({
   agentId: resourceId.describe('Agent that the session converses with'),
   metadata: metadata.optional(),
+  tags: tagsInput.optional(),
   connectorIds: ConnectorIds.optional(),
 })
 
@@ -31,6 +45,7 @@ export const Session = z
     agentId: z.string(),
     status: SessionStatus.describe('`expired` after 24 hours without a chat or an update'),
     metadata: jsonObject,
+    tags: tagsOutput,
     messageCount: z.number().int().describe("The user's messages and the replies"),
     createdAt: isoTimestamp,
     updatedAt: isoTimestamp,
@@ -41,7 +56,9 @@ export type Session = z.output<typeof Session>
 export const ListSessionsInput = z.object({
   status: SessionStatus.optional().describe('Only sessions in this state'),
   agentId: resourceId.optional().describe('Only sessions with this agent'),
-  ...pageInput,
+  ...tagFilter,
+  ...timeFilter,
+  ...cursorInput,
 })
 
 const SessionListItem = z
@@ -49,12 +66,13 @@ const SessionListItem = z
     id: z.string(),
     agentId: z.string(),
     status: SessionStatus,
+    tags: tagsOutput,
     messageCount: z.number().int(),
     createdAt: isoTimestamp,
   })
   .meta({ id: 'SessionListItem' })
 
-export const ListSessionsOutput = z.object({ sessions: z.array(SessionListItem), ...pageOutput })
+export const ListSessionsOutput = z.object({ sessions: z.array(SessionListItem), ...pageOutput, ...cursorOutput })
 
 export const UpdateSessionInput = z
   .object({
@@ -64,9 +82,10 @@ export const UpdateSessionInput = z
       .optional()
       .describe('`completed` ends the session for good; `active` changes nothing'),
     metadata: metadata.optional().describe('Merged key by key; null removes a key'),
+    tags: tagChanges.optional(),
   })
-  .refine(({ metadata: changes, status }) => changes !== undefined || status !== undefined, {
-    message: 'Give a status, metadata or both',
+  .refine(({ metadata: changes, status, tags }) => (changes ?? tags ?? status) !== undefined, {
+    message: 'Give a status, metadata or tags',
   })
 
 const Message = z

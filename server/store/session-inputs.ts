@@ -5,9 +5,11 @@ import type {
   RateState,
   SessionRecord,
   SessionStatus,
+  Tags,
   ToolCallRecord,
   TurnOutcome,
 } from './records.ts'
+import type { ListRange } from './list-place.ts'
 import type { Idempotency } from './task-inputs.ts'
 
 // What the commands and lists of sessions and of chats are given, and answer.
@@ -17,6 +19,7 @@ export type CreateSession = {
   userId: string
   agentId: string
   metadata: Record<string, unknown>
+  tags?: Tags | null
   idempotency: Idempotency | null
 }
 export type CreateSessionResult =
@@ -24,13 +27,19 @@ export type CreateSessionResult =
   | { outcome: 'refused'; reason: 'idempotency-conflict' | 'too-many' | 'too-many-empty' | 'too-many-keyed' }
 
 export type SessionOf = { userId: string; sessionId: string }
-/** Metadata is merged key by key; null removes a key. */
-export type UpdateSession = SessionOf & { complete: boolean; activate: boolean; metadata: Record<string, unknown> }
+/** Metadata and tags are merged key by key; null removes a key. */
+export type UpdateSession = SessionOf & {
+  complete: boolean
+  activate: boolean
+  metadata: Record<string, unknown>
+  tags?: Record<string, string | null>
+}
 export type UpdateSessionResult =
   | { outcome: 'updated'; session: SessionRecord }
-  | { outcome: 'refused'; reason: 'unknown' | 'expired' | 'completed' | 'metadata-too-large' }
+  | { outcome: 'refused'; reason: 'unknown' | 'expired' | 'completed' | 'metadata-too-large' | 'tags-too-large' }
 
-export type ListSessions = Page & { userId: string; status?: SessionStatus; agentId?: string }
+export type ListSessions = Page &
+  ListRange & { userId: string; status?: SessionStatus; agentId?: string; tags?: string[] }
 
 export type OpenTurn = SessionOf & {
   turnId: string

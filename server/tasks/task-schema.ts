@@ -1,5 +1,17 @@
 import { z } from 'zod'
-import { isoTimestamp, jsonObject, pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
+import {
+  cursorInput,
+  cursorOutput,
+  isoTimestamp,
+  jsonObject,
+  pageOutput,
+  resourceId,
+  tagFilter,
+  tagsInput,
+  tagsOutput,
+  timeFilter,
+  usd,
+} from '../kernel/wire-types.ts'
 import { taskStatuses } from '../store/records.ts'
 
 // The shapes of the task operations on the wire, over REST and typed RPC alike.
@@ -22,6 +34,7 @@ export const CreateTaskInput = z.object({
     .min(0.1)
     .optional()
     .describe("How long the agent may take; at most the endpoint's own time, which is the default"),
+  tags: tagsInput.optional(),
 })
 
 export const CreateTaskOutput = z.object({
@@ -65,6 +78,7 @@ export const Task = z
       .array(z.string())
       .optional()
       .describe('The connected services that it was created with; omitted when there are none'),
+    tags: tagsOutput,
     costUsd: usd,
     createdAt: isoTimestamp,
     startedAt: isoTimestamp.optional().describe('Omitted until processing starts'),
@@ -78,7 +92,9 @@ export type Task = z.output<typeof Task>
 export const ListTasksInput = z.object({
   status: TaskStatus.optional().describe('Only tasks in this state'),
   agentId: resourceId.optional().describe('Only tasks of this agent'),
-  ...pageInput,
+  ...tagFilter,
+  ...timeFilter,
+  ...cursorInput,
 })
 
 export const TaskListItem = z
@@ -87,10 +103,11 @@ export const TaskListItem = z
     agentId: z.string(),
     endpointId: z.string(),
     status: TaskStatus,
+    tags: tagsOutput,
     costUsd: usd,
     createdAt: isoTimestamp,
     completedAt: isoTimestamp.optional(),
   })
   .meta({ id: 'TaskListItem' })
 
-export const ListTasksOutput = z.object({ tasks: z.array(TaskListItem), ...pageOutput })
+export const ListTasksOutput = z.object({ tasks: z.array(TaskListItem), ...pageOutput, ...cursorOutput })
