@@ -14,14 +14,15 @@ import {
   type ChatUsed,
 } from '../billing/chat-price.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { isDebug, type Logger } from '../kernel/logger.ts'
+import type { Logger } from '../kernel/logger.ts'
 import type { Meter } from '../kernel/meter.ts'
-import { formatUsd, type Units } from '../kernel/money.ts'
+import type { Units } from '../kernel/money.ts'
 import type { TurnOutcome } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import type { SettleTurn } from '../store/session-inputs.ts'
-import { endChatSpan, type ServiceTracing } from '../tracing/service-tracing.ts'
+import type { ServiceTracing } from '../tracing/service-tracing.ts'
 import { doneLine, failureLine } from './event-lines.ts'
+import { reportTurn } from './report-turn.ts'
 import { joinSteps, settleSurely, toldInTime, type Settled } from './settle-turn.ts'
 import {
   chargedAtMost,
@@ -282,33 +283,21 @@ export class ChatTurn {
     const { summary, turnOutcome } = judgement
     const failure = turnOutcome === 'finished' ? null : describeEnd(this.#cause, outcome)
     const { charged: cost, writtenOff } = settled === 'closed' ? { charged: 0, writtenOff: 0 } : settled
-    this.#report(judgement, { code: failure?.code ?? null, charged: cost, writtenOff })
+    const { request, requestId, span } = this.#begin
+    reportTurn(this.#parts, {
+      request,
+      requestId,
+      span,
+      end: turnOutcome,
+      code: failure?.code ?? null,
+      used: summary.used,
+      cost: judgement.cost,
+      charged: cost,
+      writtenOff,
+      seconds: (performance.now() - this.#startedAt) / 1000,
+    })
     const at = this.#parts.clock.now()
     return failure ? failureLine({ ...failure, cost, at }) : doneLine({ used: summary.used, cost, at })
-  }
-
-  #report(
-    { cost, summary, turnOutcome: end }: Judgement,
-    { charged, code, writtenOff }: { code: string | null; charged: Units; writtenOff: Units },
-  ): void {
-    const { log, meter } = this.#parts
-    const { request, requestId, span } = this.#begin
-    const { agentId, sessionId, turnId, userId } = request
-    const seconds = (performance.now() - this.#startedAt) / 1000
-    // A reply that failed is charged where its request was the cause.
-    const { completionTokens, promptTokens, reasoningTokens, toolCalls } =
-      end === 'failed' && cost === 0 ? chatUse({}) : summary.used
-    meter.chatRun({ agentId, end, seconds, completionTokens, promptTokens, reasoningTokens, toolCalls, writtenOff })
-    if (span) endChatSpan(span, { end, code, completionTokens, promptTokens, toolCalls, cost: charged })
-    if (writtenOff > 0) {
-      const fields = { requestId, turnId, sessionId, userId, agentId, writtenOffUsd: formatUsd(writtenOff) }
-      log.warn(fields, 'a part of the cost of a chat is written off, as the balance did not cover it')
-    }
-    const isFailure = end === 'failed'
-    if (!isFailure && !isDebug(log)) return
-    const fields = { requestId, turnId, sessionId, userId, agentId, end, ...(code !== null && { code }) }
-    if (isFailure) log.info(fields, 'a chat failed')
-    else log.debug({ ...fields, ms: Math.round(seconds * 1000) }, 'a chat ended')
   }
 
   #cost(used: ChatUsed): Units {
