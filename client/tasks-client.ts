@@ -37,6 +37,10 @@ export type CreateTaskInput<Id> = {
   params: EndpointParams<Id>
   /** Connected services made available to the agent */
   connectorIds?: string[] | undefined
+  /** What the task may cost; BUDGET_REACHED where the price is above it */
+  maxCostUsd?: string | undefined
+  /** Of `quotes.create` for the same endpoint and params, whose price then holds */
+  quoteId?: string | undefined
 }
 
 /** A task that has ended, of an endpoint. */
