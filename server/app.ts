@@ -109,7 +109,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     const quotes = new Quotes({ clock, read: options.secrets })
     const running = { access, agents, catalogue, clock, log, payloads, quotes, store, tracing }
     const work = createWork({ ...running, meter: metrics }, options)
-    const { chats, ends, keeper, runner } = work
+    const { chats, ends, keeper, runner, stops } = work
     const system = createSystem({ agents, clock, runner })
     closers.push(() => system.loopDelay.close())
     // Known when the server listens, and asked for by its requests.
@@ -129,6 +129,8 @@ export async function startApp(options: AppOptions): Promise<App> {
     listensOn = urlOf(server)
     await runner.start()
     keeper?.start()
+    stops.start()
+    closers.push(() => stops.close())
     closers.push(() => keeper?.stop())
     const onLedgerReport = (report: LedgerReport) => (system.ledger = { report, checkedAt: clock.now() })
     const upkeep = startUpkeep({ store, payloads, log, onLedgerReport })

@@ -6,7 +6,7 @@ import { balanceRefusal, rateRefusal, secondsUntil } from '../billing/refusals.t
 import { hashJson } from '../kernel/canonical-json.ts'
 import { isoTime, type Clock } from '../kernel/clock.ts'
 import { unreachable } from '../kernel/assert.ts'
-import { ErrandError } from '../kernel/errors.ts'
+import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import { isLarger, storeJson } from '../payloads/inline-rule.ts'
 import type { PayloadStore } from '../payloads/payload-store.ts'
@@ -53,7 +53,7 @@ export async function createTask(
 ): Promise<z.output<typeof CreateTaskOutput>> {
   const { access, catalogue, clock, inlineBytes, payloads, quotes, runner, store } = parts
   runner.assertAccepting()
-  const { endpointId, params, connectorIds } = input
+  const { connectorIds, endpointId, expiresInSeconds, params, timeoutSeconds } = input
   const json = JSON.stringify(params)
   const ownTick = ticksFor(json, onLarge)
   const bodyHash = async () => {
@@ -66,6 +66,12 @@ export async function createTask(
   }
   runner.assertRoom()
   const { agent, endpoint } = await checkTask(catalogue, { caller, input, ownTick })
+  if (timeoutSeconds !== undefined && timeoutSeconds * 1000 > endpoint.timeoutMs) {
+    throw badField(
+      'timeoutSeconds',
+      `Must be at most ${endpoint.timeoutMs / 1000}, the time that tasks of ${endpointId} have`,
+    )
+  }
   if (connectorIds) {
     const taker = {
       what: agent.kind === 'http' ? `agent ${agent.id}` : `endpoint ${endpointId}`,
@@ -84,6 +90,8 @@ export async function createTask(
     cost: price,
     connectorIds: connectorIds ?? null,
     quoteId,
+    ...(expiresInSeconds !== undefined && { expiresInMs: expiresInSeconds * 1000 }),
+    ...(timeoutSeconds !== undefined && { timeoutMs: Math.ceil(timeoutSeconds * 1000) }),
     idempotency: idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: await bodyHash() },
   }
   if (isLarger(json, inlineBytes)) {

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -81,6 +81,11 @@ testConsole(
       const env = { ...process.env, ERRAND_PASSWORD: opened.visitor.password }
       const { stdout } = await run('sh', ['-c', `set -e\n${must(curl, 'a text')}`], { cwd: folder, env })
       expect(stdout).toContain('"balanceUsd":"4.0000"')
+      // The package as the checkout has it: its sources, which lie outside of node_modules.
+      const installed = join(folder, 'node_modules', 'errand-client')
+      mkdirSync(installed, { recursive: true })
+      writeFileSync(join(installed, 'package.json'), '{ "type": "module", "exports": "./client/client.ts" }')
+      symlinkSync(join(checkout, 'client'), join(installed, 'client'))
       const file = join(folder, 'snippet.ts')
       writeFileSync(file, must(program, 'a text'))
       const ran = await run(process.execPath, [file], { cwd: folder, env })
