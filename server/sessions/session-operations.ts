@@ -9,6 +9,7 @@ import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import { tagsTooLarge } from '../kernel/wire-types.ts'
 import { nextOf, readRange } from '../store/list-place.ts'
+import { formatUsd, parseUsd, type Units } from '../kernel/money.ts'
 import type { MessageRecord, SessionRecord } from '../store/records.ts'
 import { emptySessionsMax, keyedSessionsMax, metadataBytesMax, sessionsMax } from '../store/account-bounds.ts'
 import type { Store } from '../store/store.ts'
@@ -66,6 +67,7 @@ export async function createSession(
     agentId,
     metadata,
     tags: Object.keys(tags).length === 0 ? null : tags,
+    maxCost: input.maxCostUsd === undefined ? null : parseUsd(input.maxCostUsd)!,
     idempotency,
   })
   if (result.outcome === 'refused') throw createRefusal(result.reason)
@@ -135,7 +137,7 @@ export async function updateSession(
   { access, catalogue, store }: SessionParts,
   { input, userId }: { input: z.output<typeof UpdateSessionInput>; userId: string },
 ): Promise<Session> {
-  const { metadata = {}, sessionId, status, tags = {} } = input
+  const { maxCostUsd, metadata = {}, sessionId, status, tags = {} } = input
   const connectorIds = connectorIdsOf(metadata)
   if (connectorIds.length > 0) {
     const session = await store.getSession({ userId, sessionId })
@@ -150,10 +152,12 @@ export async function updateSession(
     activate: status === 'active',
     metadata,
     tags,
+    ...(maxCostUsd !== undefined && { maxCost: maxCostUsd === null ? null : parseUsd(maxCostUsd)! }),
   })
   if (result.outcome === 'updated') return toSession(result.session)
+  if (result.reason === 'metadata-too-large') throw metadataTooLarge()
   if (result.reason === 'tags-too-large') throw badField('tags', tagsTooLarge)
-  throw result.reason === 'metadata-too-large' ? metadataTooLarge() : sessionRefusal(result.reason)
+  throw result.reason === 'cap-too-low' ? capTooLow(result.least) : sessionRefusal(result.reason)
 }
 
 export async function listSessions(
@@ -222,8 +226,20 @@ function toMessage({ createdAt, isTruncated, toolCalls, ...message }: MessageRec
   }
 }
 
-function toSession({ createdAt, tags, updatedAt, ...session }: SessionRecord): Session {
-  return { ...session, ...(tags && { tags }), createdAt: isoTime(createdAt), updatedAt: isoTime(updatedAt) }
+function toSession({ createdAt, maxCost, spent, tags, updatedAt, ...session }: SessionRecord): Session {
+  return {
+    ...session,
+    ...(tags && { tags }),
+    ...(maxCost !== null && { maxCostUsd: formatUsd(maxCost) }),
+    spentUsd: formatUsd(spent),
+    createdAt: isoTime(createdAt),
+    updatedAt: isoTime(updatedAt),
+  }
+}
+
+function capTooLow(least: Units): ErrandError {
+  const message = `maxCostUsd must be at least ${formatUsd(least)}, which the session has spent or its open chat holds.`
+  return new ErrandError('CONFLICT', message)
 }
 
 export function sessionNotFound(): ErrandError {

@@ -4,6 +4,7 @@ import {
   cursorOutput,
   isoTimestamp,
   jsonObject,
+  maxCostUsd,
   pageInput,
   pageOutput,
   resourceId,
@@ -12,6 +13,7 @@ import {
   tagsInput,
   tagsOutput,
   timeFilter,
+  usd,
 } from '../kernel/wire-types.ts'
 import { ConnectorIds } from './session-connectors.ts'
 import { messageRoles, sessionStatuses } from '../store/records.ts'
@@ -27,6 +29,7 @@ export const CreateSessionInput = z.object({
   metadata: metadata.optional(),
   tags: tagsInput.optional(),
   connectorIds: ConnectorIds.optional(),
+  maxCostUsd: maxCostUsd.optional().describe('What all chats of the session may cost together'),
 })
 
 export const CreateSessionOutput = z.object({
@@ -47,6 +50,8 @@ export const Session = z
     metadata: jsonObject,
     tags: tagsOutput,
     messageCount: z.number().int().describe("The user's messages and the replies"),
+    maxCostUsd: usd.optional().describe('What all its chats may cost together; omitted without a cap'),
+    spentUsd: usd.describe('What its chats were charged'),
     createdAt: isoTimestamp,
     updatedAt: isoTimestamp,
   })
@@ -83,9 +88,13 @@ export const UpdateSessionInput = z
       .describe('`completed` ends the session for good; `active` changes nothing'),
     metadata: metadata.optional().describe('Merged key by key; null removes a key'),
     tags: tagChanges.optional(),
+    maxCostUsd: maxCostUsd
+      .nullable()
+      .optional()
+      .describe('No less than what its chats were charged and the one under way holds; null removes the cap'),
   })
-  .refine(({ metadata: changes, status, tags }) => (changes ?? tags ?? status) !== undefined, {
-    message: 'Give a status, metadata or tags',
+  .refine(({ sessionId: _, ...changes }) => Object.values(changes).some((change) => change !== undefined), {
+    message: 'Give a status, metadata, tags or maxCostUsd',
   })
 
 const Message = z

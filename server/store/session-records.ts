@@ -63,10 +63,11 @@ export function sessionStatus({ activeAt, isCompleted, openTurnId }: Activity, a
 }
 
 export function sessionRecord(row: SessionRow, activeAfter: EpochMs): SessionRecord {
-  const { agentId, createdAt, id, messageCount, metadata, updatedAt, userId } = row
+  const { agentId, createdAt, id, maxCost, messageCount, metadata, spent, updatedAt, userId } = row
   const parsed = JSON.parse(metadata) as Record<string, unknown>
   const status = sessionStatus(row, activeAfter)
-  return { id, userId, agentId, status, metadata: parsed, tags: tagsOf(row), messageCount, createdAt, updatedAt }
+  const tags = tagsOf(row)
+  return { id, userId, agentId, status, metadata: parsed, tags, messageCount, maxCost, spent, createdAt, updatedAt }
 }
 
 export function sessionListItem(

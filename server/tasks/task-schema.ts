@@ -4,7 +4,9 @@ import {
   cursorOutput,
   isoTimestamp,
   jsonObject,
+  maxCostUsd,
   pageOutput,
+  quoteId,
   resourceId,
   tagFilter,
   tagsInput,
@@ -22,6 +24,8 @@ export const CreateTaskInput = z.object({
   endpointId: resourceId.describe('Agent endpoint to execute, `<agentId>.<name>`'),
   params: jsonObject.describe('Parameters that the endpoint requires'),
   connectorIds: z.array(resourceId).max(20).optional().describe('Connected services made available to the agent'),
+  maxCostUsd: maxCostUsd.optional().describe('What the task may cost; refused where the price is above it'),
+  quoteId: quoteId.optional().describe('A quote for this endpoint and these params, whose price then holds'),
   expiresInSeconds: z
     .number()
     .int()
