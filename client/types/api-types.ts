@@ -247,6 +247,8 @@ export type Endpoint = {
   /** Amount in USD with four fraction digits */
   priceUsd: string
   timeoutSeconds: number
+  /** Whether a task may be canceled while the agent is at work, or only before */
+  cancel: "always" | "pending"
   /** JSON Schema of the params */
   params: Record<string, unknown>
 }

@@ -4,6 +4,7 @@ import { ErrandError } from '../kernel/errors.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { procedure, router, withScope } from '../rpc/trpc.ts'
 import { pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
+import { cancelModes } from './config/agent-schema.ts'
 import { agentKinds, isVisibleTo, type Agent as CatalogueAgent } from './config/catalogue.ts'
 
 const Endpoint = z
@@ -13,6 +14,7 @@ const Endpoint = z
     description: z.string(),
     priceUsd: usd,
     timeoutSeconds: z.number(),
+    cancel: z.enum(cancelModes).describe('Whether a task may be canceled while the agent is at work, or only before'),
     params: z.record(z.string(), z.unknown()).describe('JSON Schema of the params'),
   })
   .meta({ id: 'Endpoint' })
@@ -112,6 +114,7 @@ function toAgent({ id, kind, name, description, endpoints, chat }: CatalogueAgen
       description: endpoint.description,
       priceUsd: formatUsd(endpoint.price),
       timeoutSeconds: endpoint.timeoutMs / 1000,
+      cancel: endpoint.cancel,
       params: endpoint.paramsJsonSchema,
     })),
     chat: chat && {
