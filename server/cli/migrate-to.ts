@@ -19,6 +19,7 @@ import { RowDigest } from '../store/carried-rows.ts'
 import type { ImportTarget } from '../store/postgres/import/import-target.ts'
 import { InstallationAtRest } from '../store/sqlite/export-tables.ts'
 import type { LedgerReport } from '../store/store.ts'
+import { eventsSince } from '../store/webhook-records.ts'
 import { leaveStandIn, movePayloads, payloadColumns, type MovedPayloads } from './move-payloads.ts'
 import { print } from './open-store.ts'
 
@@ -148,6 +149,11 @@ async function copyTables(source: InstallationAtRest, target: ImportTarget, say:
     await writing
     copied.digests.set(name, digest)
     say(lineOf(name, digest.rows, startedAt))
+  }
+  for (const batch of source.read('settings', ['name', 'value'])) {
+    for (const [name, value] of batch as [string, string][]) {
+      if (name === eventsSince) await target.keepSetting(name, value)
+    }
   }
   for (const row of source.accountSums()) {
     copied.accounts.add(row)

@@ -318,6 +318,8 @@ export type Store = {
   readState(): Promise<StoreState>
   /** Whether a write would be kept: tried when the last one was not. */
   canWrite(): Promise<boolean>
+  /** Writes the events of sessions that have expired, a bounded number of them; true when there may be more. */
+  noteExpired(): Promise<boolean>
   /** Deletes what has passed its time, a bounded number of rows; true when there may be more. */
   purgeExpired(): Promise<boolean>
   /** A consistent copy of the database in a new file, while writes go on. */

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { StoreLimits } from '../../server/store/store.ts'
 import { describeAbuseBlock } from './contract-abuse-block.ts'
 import { describeAdmission } from './contract-admission.ts'
+import { describeEvents } from './contract-events.ts'
 import { describeIdempotency } from './contract-idempotency.ts'
 import { describeInvitations } from './contract-invitations.ts'
 import { describeKeys } from './contract-keys.ts'
@@ -57,6 +58,7 @@ export function describeStoreContract(engine: StoreEngine): void {
   describeLists(contractTest)
   describeMoney(contractTest)
   describeLedger(contractTest)
+  describeEvents(contractTest)
   describePeople(contractTest)
   describeKeys(contractTest)
   describeLogins(contractTest)

@@ -31,7 +31,9 @@ const tables = [
   schema.payloads,
   schema.abuseFailures,
   schema.tags,
+  schema.webhooks,
   schema.events,
+  schema.deliveries,
 ]
 
 /** Columns that only nodes of one database need. */
