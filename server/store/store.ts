@@ -65,6 +65,7 @@ import type {
 } from './task-inputs.ts'
 import type { PostedTotals } from './posted-totals.ts'
 import type { SharedSettings, SharedStore } from './shared.ts'
+import type { WebhookStore } from './webhook-inputs.ts'
 
 // The store port. Each method is one atomic business command or one read. A command's promise resolves only when its
 // outcome is durable, refusals included; expected refusals are values, only faults throw (SERVICE_UNAVAILABLE when the
@@ -170,6 +171,8 @@ export type Store = {
   readonly shared?: SharedStore
   /** Open to commands beside the servers, too. */
   readonly settings: SharedSettings
+  /** Who is told of events, and what became of that. */
+  readonly webhooks: WebhookStore
 
   // Tasks
   /** Idempotency, block, rate, balance; then charge, ledger row, task row and idempotency row, all in one transaction. */

@@ -4,6 +4,7 @@ import { liftBlock } from './abuse-block.ts'
 import * as accounts from './account-rows.ts'
 import type { Engine } from './command.ts'
 import { noteExpired, purgeEvents } from './events/event-rows.ts'
+import { webhookStore } from './events/webhook-store.ts'
 import { findIdempotent, purgeKeys } from './idempotency-rows.ts'
 import { purgeInvitations } from './invitation-rows.ts'
 import { purgeLogins } from './login-rows.ts'
@@ -86,6 +87,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
     credit: (input) => engine.run((tx) => accounts.credit(tx, input), input),
     readSpend: (input) => engine.read((on) => readSpend(on, input), input.userId),
     unblock: (userId) => engine.run((tx) => liftBlock(tx, userId)),
+    webhooks: webhookStore(engine),
     noteExpired: async () => (await engine.run((tx) => noteExpired(tx, limits, expiredRowsMax))) >= expiredRowsMax,
     purgeExpired: () =>
       engine.run(function* (tx) {

@@ -78,8 +78,10 @@ export function recordEvent(tx: Tx, event: NewEvent): void {
 }
 
 /** The row alone. */
-export function insertEvent(tx: Tx, { at, facts, id, userId }: NewEvent): void {
-  tx.send(insert, { id, userId, type: facts.type, body: bodyOf(facts, at), createdAt: at })
+export function insertEvent(tx: Tx, { at, facts, id, userId }: NewEvent): { body: string } {
+  const body = bodyOf(facts, at)
+  tx.send(insert, { id, userId, type: facts.type, body, createdAt: at })
+  return { body }
 }
 
 /** As Standard Webhooks has it: thin, so that what it leads to is read by who may. */
