@@ -11,6 +11,7 @@ import type { PayloadStore } from './payloads/payload-store.ts'
 import type { Store } from './store/store.ts'
 import { settleAbandoned } from './tasks/settle-abandoned.ts'
 import { TaskEnds } from './tasks/task-ends.ts'
+import { TaskStops } from './tasks/task-stops.ts'
 import { TaskRunner } from './tasks/task-runner.ts'
 import { localTasks, sharedTasks } from './tasks/task-source.ts'
 import type { ServiceTracing } from './tracing/service-tracing.ts'
@@ -31,6 +32,7 @@ export type Work = {
   runner: TaskRunner
   chats: ChatTurns
   ends: TaskEnds
+  stops: TaskStops
   /** Undefined where one process owns the store. */
   keeper: LeaseKeeper | undefined
 }
@@ -52,6 +54,7 @@ export function createWork(parts: WorkParts, { limits, role }: { limits: Limits;
     queuedMax,
     source: shared ? sharedTasks({ clock, concurrency, shared }) : localTasks({ concurrency, ...settling }),
   })
+  const stops = new TaskStops({ ends, log, runner, store })
   const assertAccepting = () => runner.assertAccepting()
   const chats = new ChatTurns({
     ...parts,
@@ -61,5 +64,5 @@ export function createWork(parts: WorkParts, { limits, role }: { limits: Limits;
   })
   const settleTasks = (maySettle: () => boolean) => settleAbandoned(settling, maySettle)
   const keeper = shared && new LeaseKeeper({ store, shared, runner, chats, settleTasks, leaseSeconds, queuedMax, log })
-  return { runner, chats, ends, keeper }
+  return { runner, chats, ends, stops, keeper }
 }

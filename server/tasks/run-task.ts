@@ -13,6 +13,7 @@ import type { TaskFailure, TaskRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import { endTaskSpan, type ServiceTracing } from '../tracing/service-tracing.ts'
 import { traceParentOf } from '../tracing/trace-parent.ts'
+import { taskCanceled } from './task-failures.ts'
 import type { TaskSource } from './task-source.ts'
 
 export type RunTaskParts = {
@@ -29,6 +30,24 @@ export type RunTaskParts = {
   tracing: ServiceTracing | undefined
 }
 
+/** Why a run is stopped, as its outcome. */
+export const interrupted: RunOutcome = {
+  kind: 'interrupted',
+  message: 'The service was stopped before the agent finished.',
+}
+/** The end is stored already, so what the agent still makes of it touches no row. */
+export const canceled: RunOutcome = { kind: 'failed', error: taskCanceled, isPatient: true }
+
+/** How long a task may run; none where its endpoint is gone. */
+export function timeoutMsOf(
+  { catalogue }: Pick<RunTaskParts, 'catalogue'>,
+  { endpointId, timeoutMs }: TaskRecord,
+): number {
+  const most = catalogue.endpoint(endpointId)?.timeoutMs ?? 0
+  return timeoutMs === null ? most : Math.min(most, timeoutMs)
+}
+
+/** `stop` fires with the outcome that the run then has. */
 type Run = { task: TaskRecord; span: Span | undefined; stop: AbortSignal }
 
 const retryMsMin = 100
@@ -51,13 +70,17 @@ export async function runTask(parts: RunTaskParts, { task, stop }: Omit<Run, 'sp
 
 async function runToItsEnd(parts: RunTaskParts, { span, stop, task }: Run): Promise<'ended' | 'requeued'> {
   const endpoint = parts.catalogue.endpoint(task.endpointId)
-  const timeoutMs = endpoint?.timeoutMs ?? 0
+  const timeoutMs = timeoutMsOf(parts, task)
   const startedAt = performance.now()
   const outcome = await runAgent(parts, { task, span, timeoutMs, stop })
   const retries = endpoint?.retries ?? 0
   const untilStored = <Result>(store: () => Promise<Result>) =>
     repeatUntilStored(parts, { taskId: task.id, stop, store })
   const ended = { task, span, outcome, startedAt }
+  if (stop.reason === canceled) {
+    report(parts, { ...ended, outcome: canceled, isRequeued: false })
+    return 'ended'
+  }
   if (outcome.kind !== 'completed') {
     const end = await untilStored(() => settleUnfinished(parts, { task, outcome, retries }))
     report(parts, { ...ended, isRequeued: end === 'requeued' })
@@ -135,12 +158,24 @@ async function runAgent(parts: RunTaskParts, { span, task, timeoutMs, stop }: Ru
     details: '',
   }
   const remainingMs = Math.max(0, source.begunAt(task) + timeoutMs - clock.now())
-  const timer = setTimeout(() => abort({ kind: 'failed', error: timedOut }), remainingMs)
-  const onStop = () => abort({ kind: 'interrupted', message: 'The service was stopped before the agent finished.' })
+  const isPatient = task.timeoutMs !== null
+  const timer = setTimeout(
+    () => abort({ kind: 'failed', error: timedOut, ...(isPatient && { isPatient }) }),
+    remainingMs,
+  )
+  const onStop = () => abort(stop.reason as RunOutcome)
   if (stop.aborted) onStop()
   stop.addEventListener('abort', onStop, { once: true })
   try {
-    const run = { endpointId, taskId, userId, params, connectors, ...(span && { traceparent: traceParentOf(span) }) }
+    const run = {
+      endpointId,
+      taskId,
+      userId,
+      params,
+      connectors,
+      timeoutMs,
+      ...(span && { traceparent: traceParentOf(span) }),
+    }
     return await agents.runTask(run, controller.signal)
   } finally {
     clearTimeout(timer)

@@ -111,7 +111,14 @@ test('a task whose connectors were lost is interrupted, whatever its agent makes
       },
     ],
   })
-  const request = { endpointId: 'code.hang', taskId: 'task_1', userId: 'user_1', params: '{}', connectors: [spec] }
+  const request = {
+    endpointId: 'code.hang',
+    taskId: 'task_1',
+    userId: 'user_1',
+    params: '{}',
+    timeoutMs: 60_000,
+    connectors: [spec],
+  }
   const { signal } = new AbortController()
   expect(await executeTask({ catalogue, request, signal, log: () => {}, resultBytesMax: 1000, connect })).toEqual({
     kind: 'interrupted',

@@ -40,12 +40,16 @@ export const taskConnectorTokensMax = 100_000
 const connectorTokens = z.number().int().min(0).max(10_000_000)
 const ofConnectors = { connectorTokensMax: connectorTokens.default(taskConnectorTokensMax) }
 
+/** While which a user may cancel a task: always, or only before an agent is at work on it. */
+export const cancelModes = ['always', 'pending'] as const
+
 const endpointBase = {
   description: z.string(),
   priceUsd: price,
   params: paramsSchema,
   timeoutSeconds: z.number().positive().max(86_400).default(300),
   retries: z.number().int().min(0).max(10).default(0),
+  cancel: z.enum(cancelModes).default('always'),
 }
 
 export const contextTokensDefault = 128_000
