@@ -11,6 +11,7 @@ import { chatRouter } from '../chat/chat-router.ts'
 import { connectorsRouter } from '../connectors/connectors-router.ts'
 import { sessionsRouter } from '../sessions/sessions-router.ts'
 import { tasksRouter } from '../tasks/tasks-router.ts'
+import { webhooksRouter } from '../webhooks/webhooks-router.ts'
 import { router } from './trpc.ts'
 
 export const rootRouter = router({
@@ -19,6 +20,7 @@ export const rootRouter = router({
   chat: chatRouter,
   agents: agentsRouter,
   connectors: connectorsRouter,
+  webhooks: webhooksRouter,
   account: accountRouter,
   transactions: transactionsRouter,
   keys: keysRouter,

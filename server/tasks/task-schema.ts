@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { isoTimestamp, jsonObject, pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
 import { taskStatuses } from '../store/records.ts'
+import { webhookUrl } from '../webhooks/webhook-schema.ts'
 
 // The shapes of the task operations on the wire, over REST and typed RPC alike.
 
@@ -22,6 +23,9 @@ export const CreateTaskInput = z.object({
     .min(0.1)
     .optional()
     .describe("How long the agent may take; at most the endpoint's own time, which is the default"),
+  webhookUrl: webhookUrl
+    .optional()
+    .describe('A public https address that is told of the end; signed by the webhook whose `url` is null'),
 })
 
 export const CreateTaskOutput = z.object({

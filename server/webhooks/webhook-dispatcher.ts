@@ -2,6 +2,7 @@ import { signRequest } from '../outbound/request-signature.ts'
 import { SealedSecretsError } from '../connectors/secret-vault.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Logger } from '../kernel/logger.ts'
+import { UserPlaces } from '../kernel/user-places.ts'
 import type { AttemptOutcome, EndedAttempt, LeasedDelivery, WebhookStore } from '../store/webhook-inputs.ts'
 import { EndpointError, type WebhookPosts } from './webhook-post.ts'
 import type { SigningKeys } from './webhook-secret.ts'
@@ -23,6 +24,7 @@ const perUserMax = 8
 /** For all that have failed or were slow of late. */
 const troubledMax = 8
 const quickLaneMax = 32
+const testsMax = 8
 const waitingMax = 256
 /** For the time that a delivery waits in its lane, and its attempt. */
 export const leaseMs = 60_000
@@ -61,6 +63,7 @@ export class WebhookDispatcher {
   /** Targets that failed or were slow of late, and when; the one that was so longest ago is the first. */
   readonly #troubled = new Map<string, number>()
   readonly #stopping = new AbortController()
+  readonly #tests = new UserPlaces({ perUserMax: 1, max: testsMax })
   #inFlight = 0
   #inFlightTroubled = 0
   #waiting = 0
@@ -89,6 +92,11 @@ export class WebhookDispatcher {
     clearTimeout(timer)
     await this.#flush().catch((error: unknown) => this.#warn(error))
     this.#parts.posts.close()
+  }
+
+  /** One place of a user for tests at a time, and some in all. */
+  inTestPlace<Result>(userId: string, work: () => Promise<Result>): Promise<Result> {
+    return this.#tests.within(userId, this.#stopping.signal, work)
   }
 
   /** One attempt at once, whatever else is due; there is no other after it. */

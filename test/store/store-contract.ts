@@ -3,6 +3,7 @@ import type { StoreLimits } from '../../server/store/store.ts'
 import { describeAbuseBlock } from './contract-abuse-block.ts'
 import { describeAdmission } from './contract-admission.ts'
 import { describeCancel } from './contract-cancel.ts'
+import { describeDeliveries } from './contract-deliveries.ts'
 import { describeEvents } from './contract-events.ts'
 import { describeIdempotency } from './contract-idempotency.ts'
 import { describeInvitations } from './contract-invitations.ts'
@@ -61,6 +62,7 @@ export function describeStoreContract(engine: StoreEngine): void {
   describeMoney(contractTest)
   describeLedger(contractTest)
   describeEvents(contractTest)
+  describeDeliveries(contractTest)
   describePeople(contractTest)
   describeKeys(contractTest)
   describeLogins(contractTest)

@@ -61,11 +61,14 @@ const cancelOfTarget = statement(
   (dialect) => `${ofTarget(dialect, `ORDER BY due_at LIMIT ${canceledMax}`)}
     UPDATE deliveries SET status = 'canceled', due_at = NULL WHERE ${isOld}`,
 )
-const cancelOfWebhook = statement(
-  'delivery_cancel_of_webhook',
-  ({ skipLocked }) => `WITH old AS MATERIALIZED (SELECT event_id, webhook_id FROM deliveries
-      WHERE webhook_id = :webhookId AND status = 'pending' LIMIT ${canceledMax} ${skipLocked})
-    UPDATE deliveries SET status = 'canceled', due_at = NULL WHERE ${isOld}`,
+const cancelOf = ({ skipLocked }: Dialect, where = '') => `WITH old AS MATERIALIZED (
+      SELECT event_id, webhook_id FROM deliveries
+      WHERE webhook_id = :webhookId AND status = 'pending' ${where} LIMIT ${canceledMax} ${skipLocked})
+    UPDATE deliveries SET status = 'canceled', due_at = NULL WHERE ${isOld}`
+const cancelOfWebhook = statement('delivery_cancel_of_webhook', (dialect) => cancelOf(dialect))
+// What is left over ends when it is due.
+const cancelOfDisabled = statement('delivery_cancel_of_disabled', (dialect) =>
+  cancelOf(dialect, 'AND EXISTS (SELECT 1 FROM webhooks WHERE id = :webhookId AND disabled_at IS NOT NULL)'),
 )
 const end = statement(
   'delivery_end',
@@ -216,10 +219,13 @@ function endAttempt(tx: Tx, { attempt, eventId, outcome, webhookId }: EndedAttem
 function noteHealth(tx: Tx, attempts: readonly EndedAttempt[], now: number): void {
   const { webhookId } = attempts[0]!
   const left = attempts.find(({ outcome }) => outcome.kind === 'gone')
-  if (left) return tx.send(gone, { webhookId, url: left.url, now })
-  if (attempts.some(({ outcome }) => outcome.kind === 'succeeded')) {
+  if (left) {
+    tx.send(gone, { webhookId, url: left.url, now })
+    tx.send(cancelOfDisabled, { webhookId })
+  } else if (attempts.some(({ outcome }) => outcome.kind === 'succeeded')) {
     if (attempts.some(({ isFailing }) => isFailing)) tx.send(mended, { webhookId })
   } else if (attempts.some(({ outcome }) => outcome.kind === 'failed')) {
     tx.send(failing, { webhookId, now, since: now - failingMsMax })
+    tx.send(cancelOfDisabled, { webhookId })
   }
 }
