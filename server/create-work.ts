@@ -16,7 +16,7 @@ import { TaskRunner } from './tasks/task-runner.ts'
 import { localTasks, sharedTasks } from './tasks/task-source.ts'
 import { WebhookDispatcher } from './webhooks/webhook-dispatcher.ts'
 import { WebhookPosts } from './webhooks/webhook-post.ts'
-import { SigningKeys } from './webhooks/webhook-secret.ts'
+import { SigningKeys } from './webhooks/signing-keys.ts'
 import type { SecretVault } from './connectors/secret-vault.ts'
 import type { ServiceTracing } from './tracing/service-tracing.ts'
 

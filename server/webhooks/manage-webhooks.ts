@@ -20,7 +20,7 @@ import type {
   UpdateWebhookInput,
   Webhook,
 } from './webhook-schema.ts'
-import { newSecret, openSecrets, sealSecrets } from './webhook-secret.ts'
+import { newSecret, openSecrets, sealSecrets } from './signing-keys.ts'
 import { checkWebhookUrl } from './webhook-url.ts'
 
 export type WebhookParts = {

@@ -5,7 +5,7 @@ import type { Logger } from '../kernel/logger.ts'
 import { UserPlaces } from '../kernel/user-places.ts'
 import type { AttemptOutcome, EndedAttempt, LeasedDelivery, WebhookStore } from '../store/webhook-inputs.ts'
 import { EndpointError, type WebhookPosts } from './webhook-post.ts'
-import type { SigningKeys } from './webhook-secret.ts'
+import type { SigningKeys } from './signing-keys.ts'
 
 // Sends what is due, one of these on each node. Each target, a webhook or an origin that tasks name, has a lane:
 //
@@ -23,7 +23,9 @@ const perTargetMax = 2
 const perUserMax = 8
 /** For all that have failed or were slow of late. */
 const troubledMax = 8
-const quickLaneMax = 32
+const quickLaneMax = 64
+/** Outcomes wait so long for others to be kept with them, as long as there is something to send. */
+const gatherMs = 10
 const testsMax = 8
 const waitingMax = 256
 /** For the time that a delivery waits in its lane, and its attempt. */
@@ -70,6 +72,9 @@ export class WebhookDispatcher {
   #ended: EndedAttempt[] = []
   #after = ''
   #wake: (() => void) | undefined
+  /** Something happened while nobody waited for it. */
+  #isSignaled = false
+  #gathering: NodeJS.Timeout | undefined
   #isStopped = false
   #running: Promise<void> | undefined
 
@@ -84,12 +89,13 @@ export class WebhookDispatcher {
   /** Resolves when nothing is under way; what was not sent is left to others, or to the next start. */
   async stop(): Promise<void> {
     this.#isStopped = true
-    this.#wake?.()
+    this.#signal()
     await this.#running
     for (const lane of this.#lanes.values()) this.#putBack(lane)
     const timer = setTimeout(() => this.#stopping.abort(new Error('The service is stopping.')), drainMs)
     while (this.#inFlight > 0) await this.#woken(drainMs)
     clearTimeout(timer)
+    clearTimeout(this.#gathering)
     await this.#flush().catch((error: unknown) => this.#warn(error))
     this.#parts.posts.close()
   }
@@ -122,11 +128,10 @@ export class WebhookDispatcher {
 
   /** False when there is nothing to do before something happens. */
   async #turn(): Promise<boolean> {
-    const hasEnded = this.#ended.length > 0
     for (const lane of this.#lanes.values()) if (isHeldUp(lane)) this.#putBack(lane)
     const [, isMore] = await Promise.all([this.#flush(), this.#take()])
     this.#pump()
-    return hasEnded || isMore
+    return isMore
   }
 
   async #flush(): Promise<void> {
@@ -141,7 +146,7 @@ export class WebhookDispatcher {
     }
   }
 
-  /** Leases what is due of the next targets; false when there is no more of it, or no room. */
+  /** Leases what is due of the next targets; false after the last of them, or without room. */
   async #take(): Promise<boolean> {
     let room = waitingMax - this.#waiting
     if (room <= 0 || this.#isStopped) return false
@@ -163,7 +168,7 @@ export class WebhookDispatcher {
     if (wanted.length > 0) {
       for (const delivery of await this.#parts.store.lease({ wanted, leaseMs })) this.#enter(delivery)
     }
-    return wanted.length > 0 || this.#after !== ''
+    return this.#after !== ''
   }
 
   #enter(delivery: LeasedDelivery): void {
@@ -242,7 +247,13 @@ export class WebhookDispatcher {
     }
     if (lane.inFlight === 0 && lane.waiting.length === 0) this.#lanes.delete(target)
     this.#pump()
-    this.#wake?.()
+    if (lane.waiting.length <= perTargetMax) this.#signal()
+    else this.#gathering ??= setTimeout(this.#gathered, gatherMs)
+  }
+
+  readonly #gathered = (): void => {
+    this.#gathering = undefined
+    this.#signal()
   }
 
   #count(lane: Lane, userId: string, { by, wasTroubled }: { by: 1 | -1; wasTroubled: boolean }): void {
@@ -280,7 +291,16 @@ export class WebhookDispatcher {
     }
   }
 
+  #signal(): void {
+    if (this.#wake) this.#wake()
+    else this.#isSignaled = true
+  }
+
   #woken(ms: number): Promise<void> {
+    if (this.#isSignaled) {
+      this.#isSignaled = false
+      return Promise.resolve()
+    }
     return new Promise((resolve) => {
       const done = () => {
         clearTimeout(timer)

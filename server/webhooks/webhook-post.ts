@@ -54,8 +54,8 @@ export class WebhookPosts {
   async send({ body, headers, signal: stop, target, url: address, userId }: Post): Promise<number> {
     const url = new URL(address)
     const late = new AbortController()
-    const reason = new EndpointError(`The endpoint did not answer within ${seconds(attemptMs)}.`)
-    const timer = setTimeout(() => late.abort(reason), attemptMs)
+    const onTime = () => late.abort(new EndpointError(`The endpoint did not answer within ${seconds(attemptMs)}.`))
+    const timer = setTimeout(onTime, attemptMs)
     const signal = AbortSignal.any([stop, late.signal])
     try {
       const answer = await exchange({

@@ -209,6 +209,7 @@ test('three days without one success disable a webhook, and a success begins the
   receiver.answers.set('/flaky', 500)
   const day = 86_400_000
   const fail = async (count: number) => {
+    clock.advance(10)
     await service.runTask(person.key, 'test.free')
     await receiver.waitFor(count, '/flaky')
     await until('it is kept', waitMsMax, async () => (await deliveries(id))[0].error !== null)
