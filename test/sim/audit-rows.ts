@@ -12,6 +12,7 @@ export type TaskRow = {
   queued: number
   attempt: number
   cost: number
+  tags: string | null
   request: string
   request_payload: string | null
   response: string | null

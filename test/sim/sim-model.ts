@@ -80,6 +80,7 @@ export type AskedTask = {
   userId: string
   endpointId: SimEndpoint
   params: Record<string, unknown>
+  tags: Record<string, string> | undefined
   key: string | null
   body: string
   gate: string | null
@@ -245,6 +246,7 @@ export class SimModel {
     )
     if (row.request_payload === null)
       this.#checks.same(row.request, JSON.stringify(asked.params), `the request of ${row.id}`)
+    this.#checks.same(row.tags, asked.tags ? JSON.stringify(asked.tags) : null, `the tags of ${row.id}`)
     const again = [...this.state.tasks.values()].find((task) => task.asked.n === n && asked.key !== null)
     this.#checks.that(
       !again || row.created_at - again.createdAt >= dayMs,
