@@ -57,8 +57,10 @@ const secretsMax = 10
 export async function unwrap<Event = WebhookEvent>(
   body: string | Uint8Array | ArrayBuffer,
   headers: WebhookHeaders,
-  secrets: string | readonly string[],
-  { toleranceSeconds = toleranceSecondsDefault }: UnwrapOptions = {},
+  ...[secrets, { toleranceSeconds = toleranceSecondsDefault } = {}]: [
+    secrets: string | readonly string[],
+    options?: UnwrapOptions,
+  ]
 ): Promise<Event> {
   const keys = await importSecrets(secrets)
   const [id, timestamp, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) =>

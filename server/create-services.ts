@@ -14,6 +14,7 @@ import type { Clock } from './kernel/clock.ts'
 import type { Logger } from './kernel/logger.ts'
 import type { PayloadStore } from './payloads/payload-store.ts'
 import { SignedLinks } from './payloads/signed-links.ts'
+import type { Quotes } from './quotes/quotes.ts'
 import type { Services } from './rpc/context.ts'
 import { WriteRate } from './rpc/write-rate.ts'
 import type { Store } from './store/store.ts'
@@ -35,6 +36,7 @@ type ServiceParts = {
   clock: Clock
   log: Logger
   payloads: PayloadStore
+  quotes: Quotes
   store: Store
   system: SystemParts
   tracing: ServiceTracing | undefined
@@ -45,7 +47,8 @@ type ServiceParts = {
 /** Makes what the operations work with. */
 export function createServices(settings: Settings, parts: ServiceParts): Services {
   const { limits, secrets, trustedProxies, webhookPrivateHosts: privateHosts } = settings
-  const { access, agents, baseUrl, catalogue, clock, log, payloads, store, system, tracing, vault, work } = parts
+  const { access, agents, baseUrl, catalogue, clock, log, payloads, quotes, store, system, tracing, vault, work } =
+    parts
   const { chats, ends, runner, stops } = work
   const { inlineBytes, maxBodyBytes: bodyBytesMax } = limits
   const origins = new OwnOrigins(baseUrl)
@@ -74,6 +77,7 @@ export function createServices(settings: Settings, parts: ServiceParts): Service
       inlineBytes,
       links,
       payloads,
+      quotes,
       runner,
       stops,
       store,

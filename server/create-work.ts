@@ -9,6 +9,7 @@ import type { Meter } from './kernel/meter.ts'
 import { LeaseKeeper } from './nodes/lease-keeper.ts'
 import type { PayloadStore } from './payloads/payload-store.ts'
 import type { Store } from './store/store.ts'
+import type { Quotes } from './quotes/quotes.ts'
 import { settleAbandoned } from './tasks/settle-abandoned.ts'
 import { TaskEnds } from './tasks/task-ends.ts'
 import { TaskStops } from './tasks/task-stops.ts'
@@ -27,6 +28,7 @@ type WorkParts = {
   clock: Clock
   log: Logger
   meter: Meter
+  quotes: Quotes
   payloads: PayloadStore
   store: Store
   tracing: ServiceTracing | undefined

@@ -1,7 +1,7 @@
 // Written by `npm run reference` from the schemas of the procedures; a test fails while it differs from them.
 
 /** What the service refuses or fails with. */
-export type ErrorCode = 'BAD_REQUEST' | 'UNAUTHORIZED' | 'FORBIDDEN' | 'ACCOUNT_BLOCKED' | 'INSUFFICIENT_BALANCE' | 'NOT_FOUND' | 'CONNECTOR_NOT_FOUND' | 'METHOD_NOT_ALLOWED' | 'REQUEST_TIMEOUT' | 'CONFLICT' | 'SESSION_BUSY' | 'SESSION_COMPLETED' | 'SESSION_EXPIRED' | 'PAYLOAD_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'EXPECTATION_FAILED' | 'CONNECTOR_FAILED' | 'RATE_LIMIT_EXCEEDED' | 'LOGIN_THROTTLED' | 'HEADERS_TOO_LARGE' | 'INTERNAL_ERROR' | 'SERVICE_UNAVAILABLE'
+export type ErrorCode = 'BAD_REQUEST' | 'UNAUTHORIZED' | 'FORBIDDEN' | 'ACCOUNT_BLOCKED' | 'INSUFFICIENT_BALANCE' | 'BUDGET_REACHED' | 'NOT_FOUND' | 'CONNECTOR_NOT_FOUND' | 'METHOD_NOT_ALLOWED' | 'REQUEST_TIMEOUT' | 'CONFLICT' | 'SESSION_BUSY' | 'SESSION_COMPLETED' | 'SESSION_EXPIRED' | 'PAYLOAD_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'EXPECTATION_FAILED' | 'CONNECTOR_FAILED' | 'RATE_LIMIT_EXCEEDED' | 'LOGIN_THROTTLED' | 'HEADERS_TOO_LARGE' | 'INTERNAL_ERROR' | 'SERVICE_UNAVAILABLE'
 
 /** One thing that is wrong with a request: `path` names the field, for example `params.text`. */
 export type ErrorDetail = { path: string; message: string }
@@ -80,7 +80,7 @@ export type ChatBreakdown = {
   }
   /** Whether tokens were counted from the texts, because the agent reported none */
   isEstimated: boolean
-  /** The part of the cost that the balance did not cover */
+  /** The part of the cost that neither the balance nor a cap allowed */
   writtenOffUsd?: string | undefined
 }
 
@@ -367,6 +367,21 @@ export type PasswordLink = {
   expiresAt: string
 }
 
+export type Quote = {
+  /** Given with that task or chat, once, it makes these prices hold */
+  quoteId: string
+  /** Of a task: what it is charged */
+  priceUsd?: string | undefined
+  /** Of a chat: what is held at its beginning, where the balance has as much */
+  holdUsd?: string | undefined
+  /** What it costs at most; omitted of a chat that only the balance bounds, as its agent may call models or tools again and again */
+  worstCaseUsd?: string | undefined
+  /** Another one when the price of the endpoint, or the rates of the agent, were changed */
+  priceVersion: string
+  /** Ten minutes from now */
+  expiresAt: string
+}
+
 export type Session = {
   id: string
   userId: string
@@ -374,8 +389,14 @@ export type Session = {
   /** `expired` after 24 hours without a chat or an update */
   status: "active" | "completed" | "expired"
   metadata: Record<string, unknown>
+  /** Omitted when there are none */
+  tags?: Record<string, string> | undefined
   /** The user's messages and the replies */
   messageCount: number
+  /** What all its chats may cost together; omitted without a cap */
+  maxCostUsd?: string | undefined
+  /** What its chats were charged */
+  spentUsd: string
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
   /** ISO 8601 UTC timestamp with milliseconds */
@@ -386,6 +407,8 @@ export type SessionListItem = {
   id: string
   agentId: string
   status: "active" | "completed" | "expired"
+  /** Omitted when there are none */
+  tags?: Record<string, string> | undefined
   messageCount: number
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
@@ -482,6 +505,8 @@ export type Task = {
   } | null
   /** The connected services that it was created with; omitted when there are none */
   connectorIds?: string[] | undefined
+  /** Omitted when there are none */
+  tags?: Record<string, string> | undefined
   /** Amount in USD with four fraction digits */
   costUsd: string
   /** ISO 8601 UTC timestamp with milliseconds */
@@ -501,6 +526,8 @@ export type TaskListItem = {
   agentId: string
   endpointId: string
   status: "pending" | "processing" | "completed" | "failed"
+  /** Omitted when there are none */
+  tags?: Record<string, string> | undefined
   /** Amount in USD with four fraction digits */
   costUsd: string
   /** ISO 8601 UTC timestamp with milliseconds */
@@ -552,7 +579,7 @@ export type User = {
   balanceUsd: string
   /** Amount in USD with four fraction digits */
   heldUsd: string
-  /** What chats of the user cost beyond the balance, ever, and nobody was charged */
+  /** What chats of the user cost beyond the balance and their caps, ever, and nobody was charged */
   writtenOffUsd: string
   /** When an abuse block ends; null when there is none */
   blockedUntil: string | null
@@ -614,6 +641,10 @@ export type ChatInput = {
     /** At most the agent's own limit */
     maxTokens?: number | undefined
   } | undefined
+  /** The reply ends where it would cost more */
+  maxCostUsd?: string | undefined
+  /** A quote for this message, whose rates then hold */
+  quoteId?: string | undefined
 }
 
 export type Queries = {
@@ -632,16 +663,26 @@ export type Queries = {
       status?: "pending" | "processing" | "completed" | "failed" | undefined
       /** Only tasks of this agent */
       agentId?: string | undefined
+      /** Only what has this tag, `name:value`; given more than once, all of them */
+      tag?: string[] | undefined
+      /** Only what was created later than that */
+      createdAfter?: string | undefined
+      /** Only what was created earlier than that */
+      createdBefore?: string | undefined
       /** Page size */
       limit?: number | undefined
       /** How many items to skip */
       offset?: number | undefined
+      /** The `next` of a page, after which this one begins */
+      after?: string | undefined
     }
     output: {
       tasks: TaskListItem[]
       total: number
       limit: number
       offset: number
+      /** Where the next page begins, as its `after`; omitted on the last page */
+      next?: string | undefined
     }
   }
   'sessions.get': {
@@ -657,16 +698,26 @@ export type Queries = {
       status?: "active" | "completed" | "expired" | undefined
       /** Only sessions with this agent */
       agentId?: string | undefined
+      /** Only what has this tag, `name:value`; given more than once, all of them */
+      tag?: string[] | undefined
+      /** Only what was created later than that */
+      createdAfter?: string | undefined
+      /** Only what was created earlier than that */
+      createdBefore?: string | undefined
       /** Page size */
       limit?: number | undefined
       /** How many items to skip */
       offset?: number | undefined
+      /** The `next` of a page, after which this one begins */
+      after?: string | undefined
     }
     output: {
       sessions: SessionListItem[]
       total: number
       limit: number
       offset: number
+      /** Where the next page begins, as its `after`; omitted on the last page */
+      next?: string | undefined
     }
   }
   'sessions.messages': {
@@ -785,8 +836,8 @@ export type Queries = {
     output: {
       deliveries: WebhookDelivery[]
       limit: number
-      /** What gives the next page as `after`; null on the last one */
-      next: string | null
+      /** Where the next page begins, as its `after`; omitted on the last page */
+      next?: string | undefined
     }
   }
   'account.get': {
@@ -810,16 +861,24 @@ export type Queries = {
       sessionId?: string | undefined
       /** Only the charge of this chat */
       turnId?: string | undefined
+      /** Only what was created later than that */
+      createdAfter?: string | undefined
+      /** Only what was created earlier than that */
+      createdBefore?: string | undefined
       /** Page size */
       limit?: number | undefined
       /** How many items to skip */
       offset?: number | undefined
+      /** The `next` of a page, after which this one begins */
+      after?: string | undefined
     }
     output: {
       transactions: Transaction[]
       total: number
       limit: number
       offset: number
+      /** Where the next page begins, as its `after`; omitted on the last page */
+      next?: string | undefined
     }
   }
   'keys.list': {
@@ -905,6 +964,8 @@ export type Queries = {
       total: number
       limit: number
       offset: number
+      /** Where the next page begins, as its `after`; omitted on the last page */
+      next?: string | undefined
     }
   }
   'system.get': {
@@ -922,12 +983,18 @@ export type Mutations = {
       params: Record<string, unknown>
       /** Connected services made available to the agent */
       connectorIds?: string[] | undefined
+      /** What the task may cost; refused where the price is above it */
+      maxCostUsd?: string | undefined
+      /** A quote for this endpoint and these params, whose price then holds */
+      quoteId?: string | undefined
       /** When no agent has begun the task by then, it fails with EXPIRED and is refunded */
       expiresInSeconds?: number | undefined
       /** How long the agent may take; at most the endpoint's own time, which is the default */
       timeoutSeconds?: number | undefined
       /** A public https address that is told of the end; signed by the webhook whose `url` is null */
       webhookUrl?: string | undefined
+      /** Names and values of your own, by which lists find it: at most 16 pairs, and 4 KB of JSON */
+      tags?: Record<string, string> | undefined
     }
     output: {
       taskId: string
@@ -948,8 +1015,12 @@ export type Mutations = {
       agentId: string
       /** Free-form data of the caller, at most 16 KB as JSON */
       metadata?: Record<string, unknown> | undefined
+      /** Names and values of your own, by which lists find it: at most 16 pairs, and 4 KB of JSON */
+      tags?: Record<string, string> | undefined
       /** Connected services that the agent may use; kept in the metadata, where an update can change them */
       connectorIds?: string[] | undefined
+      /** What all chats of the session may cost together */
+      maxCostUsd?: string | undefined
     }
     output: {
       sessionId: string
@@ -967,6 +1038,10 @@ export type Mutations = {
       status?: "active" | "completed" | undefined
       /** Merged key by key; null removes a key */
       metadata?: Record<string, unknown> | undefined
+      /** Merged name by name; null removes a name */
+      tags?: Record<string, string | null> | undefined
+      /** No less than what its chats were charged and the one under way holds; null removes the cap */
+      maxCostUsd?: string | null | undefined
     }
     output: Session
   }
@@ -976,6 +1051,35 @@ export type Mutations = {
       sessionId: string
     }
     output: Confirmation
+  }
+  'quotes.create': {
+    input: {
+      /** What the task would be created with */
+      task?: {
+        /** Agent endpoint to execute, `<agentId>.<name>` */
+        endpointId: string
+        /** Parameters that the endpoint requires */
+        params: Record<string, unknown>
+        /** What the task may cost; refused where the price is above it */
+        maxCostUsd?: string | undefined
+      } | undefined
+      /** What would be sent */
+      chat?: {
+        /** An active session of the caller */
+        sessionId: string
+        /** The user's message */
+        message: string
+        /** Parameters of the agent */
+        params?: {
+          temperature?: number | undefined
+          /** At most the agent's own limit */
+          maxTokens?: number | undefined
+        } | undefined
+        /** The reply ends where it would cost more */
+        maxCostUsd?: string | undefined
+      } | undefined
+    }
+    output: Quote
   }
   'connectors.create': {
     input: {

@@ -19,6 +19,7 @@ export type {
   Key,
   Login,
   Message,
+  Quote,
   Session,
   SessionListItem,
   System,

@@ -1,5 +1,13 @@
 import { z } from 'zod'
-import { isoTimestamp, pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
+import {
+  cursorInput,
+  cursorOutput,
+  isoTimestamp,
+  pageOutput,
+  resourceId,
+  timeFilter,
+  usd,
+} from '../kernel/wire-types.ts'
 import { transactionTypes } from '../store/records.ts'
 
 export const Account = z
@@ -65,7 +73,7 @@ const ChatBreakdown = z
       toolCallUsd: z.string(),
     }),
     isEstimated: z.boolean().describe('Whether tokens were counted from the texts, because the agent reported none'),
-    writtenOffUsd: usd.optional().describe('The part of the cost that the balance did not cover'),
+    writtenOffUsd: usd.optional().describe('The part of the cost that neither the balance nor a cap allowed'),
   })
   .meta({ id: 'ChatBreakdown' })
 
@@ -91,6 +99,11 @@ export const ListTransactionsInput = z.object({
   taskId: resourceId.optional().describe('Only the charge and refund of this task'),
   sessionId: resourceId.optional().describe('Only the charges of chats in this session'),
   turnId: resourceId.optional().describe('Only the charge of this chat'),
-  ...pageInput,
+  ...timeFilter,
+  ...cursorInput,
 })
-export const ListTransactionsOutput = z.object({ transactions: z.array(Transaction), ...pageOutput })
+export const ListTransactionsOutput = z.object({
+  transactions: z.array(Transaction),
+  ...pageOutput,
+  ...cursorOutput,
+})

@@ -67,14 +67,11 @@ export type TaskRecord = {
 
 export type TaskListItem = Pick<
   TaskRecord,
-  'id' | 'agentId' | 'endpointId' | 'status' | 'cost' | 'createdAt' | 'completedAt'
+  'id' | 'agentId' | 'endpointId' | 'status' | 'tags' | 'cost' | 'createdAt' | 'completedAt'
 >
 
 /** Names and values that a user gives to tasks and sessions, to find them by. */
 export type Tags = Record<string, string>
-
-/** What may have tags. */
-export const taggedKinds = ['task', 'session'] as const
 
 export const sessionStatuses = ['active', 'completed', 'expired'] as const
 export type SessionStatus = (typeof sessionStatuses)[number]
@@ -86,12 +83,17 @@ export type SessionRecord = {
   /** As it is at the moment of the read. */
   status: SessionStatus
   metadata: Record<string, unknown>
+  tags: Tags | null
   messageCount: number
+  /** What all its turns may cost; null without a cap. */
+  maxCost: Units | null
+  /** What its settled turns were charged. */
+  spent: Units
   createdAt: EpochMs
   updatedAt: EpochMs
 }
 
-export type SessionListItem = Omit<SessionRecord, 'metadata' | 'updatedAt'>
+export type SessionListItem = Omit<SessionRecord, 'metadata' | 'maxCost' | 'spent' | 'updatedAt'>
 
 export const messageRoles = ['user', 'assistant'] as const
 
@@ -139,7 +141,7 @@ export type ChatBreakdown = {
   }
   /** Whether tokens were counted from the texts, because the agent reported none. */
   isEstimated: boolean
-  /** The part of the cost that the balance could not cover. */
+  /** The part of the cost that its caps did not allow, or the balance did not cover. */
   writtenOffUsd?: string
 }
 

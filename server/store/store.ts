@@ -46,6 +46,8 @@ import type {
 import type {
   CreateSession,
   CreateSessionResult,
+  GrowHold,
+  GrowHoldResult,
   ListSessions,
   OpenTurn,
   OpenTurnResult,
@@ -63,6 +65,7 @@ import type {
   Interruption,
   ListTasks,
 } from './task-inputs.ts'
+import type { Listed, ListRange } from './list-place.ts'
 import type { PostedTotals } from './posted-totals.ts'
 import type { SharedSettings, SharedStore } from './shared.ts'
 import type { WebhookStore } from './webhook-inputs.ts'
@@ -92,13 +95,14 @@ export const rateWindowMs = 60_000
 /** Newest messages of a session that fit, oldest first, in whole exchanges. */
 export type History = { messages: { role: MessageRecord['role']; content: string }[]; tokens: number }
 
-export type ListTransactions = Page & {
-  userId: string
-  type?: TransactionType
-  taskId?: string
-  sessionId?: string
-  turnId?: string
-}
+export type ListTransactions = Page &
+  ListRange & {
+    userId: string
+    type?: TransactionType
+    taskId?: string
+    sessionId?: string
+    turnId?: string
+  }
 
 /** Sums of a user's transactions of one day; `day` counts whole days of UTC since the epoch. */
 export type SpendDay = { day: number; charged: Units; refunded: Units; executions: number; failures: number }
@@ -175,7 +179,7 @@ export type Store = {
   readonly webhooks: WebhookStore
 
   // Tasks
-  /** Idempotency, block, rate, balance; then charge, ledger row, task row and idempotency row, all in one transaction. */
+  /** Idempotency, quote, block, rate, balance; then charge, ledger row, task row and idempotency row, all in one transaction. */
   admitTask(input: AdmitTask): Promise<AdmitTaskResult>
   /** What `admitTask` would answer other than `accepted`, without writing anything; undefined when nothing stands against it. */
   foreseeAdmission(
@@ -206,7 +210,7 @@ export type Store = {
    */
   abandonedTasks(limit: number): Promise<{ id: string; endpointId: string; attempt: number }[]>
   getTask(input: { userId: string; taskId: string }): Promise<TaskRecord | undefined>
-  listTasks(input: ListTasks): Promise<{ tasks: TaskListItem[]; total: number }>
+  listTasks(input: ListTasks): Promise<{ tasks: TaskListItem[] } & Listed>
   findIdempotent(input: {
     userId: string
     operation: string
@@ -221,17 +225,17 @@ export type Store = {
   // Sessions and chats
   createSession(input: CreateSession): Promise<CreateSessionResult>
   getSession(input: SessionOf): Promise<SessionRecord | undefined>
-  listSessions(input: ListSessions): Promise<{ sessions: SessionListItem[]; total: number }>
+  listSessions(input: ListSessions): Promise<{ sessions: SessionListItem[] } & Listed>
   updateSession(input: UpdateSession): Promise<UpdateSessionResult>
   /** Deletes the session with its messages; the turns and their charges stay. `busy` while a turn is under way. */
   deleteSession(input: SessionOf): Promise<'deleted' | 'unknown' | 'busy'>
   /** Oldest first; undefined for an unknown session. */
   listMessages(input: SessionOf & BoundedPage): Promise<{ messages: MessageRecord[]; total: number } | undefined>
   readHistory(input: { sessionId: string; tokensMax: number }): Promise<History>
-  /** Idempotency, session, rate, balance; then turn, hold and the session's one open turn, in one transaction. */
+  /** Idempotency, session, quote, rate, caps, balance; then turn, hold and the session's one open turn, in one transaction. */
   openTurn(input: OpenTurn): Promise<OpenTurnResult>
-  /** Holds more for an open turn, the whole of `by` or at least `least`; what is held then, or undefined if not even that is free. */
-  growHold(input: { turnId: string; by: Units; least: Units }): Promise<Units | undefined>
+  /** Holds more for an open turn, as far as the balance and its caps allow it. */
+  growHold(input: GrowHold): Promise<GrowHoldResult>
   /** Releases the hold, charges and stores the exchange in one transaction; undefined when the turn is settled already. */
   settleTurn(input: SettleTurn): Promise<SettledTurn | undefined>
   /** Closes the turns of processes that are gone, as for `abandonedTasks`, without a charge. How many there were. */
@@ -239,7 +243,7 @@ export type Store = {
 
   // Money
   getAccount(userId: string): Promise<AccountRecord | undefined>
-  listTransactions(input: ListTransactions): Promise<{ transactions: TransactionRecord[]; total: number }>
+  listTransactions(input: ListTransactions): Promise<{ transactions: TransactionRecord[] } & Listed>
   /** Adds to a balance, or with a negative amount takes from it (`adjustment`), never below what is held. */
   credit(input: Credit): Promise<CreditResult>
   readSpend(input: ReadSpend): Promise<SpendPage>

@@ -1,6 +1,7 @@
 import type { Units } from '../kernel/money.ts'
 import type { AttemptRef, Page, RateState, StoredJson, Tags, TaskFailure, TaskStatus } from './records.ts'
 import type { EpochMs } from '../kernel/clock.ts'
+import type { ListRange } from './list-place.ts'
 
 // What the commands and lists of tasks are given, and answer.
 
@@ -31,7 +32,7 @@ export type AdmitTask = {
 export type AdmitTaskResult =
   | { outcome: 'accepted'; seq: number; rate: RateState }
   | { outcome: 'replayed'; taskId: string; rate: RateState }
-  | { outcome: 'refused'; reason: 'idempotency-conflict'; rate: RateState }
+  | { outcome: 'refused'; reason: 'idempotency-conflict' | 'quote-used'; rate: RateState }
   | { outcome: 'refused'; reason: 'blocked'; until: EpochMs; rate: RateState }
   | { outcome: 'refused'; reason: 'rate'; rate: RateState }
   | { outcome: 'refused'; reason: 'balance'; balance: Units; held: Units; required: Units; rate: RateState }
@@ -54,4 +55,5 @@ export type Interruption = AttemptRef & {
   ifAbandoned?: boolean
 }
 
-export type ListTasks = Page & { userId: string; status?: TaskStatus; agentId?: string }
+/** With all of the tags. */
+export type ListTasks = Page & ListRange & { userId: string; status?: TaskStatus; agentId?: string; tags?: string[] }

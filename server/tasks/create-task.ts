@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { checkParams, isVisibleTo, type Catalogue } from '../agents/config/catalogue.ts'
+import type { Catalogue } from '../agents/config/catalogue.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { ConnectorAccess } from '../connectors/connector-access.ts'
 import { balanceRefusal, rateRefusal, secondsUntil } from '../billing/refusals.ts'
@@ -10,10 +10,12 @@ import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import { isLarger, storeJson } from '../payloads/inline-rule.ts'
 import type { PayloadStore } from '../payloads/payload-store.ts'
+import { quoteUsed, type Quotes } from '../quotes/quotes.ts'
 import type { RateState } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import type { AdmitTask, AdmitTaskResult } from '../store/task-inputs.ts'
 import { checkWebhookUrl } from '../webhooks/webhook-url.ts'
+import { checkTask, priceOf, ticksFor } from './check-task.ts'
 import type { CreateTaskInput, CreateTaskOutput } from './task-schema.ts'
 import type { TaskRunner } from './task-runner.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
@@ -26,6 +28,7 @@ export type CreateTaskParts = {
   payloads: PayloadStore
   runner: TaskRunner
   clock: Clock
+  quotes: Quotes
   inlineBytes: number
   /** Hosts that the address of a task may lead to though their addresses are private. */
   webhookPrivateHosts: readonly string[]
@@ -43,9 +46,6 @@ type CreateTaskRequest = {
   onLarge: () => Promise<void>
 }
 
-/** Params with more text are gone through in a tick for each piece of work on them: all together took a quarter of a second. */
-const largeParamsChars = 64 * 1024
-
 /**
  * Admits a task, for a caller who may execute: checks the request in the order that the service promises, charges its price and queues it. Throws an
  * ErrandError for every refusal, and then nothing was written and no slot of the rate window used.
@@ -54,13 +54,11 @@ export async function createTask(
   parts: CreateTaskParts,
   { about, caller, input, idempotencyKey, onLarge, onRate }: CreateTaskRequest,
 ): Promise<z.output<typeof CreateTaskOutput>> {
-  const { access, catalogue, clock, inlineBytes, payloads, runner, store } = parts
+  const { access, catalogue, clock, inlineBytes, payloads, quotes, runner, store } = parts
   runner.assertAccepting()
-  const { connectorIds, endpointId, expiresInSeconds, params, timeoutSeconds } = input
+  const { connectorIds, endpointId, expiresInSeconds, params, tags = {}, timeoutSeconds } = input
   const json = JSON.stringify(params)
-  const ownTick = async () => {
-    if (json.length > largeParamsChars) await onLarge()
-  }
+  const ownTick = ticksFor(json, onLarge)
   const bodyHash = async () => {
     await ownTick()
     return hashJson(input)
@@ -70,16 +68,7 @@ export async function createTask(
     if (replayed !== undefined) return created(replayed, about)
   }
   runner.assertRoom()
-  const endpoint = catalogue.endpoint(endpointId)
-  const agent = endpoint && catalogue.agent(endpoint.agentId)!
-  // One that is not for the caller is not there, or its schema could be read off the refusals of params.
-  if (!agent || !isVisibleTo(agent, caller.email)) throw new ErrandError('NOT_FOUND', 'Agent endpoint not found')
-  await ownTick()
-  const details = await checkParams(endpoint, params)
-  if (details.length > 0) {
-    const [first] = details
-    throw new ErrandError('BAD_REQUEST', `${first!.path}: ${first!.message}`, { details })
-  }
+  const { agent, endpoint } = await checkTask(catalogue, { caller, input, ownTick })
   if (timeoutSeconds !== undefined && timeoutSeconds * 1000 > endpoint.timeoutMs) {
     throw badField(
       'timeoutSeconds',
@@ -94,6 +83,7 @@ export async function createTask(
     await access.assertOwned(connectorIds, { taker, path: 'connectorIds', userId: caller.userId })
   }
   const webhookUrl = input.webhookUrl === undefined ? null : await checkedUrl(parts, input.webhookUrl, caller)
+  const { price, quoteId } = await priceOf(quotes, { caller, endpoint, input, ownTick })
 
   const now = clock.now()
   const admission: Omit<AdmitTask, 'request'> = {
@@ -101,11 +91,13 @@ export async function createTask(
     userId: caller.userId,
     agentId: endpoint.agentId,
     endpointId,
-    cost: endpoint.price,
+    cost: price,
     connectorIds: connectorIds ?? null,
     webhookUrl,
+    quoteId,
     ...(expiresInSeconds !== undefined && { expiresInMs: expiresInSeconds * 1000 }),
     ...(timeoutSeconds !== undefined && { timeoutMs: Math.ceil(timeoutSeconds * 1000) }),
+    tags: Object.keys(tags).length === 0 ? null : tags,
     idempotency: idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: await bodyHash() },
   }
   if (isLarger(json, inlineBytes)) {
@@ -178,6 +170,8 @@ function refusal(result: Extract<AdmitTaskResult, { outcome: 'refused' }>): Erra
   switch (result.reason) {
     case 'idempotency-conflict':
       return idempotencyConflict()
+    case 'quote-used':
+      return quoteUsed()
     case 'blocked': {
       const until = isoTime(result.until)
       const message = `Too many failed tasks: this account cannot create tasks until ${until}.`

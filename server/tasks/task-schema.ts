@@ -1,5 +1,19 @@
 import { z } from 'zod'
-import { isoTimestamp, jsonObject, pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
+import {
+  cursorInput,
+  cursorOutput,
+  isoTimestamp,
+  jsonObject,
+  maxCostUsd,
+  pageOutput,
+  quoteId,
+  resourceId,
+  tagFilter,
+  tagsInput,
+  tagsOutput,
+  timeFilter,
+  usd,
+} from '../kernel/wire-types.ts'
 import { taskStatuses } from '../store/records.ts'
 import { webhookUrl } from '../webhooks/webhook-schema.ts'
 
@@ -11,6 +25,8 @@ export const CreateTaskInput = z.object({
   endpointId: resourceId.describe('Agent endpoint to execute, `<agentId>.<name>`'),
   params: jsonObject.describe('Parameters that the endpoint requires'),
   connectorIds: z.array(resourceId).max(20).optional().describe('Connected services made available to the agent'),
+  maxCostUsd: maxCostUsd.optional().describe('What the task may cost; refused where the price is above it'),
+  quoteId: quoteId.optional().describe('A quote for this endpoint and these params, whose price then holds'),
   expiresInSeconds: z
     .number()
     .int()
@@ -26,6 +42,7 @@ export const CreateTaskInput = z.object({
   webhookUrl: webhookUrl
     .optional()
     .describe('A public https address that is told of the end; signed by the webhook whose `url` is null'),
+  tags: tagsInput.optional(),
 })
 
 export const CreateTaskOutput = z.object({
@@ -69,6 +86,7 @@ export const Task = z
       .array(z.string())
       .optional()
       .describe('The connected services that it was created with; omitted when there are none'),
+    tags: tagsOutput,
     costUsd: usd,
     createdAt: isoTimestamp,
     startedAt: isoTimestamp.optional().describe('Omitted until processing starts'),
@@ -82,7 +100,9 @@ export type Task = z.output<typeof Task>
 export const ListTasksInput = z.object({
   status: TaskStatus.optional().describe('Only tasks in this state'),
   agentId: resourceId.optional().describe('Only tasks of this agent'),
-  ...pageInput,
+  ...tagFilter,
+  ...timeFilter,
+  ...cursorInput,
 })
 
 export const TaskListItem = z
@@ -91,10 +111,11 @@ export const TaskListItem = z
     agentId: z.string(),
     endpointId: z.string(),
     status: TaskStatus,
+    tags: tagsOutput,
     costUsd: usd,
     createdAt: isoTimestamp,
     completedAt: isoTimestamp.optional(),
   })
   .meta({ id: 'TaskListItem' })
 
-export const ListTasksOutput = z.object({ tasks: z.array(TaskListItem), ...pageOutput })
+export const ListTasksOutput = z.object({ tasks: z.array(TaskListItem), ...pageOutput, ...cursorOutput })

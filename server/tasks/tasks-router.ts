@@ -32,9 +32,9 @@ export const tasksRouter = router({
         successDescription: 'The task was created and charged.',
         errorResponses: {
           400: 'The body or the params are invalid.',
-          403: 'The balance is lower than the price, the account is blocked, or permission is missing.',
+          403: 'The balance or `maxCostUsd` is lower than the price, the account is blocked, or permission is missing.',
           404: 'The agent endpoint or a connector was not found.',
-          409: 'The Idempotency-Key was used with another body.',
+          409: 'The Idempotency-Key was used with another body, or the quote was used or has expired.',
           413: 'The body is too large.',
           415: 'The body is not JSON.',
         },
@@ -124,15 +124,6 @@ export const tasksRouter = router({
     .input(ListTasksInput)
     .output(ListTasksOutput)
     .query(
-      withScope('read', ({ ctx, input }) => {
-        const { status, agentId, limit, offset } = input
-        return listTasks(ctx.services.tasks.store, {
-          userId: ctx.caller.userId,
-          ...(status !== undefined && { status }),
-          ...(agentId !== undefined && { agentId }),
-          limit,
-          offset,
-        })
-      }),
+      withScope('read', ({ ctx, input }) => listTasks(ctx.services.tasks.store, { input, userId: ctx.caller.userId })),
     ),
 })

@@ -162,7 +162,7 @@ export async function listDeliveries(
     ...(status !== undefined && { status }),
   })
   const deliveries = rows.slice(0, limit).map(toDelivery)
-  return { deliveries, limit, next: rows.length > limit ? deliveries.at(-1)!.eventId : null }
+  return { deliveries, limit, ...(rows.length > limit && { next: deliveries.at(-1)!.eventId }) }
 }
 
 /** Has an event sent again to one webhook, whatever became of it before. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isoTimestamp, pageInput, pageOutput, resourceId } from '../kernel/wire-types.ts'
+import { cursorOutput, isoTimestamp, pageInput, pageOutput, resourceId } from '../kernel/wire-types.ts'
 import { deliveryStatuses, disabledReasons, eventTypes, testEventType } from '../store/webhook-records.ts'
 import { webhookUrlCharsMax } from './webhook-url.ts'
 
@@ -111,7 +111,7 @@ export const ListDeliveriesInput = z.object({
 export const ListDeliveriesOutput = z.object({
   deliveries: z.array(Delivery),
   limit: z.number().int(),
-  next: z.string().nullable().describe('What gives the next page as `after`; null on the last one'),
+  ...cursorOutput,
 })
 
 export const DeliveryInput = z.object({ webhookId, eventId })

@@ -89,6 +89,7 @@ test('outputs are those of the operations', () => {
     total: number
     limit: number
     offset: number
+    next?: string | undefined
   }>()
   expectTypeOf(client.tasks.wait).returns.resolves.toEqualTypeOf<EndedTask>()
   expectTypeOf(client.tasks.run).returns.resolves.toEqualTypeOf<EndedTask>()
@@ -132,6 +133,8 @@ test('events and replies of a chat are typed by the server', () => {
     sessionId: string
     message: string
     params?: { temperature?: number | undefined; maxTokens?: number | undefined } | undefined
+    maxCostUsd?: string | undefined
+    quoteId?: string | undefined
   }>()
   expectTypeOf(client.chat.stream).returns.toExtend<AsyncIterable<ChatEvent>>()
   expectTypeOf<ChatEvent>().toEqualTypeOf<ServerChatEvent>()

@@ -12,6 +12,7 @@ export type TaskRow = {
   queued: number
   attempt: number
   cost: number
+  tags: string | null
   request: string
   request_payload: string | null
   response: string | null
@@ -44,6 +45,7 @@ export type TurnRow = {
   session_id: string
   held: number
   cost: number | null
+  max_cost: number | null
   outcome: 'finished' | 'truncated' | 'failed' | null
   created_at: number
   settled_at: number | null
@@ -54,6 +56,8 @@ export type SessionRow = {
   is_completed: number
   metadata: string
   message_count: number
+  max_cost: number | null
+  spent: number
   open_turn_id: string | null
   updated_at: number
   active_at: number

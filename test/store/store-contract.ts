@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { StoreLimits } from '../../server/store/store.ts'
 import { describeAbuseBlock } from './contract-abuse-block.ts'
 import { describeAdmission } from './contract-admission.ts'
+import { describeCaps } from './contract-caps.ts'
 import { describeCancel } from './contract-cancel.ts'
 import { describeDeliveries } from './contract-deliveries.ts'
 import { describeEvents } from './contract-events.ts'
@@ -18,6 +19,7 @@ import { describeRate } from './contract-rate.ts'
 import { describeRestart } from './contract-restart.ts'
 import { describeRetries } from './contract-retries.ts'
 import { describeSpend } from './contract-spend.ts'
+import { describeTags } from './contract-tags.ts'
 import { describeTaskMoves } from './contract-task-moves.ts'
 import { noLimits, openWorld, type StoreEngine, type StoreWorld } from './store-world.ts'
 
@@ -59,7 +61,9 @@ export function describeStoreContract(engine: StoreEngine): void {
   describeCancel(contractTest)
   describeAbuseBlock(contractTest)
   describeLists(contractTest)
+  describeTags(contractTest)
   describeMoney(contractTest)
+  describeCaps(contractTest)
   describeLedger(contractTest)
   describeEvents(contractTest)
   describeDeliveries(contractTest)

@@ -125,6 +125,7 @@ export class StoreModel {
         agentId,
         endpointId,
         status,
+        tags: null,
         cost,
         createdAt,
         completedAt,

@@ -27,6 +27,10 @@ export type Tampering =
   | { what: 'transaction-counter'; userId: string; by: number }
   | { what: 'event-type'; taskId: string }
   | { what: 'events-removed'; userId: string }
+  | { what: 'transaction-session'; transactionId: string; sessionId: string }
+  | { what: 'session-spent'; sessionId: string; by: Units }
+  | { what: 'session-cap'; sessionId: string; maxCost: Units }
+  | { what: 'turn-cap'; turnId: string; maxCost: Units }
 
 /** As it is kept. */
 export type EventRow = { id: string; type: string; body: string }

@@ -301,7 +301,7 @@ test('deliveries are listed newest first, by state, a page at a time', async () 
   for (;;) {
     const one = await page(`limit=2${after && `&after=${after}`}`)
     read.push(...one.deliveries)
-    if (one.next === null) break
+    if (one.next === undefined) break
     after = one.next
   }
   expect(read).toEqual(all)

@@ -1,5 +1,7 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import { newId } from '../../kernel/ids.ts'
+import { areSmallTags } from '../../kernel/wire-types.ts'
+import type { Units } from '../../kernel/money.ts'
 import {
   emptiesKeptMs,
   emptiesRemovedMax,
@@ -8,7 +10,8 @@ import {
   metadataBytesMax,
 } from '../account-bounds.ts'
 import { keptText, keptToolCalls, pageBytesMax } from '../byte-bounds.ts'
-import type { BoundedPage, MessageRecord, SessionListItem, SessionRecord, SessionStatus } from '../records.ts'
+import { isTimed, type Listed } from '../list-place.ts'
+import type { BoundedPage, MessageRecord, Page, SessionListItem, SessionRecord, SessionStatus } from '../records.ts'
 import {
   HistoryBuilder,
   judgeSession,
@@ -32,7 +35,9 @@ import type {
 import type { SessionRow } from '../tables/work-tables.ts'
 import type { Answer, Op, Reads, Tx } from './command.ts'
 import { askKey, countKeys, insertKey, stillKept } from './idempotency-rows.ts'
-import { columns, insertInto, statement } from './statement.ts'
+import { pieceOf, placesOf, readFilteredPage, toPage, within, type Piece } from './deep-page.ts'
+import { columns, insertInto, statement, type Dialect } from './statement.ts'
+import { hasTags, tagValues } from './tag-filter.ts'
 
 // Sessions and their messages. Nothing expires a session: whether it has is decided whenever it is looked at.
 
@@ -40,9 +45,9 @@ type Of = { userId: string; sessionId: string }
 
 const operation = 'createSession'
 
-const made = 'id userId agentId isCompleted metadata messageCount createdAt updatedAt activeAt'
-const row = columns(`${made} openTurnId`)
-const item = columns('id userId agentId isCompleted messageCount openTurnId createdAt activeAt')
+const made = 'id userId agentId isCompleted metadata tags messageCount maxCost createdAt updatedAt activeAt'
+const row = columns(`${made} openTurnId spent`)
+const item = columns('id userId agentId isCompleted tags messageCount openTurnId createdAt activeAt')
 const thisSession = 'id = :sessionId AND user_id = :userId'
 const ofAgent = (table = '') => `(CAST(:agentId AS text) IS NULL OR ${table}agent_id = :agentId)`
 const thisTurn = 'id = :sessionId AND open_turn_id = :turnId'
@@ -52,12 +57,22 @@ const kinds: Record<SessionStatus | 'any', string> = {
   expired: 'AND is_completed = 0 AND active_at <= :activeAfter AND open_turn_id IS NULL',
   completed: 'AND is_completed = 1',
 }
-const listOf = (kind: SessionStatus | 'any') =>
-  statement<Omit<SessionRow, 'metadata' | 'updatedAt'>>(
-    `session_list_${kind}`,
-    ({ seq }) => `SELECT ${item} FROM sessions WHERE user_id = :userId AND ${ofAgent()} ${kinds[kind]}
-      ORDER BY created_at DESC, ${seq} DESC LIMIT :limit OFFSET :offset`,
-  )
+type ListRow = Omit<SessionRow, 'metadata' | 'updatedAt'> & { seq: number }
+const listOf = (kind: SessionStatus | 'any') => {
+  const where = (dialect: Dialect) =>
+    `user_id = :userId AND ${ofAgent()} ${kinds[kind]} AND ${within(dialect.seq)} AND ${hasTags(dialect)}`
+  return {
+    list: statement<ListRow>(
+      `session_list_${kind}`,
+      (dialect) => `SELECT ${item}, ${dialect.seq} AS seq FROM sessions WHERE ${where(dialect)}
+        ORDER BY created_at DESC, ${dialect.seq} DESC LIMIT :limit OFFSET :offset`,
+    ),
+    count: statement<{ count: number }>(
+      `session_count_${kind}`,
+      (dialect) => `SELECT count(*) AS count FROM sessions WHERE ${where(dialect)}`,
+    ),
+  }
+}
 
 const insert = statement('session_insert', insertInto('sessions', made))
 const get = statement<SessionRow>('session_get', `SELECT ${row} FROM sessions WHERE ${thisSession}`)
@@ -77,7 +92,7 @@ const totalsOf = statement<SessionTotal>(
 )
 // Those whose turn is under way are found by it.
 const countActive = statement<{ count: number }>(
-  'session_count_active',
+  'session_count_active_of_user',
   `SELECT count(*) + (SELECT count(*) FROM turns JOIN sessions AS s ON s.id = turns.session_id
       WHERE turns.user_id = :userId AND turns.settled_at IS NULL AND s.open_turn_id = turns.id
         AND s.is_completed = 0 AND s.active_at <= :activeAfter AND ${ofAgent('s.')}) AS count
@@ -98,16 +113,19 @@ const removeEmpty = statement(
 )
 const update = statement(
   'session_update',
-  `UPDATE sessions SET metadata = :metadata, is_completed = :isCompleted, updated_at = :now, active_at = :now
+  `UPDATE sessions SET metadata = :metadata, tags = :tags, max_cost = :maxCost, is_completed = :isCompleted,
+      updated_at = :now, active_at = :now
     WHERE id = :sessionId`,
 )
+const heldIn = statement<{ held: Units }>('session_held', 'SELECT held FROM turns WHERE id = :turnId')
 const removeMessages = statement('session_delete_messages', 'DELETE FROM messages WHERE session_id = :sessionId')
 const remove = statement('session_delete', `DELETE FROM sessions WHERE ${thisSession}`)
 const open = statement('session_open', 'UPDATE sessions SET open_turn_id = :turnId WHERE id = :sessionId')
-const close = statement('session_close', `UPDATE sessions SET open_turn_id = NULL WHERE ${thisTurn}`)
+const charge = 'open_turn_id = NULL, spent = spent + :charged'
+const close = statement('session_close', `UPDATE sessions SET ${charge} WHERE ${thisTurn}`)
 const closeActive = statement(
   'session_close_active',
-  `UPDATE sessions SET open_turn_id = NULL, message_count = message_count + 2, updated_at = :now, active_at = :now
+  `UPDATE sessions SET ${charge}, message_count = message_count + 2, updated_at = :now, active_at = :now
     WHERE ${thisTurn}`,
 )
 const insertMessage = statement(
@@ -121,7 +139,7 @@ export function activeAfter(now: EpochMs, { sessionIdleSeconds }: StoreLimits): 
 }
 
 export function* createSession(tx: Tx, input: CreateSession, limits: StoreLimits): Op<CreateSessionResult> {
-  const { agentId, idempotency, metadata, sessionId, userId } = input
+  const { agentId, idempotency, maxCost = null, metadata, sessionId, tags = null, userId } = input
   yield* tx.lockAccount({ userId })
   const now = yield* tx.now()
   if (idempotency) {
@@ -141,8 +159,8 @@ export function* createSession(tx: Tx, input: CreateSession, limits: StoreLimits
   if (refused) return refused
   if (idempotency) insertKey(tx, { userId, operation, ...idempotency, resourceId: sessionId }, now)
   const times = { createdAt: now, updatedAt: now, activeAt: now }
-  const written = { id: sessionId, userId, agentId, isCompleted: 0, messageCount: 0, ...times }
-  yield* tx.run(insert, { ...written, metadata: JSON.stringify(metadata) })
+  const written = { id: sessionId, userId, agentId, isCompleted: 0, messageCount: 0, maxCost, ...times }
+  yield* tx.run(insert, { ...written, metadata: JSON.stringify(metadata), tags: tags && JSON.stringify(tags) })
   tx.made({ table: 'sessions', id: sessionId })
   return { outcome: 'created', session: (yield* getSession(tx, { userId, sessionId }, limits))! }
 }
@@ -166,22 +184,43 @@ export function askSession(tx: Tx, of: Of): Answer<SessionRow | undefined> {
 
 export function* listSessions(
   on: Reads,
-  { agentId, limit, offset, status, userId }: ListSessions,
+  of: ListSessions,
   limits: StoreLimits,
-): Op<{ sessions: SessionListItem[]; total: number }> {
+): Op<{ sessions: SessionListItem[] } & Listed> {
+  const { agentId, limit, status, tags = [], userId } = of
   const after = activeAfter(yield* on.now(), limits)
-  const of = { userId, agentId: agentId ?? null, activeAfter: after }
-  const rows = on.all(lists[status ?? 'any'], { ...of, limit, offset })
+  const values = { userId, agentId: agentId ?? null, activeAfter: after }
+  const { count, list } = lists[status ?? 'any']
+  const read = (piece: Piece & Page) =>
+    on.all(list, { ...values, ...tagValues(tags), ...placesOf(piece), ...pageIn(piece) })
+  if (tags.length > 0 || isTimed(of)) {
+    const skip = (piece: Piece & Page) =>
+      on.all(lists.any.list, { userId, agentId: null, ...tagValues([]), ...placesOf(piece), ...pageIn(piece) })
+    const counted = (piece: Piece) => on.get(count, { ...values, ...tagValues(tags), ...placesOf(piece) })
+    const filtered = { piece: pieceOf(of), skip, count: counted, read }
+    const { rows, ...listed } = yield* readFilteredPage<ListRow>(on, of, filtered)
+    return { sessions: rows.map((one) => sessionListItem(one, after)), ...listed }
+  }
+  const piece = pieceOf({})
+  const asked = read({ ...piece, after: of.after ?? piece.after, limit: limit + 1, offset: of.offset })
   const totals = on.all(totalsOf, { userId })
-  const counted = status === 'active' || status === 'expired' ? on.get(countActive, of) : undefined
-  const active = counted ? (yield* counted)!.count : 0
-  const asked = { active, ...(agentId !== undefined && { agentId }), ...(status && { status }) }
-  const total = sessionTotal(yield* totals, asked)
-  return { sessions: (yield* rows).map((one) => sessionListItem(one, after)), total }
+  const counting = status === 'active' || status === 'expired' ? on.get(countActive, values) : undefined
+  const active = counting ? (yield* counting)!.count : 0
+  const total = sessionTotal(yield* totals, {
+    active,
+    ...(agentId !== undefined && { agentId }),
+    ...(status && { status }),
+  })
+  const { rows, ...next } = toPage(yield* asked, limit)
+  return { sessions: rows.map((one) => sessionListItem(one, after)), total, ...next }
+}
+
+function pageIn({ limit, offset }: Page): Page {
+  return { limit, offset }
 }
 
 export function* updateSession(tx: Tx, input: UpdateSession, limits: StoreLimits): Op<UpdateSessionResult> {
-  const { activate, complete, metadata, sessionId, userId } = input
+  const { activate, complete, metadata, sessionId, tags = {}, userId } = input
   yield* tx.lockAccount({ userId })
   const known = yield* askSession(tx, { userId, sessionId })
   if (!known) return { outcome: 'refused', reason: 'unknown' }
@@ -189,10 +228,28 @@ export function* updateSession(tx: Tx, input: UpdateSession, limits: StoreLimits
   const status = sessionStatus(known, activeAfter(now, limits))
   if (status === 'expired') return { outcome: 'refused', reason: 'expired' }
   if (status === 'completed' && activate) return { outcome: 'refused', reason: 'completed' }
+  const { maxCost = known.maxCost } = input
+  // What was spent of a cap, or is held, was allowed.
+  const least = known.spent + (yield* heldInTurn(tx, known.openTurnId))
+  if (maxCost !== null && maxCost < least) return { outcome: 'refused', reason: 'cap-too-low', least }
   const merged = mergeMetadata(known.metadata, metadata)
   if (Buffer.byteLength(merged) > metadataBytesMax) return { outcome: 'refused', reason: 'metadata-too-large' }
-  yield* tx.run(update, { sessionId, metadata: merged, isCompleted: complete ? 1 : known.isCompleted, now })
+  const mergedTags = JSON.parse(mergeMetadata(known.tags ?? '{}', tags)) as Record<string, string>
+  if (!areSmallTags(mergedTags)) return { outcome: 'refused', reason: 'tags-too-large' }
+  const written = Object.keys(mergedTags).length === 0 ? null : JSON.stringify(mergedTags)
+  yield* tx.run(update, {
+    sessionId,
+    metadata: merged,
+    tags: written,
+    maxCost,
+    isCompleted: complete ? 1 : known.isCompleted,
+    now,
+  })
   return { outcome: 'updated', session: (yield* getSession(tx, { userId, sessionId }, limits))! }
+}
+
+function* heldInTurn(on: Reads, turnId: string | null): Op<Units> {
+  return turnId === null ? 0 : ((yield* on.get(heldIn, { turnId }))?.held ?? 0)
 }
 
 export function* deleteSession(tx: Tx, of: Of): Op<'deleted' | 'unknown' | 'busy'> {
@@ -230,14 +287,13 @@ export function openInSession(tx: Tx, of: { sessionId: string; turnId: string })
   return tx.run(open, of)
 }
 
-/** Ends the turn: with its exchange, or as though it had never been. */
-export function* closeTurn(
-  tx: Tx,
-  { beganAt, now, sessionId, turn }: { sessionId: string; turn: SettleTurn; beganAt: EpochMs; now: EpochMs },
-): Op<void> {
+type EndedTurn = { sessionId: string; turn: SettleTurn; charged: Units; beganAt: EpochMs; now: EpochMs }
+
+/** Ends the turn: with its exchange, or but for what it was charged as though it had never been. */
+export function* closeTurn(tx: Tx, { beganAt, charged, now, sessionId, turn }: EndedTurn): Op<void> {
   const { exchange, outcome, turnId } = turn
   if (!exchange) {
-    yield* tx.run(close, { sessionId, turnId })
+    yield* tx.run(close, { sessionId, turnId, charged })
     return
   }
   const { message, reply } = exchange
@@ -255,5 +311,5 @@ export function* closeTurn(
     tokens: reply.tokens,
     createdAt: now,
   })
-  yield* tx.run(closeActive, { sessionId, turnId, now })
+  yield* tx.run(closeActive, { sessionId, turnId, charged, now })
 }

@@ -28,6 +28,6 @@ const words: TableWords = {
 
 export const { abuseFailures, accounts, apiKeys, counters, idempotencyKeys, settings, transactions, users } =
   accountTables(words)
-export const { messages, payloads, probes, sessions, sessionTotals, tags, tasks, turns } = workTables(words, users)
+export const { messages, payloads, probes, sessions, sessionTotals, tasks, turns } = workTables(words, users)
 export const { deliveries, events, webhooks } = eventTables(words, users)
 export const { connectors, identities, invitations, loginAttempts, logins } = peopleTables(words, users)

@@ -1,13 +1,3 @@
-CREATE TABLE `tags` (
-	`user_id` text NOT NULL,
-	`kind` text NOT NULL,
-	`name` text NOT NULL,
-	`value` text NOT NULL,
-	`created_at` integer NOT NULL,
-	`id` text NOT NULL,
-	PRIMARY KEY(`user_id`, `kind`, `name`, `value`, `created_at`, `id`)
-) STRICT, WITHOUT ROWID;
---> statement-breakpoint
 CREATE TABLE `__new_tasks` (
 	`seq` integer PRIMARY KEY NOT NULL,
 	`id` text NOT NULL,
@@ -21,6 +11,7 @@ CREATE TABLE `__new_tasks` (
 	`given_back` integer DEFAULT 0 NOT NULL,
 	`meters` text,
 	`usage` text,
+	`tags` text,
 	`request` text NOT NULL,
 	`request_payload` text,
 	`response` text,
@@ -29,7 +20,6 @@ CREATE TABLE `__new_tasks` (
 	`error_message` text,
 	`error_details` text,
 	`connector_ids` text,
-	`tags` text,
 	`progress` text,
 	`webhook_url` text,
 	`quote_id` text,
