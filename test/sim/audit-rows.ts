@@ -45,6 +45,7 @@ export type TurnRow = {
   session_id: string
   held: number
   cost: number | null
+  max_cost: number | null
   outcome: 'finished' | 'truncated' | 'failed' | null
   created_at: number
   settled_at: number | null
@@ -55,6 +56,8 @@ export type SessionRow = {
   is_completed: number
   metadata: string
   message_count: number
+  max_cost: number | null
+  spent: number
   open_turn_id: string | null
   updated_at: number
   active_at: number

@@ -109,6 +109,9 @@ export type SimSession = {
   isCompleted: boolean
   isDeleted: boolean
   messageCount: number
+  /** What its chats may cost, and what they were charged. */
+  maxCost: number | null
+  spent: number
   updatedAt: number
   activeAt: number
 }
@@ -120,6 +123,8 @@ export type ExpectedTurn = {
   text?: string
   /** What the user said. */
   message?: string
+  /** The chat's own cap. */
+  maxCost?: number | null
 }
 
 const dayMs = 86_400_000
@@ -340,7 +345,11 @@ export class SimModel {
     )
     const charge = transactions.find(({ turn_id: turnId }) => turnId === row.id)
     const receipt = charge && (JSON.parse(charge.breakdown!) as ChatReceipt)
-    if (receipt) this.person(row.user_id).balance -= chatCost(receipt)
+    this.#checks.same(row.max_cost, expected.maxCost ?? null, `the cap of ${what}`)
+    if (receipt) {
+      this.person(row.user_id).balance -= chatCost(receipt)
+      if (session) session.spent += chatCost(receipt)
+    }
     if (outcome === 'finished') {
       for (const [name, value] of Object.entries(expected.receipt ?? {})) {
         this.#checks.same(receipt?.[name as 'toolCalls'], value, `${name} of ${what}`)

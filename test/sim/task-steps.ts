@@ -277,7 +277,7 @@ export async function listTasksStep(world: SimWorld): Promise<void> {
   const answer = await list('limit=5')
   if (refused !== 0) return checks.same(answer.status, refused, 'the status of a list')
   world.refresh()
-  const [name = '', value] = [tag.slice(0, tag.indexOf(':')), tag.slice(tag.indexOf(':') + 1)]
+  const [name, value] = [tag.slice(0, tag.indexOf(':')), tag.slice(tag.indexOf(':') + 1)]
   const own = [...audit.seen.tasks.values()].filter((row) => row.user_id === person.userId)
   const expected = own.filter(
     (row) =>
