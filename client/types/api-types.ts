@@ -505,7 +505,7 @@ export type Usage = {
   days: {
     /** A day of UTC */
     date: string
-    /** Charges of tasks and chats */
+    /** Charges of tasks and chats, less what metered tasks of that day gave back */
     spentUsd: string
     /** Refunds of failed tasks */
     refundedUsd: string

@@ -8,6 +8,7 @@ import { describeKeys } from './contract-keys.ts'
 import { describeLedger } from './contract-ledger.ts'
 import { describeLists } from './contract-lists.ts'
 import { describeLogins } from './contract-logins.ts'
+import { describeMetered } from './contract-metered.ts'
 import { describeMoney } from './contract-money.ts'
 import { describePeople } from './contract-people.ts'
 import { describeRandomHistories } from './contract-random.ts'
@@ -56,6 +57,7 @@ export function describeStoreContract(engine: StoreEngine): void {
   describeAbuseBlock(contractTest)
   describeLists(contractTest)
   describeMoney(contractTest)
+  describeMetered(contractTest)
   describeLedger(contractTest)
   describePeople(contractTest)
   describeKeys(contractTest)
