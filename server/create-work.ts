@@ -9,6 +9,7 @@ import type { Meter } from './kernel/meter.ts'
 import { LeaseKeeper } from './nodes/lease-keeper.ts'
 import type { PayloadStore } from './payloads/payload-store.ts'
 import type { Store } from './store/store.ts'
+import { LiveProgress } from './tasks/live-progress.ts'
 import { settleAbandoned } from './tasks/settle-abandoned.ts'
 import { TaskEnds } from './tasks/task-ends.ts'
 import { TaskRunner } from './tasks/task-runner.ts'
@@ -31,6 +32,7 @@ export type Work = {
   runner: TaskRunner
   chats: ChatTurns
   ends: TaskEnds
+  live: LiveProgress
   /** Undefined where one process owns the store. */
   keeper: LeaseKeeper | undefined
 }
@@ -42,6 +44,7 @@ export function createWork(parts: WorkParts, { limits, role }: { limits: Limits;
   const { drainSeconds, leaseSeconds, maxQueuedTasks: queuedMax } = limits
   const concurrency = role === 'api' ? 0 : limits.taskConcurrency
   const ends = new TaskEnds(shared?.signals)
+  const live = new LiveProgress({ clock, ends, log, store })
   const settling = { catalogue, ends, log, meter, store }
   const runner = new TaskRunner({
     ...parts,
@@ -49,6 +52,7 @@ export function createWork(parts: WorkParts, { limits, role }: { limits: Limits;
     drainSeconds,
     ends,
     inlineBytes: limits.inlineBytes,
+    live,
     queuedMax,
     source: shared ? sharedTasks({ clock, concurrency, shared }) : localTasks({ concurrency, ...settling }),
   })
@@ -61,5 +65,5 @@ export function createWork(parts: WorkParts, { limits, role }: { limits: Limits;
   })
   const settleTasks = (maySettle: () => boolean) => settleAbandoned(settling, maySettle)
   const keeper = shared && new LeaseKeeper({ store, shared, runner, chats, settleTasks, leaseSeconds, queuedMax, log })
-  return { runner, chats, ends, keeper }
+  return { runner, chats, ends, live, keeper }
 }

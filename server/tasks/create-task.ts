@@ -92,6 +92,7 @@ export async function createTask(
     agentId: endpoint.agentId,
     endpointId,
     cost: endpoint.price,
+    meters: endpoint.meters,
     connectorIds: connectorIds ?? null,
     idempotency: idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: await bodyHash() },
   }

@@ -109,7 +109,10 @@ test('a healthy thread is not ended because the thread that serves was itself la
   const dataDir = newDataDir()
   const host = await startHost(rogueFile)
   const run = (endpointId: string, params: object, signal: AbortSignal) =>
-    host.runTask({ endpointId, taskId: 'task', userId: 'user', params: JSON.stringify(params), connectors: [] }, signal)
+    host.runTask(
+      { endpointId, taskId: 'task', userId: 'user', params: JSON.stringify(params), connectors: [] },
+      { signal, onProgress: () => {} },
+    )
   const files = signalFiles(dataDir)
   const beside = run('rogue.hold', files, new AbortController().signal)
   const controller = new AbortController()

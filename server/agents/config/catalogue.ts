@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { parseRate, type ChatRates } from '../../billing/chat-price.ts'
+import type { Metering } from '../../billing/event-charges.ts'
 import { unreachable } from '../../kernel/assert.ts'
 import type { ErrorDetail } from '../../kernel/errors.ts'
 import { parseUsd, type Units } from '../../kernel/money.ts'
@@ -8,6 +9,7 @@ import {
   configSchema,
   type LoginProvider,
   type ParsedAgent,
+  type ParsedEventPricing,
   type ParsedPricing,
   type StdioServer,
 } from './agent-schema.ts'
@@ -18,20 +20,26 @@ import type { ReplyRun } from '../run/open-steps.ts'
 import type { RunOf } from '../../connectors/thread/run-connectors.ts'
 import { issueDetails, issuePath, toJsonSchema, toZodSchema } from './params-schema.ts'
 
+/** A run as the service begins it. */
+export type EndpointRun = RunOf<TaskRun> & { readonly metering?: Metering | undefined }
+
 export type Endpoint = {
   /** `<agentId>.<name>` */
   id: string
   agentId: string
   name: string
   description: string
+  /** Of a metered endpoint the most that a task may cost. */
   price: Units
+  /** Of a metered endpoint: the price of one of each event. */
+  meters: Readonly<Record<string, Units>> | null
   timeoutMs: number
   retries: number
   /** What the user's connectors may add to the prompts of a run; with 0 they are not taken. */
   connectorTokensMax: number
   paramsJsonSchema: JsonSchema
   params: z.ZodType
-  run: (run: RunOf<TaskRun>) => unknown
+  run: (run: EndpointRun) => unknown
 }
 
 export type Chat = {
@@ -119,7 +127,7 @@ function toAgent(agent: ParsedAgent, source: AgentConfig): Agent {
         agentId: agent.id,
         name,
         description: endpoint.description,
-        price: parseUsd(endpoint.priceUsd)!,
+        ...toPrice(endpoint),
         timeoutMs: endpoint.timeoutSeconds * 1000,
         retries: endpoint.retries,
         connectorTokensMax: agent.kind === 'http' ? 0 : agent.endpoints[name]!.connectorTokensMax,
@@ -134,6 +142,12 @@ function toAgent(agent: ParsedAgent, source: AgentConfig): Agent {
   const { id, kind, name, description, visibility } = agent
   const toolNames = source.kind === 'model' ? Object.keys(source.tools ?? {}) : []
   return { id, kind, name, description, visibility, endpoints, toolNames, chat: toChat(agent, source) }
+}
+
+function toPrice({ priceUsd, pricing }: { priceUsd?: string | undefined; pricing?: ParsedEventPricing | undefined }) {
+  if (!pricing) return { price: parseUsd(priceUsd!)!, meters: null }
+  const meters = Object.fromEntries(Object.entries(pricing.events).map(([event, usd]) => [event, parseUsd(usd)!]))
+  return { price: parseUsd(pricing.maxUsd)!, meters }
 }
 
 function runOf(source: AgentConfig, name: string): Endpoint['run'] {

@@ -1,4 +1,5 @@
 import type { ConnectorSpec } from '../../connectors/connector-spec.ts'
+import type { Metering, Usage } from '../../billing/event-charges.ts'
 import type { ChatSummary } from './chat-messages.ts'
 import { clip } from '../../kernel/clip.ts'
 import type { TaskFailure } from '../../store/records.ts'
@@ -6,7 +7,8 @@ import { ServiceOutputTooLargeError } from '../http/http-failure.ts'
 
 /** How a run ended. `interrupted` is no fault of the agent's: the run may be repeated, and does not count as a failure. */
 export type RunOutcome =
-  | { kind: 'completed'; json: string }
+  /** `usage` is that of a metered task. */
+  | { kind: 'completed'; json: string; usage?: Usage }
   | { kind: 'failed'; error: TaskFailure; owed?: ChatOwed }
   | { kind: 'interrupted'; message: string }
 
@@ -23,6 +25,8 @@ export type TaskRequest = {
   userId: string
   params: string
   connectors: readonly ConnectorSpec[]
+  /** Of a metered task: what it may charge. */
+  metering?: Metering
   /** The W3C's trace context of the run, where the service is traced. */
   traceparent?: string
 }

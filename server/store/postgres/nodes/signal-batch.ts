@@ -2,10 +2,12 @@ import type { SignalTopic } from '../../shared.ts'
 
 // How messages are written: a payload is words with a space between them, each a letter for the topic and the id.
 
-const letters = { 'task-queued': 'q', 'task-ended': 'e', 'session-stopped': 's' } as const satisfies Record<
-  SignalTopic,
-  string
->
+const letters = {
+  'task-queued': 'q',
+  'task-ended': 'e',
+  'task-changed': 'c',
+  'session-stopped': 's',
+} as const satisfies Record<SignalTopic, string>
 const topics = new Map(Object.entries(letters).map(([topic, letter]) => [letter as string, topic as SignalTopic]))
 
 /** Of one payload, below PostgreSQL's limit of 8,000. */
