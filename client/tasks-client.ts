@@ -32,11 +32,9 @@ export type WaitOptions = {
 
 export type RunOptions = WaitOptions & Pick<CreateOptions, 'idempotencyKey'>
 
-export type CreateTaskInput<Id> = {
+export type CreateTaskInput<Id> = Omit<Input<'tasks.create'>, 'endpointId' | 'params'> & {
   endpointId: Id
   params: EndpointParams<Id>
-  /** Connected services made available to the agent */
-  connectorIds?: string[] | undefined
 }
 
 /** A task that has ended, of an endpoint. */
@@ -59,6 +57,14 @@ export type TasksClient = {
   get: Method<'tasks.get'>
   /** The caller's tasks, newest first. */
   list: ListMethod<'tasks.list'>
+  /**
+   * Ends a task that has not ended: it fails with CANCELED and is refunded, and its agent is stopped. One that has ended
+   * stays as it is. Rejects with CONFLICT where the agent is at work and the endpoint does not have it stopped.
+   *
+   * @example
+   * const { status, error } = await client.tasks.cancel({ taskId })
+   */
+  cancel: Method<'tasks.cancel'>
   /**
    * Resolves with the task once it has completed or failed. Broken connections, 429 and 503 are sat out.
    *
@@ -119,6 +125,7 @@ export function createTasksClient(call: Call, connection: Connection): TasksClie
     create,
     get,
     list: methods.list('tasks.list'),
+    cancel: methods.repeatableChange('tasks.cancel'),
 
     wait: (taskId, options) =>
       untilEnded(options, (signal, watched) => {

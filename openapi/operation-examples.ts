@@ -93,6 +93,14 @@ const chatEvents = [
 export const operationExamples: Record<string, Example> = {
   createTask: { request: taskInput, response: { taskId, status: 'pending', message: 'Task created' } },
   getTask: { response: task },
+  cancelTask: {
+    response: {
+      ...task,
+      status: 'failed',
+      response: null,
+      error: { code: 'CANCELED', message: 'The task was canceled.', details: '' },
+    },
+  },
   listTasks: { response: { tasks: [listedTask], total: 1, ...page } },
   createSession: {
     request: { agentId: 'assistant', metadata: { ticket: '4711' } },

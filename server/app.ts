@@ -107,7 +107,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     const access = new ConnectorAccess({ catalogue, commandPath, privateHosts, store, vault })
     const running = { access, agents, catalogue, clock, log, payloads, store, tracing }
     const work = createWork({ ...running, meter: metrics }, options)
-    const { chats, ends, keeper, runner } = work
+    const { chats, ends, keeper, runner, stops } = work
     const system = createSystem({ agents, clock, runner })
     closers.push(() => system.loopDelay.close())
     // Known when the server listens, and asked for by its requests.
@@ -127,6 +127,8 @@ export async function startApp(options: AppOptions): Promise<App> {
     listensOn = urlOf(server)
     await runner.start()
     keeper?.start()
+    stops.start()
+    closers.push(() => stops.close())
     closers.push(() => keeper?.stop())
     const onLedgerReport = (report: LedgerReport) => (system.ledger = { report, checkedAt: clock.now() })
     const upkeep = startUpkeep({ store, payloads, log, onLedgerReport })

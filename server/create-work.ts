@@ -12,6 +12,7 @@ import type { Store } from './store/store.ts'
 import { LiveProgress } from './tasks/live-progress.ts'
 import { settleAbandoned } from './tasks/settle-abandoned.ts'
 import { TaskEnds } from './tasks/task-ends.ts'
+import { TaskStops } from './tasks/task-stops.ts'
 import { TaskRunner } from './tasks/task-runner.ts'
 import { localTasks, sharedTasks } from './tasks/task-source.ts'
 import type { ServiceTracing } from './tracing/service-tracing.ts'
@@ -33,6 +34,7 @@ export type Work = {
   chats: ChatTurns
   ends: TaskEnds
   live: LiveProgress
+  stops: TaskStops
   /** Undefined where one process owns the store. */
   keeper: LeaseKeeper | undefined
 }
@@ -56,6 +58,7 @@ export function createWork(parts: WorkParts, { limits, role }: { limits: Limits;
     queuedMax,
     source: shared ? sharedTasks({ clock, concurrency, shared }) : localTasks({ concurrency, ...settling }),
   })
+  const stops = new TaskStops({ ends, log, runner, store })
   const assertAccepting = () => runner.assertAccepting()
   const chats = new ChatTurns({
     ...parts,
@@ -65,5 +68,5 @@ export function createWork(parts: WorkParts, { limits, role }: { limits: Limits;
   })
   const settleTasks = (maySettle: () => boolean) => settleAbandoned(settling, maySettle)
   const keeper = shared && new LeaseKeeper({ store, shared, runner, chats, settleTasks, leaseSeconds, queuedMax, log })
-  return { runner, chats, ends, live, keeper }
+  return { runner, chats, ends, live, stops, keeper }
 }

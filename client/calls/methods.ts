@@ -67,6 +67,12 @@ export function createMethods(call: Call) {
       (input, options) =>
         call(operation, { isQuery: false, input }, options),
 
+    /** Done again it changes nothing more. */
+    repeatableChange:
+      <Name extends keyof Mutations>(operation: Name): Method<Name> =>
+      (input, options) =>
+        call(operation, { isQuery: false, isRepeatable: true, input }, options),
+
     plainChange:
       <Name extends keyof Mutations>(operation: Name): PlainMethod<Name> =>
       (options) =>

@@ -17,6 +17,8 @@ export type CallOptions = {
 
 export type CallRequest<Name extends Operation> = Pick<RpcRequest, 'isQuery' | 'idempotencyKey' | 'isAlone'> & {
   input: Input<Name>
+  /** Of a change that, done again, changes nothing more. */
+  isRepeatable?: boolean | undefined
   /** How long the service was asked to hold its answer. */
   waitSeconds?: number | undefined
   /** Thrown instead of the call, which is then not made. */
@@ -35,7 +37,7 @@ export function createCall(connection: Connection): Call {
 
   async function make<Name extends Operation>(
     operation: Name,
-    { check, waitSeconds = 0, ...request }: CallRequest<Name>,
+    { check, isRepeatable = false, waitSeconds = 0, ...request }: CallRequest<Name>,
     { signal, maxRetries = connection.maxRetries, requestTimeoutMs = connection.requestTimeoutMs }: CallOptions,
   ): Promise<WithResponse<Output<Name>>> {
     check?.()
@@ -43,9 +45,9 @@ export function createCall(connection: Connection): Call {
     checkTimeout('requestTimeoutMs', requestTimeoutMs)
     const timeoutMs = requestTimeoutMs + waitSeconds * 1000
     const deadline = { signal, timeoutMs, createTimeoutError: () => noAnswer(timeoutMs) }
-    const isRepeatable = request.isQuery || request.idempotencyKey !== undefined
+    const mayRepeat = isRepeatable || request.isQuery || request.idempotencyKey !== undefined
     const repetition = {
-      failuresMax: isRepeatable ? maxRetries + 1 : 1,
+      failuresMax: mayRepeat ? maxRetries + 1 : 1,
       pauseMsMax: retryPauseMsMax,
       pause: (ms: number) => pause(ms, signal),
       onFailure: (error: ErrandClientError, delayMs: number, retry: number) =>

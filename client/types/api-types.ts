@@ -467,6 +467,10 @@ export type Task = {
   startedAt?: string | undefined
   /** Omitted until the task has ended */
   completedAt?: string | undefined
+  /** By when an agent must have begun it; omitted without that */
+  expiresAt?: string | undefined
+  /** How long the agent may take, where the request said so */
+  timeoutSeconds?: number | undefined
 }
 
 export type TaskListItem = {
@@ -814,12 +818,23 @@ export type Mutations = {
       params: Record<string, unknown>
       /** Connected services made available to the agent */
       connectorIds?: string[] | undefined
+      /** When no agent has begun the task by then, it fails with EXPIRED and is refunded */
+      expiresInSeconds?: number | undefined
+      /** How long the agent may take; at most the endpoint's own time, which is the default */
+      timeoutSeconds?: number | undefined
     }
     output: {
       taskId: string
       status: "pending"
       message: string
     }
+  }
+  'tasks.cancel': {
+    input: {
+      /** The id returned when the task was created */
+      taskId: string
+    }
+    output: Task
   }
   'sessions.create': {
     input: {

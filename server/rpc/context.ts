@@ -13,7 +13,7 @@ import { pageBytesMax } from '../store/byte-bounds.ts'
 import type { RateState } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import type { CreateTaskParts } from '../tasks/create-task.ts'
-import type { ReadTaskParts } from '../tasks/read-task.ts'
+import type { CancelTaskParts } from '../tasks/cancel-task.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
 import type { ServiceTracing } from '../tracing/service-tracing.ts'
 import type { Batch } from './batch.ts'
@@ -28,7 +28,7 @@ export type Services = {
   connectors: ConnectorParts
   people: LoginAccess
   sessions: SessionParts
-  tasks: CreateTaskParts & ReadTaskParts
+  tasks: CreateTaskParts & CancelTaskParts
   // Of every operation.
   clock: Clock
   store: Store

@@ -6,7 +6,7 @@ import { balanceRefusal, rateRefusal, secondsUntil } from '../billing/refusals.t
 import { hashJson } from '../kernel/canonical-json.ts'
 import { isoTime, type Clock } from '../kernel/clock.ts'
 import { unreachable } from '../kernel/assert.ts'
-import { ErrandError } from '../kernel/errors.ts'
+import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import { isLarger, storeJson } from '../payloads/inline-rule.ts'
 import type { PayloadStore } from '../payloads/payload-store.ts'
@@ -53,7 +53,7 @@ export async function createTask(
 ): Promise<z.output<typeof CreateTaskOutput>> {
   const { access, catalogue, clock, inlineBytes, payloads, runner, store } = parts
   runner.assertAccepting()
-  const { endpointId, params, connectorIds } = input
+  const { connectorIds, endpointId, expiresInSeconds, params, timeoutSeconds } = input
   const json = JSON.stringify(params)
   const ownTick = async () => {
     if (json.length > largeParamsChars) await onLarge()
@@ -77,6 +77,12 @@ export async function createTask(
     const [first] = details
     throw new ErrandError('BAD_REQUEST', `${first!.path}: ${first!.message}`, { details })
   }
+  if (timeoutSeconds !== undefined && timeoutSeconds * 1000 > endpoint.timeoutMs) {
+    throw badField(
+      'timeoutSeconds',
+      `Must be at most ${endpoint.timeoutMs / 1000}, the time that tasks of ${endpointId} have`,
+    )
+  }
   if (connectorIds) {
     const taker = {
       what: agent.kind === 'http' ? `agent ${agent.id}` : `endpoint ${endpointId}`,
@@ -94,6 +100,8 @@ export async function createTask(
     cost: endpoint.price,
     meters: endpoint.meters,
     connectorIds: connectorIds ?? null,
+    ...(expiresInSeconds !== undefined && { expiresInMs: expiresInSeconds * 1000 }),
+    ...(timeoutSeconds !== undefined && { timeoutMs: Math.ceil(timeoutSeconds * 1000) }),
     idempotency: idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: await bodyHash() },
   }
   if (isLarger(json, inlineBytes)) {

@@ -42,8 +42,12 @@ export async function getTask(
       wait.cancel()
     }
   }
-  if (!record) throw new ErrandError('NOT_FOUND', 'Task not found')
+  if (!record) throw taskNotFound()
   return toTask(record, links)
+}
+
+export function taskNotFound(): ErrandError {
+  return new ErrandError('NOT_FOUND', 'Task not found')
 }
 
 export async function listTasks(store: Store, query: ListTasks): Promise<z.output<typeof ListTasksOutput>> {
@@ -63,7 +67,7 @@ export async function listTasks(store: Store, query: ListTasks): Promise<z.outpu
 }
 
 function toTask(record: TaskRecord, links: SignedLinks): Task {
-  const { connectorIds, request, response, startedAt, completedAt } = record
+  const { connectorIds, expiresAt, request, response, startedAt, completedAt, timeoutMs } = record
   const task: Task = {
     id: record.id,
     userId: record.userId,
@@ -80,6 +84,8 @@ function toTask(record: TaskRecord, links: SignedLinks): Task {
   if (response && response.payloadId !== null) task.responseUri = links.create(response.payloadId)
   if (connectorIds !== null && connectorIds.length > 0) task.connectorIds = connectorIds
   if (startedAt !== null) task.startedAt = isoTime(startedAt)
+  if (expiresAt !== null) task.expiresAt = isoTime(expiresAt)
+  if (timeoutMs !== null) task.timeoutSeconds = timeoutMs / 1000
   if (completedAt !== null) task.completedAt = isoTime(completedAt)
   return task
 }

@@ -15,6 +15,7 @@ import type { Store } from '../store/store.ts'
 import { endTaskSpan, type ServiceTracing } from '../tracing/service-tracing.ts'
 import { traceParentOf } from '../tracing/trace-parent.ts'
 import type { LiveProgress, LiveRun } from './live-progress.ts'
+import { taskCanceled } from './task-failures.ts'
 import type { TaskSource } from './task-source.ts'
 
 export type RunTaskParts = {
@@ -32,6 +33,24 @@ export type RunTaskParts = {
   tracing: ServiceTracing | undefined
 }
 
+/** Why a run is stopped, as its outcome. */
+export const interrupted: RunOutcome = {
+  kind: 'interrupted',
+  message: 'The service was stopped before the agent finished.',
+}
+/** The end is stored already, so what the agent still makes of it touches no row. */
+export const canceled: RunOutcome = { kind: 'failed', error: taskCanceled, isPatient: true }
+
+/** How long a task may run; none where its endpoint is gone. */
+export function timeoutMsOf(
+  { catalogue }: Pick<RunTaskParts, 'catalogue'>,
+  { endpointId, timeoutMs }: TaskRecord,
+): number {
+  const most = catalogue.endpoint(endpointId)?.timeoutMs ?? 0
+  return timeoutMs === null ? most : Math.min(most, timeoutMs)
+}
+
+/** `stop` fires with the outcome that the run then has. */
 type Run = { task: TaskRecord; span: Span | undefined; stop: AbortSignal; live: LiveRun }
 
 const retryMsMin = 100
@@ -59,13 +78,17 @@ export async function runTask(
 
 async function runToItsEnd(parts: RunTaskParts, { live, span, stop, task }: Run): Promise<'ended' | 'requeued'> {
   const endpoint = parts.catalogue.endpoint(task.endpointId)
-  const timeoutMs = endpoint?.timeoutMs ?? 0
+  const timeoutMs = timeoutMsOf(parts, task)
   const startedAt = performance.now()
   const outcome = await runAgent(parts, { task, span, timeoutMs, stop, live })
   const retries = endpoint?.retries ?? 0
   const untilStored = <Result>(store: () => Promise<Result>) =>
     repeatUntilStored(parts, { taskId: task.id, stop, store })
   const ended = { task, span, outcome, startedAt }
+  if (stop.reason === canceled) {
+    report(parts, { ...ended, outcome: canceled, isRequeued: false })
+    return 'ended'
+  }
   const progress = live.progress === undefined ? {} : { progress: live.progress }
   if (outcome.kind !== 'completed') {
     const end = await untilStored(() => settleUnfinished(parts, { task, outcome, retries, ...progress }))
@@ -159,12 +182,24 @@ async function runAgent(parts: RunTaskParts, { live, span, task, timeoutMs, stop
     details: '',
   }
   const remainingMs = Math.max(0, source.begunAt(task) + timeoutMs - clock.now())
-  const timer = setTimeout(() => abort({ kind: 'failed', error: timedOut }), remainingMs)
-  const onStop = () => abort({ kind: 'interrupted', message: 'The service was stopped before the agent finished.' })
+  const isPatient = task.timeoutMs !== null
+  const timer = setTimeout(
+    () => abort({ kind: 'failed', error: timedOut, ...(isPatient && { isPatient }) }),
+    remainingMs,
+  )
+  const onStop = () => abort(stop.reason as RunOutcome)
   if (stop.aborted) onStop()
   stop.addEventListener('abort', onStop, { once: true })
   try {
-    const run = { endpointId, taskId, userId, params, connectors, ...(span && { traceparent: traceParentOf(span) }) }
+    const run = {
+      endpointId,
+      taskId,
+      userId,
+      params,
+      connectors,
+      timeoutMs,
+      ...(span && { traceparent: traceParentOf(span) }),
+    }
     const metering = prices && { metering: { prices, cap } }
     const onProgress = (json: string) => live.note(json)
     return await agents.runTask({ ...run, ...metering }, { signal: controller.signal, onProgress })

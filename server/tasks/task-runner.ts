@@ -1,7 +1,7 @@
 import PQueue from 'p-queue'
 import { assert } from '../kernel/assert.ts'
 import { ErrandError } from '../kernel/errors.ts'
-import { runTask, type RunTaskParts } from './run-task.ts'
+import { canceled, interrupted, runTask, timeoutMsOf, type RunTaskParts } from './run-task.ts'
 import type { TaskEnds } from './task-ends.ts'
 import type { AttemptRef, TaskRecord } from '../store/records.ts'
 
@@ -32,7 +32,8 @@ export class TaskRunner {
   readonly #queue: PQueue
   readonly #known = new Set<string>()
   readonly #running = new Map<string, { task: TaskRecord; deadline: number; stop: AbortController }>()
-  readonly #claims = new Set<Promise<unknown>>()
+  /** Tasks that are being claimed; true of those that were canceled after that. */
+  readonly #claims = new Map<string, { claim: Promise<unknown>; isCanceled: boolean }>()
   /** Given again before their last run was quite done with. */
   readonly #again = new Set<string>()
   readonly #draining = Promise.withResolvers<void>()
@@ -95,8 +96,22 @@ export class TaskRunner {
   /** These are no longer this node's: what still runs is ended, and changes nothing. Which they were. */
   loseTasks(lost: readonly AttemptRef[]): string[] {
     const running = lost.filter(({ attempt, taskId }) => this.#running.get(taskId)?.task.attempt === attempt)
-    for (const { taskId } of running) this.#running.get(taskId)!.stop.abort()
+    for (const { taskId } of running) this.#running.get(taskId)!.stop.abort(interrupted)
     return running.map(({ taskId }) => taskId)
+  }
+
+  /** A task was canceled while an agent was at work on it; false when that is not so here. Nothing more of it is stored. */
+  stopTask(taskId: string): boolean {
+    const claiming = this.#claims.get(taskId)
+    if (claiming) claiming.isCanceled = true
+    const running = this.#running.get(taskId)
+    running?.stop.abort(canceled)
+    return claiming !== undefined || running !== undefined
+  }
+
+  /** A task that waited has ended without being taken up. */
+  taskUnqueued(): void {
+    this.#queuedCount = Math.max(0, this.#queuedCount - 1)
   }
 
   /** How many tasks wait for all nodes together. */
@@ -119,7 +134,7 @@ export class TaskRunner {
       this.#setDraining()
       const { clock, drainSeconds } = this.#options
       // What is being claimed will run, and its time counts too.
-      await Promise.allSettled(this.#claims)
+      await Promise.allSettled(Array.from(this.#claims.values(), ({ claim }) => claim))
       await new Promise(setImmediate)
       const deadlines = [...this.#running.values()].map(({ deadline }) => deadline)
       const waitMs = Math.min(Math.max(0, ...deadlines) - clock.now() + 1000, drainSeconds * 1000)
@@ -155,7 +170,7 @@ export class TaskRunner {
   #setInterrupted(): void {
     assert(!this.isAccepting, 'what is interrupted takes up nothing more')
     this.#state = 'interrupted'
-    for (const { stop } of this.#running.values()) stop.abort()
+    for (const { stop } of this.#running.values()) stop.abort(interrupted)
   }
 
   /** Behind a backlog a new task waits its turn in the store. */
@@ -190,19 +205,19 @@ export class TaskRunner {
 
   /** Undefined when the task was not there to be run, or not to be run any more. */
   async #run(taskId: string): Promise<'ended' | 'requeued' | undefined> {
-    const { agents, catalogue, source, store } = this.#options
+    const { agents, source, store } = this.#options
     // A race would leave a reaction on the promise of the drain for every task that ever ran.
     if (!agents.isReady) await Promise.race([agents.ready(), this.#draining.promise])
     if (this.#state !== 'running') return undefined
-    const claim = store.claimTask(taskId)
-    this.#claims.add(claim)
-    const task = await claim.finally(() => this.#claims.delete(claim))
+    const claiming = { claim: store.claimTask(taskId), isCanceled: false }
+    this.#claims.set(taskId, claiming)
+    const task = await claiming.claim.finally(() => this.#claims.delete(taskId))
     if (!task) return undefined
     this.#queuedCount--
-    const timeoutMs = catalogue.endpoint(task.endpointId)?.timeoutMs ?? 0
     const stop = new AbortController()
-    if (this.#hasBeenInterrupted) stop.abort()
-    this.#running.set(taskId, { task, deadline: source.begunAt(task) + timeoutMs, stop })
+    if (claiming.isCanceled) stop.abort(canceled)
+    if (this.#hasBeenInterrupted) stop.abort(interrupted)
+    this.#running.set(taskId, { task, deadline: source.begunAt(task) + timeoutMsOf(this.#options, task), stop })
     return await runTask(this.#options, { task, stop: stop.signal })
   }
 

@@ -10,6 +10,18 @@ export const CreateTaskInput = z.object({
   endpointId: resourceId.describe('Agent endpoint to execute, `<agentId>.<name>`'),
   params: jsonObject.describe('Parameters that the endpoint requires'),
   connectorIds: z.array(resourceId).max(20).optional().describe('Connected services made available to the agent'),
+  expiresInSeconds: z
+    .number()
+    .int()
+    .min(1)
+    .max(604_800)
+    .optional()
+    .describe('When no agent has begun the task by then, it fails with EXPIRED and is refunded'),
+  timeoutSeconds: z
+    .number()
+    .min(0.1)
+    .optional()
+    .describe("How long the agent may take; at most the endpoint's own time, which is the default"),
 })
 
 export const CreateTaskOutput = z.object({
@@ -28,6 +40,8 @@ export const GetTaskInput = z.object({
     .optional()
     .describe('Seconds to hold the answer until the task has ended; 0 by default'),
 })
+
+export const CancelTaskInput = z.object({ taskId: resourceId.describe('The id returned when the task was created') })
 
 const payload = z.union([jsonObject, z.string()])
 const payloadUri = z.string().optional().describe('Signed URL of the whole, present only when the field is a preview')
@@ -55,6 +69,8 @@ export const Task = z
     createdAt: isoTimestamp,
     startedAt: isoTimestamp.optional().describe('Omitted until processing starts'),
     completedAt: isoTimestamp.optional().describe('Omitted until the task has ended'),
+    expiresAt: isoTimestamp.optional().describe('By when an agent must have begun it; omitted without that'),
+    timeoutSeconds: z.number().optional().describe('How long the agent may take, where the request said so'),
   })
   .meta({ id: 'Task' })
 export type Task = z.output<typeof Task>

@@ -1,9 +1,11 @@
 import { callerTurn, holdAnswer } from '../rpc/hold-answer.ts'
 import { procedure, router, withScope } from '../rpc/trpc.ts'
 import type { RateState } from '../store/records.ts'
+import { cancelTask } from './cancel-task.ts'
 import { createTask } from './create-task.ts'
 import { getTask, listTasks } from './read-task.ts'
 import {
+  CancelTaskInput,
   CreateTaskInput,
   CreateTaskOutput,
   GetTaskInput,
@@ -75,6 +77,34 @@ export const tasksRouter = router({
         const onHold = () => holdAnswer(ctx)
         return getTask(ctx.services.tasks, { userId: ctx.caller.userId, taskId, waitSeconds: wait, signal, onHold })
       }),
+    ),
+
+  cancel: procedure
+    .meta({
+      isBodyOptional: true,
+      openapi: {
+        method: 'POST',
+        path: '/api/tasks/{taskId}/cancel',
+        operationId: 'cancelTask',
+        tags,
+        summary: 'Cancel a task',
+        description:
+          'Ends a task that has not ended: it is `failed` with the code CANCELED, its charge is refunded, and an agent that is at work on it is stopped. One that has ended stays as it is. A task that an agent was at work on counts toward the block of failed tasks.',
+        protect: true,
+        successDescription: 'The task, as it is now.',
+        errorResponses: {
+          400: 'A parameter is invalid.',
+          404: 'The task was not found.',
+          409: 'The agent is at work on it, and its endpoint lets tasks be canceled only before that.',
+        },
+      },
+    })
+    .input(CancelTaskInput)
+    .output(Task)
+    .mutation(
+      withScope('execute', ({ ctx, input }) =>
+        cancelTask(ctx.services.tasks, { userId: ctx.caller.userId, taskId: input.taskId }),
+      ),
     ),
 
   list: procedure

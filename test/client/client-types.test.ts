@@ -44,7 +44,7 @@ test('the client has a method for every procedure', () => {
 test('inputs are those of the operations', () => {
   expectTypeOf(client.tasks.create)
     .parameter(0)
-    .toEqualTypeOf<{ endpointId: string; params: Record<string, unknown>; connectorIds?: string[] | undefined }>()
+    .toExtend<{ endpointId: string; params: Record<string, unknown>; connectorIds?: string[] | undefined }>()
   expectTypeOf(client.tasks.get).parameter(0).toEqualTypeOf<{ taskId: string; wait?: number | undefined }>()
   expectTypeOf(client.keys.create).parameter(0).toExtend<{ scopes?: ('read' | 'execute' | 'manage')[] | undefined }>()
   expectTypeOf(client.users.credit).parameter(0).toEqualTypeOf<{ userId: string; amountUsd: string; reason: string }>()

@@ -111,7 +111,14 @@ test('a task whose connectors were lost is interrupted, whatever its agent makes
       },
     ],
   })
-  const request = { endpointId: 'code.hang', taskId: 'task_1', userId: 'user_1', params: '{}', connectors: [spec] }
+  const request = {
+    endpointId: 'code.hang',
+    taskId: 'task_1',
+    userId: 'user_1',
+    params: '{}',
+    timeoutMs: 60_000,
+    connectors: [spec],
+  }
   const { signal } = new AbortController()
   const none = () => {}
   const own = { catalogue, request, signal, log: none, onProgress: none }

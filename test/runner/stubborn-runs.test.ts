@@ -110,7 +110,7 @@ test('a healthy thread is not ended because the thread that serves was itself la
   const host = await startHost(rogueFile)
   const run = (endpointId: string, params: object, signal: AbortSignal) =>
     host.runTask(
-      { endpointId, taskId: 'task', userId: 'user', params: JSON.stringify(params), connectors: [] },
+      { endpointId, taskId: 'task', userId: 'user', params: JSON.stringify(params), timeoutMs: 60_000, connectors: [] },
       { signal, onProgress: () => {} },
     )
   const files = signalFiles(dataDir)

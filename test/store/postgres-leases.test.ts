@@ -56,6 +56,17 @@ await describePostgres('leases of nodes that share a database', (server) => {
     expect(await two.shared.countQueued(15)).toBe(15)
   })
 
+  nodesTest('those that are taken are as many as wait, though others before them were canceled', async (nodes) => {
+    const { one, two, userId } = nodes
+    const taskIds = await admit(nodes, 30)
+    const error = { code: 'CANCELED', message: 'Canceled.', details: '' }
+    for (const taskId of taskIds.slice(0, 20)) {
+      await two.store.cancelTask({ userId, taskId, error, mayStopWork: false })
+    }
+    expect(await one.shared.takeTasks(4)).toEqual(taskIds.slice(20, 24))
+    expect(await one.shared.takeTasks(10)).toEqual(taskIds.slice(24))
+  })
+
   nodesTest('a task that was taken and never begun is taken again once its lease has passed', async (nodes) => {
     const { clock, one, two } = nodes
     const taskIds = await admit(nodes, 3)

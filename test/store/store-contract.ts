@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { StoreLimits } from '../../server/store/store.ts'
 import { describeAbuseBlock } from './contract-abuse-block.ts'
 import { describeAdmission } from './contract-admission.ts'
+import { describeCancel } from './contract-cancel.ts'
 import { describeIdempotency } from './contract-idempotency.ts'
 import { describeInvitations } from './contract-invitations.ts'
 import { describeKeys } from './contract-keys.ts'
@@ -54,6 +55,7 @@ export function describeStoreContract(engine: StoreEngine): void {
   describeIdempotency(contractTest)
   describeTaskMoves(contractTest)
   describeRetries(contractTest)
+  describeCancel(contractTest)
   describeAbuseBlock(contractTest)
   describeLists(contractTest)
   describeMoney(contractTest)

@@ -61,11 +61,15 @@ const eventPricing = z
     when: ({ issues }) => issues.length === 0,
   })
 
+/** While which a user may cancel a task: always, or only before an agent is at work on it. */
+export const cancelModes = ['always', 'pending'] as const
+
 const endpointBase = {
   description: z.string(),
   params: paramsSchema,
   timeoutSeconds: z.number().positive().max(86_400).default(300),
   retries: z.number().int().min(0).max(10).default(0),
+  cancel: z.enum(cancelModes).default('always'),
 }
 
 const eitherPrice = { priceUsd: price.optional(), pricing: eventPricing.optional() }

@@ -6,6 +6,7 @@ import type { ErrorDetail } from '../../kernel/errors.ts'
 import { parseUsd, type Units } from '../../kernel/money.ts'
 import { messageOf } from '../../kernel/thrown.ts'
 import {
+  type cancelModes,
   configSchema,
   type LoginProvider,
   type ParsedAgent,
@@ -35,6 +36,8 @@ export type Endpoint = {
   meters: Readonly<Record<string, Units>> | null
   timeoutMs: number
   retries: number
+  /** Whether its tasks may be canceled while the agent is at work, or only before. */
+  cancel: (typeof cancelModes)[number]
   /** What the user's connectors may add to the prompts of a run; with 0 they are not taken. */
   connectorTokensMax: number
   paramsJsonSchema: JsonSchema
@@ -130,6 +133,7 @@ function toAgent(agent: ParsedAgent, source: AgentConfig): Agent {
         ...toPrice(endpoint),
         timeoutMs: endpoint.timeoutSeconds * 1000,
         retries: endpoint.retries,
+        cancel: endpoint.cancel,
         connectorTokensMax: agent.kind === 'http' ? 0 : agent.endpoints[name]!.connectorTokensMax,
         paramsJsonSchema: toJsonSchema(own.params),
         params: toZodSchema(own.params),

@@ -104,6 +104,11 @@ type EndpointFields<Schema extends ParamsSchema> = {
   readonly params: Schema
   /** Seconds from the start of processing until the task fails with AGENT_TIMEOUT; 300 by default. */
   readonly timeoutSeconds?: number
+  /**
+   * Whether users may cancel a task while the agent is at work on it (`'always'`, the default), or only before
+   * (`'pending'`). They are refunded in full.
+   */
+  readonly cancel?: 'always' | 'pending'
   /** How often an execution that the service interrupted is run again; 0 by default. Failures are never retried. */
   readonly retries?: number
   /**

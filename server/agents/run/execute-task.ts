@@ -32,7 +32,7 @@ export async function executeTask({
   onProgress,
   resultBytesMax,
 }: ExecuteTask): Promise<RunOutcome> {
-  const { endpointId, metering, taskId, traceparent, userId } = request
+  const { endpointId, metering, taskId, timeoutMs, traceparent, userId } = request
   const endpoint = catalogue.endpoint(endpointId)
   if (!endpoint) {
     const message = `The endpoint ${endpointId} is not in the configuration.`
@@ -54,7 +54,6 @@ export async function executeTask({
   try {
     const params = (await endpoint.params.parseAsync(JSON.parse(request.params))) as Record<string, unknown>
     const reservedNames = catalogue.agent(endpoint.agentId)?.toolNames ?? []
-    const { timeoutMs } = endpoint
     const waitMs = Math.min(placesWaitMsMax, timeoutMs - Math.min(sayMs, timeoutMs / 4))
     const opened = await openRunConnectors(request.connectors, { reservedNames, signal, waitMs, connect })
     connectors = boundConnectors(opened, endpoint.connectorTokensMax)

@@ -5,11 +5,14 @@ import { clip } from '../../kernel/clip.ts'
 import type { TaskFailure } from '../../store/records.ts'
 import { ServiceOutputTooLargeError } from '../http/http-failure.ts'
 
-/** How a run ended. `interrupted` is no fault of the agent's: the run may be repeated, and does not count as a failure. */
+/**
+ * How a run ended. `interrupted` is no fault of the agent's: the run may be repeated, and does not count as a failure. Where
+ * its user had it stopped (`isPatient`), a thread that others' runs may keep busy gets a while until it is ended for it.
+ */
 export type RunOutcome =
   /** `usage` is that of a metered task. */
   | { kind: 'completed'; json: string; usage?: Usage }
-  | { kind: 'failed'; error: TaskFailure; owed?: ChatOwed }
+  | { kind: 'failed'; error: TaskFailure; owed?: ChatOwed; isPatient?: true }
   | { kind: 'interrupted'; message: string }
 
 /**
@@ -24,6 +27,8 @@ export type TaskRequest = {
   taskId: string
   userId: string
   params: string
+  /** How long it may run in all. */
+  timeoutMs: number
   connectors: readonly ConnectorSpec[]
   /** Of a metered task: what it may charge. */
   metering?: Metering

@@ -177,13 +177,15 @@ export class ThreadHandle {
     if (this.#runs.has(run)) this.#post({ type: 'abort', run })
   }
 
-  abort(run: number, overstayMs: number): void {
+  /** One that does not answer is ended for an overdue run; for one whose user had it stopped, only after a while. */
+  abort(run: number, { isPatient = false, overstayMs }: { overstayMs: number; isPatient?: boolean }): void {
     if (!this.#runs.has(run)) return
     this.#runs.set(run, { onOutcome: () => {} })
-    if (this.hasBegun(run)) this.#overdue.add(run)
+    if (this.hasBegun(run) && !isPatient) this.#overdue.add(run)
     this.#post({ type: 'abort', run })
     setTimeout(() => {
       if (!this.#runs.has(run)) return
+      if (!this.answers) return void this.end('it did not answer long after a run was stopped')
       this.#runs.delete(run)
       this.#retire()
     }, overstayMs).unref()
@@ -211,7 +213,7 @@ export class ThreadHandle {
     this.#runs
       .get(run)
       ?.onOutcome({ kind: 'interrupted', message: 'The service failed while the agent waited for it.' })
-    this.abort(run, overstayMs)
+    this.abort(run, { overstayMs })
   }
 
   #post(message: ToThread): void {

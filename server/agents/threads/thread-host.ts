@@ -163,12 +163,14 @@ export class ThreadHost implements AgentHost {
     let grace: NodeJS.Timeout | undefined
     const giveUp = () => {
       // A run whose time is up before a thread came to it did nothing wrong.
-      resolve(thread.hasBegun(number) ? (signal.reason as RunOutcome) : notBegun)
-      if (!thread.answers) {
+      const reason = signal.reason as RunOutcome
+      const isPatient = reason.kind === 'failed' && reason.isPatient === true
+      resolve(thread.hasBegun(number) ? reason : notBegun)
+      if (!thread.answers && !isPatient) {
         thread.forget(number)
         void thread.end('it did not answer when the time of a run was up')
       } else {
-        thread.abort(number, overstayMs)
+        thread.abort(number, { overstayMs, isPatient })
       }
     }
     const onAbort = () => {

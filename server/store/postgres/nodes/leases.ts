@@ -42,16 +42,25 @@ const countQueued = {
     FROM (SELECT 1 FROM tasks WHERE completed_at IS NULL AND queued = 1 LIMIT $1) AS queued`,
 }
 const requeuedAtOnce = 500
+/** Of dropped jobs; a node that still finds none looks again a second later. */
+const takeRoundsMax = 100
 
 type TakenTask = { id: string; seq: number; userId: string }
 type Taking = { jobs: TaskJobs; limit: number; leaseMs: number }
 
-/** Takes jobs and puts this node's lease on their tasks. A job whose task no longer waits is dropped. */
+/**
+ * Takes jobs and puts this node's lease on their tasks. A job whose task no longer waits, as after a cancel, is dropped, and
+ * another is taken in its place: fewer tasks than asked for mean that no more wait.
+ */
 export async function takeTasks(tx: Transaction, { jobs, leaseMs, limit }: Taking): Promise<TakenTask[]> {
-  const taskIds = await jobs.take(tx, limit)
-  if (taskIds.length === 0) return []
-  const { rows } = await tx.client.query({ ...lease, values: [taskIds, (await tx.now()) + leaseMs] })
-  return (rows as TakenTask[]).toSorted((a, b) => a.seq - b.seq)
+  const taken: TakenTask[] = []
+  for (let round = 0; round < takeRoundsMax && taken.length < limit; round++) {
+    const taskIds = await jobs.take(tx, limit - taken.length)
+    if (taskIds.length === 0) break
+    const { rows } = await tx.client.query({ ...lease, values: [taskIds, (await tx.now()) + leaseMs] })
+    taken.push(...(rows as TakenTask[]))
+  }
+  return taken.toSorted((a, b) => a.seq - b.seq)
 }
 
 type Held = { tasks: readonly AttemptRef[]; turnIds: readonly string[] }

@@ -5,7 +5,8 @@ import type { SignalTopic } from '../../shared.ts'
 const letters = {
   'task-queued': 'q',
   'task-ended': 'e',
-  'task-changed': 'c',
+  'task-changed': 'p',
+  'task-canceled': 'c',
   'session-stopped': 's',
 } as const satisfies Record<SignalTopic, string>
 const topics = new Map(Object.entries(letters).map(([topic, letter]) => [letter as string, topic as SignalTopic]))

@@ -1,0 +1,87 @@
+import type { Logger } from '../kernel/logger.ts'
+import type { Store } from '../store/store.ts'
+import type { CancelTask, CancelTaskResult } from '../store/task-inputs.ts'
+import type { TaskEnds } from './task-ends.ts'
+import { taskExpired } from './task-failures.ts'
+import type { TaskRunner } from './task-runner.ts'
+
+type TaskStopsParts = {
+  ends: TaskEnds
+  log: Logger
+  runner: Pick<TaskRunner, 'stopTask' | 'taskUnqueued'>
+  store: Pick<Store, 'cancelTask' | 'expireTask' | 'expiringTasks' | 'shared'>
+}
+
+/** Between two looks for tasks that nobody has begun in time. */
+const lookMs = 1000
+const expiredAtOnce = 200
+
+/** Ends tasks from outside of their runs: those that are canceled, and those that nobody has begun in time. */
+export class TaskStops {
+  readonly #parts: TaskStopsParts
+  #timer: NodeJS.Timeout | undefined
+  #looking: Promise<void> | undefined
+  #isClosed = false
+
+  constructor(parts: TaskStopsParts) {
+    this.#parts = parts
+    parts.store.shared?.signals.on('task-canceled', (taskId) => parts.runner.stopTask(taskId))
+  }
+
+  async cancel(input: CancelTask): Promise<CancelTaskResult> {
+    const { ends, runner, store } = this.#parts
+    const result = await store.cancelTask(input)
+    if (result.outcome !== 'canceled') return result
+    if (result.isAtWork) this.stop(input.taskId)
+    else runner.taskUnqueued()
+    ends.taskEnded(input.taskId)
+    return result
+  }
+
+  /** Has the agent stopped that may still be at work on a canceled task, on whichever node. */
+  stop(taskId: string): void {
+    const { runner, store } = this.#parts
+    // A message may be lost: then the node learns of it when it renews the lease, which is gone.
+    if (!runner.stopTask(taskId)) store.shared?.signals.send('task-canceled', taskId)
+  }
+
+  /** Looks from now on for tasks that nobody has begun in time. */
+  start(): void {
+    if (this.#isClosed) return
+    this.#timer = setTimeout(() => {
+      this.#looking = this.#expire().finally(() => this.start())
+    }, lookMs)
+    this.#timer.unref()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    await this.#looking
+  }
+
+  async #expire(): Promise<void> {
+    const { log, store } = this.#parts
+    try {
+      for (;;) {
+        const taskIds = await store.expiringTasks(expiredAtOnce)
+        const ended = await Promise.all(taskIds.map((taskId) => this.#expireOne(taskId)))
+        if (taskIds.length < expiredAtOnce || !ended.includes(true)) return
+      }
+    } catch (error) {
+      if (!this.#isClosed)
+        log.warn({ err: error }, 'tasks that nobody has begun in time could not be ended; it is tried again')
+    }
+  }
+
+  /** False when it was begun or ended meanwhile, by another node for example. */
+  async #expireOne(taskId: string): Promise<boolean> {
+    const { ends, runner, store } = this.#parts
+    const isEnded = await store.expireTask({ taskId, error: taskExpired })
+    if (isEnded) {
+      runner.taskUnqueued()
+      ends.taskEnded(taskId)
+    }
+    return isEnded
+  }
+}

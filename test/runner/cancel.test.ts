@@ -1,0 +1,225 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { FakeClock } from '../support/fake-clock.ts'
+import { startService, type TestService } from '../support/test-service.ts'
+import { cancelAgents } from './cancel-agents.ts'
+import rogueAgents from './rogue-agents.ts'
+import { moneyOf, refundedOnce, rogueFile, signalFiles, soon, unlimited, untilBegun } from './task-checks.ts'
+
+const canceled = { status: 'failed', response: null, error: { code: 'CANCELED', message: 'The task was canceled.' } }
+
+const cancel = (service: TestService, key: string, taskId: string) =>
+  service.post(`/api/tasks/${taskId}/cancel`, undefined, { key })
+
+async function created(service: TestService, key: string, endpointId: string, body: object = {}): Promise<string> {
+  const answer = await service.post('/api/tasks', { endpointId, params: {}, ...body }, { key })
+  expect(answer).toMatchObject({ status: 200 })
+  return answer.body.taskId
+}
+
+test('a task at work is canceled: its agent is stopped, all who wait are told once, and the refund is in the ledger', async () => {
+  const { config, watched } = cancelAgents()
+  const service = await startService({ config })
+  const { key } = await service.createPerson()
+  const taskId = await created(service, key, 'work.slow')
+  await expect.poll(() => watched.atWork.has(taskId), soon).toBe(true)
+  const waiting = [1, 2, 3].map(() => service.get(`/api/tasks/${taskId}?wait=60`, key))
+  const answer = await cancel(service, key, taskId)
+  expect(answer).toMatchObject({ status: 200, body: { id: taskId, ...canceled } })
+  for (const { body } of await Promise.all(waiting)) expect(body).toEqual(answer.body)
+  await expect.poll(() => watched.stopped.has(taskId), soon).toBe(true)
+  expect(await moneyOf(service, key, taskId)).toEqual(refundedOnce)
+  // Once more, it stays as it is.
+  expect(await cancel(service, key, taskId)).toMatchObject({ status: 200, body: answer.body })
+  expect(await moneyOf(service, key, taskId)).toEqual(refundedOnce)
+  expect((await service.app.store.verifyLedger()).differences).toEqual([])
+  await service.stop()
+})
+
+test('a task that waits is canceled before it begins, and what ignores its signal changes nothing any more', async () => {
+  const { config, watched } = cancelAgents()
+  const service = await startService({ config, limits: { ...unlimited, taskConcurrency: 1 } })
+  const { key } = await service.createPerson()
+  const deaf = await created(service, key, 'work.deaf', { params: { ms: 500 } })
+  await expect.poll(() => watched.begun.has(deaf), soon).toBe(true)
+  const waiting = await created(service, key, 'work.slow')
+  const last = await created(service, key, 'work.slow', { params: { ms: 0 } })
+  expect((await cancel(service, key, waiting)).body).toEqual(
+    expect.not.objectContaining({ startedAt: expect.anything() }),
+  )
+  expect((await cancel(service, key, deaf)).body).toMatchObject(canceled)
+  expect((await service.get(`/api/tasks/${last}?wait=20`, key)).body.status).toBe('completed')
+  await pause(600)
+  for (const taskId of [deaf, waiting]) {
+    expect((await service.get(`/api/tasks/${taskId}`, key)).body).toMatchObject(canceled)
+    expect(await moneyOf(service, key, taskId)).toEqual(refundedOnce)
+  }
+  expect(watched.begun.has(waiting)).toBe(false)
+  await service.stop()
+})
+
+test('an endpoint may let tasks be canceled only before they are begun', async () => {
+  const { config, watched } = cancelAgents()
+  const service = await startService({ config, limits: { ...unlimited, taskConcurrency: 1 } })
+  const { key } = await service.createPerson()
+  const atWork = await created(service, key, 'work.bound', { params: { ms: 400 } })
+  const waiting = await created(service, key, 'work.bound')
+  await expect.poll(() => watched.begun.has(atWork), soon).toBe(true)
+  expect(await cancel(service, key, atWork)).toMatchObject({
+    status: 409,
+    body: { code: 'CONFLICT', message: expect.stringContaining('work.bound can be canceled only before') },
+  })
+  expect((await cancel(service, key, waiting)).body).toMatchObject(canceled)
+  expect((await service.get(`/api/tasks/${atWork}?wait=20`, key)).body.status).toBe('completed')
+  expect((await cancel(service, key, atWork)).body.status).toBe('completed')
+  await service.stop()
+})
+
+test("another user's task, an unknown and a malformed id are not found alike, and a key must be allowed to execute", async () => {
+  const { config } = cancelAgents()
+  const service = await startService({ config, limits: { taskConcurrency: 0 } })
+  const [owner, other] = [await service.createPerson(), await service.createPerson()]
+  const taskId = await created(service, owner.key, 'work.slow')
+  const unknown = `${taskId.slice(0, -4)}zzzz`
+  const answers = await Promise.all([taskId, unknown, 'task_1'].map((id) => cancel(service, other.key, id)))
+  for (const { body, status } of answers) {
+    expect({ body, status }).toEqual({ body: answers[1]!.body, status: 404 })
+  }
+  const reading = await service.createKey(owner.userId, ['read', 'manage'])
+  expect((await cancel(service, reading, taskId)).status).toBe(403)
+  expect((await cancel(service, '', taskId)).status).toBe(401)
+  expect((await service.get(`/api/tasks/${taskId}`, owner.key)).body.status).toBe('pending')
+  await service.stop()
+})
+
+test('tasks that are canceled at any instant leave no agent at work, no second refund and no changed end', async () => {
+  const { config, watched } = cancelAgents()
+  const service = await startService({ config, limits: { ...unlimited, taskConcurrency: 8 } })
+  const { key, userId } = await service.createPerson()
+  const endpoints = ['work.slow', 'work.retried']
+  const one = async (n: number) => {
+    // Some never end by themselves, and some have ended before.
+    const ms = n % 4 === 0 ? 60_000 : n % 30
+    const taskId = await created(service, key, endpoints[n % 2]!, { params: { ms } })
+    if (n % 4 === 3) await service.get(`/api/tasks/${taskId}?wait=20`, key)
+    await pause((n * 7) % 23)
+    const answers = await Promise.all(Array.from({ length: 1 + (n % 2) }, () => cancel(service, key, taskId)))
+    for (const { body } of answers) expect(body).toEqual(answers[0]!.body)
+    return answers[0]!.body
+  }
+  const ends = await Promise.all(Array.from({ length: 120 }, (_, n) => pause(n % 40).then(() => one(n))))
+  await expect.poll(() => watched.atWork.size, soon).toBe(0)
+  const codes = new Set(ends.map(({ error, status }) => error?.code ?? status))
+  expect([...codes].toSorted()).toEqual(['CANCELED', 'completed'])
+  for (const end of ends) expect((await service.get(`/api/tasks/${end.id}`, key)).body).toEqual(end)
+  const kept = ends.filter(({ status }) => status === 'completed').length
+  expect(await service.app.store.getAccount(userId)).toMatchObject({ balance: 100_000 - kept * 100, held: 0 })
+  expect((await service.app.store.verifyLedger()).differences).toEqual([])
+  await service.stop()
+})
+
+test('a task that is canceled while the runner still takes it up is not begun', async () => {
+  const { config, watched } = cancelAgents()
+  const service = await startService({ config })
+  const { key } = await service.createPerson()
+  const { store } = service.app
+  const claim = store.claimTask
+  const canceling = Promise.withResolvers<void>()
+  store.claimTask = async (taskId) => {
+    const task = await claim(taskId)
+    await canceling.promise
+    return task
+  }
+  const taskId = await created(service, key, 'work.slow')
+  await expect.poll(async () => (await service.get(`/api/tasks/${taskId}`, key)).body.status, soon).toBe('processing')
+  expect((await cancel(service, key, taskId)).body).toMatchObject(canceled)
+  canceling.resolve()
+  const next = await created(service, key, 'work.slow', { params: { ms: 0 } })
+  expect((await service.get(`/api/tasks/${next}?wait=20`, key)).body.status).toBe('completed')
+  expect([...watched.begun]).toEqual([next])
+  await service.stop()
+})
+
+test('a drain ends as soon as the task that it waits for is canceled', async () => {
+  const { config, watched } = cancelAgents()
+  const service = await startService({ config })
+  const { key } = await service.createPerson()
+  const taskId = await created(service, key, 'work.slow')
+  await expect.poll(() => watched.atWork.has(taskId), soon).toBe(true)
+  const stopped = service.stop()
+  expect((await cancel(service, key, taskId)).body).toMatchObject(canceled)
+  await stopped
+  expect(watched.stopped.has(taskId)).toBe(true)
+})
+
+test('a request may shorten the time of its run, and not lengthen it', async () => {
+  const { config, watched } = cancelAgents()
+  const service = await startService({ config })
+  const { key } = await service.createPerson()
+  const taskId = await created(service, key, 'work.slow', { timeoutSeconds: 0.2 })
+  const { body } = await service.get(`/api/tasks/${taskId}?wait=20`, key)
+  expect(body).toMatchObject({
+    status: 'failed',
+    error: { code: 'AGENT_TIMEOUT', message: 'The agent did not finish within 0.2 seconds.' },
+    timeoutSeconds: 0.2,
+  })
+  await expect.poll(() => watched.stopped.has(taskId), soon).toBe(true)
+  for (const timeoutSeconds of [30.001, 1e9]) {
+    const refused = await service.post('/api/tasks', { endpointId: 'work.bound', params: {}, timeoutSeconds }, { key })
+    expect(refused.body).toMatchObject({
+      statusCode: 400,
+      message: 'timeoutSeconds: Must be at most 30, the time that tasks of work.bound have',
+    })
+  }
+  for (const [field, value] of [
+    ['timeoutSeconds', 0],
+    ['timeoutSeconds', '1'],
+    ['expiresInSeconds', 0],
+    ['expiresInSeconds', 1.5],
+    ['expiresInSeconds', 604_801],
+  ] as const) {
+    const refused = await service.post('/api/tasks', { endpointId: 'work.slow', params: {}, [field]: value }, { key })
+    expect(refused).toMatchObject({ status: 400, body: { details: [{ path: field }] } })
+  }
+  expect((await service.get('/api/account', key)).body.balanceUsd).toBe('10.0000')
+  await service.stop()
+})
+
+test('a task that no agent has begun in time fails, is refunded, and whoever waits for it is told', async () => {
+  const { config } = cancelAgents()
+  const clock = new FakeClock()
+  const service = await startService({ config, clock, limits: { taskConcurrency: 0 } })
+  const { key } = await service.createPerson()
+  const taskId = await created(service, key, 'work.slow', { expiresInSeconds: 60 })
+  const patient = await created(service, key, 'work.slow', { expiresInSeconds: 61 })
+  const { body: before } = await service.get(`/api/tasks/${taskId}`, key)
+  expect(Date.parse(before.expiresAt) - Date.parse(before.createdAt)).toBe(60_000)
+  const answer = service.get(`/api/tasks/${taskId}?wait=60`, key)
+  clock.advance(60_000)
+  expect((await answer).body).toMatchObject({
+    status: 'failed',
+    error: { code: 'EXPIRED' },
+    completedAt: before.expiresAt,
+  })
+  expect((await answer).body.startedAt).toBeUndefined()
+  expect(await moneyOf(service, key, taskId)).toEqual(refundedOnce)
+  expect((await service.get(`/api/tasks/${patient}`, key)).body.status).toBe('pending')
+  await service.stop()
+})
+
+test('a thread that an agent blocks is replaced some seconds after the cancel, and the task ends at once', async () => {
+  const service = await startService({
+    config: rogueAgents,
+    configFile: rogueFile,
+    limits: { ...unlimited, agentThreads: 1 },
+  })
+  const { key } = await service.createPerson()
+  const files = signalFiles(service.dataDir)
+  const taskId = await created(service, key, 'rogue.block', { params: files })
+  await untilBegun(files)
+  expect((await cancel(service, key, taskId)).body).toMatchObject(canceled)
+  expect(await moneyOf(service, key, taskId)).toEqual(refundedOnce)
+  // The only thread is blocked for good: the next task is run by the one that takes its place.
+  expect(await service.runTask(key, 'rogue.echo', { next: true })).toMatchObject({ status: 'completed' })
+  await service.stop()
+})
