@@ -40,7 +40,7 @@ type ServiceParts = {
 /** Makes what the operations work with. */
 export function createServices({ limits, secrets, trustedProxies }: Settings, parts: ServiceParts): Services {
   const { access, agents, baseUrl, catalogue, clock, log, payloads, store, system, tracing, vault, work } = parts
-  const { chats, ends, runner, stops } = work
+  const { chats, ends, live, runner, stops } = work
   const { inlineBytes, maxBodyBytes: bodyBytesMax } = limits
   const origins = new OwnOrigins(baseUrl)
   const links = new SignedLinks({ secret: secrets().current, baseUrl, clock, lifeSeconds: limits.signedUrlSeconds })
@@ -60,7 +60,7 @@ export function createServices({ limits, secrets, trustedProxies }: Settings, pa
     connectors: { access, catalogue, checks, clock, store, vault },
     people: { clock, log, logins, store },
     sessions: { access, catalogue, chats, clock, store },
-    tasks: { access, catalogue, clock, ends, inlineBytes, links, payloads, runner, stops, store, tracing },
+    tasks: { access, catalogue, clock, ends, inlineBytes, links, live, payloads, runner, stops, store, tracing },
     clock,
     store,
     tracing,

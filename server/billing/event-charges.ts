@@ -1,4 +1,4 @@
-import type { Units } from '../kernel/money.ts'
+import { formatUsd, type Units } from '../kernel/money.ts'
 
 /** What a metered task may come to: the price of one of each event, and the most of all together. */
 export type Metering = { prices: Readonly<Record<string, Units>>; cap: Units }
@@ -36,6 +36,12 @@ export class EventCharges {
   get usage(): Usage {
     return Object.fromEntries([...this.#counts].filter(([, count]) => count > 0))
   }
+}
+
+/** As clients, and services that run tasks, read it. */
+export function writtenPricing({ cap, prices }: Metering): { events: Record<string, string>; maxUsd: string } {
+  const events = Object.entries(prices).map(([event, price]) => [event, formatUsd(price)])
+  return { events: Object.fromEntries(events) as Record<string, string>, maxUsd: formatUsd(cap) }
 }
 
 /** What of a usage that a run claims is charged: no more than the cap, and of what is no count nothing. */

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import { createServer as createSecureServer } from 'node:https'
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
-import type { EndpointRun } from '../../server/agents/config/catalogue.ts'
+import type { EndpointRun } from '../../server/agents/run/endpoint-run.ts'
 import { noConnectors, type RunOf } from '../../server/connectors/thread/run-connectors.ts'
 import type { ChatPart, ChatRun, HttpAgentConfig } from '../../server/agents/config/define-config.ts'
 import { openResources } from '../support/resources.ts'

@@ -1,6 +1,5 @@
 import type { z } from 'zod'
 import { parseRate, type ChatRates } from '../../billing/chat-price.ts'
-import type { Metering } from '../../billing/event-charges.ts'
 import { unreachable } from '../../kernel/assert.ts'
 import type { ErrorDetail } from '../../kernel/errors.ts'
 import { parseUsd, type Units } from '../../kernel/money.ts'
@@ -14,15 +13,12 @@ import {
   type ParsedPricing,
   type StdioServer,
 } from './agent-schema.ts'
-import type { AgentConfig, ChatPart, ErrandConfig, JsonSchema, TaskRun } from './define-config.ts'
+import type { AgentConfig, ChatPart, ErrandConfig, JsonSchema } from './define-config.ts'
 import { httpReply, httpRun } from '../http/http-agent.ts'
 import { modelReply, modelRun } from '../model/model-agent.ts'
 import type { ReplyRun } from '../run/open-steps.ts'
-import type { RunOf } from '../../connectors/thread/run-connectors.ts'
+import type { EndpointRun } from '../run/endpoint-run.ts'
 import { issueDetails, issuePath, toJsonSchema, toZodSchema } from './params-schema.ts'
-
-/** A run as the service begins it. */
-export type EndpointRun = RunOf<TaskRun> & { readonly metering?: Metering | undefined }
 
 export type Endpoint = {
   /** `<agentId>.<name>` */

@@ -1,4 +1,4 @@
-import type { EndpointRun } from '../config/catalogue.ts'
+import type { EndpointRun } from '../run/endpoint-run.ts'
 import type { ChatPart, ChatRun, HttpAgentConfig } from '../config/define-config.ts'
 import { httpLimits as limits, toHttpService } from './http-service.ts'
 

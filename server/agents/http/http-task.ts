@@ -1,10 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import type { Metering } from '../../billing/event-charges.ts'
+import { writtenPricing } from '../../billing/event-charges.ts'
 import { heavinessOf } from '../../kernel/json-values.ts'
 import { expectSize, readBody } from '../../outbound/exchange.ts'
-import { formatUsd } from '../../kernel/money.ts'
-import type { EndpointRun } from '../config/catalogue.ts'
+import type { EndpointRun } from '../run/endpoint-run.ts'
 import type { TaskProgress } from '../config/define-config.ts'
 import { clip } from '../../kernel/clip.ts'
 import { post } from './http-exchange.ts'
@@ -45,12 +44,6 @@ export async function runHttpTask({ agentId, limits, name, run, service }: HttpT
   } finally {
     answer?.destroy()
   }
-}
-
-/** What a run may charge, as its service is told. */
-function writtenPricing({ cap, prices }: Metering) {
-  const events = Object.entries(prices).map(([event, price]) => [event, formatUsd(price)] as const)
-  return { events: Object.fromEntries(events), maxUsd: formatUsd(cap) }
 }
 
 /** The result in a body of lines, of which each other says what the run did until then. */
