@@ -21,6 +21,7 @@ const configured = 'the configuration'
 const bounds: Record<string, number | typeof configured> = {
   'tasks.create': kb,
   'tasks.get': 64 * kb,
+  'tasks.cancel': 64 * kb,
   'tasks.list': 64 * kb,
   'sessions.create': kb,
   'sessions.get': 20 * kb,
@@ -75,6 +76,8 @@ const limit = 'limit=100'
 
 const largest: Record<string, (world: World) => Promise<{ body: unknown }>> = {
   'tasks.get': ({ ids, person, service }) => service.get(`/api/tasks/${ids['task']}`, person.key),
+  'tasks.cancel': ({ ids, person, service }) =>
+    service.post(`/api/tasks/${ids['task']}/cancel`, undefined, { key: person.key }),
   'tasks.list': ({ person, service }) => service.get(`/api/tasks?${limit}`, person.key),
   'sessions.get': ({ ids, person, service }) => service.get(`/api/sessions/${ids['session']}`, person.key),
   'sessions.list': ({ person, service }) => service.get(`/api/sessions?${limit}`, person.key),

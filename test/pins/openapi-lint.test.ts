@@ -65,7 +65,13 @@ function gated() {
     if (params['wait']) await gate.promise
     return params
   }
-  const endpoint = { description: 'Does what it is told.', priceUsd: '0.0100', params: {}, run }
+  const endpoint = {
+    description: 'Does what it is told.',
+    priceUsd: '0.0100',
+    params: {},
+    cancel: 'pending',
+    run,
+  } as const
   const chat = {
     pricing: { inputPer1kUsd: '0.001', outputPer1kUsd: '0.002' },
     async *reply({ message }: { message: string }) {
@@ -108,6 +114,10 @@ async function checkTasks(checker: Checker): Promise<string> {
   await checker.check(400, 'GET /api/tasks?limit=0')
   await checker.check(400, `GET /api/tasks/${done}?wait=x`)
   await checker.check(404, 'GET /api/tasks/task_0')
+  await checker.check(200, `POST /api/tasks/${done}/cancel`)
+  await checker.check(409, `POST /api/tasks/${running}/cancel`)
+  await checker.check(400, `POST /api/tasks/${long}/cancel`)
+  await checker.check(404, 'POST /api/tasks/task_0/cancel')
   return stored.body.requestUri
 }
 

@@ -151,7 +151,9 @@ export class RowAudit {
       `the refund of task ${id}, which is ${status}`,
     )
     checks.that(startedAt === null || startedAt >= createdAt, `task ${id} starts after its creation`)
-    checks.that(completedAt === null || completedAt >= (startedAt ?? Infinity), `task ${id} ends after its start`)
+    const mayEndUnbegun = row.error_code === 'CANCELED' || row.error_code === 'EXPIRED'
+    const endsAfter = startedAt ?? (mayEndUnbegun ? createdAt : Infinity)
+    checks.that(completedAt === null || completedAt >= endsAfter, `task ${id} ends after its start`)
     checks.same(row.response !== null, status === 'completed', `task ${id} has a response when completed`)
     checks.same(row.error_code !== null, status === 'failed', `task ${id} has an error when failed`)
     const hasEnded = status === 'completed' || status === 'failed'

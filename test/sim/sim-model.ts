@@ -96,6 +96,8 @@ export type SimTask = {
   mayInterrupt: boolean
   /** It was at work when the service ended, and may not be run again. */
   mustEnd: boolean
+  /** Its user has canceled it, and its end was not known by then. */
+  isCanceled: boolean
 }
 
 export type SimSession = {
@@ -256,6 +258,7 @@ export class SimModel {
       attempt: 0,
       mayInterrupt: this.areNewInterrupted,
       mustEnd: false,
+      isCanceled: false,
     })
   }
 
@@ -270,7 +273,8 @@ export class SimModel {
     if (row.type === 'credit' || row.type === 'adjustment') this.#credited(person, row)
     if (row.type !== 'task_refund') return
     const task = endedTasks.find(({ id }) => id === row.task_id)
-    if (task && task.error_code !== 'AGENT_INTERRUPTED') this.#countFailure(person, row.created_at)
+    const isCounted = task && task.error_code !== 'AGENT_INTERRUPTED' && task.started_at !== null
+    if (isCounted) this.#countFailure(person, row.created_at)
   }
 
   askCredit(userId: string, amount: number): void {
@@ -306,6 +310,7 @@ export class SimModel {
       if (asked.endpointId === 'sim.retried') this.#checks.same(row.attempt, 3, `attempts of ${row.id}`)
       return
     }
+    if (row.error_code === 'CANCELED') return this.#checks.that(task.isCanceled, `${what} was asked for`)
     this.#checks.that(!task.mustEnd, `${what}: it was at work when the service ended`)
     const isLate = this.#claimsTakeTime && row.completed_at! - row.started_at! >= timeoutMs
     if (row.error_code === 'AGENT_TIMEOUT' && isLate) return

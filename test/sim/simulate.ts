@@ -32,6 +32,7 @@ import { endsOf, moneyOf, type SimReport } from './sim-report.ts'
 import { SimWorld, startOfTime, type KnownPassword } from './sim-world.ts'
 import {
   accountStep,
+  cancelStep,
   createTaskStep,
   linkStep,
   listTasksStep,
@@ -47,6 +48,7 @@ type Step = (world: SimWorld) => Promise<unknown>
 const steps = {
   task: [createTaskStep, 240],
   release: [releaseStep, 60],
+  cancel: [cancelStep, 18],
   readTask: [readTaskStep, 50],
   listTasks: [listTasksStep, 10],
   link: [linkStep, 12],

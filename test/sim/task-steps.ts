@@ -152,6 +152,28 @@ export async function releaseStep(world: SimWorld): Promise<void> {
   await world.quiesce()
 }
 
+/** Ends a task that waits at its gate, twice at once at times: state and refund are there with the answer. */
+export async function cancelStep(world: SimWorld): Promise<void> {
+  const { checks, model, random } = world
+  const held = world.openTasks().map((id) => world.state.tasks.get(id)!)
+  const waiting = held.filter(({ asked }) => asked.gate !== null && !model.gateEnds.has(asked.gate))
+  if (waiting.length === 0) return await createTaskStep(world)
+  const task = random.pick(waiting)
+  const { credential, key } = world.credentialOf(model.person(task.asked.userId))
+  const refused = model.refusedCredential(model.person(task.asked.userId), key, world.now)
+  if (refused === 0) task.isCanceled = true
+  const cancel = () => world.send({ kind: 'cancel', method: 'POST', path: `/api/tasks/${task.id}/cancel`, credential })
+  const answers = await Promise.all(random.chance(0.3) ? [cancel(), cancel()] : [cancel()])
+  for (const { body, status } of answers) {
+    checks.same(status, refused === 0 ? 200 : refused, `the status of a cancel of ${task.id}`)
+    if (refused === 0)
+      checks.same([body.id, body.status, body.error.code], [task.id, 'failed', 'CANCELED'], 'what is canceled')
+  }
+  world.refresh()
+  if (refused === 0) checks.same(task.errorCode, 'CANCELED', `how ${task.id} ended`)
+  await world.quiesce()
+}
+
 /** A task whose agent never ends and ignores its signal is ended by its timeout. */
 export async function slowTaskStep(world: SimWorld): Promise<void> {
   const { checks, model } = world
