@@ -211,7 +211,13 @@ export class TaskRunner {
     if (this.#state !== 'running') return undefined
     const claiming = { claim: store.claimTask(taskId), isCanceled: false }
     this.#claims.set(taskId, claiming)
-    const task = await claiming.claim.finally(() => this.#claims.delete(taskId))
+    let task: TaskRecord | undefined
+    try {
+      task = await claiming.claim
+    } finally {
+      // In the same step in which it is running: a cancel may come at any other.
+      this.#claims.delete(taskId)
+    }
     if (!task) return undefined
     this.#queuedCount--
     const stop = new AbortController()

@@ -8,7 +8,7 @@ import { demand, demandEqual } from '../support/until.ts'
 // What clients and agents of a load know, against the rows.
 
 /** What was acknowledged is there, ended and paid once. */
-export function checkTasks(rows: RowSource, { accepted, owners }: FaultLoad): void {
+export function checkTasks(rows: RowSource, { accepted, canceled, owners }: FaultLoad): void {
   type Task = { id: string; user: string; endpoint: string; status: string; error: string | null }
   const tasks = rows.all<Task>(
     `SELECT id, user_id AS "user", endpoint_id AS endpoint, status, error_code AS error FROM tasks`,
@@ -23,7 +23,9 @@ export function checkTasks(rows: RowSource, { accepted, owners }: FaultLoad): vo
     else {
       demandEqual(row.status, 'failed', `the end of ${id}`)
       demandEqual(row.money, 'task_charge-1 task_refund1', `the money of the failed task ${id}`)
-      const errors = endpoint === 'test.fail' ? ['AGENT_ERROR', 'AGENT_INTERRUPTED'] : ['AGENT_INTERRUPTED']
+      const errors = ['AGENT_INTERRUPTED']
+      if (endpoint === 'test.fail') errors.push('AGENT_ERROR')
+      if (canceled.has(id)) errors.push('CANCELED')
       demand(errors.includes(row.error ?? ''), `${id} of ${endpoint} failed with ${row.error}`)
     }
   }

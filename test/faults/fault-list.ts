@@ -1,4 +1,5 @@
 import * as backups from './backups.ts'
+import * as cancels from './cancels.ts'
 import * as clockJumps from './clock-jumps.ts'
 import * as cluster from './cluster.ts'
 import * as damagedFiles from './damaged-files.ts'
@@ -77,6 +78,16 @@ export const faults = {
     what: 'a reader of 50 MB that stops costs at most 20 MB of memory, and gets all of it later',
     times: { small: 0, short: 1, long: 5 },
     run: slowReader.run,
+  },
+  cancels: {
+    what: 'tasks that are canceled at random instants under load leave no agent at work, no changed end and one refund each',
+    times: { small: 0, short: 150, long: 1000 },
+    run: cancels.run,
+  },
+  'cancels-postgres': {
+    what: 'the same on two nodes of PostgreSQL, where the cancel may come to the other node',
+    times: { small: 0, short: 100, long: 1000 },
+    run: cancels.runPostgres,
   },
   disconnects: {
     what: 'a client that leaves after line k aborts its agent within a second and pays once',

@@ -106,6 +106,8 @@ export class FaultLoad {
   readonly charged = new Map<string, string[]>()
   /** How tasks had ended when a client read them. */
   readonly ended = new Map<string, End>()
+  /** Tasks that a client has asked to cancel: these may have failed by that. */
+  readonly canceled = new Set<string>()
   readonly unexpected: string[] = []
   readonly wholePayloads = new Set<string>()
   /**
@@ -138,6 +140,7 @@ export class FaultLoad {
       ...some(clients, (account) => this.#createUntilGone(url, account, options)),
       ...some(talkers, (account) => this.#talkUntilGone(url, account, options)),
       ...some(1, (account) => this.#watchUntilGone(url, account, options)),
+      ...some(1, (account) => this.#cancelUntilGone(url, account, options)),
       this.#spendUntilGone(url, options),
     ])
   }
@@ -259,6 +262,22 @@ export class FaultLoad {
         if (completedAt !== undefined) this.#saw(id, { status, completedAt, costUsd })
       }
       await delay(50)
+    }
+  }
+
+  /** Cancels one of the newest tasks now and then, whatever has become of it. */
+  async #cancelUntilGone(url: string, account: Account, { signal }: LoadOptions): Promise<void> {
+    for (let n = 1; !signal?.aborted; n++) {
+      await delay(30 + (n % 5) * 10)
+      const own = [...this.accepted.keys()].slice(-12).filter((id) => this.owners.get(id) === account.userId)
+      const taskId = own[(n * 5) % Math.max(1, own.length)]
+      if (taskId === undefined) continue
+      this.canceled.add(taskId)
+      const answer = await call(url, account, ['POST', `/api/tasks/${taskId}/cancel`]).catch(() => undefined)
+      if (!answer) return
+      const { completedAt, costUsd, status } = answer.body
+      if (answer.status === 200) this.#saw(taskId, { status, completedAt, costUsd })
+      else if (!isOverload(answer) && answer.status !== 503) this.unexpected.push(`a cancel: ${answer.status}`)
     }
   }
 

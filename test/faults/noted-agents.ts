@@ -17,6 +17,17 @@ async function note({ params: { file, ms }, taskId }: TaskRun<z.output<typeof pa
   return { waited: ms }
 }
 
+/** As `note`, and ends when it is told to, within a moment. */
+async function heed({ params: { file, ms }, signal, taskId }: TaskRun<z.output<typeof params>>): Promise<object> {
+  appendFileSync(file, `${taskId} begins ${process.pid} ${Date.now()}\n`)
+  try {
+    await delay(ms, undefined, { signal })
+  } finally {
+    appendFileSync(file, `${taskId} ends ${process.pid} ${Date.now()}\n`)
+  }
+  return { waited: ms }
+}
+
 /** The test agents, and one whose runs can be counted. */
 export default defineConfig({
   ...testAgents,
@@ -28,6 +39,12 @@ export default defineConfig({
       name: 'Noted agent',
       endpoints: {
         once: defineEndpoint({ description: 'Notes its run.', priceUsd: '0.0100', params, run: note }),
+        heeding: defineEndpoint({
+          description: 'Notes its run, and stops when it is told to.',
+          priceUsd: '0.0100',
+          params,
+          run: heed,
+        }),
         twice: defineEndpoint({
           description: 'Notes its run and may be run again once after an interruption.',
           priceUsd: '0.0100',

@@ -140,6 +140,29 @@ test('a task that is canceled while the runner still takes it up is not begun', 
   await service.stop()
 })
 
+test('from its claim on a task can be stopped at each step of the runner', async () => {
+  const { config, watched } = cancelAgents()
+  const service = await startService({ config, limits: unlimited })
+  const { key } = await service.createPerson()
+  const { runner, store } = service.app.services.tasks
+  const claim = store.claimTask
+  for (let step = 0; step < 8; step++) {
+    const isStopped = Promise.withResolvers<boolean>()
+    store.claimTask = (taskId) => {
+      const claimed = claim(taskId)
+      let later: Promise<unknown> = claimed
+      for (let n = 0; n < step; n++) later = later.then(() => {})
+      void later.then(() => isStopped.resolve(runner.stopTask(taskId)))
+      return claimed
+    }
+    const taskId = await created(service, key, 'work.slow')
+    expect(await isStopped.promise, `after ${step} steps`).toBe(true)
+    expect((await cancel(service, key, taskId)).body).toMatchObject(canceled)
+  }
+  await expect.poll(() => watched.atWork.size, soon).toBe(0)
+  await service.stop()
+})
+
 test('a drain ends as soon as the task that it waits for is canceled', async () => {
   const { config, watched } = cancelAgents()
   const service = await startService({ config })
