@@ -143,7 +143,10 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<Ta
     let toolCalls: string[] = []
     const tell = () => {
       const called = toolCalls.length > 0 ? `: ${toolCalls.join(', ')}` : ''
-      progress({ message: `Step ${step} of at most ${stepsMax}${called}`, data: { step, stepsMax, toolCalls } })
+      progress({
+        message: `Step ${step} of at most ${stepsMax}${called}`,
+        data: { step, stepsMax, toolCalls: [...toolCalls] },
+      })
     }
     const onCall = (name: string) => {
       if (toolCalls.length === toldCallsMax) return
