@@ -1,7 +1,7 @@
 import type { RowEvents } from './row-audit.ts'
 import type { TaskRow, TransactionRow, TurnRow } from './audit-rows.ts'
 import { receiptCost, unitsOfUsd, type ChatReceipt } from './chat-cost.ts'
-import { simPrices, simPricing, type SimEndpoint } from './sim-agents.ts'
+import { simEvents, simPrices, simPricing, type SimEndpoint } from './sim-agents.ts'
 import type { Checks } from './sim-checks.ts'
 import type { GateEnd } from './sim-gates.ts'
 
@@ -234,7 +234,7 @@ export class SimModel {
     const asked = this.#checks.present(this.asked.get(n), `task ${row.id} was asked for`)
     const { endpointId, userId } = asked
     this.#checks.same(
-      [row.user_id, row.endpoint_id, row.cost],
+      [row.user_id, row.endpoint_id, row.cost + row.given_back],
       [userId, endpointId, simPrices[endpointId]],
       `owner, endpoint and price of ${row.id}`,
     )
@@ -270,7 +270,7 @@ export class SimModel {
   #posted(row: TransactionRow, { endedTasks }: RowEvents): void {
     const person = this.ofUser(row.user_id)
     if (!person) return
-    if (row.type === 'credit' || row.type === 'adjustment') this.#credited(person, row)
+    if (row.type === 'credit' || (row.type === 'adjustment' && row.task_id === null)) this.#credited(person, row)
     if (row.type !== 'task_refund') return
     const task = endedTasks.find(({ id }) => id === row.task_id)
     const isCounted = task && task.error_code !== 'AGENT_INTERRUPTED' && task.started_at !== null
@@ -304,9 +304,13 @@ export class SimModel {
     task.status = row.status
     task.errorCode = row.error_code
     task.attempt = row.attempt
-    if (row.status === 'failed') this.person(asked.userId).balance += simPrices[asked.endpointId]
+    const { cost, usage } = endOf(asked)
+    this.person(asked.userId).balance += simPrices[asked.endpointId] - (row.status === 'failed' ? 0 : cost)
+    const used = row.status === 'completed' && usage ? JSON.stringify(usage) : null
+    this.#checks.same([row.cost, row.usage], [row.status === 'failed' ? simPrices[asked.endpointId] : cost, used], what)
     if (row.error_code === 'AGENT_INTERRUPTED') {
       this.#checks.that(task.mayInterrupt, `${what} is an interruption`)
+      if (asked.endpointId === 'sim.metered') this.#checks.same(row.attempt, 2, `attempts of ${row.id}`)
       if (asked.endpointId === 'sim.retried') this.#checks.same(row.attempt, 3, `attempts of ${row.id}`)
       return
     }
@@ -361,6 +365,16 @@ function chatCost(receipt: ChatReceipt): number {
 
 export function isOpen(status: TaskRow['status']): boolean {
   return status === 'pending' || status === 'processing'
+}
+
+/** What a completed task costs, and of a metered one how many of each event: as many as fit, pages first. */
+export function endOf({ endpointId, params }: AskedTask): { cost: number; usage?: Record<string, number> } {
+  const most = simPrices[endpointId]
+  if (endpointId !== 'sim.metered') return { cost: most }
+  const page = Math.min(Number(params['pages']), Math.floor(most / simEvents.page))
+  const figure = Math.min(Number(params['figures']), Math.floor((most - page * simEvents.page) / simEvents.figure))
+  const cost = page * simEvents.page + figure * simEvents.figure
+  return { cost, usage: { ...(page > 0 && { page }), ...(figure > 0 && { figure }) } }
 }
 
 /** What the agent returns. */
