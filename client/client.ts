@@ -59,6 +59,7 @@ export type {
   Key,
   Login,
   Message,
+  Quote,
   Session,
   SessionListItem,
   System,
@@ -89,6 +90,10 @@ export type ErrandClient = LoginClients &
       usage: EasyMethod<'account.usage'>
       /** Needs a browser login, and ends all others of the account. */
       changePassword: Method<'account.changePassword'>
+    }
+    quotes: {
+      /** What a task or a chat would cost; created with the `quoteId` within ten minutes, it costs that. */
+      create: Method<'quotes.create'>
     }
     transactions: {
       /** Charges, refunds and credits, newest first. */
@@ -132,6 +137,7 @@ export function createClient(options: ErrandClientOptions): ErrandClient {
       usage: read('account.usage'),
       changePassword: change('account.changePassword'),
     },
+    quotes: { create: change('quotes.create') },
     transactions: { list: list('transactions.list') },
     keys: {
       create: change('keys.create'),

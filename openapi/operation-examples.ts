@@ -48,6 +48,8 @@ const session = {
   status: 'active',
   metadata: { ticket: '4711' },
   messageCount: 2,
+  maxCostUsd: '1.0000',
+  spentUsd: '0.0006',
   createdAt: '2026-11-23T02:00:37.861Z',
   updatedAt: '2026-11-23T02:00:38.124Z',
 }
@@ -111,7 +113,7 @@ export const operationExamples: Record<string, Example> = {
   },
   listTasks: { response: { tasks: [listedTask], total: 1, ...page } },
   createSession: {
-    request: { agentId: 'assistant', metadata: { ticket: '4711' } },
+    request: { agentId: 'assistant', metadata: { ticket: '4711' }, maxCostUsd: '1.00' },
     response: { sessionId, agentId: 'assistant', status: 'active', createdAt: session.createdAt },
   },
   getSession: { response: session },
@@ -151,6 +153,17 @@ export const operationExamples: Record<string, Example> = {
   chat: {
     request: { sessionId, message },
     response: chatEvents.map((event) => `${JSON.stringify(event)}\n`).join(''),
+  },
+  createQuote: {
+    request: { task: taskInput },
+    response: {
+      quoteId:
+        'quote_eyJpZCI6ImhKYzFzd2l1V1Q2TlJsZkRSZ0tuNWciLCJleHBpcmVzQXQiOjE3OTU0NTcyMzc3MzUsInRlcm1zIjp7InByaWNlIjoxMDB9fQ.TtDYFyBUsKHUgGpVCN3TnN3Tdjd3Hm1iP6pDQnTMjCI',
+      priceUsd: '0.0100',
+      worstCaseUsd: '0.0100',
+      priceVersion: '5c1f0a2e9b7d4836',
+      expiresAt: '2026-11-23T02:10:37.735Z',
+    },
   },
   getAgent: {
     response: {

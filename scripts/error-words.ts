@@ -31,6 +31,11 @@ export const errorWords: Record<ErrorCode, Words> = {
       'The balance, less what is held of it, is lower than the cost; the message states balance and required cost.',
     remedy: 'Have the account credited, wait until other chats release what they hold, or send a smaller `maxTokens`.',
   },
+  BUDGET_REACHED: {
+    cause:
+      'The task costs more than its `maxCostUsd`, or `maxCostUsd` of the chat or of its session does not pay for the first words of a reply.',
+    remedy: 'Raise `maxCostUsd`, or leave it out; of a session `PATCH /api/sessions/{sessionId}` changes it.',
+  },
   NOT_FOUND: {
     cause:
       'There is nothing at this path, or no such agent, endpoint, task, session, key, connector, login or user for this caller.',
@@ -45,9 +50,9 @@ export const errorWords: Record<ErrorCode, Words> = {
   REQUEST_TIMEOUT: { cause: 'The request did not arrive in time.', remedy: 'Send it again over a new connection.' },
   CONFLICT: {
     cause:
-      'What is there stands against the request: an `Idempotency-Key` that was used for another request, a name that is taken, a bound of the account that is reached, or something that was changed meanwhile.',
+      'What is there stands against the request: an `Idempotency-Key` that was used for another request, a name that is taken, a quote that was used or has expired, a bound of the account that is reached, or something that was changed meanwhile.',
     remedy:
-      'Do what the message says: another key or name, delete something first, or read the current state and decide again.',
+      'Do what the message says: another key, name or quote, delete something first, or read the current state and decide again.',
   },
   SESSION_BUSY: {
     cause: 'Another message of the session is being answered.',
@@ -146,6 +151,11 @@ export const turnEndWords: Record<TurnEndCode, Words> = {
   INSUFFICIENT_BALANCE: {
     cause: 'The balance does not cover more of this reply; what was delivered is charged and kept.',
     remedy: 'Have the account credited, then go on in the next message.',
+  },
+  BUDGET_REACHED: {
+    cause:
+      'More of this reply would cost more than `maxCostUsd` of the chat or of its session; what was delivered is charged and kept.',
+    remedy: 'Raise the cap, then go on in the next message.',
   },
   INTERNAL_ERROR: {
     cause: 'The service failed, or could not settle the chat in time.',

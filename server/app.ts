@@ -27,6 +27,7 @@ import { ServiceMetrics } from './metrics/service-metrics.ts'
 import type { PayloadBucket } from './payloads/payload-bucket.ts'
 import { openPayloads } from './open-payloads.ts'
 import { openServiceStore } from './open-service-store.ts'
+import { Quotes } from './quotes/quotes.ts'
 import type { Services } from './rpc/context.ts'
 import type { Store, LedgerReport } from './store/store.ts'
 import { ServiceTracing } from './tracing/service-tracing.ts'
@@ -105,7 +106,8 @@ export async function startApp(options: AppOptions): Promise<App> {
     const vault = new SecretVault(options.secrets)
     const { commandPath, connectorPrivateHosts: privateHosts } = options
     const access = new ConnectorAccess({ catalogue, commandPath, privateHosts, store, vault })
-    const running = { access, agents, catalogue, clock, log, payloads, store, tracing }
+    const quotes = new Quotes({ clock, read: options.secrets })
+    const running = { access, agents, catalogue, clock, log, payloads, quotes, store, tracing }
     const work = createWork({ ...running, meter: metrics }, options)
     const { chats, ends, keeper, runner, stops } = work
     const system = createSystem({ agents, clock, runner })

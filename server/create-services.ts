@@ -14,6 +14,7 @@ import type { Clock } from './kernel/clock.ts'
 import type { Logger } from './kernel/logger.ts'
 import type { PayloadStore } from './payloads/payload-store.ts'
 import { SignedLinks } from './payloads/signed-links.ts'
+import type { Quotes } from './quotes/quotes.ts'
 import type { Services } from './rpc/context.ts'
 import { WriteRate } from './rpc/write-rate.ts'
 import type { Store } from './store/store.ts'
@@ -30,6 +31,7 @@ type ServiceParts = {
   clock: Clock
   log: Logger
   payloads: PayloadStore
+  quotes: Quotes
   store: Store
   system: SystemParts
   tracing: ServiceTracing | undefined
@@ -39,7 +41,8 @@ type ServiceParts = {
 
 /** Makes what the operations work with. */
 export function createServices({ limits, secrets, trustedProxies }: Settings, parts: ServiceParts): Services {
-  const { access, agents, baseUrl, catalogue, clock, log, payloads, store, system, tracing, vault, work } = parts
+  const { access, agents, baseUrl, catalogue, clock, log, payloads, quotes, store, system, tracing, vault, work } =
+    parts
   const { chats, ends, live, runner, stops } = work
   const { inlineBytes, maxBodyBytes: bodyBytesMax } = limits
   const origins = new OwnOrigins(baseUrl)
@@ -60,7 +63,21 @@ export function createServices({ limits, secrets, trustedProxies }: Settings, pa
     connectors: { access, catalogue, checks, clock, store, vault },
     people: { clock, log, logins, store },
     sessions: { access, catalogue, chats, clock, store },
-    tasks: { access, catalogue, clock, ends, inlineBytes, links, live, payloads, runner, stops, store, tracing },
+    tasks: {
+      access,
+      catalogue,
+      clock,
+      ends,
+      inlineBytes,
+      links,
+      live,
+      payloads,
+      quotes,
+      runner,
+      stops,
+      store,
+      tracing,
+    },
     clock,
     store,
     tracing,

@@ -10,6 +10,7 @@ import { LeaseKeeper } from './nodes/lease-keeper.ts'
 import type { PayloadStore } from './payloads/payload-store.ts'
 import type { Store } from './store/store.ts'
 import { LiveProgress } from './tasks/live-progress.ts'
+import type { Quotes } from './quotes/quotes.ts'
 import { settleAbandoned } from './tasks/settle-abandoned.ts'
 import { TaskEnds } from './tasks/task-ends.ts'
 import { TaskStops } from './tasks/task-stops.ts'
@@ -24,6 +25,7 @@ type WorkParts = {
   clock: Clock
   log: Logger
   meter: Meter
+  quotes: Quotes
   payloads: PayloadStore
   store: Store
   tracing: ServiceTracing | undefined

@@ -1,7 +1,7 @@
 // Written by `npm run reference` from the schemas of the procedures; a test fails while it differs from them.
 
 /** What the service refuses or fails with. */
-export type ErrorCode = 'BAD_REQUEST' | 'UNAUTHORIZED' | 'FORBIDDEN' | 'ACCOUNT_BLOCKED' | 'INSUFFICIENT_BALANCE' | 'NOT_FOUND' | 'CONNECTOR_NOT_FOUND' | 'METHOD_NOT_ALLOWED' | 'REQUEST_TIMEOUT' | 'CONFLICT' | 'SESSION_BUSY' | 'SESSION_COMPLETED' | 'SESSION_EXPIRED' | 'PAYLOAD_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'EXPECTATION_FAILED' | 'CONNECTOR_FAILED' | 'RATE_LIMIT_EXCEEDED' | 'LOGIN_THROTTLED' | 'HEADERS_TOO_LARGE' | 'INTERNAL_ERROR' | 'SERVICE_UNAVAILABLE'
+export type ErrorCode = 'BAD_REQUEST' | 'UNAUTHORIZED' | 'FORBIDDEN' | 'ACCOUNT_BLOCKED' | 'INSUFFICIENT_BALANCE' | 'BUDGET_REACHED' | 'NOT_FOUND' | 'CONNECTOR_NOT_FOUND' | 'METHOD_NOT_ALLOWED' | 'REQUEST_TIMEOUT' | 'CONFLICT' | 'SESSION_BUSY' | 'SESSION_COMPLETED' | 'SESSION_EXPIRED' | 'PAYLOAD_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'EXPECTATION_FAILED' | 'CONNECTOR_FAILED' | 'RATE_LIMIT_EXCEEDED' | 'LOGIN_THROTTLED' | 'HEADERS_TOO_LARGE' | 'INTERNAL_ERROR' | 'SERVICE_UNAVAILABLE'
 
 /** One thing that is wrong with a request: `path` names the field, for example `params.text`. */
 export type ErrorDetail = { path: string; message: string }
@@ -80,7 +80,7 @@ export type ChatBreakdown = {
   }
   /** Whether tokens were counted from the texts, because the agent reported none */
   isEstimated: boolean
-  /** The part of the cost that the balance did not cover */
+  /** The part of the cost that neither the balance nor a cap allowed */
   writtenOffUsd?: string | undefined
 }
 
@@ -353,6 +353,21 @@ export type PasswordLink = {
   expiresAt: string
 }
 
+export type Quote = {
+  /** Given with that task or chat, once, it makes these prices hold */
+  quoteId: string
+  /** Of a task: what it is charged */
+  priceUsd?: string | undefined
+  /** Of a chat: what is held at its beginning, where the balance has as much */
+  holdUsd?: string | undefined
+  /** What it costs at most; omitted of a chat that only the balance bounds, as its agent may call models or tools again and again */
+  worstCaseUsd?: string | undefined
+  /** Another one when the price of the endpoint, or the rates of the agent, were changed */
+  priceVersion: string
+  /** Ten minutes from now */
+  expiresAt: string
+}
+
 export type Session = {
   id: string
   userId: string
@@ -362,6 +377,10 @@ export type Session = {
   metadata: Record<string, unknown>
   /** The user's messages and the replies */
   messageCount: number
+  /** What all its chats may cost together; omitted without a cap */
+  maxCostUsd?: string | undefined
+  /** What its chats were charged */
+  spentUsd: string
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
   /** ISO 8601 UTC timestamp with milliseconds */
@@ -580,7 +599,7 @@ export type User = {
   balanceUsd: string
   /** Amount in USD with four fraction digits */
   heldUsd: string
-  /** What chats of the user cost beyond the balance, ever, and nobody was charged */
+  /** What chats of the user cost beyond the balance and their caps, ever, and nobody was charged */
   writtenOffUsd: string
   /** When an abuse block ends; null when there is none */
   blockedUntil: string | null
@@ -600,6 +619,10 @@ export type ChatInput = {
     /** At most the agent's own limit */
     maxTokens?: number | undefined
   } | undefined
+  /** The reply ends where it would cost more */
+  maxCostUsd?: string | undefined
+  /** A quote for this message, whose rates then hold */
+  quoteId?: string | undefined
 }
 
 export type Queries = {
@@ -869,6 +892,10 @@ export type Mutations = {
       params: Record<string, unknown>
       /** Connected services made available to the agent */
       connectorIds?: string[] | undefined
+      /** What the task may cost; refused where the price is above it */
+      maxCostUsd?: string | undefined
+      /** A quote for this endpoint and these params, whose price then holds */
+      quoteId?: string | undefined
       /** When no agent has begun the task by then, it fails with EXPIRED and is refunded */
       expiresInSeconds?: number | undefined
       /** How long the agent may take; at most the endpoint's own time, which is the default */
@@ -895,6 +922,8 @@ export type Mutations = {
       metadata?: Record<string, unknown> | undefined
       /** Connected services that the agent may use; kept in the metadata, where an update can change them */
       connectorIds?: string[] | undefined
+      /** What all chats of the session may cost together */
+      maxCostUsd?: string | undefined
     }
     output: {
       sessionId: string
@@ -912,6 +941,8 @@ export type Mutations = {
       status?: "active" | "completed" | undefined
       /** Merged key by key; null removes a key */
       metadata?: Record<string, unknown> | undefined
+      /** No less than what its chats were charged and the one under way holds; null removes the cap */
+      maxCostUsd?: string | null | undefined
     }
     output: Session
   }
@@ -921,6 +952,35 @@ export type Mutations = {
       sessionId: string
     }
     output: Confirmation
+  }
+  'quotes.create': {
+    input: {
+      /** What the task would be created with */
+      task?: {
+        /** Agent endpoint to execute, `<agentId>.<name>` */
+        endpointId: string
+        /** Parameters that the endpoint requires */
+        params: Record<string, unknown>
+        /** What the task may cost; refused where the price is above it */
+        maxCostUsd?: string | undefined
+      } | undefined
+      /** What would be sent */
+      chat?: {
+        /** An active session of the caller */
+        sessionId: string
+        /** The user's message */
+        message: string
+        /** Parameters of the agent */
+        params?: {
+          temperature?: number | undefined
+          /** At most the agent's own limit */
+          maxTokens?: number | undefined
+        } | undefined
+        /** The reply ends where it would cost more */
+        maxCostUsd?: string | undefined
+      } | undefined
+    }
+    output: Quote
   }
   'connectors.create': {
     input: {

@@ -18,6 +18,7 @@ export type {
   Key,
   Login,
   Message,
+  Quote,
   Session,
   SessionListItem,
   System,

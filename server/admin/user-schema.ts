@@ -11,7 +11,9 @@ export const User = z
     isSuspended: z.boolean(),
     balanceUsd: usd,
     heldUsd: usd,
-    writtenOffUsd: usd.describe('What chats of the user cost beyond the balance, ever, and nobody was charged'),
+    writtenOffUsd: usd.describe(
+      'What chats of the user cost beyond the balance and their caps, ever, and nobody was charged',
+    ),
     blockedUntil: isoTimestamp.nullable().describe('When an abuse block ends; null when there is none'),
     createdAt: isoTimestamp,
   })

@@ -65,7 +65,7 @@ const ChatBreakdown = z
       toolCallUsd: z.string(),
     }),
     isEstimated: z.boolean().describe('Whether tokens were counted from the texts, because the agent reported none'),
-    writtenOffUsd: usd.optional().describe('The part of the cost that the balance did not cover'),
+    writtenOffUsd: usd.optional().describe('The part of the cost that neither the balance nor a cap allowed'),
   })
   .meta({ id: 'ChatBreakdown' })
 

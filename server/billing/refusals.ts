@@ -19,6 +19,12 @@ export function balanceRefusal({
   return new ErrandError('INSUFFICIENT_BALANCE', message)
 }
 
+/** Of what costs at least `required`, and may not cost more than `left`. */
+export function budgetRefusal({ left, required }: Record<'left' | 'required', Units>): ErrandError {
+  const message = `At least ${formatUsd(required)} USD is required, and maxCostUsd leaves ${formatUsd(left)} USD.`
+  return new ErrandError('BUDGET_REACHED', message)
+}
+
 export function secondsUntil(at: number, now: number): number {
   return Math.max(1, Math.ceil((at - now) / 1000))
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isoTimestamp, resourceId, usd } from '../kernel/wire-types.ts'
+import { isoTimestamp, maxCostUsd, quoteId, resourceId, usd } from '../kernel/wire-types.ts'
 
 // The shapes of a chat on the wire: one request, and the events of its stream, one JSON object a line.
 
@@ -13,6 +13,8 @@ export const ChatInput = z.object({
     })
     .optional()
     .describe('Parameters of the agent'),
+  maxCostUsd: maxCostUsd.optional().describe('The reply ends where it would cost more'),
+  quoteId: quoteId.optional().describe('A quote for this message, whose rates then hold'),
 })
 
 const timestamp = isoTimestamp

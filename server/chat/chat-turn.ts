@@ -10,23 +10,24 @@ import {
   dearestUse,
   outputWithin,
   writtenRates,
-  type ChatRates,
   type ChatUsed,
 } from '../billing/chat-price.ts'
 import type { Clock } from '../kernel/clock.ts'
-import { isDebug, type Logger } from '../kernel/logger.ts'
+import type { Logger } from '../kernel/logger.ts'
 import type { Meter } from '../kernel/meter.ts'
-import { formatUsd, type Units } from '../kernel/money.ts'
+import type { Units } from '../kernel/money.ts'
 import type { TurnOutcome } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import type { SettleTurn } from '../store/session-inputs.ts'
-import { endChatSpan, type ServiceTracing } from '../tracing/service-tracing.ts'
+import type { ServiceTracing } from '../tracing/service-tracing.ts'
+import { holdStepTokens } from './chat-amounts.ts'
 import { doneLine, failureLine } from './event-lines.ts'
+import { reportTurn } from './report-turn.ts'
 import { joinSteps, settleSurely, toldInTime, type Settled } from './settle-turn.ts'
 import {
   chargedAtMost,
   describeEnd,
-  isCutByBalance,
+  isCutByHold,
   isNothing,
   mayBeLateByConnectors,
   roughSummary,
@@ -52,7 +53,6 @@ type Begin = {
   /** Of the HTTP request. */
   requestId: string
   span: Span | undefined
-  rates: ChatRates
   /** What the account holds for the turn. */
   held: Units
   /** Its place among the user's turns. */
@@ -69,8 +69,6 @@ type Judgement = { summary: ChatSummary; turnOutcome: TurnOutcome; cost: Units }
 
 /** An agent may be ahead by several times as much, and each message to its thread costs more than the text. */
 const creditChars = 16_384
-/** What text is held ahead: each growth is a commit. */
-export const holdStepTokens = 2000
 
 /**
  * One reply, from its admission to its settlement. `next` gives the lines of the stream; nothing is given out that the
@@ -113,7 +111,8 @@ export class ChatTurn {
   constructor(parts: ChatTurnParts, begin: Begin) {
     this.#parts = parts
     this.#begin = begin
-    const { held, membership, rates } = begin
+    const { held, membership } = begin
+    const { rates } = begin.request
     this.#hold = new TurnHold(held, {
       store: parts.store,
       turnId: this.turnId,
@@ -164,7 +163,7 @@ export class ChatTurn {
       if (count > 0) {
         // They stay in the inbox until they are covered: a stop meanwhile finds them there.
         if (!(await this.#hold.cover(this.#inbox[count - 1]!.bound))) {
-          this.stop('balance')
+          this.stop(this.#hold.limit)
           break
         }
         if (this.#isOver) break
@@ -205,7 +204,7 @@ export class ChatTurn {
 
   /** Holds what is asked for; resolves with how many tokens a call of a model may write. It stays open where the agent may not go on. */
   async #holdNext({ next, ...known }: StepRequest): Promise<number> {
-    const { rates } = this.#begin
+    const { rates } = this.#begin.request
     const { bound } = known
     if (next === 'tool') {
       if (!(await this.#hold.cover(bound)) || this.#isOver) return await this.#refuseStep()
@@ -228,7 +227,7 @@ export class ChatTurn {
 
   /** Does not resolve: the agent is stopped where it waits. */
   #refuseStep(): Promise<never> {
-    this.stop('balance')
+    this.stop(this.#hold.limit)
     return new Promise(() => {})
   }
 
@@ -252,9 +251,10 @@ export class ChatTurn {
     clearTimeout(this.#timer)
     const outcome = await this.#handle.outcome
     const unread = this.#inbox
-    if (isCutByBalance(outcome)) this.#cause ??= 'balance'
-    // What the agent had made before it was stopped was used, whether it was read or not; past the balance it was not.
-    if (this.#cause !== 'balance' || isCutByBalance(outcome)) this.#accept(unread.splice(0))
+    if (isCutByHold(outcome)) this.#cause ??= this.#hold.limit
+    // What the agent had made before it was stopped was used, whether it was read or not; what could not be held was not.
+    const isBeyondHold = this.#cause === 'balance' || this.#cause === 'budget'
+    if (!isBeyondHold || isCutByHold(outcome)) this.#accept(unread.splice(0))
     const reported = unread.at(-1)?.reported
     const { used } = this.#known
     if (reported && (!used || this.#cost(reported) > this.#cost(used))) {
@@ -282,37 +282,25 @@ export class ChatTurn {
     const { summary, turnOutcome } = judgement
     const failure = turnOutcome === 'finished' ? null : describeEnd(this.#cause, outcome)
     const { charged: cost, writtenOff } = settled === 'closed' ? { charged: 0, writtenOff: 0 } : settled
-    this.#report(judgement, { code: failure?.code ?? null, charged: cost, writtenOff })
+    const { request, requestId, span } = this.#begin
+    reportTurn(this.#parts, {
+      request,
+      requestId,
+      span,
+      end: turnOutcome,
+      code: failure?.code ?? null,
+      used: summary.used,
+      cost: judgement.cost,
+      charged: cost,
+      writtenOff,
+      seconds: (performance.now() - this.#startedAt) / 1000,
+    })
     const at = this.#parts.clock.now()
     return failure ? failureLine({ ...failure, cost, at }) : doneLine({ used: summary.used, cost, at })
   }
 
-  #report(
-    { cost, summary, turnOutcome: end }: Judgement,
-    { charged, code, writtenOff }: { code: string | null; charged: Units; writtenOff: Units },
-  ): void {
-    const { log, meter } = this.#parts
-    const { request, requestId, span } = this.#begin
-    const { agentId, sessionId, turnId, userId } = request
-    const seconds = (performance.now() - this.#startedAt) / 1000
-    // A reply that failed is charged where its request was the cause.
-    const { completionTokens, promptTokens, reasoningTokens, toolCalls } =
-      end === 'failed' && cost === 0 ? chatUse({}) : summary.used
-    meter.chatRun({ agentId, end, seconds, completionTokens, promptTokens, reasoningTokens, toolCalls, writtenOff })
-    if (span) endChatSpan(span, { end, code, completionTokens, promptTokens, toolCalls, cost: charged })
-    if (writtenOff > 0) {
-      const fields = { requestId, turnId, sessionId, userId, agentId, writtenOffUsd: formatUsd(writtenOff) }
-      log.warn(fields, 'a part of the cost of a chat is written off, as the balance did not cover it')
-    }
-    const isFailure = end === 'failed'
-    if (!isFailure && !isDebug(log)) return
-    const fields = { requestId, turnId, sessionId, userId, agentId, end, ...(code !== null && { code }) }
-    if (isFailure) log.info(fields, 'a chat failed')
-    else log.debug({ ...fields, ms: Math.round(seconds * 1000) }, 'a chat ended')
-  }
-
   #cost(used: ChatUsed): Units {
-    return chatCost(used, this.#begin.rates)
+    return chatCost(used, this.#begin.request.rates)
   }
 
   /** What an end of this kind is charged. */
@@ -324,7 +312,7 @@ export class ChatTurn {
     const timing = { request: this.#begin.request, firstStepMs: this.#firstStepMs, turnTimeoutMs }
     const isLateByConnectors = mayBeLateByConnectors(summary, timing)
     const free: Judgement = { summary, turnOutcome: 'failed', cost: 0 }
-    const { rates } = this.#begin
+    const { rates } = this.#begin.request
     const callsMax = rates.toolCall > 0 ? this.#callsMade : Infinity
     const cutOff = (of: ChatSummary) => withCallsMade(of, callsMax)
     const atMost = (of: ChatSummary) => chargedAtMost(cutOff(of), { held: this.#hold.held, rates })
@@ -340,10 +328,11 @@ export class ChatTurn {
       case 'lost':
         return free
       case 'balance':
+      case 'budget':
         // Of a call of a model its thread knows more; of other texts what was not given is not charged.
         return chargedAs(
           'truncated',
-          atMost(told && (told.isCutByBalance || this.#known.isStepOpen) ? told : this.#rough()),
+          atMost(told && (told.isCutByHold || this.#known.isStepOpen) ? told : this.#rough()),
         )
       case undefined:
         if (outcome.kind === 'completed') return chargedAs('finished', summary)
@@ -367,7 +356,7 @@ export class ChatTurn {
 
   /** Settles, and tries again while the store cannot: the hold must not stay. */
   async #settle({ cost, summary, turnOutcome: outcome }: Judgement): Promise<Settled> {
-    const { onSettled, rates, request } = this.#begin
+    const { onSettled, request } = this.#begin
     if (this.#cause === 'lost') {
       onSettled()
       return 'closed'
@@ -377,7 +366,7 @@ export class ChatTurn {
       turnId: request.turnId,
       outcome,
       cost,
-      breakdown: { ...used, rates: writtenRates(rates), isEstimated },
+      breakdown: { ...used, rates: writtenRates(request.rates), isEstimated },
       exchange:
         outcome === 'failed'
           ? null

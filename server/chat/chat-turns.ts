@@ -1,45 +1,53 @@
 import type { z } from 'zod'
-import { isVisibleTo, type Catalogue, type Chat } from '../agents/config/catalogue.ts'
-import { roughTokens, tokensAtMost } from '../agents/run/chat-messages.ts'
-import { messagesAtMost } from '../agents/run/prompt-size.ts'
+import { isVisibleTo, type Agent, type Catalogue, type Chat } from '../agents/config/catalogue.ts'
+import { roughTokens } from '../agents/run/chat-messages.ts'
 import type { Caller } from '../auth/caller.ts'
-import { chatHold, chatUse, dearestUse, writtenRates } from '../billing/chat-price.ts'
+import { chatUse, writtenRates, type ChatRates } from '../billing/chat-price.ts'
 import { chatTaker, type ConnectorAccess } from '../connectors/connector-access.ts'
-import { balanceRefusal, rateRefusal } from '../billing/refusals.ts'
+import { budgetRefusal } from '../billing/refusals.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
+import type { EpochMs } from '../kernel/clock.ts'
 import { newId } from '../kernel/ids.ts'
-import type { Units } from '../kernel/money.ts'
+import { parseUsd, type Units } from '../kernel/money.ts'
+import type { QuoteSubject, Quotes } from '../quotes/quotes.ts'
 import { connectorIdsOf } from '../sessions/session-connectors.ts'
 import { sessionNotFound, sessionRefusal } from '../sessions/session-operations.ts'
 import { jsonBytes, messageTextBytesMax } from '../store/byte-bounds.ts'
+import { leftWithin } from '../store/judge-admission.ts'
 import type { RateState, SessionRecord } from '../store/records.ts'
 import type { History } from '../store/store.ts'
 import type { OpenTurn, OpenTurnResult } from '../store/session-inputs.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
 import type { ChatInput } from './chat-schema.ts'
-import { ChatTurn, holdStepTokens, type ChatTurnParts } from './chat-turn.ts'
+import { amountsOf, promptAtMost, type Amounts } from './chat-amounts.ts'
+import { busy, clientLeft, keyUsed, lineFull, turnRefusal } from './chat-refusals.ts'
+import { ChatTurn, type ChatTurnParts } from './chat-turn.ts'
 import { settleSurely } from './settle-turn.ts'
 import { traceParentOf } from '../tracing/trace-parent.ts'
-import { lineMax, UserTurns } from './user-turns.ts'
+import { UserTurns } from './user-turns.ts'
 
 export type ChatTurnsParts = ChatTurnParts & {
   access: ConnectorAccess
   catalogue: Catalogue
   drainSeconds: number
+  quotes: Quotes
   /** Throws when the service takes no new work. */
   assertAccepting: () => void
 }
 
-type Start = {
+type Ask = {
   about: RequestTrace
   caller: Caller
   input: z.output<typeof ChatInput>
+  /** Resolves in a turn of the event loop in which a large message may be counted. */
+  onLarge: () => Promise<void>
+}
+
+type Start = Ask & {
   idempotencyKey: string | null
   /** Told the state of the rate window that the admission saw. */
   onRate: (rate: RateState) => void
-  /** Resolves in a turn of the event loop in which a large message may be counted. */
-  onLarge: () => Promise<void>
   /** Told when the chat begins to wait for others of its user. */
   onWait: () => void
   /** Fires when the client leaves. */
@@ -48,8 +56,6 @@ type Start = {
 
 /** How long a chat waits for others of its user to leave some of the balance free. */
 const waitMsMax = 30_000
-/** After so long one that found the line full may try again. */
-const lineRetrySeconds = 5
 /** Between two looks at a session whose turn is being settled here, or on another node. */
 const stopPauseMs = 10
 const stopElsewherePauseMs = 100
@@ -91,49 +97,34 @@ export class ChatTurns {
 
   /** Admits a message and begins the reply. Throws an ErrandError for every refusal, and then nothing was written. */
   async start({ about, caller, idempotencyKey, input, onLarge, onRate, onWait, signal }: Start): Promise<ChatTurn> {
-    const { access, catalogue, store } = this.#parts
+    const { access, quotes, store } = this.#parts
     this.#parts.assertAccepting()
     const { userId } = caller
-    const { message, params = {}, sessionId } = input
+    const { message, params = {}, quoteId, sessionId } = input
     const idempotency = idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: hashJson(input) }
     if (idempotency && (await store.findIdempotent({ userId, operation: 'chat', key: idempotency.key }))) {
       throw keyUsed()
     }
-    const session = await store.getSession({ userId, sessionId })
-    if (!session) throw sessionNotFound()
-    about.sessionId = sessionId
-    if (session.status !== 'active') throw sessionRefusal(session.status)
-    const agent = catalogue.agent(session.agentId)
-    const chat = agent?.chat
-    if (!agent || !chat || !isVisibleTo(agent, caller.email)) {
-      throw new ErrandError('NOT_FOUND', `The agent ${session.agentId} is no longer available.`)
-    }
-    if (message.length > largeMessageChars) await onLarge()
-    checkSize(chat, input)
-    const connectorIds = connectorIdsOf(session.metadata)
-    await access.assertOwned(connectorIds, { taker: chatTaker(agent.id, agent), path: 'sessionId', userId })
+    const admissible = await this.#admissible({ about, caller, input, onLarge })
+    const { agent, chat, connectorIds, session } = admissible
+    const quote = quoteId === undefined ? null : quotes.open<QuotedChat>(subjectOf(userId, input), quoteId)
+    const rates = quote?.terms.rates ?? chat.rates
+    const maxCost = leastOf([maxCostOf(input), quote?.terms.most ?? null])
     if (this.#sessions.has(sessionId)) throw busy()
     this.#sessions.set(sessionId, 'admitting')
     try {
       const turnId = newId('turn', this.#parts.clock.now())
-      const tokensMax = chat.contextTokens - roughTokens(message)
-      const history = await store.readHistory({ sessionId, tokensMax })
+      const weighed = await this.#weigh(admissible, { input, rates, maxCost })
+      const { amounts, aroundKey, history, sentAtMost, tokensMax } = weighed
       const connectors = await access.specsOf(userId, connectorIds)
-      const sentAtMost = promptAtMost(chat, { history, message })
-      const aroundKey = chat.isModel ? agent.id : sessionId
-      const amounts = amountsOf({
-        chat,
-        promptTokens: history.tokens + roughTokens(message),
-        promptTokensMax: sentAtMost + (this.#around.get(aroundKey) ?? 0),
-        maxTokens: params.maxTokens,
-      })
-      const opened = await this.#open({ sessionId, turnId, userId, idempotency }, { amounts, onWait, signal })
+      const turnOf = { sessionId, turnId, userId, idempotency, maxCost, quoteId: quote?.id ?? null }
+      const opened = await this.#open(turnOf, { amounts, onWait, signal })
       onRate(opened.rate)
-      if (opened.outcome === 'refused') throw refusal(opened)
+      if (opened.outcome === 'refused') throw turnRefusal(opened)
       const membership = this.#users.join(userId, { held: opened.held, most: amounts.most })
       const latest = await this.#historyAfter({ history, session, tokensMax }).catch((error: unknown) => ({ error }))
       if (signal.aborted || 'error' in latest) {
-        const breakdown = { ...chatUse({}), rates: writtenRates(chat.rates), isEstimated: false }
+        const breakdown = { ...chatUse({}), rates: writtenRates(rates), isEstimated: false }
         const settle = { turnId, outcome: 'failed', cost: 0, breakdown, exchange: null } as const
         await settleSurely(this.#parts, { userId, settle })
         membership.leave()
@@ -155,9 +146,9 @@ export class ChatTurns {
           historyTokens,
           params: given(params),
           connectors,
+          rates,
           ...(span && { traceparent: traceParentOf(span) }),
         },
-        rates: chat.rates,
         held: opened.held,
         membership,
         onFirstStep: (promptTokensMax) => {
@@ -176,6 +167,62 @@ export class ChatTurns {
       this.#sessions.delete(sessionId)
       throw error
     }
+  }
+
+  /** Rates and bounds of a message as they are now, and the quote of them. Throws as `start` does, but for rate and balance. */
+  async quote({ about, caller, input, onLarge }: Ask): Promise<ChatQuote> {
+    const admissible = await this.#admissible({ about, caller, input, onLarge })
+    const { agent, chat, connectorIds } = admissible
+    const { rates } = chat
+    const { amounts, left } = await this.#weigh(admissible, { input, rates, maxCost: maxCostOf(input) })
+    const { hold, required } = amounts
+    // A model with tools may be called again and again, and what agents of other kinds do is known to them.
+    const isOneCall = chat.isModel && agent.toolNames.length + connectorIds.length === 0
+    const worst = isOneCall ? Math.min(left, amounts.most) : left
+    if (worst < required) throw budgetRefusal({ left: worst, required })
+    const most = worst === Infinity ? null : worst
+    const issued = this.#parts.quotes.issue(subjectOf(caller.userId, input), { rates, most } satisfies QuotedChat)
+    return { ...issued, agentId: agent.id, rates, most, hold: Math.min(hold, worst) }
+  }
+
+  /** Throws where the message cannot be sent to the agent of its session. */
+  async #admissible({ about, caller, input, onLarge }: Ask): Promise<Admissible> {
+    const { access, catalogue, store } = this.#parts
+    const { message, sessionId } = input
+    const session = await store.getSession({ userId: caller.userId, sessionId })
+    if (!session) throw sessionNotFound()
+    about.sessionId = sessionId
+    if (session.status !== 'active') throw sessionRefusal(session.status)
+    const agent = catalogue.agent(session.agentId)
+    const chat = agent?.chat
+    if (!agent || !chat || !isVisibleTo(agent, caller.email)) {
+      throw new ErrandError('NOT_FOUND', `The agent ${session.agentId} is no longer available.`)
+    }
+    if (message.length > largeMessageChars) await onLarge()
+    checkSize(chat, input)
+    const connectorIds = connectorIdsOf(session.metadata)
+    const taker = chatTaker(agent.id, agent)
+    await access.assertOwned(connectorIds, { taker, path: 'sessionId', userId: caller.userId })
+    return { agent, chat, connectorIds, session }
+  }
+
+  /** What the history and the message would cost. */
+  async #weigh({ agent, chat, session }: Admissible, { input, maxCost, rates }: Weigh): Promise<Weighed> {
+    const { message, params, sessionId } = input
+    const tokensMax = chat.contextTokens - roughTokens(message)
+    const history = await this.#parts.store.readHistory({ sessionId, tokensMax })
+    const sentAtMost = promptAtMost(chat, { history, message })
+    const aroundKey = chat.isModel ? agent.id : sessionId
+    const left = leftWithin(maxCost, session)
+    const amounts = amountsOf({
+      chat,
+      rates,
+      promptTokens: history.tokens + roughTokens(message),
+      promptTokensMax: sentAtMost + (this.#around.get(aroundKey) ?? 0),
+      maxTokens: params?.maxTokens,
+      left,
+    })
+    return { amounts, aroundKey, history, left, sentAtMost, tokensMax }
   }
 
   /** Ends the session's turn, if there is one, and resolves when it is settled. */
@@ -294,41 +341,39 @@ export class ChatTurns {
   }
 }
 
+type Admissible = { agent: Agent; chat: Chat; connectorIds: string[]; session: SessionRecord }
+type Weigh = { input: z.output<typeof ChatInput>; maxCost: Units | null; rates: ChatRates }
+type Weighed = {
+  amounts: Amounts
+  aroundKey: string
+  history: History
+  /** What the caps leave; Infinity without any. */
+  left: Units
+  sentAtMost: number
+  tokensMax: number
+}
+
+/** By which a turn is charged, and what it costs at most. */
+type QuotedChat = { rates: ChatRates; most: Units | null }
+export type ChatQuote = QuotedChat & { agentId: string; expiresAt: EpochMs; hold: Units; quoteId: string }
+
 type Seen = { history: History; session: SessionRecord; tokensMax: number }
 
 function heldIn(result: OpenTurnResult): Units {
   return 'held' in result ? result.held : 0
 }
 
-type Amounts = {
-  /** The prompt and one token: with less a reply could not begin. */
-  required: Units
-  /** The prompt and what its first call of a model may write, or text that is held ahead. */
-  hold: Units
-  /** The prompt and as long a reply as is allowed. */
-  most: Units
+function subjectOf(userId: string, { message, params, sessionId }: z.output<typeof ChatInput>): QuoteSubject {
+  return { kind: 'chat', userId, hash: hashJson({ sessionId, message, params }) }
 }
 
-type AmountsOf = { chat: Chat; promptTokens: number; promptTokensMax: number; maxTokens: number | undefined }
-
-function amountsOf({ chat, maxTokens, promptTokens, promptTokensMax }: AmountsOf): Amounts {
-  const { isModel, maxOutputTokens, rates } = chat
-  const longest = maxTokens ?? maxOutputTokens
-  const upTo = (completionTokens: number) =>
-    chatHold(dearestUse({ promptTokens: promptTokensMax, completionTokens }, rates), rates)
-  // What an agent of another kind sends a provider is known only when it says so, by a step.
-  const required = isModel ? upTo(1) : chatHold(chatUse({ promptTokens, completionTokens: 1 }), rates)
-  const hold = Math.max(required, upTo(isModel ? longest : Math.min(longest, holdStepTokens)))
-  return { required, hold, most: Math.max(hold, upTo(longest)) }
+function maxCostOf({ maxCostUsd }: z.output<typeof ChatInput>): Units | null {
+  return maxCostUsd === undefined ? null : parseUsd(maxCostUsd)!
 }
 
-type Prompt = { history: History; message: string }
-
-function promptAtMost({ instructions, isModel }: Chat, { history, message }: Prompt): number {
-  const texts = [instructions, ...history.messages.map(({ content }) => content), message].filter((text) => text !== '')
-  // Agents of other kinds say what they send besides the texts, by a step.
-  const tokens = isModel ? messagesAtMost(texts) : tokensAtMost(texts.join(''))
-  return Math.max(tokens, history.tokens)
+function leastOf(caps: readonly (Units | null)[]): Units | null {
+  const given = caps.filter((cap) => cap !== null)
+  return given.length === 0 ? null : Math.min(...given)
 }
 
 /** Longer ones take a tick of the event loop each, to be counted. */
@@ -348,40 +393,4 @@ function checkSize({ contextTokens, maxOutputTokens }: Chat, { message, params }
 
 function given({ maxTokens, temperature }: NonNullable<z.output<typeof ChatInput>['params']>) {
   return { ...(temperature !== undefined && { temperature }), ...(maxTokens !== undefined && { maxTokens }) }
-}
-
-function refusal(result: Extract<OpenTurnResult, { outcome: 'refused' }>): ErrandError {
-  switch (result.reason) {
-    case 'rate':
-      return rateRefusal(result.rate)
-    case 'balance':
-      return balanceRefusal(result)
-    case 'busy':
-      return busy()
-    case 'idempotency-conflict':
-      return keyUsed()
-    default:
-      return sessionRefusal(result.reason)
-  }
-}
-
-function keyUsed(): ErrandError {
-  return new ErrandError(
-    'CONFLICT',
-    'This Idempotency-Key was used; look the reply up among the messages of its session.',
-  )
-}
-
-/** Nobody reads this; it ends the admission. */
-function clientLeft(): ErrandError {
-  return new ErrandError('REQUEST_TIMEOUT', 'The client left before the chat began.')
-}
-
-function lineFull(): ErrandError {
-  const message = `${lineMax} chats of this account wait for its balance already; send the message again when one has begun.`
-  return new ErrandError('RATE_LIMIT_EXCEEDED', message, { isOtherRate: true, retryAfterSeconds: lineRetrySeconds })
-}
-
-function busy(): ErrandError {
-  return new ErrandError('SESSION_BUSY', 'Another message of this session is being answered.')
 }

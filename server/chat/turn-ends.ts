@@ -7,7 +7,7 @@ import type { Units } from '../kernel/money.ts'
 const connectShareMax = 0.25
 
 /** Why a turn is ended before its reply. */
-export type StopCause = 'disconnect' | 'deleted' | 'timeout' | 'balance' | 'drain' | 'fault' | 'lost'
+export type StopCause = 'disconnect' | 'deleted' | 'timeout' | 'balance' | 'budget' | 'drain' | 'fault' | 'lost'
 
 /** The codes of a stream's `error` event, when a reply ended before its time. */
 export type TurnEndCode =
@@ -15,6 +15,7 @@ export type TurnEndCode =
   | 'AGENT_TIMEOUT'
   | 'AGENT_INTERRUPTED'
   | 'INSUFFICIENT_BALANCE'
+  | 'BUDGET_REACHED'
   | 'INTERNAL_ERROR'
 
 export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): { code: TurnEndCode; message: string } {
@@ -25,6 +26,8 @@ export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): 
       return { code: 'INTERNAL_ERROR', message: 'The service failed. Nothing was charged; send the message again.' }
     case 'balance':
       return { code: 'INSUFFICIENT_BALANCE', message: 'The balance does not cover more of this reply.' }
+    case 'budget':
+      return { code: 'BUDGET_REACHED', message: 'The chat or its session may not cost more than its maxCostUsd.' }
     case 'timeout':
       return { code: 'AGENT_TIMEOUT', message: 'The reply took longer than a chat may.' }
     case 'deleted':
@@ -91,8 +94,8 @@ export function isNothing({ completionTokens, promptTokens, toolCalls }: ChatUse
   return completionTokens + promptTokens + toolCalls === 0
 }
 
-export function isCutByBalance(outcome: RunOutcome): boolean {
-  return outcome.kind === 'completed' && summaryOf(outcome)?.isCutByBalance === true
+export function isCutByHold(outcome: RunOutcome): boolean {
+  return outcome.kind === 'completed' && summaryOf(outcome)?.isCutByHold === true
 }
 
 type Timing = { request: ChatRequest; firstStepMs: number | undefined; turnTimeoutMs: number }

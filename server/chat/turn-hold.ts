@@ -7,6 +7,9 @@ import type { Membership } from './user-turns.ts'
 
 const retryMs = 200
 
+/** What keeps a hold from growing: the balance, or the most that the chat or its session may cost. */
+export type HoldLimit = 'balance' | 'budget'
+
 type TurnHoldParts = {
   store: Pick<Store, 'growHold'>
   turnId: string
@@ -23,6 +26,9 @@ type TurnHoldParts = {
 export class TurnHold {
   readonly #parts: TurnHoldParts
   #held: Units
+  /** Of the last growth that was refused, and what caps left then. */
+  #limit: HoldLimit = 'balance'
+  #left: Units = 0
   #last: Promise<unknown> = Promise.resolve()
 
   constructor(held: Units, parts: TurnHoldParts) {
@@ -34,9 +40,14 @@ export class TurnHold {
     return this.#held
   }
 
+  /** Why it last did not grow as it was asked to. */
+  get limit(): HoldLimit {
+    return this.#limit
+  }
+
   /**
    * Makes it large enough for that use, waiting for the user's other turns where those hold what it needs; false when
-   * the balance does not allow it.
+   * the balance or a cap does not allow it.
    */
   cover(used: ChatUsed): Promise<boolean> {
     const need = chatHold(used, this.#parts.rates)
@@ -44,7 +55,7 @@ export class TurnHold {
     return this.#next(() => this.#cover(need))
   }
 
-  /** As `cover`; where the balance does not allow all, as much as it does, if that is `least` or more. */
+  /** As `cover`; where balance and caps do not allow all, as much as they do, if that is `least` or more. */
   coverSome(used: ChatUsed, least: ChatUsed): Promise<boolean> {
     const { rates } = this.#parts
     const need = chatHold(used, rates)
@@ -53,6 +64,8 @@ export class TurnHold {
       // Its whole call is held already, and what others of the user need is not taken beyond that.
       if (await this.#cover(need, 0)) return true
       const atLeast = chatHold(least, rates)
+      const allowed = this.#held + this.#left
+      if (this.#limit === 'budget' && allowed >= atLeast && (await this.#cover(allowed, 0))) return true
       await this.#grow({ by: need - this.#held, least: Math.max(1, atLeast - this.#held) })
       return this.#held >= atLeast
     })
@@ -74,6 +87,7 @@ export class TurnHold {
       const least = need - this.#held
       if (await this.#grow({ by: Math.max(least, step), least })) continue
       if (isOver()) return true
+      if (this.#limit === 'budget') return false
       const mayGoOn = await membership.wait()
       if (isOver()) return true
       if (!mayGoOn) return false
@@ -86,11 +100,15 @@ export class TurnHold {
     const { isOver, membership, onFault, store, turnId } = this.#parts
     for (;;) {
       try {
-        const held = await store.growHold({ turnId, by, least })
-        if (held === undefined) return false
-        this.#held = held
-        membership.holds(held)
-        return true
+        const grown = await store.growHold({ turnId, by, least })
+        if (grown.outcome === 'held') {
+          this.#held = grown.held
+          membership.holds(grown.held)
+          return true
+        }
+        this.#limit = grown.reason === 'budget' ? 'budget' : 'balance'
+        this.#left = grown.reason === 'budget' ? grown.left : 0
+        return false
       } catch (error) {
         if (!isPassing(error)) {
           onFault(error)

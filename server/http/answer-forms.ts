@@ -48,6 +48,7 @@ const streamed = new Set<ErrorCode>([
   'SESSION_COMPLETED',
   'RATE_LIMIT_EXCEEDED',
   'INSUFFICIENT_BALANCE',
+  'BUDGET_REACHED',
 ])
 
 /** Lines of JSON. What is refused before there is a stream is answered with its status. */

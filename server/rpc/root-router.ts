@@ -9,6 +9,7 @@ import { accountRouter } from '../billing/account-router.ts'
 import { transactionsRouter } from '../billing/transactions-router.ts'
 import { chatRouter } from '../chat/chat-router.ts'
 import { connectorsRouter } from '../connectors/connectors-router.ts'
+import { quotesRouter } from '../quotes/quotes-router.ts'
 import { sessionsRouter } from '../sessions/sessions-router.ts'
 import { tasksRouter } from '../tasks/tasks-router.ts'
 import { router } from './trpc.ts'
@@ -17,6 +18,7 @@ export const rootRouter = router({
   tasks: tasksRouter,
   sessions: sessionsRouter,
   chat: chatRouter,
+  quotes: quotesRouter,
   agents: agentsRouter,
   connectors: connectorsRouter,
   account: accountRouter,

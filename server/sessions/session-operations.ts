@@ -7,6 +7,7 @@ import { hashJson } from '../kernel/canonical-json.ts'
 import { isoTime, type Clock } from '../kernel/clock.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
+import { formatUsd, parseUsd, type Units } from '../kernel/money.ts'
 import type { MessageRecord, SessionRecord } from '../store/records.ts'
 import { emptySessionsMax, keyedSessionsMax, metadataBytesMax, sessionsMax } from '../store/account-bounds.ts'
 import type { Store } from '../store/store.ts'
@@ -61,6 +62,7 @@ export async function createSession(
     userId: caller.userId,
     agentId,
     metadata,
+    maxCost: input.maxCostUsd === undefined ? null : parseUsd(input.maxCostUsd)!,
     idempotency,
   })
   if (result.outcome === 'refused') throw createRefusal(result.reason)
@@ -130,7 +132,7 @@ export async function updateSession(
   { access, catalogue, store }: SessionParts,
   { input, userId }: { input: z.output<typeof UpdateSessionInput>; userId: string },
 ): Promise<Session> {
-  const { metadata = {}, sessionId, status } = input
+  const { maxCostUsd, metadata = {}, sessionId, status } = input
   const connectorIds = connectorIdsOf(metadata)
   if (connectorIds.length > 0) {
     const session = await store.getSession({ userId, sessionId })
@@ -144,9 +146,11 @@ export async function updateSession(
     complete: status === 'completed',
     activate: status === 'active',
     metadata,
+    ...(maxCostUsd !== undefined && { maxCost: maxCostUsd === null ? null : parseUsd(maxCostUsd)! }),
   })
   if (result.outcome === 'updated') return toSession(result.session)
-  throw result.reason === 'metadata-too-large' ? metadataTooLarge() : sessionRefusal(result.reason)
+  if (result.reason === 'metadata-too-large') throw metadataTooLarge()
+  throw result.reason === 'cap-too-low' ? capTooLow(result.least) : sessionRefusal(result.reason)
 }
 
 /** Deletes a session once the chat that is under way in it, if any, is stopped and settled. */
@@ -198,8 +202,19 @@ function toMessage({ createdAt, isTruncated, toolCalls, ...message }: MessageRec
   }
 }
 
-function toSession({ createdAt, updatedAt, ...session }: SessionRecord): Session {
-  return { ...session, createdAt: isoTime(createdAt), updatedAt: isoTime(updatedAt) }
+function toSession({ createdAt, maxCost, spent, updatedAt, ...session }: SessionRecord): Session {
+  return {
+    ...session,
+    ...(maxCost !== null && { maxCostUsd: formatUsd(maxCost) }),
+    spentUsd: formatUsd(spent),
+    createdAt: isoTime(createdAt),
+    updatedAt: isoTime(updatedAt),
+  }
+}
+
+function capTooLow(least: Units): ErrandError {
+  const message = `maxCostUsd must be at least ${formatUsd(least)}, which the session has spent or its open chat holds.`
+  return new ErrandError('CONFLICT', message)
 }
 
 export function sessionNotFound(): ErrandError {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isoTimestamp, jsonObject, pageInput, pageOutput, resourceId } from '../kernel/wire-types.ts'
+import { isoTimestamp, jsonObject, maxCostUsd, pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
 import { ConnectorIds } from './session-connectors.ts'
 import { messageRoles, sessionStatuses } from '../store/records.ts'
 
@@ -13,6 +13,7 @@ export const CreateSessionInput = z.object({
   agentId: resourceId.describe('Agent that the session converses with'),
   metadata: metadata.optional(),
   connectorIds: ConnectorIds.optional(),
+  maxCostUsd: maxCostUsd.optional().describe('What all chats of the session may cost together'),
 })
 
 export const CreateSessionOutput = z.object({
@@ -32,6 +33,8 @@ export const Session = z
     status: SessionStatus.describe('`expired` after 24 hours without a chat or an update'),
     metadata: jsonObject,
     messageCount: z.number().int().describe("The user's messages and the replies"),
+    maxCostUsd: usd.optional().describe('What all its chats may cost together; omitted without a cap'),
+    spentUsd: usd.describe('What its chats were charged'),
     createdAt: isoTimestamp,
     updatedAt: isoTimestamp,
   })
@@ -64,9 +67,13 @@ export const UpdateSessionInput = z
       .optional()
       .describe('`completed` ends the session for good; `active` changes nothing'),
     metadata: metadata.optional().describe('Merged key by key; null removes a key'),
+    maxCostUsd: maxCostUsd
+      .nullable()
+      .optional()
+      .describe('No less than what its chats were charged and the one under way holds; null removes the cap'),
   })
-  .refine(({ metadata: changes, status }) => changes !== undefined || status !== undefined, {
-    message: 'Give a status, metadata or both',
+  .refine(({ sessionId: _, ...changes }) => Object.values(changes).some((change) => change !== undefined), {
+    message: 'Give a status, metadata or maxCostUsd',
   })
 
 const Message = z

@@ -121,7 +121,7 @@ export const sessionsRouter = router({
           400: 'The body is invalid.',
           403: 'Permission is missing.',
           404: 'The session or a connector was not found.',
-          409: 'The session is completed.',
+          409: 'The session is completed, or has spent or holds more than the new `maxCostUsd`.',
           410: 'The session has expired.',
           413: 'The body is too large.',
           415: 'The body is not JSON.',

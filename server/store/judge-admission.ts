@@ -15,19 +15,22 @@ type TaskFacts = {
   rate: RateState
   /** What the request's idempotency key was used for. */
   earlier: { bodyHash: string; resourceId: string } | undefined
+  /** Whether a task was admitted by its quote. */
+  isQuoteUsed: boolean
   account: Account | undefined
 }
 
-/** What stands against a task: an earlier request with its key, a block, the rate, the balance, in this order. */
+/** What stands against a task: an earlier request with its key or quote, a block, the rate, the balance, in this order. */
 export function judgeTask(
   { cost, idempotency }: Pick<AdmitTask, 'cost' | 'idempotency'>,
-  { account, earlier, now, rate }: TaskFacts,
+  { account, earlier, isQuoteUsed, now, rate }: TaskFacts,
 ): TaskNotAccepted | undefined {
   if (earlier) {
     return earlier.bodyHash === idempotency?.bodyHash
       ? { outcome: 'replayed', taskId: earlier.resourceId, rate }
       : { outcome: 'refused', reason: 'idempotency-conflict', rate }
   }
+  if (isQuoteUsed) return { outcome: 'refused', reason: 'quote-used', rate }
   const { balance, blockedUntil, held } = must(account, 'an authenticated user has an account')
   if (blockedUntil !== null && blockedUntil > now) {
     return { outcome: 'refused', reason: 'blocked', until: blockedUntil, rate }
@@ -41,6 +44,10 @@ type TurnFacts = {
   rate: RateState
   /** Whether the request's idempotency key was used. */
   isUsed: boolean
+  /** Whether a turn was opened by its quote. */
+  isQuoteUsed: boolean
+  /** What its caps leave; Infinity without any. */
+  left: Units
   session: { status: SessionStatus; openTurnId: string | null } | undefined
   account: Account | undefined
 }
@@ -48,20 +55,29 @@ type TurnFacts = {
 /** What stands against a chat turn, in the same order; else how much is held of the balance. */
 export function judgeTurn(
   { hold, leaving, required }: Pick<OpenTurn, 'hold' | 'leaving' | 'required'>,
-  { account, isUsed, rate, session }: TurnFacts,
+  { account, isQuoteUsed, isUsed, left, rate, session }: TurnFacts,
 ): TurnNotOpened | { taken: Units } {
   if (isUsed) return { outcome: 'refused', reason: 'idempotency-conflict', rate }
   if (!session) return { outcome: 'refused', reason: 'unknown', rate }
   if (session.status !== 'active') return { outcome: 'refused', reason: session.status, rate }
   if (session.openTurnId !== null) return { outcome: 'refused', reason: 'busy', rate }
+  if (isQuoteUsed) return { outcome: 'refused', reason: 'quote-used', rate }
   if (isFull(rate)) return { outcome: 'refused', reason: 'rate', rate }
+  // Before the balance, for which a turn may wait.
+  if (left < required) return { outcome: 'refused', reason: 'budget', left, required, rate }
   const { balance, held } = must(account, 'an authenticated user has an account')
   const free = balance - held
-  const taken = Math.min(hold, free)
+  const taken = Math.min(hold, free, left)
   if (free < required || free - taken < leaving) {
     return { outcome: 'refused', reason: 'balance', balance, held, required, rate }
   }
   return { taken }
+}
+
+/** What its own cap and that of its session leave of what a turn may cost in all; Infinity without any. */
+export function leftWithin(maxCost: Units | null, session: { maxCost: Units | null; spent: Units } | undefined): Units {
+  const ofSession = session && session.maxCost !== null ? session.maxCost - session.spent : Infinity
+  return Math.min(maxCost ?? Infinity, ofSession)
 }
 
 function isFull({ limit, used }: RateState): boolean {

@@ -80,11 +80,36 @@ export const ledgerChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
              OR t.amount IS NOT NULL AND (t.amount <> -k.cost OR t.user_id <> k.user_id OR t.type <> 'chat_charge')`,
   },
   {
-    what: 'every chat charge belongs to a turn',
+    what: 'every chat charge belongs to a turn, and to its session',
     isMoney: true,
     sql: `SELECT t.user_id AS "userId", NULL AS "taskId", 0 AS expected, t.amount AS actual
-          FROM transactions t LEFT JOIN turns k ON k.id = t.turn_id
+          FROM transactions t LEFT JOIN turns k ON k.id = t.turn_id AND k.session_id = t.session_id
           WHERE t.type = 'chat_charge' AND k.id IS NULL`,
+  },
+  {
+    what: 'no chat turn holds or costs more than its cap',
+    isMoney: true,
+    sql: `SELECT user_id AS "userId", NULL AS "taskId", max_cost AS expected, coalesce(cost, held) AS actual
+          FROM turns WHERE coalesce(cost, held) > max_cost`,
+  },
+  {
+    // Of those that were deleted only the charges are left, which name them.
+    what: 'what a session has spent is the sum of its charges',
+    isMoney: true,
+    sql: `SELECT s.user_id AS "userId", NULL AS "taskId", coalesce(-sum(t.amount), 0) AS expected, s.spent AS actual
+          FROM sessions s LEFT JOIN transactions t
+            ON t.session_id = s.id AND t.session_id IS NOT NULL AND t.user_id = s.user_id
+          GROUP BY s.id, s.user_id, s.spent HAVING coalesce(-sum(t.amount), 0) <> s.spent`,
+  },
+  {
+    what: 'what a session has spent and its open turn holds is within its cap',
+    isMoney: true,
+    sql: `SELECT s.user_id AS "userId", NULL AS "taskId", s.max_cost AS expected,
+                 s.spent + coalesce(sum(k.held), 0) AS actual
+          FROM sessions s LEFT JOIN turns k
+            ON k.user_id = s.user_id AND k.settled_at IS NULL AND k.session_id = s.id
+          WHERE s.max_cost IS NOT NULL
+          GROUP BY s.id, s.user_id, s.max_cost, s.spent HAVING s.spent + coalesce(sum(k.held), 0) > s.max_cost`,
   },
   {
     what: 'what an account holds is what its open turns hold',

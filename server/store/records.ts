@@ -87,11 +87,15 @@ export type SessionRecord = {
   status: SessionStatus
   metadata: Record<string, unknown>
   messageCount: number
+  /** What all its turns may cost; null without a cap. */
+  maxCost: Units | null
+  /** What its settled turns were charged. */
+  spent: Units
   createdAt: EpochMs
   updatedAt: EpochMs
 }
 
-export type SessionListItem = Omit<SessionRecord, 'metadata' | 'updatedAt'>
+export type SessionListItem = Omit<SessionRecord, 'metadata' | 'maxCost' | 'spent' | 'updatedAt'>
 
 export const messageRoles = ['user', 'assistant'] as const
 
@@ -139,7 +143,7 @@ export type ChatBreakdown = {
   }
   /** Whether tokens were counted from the texts, because the agent reported none. */
   isEstimated: boolean
-  /** The part of the cost that the balance could not cover. */
+  /** The part of the cost that its caps did not allow, or the balance did not cover. */
   writtenOffUsd?: string
 }
 

@@ -17,6 +17,8 @@ export type CreateSession = {
   userId: string
   agentId: string
   metadata: Record<string, unknown>
+  /** What all its turns may cost. */
+  maxCost?: Units | null
   idempotency: Idempotency | null
 }
 export type CreateSessionResult =
@@ -24,11 +26,19 @@ export type CreateSessionResult =
   | { outcome: 'refused'; reason: 'idempotency-conflict' | 'too-many' | 'too-many-empty' | 'too-many-keyed' }
 
 export type SessionOf = { userId: string; sessionId: string }
-/** Metadata is merged key by key; null removes a key. */
-export type UpdateSession = SessionOf & { complete: boolean; activate: boolean; metadata: Record<string, unknown> }
+export type UpdateSession = SessionOf & {
+  complete: boolean
+  activate: boolean
+  /** Merged key by key; null removes a key. */
+  metadata: Record<string, unknown>
+  /** Null removes the cap; left out, it stays. */
+  maxCost?: Units | null
+}
 export type UpdateSessionResult =
   | { outcome: 'updated'; session: SessionRecord }
   | { outcome: 'refused'; reason: 'unknown' | 'expired' | 'completed' | 'metadata-too-large' }
+  /** `least` is what the session has spent and its open turn holds. */
+  | { outcome: 'refused'; reason: 'cap-too-low'; least: Units }
 
 export type ListSessions = Page & { userId: string; status?: SessionStatus; agentId?: string }
 
@@ -41,25 +51,39 @@ export type OpenTurn = SessionOf & {
   hold: Units
   /** Refused while less than this would be left free; 0 when no other turn of the user is under way. */
   leaving: Units
+  /** What it may cost. */
+  maxCost?: Units | null
+  /** The quote that it is opened by. */
+  quoteId?: string | null
 }
 export type OpenTurnResult =
   | { outcome: 'opened'; held: Units; rate: RateState }
   | {
       outcome: 'refused'
-      reason: 'idempotency-conflict' | 'unknown' | 'expired' | 'completed' | 'busy' | 'rate'
+      reason: 'idempotency-conflict' | 'unknown' | 'expired' | 'completed' | 'busy' | 'quote-used' | 'rate'
       rate: RateState
     }
+  /** `left` is what its caps leave. */
+  | { outcome: 'refused'; reason: 'budget'; left: Units; required: Units; rate: RateState }
   | { outcome: 'refused'; reason: 'balance'; balance: Units; held: Units; required: Units; rate: RateState }
+
+/** The whole of `by`, or as much as there is, but no less than `least`. */
+export type GrowHold = { turnId: string; by: Units; least: Units }
+/** `held` is what the turn holds then; `left` what its caps leave beside what it holds. */
+export type GrowHoldResult =
+  | { outcome: 'held'; held: Units }
+  | { outcome: 'refused'; reason: 'balance' | 'over' }
+  | { outcome: 'refused'; reason: 'budget'; left: Units }
 
 export type SettleTurn = {
   turnId: string
   outcome: TurnOutcome
-  /** What the turn used; more than the account has free is written off. */
+  /** What the turn used; what its caps do not allow, or the account has not free, is written off. */
   cost: Units
   breakdown: ChatBreakdown
   /** The exchange; null leaves the session as it was. */
   exchange: { message: TurnMessage; reply: TurnMessage & { toolCalls: ToolCallRecord[] } } | null
 }
 export type TurnMessage = { content: string; tokens: number }
-/** `writtenOff` is what the account had not free of the cost. */
+/** `writtenOff` is the part of the cost that was not charged. */
 export type SettledTurn = { charged: Units; balance: Units; writtenOff: Units }

@@ -63,10 +63,10 @@ export function sessionStatus({ activeAt, isCompleted, openTurnId }: Activity, a
 }
 
 export function sessionRecord(row: SessionRow, activeAfter: EpochMs): SessionRecord {
-  const { agentId, createdAt, id, messageCount, metadata, updatedAt, userId } = row
+  const { agentId, createdAt, id, maxCost, messageCount, metadata, spent, updatedAt, userId } = row
   const parsed = JSON.parse(metadata) as Record<string, unknown>
   const status = sessionStatus(row, activeAfter)
-  return { id, userId, agentId, status, metadata: parsed, messageCount, createdAt, updatedAt }
+  return { id, userId, agentId, status, metadata: parsed, messageCount, maxCost, spent, createdAt, updatedAt }
 }
 
 export function sessionListItem(

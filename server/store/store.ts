@@ -46,6 +46,8 @@ import type {
 import type {
   CreateSession,
   CreateSessionResult,
+  GrowHold,
+  GrowHoldResult,
   ListSessions,
   OpenTurn,
   OpenTurnResult,
@@ -182,7 +184,7 @@ export type Store = {
   readonly settings: SharedSettings
 
   // Tasks
-  /** Idempotency, block, rate, balance; then charge, ledger row, task row and idempotency row, all in one transaction. */
+  /** Idempotency, quote, block, rate, balance; then charge, ledger row, task row and idempotency row, all in one transaction. */
   admitTask(input: AdmitTask): Promise<AdmitTaskResult>
   /** What `admitTask` would answer other than `accepted`, without writing anything; undefined when nothing stands against it. */
   foreseeAdmission(
@@ -237,10 +239,10 @@ export type Store = {
   /** Oldest first; undefined for an unknown session. */
   listMessages(input: SessionOf & BoundedPage): Promise<{ messages: MessageRecord[]; total: number } | undefined>
   readHistory(input: { sessionId: string; tokensMax: number }): Promise<History>
-  /** Idempotency, session, rate, balance; then turn, hold and the session's one open turn, in one transaction. */
+  /** Idempotency, session, quote, rate, caps, balance; then turn, hold and the session's one open turn, in one transaction. */
   openTurn(input: OpenTurn): Promise<OpenTurnResult>
-  /** Holds more for an open turn, the whole of `by` or at least `least`; what is held then, or undefined if not even that is free. */
-  growHold(input: { turnId: string; by: Units; least: Units }): Promise<Units | undefined>
+  /** Holds more for an open turn, as far as the balance and its caps allow it. */
+  growHold(input: GrowHold): Promise<GrowHoldResult>
   /** Releases the hold, charges and stores the exchange in one transaction; undefined when the turn is settled already. */
   settleTurn(input: SettleTurn): Promise<SettledTurn | undefined>
   /** Closes the turns of processes that are gone, as for `abandonedTasks`, without a charge. How many there were. */

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { checkParams, isVisibleTo, type Catalogue } from '../agents/config/catalogue.ts'
+import type { Catalogue } from '../agents/config/catalogue.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { ConnectorAccess } from '../connectors/connector-access.ts'
 import { balanceRefusal, rateRefusal, secondsUntil } from '../billing/refusals.ts'
@@ -10,9 +10,11 @@ import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import { isLarger, storeJson } from '../payloads/inline-rule.ts'
 import type { PayloadStore } from '../payloads/payload-store.ts'
+import { quoteUsed, type Quotes } from '../quotes/quotes.ts'
 import type { RateState } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import type { AdmitTask, AdmitTaskResult } from '../store/task-inputs.ts'
+import { checkTask, priceOf, ticksFor } from './check-task.ts'
 import type { CreateTaskInput, CreateTaskOutput } from './task-schema.ts'
 import type { TaskRunner } from './task-runner.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
@@ -25,6 +27,7 @@ export type CreateTaskParts = {
   payloads: PayloadStore
   runner: TaskRunner
   clock: Clock
+  quotes: Quotes
   inlineBytes: number
   tracing: ServiceTracing | undefined
 }
@@ -40,9 +43,6 @@ type CreateTaskRequest = {
   onLarge: () => Promise<void>
 }
 
-/** Params with more text are gone through in a tick for each piece of work on them: all together took a quarter of a second. */
-const largeParamsChars = 64 * 1024
-
 /**
  * Admits a task, for a caller who may execute: checks the request in the order that the service promises, charges its price and queues it. Throws an
  * ErrandError for every refusal, and then nothing was written and no slot of the rate window used.
@@ -51,13 +51,11 @@ export async function createTask(
   parts: CreateTaskParts,
   { about, caller, input, idempotencyKey, onLarge, onRate }: CreateTaskRequest,
 ): Promise<z.output<typeof CreateTaskOutput>> {
-  const { access, catalogue, clock, inlineBytes, payloads, runner, store } = parts
+  const { access, catalogue, clock, inlineBytes, payloads, quotes, runner, store } = parts
   runner.assertAccepting()
   const { connectorIds, endpointId, expiresInSeconds, params, timeoutSeconds } = input
   const json = JSON.stringify(params)
-  const ownTick = async () => {
-    if (json.length > largeParamsChars) await onLarge()
-  }
+  const ownTick = ticksFor(json, onLarge)
   const bodyHash = async () => {
     await ownTick()
     return hashJson(input)
@@ -67,16 +65,7 @@ export async function createTask(
     if (replayed !== undefined) return created(replayed, about)
   }
   runner.assertRoom()
-  const endpoint = catalogue.endpoint(endpointId)
-  const agent = endpoint && catalogue.agent(endpoint.agentId)!
-  // One that is not for the caller is not there, or its schema could be read off the refusals of params.
-  if (!agent || !isVisibleTo(agent, caller.email)) throw new ErrandError('NOT_FOUND', 'Agent endpoint not found')
-  await ownTick()
-  const details = await checkParams(endpoint, params)
-  if (details.length > 0) {
-    const [first] = details
-    throw new ErrandError('BAD_REQUEST', `${first!.path}: ${first!.message}`, { details })
-  }
+  const { agent, endpoint } = await checkTask(catalogue, { caller, input, ownTick })
   if (timeoutSeconds !== undefined && timeoutSeconds * 1000 > endpoint.timeoutMs) {
     throw badField(
       'timeoutSeconds',
@@ -90,6 +79,7 @@ export async function createTask(
     }
     await access.assertOwned(connectorIds, { taker, path: 'connectorIds', userId: caller.userId })
   }
+  const { meters, price, quoteId } = await priceOf(quotes, { caller, endpoint, input, ownTick })
 
   const now = clock.now()
   const admission: Omit<AdmitTask, 'request'> = {
@@ -97,9 +87,10 @@ export async function createTask(
     userId: caller.userId,
     agentId: endpoint.agentId,
     endpointId,
-    cost: endpoint.price,
-    meters: endpoint.meters,
+    cost: price,
+    meters,
     connectorIds: connectorIds ?? null,
+    quoteId,
     ...(expiresInSeconds !== undefined && { expiresInMs: expiresInSeconds * 1000 }),
     ...(timeoutSeconds !== undefined && { timeoutMs: Math.ceil(timeoutSeconds * 1000) }),
     idempotency: idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: await bodyHash() },
@@ -165,6 +156,8 @@ function refusal(result: Extract<AdmitTaskResult, { outcome: 'refused' }>): Erra
   switch (result.reason) {
     case 'idempotency-conflict':
       return idempotencyConflict()
+    case 'quote-used':
+      return quoteUsed()
     case 'blocked': {
       const until = isoTime(result.until)
       const message = `Too many failed tasks: this account cannot create tasks until ${until}.`

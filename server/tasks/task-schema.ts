@@ -1,5 +1,14 @@
 import { z } from 'zod'
-import { isoTimestamp, jsonObject, pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
+import {
+  isoTimestamp,
+  jsonObject,
+  maxCostUsd,
+  pageInput,
+  pageOutput,
+  quoteId,
+  resourceId,
+  usd,
+} from '../kernel/wire-types.ts'
 import { taskStatuses } from '../store/records.ts'
 
 // The shapes of the task operations on the wire, over REST and typed RPC alike.
@@ -10,6 +19,8 @@ export const CreateTaskInput = z.object({
   endpointId: resourceId.describe('Agent endpoint to execute, `<agentId>.<name>`'),
   params: jsonObject.describe('Parameters that the endpoint requires'),
   connectorIds: z.array(resourceId).max(20).optional().describe('Connected services made available to the agent'),
+  maxCostUsd: maxCostUsd.optional().describe('What the task may cost; refused where the price is above it'),
+  quoteId: quoteId.optional().describe('A quote for this endpoint and these params, whose price then holds'),
   expiresInSeconds: z
     .number()
     .int()

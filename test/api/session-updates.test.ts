@@ -41,6 +41,7 @@ test.each(vias)('200 over %s answers the whole session as it reads afterwards', 
     status: 'completed',
     metadata: { keep: [1, { a: 2 }], change: { to: 'new' }, add: 0 },
     messageCount: 0,
+    spentUsd: '0.0000',
     createdAt: '2026-01-15T12:00:00.000Z',
     updatedAt: '2026-01-15T12:00:01.500Z',
   })

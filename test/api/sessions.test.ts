@@ -41,6 +41,7 @@ test.each(vias)('200 over %s answers the id, agent, active and time; the session
       status: 'active',
       metadata: {},
       messageCount: 0,
+      spentUsd: '0.0000',
       createdAt: '2026-01-15T12:00:00.000Z',
       updatedAt: '2026-01-15T12:00:00.000Z',
     },

@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest'
 import { createClient } from '../../client/client.ts'
 import { errorBody, errorCatalogue, ErrandError, type ErrorCode } from '../../server/kernel/errors.ts'
-import { collect, done, failed, hello, startChatStub, streamRefusal, toLine } from './chat-answers.ts'
+import { collect, done, failed, hello as anyHello, startChatStub, streamRefusal, toLine } from './chat-answers.ts'
 import { rejection } from './rejection.ts'
 import { answer, type StubAnswer } from './stub-server.ts'
+
+/** Of a session that no other test has left: the client sits that out for some seconds. */
+const hello = { ...anyHello, sessionId: 'ses_refused' }
 
 const refusals: [status: number, code: string][] = [
   [403, 'INSUFFICIENT_BALANCE'],

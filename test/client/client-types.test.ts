@@ -132,6 +132,8 @@ test('events and replies of a chat are typed by the server', () => {
     sessionId: string
     message: string
     params?: { temperature?: number | undefined; maxTokens?: number | undefined } | undefined
+    maxCostUsd?: string | undefined
+    quoteId?: string | undefined
   }>()
   expectTypeOf(client.chat.stream).returns.toExtend<AsyncIterable<ChatEvent>>()
   expectTypeOf<ChatEvent>().toEqualTypeOf<ServerChatEvent>()

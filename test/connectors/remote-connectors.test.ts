@@ -160,6 +160,7 @@ function chatWith(reply: Reply, signal: AbortSignal, connect?: Connect) {
       historyTokens: 0,
       params: {},
       connectors: [spec],
+      rates: catalogue.agent('code')!.chat!.rates,
     },
     signal,
     log: () => {},

@@ -115,6 +115,9 @@ export function modelAgents(url: string): ErrandConfig {
     agents: [
       model,
       { ...bare, id: 'thinker', name: 'Thinker', reasoning: true },
+      // What they write is all that they cost, by the token one or seven ten-thousandths.
+      { ...bare, id: 'even', name: 'Even', pricing: { inputPer1kUsd: '0', outputPer1kUsd: '0.1' } },
+      { ...bare, id: 'odd', name: 'Odd', pricing: { inputPer1kUsd: '0', outputPer1kUsd: '0.7' } },
       {
         ...bare,
         id: 'strict',

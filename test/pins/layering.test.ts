@@ -5,7 +5,7 @@ import { describeImport as describe, files, imports, root } from './read-imports
 
 // The architecture as tests: which room may know of which.
 
-const slices = ['tasks', 'sessions', 'chat', 'billing', 'auth', 'agents', 'connectors', 'payloads']
+const slices = ['tasks', 'sessions', 'chat', 'quotes', 'billing', 'auth', 'agents', 'connectors', 'payloads']
 const inSlice = (file: string) => slices.some((slice) => file.startsWith(`server/${slice}/`))
 
 test('the checks below see the files and their imports', () => {
@@ -27,7 +27,7 @@ const floors = [
   ['billing', 'tracing'],
   ['agents', 'connectors'],
   ['auth'],
-  ['admin', 'chat', 'sessions', 'tasks'],
+  ['admin', 'chat', 'quotes', 'sessions', 'tasks'],
   ['metrics', 'nodes'],
   ['http', 'rpc'],
 ]

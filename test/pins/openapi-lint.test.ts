@@ -161,7 +161,15 @@ async function checkSessions(checker: Checker, clock: FakeClock): Promise<void> 
   clock.advance(24 * 3_600_000)
   const { sessionId } = (await create(200, { agentId: 'gate', metadata: { a: 1 } }, named)).body
   const at = `/api/sessions/${sessionId}`
-  await chat(200, { sessionId, message: 'hello' })
+  const quote = (status: number, body: unknown, headers: Record<string, string> = {}) =>
+    checker.check(status, 'POST /api/quotes', { body, headers })
+  await quote(200, { task: task() })
+  const quoted = { sessionId, message: 'hello', maxCostUsd: '1' }
+  const { quoteId } = (await quote(200, { chat: quoted })).body
+  await quote(400, {})
+  await quote(404, { chat: { ...quoted, sessionId: 'ses_0' } })
+  await quote(410, { chat: { ...quoted, sessionId: old } })
+  await chat(200, { ...quoted, quoteId })
   await checker.check(200, `GET ${at}/messages`)
   await checker.check(200, `GET ${at}`)
   await checker.check(200, 'GET /api/sessions')
@@ -176,6 +184,7 @@ async function checkSessions(checker: Checker, clock: FakeClock): Promise<void> 
   await checker.check(200, `PATCH ${at}`, { body: { status: 'completed' } })
   await checker.check(409, `PATCH ${at}`, { body: { status: 'active' } })
   await chat(409, { sessionId, message: 'hello' })
+  await quote(409, { chat: quoted })
   await checker.check(400, `PATCH ${at}`, { body: {} })
   await checker.check(404, 'PATCH /api/sessions/ses_0', { body: { status: 'completed' } })
   await checker.check(200, `DELETE ${at}`)
@@ -183,7 +192,7 @@ async function checkSessions(checker: Checker, clock: FakeClock): Promise<void> 
   await checker.check(400, 'GET /api/sessions?status=x')
   for (const method of ['GET', 'DELETE']) await checker.check(400, `${method} /api/sessions/${long}`)
   await checker.check(400, `GET /api/sessions/${long}/messages`)
-  for (const request of ['POST /api/sessions', 'POST /api/chat', `PATCH ${at}`]) {
+  for (const request of ['POST /api/sessions', 'POST /api/chat', 'POST /api/quotes', `PATCH ${at}`]) {
     await checker.check(413, request, { body: { name: large } })
     await checker.check(415, request, { body: '{}', headers: text })
   }

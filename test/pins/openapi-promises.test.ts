@@ -123,6 +123,7 @@ test('every operation documents each status that it answers', () => {
         deleteSession: [...shared, 400, 404, 429],
         listMessages: [...shared, 400, 404],
         chat: [...shared, ...body, 404, 409, 410, 429],
+        createQuote: [...shared, ...body, 404, 409, 410],
         createConnector: [...shared, ...body, 409, 429],
         listConnectors: [...shared, 400],
         getConnector: [...shared, 400, 404],

@@ -154,6 +154,39 @@ test('an attempt that was interrupted charges nothing: the next one counts from 
   rmSync(dataDir, { recursive: true })
 })
 
+test('a cap lowers the most that a metered task may come to, and one that pays for no event is refused', async () => {
+  const { key, service } = await startWorld()
+  const charges = [['page', 40]]
+  const create = (body: object) =>
+    service.post('/api/tasks', { endpointId: 'tell.pages', params: { charges }, ...body }, { key })
+  const { taskId } = (await create({ maxCostUsd: '0.0055' })).body
+  const task = (await service.get(`/api/tasks/${taskId}?wait=20`, key)).body
+  expect(task).toMatchObject({ response: { charged: [2] }, usage: { page: 2 }, maxCostUsd: '0.0055' })
+  expect(task).toMatchObject({ costUsd: '0.0040', givenBackUsd: '0.0015' })
+  expect((await create({ maxCostUsd: '9' })).status).toBe(200)
+  for (const maxCostUsd of ['0', '0.0019']) {
+    const { body, status } = await create({ maxCostUsd })
+    expect([status, body.code]).toEqual([403, 'BUDGET_REACHED'])
+  }
+  await expectSound(service, key, 'tell.echo')
+  await service.stop()
+})
+
+test('a quote holds the prices of events, whatever the configuration says by then', async () => {
+  const { key, service } = await startWorld()
+  const params = { charges: [['page', 3]] }
+  const quote = (await service.post('/api/quotes', { task: { endpointId: 'tell.pages', params } }, { key })).body
+  expect(quote).toMatchObject({ priceUsd: '0.1000', worstCaseUsd: '0.1000' })
+  const endpoint = service.app.services.catalogue.endpoint('tell.pages')!
+  Object.assign(endpoint, { price: 5000, meters: { page: 1000, figure: 2000 } })
+  const { quoteId } = quote
+  const { taskId } = (await service.post('/api/tasks', { endpointId: 'tell.pages', params, quoteId }, { key })).body
+  const task = (await service.get(`/api/tasks/${taskId}?wait=20`, key)).body
+  expect(task).toMatchObject({ usage: { page: 3 }, maxCostUsd: '0.1000', costUsd: '0.0060' })
+  await expectSound(service, key, 'tell.echo')
+  await service.stop()
+})
+
 test('a balance below the maximum is refused, with both in the message', async () => {
   const service = await startService({ config, limits: unlimited })
   const { key } = await service.createPerson({ balanceUsd: '0.0999' })

@@ -76,6 +76,7 @@ test('a chat for which the service fails while its agent waits is interrupted, a
         historyTokens: 0,
         params: {},
         connectors: [],
+        rates: { input: 0, cachedInput: 0, output: 0, reasoning: 0, toolCall: 0 },
       },
       { onBatch: () => {}, onStep, signal: new AbortController().signal, limitMs: 60_000 },
     )

@@ -47,6 +47,7 @@ async function tamper(pool: PgPool, change: Tampering): Promise<void> {
   const [text, values] = statementOf(change)
   // Neither triggers nor foreign keys look on.
   await pool.query('SET session_replication_role = replica')
+  await pool.query('ALTER TABLE turns DROP CONSTRAINT within_cap')
   if (change.what === 'hold') {
     const turn = `INSERT INTO turns (id, user_id, session_id, agent_id, held, created_at, lease_until)
       VALUES ('turn_0', $1, 'ses_0', 'agent', $2, 0, 0)`
@@ -83,5 +84,13 @@ function statementOf(change: Tampering): [string, unknown[]] {
         `UPDATE counters SET count = count + $2 WHERE user_id = $1 AND kind = $3 ${ofCounter}`,
         [change.userId, change.by, change.what.slice(0, -'-counter'.length)],
       ]
+    case 'transaction-session':
+      return ['UPDATE transactions SET session_id = $2 WHERE id = $1', [change.transactionId, change.sessionId]]
+    case 'session-spent':
+      return ['UPDATE sessions SET spent = spent + $2 WHERE id = $1', [change.sessionId, change.by]]
+    case 'session-cap':
+      return ['UPDATE sessions SET max_cost = $2 WHERE id = $1', [change.sessionId, change.maxCost]]
+    case 'turn-cap':
+      return ['UPDATE turns SET max_cost = $2 WHERE id = $1', [change.turnId, change.maxCost]]
   }
 }

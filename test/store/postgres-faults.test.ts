@@ -83,7 +83,8 @@ function describeFaults({ dropDatabase, newDatabase }: PostgresServer): void {
     return created.userId
   }
 
-  async function admitThrough(fault: Fault): Promise<void> {
+  /** Silence takes long to be noticed, and tells nothing new of a second command. */
+  async function admitThrough(fault: Fault, { cancels }: { cancels: boolean }): Promise<void> {
     const url = new URL(await newDatabase())
     const wire = new Wire(Number(url.port))
     const through = new URL(url)
@@ -91,24 +92,35 @@ function describeFaults({ dropDatabase, newDatabase }: PostgresServer): void {
     const store = await openPostgresStore({ databaseUrl: through.href, limits: noLimits, connectionsMax: 2 })
     const userId = await userWith(store, 1000)
     wire.next = fault
-    expect(await store.admitTask(draft(userId))).toMatchObject({ outcome: 'accepted' })
+    const task = draft(userId)
+    expect(await store.admitTask(task)).toMatchObject({ outcome: 'accepted' })
     expect(wire.next).toBe('none')
     expect(await store.getAccount(userId)).toMatchObject({ balance: 990 })
     expect(await store.listTasks({ userId, limit: 10, offset: 0 })).toMatchObject({ total: 1 })
     expect(await store.verifyLedger()).toMatchObject({ ok: true, transactions: 2 })
     expect((await store.readState()).isWritable).toBe(true)
+
+    expect(await store.claimTask(task.taskId)).toMatchObject({ attempt: 1 })
+    if (cancels) wire.next = fault
+    const error = { code: 'CANCELED', message: 'Canceled.', details: '' }
+    const canceled = await store.cancelTask({ userId, taskId: task.taskId, error, mayStopWork: true })
+    expect(canceled).toEqual({ outcome: 'canceled', isAtWork: true })
+    expect(wire.next).toBe('none')
+    expect(await store.getAccount(userId)).toMatchObject({ balance: 1000 })
+    expect(await store.verifyLedger()).toMatchObject({ ok: true, transactions: 3 })
     await store.close()
     await wire.close()
     await dropDatabase(url.href)
   }
 
   for (const fault of cuts) {
-    test(`a task is charged once when the ${fault}, and the request is answered`, () => admitThrough(fault))
+    test(`a task is charged once, and canceled once, when the ${fault}, and the request is answered`, () =>
+      admitThrough(fault, { cancels: true }))
   }
 
   // Together, because each waits until the store gives the silent connection up.
   test(`a task is charged once when the ${silences.join(' or the ')}, and the request is answered`, async () => {
-    await Promise.all(silences.map(admitThrough))
+    await Promise.all(silences.map((fault) => admitThrough(fault, { cancels: false })))
   })
 
   test('leases whose renewal meets silence are renewed by another connection before they have passed', async () => {

@@ -90,6 +90,8 @@ function describeLives(contractTest: ContractTest): void {
       status: 'active',
       metadata: { a: [1] },
       messageCount: 0,
+      maxCost: null,
+      spent: 0,
       createdAt: now,
       updatedAt: now,
     })
@@ -146,7 +148,7 @@ function describeLives(contractTest: ContractTest): void {
     expect(await world.store.settleTurn(settled)).toMatchObject({ charged: 0 })
     world.clock.advance(1)
     expect(await read(world, updated)).toEqual({ ...updated, updatedAt: now })
-    expect(await read(world, chatted)).toEqual({ ...chatted, messageCount: 2, updatedAt: now })
+    expect(await read(world, chatted)).toEqual({ ...chatted, messageCount: 2, spent: 20, updatedAt: now })
     expect(await read(world, failed)).toEqual({ ...failed, status: 'expired' })
   })
 
@@ -308,7 +310,9 @@ function describeSessionLists(contractTest: ContractTest): void {
     expect(new Set(whole.sessions.map(({ status }) => status))).toEqual(new Set(sessionStatuses))
     for (const session of whole.sessions) {
       const {
+        maxCost: _maxCost,
         metadata: _metadata,
+        spent: _spent,
         updatedAt: _updatedAt,
         ...item
       } = must(await world.store.getSession({ userId, sessionId: session.id }), 'the session')

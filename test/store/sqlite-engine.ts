@@ -62,10 +62,15 @@ const tamperings: Record<Tampering['what'], string> = {
   'task-counter': `UPDATE counters SET count = count + @by WHERE user_id = @userId AND kind = 'task' ${ofCounter}`,
   'transaction-counter': `UPDATE counters SET count = count + @by
     WHERE user_id = @userId AND kind = 'transaction' ${ofCounter}`,
+  'transaction-session': `UPDATE transactions SET session_id = @sessionId ${ofTransaction}`,
+  'session-spent': 'UPDATE sessions SET spent = spent + @by WHERE id = @sessionId',
+  'session-cap': 'UPDATE sessions SET max_cost = @maxCost WHERE id = @sessionId',
+  'turn-cap': 'UPDATE turns SET max_cost = @maxCost WHERE id = @turnId',
 }
 
 function tamper(raw: Database.Database, change: Tampering): void {
   raw.pragma('foreign_keys = OFF')
+  raw.pragma('ignore_check_constraints = ON')
   if (change.what.startsWith('transaction-')) {
     raw.exec('DROP TRIGGER IF EXISTS transactions_no_update; DROP TRIGGER IF EXISTS transactions_no_delete')
   }

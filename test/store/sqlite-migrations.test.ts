@@ -134,3 +134,52 @@ test('a command beside no server refuses a database of every older version, says
     options = { ...options, dataDir }
   }
 })
+
+test('sessions and turns from before caps have spent what they were charged, and what triggers forbid stays forbidden', async () => {
+  createOlder(dataDir, 7, (raw) => {
+    fillWithoutLogins(raw)
+    raw.exec(`
+      INSERT INTO sessions (id, user_id, agent_id, is_completed, metadata, message_count, created_at, updated_at, active_at)
+        VALUES ('ses_1', 'user_1', 'talk', 0, '{}', 2, 1000, 1000, 1000), ('ses_2', 'user_1', 'talk', 1, '{}', 0, 1000, 1000, 1000);
+      INSERT INTO turns (id, user_id, session_id, agent_id, held, cost, outcome, created_at, settled_at)
+        VALUES ('turn_1', 'user_1', 'ses_1', 'talk', 0, 30, 'finished', 1000, 1001),
+               ('turn_2', 'user_1', 'ses_gone', 'talk', 0, 20, 'truncated', 1002, 1003);
+      INSERT INTO tasks (id, user_id, agent_id, endpoint_id, status, queued, attempt, cost, request, error_code, created_at, started_at, completed_at)
+        VALUES ('task_1', 'user_1', 'text', 'text.a', 'failed', 0, 1, 50, '{}', 'AGENT_ERROR', 1004, 1005, 1006),
+               ('task_2', 'user_1', 'text', 'text.a', 'pending', 1, 0, 40, '{}', NULL, 1007, NULL, NULL);
+      INSERT INTO transactions (id, user_id, type, amount, balance_after, task_id, session_id, turn_id, description, breakdown, created_at)
+        VALUES ('txn_3', 'user_1', 'chat_charge', -30, 870, NULL, 'ses_1', 'turn_1', '', '{}', 1001),
+               ('txn_4', 'user_1', 'chat_charge', -20, 850, NULL, 'ses_gone', 'turn_2', '', '{}', 1003),
+               ('txn_5', 'user_1', 'task_charge', -50, 800, 'task_1', NULL, NULL, '', NULL, 1004),
+               ('txn_6', 'user_1', 'task_refund', 50, 850, 'task_1', NULL, NULL, '', NULL, 1006),
+               ('txn_7', 'user_1', 'task_charge', -40, 810, 'task_2', NULL, NULL, '', NULL, 1007);
+      UPDATE accounts SET balance = 810 WHERE user_id = 'user_1';
+      INSERT INTO counters (user_id, kind, part, status, count)
+        VALUES ('user_1', 'transaction', 'chat_charge', '', 2), ('user_1', 'transaction', 'task_charge', '', 2),
+               ('user_1', 'transaction', 'task_refund', '', 1), ('user_1', 'task', 'text', 'failed', 1),
+               ('user_1', 'task', 'text', 'pending', 1);
+    `)
+  })
+  const store = openSqliteStore(options)
+  expect(await store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
+  expect(await store.getSession({ userId, sessionId: 'ses_1' })).toMatchObject({ spent: 30, maxCost: null })
+  expect(await store.getSession({ userId, sessionId: 'ses_2' })).toMatchObject({ spent: 0, maxCost: null })
+  const error = { code: 'CANCELED', message: 'Canceled.', details: '' }
+  expect(await store.cancelTask({ userId, taskId: 'task_2', error, mayStopWork: false })).toMatchObject({
+    outcome: 'canceled',
+  })
+  expect(await store.deleteSession({ userId, sessionId: 'ses_2' })).toBe('deleted')
+  expect(await store.listSessions({ userId, limit: 10, offset: 0 })).toMatchObject({ total: 1 })
+  expect(await store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
+  await store.close()
+  withRaw(dataDir, (raw) => {
+    for (const change of [
+      `UPDATE tasks SET cost = 1 WHERE id = 'task_1'`,
+      `UPDATE turns SET cost = 1 WHERE id = 'turn_1'`,
+      `UPDATE sessions SET max_cost = 29 WHERE id = 'ses_1'`,
+      `UPDATE tasks SET given_back = 1 WHERE id = 'task_2'`,
+    ]) {
+      expect(() => raw.exec(change), change).toThrow(/never changes|CHECK constraint failed/)
+    }
+  })
+})

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { StoreLimits } from '../../server/store/store.ts'
 import { describeAbuseBlock } from './contract-abuse-block.ts'
 import { describeAdmission } from './contract-admission.ts'
+import { describeCaps } from './contract-caps.ts'
 import { describeCancel } from './contract-cancel.ts'
 import { describeIdempotency } from './contract-idempotency.ts'
 import { describeInvitations } from './contract-invitations.ts'
@@ -60,6 +61,7 @@ export function describeStoreContract(engine: StoreEngine): void {
   describeLists(contractTest)
   describeMoney(contractTest)
   describeMetered(contractTest)
+  describeCaps(contractTest)
   describeLedger(contractTest)
   describePeople(contractTest)
   describeKeys(contractTest)

@@ -26,6 +26,10 @@ export type Tampering =
   | { what: 'task-usage'; taskId: string; usage: string }
   | { what: 'task-counter'; userId: string; by: number }
   | { what: 'transaction-counter'; userId: string; by: number }
+  | { what: 'transaction-session'; transactionId: string; sessionId: string }
+  | { what: 'session-spent'; sessionId: string; by: Units }
+  | { what: 'session-cap'; sessionId: string; maxCost: Units }
+  | { what: 'turn-cap'; turnId: string; maxCost: Units }
 
 /** A store that is open, and what a test does to it from outside. */
 export type OpenedStore = {

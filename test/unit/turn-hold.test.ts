@@ -17,9 +17,9 @@ function beginTurn({ free, heldOf, away = [] }: { free: number; heldOf?: () => P
     growHold: async ({ by, least }: { by: number; least: number }) => {
       if (away.length > 0) throw away.shift()
       const taken = Math.min(by, left)
-      if (taken < least) return undefined
+      if (taken < least) return { outcome: 'refused', reason: 'balance' } as const
       left -= taken
-      return (held += taken)
+      return { outcome: 'held', held: (held += taken) } as const
     },
   }
   const hold = new TurnHold(held, {

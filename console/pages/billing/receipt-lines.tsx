@@ -49,7 +49,7 @@ export function ReceiptLines({ receipt }: { receipt: Receipt }) {
               <Sum name="Rounded half up to $0.0001" usd={chat.roundingUsd} withPlus />
             )}
             {chat.writtenOffUsd !== undefined && (
-              <Sum name="Written off, as the balance did not cover it" usd={`-${chat.writtenOffUsd}`} />
+              <Sum name="Written off, as neither balance nor cap allowed it" usd={`-${chat.writtenOffUsd}`} />
             )}
           </>
         )}

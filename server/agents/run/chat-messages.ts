@@ -1,4 +1,4 @@
-import type { ChatUsed } from '../../billing/chat-price.ts'
+import type { ChatRates, ChatUsed } from '../../billing/chat-price.ts'
 import type { ConnectorSpec } from '../../connectors/connector-spec.ts'
 import type { ChatMessage } from '../config/define-config.ts'
 
@@ -16,6 +16,8 @@ export type ChatRequest = {
   historyTokens: number
   params: { temperature?: number; maxTokens?: number }
   connectors: readonly ConnectorSpec[]
+  /** What the turn is charged by. */
+  rates: ChatRates
   /** The W3C's trace context of the turn, where the service is traced. */
   traceparent?: string
 }
@@ -76,8 +78,8 @@ export type ChatSummary = {
   reported: ChatUsed | null
   /** While a model is being called: what the whole reply may have used at most. */
   usedAtMost?: ChatUsed
-  /** Whether the balance allowed only a shorter text than was asked for, and it came to that length. */
-  isCutByBalance?: boolean
+  /** Whether what could be held allowed only a shorter text than was asked for, and it came to that length. */
+  isCutByHold?: boolean
   /** Whether tokens were counted from the texts, because the agent reported none. */
   isEstimated: boolean
   messageTokens: number

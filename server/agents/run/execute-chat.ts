@@ -102,7 +102,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     promptTokens: request.historyTokens + roughTokens(request.message),
     promptTokensMax: request.historyTokens + tokensAtMost(request.message),
     isPromptKnown: config.isModel,
-    rates: config.rates,
+    rates: request.rates,
     hasReasoning: config.hasReasoning,
     bytesMax: resultBytesMax,
     onDirty: () => {
@@ -137,7 +137,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     })
     const opened = opening instanceof Promise ? await opening : opening
     const bounded = boundConnectors(opened, config.connectorTokensMax)
-    const isPaid = config.rates.toolCall > 0
+    const isPaid = request.rates.toolCall > 0
     const openCall = async () => {
       signal.throwIfAborted()
       if (isPaid) await step.callTool()
@@ -195,7 +195,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
 }
 
 function completed(summary: ChatSummary, { isCut }: OpenSteps): RunOutcome {
-  return { kind: 'completed', json: JSON.stringify({ ...summary, ...(isCut && { isCutByBalance: true }) }) }
+  return { kind: 'completed', json: JSON.stringify({ ...summary, ...(isCut && { isCutByHold: true }) }) }
 }
 
 type TakeFrom = { openCall: () => Promise<void>; outputTokensMax: number; step: OpenSteps; stream: ReplyStream }

@@ -23,7 +23,7 @@ export type ReplyRun = RunOf<ChatRun> & {
 export class OpenSteps {
   readonly #of: { stream: ReplyStream; signal: AbortSignal; askStep: (request: StepRequest) => Promise<number> }
   #toolCalls = 0
-  /** Whether a text came to the length that the balance allowed, and was to be longer. */
+  /** Whether a text came to the length that what could be held allowed, and was to be longer. */
   isCut = false
 
   constructor(of: { stream: ReplyStream; signal: AbortSignal; askStep: (request: StepRequest) => Promise<number> }) {

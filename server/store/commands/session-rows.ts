@@ -1,5 +1,6 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import { newId } from '../../kernel/ids.ts'
+import type { Units } from '../../kernel/money.ts'
 import {
   emptiesKeptMs,
   emptiesRemovedMax,
@@ -40,8 +41,8 @@ type Of = { userId: string; sessionId: string }
 
 const operation = 'createSession'
 
-const made = 'id userId agentId isCompleted metadata messageCount createdAt updatedAt activeAt'
-const row = columns(`${made} openTurnId`)
+const made = 'id userId agentId isCompleted metadata messageCount maxCost createdAt updatedAt activeAt'
+const row = columns(`${made} openTurnId spent`)
 const item = columns('id userId agentId isCompleted messageCount openTurnId createdAt activeAt')
 const thisSession = 'id = :sessionId AND user_id = :userId'
 const ofAgent = (table = '') => `(CAST(:agentId AS text) IS NULL OR ${table}agent_id = :agentId)`
@@ -98,16 +99,19 @@ const removeEmpty = statement(
 )
 const update = statement(
   'session_update',
-  `UPDATE sessions SET metadata = :metadata, is_completed = :isCompleted, updated_at = :now, active_at = :now
+  `UPDATE sessions SET metadata = :metadata, max_cost = :maxCost, is_completed = :isCompleted, updated_at = :now,
+      active_at = :now
     WHERE id = :sessionId`,
 )
+const heldIn = statement<{ held: Units }>('session_held', 'SELECT held FROM turns WHERE id = :turnId')
 const removeMessages = statement('session_delete_messages', 'DELETE FROM messages WHERE session_id = :sessionId')
 const remove = statement('session_delete', `DELETE FROM sessions WHERE ${thisSession}`)
 const open = statement('session_open', 'UPDATE sessions SET open_turn_id = :turnId WHERE id = :sessionId')
-const close = statement('session_close', `UPDATE sessions SET open_turn_id = NULL WHERE ${thisTurn}`)
+const charge = 'open_turn_id = NULL, spent = spent + :charged'
+const close = statement('session_close', `UPDATE sessions SET ${charge} WHERE ${thisTurn}`)
 const closeActive = statement(
   'session_close_active',
-  `UPDATE sessions SET open_turn_id = NULL, message_count = message_count + 2, updated_at = :now, active_at = :now
+  `UPDATE sessions SET ${charge}, message_count = message_count + 2, updated_at = :now, active_at = :now
     WHERE ${thisTurn}`,
 )
 const insertMessage = statement(
@@ -121,7 +125,7 @@ export function activeAfter(now: EpochMs, { sessionIdleSeconds }: StoreLimits): 
 }
 
 export function* createSession(tx: Tx, input: CreateSession, limits: StoreLimits): Op<CreateSessionResult> {
-  const { agentId, idempotency, metadata, sessionId, userId } = input
+  const { agentId, idempotency, maxCost = null, metadata, sessionId, userId } = input
   yield* tx.lockAccount({ userId })
   const now = yield* tx.now()
   if (idempotency) {
@@ -141,7 +145,7 @@ export function* createSession(tx: Tx, input: CreateSession, limits: StoreLimits
   if (refused) return refused
   if (idempotency) insertKey(tx, { userId, operation, ...idempotency, resourceId: sessionId }, now)
   const times = { createdAt: now, updatedAt: now, activeAt: now }
-  const written = { id: sessionId, userId, agentId, isCompleted: 0, messageCount: 0, ...times }
+  const written = { id: sessionId, userId, agentId, isCompleted: 0, messageCount: 0, maxCost, ...times }
   yield* tx.run(insert, { ...written, metadata: JSON.stringify(metadata) })
   tx.made({ table: 'sessions', id: sessionId })
   return { outcome: 'created', session: (yield* getSession(tx, { userId, sessionId }, limits))! }
@@ -189,10 +193,18 @@ export function* updateSession(tx: Tx, input: UpdateSession, limits: StoreLimits
   const status = sessionStatus(known, activeAfter(now, limits))
   if (status === 'expired') return { outcome: 'refused', reason: 'expired' }
   if (status === 'completed' && activate) return { outcome: 'refused', reason: 'completed' }
+  const { maxCost = known.maxCost } = input
+  // What was spent of a cap, or is held, was allowed.
+  const least = known.spent + (yield* heldInTurn(tx, known.openTurnId))
+  if (maxCost !== null && maxCost < least) return { outcome: 'refused', reason: 'cap-too-low', least }
   const merged = mergeMetadata(known.metadata, metadata)
   if (Buffer.byteLength(merged) > metadataBytesMax) return { outcome: 'refused', reason: 'metadata-too-large' }
-  yield* tx.run(update, { sessionId, metadata: merged, isCompleted: complete ? 1 : known.isCompleted, now })
+  yield* tx.run(update, { sessionId, metadata: merged, maxCost, isCompleted: complete ? 1 : known.isCompleted, now })
   return { outcome: 'updated', session: (yield* getSession(tx, { userId, sessionId }, limits))! }
+}
+
+function* heldInTurn(on: Reads, turnId: string | null): Op<Units> {
+  return turnId === null ? 0 : ((yield* on.get(heldIn, { turnId }))?.held ?? 0)
 }
 
 export function* deleteSession(tx: Tx, of: Of): Op<'deleted' | 'unknown' | 'busy'> {
@@ -230,14 +242,13 @@ export function openInSession(tx: Tx, of: { sessionId: string; turnId: string })
   return tx.run(open, of)
 }
 
-/** Ends the turn: with its exchange, or as though it had never been. */
-export function* closeTurn(
-  tx: Tx,
-  { beganAt, now, sessionId, turn }: { sessionId: string; turn: SettleTurn; beganAt: EpochMs; now: EpochMs },
-): Op<void> {
+type EndedTurn = { sessionId: string; turn: SettleTurn; charged: Units; beganAt: EpochMs; now: EpochMs }
+
+/** Ends the turn: with its exchange, or but for what it was charged as though it had never been. */
+export function* closeTurn(tx: Tx, { beganAt, charged, now, sessionId, turn }: EndedTurn): Op<void> {
   const { exchange, outcome, turnId } = turn
   if (!exchange) {
-    yield* tx.run(close, { sessionId, turnId })
+    yield* tx.run(close, { sessionId, turnId, charged })
     return
   }
   const { message, reply } = exchange
@@ -255,5 +266,5 @@ export function* closeTurn(
     tokens: reply.tokens,
     createdAt: now,
   })
-  yield* tx.run(closeActive, { sessionId, turnId, now })
+  yield* tx.run(closeActive, { sessionId, turnId, charged, now })
 }

@@ -86,6 +86,10 @@ const hasExpired = statement<{ id: string }>(
   'task_has_expired',
   `SELECT id FROM tasks WHERE ${fromEnd} AND started_at IS NULL AND expires_at <= :now`,
 )
+const byQuote = statement<{ id: string }>(
+  'task_by_quote',
+  'SELECT id FROM tasks WHERE quote_id = :quoteId AND quote_id IS NOT NULL',
+)
 const metered = statement<Metered>('task_metered', `SELECT cost, meters FROM tasks WHERE ${thisAttempt}`)
 const note = statement('task_note_progress', `UPDATE tasks SET progress = :progress WHERE ${thisAttempt}`)
 const requeue = statement(
@@ -129,15 +133,17 @@ export function* foreseeAdmission(on: Reads, input: Draft): Op<TaskNotAccepted |
 
 /** The reads are on their way before the account is locked, and the server runs them after that, one by one. */
 function* judge(on: Reads, input: Draft, asked: Answer<AccountRow | undefined>): Op<Judged> {
-  const { idempotency, userId } = input
+  const { idempotency, quoteId = null, userId } = input
   const askedRate = on.rate(userId)
   const askedKey = idempotency ? askKey(on, { userId, operation, key: idempotency.key }) : undefined
+  const askedQuote = quoteId === null ? undefined : on.get(byQuote, { quoteId })
   const account = yield* asked
   const rateAt = yield* askedRate
   const used = askedKey && (yield* askedKey)
+  const isQuoteUsed = askedQuote !== undefined && (yield* askedQuote) !== undefined
   const now = yield* on.now()
   const rate = rateAt(now)
-  return { rate, now, against: judgeTask(input, { now, rate, earlier: stillKept(used, now), account }) }
+  return { rate, now, against: judgeTask(input, { now, rate, earlier: stillKept(used, now), isQuoteUsed, account }) }
 }
 
 export function* claimTask(

@@ -1,10 +1,10 @@
 import { must } from '../../kernel/assert.ts'
 import type { EpochMs } from '../../kernel/clock.ts'
 import { formatUsd, type Units } from '../../kernel/money.ts'
-import { judgeTurn, withOneMore } from '../judge-admission.ts'
+import { judgeTurn, leftWithin, withOneMore } from '../judge-admission.ts'
 import { sessionStatus } from '../session-records.ts'
 import type { StoreLimits } from '../store.ts'
-import type { OpenTurn, OpenTurnResult, SettledTurn, SettleTurn } from '../session-inputs.ts'
+import type { GrowHold, GrowHoldResult, OpenTurn, OpenTurnResult, SettledTurn, SettleTurn } from '../session-inputs.ts'
 import { turnEndings } from '../turn-endings.ts'
 import type { Op, Reads, Tx } from './command.ts'
 import { askKey, insertKey, stillKept } from './idempotency-rows.ts'
@@ -16,11 +16,22 @@ import { columns, statement } from './statement.ts'
 //   openTurn ──▶ open ──growHold──▶ open ──settleTurn──▶ settled: the hold released, the cost charged, once
 //                  └──its process is gone──▶ settled: the hold released, nothing charged
 
+type Growing = {
+  userId: string
+  held: Units
+  maxCost: Units | null
+  settledAt: EpochMs | null
+  /** Of its session. */
+  sessionMaxCost: Units | null
+  spent: Units | null
+}
+
 type Row = {
   userId: string
   sessionId: string
   agentId: string
   held: Units
+  maxCost: Units | null
   createdAt: EpochMs
   settledAt: EpochMs | null
   leaseUntil: EpochMs | null
@@ -28,15 +39,26 @@ type Row = {
 
 const operation = 'chat'
 
-const row = columns('userId sessionId agentId held createdAt settledAt')
+const row = columns('userId sessionId agentId held maxCost createdAt settledAt')
 const leased = (ofLease: (part: string, without?: string) => string) =>
   `SELECT ${row}, ${ofLease('lease_until', 'NULL')} AS "leaseUntil" FROM turns WHERE id = :turnId`
 const get = statement<Row>('turn_get', ({ ofLease }) => leased(ofLease))
 const getLocked = statement<Row>('turn_get_locked', ({ forUpdate, ofLease }) => `${leased(ofLease)} ${forUpdate}`)
 const insert = statement(
   'turn_insert',
-  ({ ofLease }) => `INSERT INTO turns (id, user_id, session_id, agent_id, held, created_at${ofLease(', lease_until')})
-    VALUES (:turnId, :userId, :sessionId, :agentId, :held, :now${ofLease(', :leaseUntil')})`,
+  ({ ofLease }) => `INSERT INTO turns
+      (id, user_id, session_id, agent_id, held, max_cost, quote_id, created_at${ofLease(', lease_until')})
+    VALUES (:turnId, :userId, :sessionId, :agentId, :held, :maxCost, :quoteId, :now${ofLease(', :leaseUntil')})`,
+)
+const byQuote = statement<{ id: string }>(
+  'turn_by_quote',
+  'SELECT id FROM turns WHERE quote_id = :quoteId AND quote_id IS NOT NULL',
+)
+const growing = statement<Growing>(
+  'turn_growing',
+  `SELECT k.user_id AS "userId", k.settled_at AS "settledAt", k.held, k.max_cost AS "maxCost",
+      s.max_cost AS "sessionMaxCost", s.spent
+    FROM turns AS k LEFT JOIN sessions AS s ON s.id = k.session_id WHERE k.id = :turnId`,
 )
 const grow = statement('turn_grow', 'UPDATE turns SET held = held + :by WHERE id = :turnId')
 const settle = statement(
@@ -51,17 +73,19 @@ const abandoned = statement<{ id: string }>(
 )
 
 export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<OpenTurnResult> {
-  const { idempotency, sessionId, turnId, userId } = input
+  const { idempotency, maxCost = null, quoteId = null, sessionId, turnId, userId } = input
   const asked = {
     account: tx.lockAccount({ userId }),
     session: askSession(tx, { userId, sessionId }),
     rate: tx.rate(userId),
     key: idempotency ? askKey(tx, { userId, operation, key: idempotency.key }) : undefined,
+    quote: quoteId === null ? undefined : tx.get(byQuote, { quoteId }),
   }
   const account = yield* asked.account
   const session = yield* asked.session
   const rateAt = yield* asked.rate
   const used = asked.key && (yield* asked.key)
+  const quoted = asked.quote && (yield* asked.quote)
   const now = yield* tx.now()
   const rate = rateAt(now)
   const status = session && sessionStatus(session, activeAfter(now, limits))
@@ -69,6 +93,8 @@ export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<Open
     rate,
     account,
     isUsed: stillKept(used, now) !== undefined,
+    isQuoteUsed: quoted !== undefined,
+    left: leftWithin(maxCost, session),
     session: session && status && { status, openTurnId: session.openTurnId },
   })
   if ('outcome' in judged) return judged
@@ -78,27 +104,30 @@ export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<Open
   if (idempotency) insertKey(tx, { userId, operation, ...idempotency, resourceId: turnId }, now)
   const isMarked = openInSession(tx, { sessionId, turnId })
   const leaseUntil = now + limits.leaseSeconds * 1000
-  yield* tx.run(insert, { turnId, userId, sessionId, agentId, held: taken, now, leaseUntil })
+  const turn = { turnId, userId, sessionId, agentId, held: taken, maxCost, quoteId, now, leaseUntil }
+  yield* tx.run(insert, turn)
   yield* isMarked
   tx.accepted(userId, now)
   tx.made({ table: 'turns', id: turnId })
   return { outcome: 'opened', held: taken, rate: withOneMore(rate, now) }
 }
 
-export function* growHold(
-  tx: Tx,
-  { by, least, turnId }: { turnId: string; by: Units; least: Units },
-): Op<Units | undefined> {
-  if (!(yield* tx.lockOwner({ turnId }))) return undefined
-  const turn = yield* tx.get(get, { turnId })
-  if (!turn || turn.settledAt !== null) return undefined
+/** By the caps as they are now: that of a session may be changed while its turn is open. */
+export function* growHold(tx: Tx, { by, least, turnId }: GrowHold): Op<GrowHoldResult> {
+  if (!(yield* tx.lockOwner({ turnId }))) return { outcome: 'refused', reason: 'over' }
+  const turn = yield* tx.get(growing, { turnId })
+  if (!turn || turn.settledAt !== null) return { outcome: 'refused', reason: 'over' }
   const { userId } = turn
   const { balance, held } = must(yield* tx.account(userId), 'a turn has an account')
-  const taken = Math.min(by, balance - held)
-  if (taken < least) return undefined
+  const session = turn.spent === null ? undefined : { maxCost: turn.sessionMaxCost, spent: turn.spent }
+  const left = leftWithin(turn.maxCost, session) - turn.held
+  // Before the balance, for which a turn may wait.
+  if (left < least) return { outcome: 'refused', reason: 'budget', left }
+  const taken = Math.min(by, balance - held, left)
+  if (taken < least) return { outcome: 'refused', reason: 'balance' }
   tx.hold(userId, taken)
   yield* tx.run(grow, { turnId, by: taken })
-  return turn.held + taken
+  return { outcome: 'held', held: turn.held + taken }
 }
 
 /** With `if abandoned` only when the turn's lease has passed, or where one process owns the store. */
@@ -111,10 +140,10 @@ export function* settleTurn(tx: Tx, input: SettleTurn, when?: 'if abandoned'): O
   const now = yield* tx.now()
   if (when && turn.leaseUntil !== null && turn.leaseUntil > now) return undefined
   const { agentId, createdAt: beganAt, held, sessionId, userId } = turn
-  yield* askSession(tx, { userId, sessionId })
+  const session = yield* askSession(tx, { userId, sessionId })
   tx.hold(userId, -held)
   const account = must(yield* tx.account(userId), 'a turn has an account')
-  const charged = Math.min(cost, account.balance - account.held)
+  const charged = Math.min(cost, account.balance - account.held, leftWithin(turn.maxCost, session))
   const writtenOff = Math.min(cost - charged, Number.MAX_SAFE_INTEGER)
   if (writtenOff > 0) tx.count({ userId, kind: 'written-off', part: '', status: '', by: writtenOff })
   let { balance } = account
@@ -125,7 +154,7 @@ export function* settleTurn(tx: Tx, input: SettleTurn, when?: 'if abandoned'): O
     balance = (yield* tx.post({ ...posting, breakdown: receipt })).balance
   }
   yield* tx.run(settle, { turnId, cost: charged, outcome, now })
-  yield* closeTurn(tx, { sessionId, turn: input, beganAt, now })
+  yield* closeTurn(tx, { sessionId, turn: input, charged, beganAt, now })
   return { charged, balance, writtenOff }
 }
 

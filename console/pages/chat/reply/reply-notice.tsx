@@ -15,6 +15,7 @@ const titles: Record<string, string> = {
   LOOKING_UP: 'No connection to the service',
   UNKNOWN: 'The service could not be asked',
   INSUFFICIENT_BALANCE: 'The balance ran out',
+  BUDGET_REACHED: 'The cap was reached',
   AGENT_ERROR: 'The agent failed',
   AGENT_TIMEOUT: 'The reply took too long',
   AGENT_INTERRUPTED: 'The reply was interrupted',
@@ -25,7 +26,7 @@ export function ReplyNotice({ note, isStored, charge }: ReplyNoticeProps) {
   const { code, message, requestId } = note
   const costUsd = note.costUsd ?? charge?.amountUsd.replace(/^-/, '')
   const isMild = code === 'STOPPED' || code === 'RELOADED'
-  const isWarning = code === 'INSUFFICIENT_BALANCE' || code === 'LOOKING_UP'
+  const isWarning = code === 'INSUFFICIENT_BALANCE' || code === 'BUDGET_REACHED' || code === 'LOOKING_UP'
   const Icon = isMild ? InfoCircledIcon : ExclamationTriangleIcon
   return (
     <Alert

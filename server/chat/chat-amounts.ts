@@ -1,0 +1,48 @@
+import type { Chat } from '../agents/config/catalogue.ts'
+import { tokensAtMost } from '../agents/run/chat-messages.ts'
+import { messagesAtMost } from '../agents/run/prompt-size.ts'
+import { chatHold, chatUse, dearestUse, type ChatRates } from '../billing/chat-price.ts'
+import type { Units } from '../kernel/money.ts'
+import type { History } from '../store/store.ts'
+
+/** What text is held ahead: each growth is a commit. */
+export const holdStepTokens = 2000
+
+export type Amounts = {
+  /** The prompt and one token: with less a reply could not begin. */
+  required: Units
+  /** The prompt and what its first call of a model may write, or text that is held ahead. */
+  hold: Units
+  /** The prompt and as long a reply as is allowed, within the caps. */
+  most: Units
+}
+
+type AmountsOf = {
+  chat: Chat
+  rates: ChatRates
+  promptTokens: number
+  promptTokensMax: number
+  maxTokens: number | undefined
+  /** What caps leave; Infinity without any. */
+  left: Units
+}
+
+export function amountsOf({ chat, left, maxTokens, promptTokens, promptTokensMax, rates }: AmountsOf): Amounts {
+  const { isModel, maxOutputTokens } = chat
+  const longest = maxTokens ?? maxOutputTokens
+  const upTo = (completionTokens: number) =>
+    chatHold(dearestUse({ promptTokens: promptTokensMax, completionTokens }, rates), rates)
+  // What an agent of another kind sends a provider is known only when it says so, by a step.
+  const required = isModel ? upTo(1) : chatHold(chatUse({ promptTokens, completionTokens: 1 }), rates)
+  const hold = Math.max(required, upTo(isModel ? longest : Math.min(longest, holdStepTokens)))
+  return { required, hold, most: Math.min(left, Math.max(hold, upTo(longest))) }
+}
+
+type Prompt = { history: History; message: string }
+
+export function promptAtMost({ instructions, isModel }: Chat, { history, message }: Prompt): number {
+  const texts = [instructions, ...history.messages.map(({ content }) => content), message].filter((text) => text !== '')
+  // Agents of other kinds say what they send besides the texts, by a step.
+  const tokens = isModel ? messagesAtMost(texts) : tokensAtMost(texts.join(''))
+  return Math.max(tokens, history.tokens)
+}

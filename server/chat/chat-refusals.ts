@@ -1,0 +1,50 @@
+import { balanceRefusal, budgetRefusal, rateRefusal } from '../billing/refusals.ts'
+import { ErrandError } from '../kernel/errors.ts'
+import { sessionRefusal } from '../sessions/session-operations.ts'
+import type { OpenTurnResult } from '../store/session-inputs.ts'
+import { quoteUsed } from '../quotes/quotes.ts'
+import { lineMax } from './user-turns.ts'
+
+/** After so long one that found the line full may try again. */
+const lineRetrySeconds = 5
+
+/** What is answered where the store opens no turn. */
+export function turnRefusal(result: Extract<OpenTurnResult, { outcome: 'refused' }>): ErrandError {
+  switch (result.reason) {
+    case 'rate':
+      return rateRefusal(result.rate)
+    case 'balance':
+      return balanceRefusal(result)
+    case 'busy':
+      return busy()
+    case 'idempotency-conflict':
+      return keyUsed()
+    case 'quote-used':
+      return quoteUsed()
+    case 'budget':
+      return budgetRefusal(result)
+    default:
+      return sessionRefusal(result.reason)
+  }
+}
+
+export function keyUsed(): ErrandError {
+  return new ErrandError(
+    'CONFLICT',
+    'This Idempotency-Key was used; look the reply up among the messages of its session.',
+  )
+}
+
+/** Nobody reads this; it ends the admission. */
+export function clientLeft(): ErrandError {
+  return new ErrandError('REQUEST_TIMEOUT', 'The client left before the chat began.')
+}
+
+export function lineFull(): ErrandError {
+  const message = `${lineMax} chats of this account wait for its balance already; send the message again when one has begun.`
+  return new ErrandError('RATE_LIMIT_EXCEEDED', message, { isOtherRate: true, retryAfterSeconds: lineRetrySeconds })
+}
+
+export function busy(): ErrandError {
+  return new ErrandError('SESSION_BUSY', 'Another message of this session is being answered.')
+}

@@ -1,0 +1,44 @@
+import type { Span } from '@opentelemetry/api'
+import type { ChatRequest } from '../agents/run/chat-messages.ts'
+import { chatUse, type ChatUsed } from '../billing/chat-price.ts'
+import { isDebug, type Logger } from '../kernel/logger.ts'
+import type { Meter } from '../kernel/meter.ts'
+import { formatUsd, type Units } from '../kernel/money.ts'
+import type { TurnOutcome } from '../store/records.ts'
+import { endChatSpan } from '../tracing/service-tracing.ts'
+
+type EndedTurn = {
+  request: ChatRequest
+  /** Of the HTTP request. */
+  requestId: string
+  span: Span | undefined
+  end: TurnOutcome
+  /** Of the stream's `error` event. */
+  code: string | null
+  used: ChatUsed
+  /** What the use came to, what of it was charged, and what was written off. */
+  cost: Units
+  charged: Units
+  writtenOff: Units
+  seconds: number
+}
+
+/** Tells the operator how a turn ended: by metrics, a span and the log. */
+export function reportTurn({ log, meter }: { log: Logger; meter: Meter }, turn: EndedTurn): void {
+  const { charged, code, cost, end, request, requestId, seconds, span, used, writtenOff } = turn
+  const { agentId, sessionId, turnId, userId } = request
+  // A reply that failed is charged where its request was the cause.
+  const { completionTokens, promptTokens, reasoningTokens, toolCalls } =
+    end === 'failed' && cost === 0 ? chatUse({}) : used
+  meter.chatRun({ agentId, end, seconds, completionTokens, promptTokens, reasoningTokens, toolCalls, writtenOff })
+  if (span) endChatSpan(span, { end, code, completionTokens, promptTokens, toolCalls, cost: charged })
+  if (writtenOff > 0) {
+    const fields = { requestId, turnId, sessionId, userId, agentId, writtenOffUsd: formatUsd(writtenOff) }
+    log.warn(fields, 'a part of the cost of a chat is written off, as neither the balance nor its caps allowed it')
+  }
+  const isFailure = end === 'failed'
+  if (!isFailure && !isDebug(log)) return
+  const fields = { requestId, turnId, sessionId, userId, agentId, end, ...(code !== null && { code }) }
+  if (isFailure) log.info(fields, 'a chat failed')
+  else log.debug({ ...fields, ms: Math.round(seconds * 1000) }, 'a chat ended')
+}

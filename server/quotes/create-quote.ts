@@ -1,0 +1,64 @@
+import type { z } from 'zod'
+import type { Catalogue } from '../agents/config/catalogue.ts'
+import type { Caller } from '../auth/caller.ts'
+import type { ChatTurns } from '../chat/chat-turns.ts'
+import { hashJson } from '../kernel/canonical-json.ts'
+import { isoTime } from '../kernel/clock.ts'
+import { ErrandError } from '../kernel/errors.ts'
+import { formatUsd } from '../kernel/money.ts'
+import { quoteTask } from '../tasks/check-task.ts'
+import type { RequestTrace } from '../tracing/request-trace.ts'
+import type { Quote, QuoteInput } from './quote-schema.ts'
+import type { Quotes } from './quotes.ts'
+
+type QuoteParts = { catalogue: Catalogue; chats: ChatTurns; quotes: Quotes }
+type Asked = {
+  about: RequestTrace
+  caller: Caller
+  input: z.output<typeof QuoteInput>
+  /** Resolves in a tick of the event loop in which large params or a large message may be gone through. */
+  onLarge: () => Promise<void>
+}
+
+const versionChars = 16
+
+/** Prices of a task or chat as they are now. Refused as that would be, but for balance and rate; writes nothing. */
+export async function createQuote(
+  { catalogue, chats, quotes }: QuoteParts,
+  { about, caller, input: { chat, task }, onLarge }: Asked,
+): Promise<Quote> {
+  if (task) {
+    const { expiresAt, meters, price, quoteId } = await within(
+      'task',
+      quoteTask({ catalogue, quotes }, { caller, input: task, onLarge }),
+    )
+    const { endpointId } = task
+    const priceUsd = formatUsd(price)
+    const priceVersion = versionOf({ endpointId, price, ...(meters && { meters }) })
+    return { quoteId, priceUsd, worstCaseUsd: priceUsd, priceVersion, expiresAt: isoTime(expiresAt) }
+  }
+  const quoted = await within('chat', chats.quote({ about, caller, input: chat!, onLarge }))
+  const { agentId, expiresAt, hold, most, quoteId, rates } = quoted
+  return {
+    quoteId,
+    holdUsd: formatUsd(hold),
+    ...(most !== null && { worstCaseUsd: formatUsd(most) }),
+    priceVersion: versionOf({ agentId, rates }),
+    expiresAt: isoTime(expiresAt),
+  }
+}
+
+function versionOf(prices: object): string {
+  return hashJson(prices).slice(0, versionChars)
+}
+
+/** Names wrong fields as they stand in the body of the quote. */
+async function within<Value>(field: string, quoting: Promise<Value>): Promise<Value> {
+  try {
+    return await quoting
+  } catch (error) {
+    if (!(error instanceof ErrandError) || !error.details) throw error
+    const details = error.details.map(({ message, path }) => ({ path: `${field}.${path}`, message }))
+    throw new ErrandError(error.code, `${field}.${error.message}`, { details })
+  }
+}

@@ -1,0 +1,40 @@
+import { callerTurn } from '../rpc/hold-answer.ts'
+import { procedure, router, withScope } from '../rpc/trpc.ts'
+import { createQuote } from './create-quote.ts'
+import { Quote, QuoteInput } from './quote-schema.ts'
+
+export const quotesRouter = router({
+  create: procedure
+    .meta({
+      openapi: {
+        method: 'POST',
+        path: '/api/quotes',
+        operationId: 'createQuote',
+        tags: ['Billing'],
+        summary: 'Get a quote',
+        description:
+          'What a task or a chat costs, held for ten minutes: created with the `quoteId`, it is charged by these prices whatever they are by then. Nothing is charged or written.',
+        protect: true,
+        successDescription: 'The quote.',
+        errorResponses: {
+          400: 'The body, the params or the message are invalid.',
+          403: '`maxCostUsd` of the request or of its session does not allow it, or permission is missing.',
+          404: 'The agent endpoint, the session or a connector was not found.',
+          409: 'The session is completed.',
+          410: 'The session has expired.',
+          413: 'The body is too large.',
+          415: 'The body is not JSON.',
+        },
+      },
+    })
+    .input(QuoteInput)
+    .output(Quote)
+    .mutation(
+      withScope('execute', ({ ctx, input }) => {
+        const { about, caller, services } = ctx
+        const { catalogue, chats, tasks } = services
+        const onLarge = () => callerTurn(ctx)
+        return createQuote({ catalogue, chats, quotes: tasks.quotes }, { about, caller, input, onLarge })
+      }),
+    ),
+})

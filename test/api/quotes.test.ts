@@ -1,0 +1,291 @@
+import { expect, test } from 'vitest'
+import type { ErrandConfig } from '../../server/agents/config/define-config.ts'
+import { priceOf, unitsOf } from '../chat/chat-checks.ts'
+import { ChatReader } from '../support/chat-reader.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { newDataDir, startService, type Answer, type Person, type TestService } from '../support/test-service.ts'
+
+const params = { text: 'Hello', n: 1 }
+const lifeMs = 600_000
+
+/** An agent that can be called and talked to, at such prices. */
+function agentAt(priceUsd: string, outputPer1kUsd: string): ErrandConfig {
+  const endpoint = { description: 'Does it.', priceUsd, params: {}, run: () => ({ ok: true }) }
+  const chat = {
+    pricing: { inputPer1kUsd: '0', outputPer1kUsd },
+    async *reply() {
+      yield { type: 'text', delta: 'Hello' } as const
+      yield { type: 'usage', promptTokens: 10, completionTokens: 1000 } as const
+    },
+  }
+  return { agents: [{ kind: 'code', id: 'one', name: 'One', endpoints: { run: endpoint, other: endpoint }, chat }] }
+}
+
+const atOne = agentAt('0.0100', '0.1')
+const dearer = agentAt('0.0500', '0.5')
+
+async function start(options: Parameters<typeof startService>[0] = {}) {
+  const clock = new FakeClock()
+  const service = await startService({ clock, config: atOne, ...options })
+  return { clock, service, person: await service.createPerson() }
+}
+
+const task = { endpointId: 'one.run', params }
+
+function quoteOf(service: TestService, { key }: Person, body: object): Promise<Answer> {
+  return service.post('/api/quotes', body, { key })
+}
+
+async function taskQuote(service: TestService, person: Person): Promise<string> {
+  const { body, status } = await quoteOf(service, person, { task })
+  expect(status, JSON.stringify(body)).toBe(200)
+  return body.quoteId
+}
+
+function create(service: TestService, { key }: Person, body: object, headers: Record<string, string> = {}) {
+  return service.post('/api/tasks', { ...task, ...body }, { key, headers })
+}
+
+async function sessionOf(service: TestService, { key }: Person): Promise<string> {
+  return (await service.post('/api/sessions', { agentId: 'one' }, { key })).body.sessionId
+}
+
+function chat(service: TestService, { key }: Person, body: object): Promise<ChatReader> {
+  return ChatReader.open({ url: service.url, key, body: { message: 'Hello', ...body } })
+}
+
+/** Refused with 400, which names the quote: as for any text that is none. */
+function expectForeign({ body, status }: Answer): void {
+  const message = 'Must be a quote that was made for this request; make a new one'
+  expect([status, body.details]).toEqual([400, [{ path: 'quoteId', message }]])
+}
+
+test('a quote of a task says its price and how long that holds; nothing is charged, held, written or counted', async () => {
+  const { clock, person, service } = await start({ limits: { executionsPerMinute: 3 } })
+  const before = (await service.get('/api/account', person.key)).body
+  const { body, headers, status } = await quoteOf(service, person, { task: { ...task, connectorIds: [], other: 1 } })
+  expect([status, body]).toEqual([
+    200,
+    {
+      quoteId: expect.stringMatching(/^quote_[\w-]+\.[\w-]{43}$/),
+      priceUsd: '0.0100',
+      worstCaseUsd: '0.0100',
+      priceVersion: expect.stringMatching(/^[0-9a-f]{16}$/),
+      expiresAt: new Date(clock.now() + lifeMs).toISOString(),
+    },
+  ])
+  expect(body.quoteId.length).toBeLessThan(500)
+  expect(headers.get('x-ratelimit-remaining')).toBe('3')
+  expect((await service.get('/api/account', person.key)).body).toEqual(before)
+  expect((await service.get('/api/transactions', person.key)).body.total).toBe(1)
+  expect((await quoteOf(service, person, { task })).body.priceVersion).toBe(body.priceVersion)
+  await service.stop()
+})
+
+test('the quoted price of a task holds when the configuration has another, and the next one costs what it says', async () => {
+  const dataDir = newDataDir()
+  const { clock, person, service } = await start({ dataDir })
+  const { quoteId, priceVersion } = (await quoteOf(service, person, { task })).body
+  await service.stop()
+  const { service: later } = await start({ clock, dataDir, config: dearer })
+  const { body } = await create(later, person, { quoteId })
+  expect((await later.get(`/api/tasks/${body.taskId}?wait=20`, person.key)).body).toMatchObject({ costUsd: '0.0100' })
+  const charges = await later.get(`/api/transactions?taskId=${body.taskId}`, person.key)
+  expect(charges.body.transactions).toMatchObject([{ amountUsd: '-0.0100' }])
+  const again = (await create(later, person, {})).body
+  expect((await later.get(`/api/tasks/${again.taskId}?wait=20`, person.key)).body).toMatchObject({ costUsd: '0.0500' })
+  const now = (await quoteOf(later, person, { task })).body
+  expect(now.priceUsd).toBe('0.0500')
+  expect(now.priceVersion).not.toBe(priceVersion)
+  expect(await later.app.store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
+  await later.stop()
+})
+
+test('a quote admits one task: a second use is refused with 409, and of two at one moment one is', async () => {
+  const { person, service } = await start()
+  const quoteId = await taskQuote(service, person)
+  const answers = await Promise.all(Array.from({ length: 5 }, () => create(service, person, { quoteId })))
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409, 409, 409, 409])
+  const late = await create(service, person, { quoteId })
+  expect([late.status, late.body]).toMatchObject([
+    409,
+    { code: 'CONFLICT', message: 'The quote was used; make a new one.' },
+  ])
+  expect((await service.get('/api/tasks', person.key)).body.total).toBe(1)
+  expect((await service.get('/api/account', person.key)).body.balanceUsd).toBe('9.9900')
+  await service.stop()
+})
+
+test('a request that is repeated with its Idempotency-Key gets its task, also when the quote has expired', async () => {
+  const { clock, person, service } = await start()
+  const quoteId = await taskQuote(service, person)
+  const key = { 'Idempotency-Key': 'once' }
+  const first = await create(service, person, { quoteId }, key)
+  expect((await create(service, person, { quoteId }, key)).body).toEqual(first.body)
+  clock.advance(lifeMs)
+  expect((await create(service, person, { quoteId }, key)).body).toEqual(first.body)
+  expect((await create(service, person, { quoteId })).status).toBe(409)
+  await service.stop()
+})
+
+test('a quote works until its tenth minute is over, and is then refused with 409', async () => {
+  const { clock, person, service } = await start()
+  const quoteIds = [await taskQuote(service, person), await taskQuote(service, person)] as const
+  clock.advance(lifeMs - 1)
+  expect((await create(service, person, { quoteId: quoteIds[0] })).status).toBe(200)
+  clock.advance(1)
+  const { body, status } = await create(service, person, { quoteId: quoteIds[1] })
+  expect([status, body.message]).toEqual([409, 'The quote has expired; make a new one.'])
+  expect((await service.get('/api/tasks', person.key)).body.total).toBe(1)
+  await service.stop()
+})
+
+test('the quote of another user, of another request, or with one changed character is refused as any forged text', async () => {
+  const { person, service } = await start()
+  const other = await service.createPerson()
+  const quoteId = await taskQuote(service, person)
+  expectForeign(await create(service, other, { quoteId }))
+  expectForeign(await create(service, person, { quoteId, params: { ...params, n: 2 } }))
+  expectForeign(await create(service, person, { quoteId, endpointId: 'one.other' }))
+  const changed = Array.from(quoteId, (character, at) => {
+    const replaced = character === 'A' ? 'B' : 'A'
+    return quoteId.slice(0, at) + replaced + quoteId.slice(at + 1)
+  })
+  const forged = ['quote_', 'x', `${quoteId}A`, `${quoteId}.A`, `${quoteId}=`, quoteId.slice(0, -1), quoteId.slice(6)]
+  // The last character of a signature has bits that mean nothing.
+  const last = quoteId.at(-1)!.charCodeAt(0)
+  forged.push(quoteId.slice(0, -1) + String.fromCharCode(last + 1), `${quoteId.slice(0, 6)} ${quoteId.slice(6)}`)
+  for (const text of [...changed, ...forged]) {
+    if (text !== quoteId) expectForeign(await create(service, person, { quoteId: text }))
+  }
+  const { body, status } = await create(service, person, { quoteId: 'q'.repeat(5001) })
+  expect([status, body.details]).toMatchObject([400, [{ path: 'quoteId' }]])
+  // The order of keys is no difference, and the quote is still there to be used.
+  expect((await create(service, person, { quoteId, params: { n: 1, text: 'Hello' } })).status).toBe(200)
+  await service.stop()
+})
+
+test('a quote outlives the secret that signed it, as long as that is the one before', async () => {
+  const [old, now] = ['the secret of the tests', 'another secret of the tests']
+  let secrets = { current: old, previous: [] as string[] }
+  const { person, service } = await start({ secrets: () => secrets })
+  const [one, two] = [await taskQuote(service, person), await taskQuote(service, person)]
+  await service.stop()
+  const dataDir = newDataDir()
+  const { service: other, person: who } = await start({ dataDir, secrets: () => secrets })
+  const quoteId = await taskQuote(other, who)
+  secrets = { current: now, previous: [old] }
+  expect((await create(other, who, { quoteId })).status).toBe(200)
+  for (const foreign of [one, two]) expectForeign(await create(other, who, { quoteId: foreign }))
+  await other.stop()
+})
+
+test('a task that was refused has not used its quote, and a cap below the quoted price refuses it', async () => {
+  const { person, service } = await start()
+  const poor = await service.createPerson({ balanceUsd: '0' })
+  const quoteId = await taskQuote(service, poor)
+  expect((await create(service, poor, { quoteId })).body.code).toBe('INSUFFICIENT_BALANCE')
+  await service.app.store.credit({ userId: poor.userId, amount: 100, description: 'More', idempotencyKey: null })
+  expect((await create(service, poor, { quoteId })).status).toBe(200)
+  const mine = await taskQuote(service, person)
+  const low = await create(service, person, { quoteId: mine, maxCostUsd: '0.0099' })
+  expect([low.status, low.body]).toMatchObject([
+    403,
+    {
+      error: 'Budget reached',
+      code: 'BUDGET_REACHED',
+      message: 'At least 0.0100 USD is required, and maxCostUsd leaves 0.0099 USD.',
+    },
+  ])
+  for (const maxCostUsd of ['0', '0.0000', '0.0099']) {
+    expect((await create(service, person, { maxCostUsd })).body.code).toBe('BUDGET_REACHED')
+  }
+  expect((await service.get('/api/account', person.key)).body.balanceUsd).toBe('10.0000')
+  expect((await create(service, person, { quoteId: mine, maxCostUsd: '0.01' })).status).toBe(200)
+  await service.stop()
+})
+
+test('a wrong quote request is refused as what it is for would be, with the field by its place in the body', async () => {
+  const { clock, person, service } = await start()
+  const sessionId = await sessionOf(service, person)
+  const other = await service.createPerson()
+  const paths = async (body: object, who = person) => {
+    const { body: answer, status } = await quoteOf(service, who, body)
+    return [status, answer.details?.map(({ path }: any) => path) ?? answer.code]
+  }
+  expect(await paths({})).toEqual([400, ['']])
+  expect(await paths({ task, chat: { sessionId, message: 'Hello' } })).toEqual([400, ['']])
+  expect(await paths({ task: { endpointId: 'one.run' } })).toEqual([400, ['task.params']])
+  expect(await paths({ task: { ...task, maxCostUsd: '-1' } })).toEqual([400, ['task.maxCostUsd']])
+  expect(await paths({ task: { ...task, endpointId: 'one.none' } })).toEqual([404, 'NOT_FOUND'])
+  expect(await paths({ task: { ...task, maxCostUsd: '0.0001' } })).toEqual([403, 'BUDGET_REACHED'])
+  expect(await paths({ chat: { sessionId, message: '' } })).toEqual([400, ['chat.message']])
+  const tooMany = { sessionId, message: 'Hello', params: { maxTokens: 1_000_000 } }
+  expect(await paths({ chat: tooMany })).toEqual([400, ['chat.params.maxTokens']])
+  expect(await paths({ chat: { sessionId: 'ses_0', message: 'Hello' } })).toEqual([404, 'NOT_FOUND'])
+  expect(await paths({ chat: { sessionId, message: 'Hello' } }, other)).toEqual([404, 'NOT_FOUND'])
+  expect(await paths({ chat: { sessionId, message: 'Hello', maxCostUsd: '0' } })).toEqual([403, 'BUDGET_REACHED'])
+  clock.advance(24 * 3_600_000)
+  expect(await paths({ chat: { sessionId, message: 'Hello' } })).toEqual([410, 'SESSION_EXPIRED'])
+  const reader = await service.createKey(person.userId, ['read'])
+  expect((await service.post('/api/quotes', { task }, { key: reader })).status).toBe(403)
+  await service.stop()
+})
+
+test('the rates of a quoted chat hold for its hold, its charge and its receipt', async () => {
+  const dataDir = newDataDir()
+  const { clock, person, service } = await start({ dataDir })
+  const sessionId = await sessionOf(service, person)
+  const ask = { chat: { sessionId, message: 'Hello' } }
+  const { body } = await quoteOf(service, person, ask)
+  // 2,000 tokens are held ahead.
+  expect(body).toMatchObject({ holdUsd: '0.2000', priceVersion: expect.stringMatching(/^[0-9a-f]{16}$/) })
+  expect(body).not.toHaveProperty('priceUsd')
+  expect(body).not.toHaveProperty('worstCaseUsd')
+  await service.stop()
+  const { service: later } = await start({ clock, dataDir, config: dearer })
+  expectForeign(
+    await later.post('/api/chat', { ...ask.chat, message: 'Other', quoteId: body.quoteId }, { key: person.key }),
+  )
+  const end = await (await chat(later, person, { sessionId, quoteId: body.quoteId })).end()
+  expect(end).toMatchObject({ type: 'done', costUsd: '0.1000' })
+  const path = `/api/transactions?sessionId=${sessionId}`
+  const [charge] = (await later.get(path, person.key)).body.transactions
+  expect(charge).toMatchObject({ amountUsd: '-0.1000', breakdown: { rates: { outputPer1kUsd: '0.1' } } })
+  expect(priceOf(charge.breakdown)).toBe(1000)
+  const dear = await (await chat(later, person, { sessionId })).end()
+  expect(dear).toMatchObject({ type: 'done', costUsd: '0.5000' })
+  expect((await quoteOf(later, person, ask)).body.priceVersion).not.toBe(body.priceVersion)
+  await later.stop()
+})
+
+test('a quote opens one chat, in its session, and one with a cap ends there', async () => {
+  const { clock, person, service } = await start()
+  const [sessionId, otherId] = [await sessionOf(service, person), await sessionOf(service, person)]
+  const quote = async (more: object = {}) => {
+    const { body } = await quoteOf(service, person, { chat: { sessionId, message: 'Hello', ...more } })
+    return body
+  }
+  const { quoteId } = await quote()
+  const post = (body: object) => service.post('/api/chat', { message: 'Hello', ...body }, { key: person.key })
+  expectForeign(await post({ sessionId: otherId, quoteId }))
+  expectForeign(await create(service, person, { quoteId }))
+  expectForeign(await post({ sessionId, quoteId: await taskQuote(service, person) }))
+  expect((await (await chat(service, person, { sessionId, quoteId })).end()).type).toBe('done')
+  expect(await post({ sessionId, quoteId })).toMatchObject({
+    status: 409,
+    body: { message: 'The quote was used; make a new one.' },
+  })
+  const capped = await quote({ maxCostUsd: '0.0300' })
+  expect(capped).toMatchObject({ holdUsd: '0.0300', worstCaseUsd: '0.0300' })
+  const end = await (await chat(service, person, { sessionId, quoteId: capped.quoteId })).end()
+  expect(unitsOf(end.costUsd)).toBe(300)
+  const late = await quote()
+  clock.advance(lifeMs)
+  expect(await post({ sessionId, quoteId: late.quoteId })).toMatchObject({
+    status: 409,
+    body: { message: 'The quote has expired; make a new one.' },
+  })
+  expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
+  await service.stop()
+})

@@ -1,0 +1,218 @@
+import { expect, test } from 'vitest'
+import { readMetrics } from '../api/exposition.ts'
+import { say, type Step } from '../support/chat-agents.ts'
+import { ChatReader } from '../support/chat-reader.ts'
+import { expectOneEnd, expectSound, priceOf, soon, startTalk, Talker, textOf, unitsOf } from './chat-checks.ts'
+
+// What a chat, and all chats of a session, may cost. Of the agent `talk` a prompt costs 0.15 USD for 1,000 tokens, text 0.6.
+
+const flood: Step = { do: 'flood', times: 100_000, delta: 'sixteen letters ', everyMs: 1 }
+const report: Step = { do: 'usage', promptTokens: 0, completionTokens: 1000 }
+
+type More = { maxCostUsd?: string; quoteId?: string }
+
+/** Chats by steps, with a cap. */
+function open(talker: Talker, steps: Step[], more: More = {}): Promise<ChatReader> {
+  const body = { sessionId: talker.sessionId, message: say(...steps), ...more }
+  return ChatReader.open({ url: talker.service.url, key: talker.key, body })
+}
+
+async function patch(talker: Talker, maxCostUsd: string | null) {
+  const path = `/api/sessions/${talker.sessionId}`
+  return await talker.service.request('PATCH', path, { key: talker.key, body: { maxCostUsd } })
+}
+
+/** The one charge since; the event said as much. */
+async function chargeOf(talker: Talker, end: any): Promise<any> {
+  const [charge] = await talker.charges()
+  expect(charge.amountUsd).toBe(`-${end.costUsd}`)
+  return charge
+}
+
+test.for([{ isInline: true }, { isInline: false }])(
+  'a chat ends where it would cost more than its cap: charged what was given, and kept (inline: $isInline)',
+  async ({ isInline }) => {
+    const service = await startTalk({ isInline })
+    const talker = await Talker.create(service)
+    const events = await (await open(talker, [flood], { maxCostUsd: '0.5' })).all()
+    const end = expectOneEnd(events, 'error')
+    expect(end.error).toEqual({ code: 'BUDGET_REACHED', message: expect.stringContaining('maxCostUsd') })
+    const { breakdown } = await chargeOf(talker, end)
+    expect(unitsOf(end.costUsd)).toBe(priceOf(breakdown))
+    // At a token a byte it could have cost all of it.
+    expect(textOf(events).length).toBeGreaterThan(5000 / 6 / 2)
+    expect(textOf(events).length).toBeLessThanOrEqual(5000 / 6)
+    expect((await talker.messages())[1]).toMatchObject({ content: textOf(events), truncated: true })
+    expect(await talker.session()).toMatchObject({ spentUsd: end.costUsd })
+    await expectSound(talker)
+    await service.stop()
+  },
+)
+
+test('a cap of zero, or one that does not pay for the first words, is refused with 403, and nothing is written', async () => {
+  const service = await startTalk()
+  const talker = await Talker.create(service)
+  const before = await talker.state()
+  for (const maxCostUsd of ['0', '0.0000', '0.0001']) {
+    const reader = await open(talker, [flood], { maxCostUsd })
+    expect(reader.status).toBe(403)
+    expect(await reader.end()).toMatchObject({
+      type: 'error',
+      error: { code: 'BUDGET_REACHED' },
+      statusCode: 403,
+      code: 'BUDGET_REACHED',
+    })
+  }
+  await patch(talker, '0')
+  const body = { sessionId: talker.sessionId, message: 'Hello' }
+  const plain = await service.post('/api/chat', body, { key: talker.key, headers: { Accept: 'application/json' } })
+  expect([plain.status, plain.body]).toMatchObject([
+    403,
+    {
+      error: 'Budget reached',
+      code: 'BUDGET_REACHED',
+      message: expect.stringContaining('maxCostUsd leaves 0.0000 USD'),
+    },
+  ])
+  const { updatedAt: _, ...after } = (await talker.state()) as any
+  expect(before).toMatchObject(after)
+  await patch(talker, null)
+  expect(await talker.session()).not.toHaveProperty('maxCostUsd')
+  await expectSound(talker)
+  await service.stop()
+})
+
+test('a cap that is no amount is refused with 400, which names the field', async () => {
+  const service = await startTalk()
+  const talker = await Talker.create(service)
+  const wrong = ['', '-1', '1.00001', '1e3', ' 1', '1,5', 'NaN', '9'.repeat(12), '0x1', 1, null, {}]
+  for (const maxCostUsd of wrong) {
+    const of = { key: talker.key }
+    const { sessionId } = talker
+    const answers = [
+      await service.post('/api/chat', { sessionId, message: 'Hello', maxCostUsd }, of),
+      await service.post('/api/sessions', { agentId: 'talk', maxCostUsd }, of),
+      await service.post('/api/tasks', { endpointId: 'a.b', params: {}, maxCostUsd }, of),
+      // Null removes a session's cap.
+      ...(maxCostUsd === null ? [] : [await patch(talker, maxCostUsd as string)]),
+    ]
+    for (const { body, status } of answers) {
+      expect([status, body.details], JSON.stringify(maxCostUsd)).toMatchObject([400, [{ path: 'maxCostUsd' }]])
+    }
+  }
+  await service.stop()
+})
+
+test('all chats of a session together cost no more than its cap, to the ten-thousandth where it is reported beyond', async () => {
+  const service = await startTalk()
+  const talker = await Talker.create(service, { balanceUsd: '10.0000' })
+  expect((await patch(talker, '1.0000')).body).toMatchObject({ maxCostUsd: '1.0000', spentUsd: '0.0000' })
+  const first = expectOneEnd(await (await open(talker, [report])).all(), 'done')
+  expect(await talker.session()).toMatchObject({ spentUsd: first.costUsd })
+  // Ten times what is left of the cap.
+  const second = await (await open(talker, [{ ...report, completionTokens: 7000 }])).all()
+  const end = expectOneEnd(second, 'error')
+  expect(end.error.code).toBe('BUDGET_REACHED')
+  const { breakdown } = await chargeOf(talker, end)
+  expect(await talker.session()).toMatchObject({ maxCostUsd: '1.0000', spentUsd: '1.0000' })
+  const off = unitsOf(breakdown.writtenOffUsd)
+  expect(unitsOf(end.costUsd) + off).toBe(priceOf(breakdown))
+  expect(off).toBeGreaterThan(30_000)
+  expect((await readMetrics(service)).get('errand_chat_written_off_usd_total')).toBeCloseTo(off / 10_000, 8)
+  const refused = await open(talker, [report])
+  expect([refused.status, (await refused.end()).error.code]).toEqual([403, 'BUDGET_REACHED'])
+  expect((await talker.account()).balanceUsd).toBe('9.0000')
+  expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
+  await service.stop()
+})
+
+test('a report beyond a cap at the very end of a reply is charged up to the cap, and the rest written off', async () => {
+  const service = await startTalk()
+  const talker = await Talker.create(service)
+  const steps: Step[] = [
+    { do: 'text', delta: 'Hello' },
+    { ...report, completionTokens: 100_000 },
+  ]
+  const end = (await (await open(talker, steps, { maxCostUsd: '0.0345' })).all()).at(-1)
+  expect(end.costUsd).toBe('0.0345')
+  const { breakdown } = await chargeOf(talker, end)
+  expect(345 + unitsOf(breakdown.writtenOffUsd)).toBe(priceOf(breakdown))
+  expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
+  await service.stop()
+})
+
+test.for([
+  ['the balance', '0.2000', '0.3000', '0.4000', 'INSUFFICIENT_BALANCE', 2000],
+  ['the cap of its session', '0.3000', '0.2000', '0.4000', 'BUDGET_REACHED', 2000],
+  ['its own cap', '0.3000', '0.4000', '0.2000', 'BUDGET_REACHED', 2000],
+] as const)(
+  'of balance, session and chat the least counts: %s',
+  async ([, balanceUsd, ofSession, maxCostUsd, code, most]) => {
+    const service = await startTalk()
+    const talker = await Talker.create(service, { balanceUsd })
+    await patch(talker, ofSession)
+    const events = await (await open(talker, [flood], { maxCostUsd })).all()
+    const end = expectOneEnd(events, 'error')
+    expect(end.error.code).toBe(code)
+    await chargeOf(talker, end)
+    expect(textOf(events).length).toBeLessThanOrEqual(most / 6)
+    expect(textOf(events).length).toBeGreaterThan(most / 12)
+    expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
+    await service.stop()
+  },
+)
+
+test('a chat that a cap ends waits for no other chat of its user', async () => {
+  const service = await startTalk()
+  const other = await Talker.create(service, { balanceUsd: '1.5000' })
+  const waiting = await other.do({ do: 'text', delta: 'x' }, { do: 'await-abort' })
+  await waiting.until('assistant_delta')
+  const talker = await other.another()
+  // What the other holds would have to come free for it, if the balance were why it cannot go on.
+  const end = expectOneEnd(await (await open(talker, [flood], { maxCostUsd: '0.0500' })).all(), 'error')
+  expect(end.error.code).toBe('BUDGET_REACHED')
+  expect((await other.session()).messageCount).toBe(0)
+  waiting.leave()
+  await other.settled()
+  await service.stop()
+})
+
+test('a cap that is raised during a chat counts from its next words, and one below what it holds is refused', async () => {
+  const service = await startTalk()
+  const talker = await Talker.create(service)
+  await patch(talker, '3.0000')
+  const reader = await open(talker, [flood])
+  await reader.until('assistant_delta')
+  const low = await patch(talker, '0.0100')
+  expect([low.status, low.body.code]).toEqual([409, 'CONFLICT'])
+  const [least] = /\d+\.\d{4}/.exec(low.body.message)!
+  expect(unitsOf(least)).toBeGreaterThan(100)
+  expect(await talker.session()).toMatchObject({ maxCostUsd: '3.0000' })
+  expect((await patch(talker, '4.5000')).status).toBe(200)
+  const events = await reader.all()
+  expect(expectOneEnd(events, 'error').error.code).toBe('BUDGET_REACHED')
+  expect(textOf(events).length).toBeGreaterThan(30_000 / 6)
+  expect(textOf(events).length).toBeLessThanOrEqual(45_000 / 6)
+  expect(await talker.session()).toMatchObject({ maxCostUsd: '4.5000' })
+  await service.stop()
+}, 60_000)
+
+test('200 chats at one moment in sessions with a cap each: none passes its own, and the ledger adds up', async () => {
+  const service = await startTalk()
+  const first = await Talker.create(service, { balanceUsd: '100.0000' })
+  const talkers = [first, ...(await Promise.all(Array.from({ length: 199 }, () => first.another())))]
+  // The first requests of sessions that nothing was written for yet.
+  const chats = talkers.map(async (talker, n) => {
+    const cap = 100 + n
+    expect((await patch(talker, `0.0${cap}`)).status).toBe(200)
+    const reader = await open(talker, [{ do: 'text', delta: 'Hello' }, report], { maxCostUsd: '5' })
+    return { cap, talker, end: await reader.end() }
+  })
+  for (const { cap, end, talker } of await Promise.all(chats)) {
+    if (end.error?.code === 'RATE_LIMIT_EXCEEDED') continue
+    expect(unitsOf(end.costUsd)).toBe(cap)
+    await expect.poll(async () => (await talker.session()).spentUsd, soon).toBe(`0.0${cap}`)
+  }
+  expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
+  await service.stop()
+}, 120_000)
