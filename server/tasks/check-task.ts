@@ -5,7 +5,7 @@ import { budgetRefusal } from '../billing/refusals.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
 import type { EpochMs } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
-import { parseUsd, type Units } from '../kernel/money.ts'
+import { parseUsd } from '../kernel/money.ts'
 import type { QuoteSubject, Quotes } from '../quotes/quotes.ts'
 import type { CreateTaskInput } from './task-schema.ts'
 

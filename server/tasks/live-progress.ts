@@ -32,7 +32,7 @@ const notesAtOnce = 500
 export class LiveProgress {
   readonly #parts: LiveProgressParts
   readonly #runs = new Map<string, Run>()
-  #timer: NodeJS.Timeout | undefined
+  #isPlanned = false
 
   constructor(parts: LiveProgressParts) {
     this.#parts = parts
@@ -67,7 +67,9 @@ export class LiveProgress {
   }
 
   #plan(inMs: number): void {
-    this.#timer ??= setTimeout(() => void this.#keep(), inMs).unref()
+    if (this.#isPlanned) return
+    this.#isPlanned = true
+    setTimeout(() => void this.#keep(), inMs).unref()
   }
 
   async #keep(): Promise<void> {
@@ -91,7 +93,7 @@ export class LiveProgress {
       run.isTold = true
       store.shared?.signals.send('task-changed', run.taskId)
     }
-    this.#timer = undefined
+    this.#isPlanned = false
     if (this.#runs.size > 0) this.#plan(isKept ? keepMs : pauseMs)
   }
 }

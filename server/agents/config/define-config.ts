@@ -294,8 +294,8 @@ export type HttpAgentConfig = AgentBase & {
   /** Signs the requests as Standard Webhooks are: `whsec_` and base64 of 24 to 64 bytes. */
   readonly secret: string
   /** Its operations that are run as tasks, by name. */
-  // oxlint-disable-next-line typescript/no-explicit-any
   readonly endpoints?: {
+    // oxlint-disable-next-line typescript/no-explicit-any
     readonly [name: string]: Omit<EndpointFields<any>, 'run' | 'connectorTokensMax'> & EndpointPrice
   }
   /** How it converses in sessions; without it, only its endpoints can be run. */

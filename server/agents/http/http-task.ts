@@ -4,7 +4,6 @@ import { writtenPricing } from '../../billing/event-charges.ts'
 import { heavinessOf } from '../../kernel/json-values.ts'
 import { expectSize, readBody } from '../../outbound/exchange.ts'
 import type { EndpointRun } from '../run/endpoint-run.ts'
-import type { TaskProgress } from '../config/define-config.ts'
 import { clip } from '../../kernel/clip.ts'
 import { post } from './http-exchange.ts'
 import { AgentServiceError, agentService, ServiceOutputTooLargeError } from './http-failure.ts'
@@ -53,7 +52,7 @@ async function followLines(answer: IncomingMessage, run: EndpointRun, limits: Ht
     if (line.length > lightChars) assertLight(Buffer.from(line), limits.taskValuesMax)
     const { type, ...rest } = eventIn(line)
     if (type === 'result') return (rest as { result?: unknown }).result
-    if (type === 'progress') run.progress(rest as TaskProgress)
+    if (type === 'progress') run.progress(rest)
     else if (type === 'charge') {
       const { count, event } = rest as { event: string; count?: number }
       run.charge(event, count)

@@ -1,6 +1,6 @@
 import { assert, must } from '../../kernel/assert.ts'
 import { judgeTask, withOneMore, type TaskNotAccepted } from '../judge-admission.ts'
-import type { AttemptRef, RateState, StoredJson, TaskFailure, TaskRecord, TaskStatus } from '../records.ts'
+import type { RateState, StoredJson, TaskFailure, TaskRecord, TaskStatus } from '../records.ts'
 import type { StoreLimits } from '../store.ts'
 import type {
   AdmitTask,
