@@ -42,6 +42,12 @@ export function describeMetered(contractTest: ContractTest): void {
       { type: 'adjustment', amount: 620 },
     ])
     expect(await world.balance(userId)).toBe(5000 - 380)
+    const { adjustment, given_back: givenBack, task_charge: charged } = (await world.store.readState()).posted
+    expect({ adjustment, givenBack, charged }).toEqual({
+      adjustment: { count: 0, units: 0 },
+      givenBack: { count: 1, units: 620 },
+      charged: { count: 1, units: 1000 },
+    })
   })
 
   contractTest('what used nothing gets everything back, and what used all of it nothing', async (world) => {
