@@ -375,6 +375,8 @@ export type Session = {
   /** `expired` after 24 hours without a chat or an update */
   status: "active" | "completed" | "expired"
   metadata: Record<string, unknown>
+  /** Omitted when there are none */
+  tags?: Record<string, string> | undefined
   /** The user's messages and the replies */
   messageCount: number
   /** What all its chats may cost together; omitted without a cap */
@@ -391,6 +393,8 @@ export type SessionListItem = {
   id: string
   agentId: string
   status: "active" | "completed" | "expired"
+  /** Omitted when there are none */
+  tags?: Record<string, string> | undefined
   messageCount: number
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
@@ -491,6 +495,8 @@ export type Task = {
   } | null
   /** The connected services that it was created with; omitted when there are none */
   connectorIds?: string[] | undefined
+  /** Omitted when there are none */
+  tags?: Record<string, string> | undefined
   /** Amount in USD with four fraction digits */
   costUsd: string
   /** Of a metered task: what it was charged when it was created */
@@ -538,6 +544,8 @@ export type TaskListItem = {
   agentId: string
   endpointId: string
   status: "pending" | "processing" | "completed" | "failed"
+  /** Omitted when there are none */
+  tags?: Record<string, string> | undefined
   /** Amount in USD with four fraction digits */
   costUsd: string
   /** ISO 8601 UTC timestamp with milliseconds */
@@ -641,16 +649,26 @@ export type Queries = {
       status?: "pending" | "processing" | "completed" | "failed" | undefined
       /** Only tasks of this agent */
       agentId?: string | undefined
+      /** Only what has this tag, `name:value`; given more than once, all of them */
+      tag?: string[] | undefined
+      /** Only what was created later than that */
+      createdAfter?: string | undefined
+      /** Only what was created earlier than that */
+      createdBefore?: string | undefined
       /** Page size */
       limit?: number | undefined
       /** How many items to skip */
       offset?: number | undefined
+      /** The `next` of a page, after which this one begins */
+      after?: string | undefined
     }
     output: {
       tasks: TaskListItem[]
       total: number
       limit: number
       offset: number
+      /** Where the next page begins, as its `after`; omitted on the last page */
+      next?: string | undefined
     }
   }
   'sessions.get': {
@@ -666,16 +684,26 @@ export type Queries = {
       status?: "active" | "completed" | "expired" | undefined
       /** Only sessions with this agent */
       agentId?: string | undefined
+      /** Only what has this tag, `name:value`; given more than once, all of them */
+      tag?: string[] | undefined
+      /** Only what was created later than that */
+      createdAfter?: string | undefined
+      /** Only what was created earlier than that */
+      createdBefore?: string | undefined
       /** Page size */
       limit?: number | undefined
       /** How many items to skip */
       offset?: number | undefined
+      /** The `next` of a page, after which this one begins */
+      after?: string | undefined
     }
     output: {
       sessions: SessionListItem[]
       total: number
       limit: number
       offset: number
+      /** Where the next page begins, as its `after`; omitted on the last page */
+      next?: string | undefined
     }
   }
   'sessions.messages': {
@@ -780,16 +808,24 @@ export type Queries = {
       sessionId?: string | undefined
       /** Only the charge of this chat */
       turnId?: string | undefined
+      /** Only what was created later than that */
+      createdAfter?: string | undefined
+      /** Only what was created earlier than that */
+      createdBefore?: string | undefined
       /** Page size */
       limit?: number | undefined
       /** How many items to skip */
       offset?: number | undefined
+      /** The `next` of a page, after which this one begins */
+      after?: string | undefined
     }
     output: {
       transactions: Transaction[]
       total: number
       limit: number
       offset: number
+      /** Where the next page begins, as its `after`; omitted on the last page */
+      next?: string | undefined
     }
   }
   'keys.list': {
@@ -875,6 +911,8 @@ export type Queries = {
       total: number
       limit: number
       offset: number
+      /** Where the next page begins, as its `after`; omitted on the last page */
+      next?: string | undefined
     }
   }
   'system.get': {
@@ -900,6 +938,8 @@ export type Mutations = {
       expiresInSeconds?: number | undefined
       /** How long the agent may take; at most the endpoint's own time, which is the default */
       timeoutSeconds?: number | undefined
+      /** Names and values of your own, by which lists find it: at most 16 pairs, and 4 KB of JSON */
+      tags?: Record<string, string> | undefined
     }
     output: {
       taskId: string
@@ -920,6 +960,8 @@ export type Mutations = {
       agentId: string
       /** Free-form data of the caller, at most 16 KB as JSON */
       metadata?: Record<string, unknown> | undefined
+      /** Names and values of your own, by which lists find it: at most 16 pairs, and 4 KB of JSON */
+      tags?: Record<string, string> | undefined
       /** Connected services that the agent may use; kept in the metadata, where an update can change them */
       connectorIds?: string[] | undefined
       /** What all chats of the session may cost together */
@@ -941,6 +983,8 @@ export type Mutations = {
       status?: "active" | "completed" | undefined
       /** Merged key by key; null removes a key */
       metadata?: Record<string, unknown> | undefined
+      /** Merged name by name; null removes a name */
+      tags?: Record<string, string | null> | undefined
       /** No less than what its chats were charged and the one under way holds; null removes the cap */
       maxCostUsd?: string | null | undefined
     }

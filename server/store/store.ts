@@ -68,6 +68,7 @@ import type {
   ListTasks,
   ProgressNote,
 } from './task-inputs.ts'
+import type { Listed, ListRange } from './list-place.ts'
 import type { PostedTotals } from './posted-totals.ts'
 import type { SharedSettings, SharedStore } from './shared.ts'
 
@@ -96,13 +97,14 @@ export const rateWindowMs = 60_000
 /** Newest messages of a session that fit, oldest first, in whole exchanges. */
 export type History = { messages: { role: MessageRecord['role']; content: string }[]; tokens: number }
 
-export type ListTransactions = Page & {
-  userId: string
-  type?: TransactionType
-  taskId?: string
-  sessionId?: string
-  turnId?: string
-}
+export type ListTransactions = Page &
+  ListRange & {
+    userId: string
+    type?: TransactionType
+    taskId?: string
+    sessionId?: string
+    turnId?: string
+  }
 
 /** Sums of a user's transactions of one day; `day` counts whole days of UTC since the epoch. */
 export type SpendDay = { day: number; charged: Units; refunded: Units; executions: number; failures: number }
@@ -217,7 +219,7 @@ export type Store = {
    */
   abandonedTasks(limit: number): Promise<{ id: string; endpointId: string; attempt: number }[]>
   getTask(input: { userId: string; taskId: string }): Promise<TaskRecord | undefined>
-  listTasks(input: ListTasks): Promise<{ tasks: TaskListItem[]; total: number }>
+  listTasks(input: ListTasks): Promise<{ tasks: TaskListItem[] } & Listed>
   findIdempotent(input: {
     userId: string
     operation: string
@@ -232,7 +234,7 @@ export type Store = {
   // Sessions and chats
   createSession(input: CreateSession): Promise<CreateSessionResult>
   getSession(input: SessionOf): Promise<SessionRecord | undefined>
-  listSessions(input: ListSessions): Promise<{ sessions: SessionListItem[]; total: number }>
+  listSessions(input: ListSessions): Promise<{ sessions: SessionListItem[] } & Listed>
   updateSession(input: UpdateSession): Promise<UpdateSessionResult>
   /** Deletes the session with its messages; the turns and their charges stay. `busy` while a turn is under way. */
   deleteSession(input: SessionOf): Promise<'deleted' | 'unknown' | 'busy'>
@@ -250,7 +252,7 @@ export type Store = {
 
   // Money
   getAccount(userId: string): Promise<AccountRecord | undefined>
-  listTransactions(input: ListTransactions): Promise<{ transactions: TransactionRecord[]; total: number }>
+  listTransactions(input: ListTransactions): Promise<{ transactions: TransactionRecord[] } & Listed>
   /** Adds to a balance, or with a negative amount takes from it (`adjustment`), never below what is held. */
   credit(input: Credit): Promise<CreditResult>
   readSpend(input: ReadSpend): Promise<SpendPage>

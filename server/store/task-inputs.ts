@@ -1,6 +1,7 @@
 import type { Units } from '../kernel/money.ts'
 import type { AttemptRef, Page, RateState, StoredJson, Tags, TaskFailure, TaskStatus } from './records.ts'
 import type { EpochMs } from '../kernel/clock.ts'
+import type { ListRange } from './list-place.ts'
 
 // What the commands and lists of tasks are given, and answer.
 
@@ -67,4 +68,5 @@ export type Interruption = AttemptRef & {
   ifAbandoned?: boolean
 }
 
-export type ListTasks = Page & { userId: string; status?: TaskStatus; agentId?: string }
+/** With all of the tags. */
+export type ListTasks = Page & ListRange & { userId: string; status?: TaskStatus; agentId?: string; tags?: string[] }

@@ -53,7 +53,7 @@ export async function createTask(
 ): Promise<z.output<typeof CreateTaskOutput>> {
   const { access, catalogue, clock, inlineBytes, payloads, quotes, runner, store } = parts
   runner.assertAccepting()
-  const { connectorIds, endpointId, expiresInSeconds, params, timeoutSeconds } = input
+  const { connectorIds, endpointId, expiresInSeconds, params, tags = {}, timeoutSeconds } = input
   const json = JSON.stringify(params)
   const ownTick = ticksFor(json, onLarge)
   const bodyHash = async () => {
@@ -93,6 +93,7 @@ export async function createTask(
     quoteId,
     ...(expiresInSeconds !== undefined && { expiresInMs: expiresInSeconds * 1000 }),
     ...(timeoutSeconds !== undefined && { timeoutMs: Math.ceil(timeoutSeconds * 1000) }),
+    tags: Object.keys(tags).length === 0 ? null : tags,
     idempotency: idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: await bodyHash() },
   }
   if (isLarger(json, inlineBytes)) {

@@ -3,13 +3,13 @@ import { isoTime } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { storedObject } from '../kernel/json-text.ts'
 import { formatUsd } from '../kernel/money.ts'
+import { nextOf, readRange } from '../store/list-place.ts'
 import type { SignedLinks } from '../payloads/signed-links.ts'
 import type { StoredJson, TaskRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
-import type { ListTasks } from '../store/task-inputs.ts'
 import type { TaskEnds } from './task-ends.ts'
 import type { LiveProgress } from './live-progress.ts'
-import type { ListTasksOutput, Task, TaskProgress } from './task-schema.ts'
+import type { ListTasksInput, ListTasksOutput, Task, TaskProgress } from './task-schema.ts'
 
 type GetTask = {
   userId: string
@@ -51,12 +51,19 @@ export function taskNotFound(): ErrandError {
   return new ErrandError('NOT_FOUND', 'Task not found')
 }
 
-export async function listTasks(store: Store, query: ListTasks): Promise<z.output<typeof ListTasksOutput>> {
-  const { tasks, total } = await store.listTasks(query)
-  const { limit, offset } = query
+export async function listTasks(
+  store: Store,
+  { input, userId }: { input: z.output<typeof ListTasksInput>; userId: string },
+): Promise<z.output<typeof ListTasksOutput>> {
+  const { agentId, limit, offset, status, tag } = input
+  const { list, range } = readRange('tasks', userId, input)
+  const filters = { ...(status !== undefined && { status }), ...(agentId !== undefined && { agentId }) }
+  const query = { userId, ...filters, ...(tag && { tags: tag }), ...range, limit, offset }
+  const { next, tasks, total } = await store.listTasks(query)
   return {
-    tasks: tasks.map(({ cost, createdAt, completedAt, ...item }) => ({
+    tasks: tasks.map(({ cost, createdAt, completedAt, tags, ...item }) => ({
       ...item,
+      ...(tags && { tags }),
       costUsd: formatUsd(cost),
       createdAt: isoTime(createdAt),
       ...(completedAt !== null && { completedAt: isoTime(completedAt) }),
@@ -64,6 +71,7 @@ export async function listTasks(store: Store, query: ListTasks): Promise<z.outpu
     total,
     limit,
     offset,
+    ...nextOf(next, list),
   }
 }
 
@@ -101,6 +109,7 @@ export function toTask(record: TaskRecord, { links, live }: Pick<ReadTaskParts, 
   if (request.payloadId !== null) task.requestUri = links.create(request.payloadId)
   if (response && response.payloadId !== null) task.responseUri = links.create(response.payloadId)
   if (connectorIds !== null && connectorIds.length > 0) task.connectorIds = connectorIds
+  if (record.tags !== null) task.tags = record.tags
   if (startedAt !== null) task.startedAt = isoTime(startedAt)
   if (expiresAt !== null) task.expiresAt = isoTime(expiresAt)
   if (timeoutMs !== null) task.timeoutSeconds = timeoutMs / 1000

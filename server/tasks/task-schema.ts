@@ -1,12 +1,17 @@
 import { z } from 'zod'
 import {
+  cursorInput,
+  cursorOutput,
   isoTimestamp,
   jsonObject,
   maxCostUsd,
-  pageInput,
   pageOutput,
   quoteId,
   resourceId,
+  tagFilter,
+  tagsInput,
+  tagsOutput,
+  timeFilter,
   usd,
 } from '../kernel/wire-types.ts'
 import { taskStatuses } from '../store/records.ts'
@@ -33,6 +38,7 @@ export const CreateTaskInput = z.object({
     .min(0.1)
     .optional()
     .describe("How long the agent may take; at most the endpoint's own time, which is the default"),
+  tags: tagsInput.optional(),
 })
 
 export const CreateTaskOutput = z.object({
@@ -90,6 +96,7 @@ export const Task = z
       .array(z.string())
       .optional()
       .describe('The connected services that it was created with; omitted when there are none'),
+    tags: tagsOutput,
     costUsd: usd,
     maxCostUsd: usd.optional().describe('Of a metered task: what it was charged when it was created'),
     usage: z
@@ -130,7 +137,9 @@ export type TaskEvent = z.output<typeof TaskEvent>
 export const ListTasksInput = z.object({
   status: TaskStatus.optional().describe('Only tasks in this state'),
   agentId: resourceId.optional().describe('Only tasks of this agent'),
-  ...pageInput,
+  ...tagFilter,
+  ...timeFilter,
+  ...cursorInput,
 })
 
 export const TaskListItem = z
@@ -139,10 +148,11 @@ export const TaskListItem = z
     agentId: z.string(),
     endpointId: z.string(),
     status: TaskStatus,
+    tags: tagsOutput,
     costUsd: usd,
     createdAt: isoTimestamp,
     completedAt: isoTimestamp.optional(),
   })
   .meta({ id: 'TaskListItem' })
 
-export const ListTasksOutput = z.object({ tasks: z.array(TaskListItem), ...pageOutput })
+export const ListTasksOutput = z.object({ tasks: z.array(TaskListItem), ...pageOutput, ...cursorOutput })

@@ -141,15 +141,6 @@ export const tasksRouter = router({
     .input(ListTasksInput)
     .output(ListTasksOutput)
     .query(
-      withScope('read', ({ ctx, input }) => {
-        const { status, agentId, limit, offset } = input
-        return listTasks(ctx.services.tasks.store, {
-          userId: ctx.caller.userId,
-          ...(status !== undefined && { status }),
-          ...(agentId !== undefined && { agentId }),
-          limit,
-          offset,
-        })
-      }),
+      withScope('read', ({ ctx, input }) => listTasks(ctx.services.tasks.store, { input, userId: ctx.caller.userId })),
     ),
 })

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createClient } from '../../client/client.ts'
 import { defineConfig } from '../../server/agents/config/define-config.ts'
@@ -14,6 +15,27 @@ const config = defineConfig({
         pricing: { inputPer1kUsd: '0', outputPer1kUsd: '0' },
         async *reply({ message }) {
           yield { type: 'text', delta: message }
+        },
+      },
+    },
+  ],
+})
+
+const priced = defineConfig({
+  agents: [
+    {
+      kind: 'code',
+      id: 'talk',
+      name: 'Talker',
+      endpoints: { echo: { description: 'Repeats.', priceUsd: '0.0100', params: {}, run: ({ params }) => params } },
+      chat: {
+        pricing: { inputPer1kUsd: '0', outputPer1kUsd: '0.1' },
+        async *reply({ message }) {
+          for (const delta of message.match(/.{100}/g)!) {
+            yield { type: 'text', delta }
+            // What comes at once is held at once.
+            await delay(5)
+          }
         },
       },
     },
@@ -50,6 +72,37 @@ test('every procedure of sessions answers what REST answers', async () => {
   expect(updated).toMatchObject({ id: sessionId, status: 'completed', metadata: { done: true } })
   expect(await client.sessions.delete({ sessionId })).toEqual({ message: expect.any(String) })
   expect(await rejection(client.sessions.get({ sessionId }))).toMatchObject({ code: 'NOT_FOUND', status: 404 })
+  await service.stop()
+})
+
+test('caps and quotes are given and read by the client', async () => {
+  const service = await startService({ config: priced })
+  const { key } = await service.createPerson()
+  const client = createClient({ baseUrl: service.url, apiKey: key })
+  const { sessionId } = await client.sessions.create({ agentId: 'talk', maxCostUsd: '0.0500' })
+  expect(await client.sessions.get({ sessionId })).toMatchObject({ maxCostUsd: '0.0500', spentUsd: '0.0000' })
+  const chat = { sessionId, message: 'x'.repeat(1000) }
+  expect(await rejection(client.chat.text(chat))).toMatchObject({ code: 'BUDGET_REACHED', costUsd: expect.any(String) })
+  const { spentUsd } = await client.sessions.get({ sessionId })
+  const low = client.sessions.update({ sessionId, maxCostUsd: '0' })
+  expect(await rejection(low)).toMatchObject({ code: 'CONFLICT', message: expect.stringContaining(spentUsd) })
+  const raised = await client.sessions.update({ sessionId, maxCostUsd: null })
+  expect(raised).not.toHaveProperty('maxCostUsd')
+  expect(await rejection(client.chat.text({ ...chat, maxCostUsd: '0' }))).toMatchObject({
+    code: 'BUDGET_REACHED',
+    status: 403,
+  })
+  const { quoteId, worstCaseUsd } = await client.quotes.create({ chat: { ...chat, maxCostUsd: '1' } })
+  expect(worstCaseUsd).toBe('1.0000')
+  expect((await client.chat.text({ ...chat, quoteId })).costUsd).toMatch(/^0\.\d{4}$/)
+  const task = { endpointId: 'talk.echo', params: { n: 1 } }
+  const quote = await client.quotes.create({ task })
+  expect(quote).toMatchObject({ priceUsd: '0.0100', worstCaseUsd: '0.0100' })
+  expect(await client.tasks.run({ ...task, quoteId: quote.quoteId })).toMatchObject({ costUsd: '0.0100' })
+  expect(await rejection(client.tasks.create({ ...task, quoteId: quote.quoteId }))).toMatchObject({ code: 'CONFLICT' })
+  expect(await rejection(client.tasks.create({ ...task, maxCostUsd: '0.0099' }))).toMatchObject({
+    code: 'BUDGET_REACHED',
+  })
   await service.stop()
 })
 

@@ -190,7 +190,7 @@ test.each(named(served))('%s answers every good request with what its schema pro
 })
 
 /** What a query string says, as typed RPC says it. */
-function typed(operation: Operation, query: Record<string, string>): Json {
+function typed(operation: Operation, query: Draft['query']): Json {
   const isNumber = new Map(
     parametersOf(operation, 'query').map(({ name, schema }) => [name, schema['type'] === 'integer']),
   )

@@ -14,6 +14,7 @@ export type TaskRow = {
   cost: number
   given_back: number
   usage: string | null
+  tags: string | null
   request: string
   request_payload: string | null
   response: string | null
@@ -46,6 +47,7 @@ export type TurnRow = {
   session_id: string
   held: number
   cost: number | null
+  max_cost: number | null
   outcome: 'finished' | 'truncated' | 'failed' | null
   created_at: number
   settled_at: number | null
@@ -56,6 +58,8 @@ export type SessionRow = {
   is_completed: number
   metadata: string
   message_count: number
+  max_cost: number | null
+  spent: number
   open_turn_id: string | null
   updated_at: number
   active_at: number

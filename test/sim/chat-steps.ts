@@ -1,5 +1,6 @@
 import { ChatReader } from '../support/chat-reader.ts'
 import { simPricing, type ChatStep } from './sim-agents.ts'
+import { ampleUnits, capField, drawCap, isPoor, leftWithin, mayEndEarly, shortCodes } from './chat-caps.ts'
 import { receiptCost, unitsOfUsd, usdOfUnits, type ChatReceipt } from './chat-cost.ts'
 import { Violation } from './sim-checks.ts'
 import { credentialHeaders } from './sim-client.ts'
@@ -11,8 +12,6 @@ type ChatEventLine = any
 
 const deltas = ['word ', 'naïve ', '日本 ', '😀 ', 'a longer piece of a sentence, ', '"quoted" ', '\n'] as const
 const dayMs = 86_400_000
-/** More than any reply of a script costs, but a flood. */
-const ampleUnits = 4000
 const rates = {
   inputPer1kUsd: simPricing.inputPer1kUsd,
   cachedInputPer1kUsd: simPricing.cachedInputPer1kUsd,
@@ -71,7 +70,7 @@ function needs(world: SimWorld, { message, session }: { message: string; session
 export function foreseeChat(
   world: SimWorld,
   session: SimSession,
-  of: { message: string; key: string | null },
+  of: { message: string; key: string | null; maxCost?: number | null },
 ): number | 'unsure' {
   const person = world.model.person(session.userId)
   const { now } = world
@@ -83,15 +82,16 @@ export function foreseeChat(
   if (status === 'completed' || world.chats.has(session.id)) return 409
   if (world.model.used(person, now) >= 10) return 429
   const free = person.balance - person.held
+  const left = leftWithin(session, of.maxCost ?? null)
   const { least, most } = needs(world, { message: of.message, session })
-  if (free < least) return 403
-  return free >= most ? 200 : 'unsure'
+  if (Math.min(free, left) < least) return 403
+  return Math.min(free, left) >= most ? 200 : 'unsure'
 }
 
 export async function openChat(
   world: SimWorld,
   session: SimSession,
-  { steps, key = null }: { steps: readonly ChatStep[]; key?: string | null },
+  { steps, key = null, maxCost = null }: { steps: readonly ChatStep[]; key?: string | null; maxCost?: number | null },
 ) {
   const person = world.model.person(session.userId)
   const { credential, key: apiKey } = world.credentialOf(person)
@@ -99,7 +99,7 @@ export async function openChat(
   const { client } = world.at(node)
   const reader = await ChatReader.open({
     url: client.url,
-    body: { sessionId: session.id, message: JSON.stringify(steps) },
+    body: { sessionId: session.id, message: JSON.stringify(steps), ...capField(maxCost) },
     headers: { ...credentialHeaders(client.origin, credential), ...(key !== null && { 'Idempotency-Key': key }) },
   }).catch((error: unknown) => {
     if (client.isDown) return undefined
@@ -167,7 +167,12 @@ export function checkTerminal(world: SimWorld, session: SimSession, terminal: Ch
   }
   if (receipt?.writtenOffUsd !== undefined) {
     const { balance, held } = world.model.person(session.userId)
-    checks.same(balance - held, 0, `what is left free when a part of the price of ${turn.id} is written off`)
+    const left = Math.min((turn.max_cost ?? Infinity) - turn.cost!, leftWithin(session, null))
+    checks.same(
+      Math.min(balance - held, left),
+      0,
+      `what balance and caps leave when a part of the price of ${turn.id} is written off`,
+    )
   }
   const { message, text } = world.model.expectedTurns.get(session.id)!
   const [said, replied] = world.audit.reader.messages(session.id).slice(-2)
@@ -185,12 +190,6 @@ function anySession(world: SimWorld): SimSession | undefined {
   )
   if (sessions.length === 0) return undefined
   return usable.length > 0 && world.random.chance(0.93) ? world.random.pick(usable) : world.random.pick(sessions)
-}
-
-/** What is free may not be enough for all that waits: replies that go on may end at the balance. */
-export function isPoor(world: SimWorld, { balance, held, userId }: SimPerson): boolean {
-  const waiting = [...world.chats.values()].filter(({ person }) => person.userId === userId)
-  return balance - held < ampleUnits * Math.max(1, waiting.length)
 }
 
 export function hasHeldChat(world: SimWorld, person: SimPerson): boolean {
@@ -215,15 +214,17 @@ export async function chatStep(world: SimWorld): Promise<number> {
       ? random.pick(usedKeys)
       : null
   const message = JSON.stringify(script.steps)
-  const foreseen = foreseeChat(world, session, { message, key })
+  const maxCost = drawCap(world)
+  const foreseen = foreseeChat(world, session, { message, key, maxCost })
   // What another chat of the person may need would be waited for.
   if (foreseen === 'unsure' && hasHeldChat(world, person)) return 0
   if (foreseen === 200 && hasHeldChat(world, person) && person.balance - person.held < ampleUnits) return 0
   if (foreseen === 403 && hasHeldChat(world, person)) return 0
   // A balance that is nearly used up may end any reply.
-  if (isPoor(world, person)) script.expected.outcomes.push('truncated')
-  if (!world.chats.has(session.id)) model.expectedTurns.set(session.id, { ...script.expected, message })
-  const { reader, refused, status } = await openChat(world, session, { steps: script.steps, key })
+  const isCapped = leftWithin(session, maxCost) < Infinity
+  if (isPoor(world, person) || isCapped) script.expected.outcomes.push('truncated')
+  if (!world.chats.has(session.id)) model.expectedTurns.set(session.id, { ...script.expected, message, maxCost })
+  const { reader, refused, status } = await openChat(world, session, { steps: script.steps, key, maxCost })
   if (refused !== 0) {
     checks.same(status, refused, 'the status of a chat with a bad credential')
     return 1
@@ -231,23 +232,23 @@ export async function chatStep(world: SimWorld): Promise<number> {
   if (foreseen === 'unsure') checks.that(status === 200 || status === 403, `a chat got ${status}`)
   else checks.same(status, foreseen, `the status of a chat in ${session.id}`)
   if (status !== 200) {
-    checkRefusedChat(world, person, reader!)
+    checkRefusedChat(world, { person, reader: reader!, isCapped })
     return 1
   }
   if (key !== null) person.chatKeys.set(key, world.now)
   const terminal = await readToEnd(world, reader!)
   checkTerminal(world, session, terminal)
-  const failure = script.steps.at(-1)!.do === 'throw' ? 'AGENT_ERROR' : 'INSUFFICIENT_BALANCE'
+  const codes = ['INSUFFICIENT_BALANCE', ...(isCapped ? ['BUDGET_REACHED'] : [])]
+  if (script.steps.at(-1)!.do === 'throw') codes.push('AGENT_ERROR')
   if (terminal.type === 'error')
-    checks.that(
-      [failure, 'INSUFFICIENT_BALANCE'].includes(terminal.error.code),
-      `a reply ends by ${terminal.error.code}`,
-    )
+    checks.that(codes.includes(terminal.error.code), `a reply ends by ${terminal.error.code}`)
   world.checkSessionRow(session.id)
   return 1
 }
 
-function checkRefusedChat(world: SimWorld, person: SimPerson, reader: ChatReader): void {
+type Refused = { person: SimPerson; reader: ChatReader; isCapped: boolean }
+
+function checkRefusedChat(world: SimWorld, { isCapped, person, reader }: Refused): void {
   const { checks } = world
   if (!reader.text.startsWith('{"type"')) return
   const line = checkLines(
@@ -258,20 +259,24 @@ function checkRefusedChat(world: SimWorld, person: SimPerson, reader: ChatReader
   if (line.error.code === 'INSUFFICIENT_BALANCE') {
     checks.that(String(line.message).includes(usdOfUnits(person.balance)), `"${line.message}" states the balance`)
   }
+  checks.that(isCapped || line.error.code !== 'BUDGET_REACHED', 'a chat without a cap is not refused for one')
 }
 
-/** A reply that is longer than the balance allows is stopped there. */
+/** A reply that is longer than balance or caps allow is stopped there. */
 export async function floodStep(world: SimWorld): Promise<number> {
   const { checks, model } = world
   const session = anySession(world)
   if (!session) return 0
   const person = model.person(session.userId)
   const free = person.balance - person.held
-  if (hasHeldChat(world, person) || free > 6000) return await chatStep(world)
+  const isRich = free > 6000
+  if (hasHeldChat(world, person) || (isRich && world.random.chance(0.5))) return await chatStep(world)
+  const maxCost = isRich || world.random.chance(0.2) ? world.random.between(10, 3000) : null
   const steps: ChatStep[] = [{ do: 'text', delta: 'many words of it ', times: 12_000 }]
-  const foreseen = foreseeChat(world, session, { message: JSON.stringify(steps), key: null })
-  if (!world.chats.has(session.id)) model.expectedTurns.set(session.id, { outcomes: ['truncated'] })
-  const { reader, refused, status } = await openChat(world, session, { steps })
+  const foreseen = foreseeChat(world, session, { message: JSON.stringify(steps), key: null, maxCost })
+  if (!world.chats.has(session.id)) model.expectedTurns.set(session.id, { outcomes: ['truncated'], maxCost })
+  const left = leftWithin(session, maxCost)
+  const { reader, refused, status } = await openChat(world, session, { steps, maxCost })
   if (refused !== 0) {
     checks.same(status, refused, 'the status of a chat with a bad credential')
     return 1
@@ -279,7 +284,12 @@ export async function floodStep(world: SimWorld): Promise<number> {
   if (foreseen !== 'unsure') checks.same(status, foreseen, `the status of a chat in ${session.id}`)
   if (status !== 200) return 1
   const terminal = await readToEnd(world, reader!)
-  checks.same(terminal.error?.code, 'INSUFFICIENT_BALANCE', 'a reply past the balance')
+  // A text that is beyond both at once ends at the cap.
+  const codes = left <= free ? ['BUDGET_REACHED'] : left < Infinity ? shortCodes : ['INSUFFICIENT_BALANCE']
+  checks.that(
+    codes.includes(terminal.error?.code),
+    `a reply past ${codes.join(' or ')} ends by ${terminal.error?.code}`,
+  )
   checkTerminal(world, session, terminal)
   world.checkSessionRow(session.id)
   return 1
@@ -297,7 +307,8 @@ export async function holdChatStep(world: SimWorld): Promise<number> {
   const after = finishingScript(world)
   const steps: ChatStep[] = [...before, { do: 'gate', name: gate }, ...after.steps]
   const message = JSON.stringify(steps)
-  if (foreseeChat(world, session, { message, key: null }) !== 200 || person.balance - person.held < ampleUnits) return 0
+  const free = Math.min(person.balance - person.held, leftWithin(session, null))
+  if (foreseeChat(world, session, { message, key: null }) !== 200 || free < ampleUnits) return 0
   if (hasHeldChat(world, person) && random.chance(0.6)) return 0
   const said = before.map((step) => ('delta' in step ? step.delta : '')).join('')
   model.expectedTurns.set(session.id, { ...after.expected, message, text: said + (after.expected.text ?? '') })
@@ -342,14 +353,15 @@ export async function endChat(world: SimWorld, chat: HeldChat, how: 'finish' | '
   const session = world.state.sessions.get(sessionId)!
   const expected = model.expectedTurns.get(sessionId)!
   world.note(`${how} the chat in ${sessionId} after ${readLines} lines`)
-  const mayStop = isPoor(world, chat.person)
+  const mayStop = mayEndEarly(world, chat)
   world.chats.delete(sessionId)
   if (how === 'finish') {
     if (mayStop) model.expectedTurns.set(sessionId, { ...expected, outcomes: ['finished', 'truncated'] })
     await world.openGate(gate, 'ok')
     const terminal = await readToEnd(world, reader)
     checkTerminal(world, session, terminal)
-    if (terminal.type === 'error') checks.same(terminal.error.code, 'INSUFFICIENT_BALANCE', 'why a reply ends early')
+    if (terminal.type === 'error')
+      checks.that(shortCodes.includes(terminal.error.code), `a reply ends by ${terminal.error.code}`)
   } else {
     model.expectedTurns.set(sessionId, { outcomes: how === 'leave' ? ['truncated'] : ['truncated', 'finished'] })
     if (how === 'race') void world.openGate(gate, 'ok')

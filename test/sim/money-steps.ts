@@ -174,7 +174,7 @@ export async function staleStep(world: SimWorld): Promise<void> {
   checks.same(await store.settleTurn(again), undefined, `a second settlement of ${settled.id}`)
   checks.same(
     await store.growHold({ turnId: settled.id, by: 1, least: 1 }),
-    undefined,
+    { outcome: 'refused', reason: 'over' },
     `a hold of the settled ${settled.id}`,
   )
 }

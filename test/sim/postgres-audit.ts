@@ -17,7 +17,7 @@ import type {
 const missingMax = 500
 const gapMax = 100
 /** Renewed again and again, by nodes that are at work. */
-const turnColumns = 'seq, id, user_id, session_id, held, cost, outcome, created_at, settled_at'
+const turnColumns = 'seq, id, user_id, session_id, held, cost, max_cost, outcome, created_at, settled_at'
 const sessionById = 'SELECT * FROM sessions WHERE id = ?'
 const messagesOf = 'SELECT * FROM messages WHERE session_id = ? ORDER BY seq'
 

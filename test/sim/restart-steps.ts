@@ -1,6 +1,7 @@
 import { cpSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { checkLines, endChat, isPoor } from './chat-steps.ts'
+import { mayEndEarly, shortCodes } from './chat-caps.ts'
+import { checkLines, endChat } from './chat-steps.ts'
 import { checkModelMoney, metricsBegin } from './hostile-steps.ts'
 import type { ExpectedTurn } from './sim-model.ts'
 import { newSimFolder } from './sim-host.ts'
@@ -30,7 +31,7 @@ export async function restartStep(world: SimWorld): Promise<void> {
   world.audit.checkAll()
   interruptAll(world, { isCrash: false, hastens, nodes })
   const chats = chatsOf(world, nodes)
-  const poor = new Set(chats.filter(({ person }) => isPoor(world, person)).map(({ sessionId }) => sessionId))
+  const poor = new Set(chats.filter((chat) => mayEndEarly(world, chat)).map(({ sessionId }) => sessionId))
   const hosts = nodes.map((node) => world.at(node))
   for (const { client } of hosts) client.isDown = true
   // A client that reads no more would hold the stop up; these read to the end.
@@ -42,7 +43,7 @@ export async function restartStep(world: SimWorld): Promise<void> {
     const what = `the end of the chat in ${sessionId} by a stop`
     if (hastens) checks.same(terminal.error?.code, 'AGENT_INTERRUPTED', what)
     else if (terminal.type !== 'done') {
-      checks.same([terminal.error.code, poor.has(sessionId)], ['INSUFFICIENT_BALANCE', true], what)
+      checks.same([shortCodes.includes(terminal.error.code), poor.has(sessionId)], [true, true], what)
     }
     world.chats.delete(sessionId)
   }
@@ -124,8 +125,9 @@ function interruptAll(world: SimWorld, { hastens, isCrash, nodes }: Interruption
     // What was queued may have been taken up since it was looked at, so only what was surely at work must end.
     task.mustEnd = isCrash && row !== undefined && isStuck(world, row) && mayBeAt(world, id, nodes)
   }
-  for (const { person, sessionId } of chatsOf(world, nodes)) {
-    const ends: ExpectedTurn['outcomes'] = isPoor(world, person) ? ['finished', 'truncated'] : ['finished']
+  for (const chat of chatsOf(world, nodes)) {
+    const { sessionId } = chat
+    const ends: ExpectedTurn['outcomes'] = mayEndEarly(world, chat) ? ['finished', 'truncated'] : ['finished']
     world.model.expectedTurns.set(sessionId, { outcomes: hastens ? ['failed'] : ends })
     if (hastens) interruptTurns(world, sessionId)
   }

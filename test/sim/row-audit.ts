@@ -208,6 +208,8 @@ export class RowAudit {
       )
     checks.same(settledAt === null, outcome === null, `turn ${id} is settled when it has an outcome`)
     checks.that(settledAt === null || row.held === 0, `a settled turn holds nothing`)
+    const most = row.max_cost ?? Infinity
+    checks.that(row.held <= most && (cost ?? 0) <= most, `turn ${id} holds ${row.held} and costs ${cost}, of ${most}`)
     seen.turns.set(id, row)
     seen.lastTurn = Math.max(seen.lastTurn, row.seq)
     if (settledAt === null) seen.openTurns.add(id)
@@ -256,7 +258,15 @@ export class RowAudit {
     }
     for (const row of turns) checks.same(row, seen.turns.get(row.id), `turn ${row.id}`)
     checks.same([tasks.length, turns.length], [seen.tasks.size, seen.turns.size], 'all tasks and turns are there')
-    for (const id of reader.sessionIds()) this.checkSession(id)
+    const spent = new Map<string, number>()
+    for (const { amount, session_id: id } of seen.turnMoney.values()) spent.set(id!, (spent.get(id!) ?? 0) - amount)
+    for (const id of reader.sessionIds()) {
+      this.checkSession(id)
+      const { max_cost: most, open_turn_id: openTurn, spent: noted } = reader.session(id)!
+      checks.same(noted, spent.get(id) ?? 0, `what ${id} has spent is the sum of its charges`)
+      const held = openTurn === null ? 0 : (seen.turns.get(openTurn)?.held ?? 0)
+      checks.that(noted + held <= (most ?? Infinity), `${id} has spent ${noted} and holds ${held}, of ${most}`)
+    }
     checks.same(orphanMessages, 0, 'messages without a session')
     checks.same(reader.ledgerDifferences(), [], 'the ledger adds up')
   }
@@ -271,6 +281,8 @@ export class RowAudit {
       checks.same(messages[at - (at % 2)]!.turn_id, turnId, `exchange ${at >> 1} of ${sessionId} is whole`)
     })
     checks.same(new Set(messages.map((message) => message.turn_id)).size, messages.length / 2, `turns of ${sessionId}`)
+    const most = session?.max_cost ?? Infinity
+    checks.that((session?.spent ?? 0) <= most, `${sessionId} has spent ${session?.spent}, of ${most}`)
     const open = session?.open_turn_id ?? null
     if (open !== null)
       checks.that(

@@ -1,4 +1,6 @@
 import type { SimSession } from './sim-model.ts'
+import { capField, drawNewCap } from './chat-caps.ts'
+import { usdOfUnits } from './chat-cost.ts'
 import { checkTerminal, readToEnd } from './chat-steps.ts'
 import type { SimWorld } from './sim-world.ts'
 
@@ -11,7 +13,9 @@ export async function createSessionStep(world: SimWorld): Promise<void> {
   const repeats = usedKeys.length > 0 && random.chance(0.15) ? random.pick(usedKeys) : undefined
   const key = repeats?.[0] ?? (random.chance(0.2) ? `session-${world.nextNumber()}` : null)
   const isSame = repeats !== undefined && random.chance(0.6)
-  const body = isSame ? repeats[1].body : JSON.stringify({ agentId: 'sim', metadata: { n: world.nextNumber() } })
+  const maxCost = random.chance(0.25) ? random.between(0, 4000) : null
+  const asked = { agentId: 'sim', metadata: { n: world.nextNumber() }, ...capField(maxCost) }
+  const body = isSame ? repeats[1].body : JSON.stringify(asked)
   const { credential, key: apiKey } = world.credentialOf(person)
   const refused = world.model.refusedCredential(person, apiKey, world.now)
   const answer = await world.send({
@@ -31,14 +35,17 @@ export async function createSessionStep(world: SimWorld): Promise<void> {
   const id: string = answer.body.sessionId
   const at = world.now
   const { metadata } = JSON.parse(body) as { metadata: Record<string, unknown> }
-  world.state.sessions.set(id, newSession({ id, userId: person.userId, agentId: 'sim', metadata, at }))
+  world.state.sessions.set(id, newSession({ id, userId: person.userId, agentId: 'sim', metadata, maxCost, at }))
   if (key !== null) person.sessionKeys.set(key, { body, sessionId: id, at })
   checks.that(world.audit.reader.session(id) !== undefined, `the accepted session ${id} has its row`)
   world.checkSessionRow(id)
 }
 
-export function newSession({ at, ...of }: Pick<SimSession, 'id' | 'userId' | 'agentId' | 'metadata'> & { at: number }) {
-  return { ...of, isCompleted: false, isDeleted: false, messageCount: 0, updatedAt: at, activeAt: at }
+type NewSession = Pick<SimSession, 'id' | 'userId' | 'agentId' | 'metadata'> & { at: number; maxCost?: number | null }
+
+export function newSession({ at, maxCost = null, ...of }: NewSession): SimSession {
+  const begun = { isCompleted: false, isDeleted: false, messageCount: 0, maxCost, spent: 0 }
+  return { ...of, ...begun, updatedAt: at, activeAt: at }
 }
 
 function anySession(world: SimWorld): SimSession | undefined {
@@ -67,6 +74,11 @@ export async function readSessionStep(world: SimWorld, session = anySession(worl
     [body.status, body.messageCount, body.metadata, Date.parse(body.updatedAt)],
     [expected, session.messageCount, session.metadata, session.updatedAt],
     `session ${session.id} as it is read`,
+  )
+  checks.same(
+    [body.maxCostUsd, body.spentUsd],
+    [capField(session.maxCost).maxCostUsd, usdOfUnits(session.spent)],
+    `the cap of ${session.id} as it is read`,
   )
   const messages = await world.send({ kind: 'read', path: `${path}/messages?limit=100`, credential })
   checks.same(messages.body.total, session.messageCount, `the total of the messages of ${session.id}`)
@@ -98,9 +110,17 @@ export async function updateSessionStep(world: SimWorld, session = anySession(wo
   const status = random.pick([undefined, undefined, 'active', 'completed'] as const)
   const name = random.pick(['a', 'b', 'n'])
   const metadata = status === undefined || random.chance(0.4) ? { [name]: random.pick([null, 1, 'two']) } : undefined
-  const body = { ...(status !== undefined && { status }), ...(metadata && { metadata }) }
+  world.refresh()
+  const cap = drawNewCap(world, session)
+  const maxCostUsd = cap && (cap.maxCost === null ? null : usdOfUnits(cap.maxCost))
+  const body = {
+    ...(status !== undefined && { status }),
+    ...(metadata && { metadata }),
+    ...(maxCostUsd !== undefined && { maxCostUsd }),
+  }
   let foreseen = statusOf(world, session)
   if (foreseen === 200 && session.isCompleted && status === 'active') foreseen = 409
+  if (foreseen === 200 && cap?.isTooLow) foreseen = 409
   const answer = await world.send({
     kind: 'update',
     method: 'PATCH',
@@ -111,6 +131,7 @@ export async function updateSessionStep(world: SimWorld, session = anySession(wo
   checks.same(answer.status, refused === 0 ? foreseen : refused, `the status of an update of ${session.id}`)
   if (answer.status === 200) {
     session.isCompleted ||= status === 'completed'
+    if (cap) session.maxCost = cap.maxCost
     const merged = { ...session.metadata, ...metadata }
     session.metadata = Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null))
     session.updatedAt = world.now

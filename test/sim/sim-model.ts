@@ -80,6 +80,7 @@ export type AskedTask = {
   userId: string
   endpointId: SimEndpoint
   params: Record<string, unknown>
+  tags: Record<string, string> | undefined
   key: string | null
   body: string
   gate: string | null
@@ -108,6 +109,9 @@ export type SimSession = {
   isCompleted: boolean
   isDeleted: boolean
   messageCount: number
+  /** What its chats may cost, and what they were charged. */
+  maxCost: number | null
+  spent: number
   updatedAt: number
   activeAt: number
 }
@@ -119,6 +123,8 @@ export type ExpectedTurn = {
   text?: string
   /** What the user said. */
   message?: string
+  /** The chat's own cap. */
+  maxCost?: number | null
 }
 
 const dayMs = 86_400_000
@@ -240,6 +246,7 @@ export class SimModel {
     )
     if (row.request_payload === null)
       this.#checks.same(row.request, JSON.stringify(asked.params), `the request of ${row.id}`)
+    this.#checks.same(row.tags, asked.tags ? JSON.stringify(asked.tags) : null, `the tags of ${row.id}`)
     const again = [...this.state.tasks.values()].find((task) => task.asked.n === n && asked.key !== null)
     this.#checks.that(
       !again || row.created_at - again.createdAt >= dayMs,
@@ -342,7 +349,11 @@ export class SimModel {
     )
     const charge = transactions.find(({ turn_id: turnId }) => turnId === row.id)
     const receipt = charge && (JSON.parse(charge.breakdown!) as ChatReceipt)
-    if (receipt) this.person(row.user_id).balance -= chatCost(receipt)
+    this.#checks.same(row.max_cost, expected.maxCost ?? null, `the cap of ${what}`)
+    if (receipt) {
+      this.person(row.user_id).balance -= chatCost(receipt)
+      if (session) session.spent += chatCost(receipt)
+    }
     if (outcome === 'finished') {
       for (const [name, value] of Object.entries(expected.receipt ?? {})) {
         this.#checks.same(receipt?.[name as 'toolCalls'], value, `${name} of ${what}`)

@@ -312,9 +312,20 @@ export class SimWorld {
         row.updated_at,
         row.active_at,
         row.open_turn_id !== null,
+        row.max_cost,
+        row.spent,
         JSON.parse(row.metadata),
       ],
-      [session.isCompleted, session.messageCount, session.updatedAt, session.activeAt, isOpen, session.metadata],
+      [
+        session.isCompleted,
+        session.messageCount,
+        session.updatedAt,
+        session.activeAt,
+        isOpen,
+        session.maxCost,
+        session.spent,
+        session.metadata,
+      ],
       `session ${sessionId}`,
     )
   }

@@ -18,6 +18,7 @@ import { describeRate } from './contract-rate.ts'
 import { describeRestart } from './contract-restart.ts'
 import { describeRetries } from './contract-retries.ts'
 import { describeSpend } from './contract-spend.ts'
+import { describeTags } from './contract-tags.ts'
 import { describeTaskMoves } from './contract-task-moves.ts'
 import { noLimits, openWorld, type StoreEngine, type StoreWorld } from './store-world.ts'
 
@@ -59,6 +60,7 @@ export function describeStoreContract(engine: StoreEngine): void {
   describeCancel(contractTest)
   describeAbuseBlock(contractTest)
   describeLists(contractTest)
+  describeTags(contractTest)
   describeMoney(contractTest)
   describeMetered(contractTest)
   describeCaps(contractTest)

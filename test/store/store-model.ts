@@ -148,6 +148,7 @@ export class StoreModel {
         agentId,
         endpointId,
         status,
+        tags: null,
         cost,
         createdAt,
         completedAt,

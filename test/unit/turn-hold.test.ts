@@ -7,16 +7,21 @@ import { UserTurns } from '../../server/chat/user-turns.ts'
 // A token costs 0.0001 USD, the unit of amounts.
 const rates = { input: 100_000, cachedInput: 100_000, output: 100_000, reasoning: 100_000, toolCall: 0 }
 
-/** A turn that holds 100 of an account that has `free` besides. */
-function beginTurn({ free, heldOf, away = [] }: { free: number; heldOf?: () => Promise<number>; away?: unknown[] }) {
+type Begin = { free: number; heldOf?: () => Promise<number>; away?: unknown[]; cap?: number }
+
+/** A turn that holds 100 of an account that has `free` besides, and may hold `cap` in all. */
+function beginTurn({ away = [], cap = Infinity, free, heldOf }: Begin) {
   const users = new UserTurns(heldOf)
   const faults: unknown[] = []
   let held = 100
   let left = free
+  let asked = 0
   const store = {
     growHold: async ({ by, least }: { by: number; least: number }) => {
+      asked++
       if (away.length > 0) throw away.shift()
-      const taken = Math.min(by, left)
+      if (cap - held < least) return { outcome: 'refused', reason: 'budget', left: cap - held } as const
+      const taken = Math.min(by, left, cap - held)
       if (taken < least) return { outcome: 'refused', reason: 'balance' } as const
       left -= taken
       return { outcome: 'held', held: (held += taken) } as const
@@ -32,7 +37,8 @@ function beginTurn({ free, heldOf, away = [] }: { free: number; heldOf?: () => P
     onFault: (error) => faults.push(error),
   })
   const othersNeed = () => users.attempt('user_1', { mayNeed: 1, begin: async (others) => others })
-  return { faults, hold, othersNeed }
+  const topUp = (by: number) => void (left += by)
+  return { faults, hold, othersNeed, topUp, users, growths: () => asked }
 }
 
 test('a turn that took a part of what it wanted waits no longer', async () => {
@@ -41,6 +47,37 @@ test('a turn that took a part of what it wanted waits no longer', async () => {
   expect(hold.held).toBe(150)
   expect(await othersNeed()).toBe(850)
   expect(faults).toEqual([])
+})
+
+test('a hold that a cap keeps from growing says so, and waits for no other turn', async () => {
+  const { growths, hold, users } = beginTurn({ free: 500, cap: 130 })
+  // Another turn runs, for whose end it would wait if the balance were short.
+  users.join('user_1', { held: 10, most: 1000 })
+  expect(await hold.cover(chatUse({ completionTokens: 120 }))).toBe(true)
+  expect(hold.held).toBe(120)
+  expect(await hold.cover(chatUse({ completionTokens: 131 }))).toBe(false)
+  expect([hold.limit, hold.held, growths()]).toEqual(['budget', 120, 2])
+  expect(await hold.coverSome(chatUse({ completionTokens: 500 }), chatUse({ completionTokens: 131 }))).toBe(false)
+  expect([hold.limit, hold.held]).toEqual(['budget', 120])
+  expect(await hold.coverSome(chatUse({ completionTokens: 500 }), chatUse({ completionTokens: 121 }))).toBe(true)
+  expect([hold.limit, hold.held]).toEqual(['budget', 130])
+})
+
+test('where cap and balance are short, a turn waits for as much as its cap leaves', async () => {
+  const { hold, topUp, users } = beginTurn({ free: 10, cap: 150 })
+  const other = users.join('user_1', { held: 10, most: 1000 })
+  const some = hold.coverSome(chatUse({ completionTokens: 500 }), chatUse({ completionTokens: 101 }))
+  await new Promise(setImmediate)
+  topUp(90)
+  other.leave()
+  expect(await some).toBe(true)
+  expect([hold.limit, hold.held]).toEqual(['balance', 150])
+})
+
+test('a turn that neither its cap nor the balance lets write as much as it may is cut by the shorter of them', async () => {
+  const { hold } = beginTurn({ free: 20, cap: 150 })
+  expect(await hold.coverSome(chatUse({ completionTokens: 500 }), chatUse({ completionTokens: 101 }))).toBe(true)
+  expect([hold.limit, hold.held]).toEqual(['balance', 120])
 })
 
 test('a hold whose wait fails is a fault of its turn, and can still grow', async () => {

@@ -41,10 +41,7 @@ const words = {
 
 export const { abuseFailures, accounts, apiKeys, counters, idempotencyKeys, settings, transactions, users } =
   accountTables(words)
-export const { events, messages, payloads, probes, sessions, sessionTotals, tags, tasks, turns } = workTables(
-  words,
-  users,
-)
+export const { events, messages, payloads, probes, sessions, sessionTotals, tasks, turns } = workTables(words, users)
 export const { connectors, identities, invitations, loginAttempts, logins } = peopleTables(words, users)
 
 const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' })

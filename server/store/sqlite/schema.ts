@@ -27,8 +27,5 @@ const words: TableWords = {
 
 export const { abuseFailures, accounts, apiKeys, counters, idempotencyKeys, settings, transactions, users } =
   accountTables(words)
-export const { events, messages, payloads, probes, sessions, sessionTotals, tags, tasks, turns } = workTables(
-  words,
-  users,
-)
+export const { events, messages, payloads, probes, sessions, sessionTotals, tasks, turns } = workTables(words, users)
 export const { connectors, identities, invitations, loginAttempts, logins } = peopleTables(words, users)

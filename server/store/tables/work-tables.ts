@@ -1,6 +1,6 @@
 import type { Users } from './account-tables.ts'
 import type { TableWords } from './table-words.ts'
-import { messageRoles, taggedKinds, taskStatuses, turnOutcomes } from '../records.ts'
+import { messageRoles, taskStatuses, turnOutcomes } from '../records.ts'
 
 /** Tasks, sessions and chats. */
 export function workTables(
@@ -49,6 +49,8 @@ export function workTables(
       meters: text(),
       /** Of a metered task that is completed, a JSON object: how many of each event were charged. */
       usage: text(),
+      /** JSON object of texts, as JSON.stringify writes it. Before the long texts, so that a list by tag reads a row's beginning. */
+      tags: text(),
       /** JSON text, or its preview when `requestPayload` names the stored whole. */
       request: text().notNull(),
       requestPayload: text('request_payload'),
@@ -60,8 +62,6 @@ export function workTables(
       errorDetails: text('error_details'),
       /** JSON array of connector ids; null when none was named. */
       connectorIds: text('connector_ids'),
-      /** JSON object of texts; `tags` is its index. */
-      tags: text(),
       /** What the agent said last of its progress, JSON. */
       progress: text(),
       /** Told of the end. */
@@ -141,7 +141,7 @@ export function workTables(
       maxCost: number('max_cost'),
       /** What its settled turns were charged. */
       spent: number().notNull().default(0),
-      /** JSON object of texts; `tags` is its index. */
+      /** JSON object of texts, as JSON.stringify writes it. */
       tags: text(),
       /** When it was noticed that it has expired, of the time in `activeAt`. */
       expiryNotedAt: number('expiry_noted_at'),
@@ -242,21 +242,6 @@ export function workTables(
     ],
   )
 
-  /** The tags of tasks and sessions, by which these are found. */
-  const tags = table(
-    'tags',
-    {
-      userId: text('user_id').notNull(),
-      kind: text({ enum: taggedKinds }).notNull(),
-      name: text().notNull(),
-      value: text().notNull(),
-      createdAt: number('created_at').notNull(),
-      /** Of the task or session. */
-      id: text().notNull(),
-    },
-    (tag) => [primaryKey({ columns: [tag.userId, tag.kind, tag.name, tag.value, tag.createdAt, tag.id] })],
-  )
-
   /** What happened, written with what it tells of, once; kept for some days. */
   const events = table(
     'events',
@@ -295,7 +280,7 @@ export function workTables(
     value: number().notNull(),
   })
 
-  return { tasks, payloads, sessions, sessionTotals, messages, turns, tags, events, probes }
+  return { tasks, payloads, sessions, sessionTotals, messages, turns, events, probes }
 }
 
 type WorkTables = ReturnType<typeof workTables>

@@ -30,7 +30,6 @@ const tables = [
   schema.idempotencyKeys,
   schema.payloads,
   schema.abuseFailures,
-  schema.tags,
   schema.events,
 ]
 

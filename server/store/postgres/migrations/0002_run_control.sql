@@ -12,16 +12,6 @@ CREATE TABLE "events" (
 	CONSTRAINT "events_id_unique" UNIQUE("id")
 );
 --> statement-breakpoint
-CREATE TABLE "tags" (
-	"user_id" text NOT NULL,
-	"kind" text NOT NULL,
-	"name" text NOT NULL,
-	"value" text NOT NULL,
-	"created_at" bigint NOT NULL,
-	"id" text NOT NULL,
-	CONSTRAINT "tags_user_id_kind_name_value_created_at_id_pk" PRIMARY KEY("user_id","kind","name","value","created_at","id")
-);
---> statement-breakpoint
 ALTER TABLE "tasks" DROP CONSTRAINT "cost_not_negative";--> statement-breakpoint
 ALTER TABLE "tasks" DROP CONSTRAINT "started_with_processing";--> statement-breakpoint
 ALTER TABLE "tasks" DROP CONSTRAINT "times_in_order";--> statement-breakpoint
