@@ -43,27 +43,24 @@ export class LiveProgress {
   }
 
   /** An attempt was claimed and begins. */
-  begin({ attempt, taskId }: AttemptRef): LiveRun {
-    const { clock, ends } = this.#parts
-    const run: Run = {
-      taskId,
-      attempt,
-      progress: undefined,
-      kept: undefined,
-      isTold: false,
-      note: (json) => {
-        if (this.#runs.get(taskId) !== run) return
-        run.progress = withTime(json, isoTime(clock.now()))
-        ends.taskChanged(taskId, 'progress')
-      },
-      end: () => {
-        if (this.#runs.get(taskId) === run) this.#runs.delete(taskId)
-      },
-    }
-    this.#runs.set(taskId, run)
-    ends.taskChanged(taskId, 'state')
+  begin(attempt: AttemptRef): LiveRun {
+    const { ends } = this.#parts
+    const run = new Run(attempt, this.#told)
+    this.#runs.set(run.taskId, run)
+    ends.taskChanged(run.taskId, 'state')
     this.#plan(keepMs)
     return run
+  }
+
+  /** A run says something, or has ended. */
+  readonly #told = (run: Run, json?: string): void => {
+    const { clock, ends } = this.#parts
+    const { taskId } = run
+    // An attempt of which this process knows a later one says nothing any more.
+    if (this.#runs.get(taskId) !== run) return
+    if (json === undefined) return void this.#runs.delete(taskId)
+    run.progress = withTime(json, isoTime(clock.now()))
+    ends.taskChanged(taskId, 'progress')
   }
 
   #plan(inMs: number): void {
@@ -98,9 +95,30 @@ export class LiveProgress {
   }
 }
 
-type Run = {
-  -readonly [Name in keyof LiveRun]: LiveRun[Name]
-} & { kept: string | undefined; isTold: boolean }
+class Run implements LiveRun {
+  readonly taskId: string
+  readonly attempt: number
+  progress: string | undefined
+  /** As it is kept. */
+  kept: string | undefined
+  /** Whether other nodes know of its begin. */
+  isTold = false
+  readonly #told: (run: Run, json?: string) => void
+
+  constructor({ attempt, taskId }: AttemptRef, told: (run: Run, json?: string) => void) {
+    this.attempt = attempt
+    this.taskId = taskId
+    this.#told = told
+  }
+
+  note(json: string): void {
+    this.#told(this, json)
+  }
+
+  end(): void {
+    this.#told(this)
+  }
+}
 
 function withTime(json: string, at: string): string {
   return `${json.slice(0, -1)}${json === '{}' ? '' : ','}"at":"${at}"}`

@@ -39,10 +39,12 @@ export async function executeTask({
     return { kind: 'failed', error: { code: 'AGENT_UNAVAILABLE', message, details: '' } }
   }
   const charges = metering && new EventCharges(metering)
-  const paced = new PacedProgress(onProgress)
+  let paced: PacedProgress | undefined
   let hasEnded = false
   const progress: TaskRun['progress'] = (given) => {
-    if (!hasEnded && !signal.aborted) paced.note(encodeProgress(given))
+    if (hasEnded || signal.aborted) return
+    paced ??= new PacedProgress(onProgress)
+    paced.note(encodeProgress(given))
   }
   const charge: TaskRun['charge'] = (event, count = 1) => {
     if (hasEnded || signal.aborted) throw new Error('charge: the run has ended, and nothing is charged any more')
@@ -69,7 +71,7 @@ export async function executeTask({
     return { kind: 'failed', error: describeThrown(thrown) }
   } finally {
     hasEnded = true
-    paced.flush()
+    paced?.flush()
     // Nobody waits for servers to end.
     void connectors?.close()
   }
