@@ -12,6 +12,7 @@ import {
   taskStatuses,
   transactionTypes,
 } from '../server/store/records.ts'
+import { deliveryStatuses, disabledReasons, eventTypes } from '../server/store/webhook-records.ts'
 
 // Gives the schemas of the document the names that generated clients call their types by.
 
@@ -34,6 +35,9 @@ const enums: Record<string, readonly string[]> = {
   InvitationKind: invitationKinds,
   ConnectorStatus: connectorStatuses,
   ConnectorAuthType: connectorAuthTypes,
+  EventType: eventTypes,
+  DeliveryStatus: deliveryStatuses,
+  WebhookDisabledReason: disabledReasons,
   ErrorCode: Object.keys(errorCatalogue),
 }
 

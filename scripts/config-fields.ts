@@ -70,6 +70,7 @@ export function fieldSections(): FieldSection[] {
     ['`pricing`', at(agent('code'), 'chat', 'pricing'), commentsOf('ChatPricing')],
     ['`connectors`', at(root, 'connectors'), commentsOf('ConnectorsConfig')],
     ['`connectors.servers.<id>`', at(root, 'connectors', 'servers', '*'), commentsOf('StdioServerConfig')],
+    ['`webhooks`', at(root, 'webhooks'), commentsOf('WebhooksConfig')],
     ['`login`', at(root, 'login'), commentsOf('LoginConfig')],
     ['`login.providers`', at(root, 'login', 'providers', '*'), commentsOf('LoginProviderConfig')],
   ]

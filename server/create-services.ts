@@ -20,7 +20,12 @@ import { WriteRate } from './rpc/write-rate.ts'
 import type { Store } from './store/store.ts'
 import type { ServiceTracing } from './tracing/service-tracing.ts'
 
-type Settings = { limits: Limits; secrets: () => Secrets; trustedProxies: readonly string[] }
+type Settings = {
+  limits: Limits
+  secrets: () => Secrets
+  trustedProxies: readonly string[]
+  webhookPrivateHosts: readonly string[]
+}
 
 type ServiceParts = {
   access: ConnectorAccess
@@ -40,7 +45,8 @@ type ServiceParts = {
 }
 
 /** Makes what the operations work with. */
-export function createServices({ limits, secrets, trustedProxies }: Settings, parts: ServiceParts): Services {
+export function createServices(settings: Settings, parts: ServiceParts): Services {
+  const { limits, secrets, trustedProxies, webhookPrivateHosts: privateHosts } = settings
   const { access, agents, baseUrl, catalogue, clock, log, payloads, quotes, store, system, tracing, vault, work } =
     parts
   const { chats, ends, live, runner, stops } = work
@@ -77,7 +83,9 @@ export function createServices({ limits, secrets, trustedProxies }: Settings, pa
       stops,
       store,
       tracing,
+      webhookPrivateHosts: privateHosts,
     },
+    webhooks: { clock, dispatcher: work.dispatcher, privateHosts, store, vault },
     clock,
     store,
     tracing,

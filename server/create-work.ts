@@ -16,6 +16,10 @@ import { TaskEnds } from './tasks/task-ends.ts'
 import { TaskStops } from './tasks/task-stops.ts'
 import { TaskRunner } from './tasks/task-runner.ts'
 import { localTasks, sharedTasks } from './tasks/task-source.ts'
+import { WebhookDispatcher } from './webhooks/webhook-dispatcher.ts'
+import { WebhookPosts } from './webhooks/webhook-post.ts'
+import { SigningKeys } from './webhooks/signing-keys.ts'
+import type { SecretVault } from './connectors/secret-vault.ts'
 import type { ServiceTracing } from './tracing/service-tracing.ts'
 
 type WorkParts = {
@@ -29,6 +33,7 @@ type WorkParts = {
   payloads: PayloadStore
   store: Store
   tracing: ServiceTracing | undefined
+  vault: SecretVault
 }
 
 export type Work = {
@@ -37,12 +42,15 @@ export type Work = {
   ends: TaskEnds
   live: LiveProgress
   stops: TaskStops
+  dispatcher: WebhookDispatcher
   /** Undefined where one process owns the store. */
   keeper: LeaseKeeper | undefined
 }
 
+type WorkOptions = { limits: Limits; role?: Role; webhookPrivateHosts: readonly string[] }
+
 /** What runs tasks and chats, alone or as one of the nodes that share the store. */
-export function createWork(parts: WorkParts, { limits, role }: { limits: Limits; role?: Role }): Work {
+export function createWork(parts: WorkParts, { limits, role, webhookPrivateHosts }: WorkOptions): Work {
   const { catalogue, clock, log, meter, store } = parts
   const { shared } = store
   const { drainSeconds, leaseSeconds, maxQueuedTasks: queuedMax } = limits
@@ -70,5 +78,12 @@ export function createWork(parts: WorkParts, { limits, role }: { limits: Limits;
   })
   const settleTasks = (maySettle: () => boolean) => settleAbandoned(settling, maySettle)
   const keeper = shared && new LeaseKeeper({ store, shared, runner, chats, settleTasks, leaseSeconds, queuedMax, log })
-  return { runner, chats, ends, live, stops, keeper }
+  const dispatcher = new WebhookDispatcher({
+    clock,
+    keys: new SigningKeys(parts.vault),
+    log,
+    posts: new WebhookPosts({ privateHosts: webhookPrivateHosts }),
+    store: store.webhooks,
+  })
+  return { runner, chats, dispatcher, ends, live, stops, keeper }
 }

@@ -233,6 +233,29 @@ export type CreatedKey = {
   key: string
 }
 
+export type CreatedWebhook = {
+  id: string
+  /** Null for the one that signs for the `webhookUrl` of tasks */
+  url: string | null
+  description: string
+  /** Null for all */
+  types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired"> | null
+  isEnabled: boolean
+  /** `user`; `gone` when it answered 410; `failing` after three days without one success */
+  disabledReason: "user" | "gone" | "failing" | null
+  disabledAt: string | null
+  /** The first failure since the last success */
+  failingSince: string | null
+  /** Until then requests are signed with the secret before the last rotation, too */
+  previousSecretUntil: string | null
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  updatedAt: string
+  /** `whsec_` and base64 of 32 bytes; shown only here */
+  secret: string
+}
+
 export type CreditedUser = {
   transactionId: string
   /** After it */
@@ -615,6 +638,48 @@ export type User = {
   createdAt: string
 }
 
+export type Webhook = {
+  id: string
+  /** Null for the one that signs for the `webhookUrl` of tasks */
+  url: string | null
+  description: string
+  /** Null for all */
+  types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired"> | null
+  isEnabled: boolean
+  /** `user`; `gone` when it answered 410; `failing` after three days without one success */
+  disabledReason: "user" | "gone" | "failing" | null
+  disabledAt: string | null
+  /** The first failure since the last success */
+  failingSince: string | null
+  /** Until then requests are signed with the secret before the last rotation, too */
+  previousSecretUntil: string | null
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  updatedAt: string
+}
+
+export type WebhookDelivery = {
+  eventId: string
+  webhookId: string
+  type: "task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "webhook.test"
+  /** The `webhookUrl` of the task, where that is whom it goes to */
+  url: string | null
+  /** `canceled` when its webhook was disabled or deleted before it was delivered */
+  status: "pending" | "succeeded" | "failed" | "canceled"
+  attempts: number
+  /** Null when it has ended */
+  nextAttemptAt: string | null
+  /** The last attempt */
+  attemptedAt: string | null
+  /** Of the last answer, of which nothing else is kept */
+  httpStatus: number | null
+  /** Why the last attempt was none */
+  error: string | null
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+}
+
 /** A message to a session. */
 export type ChatInput = {
   /** An active session of the caller */
@@ -787,6 +852,45 @@ export type Queries = {
       offset: number
     }
   }
+  'webhooks.list': {
+    input: {
+      /** Page size */
+      limit?: number | undefined
+      /** How many items to skip */
+      offset?: number | undefined
+    }
+    output: {
+      webhooks: Webhook[]
+      total: number
+      limit: number
+      offset: number
+    }
+  }
+  'webhooks.get': {
+    input: {
+      /** The id returned when the webhook was created */
+      webhookId: string
+    }
+    output: Webhook
+  }
+  'webhooks.deliveries': {
+    input: {
+      /** The id returned when the webhook was created */
+      webhookId: string
+      /** Only deliveries in this state */
+      status?: "pending" | "succeeded" | "failed" | "canceled" | undefined
+      /** The `next` of the page before */
+      after?: string | undefined
+      /** Page size */
+      limit?: number | undefined
+    }
+    output: {
+      deliveries: WebhookDelivery[]
+      limit: number
+      /** Where the next page begins, as its `after`; omitted on the last page */
+      next?: string | undefined
+    }
+  }
   'account.get': {
     input: Record<string, unknown>
     output: Account
@@ -938,6 +1042,8 @@ export type Mutations = {
       expiresInSeconds?: number | undefined
       /** How long the agent may take; at most the endpoint's own time, which is the default */
       timeoutSeconds?: number | undefined
+      /** A public https address that is told of the end; signed by the webhook whose `url` is null */
+      webhookUrl?: string | undefined
       /** Names and values of your own, by which lists find it: at most 16 pairs, and 4 KB of JSON */
       tags?: Record<string, string> | undefined
     }
@@ -1091,6 +1197,63 @@ export type Mutations = {
       connectorId: string
     }
     output: Connector
+  }
+  'webhooks.create': {
+    input: {
+      /** A public https address; null for the one webhook that signs for the `webhookUrl` of tasks */
+      url: string | null
+      /** What it is for; never sent */
+      description?: string | undefined
+      /** The events that are sent; all when left out */
+      types?: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired"> | undefined
+    }
+    output: CreatedWebhook
+  }
+  'webhooks.update': {
+    input: {
+      /** The id returned when the webhook was created */
+      webhookId: string
+      url?: string | undefined
+      /** What it is for; never sent */
+      description?: string | undefined
+      /** Null for all */
+      types?: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired"> | null | undefined
+      /** What waits for one that is disabled is never sent */
+      isEnabled?: boolean | undefined
+    }
+    output: Webhook
+  }
+  'webhooks.delete': {
+    input: {
+      /** The id returned when the webhook was created */
+      webhookId: string
+    }
+    output: Confirmation
+  }
+  'webhooks.rotate': {
+    input: {
+      /** The id returned when the webhook was created */
+      webhookId: string
+      /** For so long requests have a signature of the old secret, too */
+      overlapSeconds?: number | undefined
+    }
+    output: CreatedWebhook
+  }
+  'webhooks.test': {
+    input: {
+      /** The id returned when the webhook was created */
+      webhookId: string
+    }
+    output: WebhookDelivery
+  }
+  'webhooks.redeliver': {
+    input: {
+      /** The id returned when the webhook was created */
+      webhookId: string
+      /** The id of the event, which is the `webhook-id` of its requests */
+      eventId: string
+    }
+    output: WebhookDelivery
   }
   'account.changePassword': {
     input: {

@@ -14,6 +14,7 @@ export type {
   Connector,
   ConnectorTool,
   CreatedKey,
+  CreatedWebhook,
   Invitation,
   Key,
   Login,
@@ -29,6 +30,8 @@ export type {
   Transaction,
   Usage,
   User,
+  Webhook,
+  WebhookDelivery,
 } from './api-types.ts'
 
 /** A task that will not change any more. */

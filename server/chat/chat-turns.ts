@@ -364,7 +364,7 @@ function heldIn(result: OpenTurnResult): Units {
 }
 
 function subjectOf(userId: string, { message, params, sessionId }: z.output<typeof ChatInput>): QuoteSubject {
-  return { kind: 'chat', userId, hash: hashJson({ sessionId, message, params }) }
+  return { userId, hash: hashJson({ chat: { sessionId, message, params } }) }
 }
 
 function maxCostOf({ maxCostUsd }: z.output<typeof ChatInput>): Units | null {

@@ -10,8 +10,8 @@ const prefix = 'quote_'
 const nonceBytes = 16
 const purpose = 'errand: quotes'
 
-/** What a quote is for: `hash` is that of the request, as far as it decides the price. */
-export type QuoteSubject = { kind: 'task' | 'chat'; userId: string; hash: string }
+/** What a quote is for: `hash` is that of the request, as far as it decides the price, and of what kind it is. */
+export type QuoteSubject = { userId: string; hash: string }
 /** By `id` a quote is used once. */
 export type OpenedQuote<Terms> = { id: string; terms: Terms }
 
@@ -72,8 +72,8 @@ function deriveKey(secret: string): Buffer {
   return Buffer.from(hkdfSync('sha256', secret, '', purpose, 32))
 }
 
-function sign(key: Buffer, { hash, kind, userId }: QuoteSubject, body: string): string {
-  return createHmac('sha256', key).update(`${kind}\n${userId}\n${hash}\n${body}`).digest('base64url')
+function sign(key: Buffer, { hash, userId }: QuoteSubject, body: string): string {
+  return createHmac('sha256', key).update(`${userId}\n${hash}\n${body}`).digest('base64url')
 }
 
 /** As texts, of which only one means these bytes. */

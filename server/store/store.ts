@@ -71,6 +71,7 @@ import type {
 import type { Listed, ListRange } from './list-place.ts'
 import type { PostedTotals } from './posted-totals.ts'
 import type { SharedSettings, SharedStore } from './shared.ts'
+import type { WebhookStore } from './webhook-inputs.ts'
 
 // The store port. Each method is one atomic business command or one read. A command's promise resolves only when its
 // outcome is durable, refusals included; expected refusals are values, only faults throw (SERVICE_UNAVAILABLE when the
@@ -184,6 +185,8 @@ export type Store = {
   readonly shared?: SharedStore
   /** Open to commands beside the servers, too. */
   readonly settings: SharedSettings
+  /** Who is told of events, and what became of that. */
+  readonly webhooks: WebhookStore
 
   // Tasks
   /** Idempotency, quote, block, rate, balance; then charge, ledger row, task row and idempotency row, all in one transaction. */
@@ -334,6 +337,8 @@ export type Store = {
   readState(): Promise<StoreState>
   /** Whether a write would be kept: tried when the last one was not. */
   canWrite(): Promise<boolean>
+  /** Writes the events of sessions that have expired, a bounded number of them; true when there may be more. */
+  noteExpired(): Promise<boolean>
   /** Deletes what has passed its time, a bounded number of rows; true when there may be more. */
   purgeExpired(): Promise<boolean>
   /** A consistent copy of the database in a new file, while writes go on. */

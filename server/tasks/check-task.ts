@@ -82,5 +82,5 @@ export async function quoteTask(
 }
 
 function subjectOf({ userId }: Caller, { endpointId, params }: Input): QuoteSubject {
-  return { kind: 'task', userId, hash: hashJson({ endpointId, params }) }
+  return { userId, hash: hashJson({ task: { endpointId, params } }) }
 }

@@ -15,6 +15,7 @@ import {
   usd,
 } from '../kernel/wire-types.ts'
 import { taskStatuses } from '../store/records.ts'
+import { webhookUrl } from '../webhooks/webhook-schema.ts'
 
 // The shapes of the task operations on the wire, over REST and typed RPC alike.
 
@@ -38,6 +39,9 @@ export const CreateTaskInput = z.object({
     .min(0.1)
     .optional()
     .describe("How long the agent may take; at most the endpoint's own time, which is the default"),
+  webhookUrl: webhookUrl
+    .optional()
+    .describe('A public https address that is told of the end; signed by the webhook whose `url` is null'),
   tags: tagsInput.optional(),
 })
 

@@ -8,12 +8,18 @@ import { newDataDir, startService, type Answer, type Person, type TestService } 
 const params = { text: 'Hello', n: 1 }
 const lifeMs = 600_000
 
-/** An agent that can be called and talked to, at such prices. */
-function agentAt(priceUsd: string, outputPer1kUsd: string): ErrandConfig {
+/** An agent that can be called and talked to, at such prices. Told to think, it does so until it is stopped. */
+function agentAt(priceUsd: string, outputPer1kUsd: string, reasoningPer1kUsd = outputPer1kUsd): ErrandConfig {
   const endpoint = { description: 'Does it.', priceUsd, params: {}, run: () => ({ ok: true }) }
   const chat = {
-    pricing: { inputPer1kUsd: '0', outputPer1kUsd },
-    async *reply() {
+    pricing: { inputPer1kUsd: '0', outputPer1kUsd, reasoningPer1kUsd },
+    async *reply({ message, signal }: { message: string; signal: AbortSignal }) {
+      if (message === 'Think') {
+        yield { type: 'step', promptTokens: 0, outputTokensMax: 100 } as const
+        yield { type: 'text', delta: 'So: ' } as const
+        await new Promise((resolve) => signal.addEventListener('abort', resolve))
+        return
+      }
       yield { type: 'text', delta: 'Hello' } as const
       yield { type: 'usage', promptTokens: 10, completionTokens: 1000 } as const
     },
@@ -256,6 +262,24 @@ test('the rates of a quoted chat hold for its hold, its charge and its receipt',
   const dear = await (await chat(later, person, { sessionId })).end()
   expect(dear).toMatchObject({ type: 'done', costUsd: '0.5000' })
   expect((await quoteOf(later, person, ask)).body.priceVersion).not.toBe(body.priceVersion)
+  await later.stop()
+})
+
+test('a call of a model that is left is charged by the dearest of the quoted rates', async () => {
+  const dataDir = newDataDir()
+  const { clock, person, service } = await start({ dataDir, config: agentAt('0.01', '0.1', '0.7') })
+  const ask = { sessionId: await sessionOf(service, person), message: 'Think' }
+  const { quoteId } = (await quoteOf(service, person, { chat: ask })).body
+  await service.stop()
+  // Now a thought costs no more than a word.
+  const { service: later } = await start({ clock, dataDir })
+  const reader = await chat(later, person, { ...ask, quoteId })
+  await reader.until('assistant_delta')
+  reader.leave()
+  const charges = async () => (await later.get(`/api/transactions?sessionId=${ask.sessionId}`, person.key)).body
+  await expect.poll(async () => (await charges()).total, { timeout: 20_000 }).toBe(1)
+  const breakdown = { completionTokens: 100, reasoningTokens: 100, isEstimated: true }
+  expect((await charges()).transactions).toMatchObject([{ amountUsd: '-0.0700', breakdown }])
   await later.stop()
 })
 

@@ -8,6 +8,7 @@ import { closedUrl, startStubMcpServer } from '../api/stub-mcp-server.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService } from '../support/test-service.ts'
 import { checkInvitations, checkLogins, checkUsers } from './documented-people.ts'
+import { checkWebhooks } from './documented-webhooks.ts'
 import {
   answerValidatorOf,
   Checker,
@@ -315,6 +316,12 @@ async function checkBounds(checker: Checker, userId: string): Promise<void> {
     'PATCH /api/connectors/con_0': { name: 'more' },
     'DELETE /api/connectors/con_0': undefined,
     'POST /api/connectors/con_0/test': {},
+    'POST /api/webhooks': { url: null },
+    'PATCH /api/webhooks/hook_0': { isEnabled: true },
+    'DELETE /api/webhooks/hook_0': undefined,
+    'POST /api/webhooks/hook_0/test': {},
+    'POST /api/webhooks/hook_0/rotate': {},
+    'POST /api/webhooks/hook_0/deliveries/evt_0/redeliver': {},
     'POST /api/keys': { name: 'more', scopes: ['read'] },
     'POST /api/keys/key_0/rotate': {},
   }
@@ -334,6 +341,7 @@ test('a running service gives each documented answer of each operation, and each
   await checkReads(checker)
   await checkKeys(checker)
   await checkConnectors(checker)
+  await checkWebhooks(checker)
   await checkLogins(checker)
   await checkInvitations(checker)
   await checkUsers(checker)

@@ -51,7 +51,8 @@ export const onlyInAll: Record<string, string> = {
   'test/runner/http-agent-{connections,python}.test.ts':
     'the wire of agents in other languages; http-agent-tasks has their money',
   'test/store/sqlite-log-damage.test.ts': 'every flipped bit of a log; sqlite-integrity has what is done about one',
-  'test/reach/language-guide.test.ts': 'the programs of a guide; what they call is tested in api and chat',
+  'test/reach/{language,webhook}-guide.test.ts':
+    'the programs of guides; what they call is tested in api, chat and webhooks',
   'test/e2e/api-reference.test.ts':
     'the reference in a browser; its document is in openapi-lint and -promises, its files in api/docs',
   'test/reach/openapi-tools.test.ts':

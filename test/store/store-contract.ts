@@ -4,6 +4,8 @@ import { describeAbuseBlock } from './contract-abuse-block.ts'
 import { describeAdmission } from './contract-admission.ts'
 import { describeCaps } from './contract-caps.ts'
 import { describeCancel } from './contract-cancel.ts'
+import { describeDeliveries } from './contract-deliveries.ts'
+import { describeEvents } from './contract-events.ts'
 import { describeIdempotency } from './contract-idempotency.ts'
 import { describeInvitations } from './contract-invitations.ts'
 import { describeKeys } from './contract-keys.ts'
@@ -65,6 +67,8 @@ export function describeStoreContract(engine: StoreEngine): void {
   describeMetered(contractTest)
   describeCaps(contractTest)
   describeLedger(contractTest)
+  describeEvents(contractTest)
+  describeDeliveries(contractTest)
   describePeople(contractTest)
   describeKeys(contractTest)
   describeLogins(contractTest)

@@ -190,6 +190,8 @@ const connectorsSchema = z.strictObject({
   privateHosts: z.array(z.string().min(1)).default([]),
 })
 
+const webhooksSchema = z.strictObject({ privateHosts: z.array(z.string().min(1)).default([]) })
+
 const issuerText = 'an https URL; http is for a provider on this machine only'
 
 const loginProvider = z.strictObject({
@@ -218,6 +220,7 @@ export const loginSchema = z.strictObject({ providers: z.array(loginProvider).de
 export const configSchema = z.strictObject({
   agents: z.array(agentSchema),
   connectors: connectorsSchema.default({ servers: {}, privateHosts: [] }),
+  webhooks: webhooksSchema.default({ privateHosts: [] }),
   login: loginSchema.default({ providers: [] }),
   limits: z.unknown().optional(),
 })

@@ -336,6 +336,15 @@ export type ConnectorsConfig = {
   readonly privateHosts?: readonly string[]
 }
 
+/** Where users may have events sent. */
+export type WebhooksConfig = {
+  /**
+   * `host` or `host:port` that webhooks may reach though their addresses are private, over http too. Without it events go
+   * to public addresses over https only.
+   */
+  readonly privateHosts?: readonly string[]
+}
+
 /** A provider of OpenID Connect that people log in to the console through. */
 export type LoginProviderConfig = {
   /** Part of the addresses `/login/oidc/ID` and `/login/oidc/ID/callback`; the latter is the redirect URI to register. */
@@ -368,6 +377,8 @@ export type ErrandConfig = {
   readonly agents: readonly AgentConfig[]
   /** What users may connect. */
   readonly connectors?: ConnectorsConfig
+  /** Where users may have events sent. */
+  readonly webhooks?: WebhooksConfig
   /** How people log in to the console, beside email address and password. */
   readonly login?: LoginConfig
   /** See the limits above. */

@@ -1,8 +1,10 @@
+import type { Units } from '../../kernel/money.ts'
 import { balanceMax, type Credit, type CreditResult, type ListTransactions } from '../store.ts'
 import { isTimed, type Listed } from '../list-place.ts'
 import type { AccountRecord, ChatBreakdown, Page, TransactionRecord } from '../records.ts'
-import type { Op, Reads, Tx } from './command.ts'
+import type { Op, Posting, Reads, Tx } from './command.ts'
 import { compare, pieceOf, readDeepPage, readFilteredPage, toPage, type Piece } from './deep-page.ts'
+import { eventIdOf, recordEvent } from './events/event-rows.ts'
 import { columns, statement, type Dialect } from './statement.ts'
 
 // Accounts and their transactions.
@@ -79,9 +81,19 @@ export function* credit(tx: Tx, { amount, description, idempotencyKey, userId }:
   }
   const after = account.balance + amount
   if (after < account.held || (amount > 0 && after > balanceMax)) return { outcome: 'refused', reason: 'balance' }
-  const type = amount < 0 ? 'adjustment' : 'credit'
-  const { balance, id } = yield* tx.post({ userId, type, amount, description, idempotencyKey, now: yield* tx.now() })
+  const posting = { userId, amount, description, idempotencyKey, now: yield* tx.now() }
+  const { balance, id } =
+    amount < 0 ? yield* tx.post({ ...posting, type: 'adjustment' }) : yield* postCredit(tx, posting)
   return { outcome: 'credited', transactionId: id, balance }
+}
+
+/** Adds to the balance of an account that is locked, which is an event. */
+export function* postCredit(tx: Tx, posting: Omit<Posting, 'type'>): Op<{ id: string; balance: Units }> {
+  const { amount, now: at, userId } = posting
+  const { balance, id } = yield* tx.post({ ...posting, type: 'credit' })
+  const facts = { type: 'credit.added', transactionId: id, amount, balance } as const
+  recordEvent(tx, { id: eventIdOf(id), userId, at, facts })
+  return { id, balance }
 }
 
 export function* listTransactions(on: Reads, of: ListTransactions): Op<{ transactions: TransactionRecord[] } & Listed> {

@@ -12,7 +12,7 @@ export type Dialect = {
   position: string
   /** Behind a SELECT: nobody else changes the row, or locks it, before the transaction ends. */
   forUpdate: string
-  /** Behind a SELECT of rows to delete: those that somebody else has locked are left out. */
+  /** Behind a SELECT of rows to delete or to take: those that somebody else has locked are left out. */
   skipLocked: string
   /** Before a column: no index of it is to be used, where the planner is known to take the wrong one. */
   noIndex: string

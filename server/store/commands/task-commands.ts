@@ -1,4 +1,5 @@
 import { assert, must } from '../../kernel/assert.ts'
+import type { EpochMs } from '../../kernel/clock.ts'
 import { judgeTask, withOneMore, type TaskNotAccepted } from '../judge-admission.ts'
 import type { RateState, StoredJson, TaskFailure, TaskRecord, TaskStatus } from '../records.ts'
 import type { StoreLimits } from '../store.ts'
@@ -16,6 +17,7 @@ import type { AccountRow } from '../tables/account-tables.ts'
 import { taskColumns, taskRecord, type ReadTaskRow } from '../task-rows.ts'
 import { countFailure } from './abuse-block.ts'
 import type { Answer, Op, Reads, Tx } from './command.ts'
+import { eventIdOf, recordEvent } from './events/event-rows.ts'
 import { askKey, insertKey, stillKept } from './idempotency-rows.ts'
 import { columns, insertInto, statement } from './statement.ts'
 
@@ -23,7 +25,14 @@ import { columns, insertInto, statement } from './statement.ts'
 
 type Draft = Omit<AdmitTask, 'request'>
 type Failure = FailTask & { ifAbandoned?: boolean }
-type Ended = { userId: string; agentId: string; endpointId: string; cost: number }
+type Ended = {
+  userId: string
+  agentId: string
+  endpointId: string
+  cost: number
+  webhookUrl: string | null
+  completedAt: EpochMs
+}
 type Ending = { error: TaskFailure; countsAsAbuse: boolean; now: number; limits: StoreLimits }
 type Judged = { against: TaskNotAccepted | undefined; rate: RateState; now: number }
 
@@ -49,7 +58,7 @@ const claim = statement<ReadTaskRow>(
 const thisAttempt = `id = :taskId AND attempt = :attempt AND status = 'processing' AND queued = 0`
 // A node renews its lease without a lock on the account, so the lease is judged by the statement that ends the attempt.
 const ifPassed = ' AND (CAST(:passedAt AS bigint) IS NULL OR lease_until <= :passedAt)'
-const ended = `RETURNING ${columns('userId agentId endpointId cost')}`
+const ended = `RETURNING ${columns('userId agentId endpointId cost webhookUrl completedAt')}`
 const complete = statement<Ended>(
   'task_complete',
   ({ greatest, ofLease }) => `UPDATE tasks SET status = 'completed', response = :response,
@@ -176,6 +185,7 @@ export function* completeTask(tx: Tx, input: CompleteTask): Op<boolean> {
   }
   addPayload(tx, { stored: response, taskId, now })
   moved(tx, row, ['processing', 'completed'])
+  recordEnd(tx, { taskId, row })
   return true
 }
 
@@ -262,6 +272,7 @@ function* refund(
   const description = `Refund of task ${endpointId}: ${error.code}`
   yield* tx.post({ userId, type: 'task_refund', amount: cost, taskId, description, now })
   moved(tx, row, [from, 'failed'])
+  recordEnd(tx, { taskId, row, error })
   if (countsAsAbuse) yield* countFailure(tx, { userId, now, limits })
 }
 
@@ -286,6 +297,15 @@ function addPayload(tx: Tx, { now, stored, taskId }: { stored: StoredJson; taskI
   if (id === null) return
   const { bytes = null, sha256 = null } = digest ?? {}
   tx.send(insertPayload, { id, taskId, createdAt: now, bytes, sha256 })
+}
+
+function recordEnd(tx: Tx, { error, row, taskId }: { taskId: string; row: Ended; error?: TaskFailure }): void {
+  const { agentId, completedAt: at, cost, endpointId, userId, webhookUrl: taskUrl } = row
+  const of = { taskId, agentId, endpointId, cost }
+  const facts = error
+    ? ({ type: 'task.failed', ...of, errorCode: error.code } as const)
+    : ({ type: 'task.completed', ...of } as const)
+  recordEvent(tx, { id: eventIdOf(taskId), userId, at, facts, taskUrl })
 }
 
 type Owned = { userId: string; agentId: string }

@@ -1,21 +1,3 @@
-CREATE TABLE `events` (
-	`seq` integer PRIMARY KEY NOT NULL,
-	`id` text NOT NULL,
-	`user_id` text NOT NULL,
-	`type` text NOT NULL,
-	`task_id` text,
-	`session_id` text,
-	`turn_id` text,
-	`transaction_id` text,
-	`body` text NOT NULL,
-	`created_at` integer NOT NULL
-) STRICT;
---> statement-breakpoint
-CREATE UNIQUE INDEX `events_id_unique` ON `events` (`id`);--> statement-breakpoint
-CREATE INDEX `events_user` ON `events` (`user_id`);--> statement-breakpoint
-CREATE UNIQUE INDEX `events_task` ON `events` (`task_id`) WHERE task_id IS NOT NULL;--> statement-breakpoint
-CREATE UNIQUE INDEX `events_turn` ON `events` (`turn_id`) WHERE turn_id IS NOT NULL;--> statement-breakpoint
-CREATE UNIQUE INDEX `events_transaction` ON `events` (`transaction_id`) WHERE transaction_id IS NOT NULL;--> statement-breakpoint
 CREATE TABLE `__new_tasks` (
 	`seq` integer PRIMARY KEY NOT NULL,
 	`id` text NOT NULL,
