@@ -55,6 +55,8 @@ export const onlyInAll: Record<string, string> = {
     'the programs of guides; what they call is tested in api, chat and webhooks',
   'test/e2e/api-reference.test.ts':
     'the reference in a browser; its document is in openapi-lint and -promises, its files in api/docs',
+  'test/reach/webhook-libraries.test.ts':
+    "others' libraries that verify events; our own is tested in client, and what is sent in webhooks",
   'test/reach/openapi-tools.test.ts':
     'clients that four generators make of the document; its form and what a service answers are in openapi-lint and -promises',
   'test/unit/quickstart-*.test.ts': 'the example agents',
