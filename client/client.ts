@@ -29,6 +29,7 @@ export type { ChatClient, ChatReply, ChatToolCall } from './chat-client.ts'
 export { ErrandClientError, isErrandError, type ClientErrorCode } from './client-error.ts'
 export type { ClientFetch, ErrandClientOptions, RequestEvent, ResponseEvent, RetryEvent } from './connection.ts'
 export type { ConnectorsClient } from './connectors-client.ts'
+export type { FollowOptions, TaskEvents } from './follow-task.ts'
 export type { WebhooksClient } from './webhooks-client.ts'
 export { newIdempotencyKey } from './idempotency-key.ts'
 export type { LoginClients } from './login-client.ts'
@@ -66,7 +67,9 @@ export type {
   SessionListItem,
   System,
   Task,
+  TaskEvent,
   TaskListItem,
+  TaskProgress,
   Transaction,
   Usage,
   User,

@@ -49,7 +49,7 @@ export function createServices(settings: Settings, parts: ServiceParts): Service
   const { limits, secrets, trustedProxies, webhookPrivateHosts: privateHosts } = settings
   const { access, agents, baseUrl, catalogue, clock, log, payloads, quotes, store, system, tracing, vault, work } =
     parts
-  const { chats, ends, runner, stops } = work
+  const { chats, ends, live, runner, stops } = work
   const { inlineBytes, maxBodyBytes: bodyBytesMax } = limits
   const origins = new OwnOrigins(baseUrl)
   const links = new SignedLinks({ secret: secrets().current, baseUrl, clock, lifeSeconds: limits.signedUrlSeconds })
@@ -76,6 +76,7 @@ export function createServices(settings: Settings, parts: ServiceParts): Service
       ends,
       inlineBytes,
       links,
+      live,
       payloads,
       quotes,
       runner,

@@ -9,6 +9,7 @@ import type { Meter } from './kernel/meter.ts'
 import { LeaseKeeper } from './nodes/lease-keeper.ts'
 import type { PayloadStore } from './payloads/payload-store.ts'
 import type { Store } from './store/store.ts'
+import { LiveProgress } from './tasks/live-progress.ts'
 import type { Quotes } from './quotes/quotes.ts'
 import { settleAbandoned } from './tasks/settle-abandoned.ts'
 import { TaskEnds } from './tasks/task-ends.ts'
@@ -39,6 +40,7 @@ export type Work = {
   runner: TaskRunner
   chats: ChatTurns
   ends: TaskEnds
+  live: LiveProgress
   stops: TaskStops
   dispatcher: WebhookDispatcher
   /** Undefined where one process owns the store. */
@@ -54,6 +56,7 @@ export function createWork(parts: WorkParts, { limits, role, webhookPrivateHosts
   const { drainSeconds, leaseSeconds, maxQueuedTasks: queuedMax } = limits
   const concurrency = role === 'api' ? 0 : limits.taskConcurrency
   const ends = new TaskEnds(shared?.signals)
+  const live = new LiveProgress({ clock, ends, log, store })
   const settling = { catalogue, ends, log, meter, store }
   const runner = new TaskRunner({
     ...parts,
@@ -61,6 +64,7 @@ export function createWork(parts: WorkParts, { limits, role, webhookPrivateHosts
     drainSeconds,
     ends,
     inlineBytes: limits.inlineBytes,
+    live,
     queuedMax,
     source: shared ? sharedTasks({ clock, concurrency, shared }) : localTasks({ concurrency, ...settling }),
   })
@@ -81,5 +85,5 @@ export function createWork(parts: WorkParts, { limits, role, webhookPrivateHosts
     posts: new WebhookPosts({ privateHosts: webhookPrivateHosts }),
     store: store.webhooks,
   })
-  return { runner, chats, dispatcher, ends, stops, keeper }
+  return { runner, chats, dispatcher, ends, live, stops, keeper }
 }

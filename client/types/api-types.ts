@@ -267,13 +267,22 @@ export type Endpoint = {
   id: string
   name: string
   description: string
-  /** Amount in USD with four fraction digits */
+  /** What a task costs; of a metered endpoint the most that it may cost */
   priceUsd: string
+  /** Of a metered endpoint */
+  pricing?: EventPricing | undefined
   timeoutSeconds: number
   /** Whether a task may be canceled while the agent is at work, or only before */
   cancel: "always" | "pending"
   /** JSON Schema of the params */
   params: Record<string, unknown>
+}
+
+export type EventPricing = {
+  /** The price of one of each event */
+  events: Record<string, string>
+  /** Charged when a task is created; what it did not use is given back when it completes */
+  maxUsd: string
 }
 
 export type Invitation = {
@@ -491,6 +500,10 @@ export type Task = {
   agentId: string
   endpointId: string
   status: "pending" | "processing" | "completed" | "failed"
+  /** The run that is under way, or was the last; 0 before the first */
+  attempt: number
+  /** What the agent said last of how far it has come */
+  progress?: TaskProgress | undefined
   /** The submitted params; a preview of the first 1,024 characters when larger than 16 KB */
   request: Record<string, unknown> | string
   /** Signed URL of the whole, present only when the field is a preview */
@@ -511,6 +524,12 @@ export type Task = {
   tags?: Record<string, string> | undefined
   /** Amount in USD with four fraction digits */
   costUsd: string
+  /** Of a metered task: what it was charged when it was created */
+  maxCostUsd?: string | undefined
+  /** Of a metered task that is completed: how many of each event were charged */
+  usage?: Record<string, number> | undefined
+  /** Of a metered task that is completed: the part of its charge that it did not use */
+  givenBackUsd?: string | undefined
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
   /** Omitted until processing starts */
@@ -521,6 +540,28 @@ export type Task = {
   expiresAt?: string | undefined
   /** How long the agent may take, where the request said so */
   timeoutSeconds?: number | undefined
+}
+
+export type TaskEvent = {
+  type: "state"
+  /** ISO 8601 UTC timestamp with milliseconds */
+  timestamp: string
+  status: "pending" | "processing" | "completed" | "failed"
+  /** The run that is under way, or was the last; 0 before the first */
+  attempt: number
+  progress?: TaskProgress | undefined
+} | {
+  type: "progress"
+  /** ISO 8601 UTC timestamp with milliseconds */
+  timestamp: string
+  /** The run that is under way, or was the last; 0 before the first */
+  attempt: number
+  progress: TaskProgress
+} | {
+  type: "end"
+  /** ISO 8601 UTC timestamp with milliseconds */
+  timestamp: string
+  task: Task
 }
 
 export type TaskListItem = {
@@ -536,6 +577,16 @@ export type TaskListItem = {
   createdAt: string
   /** ISO 8601 UTC timestamp with milliseconds */
   completedAt?: string | undefined
+}
+
+export type TaskProgress = {
+  /** From 0 to 1 */
+  fraction?: number | undefined
+  message?: string | undefined
+  /** Any JSON */
+  data?: unknown
+  /** ISO 8601 UTC timestamp with milliseconds */
+  at: string
 }
 
 export type Transaction = {
@@ -561,7 +612,7 @@ export type Usage = {
   days: {
     /** A day of UTC */
     date: string
-    /** Charges of tasks and chats */
+    /** Charges of tasks and chats, less what metered tasks of that day gave back */
     spentUsd: string
     /** Refunds of failed tasks */
     refundedUsd: string

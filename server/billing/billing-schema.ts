@@ -44,7 +44,7 @@ export const Usage = z
       .array(
         z.object({
           date: z.string().meta({ format: 'date', description: 'A day of UTC' }),
-          spentUsd: usd.describe('Charges of tasks and chats'),
+          spentUsd: usd.describe('Charges of tasks and chats, less what metered tasks of that day gave back'),
           refundedUsd: usd.describe('Refunds of failed tasks'),
           executions: z.number().int().describe('Tasks and chats that were charged'),
           failures: z.number().int().describe('Tasks that were refunded'),

@@ -22,8 +22,8 @@ export const maxCostUsd = z
   .string()
   .regex(/^\d{1,11}(?:\.\d{1,4})?$/, 'Must be a decimal of USD with at most four digits')
 
-/** One that was made is half as long. */
-export const quoteId = z.string().min(1).max(1000)
+/** The longest that is made, of 32 events, has four fifths of that. */
+export const quoteId = z.string().min(1).max(5000)
 
 /** Any JSON object. A record schema would visit each of perhaps a million keys, to say of each that it may be anything. */
 export const jsonObject = z

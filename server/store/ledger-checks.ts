@@ -1,9 +1,12 @@
 import { formatUsd } from '../kernel/money.ts'
+import type { Dialect } from './commands/statement.ts'
 import type { LedgerDifference } from './store.ts'
 import { eventsSince } from './webhook-records.ts'
 
 /** A check stops at as many differences. */
 export const differencesMax = 100
+
+type LedgerCheck = { what: string; isMoney: boolean; sql: string }
 
 /**
  * Until then ends may have no event: they are older than events are, or the events have passed their time. It is moved in
@@ -13,9 +16,9 @@ const since = `coalesce((SELECT CAST(value AS bigint) FROM settings WHERE name =
 // The event of an end has the id of what ended but for its first letters, so that there is no second one.
 const isOf = (row: string, type: string) => `e.id IS NOT NULL AND e.user_id = ${row}.user_id AND e.type = ${type}`
 
-// Each check selects what breaks one invariant, in plain SQL that every engine runs, so that an auditor can run it by
-// hand. Money is units.
-export const ledgerChecks: readonly { what: string; isMoney: boolean; sql: string }[] = [
+// Each check selects what breaks one invariant, in plain SQL that an auditor can run by hand; but for how JSON is taken apart
+// it is that of every engine. Money is units.
+export const ledgerChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
   {
     what: 'the balance is the sum of the transactions',
     isMoney: true,
@@ -59,6 +62,16 @@ export const ledgerChecks: readonly { what: string; isMoney: boolean; sql: strin
     sql: `SELECT k.user_id AS "userId", k.id AS "taskId", k.given_back AS expected, coalesce(t.amount, 0) AS actual
           FROM tasks k LEFT JOIN transactions t ON t.task_id = k.id AND t.task_id IS NOT NULL AND t.type = 'adjustment'
           WHERE coalesce(t.amount, 0) <> k.given_back OR t.user_id <> k.user_id`,
+  },
+  {
+    what: 'a metered task that is completed costs the events that it used, at the prices that it was admitted with',
+    isMoney: true,
+    sql: `SELECT "userId", "taskId", expected, actual FROM (
+            SELECT user_id AS "userId", id AS "taskId", cost AS actual,
+                   (SELECT coalesce(sum(CAST(u.value AS bigint) * CAST(m.value AS bigint)), 0)
+                    FROM ${entries('usage')} AS u LEFT JOIN ${entries('meters')} AS m ON m.key = u.key) AS expected
+            FROM tasks WHERE meters IS NOT NULL AND status = 'completed') AS k
+          WHERE expected <> actual`,
   },
   {
     what: 'every charge and refund belongs to a task',

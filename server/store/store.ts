@@ -2,7 +2,6 @@ import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
 import type {
   AccountRecord,
-  AttemptRef,
   BoundedPage,
   ConnectorRecord,
   ConnectorStatus,
@@ -18,7 +17,6 @@ import type {
   RateState,
   SessionListItem,
   SessionRecord,
-  StoredJson,
   TaskFailure,
   TaskListItem,
   TaskRecord,
@@ -62,8 +60,11 @@ import type {
   AdmitTaskResult,
   CancelTask,
   CancelTaskResult,
+  CompleteTask,
+  FailTask,
   Interruption,
   ListTasks,
+  ProgressNote,
 } from './task-inputs.ts'
 import type { Listed, ListRange } from './list-place.ts'
 import type { PostedTotals } from './posted-totals.ts'
@@ -110,7 +111,14 @@ export type SpendDay = { day: number; charged: Units; refunded: Units; execution
 /** Transactions have a rising `seq`. A page is what lies between two of them, newest first, `limit` rows at most. */
 export type ReadSpend = { userId: string; afterSeq: number; beforeSeq: number; limit: number }
 /** `oldestSeq` and `newestSeq` of the rows that were read; null when there was none. */
-export type SpendPage = { days: SpendDay[]; rows: number; oldestSeq: number | null; newestSeq: number | null }
+export type SpendPage = {
+  days: SpendDay[]
+  rows: number
+  oldestSeq: number | null
+  newestSeq: number | null
+  /** Of the oldest transaction; what it gave back may count for a day before. */
+  oldestDay: number | null
+}
 
 export type Credit = { userId: string; amount: Units; description: string; idempotencyKey: string | null }
 export type CreditResult =
@@ -191,9 +199,11 @@ export type Store = {
    * False when the attempt is stale. With the usage of a metered task, what it did not use of its charge is given back in the
    * same transaction.
    */
-  completeTask(input: AttemptRef & { response: StoredJson; usage?: Record<string, number> }): Promise<boolean>
+  completeTask(input: CompleteTask): Promise<boolean>
   /** Terminal state, refund and the count toward the abuse block in one transaction; false when the attempt is stale. */
-  failTask(input: AttemptRef & { error: TaskFailure; countsAsAbuse: boolean }): Promise<boolean>
+  failTask(input: FailTask): Promise<boolean>
+  /** Keeps what runs said of their progress, each as long as its attempt is at work. */
+  noteProgress(notes: readonly ProgressNote[]): Promise<void>
   /** Ends a task that has not ended, with its refund; it counts toward the abuse block where an agent was at work. */
   cancelTask(input: CancelTask): Promise<CancelTaskResult>
   /** Tasks that nobody has begun in time. */

@@ -83,7 +83,7 @@ export async function createTask(
     await access.assertOwned(connectorIds, { taker, path: 'connectorIds', userId: caller.userId })
   }
   const webhookUrl = input.webhookUrl === undefined ? null : await checkedUrl(parts, input.webhookUrl, caller)
-  const { price, quoteId } = await priceOf(quotes, { caller, endpoint, input, ownTick })
+  const { meters, price, quoteId } = await priceOf(quotes, { caller, endpoint, input, ownTick })
 
   const now = clock.now()
   const admission: Omit<AdmitTask, 'request'> = {
@@ -92,6 +92,7 @@ export async function createTask(
     agentId: endpoint.agentId,
     endpointId,
     cost: price,
+    meters,
     connectorIds: connectorIds ?? null,
     webhookUrl,
     quoteId,

@@ -8,7 +8,8 @@ import type { SignedLinks } from '../payloads/signed-links.ts'
 import type { StoredJson, TaskRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import type { TaskEnds } from './task-ends.ts'
-import type { ListTasksInput, ListTasksOutput, Task } from './task-schema.ts'
+import type { LiveProgress } from './live-progress.ts'
+import type { ListTasksInput, ListTasksOutput, Task, TaskProgress } from './task-schema.ts'
 
 type GetTask = {
   userId: string
@@ -18,11 +19,11 @@ type GetTask = {
   /** Told when the answer begins to be held. */
   onHold: () => void
 }
-export type ReadTaskParts = { store: Store; links: SignedLinks; ends: TaskEnds }
+export type ReadTaskParts = { store: Store; links: SignedLinks; ends: TaskEnds; live: Pick<LiveProgress, 'of'> }
 
 /** One task of the user; with `waitSeconds` the answer is held until it has ended or that long has passed. */
 export async function getTask(
-  { store, links, ends }: ReadTaskParts,
+  { store, links, live, ends }: ReadTaskParts,
   { userId, taskId, waitSeconds, signal, onHold }: GetTask,
 ): Promise<Task> {
   let record = await store.getTask({ userId, taskId })
@@ -43,7 +44,7 @@ export async function getTask(
     }
   }
   if (!record) throw taskNotFound()
-  return toTask(record, links)
+  return toTask(record, { links, live })
 }
 
 export function taskNotFound(): ErrandError {
@@ -74,7 +75,16 @@ export async function listTasks(
   }
 }
 
-function toTask(record: TaskRecord, links: SignedLinks): Task {
+/** JSON text; of a run of this process the latest, which the store may not have yet. */
+export function readProgress(
+  { attempt, id, progress, status }: Pick<TaskRecord, 'attempt' | 'id' | 'progress' | 'status'>,
+  live: ReadTaskParts['live'],
+): string | null {
+  const run = status === 'processing' ? live.of(id) : undefined
+  return run?.attempt === attempt && run.progress !== undefined ? run.progress : progress
+}
+
+export function toTask(record: TaskRecord, { links, live }: Pick<ReadTaskParts, 'links' | 'live'>): Task {
   const { connectorIds, expiresAt, request, response, startedAt, completedAt, timeoutMs } = record
   const task: Task = {
     id: record.id,
@@ -82,11 +92,19 @@ function toTask(record: TaskRecord, links: SignedLinks): Task {
     agentId: record.agentId,
     endpointId: record.endpointId,
     status: record.status,
+    attempt: record.attempt,
     request: inline(request),
     response: response && inline(response),
     error: record.error,
     costUsd: formatUsd(record.cost),
     createdAt: isoTime(record.createdAt),
+  }
+  const progress = readProgress(record, live)
+  if (progress !== null) task.progress = JSON.parse(progress) as TaskProgress
+  if (record.meters !== null) task.maxCostUsd = formatUsd(record.cost + record.givenBack)
+  if (record.usage !== null) {
+    task.usage = record.usage
+    task.givenBackUsd = formatUsd(record.givenBack)
   }
   if (request.payloadId !== null) task.requestUri = links.create(request.payloadId)
   if (response && response.payloadId !== null) task.responseUri = links.create(response.payloadId)

@@ -1,3 +1,4 @@
+import { badField } from '../kernel/errors.ts'
 import { callerTurn, holdAnswer } from '../rpc/hold-answer.ts'
 import { procedure, router, withScope } from '../rpc/trpc.ts'
 import type { RateState } from '../store/records.ts'
@@ -12,7 +13,9 @@ import {
   ListTasksInput,
   ListTasksOutput,
   Task,
+  TaskEventsInput,
 } from './task-schema.ts'
+import { TaskStream } from './task-stream.ts'
 
 const tags = ['Tasks']
 
@@ -105,6 +108,20 @@ export const tasksRouter = router({
       withScope('execute', ({ ctx, input }) =>
         cancelTask(ctx.services.tasks, { userId: ctx.caller.userId, taskId: input.taskId }),
       ),
+    ),
+
+  /** Its first event is there when the resolver returns, so a refusal is still an answer with a status of its own. */
+  events: procedure
+    .meta({ isStream: true })
+    .input(TaskEventsInput)
+    .query(
+      withScope('read', async ({ ctx, input }): Promise<TaskStream> => {
+        if (!ctx.stream) throw badField('', 'The events of a task are a stream; call it through httpBatchStreamLink')
+        const { caller, services, stream: reader } = ctx
+        const stream = await TaskStream.open(services.tasks, { userId: caller.userId, taskId: input.taskId, reader })
+        holdAnswer(ctx)
+        return stream
+      }),
     ),
 
   list: procedure

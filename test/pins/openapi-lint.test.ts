@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { createOpenApiDocument } from '../../openapi/openapi-document.ts'
 import { defineConfig } from '../../server/agents/config/define-config.ts'
 import { documentFile } from '../../server/http/files/docs-pages.ts'
+import { waitersMax } from '../../server/tasks/task-ends.ts'
 import { closedUrl, startStubMcpServer } from '../api/stub-mcp-server.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService } from '../support/test-service.ts'
@@ -115,6 +116,14 @@ async function checkTasks(checker: Checker): Promise<string> {
   await checker.check(400, 'GET /api/tasks?limit=0')
   await checker.check(400, `GET /api/tasks/${done}?wait=x`)
   await checker.check(404, 'GET /api/tasks/task_0')
+  await checker.check(200, `GET /api/tasks/${done}/events`)
+  await checker.check(400, `GET /api/tasks/${long}/events`)
+  await checker.check(404, 'GET /api/tasks/task_0/events')
+  const { ends } = checker.service.app.services.tasks
+  const waiter = { taskId: 'task_0', userId: stored.body.userId }
+  const waits = Array.from({ length: waitersMax }, () => ends.wait(waiter, { signal: undefined }))
+  await checker.check(429, `GET /api/tasks/${running}/events`)
+  for (const wait of waits) wait.cancel()
   await checker.check(200, `POST /api/tasks/${done}/cancel`)
   await checker.check(409, `POST /api/tasks/${running}/cancel`)
   await checker.check(400, `POST /api/tasks/${long}/cancel`)

@@ -110,6 +110,7 @@ test('every operation documents each status that it answers', () => {
         createTask: [...shared, ...body, 404, 409, 429],
         listTasks: [...shared, 400],
         getTask: [...shared, 400, 404],
+        followTask: [...shared, 400, 404, 429],
         cancelTask: [...shared, 400, 404, 409],
         listAgents: [...shared, 400],
         getAgent: [...shared, 400, 404],

@@ -2,7 +2,9 @@ import { simPrices, type SimEndpoint } from './sim-agents.ts'
 import { unitsOfUsd, usdOfUnits } from './chat-cost.ts'
 import type { SimAnswer } from './sim-client.ts'
 import { firstCharacters } from './row-audit.ts'
-import { minuteMs, responseOf, type AskedTask, type SimPerson, type SimLink, type SimTask } from './sim-model.ts'
+import type { TaskRow } from './audit-rows.ts'
+import { endOf, minuteMs, responseOf } from './sim-model.ts'
+import { type AskedTask, type SimPerson, type SimLink, type SimTask } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 
 const kinds: Record<SimEndpoint, number> = {
@@ -15,6 +17,7 @@ const kinds: Record<SimEndpoint, number> = {
   'sim.held': 9,
   'sim.retried': 7,
   'sim.slow': 0,
+  'sim.metered': 12,
 }
 const inlineBytes = 16_384
 const fillers = ['x', 'é', '€', '😀', '"', '\n'] as const
@@ -35,7 +38,10 @@ export function draftTask(world: SimWorld, person: SimPerson, endpointId?: SimEn
   const n = world.nextNumber()
   const params: Record<string, unknown> = { n }
   let gate: string | null = null
-  if (kind === 'sim.held' || kind === 'sim.retried') {
+  if (kind === 'sim.metered') {
+    Object.assign(params, { pages: random.between(0, 200), figures: random.between(0, 4) })
+  }
+  if (kind === 'sim.held' || kind === 'sim.retried' || (kind === 'sim.metered' && random.chance(0.5))) {
     gate = `${world.seed}-task-${n}`
     params['gate'] = gate
   } else if (kind === 'sim.size') {
@@ -214,13 +220,34 @@ export async function readTaskStep(world: SimWorld): Promise<void> {
   const row = world.audit.seen.tasks.get(task.id)!
   const { body } = answer
   checks.same(
-    [body.id, body.userId, body.endpointId, body.costUsd, body.request !== undefined],
-    [task.id, person.userId, row.endpoint_id, usdOfUnits(row.cost), true],
+    [body.id, body.userId, body.endpointId, body.request !== undefined],
+    [task.id, person.userId, row.endpoint_id, true],
     `task ${task.id} as it is read`,
   )
+  checkRun(world, { task, row, body })
   if (row.completed_at !== null) checks.same(body.status, row.status, `the status of ${task.id}`)
   await readPayload(world, { task, body, field: 'request' })
   if (body.status === 'completed') await readPayload(world, { task, body, field: 'response' })
+}
+
+type ReadRun = { task: SimTask; row: TaskRow; body: Record<string, any> }
+
+/** What a read says of price and progress: of a metered task what it was charged, or since its end what it used. */
+function checkRun({ checks }: SimWorld, { body, row, task }: ReadRun): void {
+  const { endpointId, params } = task.asked
+  const most = usdOfUnits(simPrices[endpointId])
+  const { cost, usage } = endOf(task.asked)
+  const isDone = body['status'] === 'completed'
+  checks.same(body['costUsd'], isDone ? usdOfUnits(cost) : most, `the cost of ${task.id}`)
+  if (row.completed_at !== null) checks.same(body['costUsd'], usdOfUnits(row.cost), `the cost of ${task.id} in its row`)
+  checks.same(body['maxCostUsd'], usage ? most : undefined, `the most that ${task.id} costs`)
+  checks.same(body['usage'], isDone ? usage : undefined, `the usage of ${task.id}`)
+  if (isDone && usage)
+    checks.same(body['givenBackUsd'], usdOfUnits(simPrices[endpointId] - cost), `the rest of ${task.id}`)
+  const tells = usage !== undefined && Number(params['pages']) > 0 && isDone
+  if (tells || body['progress'] !== undefined) {
+    checks.same(body['progress']?.data, { n: params['n'] }, `the progress of ${task.id}`)
+  }
 }
 
 type ReadPayload = { task: SimTask; body: Record<string, unknown>; field: 'request' | 'response' }

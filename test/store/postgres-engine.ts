@@ -86,6 +86,8 @@ function statementOf(change: Tampering): [string, unknown[]] {
           FROM transactions WHERE id = $1`,
         [change.transactionId],
       ]
+    case 'task-usage':
+      return ['UPDATE tasks SET usage = $2 WHERE id = $1', [change.taskId, change.usage]]
     case 'task-removed':
       return ['DELETE FROM tasks WHERE id = $1', [change.taskId]]
     case 'task-counter':

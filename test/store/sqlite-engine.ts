@@ -65,6 +65,7 @@ const tamperings: Record<Tampering['what'], string> = {
   'transaction-repeated': `INSERT INTO transactions (id, user_id, type, amount, balance_after, description, created_at)
     SELECT id || '-again', user_id, type, amount, balance_after, description, created_at
     FROM transactions ${ofTransaction}`,
+  'task-usage': 'UPDATE tasks SET usage = @usage WHERE id = @taskId',
   'task-removed': 'DELETE FROM tasks WHERE id = @taskId',
   'task-counter': `UPDATE counters SET count = count + @by WHERE user_id = @userId AND kind = 'task' ${ofCounter}`,
   'transaction-counter': `UPDATE counters SET count = count + @by
@@ -83,6 +84,7 @@ function tamper(raw: Database.Database, change: Tampering): void {
   if (change.what.startsWith('transaction-')) {
     raw.exec('DROP TRIGGER IF EXISTS transactions_no_update; DROP TRIGGER IF EXISTS transactions_no_delete')
   }
+  if (change.what === 'task-usage') raw.exec('DROP TRIGGER IF EXISTS tasks_terminal')
   if (change.what === 'hold') {
     raw.exec(`INSERT INTO turns (id, user_id, session_id, agent_id, held, created_at)
       VALUES ('turn_0', '${change.userId}', 'ses_0', 'agent', ${change.held}, 0)`)

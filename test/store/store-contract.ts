@@ -12,6 +12,7 @@ import { describeKeys } from './contract-keys.ts'
 import { describeLedger } from './contract-ledger.ts'
 import { describeLists } from './contract-lists.ts'
 import { describeLogins } from './contract-logins.ts'
+import { describeMetered } from './contract-metered.ts'
 import { describeMoney } from './contract-money.ts'
 import { describePeople } from './contract-people.ts'
 import { describeRandomHistories } from './contract-random.ts'
@@ -63,6 +64,7 @@ export function describeStoreContract(engine: StoreEngine): void {
   describeLists(contractTest)
   describeTags(contractTest)
   describeMoney(contractTest)
+  describeMetered(contractTest)
   describeCaps(contractTest)
   describeLedger(contractTest)
   describeEvents(contractTest)

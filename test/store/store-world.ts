@@ -23,6 +23,7 @@ export type Tampering =
   | { what: 'transaction-removed'; transactionId: string }
   | { what: 'transaction-repeated'; transactionId: string }
   | { what: 'task-removed'; taskId: string }
+  | { what: 'task-usage'; taskId: string; usage: string }
   | { what: 'task-counter'; userId: string; by: number }
   | { what: 'transaction-counter'; userId: string; by: number }
   | { what: 'event-type'; taskId: string }

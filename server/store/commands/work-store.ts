@@ -44,6 +44,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
       engine.forget(input.taskId)
       return isDone
     },
+    noteProgress: (notes) => engine.run((tx) => tasks.noteProgress(tx, notes)),
     cancelTask: async (input) => {
       const canceled = await engine.run((tx) => tasks.cancelTask(tx, input, limits), { userId: input.userId })
       if (canceled.outcome === 'canceled') engine.forget(input.taskId)
