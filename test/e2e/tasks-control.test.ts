@@ -23,8 +23,26 @@ const wait = (cancel: 'always' | 'pending') =>
       }),
   })
 
+/** Goes on with the run of `long.read`. */
+let turnPage: () => void = () => {}
+const read = defineEndpoint({
+  description: 'Reads pages, and is charged for each.',
+  pricing: { events: { page: '0.0020' }, maxUsd: '0.0100' },
+  params: z.object({}),
+  run: async ({ charge, progress }) => {
+    for (let page = 1; page <= 3; page++) {
+      charge('page')
+      progress({ fraction: page / 3, message: `Read page ${page} of 3` })
+      await new Promise<void>((resolve) => (turnPage = resolve))
+    }
+    return { pages: 3 }
+  },
+})
+
 const config = defineConfig({
-  agents: [{ kind: 'code', id: 'long', name: 'Long', endpoints: { wait: wait('always'), once: wait('pending') } }],
+  agents: [
+    { kind: 'code', id: 'long', name: 'Long', endpoints: { wait: wait('always'), once: wait('pending'), read } },
+  ],
 })
 
 async function create({ service, visitor }: OpenConsole, body: Record<string, unknown>): Promise<string> {
@@ -178,4 +196,35 @@ testConsole(
     await page.getByText('Time limit').waitFor()
   },
   { config, limits: { taskConcurrency: 0 } },
+)
+
+testConsole(
+  'a metered task shows its prices before, its progress as it comes, and what was used and given back',
+  async (opened) => {
+    const page = await opened.open('/agents')
+    await page.getByText('up to $0.0100').waitFor()
+    await opened.open('/agents/long?endpoint=long.read')
+    await page.getByText('Each page').waitFor()
+    await page.getByText(/Costs at most \$0\.0100; what it does not use is given back/).waitFor()
+    await opened.check('agent-metered')
+    await page.getByRole('button', { name: 'Run for at most $0.0100' }).click()
+    await page.waitForURL('**/tasks/task_*')
+    const bar = page.getByRole('progressbar', { name: 'How far the agent has come' })
+    await page.getByText('33 %, Read page 1 of 3').first().waitFor()
+    expect(await bar.getAttribute('aria-valuenow')).toBe('33')
+    await opened.check('task-progress')
+    turnPage()
+    await page.getByText('66 %, Read page 2 of 3').first().waitFor()
+    turnPage()
+    await page.getByText('100 %, Read page 3 of 3').first().waitFor()
+    turnPage()
+    await page.getByRole('heading', { name: 'Result' }).waitFor()
+    await page.getByText('3 × page').waitFor()
+    const timeline = page.getByRole('list').filter({ has: page.getByText('Begun', { exact: true }) })
+    await timeline.getByText('Given back').waitFor()
+    expect(await timeline.getByText('+$0.0040').count()).toBe(1)
+    await page.getByRole('link', { name: /24\.9940/ }).waitFor()
+    await opened.check('task-metered')
+  },
+  { config, limits: { drainSeconds: 1 } },
 )

@@ -5,7 +5,7 @@ import { ErrandClientError, type Agent } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { EmptyState } from '../../parts/empty-state.tsx'
-import { Money } from '../../parts/text/money.tsx'
+import { EndpointPrice } from './endpoint-price.tsx'
 import { PageHeader } from '../../parts/page-header.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
 import { Panel } from '../../parts/panel.tsx'
@@ -102,7 +102,7 @@ function AgentContent({ agent }: { agent: Agent }) {
 function EndpointNav({ agent, open }: { agent: Agent; open: Endpoint }) {
   return (
     <nav aria-label="Endpoints" className={classes.endpoints}>
-      {agent.endpoints.map(({ id, name, priceUsd }) => (
+      {agent.endpoints.map(({ id, name, priceUsd, pricing }) => (
         <RouterLink
           key={id}
           href={agentPath(agent.id, id)}
@@ -110,7 +110,9 @@ function EndpointNav({ agent, open }: { agent: Agent; open: Endpoint }) {
           aria-current={id === open.id ? 'page' : undefined}
         >
           <span className={classes.name}>{name}</span>
-          <Money usd={priceUsd} size="sm" c="dimmed" fw={400} />
+          <Text component="span" size="sm" c="dimmed" fw={400}>
+            <EndpointPrice endpoint={{ priceUsd, pricing }} />
+          </Text>
         </RouterLink>
       ))}
     </nav>

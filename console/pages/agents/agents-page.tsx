@@ -3,7 +3,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import type { Agent } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
 import { EmptyState } from '../../parts/empty-state.tsx'
-import { Money } from '../../parts/text/money.tsx'
+import { EndpointPrice } from './endpoint-price.tsx'
 import { PageHeader } from '../../parts/page-header.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
 import { Pager } from '../../parts/pager.tsx'
@@ -91,7 +91,9 @@ function AgentCard({ agent }: { agent: Agent }) {
             <PageLink href={agentPath(agent.id, endpoint.id)} fw={500} className={classes.name ?? ''}>
               {endpoint.name}
             </PageLink>
-            <Money usd={endpoint.priceUsd} />
+            <span>
+              <EndpointPrice endpoint={endpoint} />
+            </span>
             <Text size="sm" c="dimmed" lineClamp={2}>
               {endpoint.description}
             </Text>

@@ -13,11 +13,22 @@ export function leftAfter(account: Account | undefined, priceUsd: string): numbe
   return balance === undefined || held === undefined || price === undefined ? undefined : balance - held - price
 }
 
+type RunCostProps = {
+  account: Account | undefined
+  /** Whether what it does decides what of this it costs. */
+  isMetered: boolean
+  priceUsd: string
+}
+
 /** What a run costs, and the balance after it, before anything is charged. */
-export function RunCost({ account, priceUsd }: { account: Account | undefined; priceUsd: string }) {
+export function RunCost({ account, isMetered, priceUsd }: RunCostProps) {
   const left = leftAfter(account, priceUsd)
   const isHeld = account !== undefined && parseUsd(account.heldUsd) !== 0
-  const cost = /[1-9]/.test(priceUsd) ? `Costs ${usdText(priceUsd)}` : 'Costs nothing'
+  const cost = !/[1-9]/.test(priceUsd)
+    ? 'Costs nothing'
+    : isMetered
+      ? `Costs at most ${usdText(priceUsd)}; what it does not use is given back`
+      : `Costs ${usdText(priceUsd)}`
   return (
     <Text className="tabular" aria-live="polite">
       {cost}

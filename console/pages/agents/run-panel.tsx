@@ -6,6 +6,7 @@ import { Panel } from '../../parts/panel.tsx'
 import { Snippets } from '../../parts/snippets.tsx'
 import classes from './agent.module.css'
 import { ConnectorPicker } from './connector-picker.tsx'
+import { chargedUsd, EventPrices } from './endpoint-price.tsx'
 import { FieldControl } from '../../parts/schema-form/field-control.tsx'
 import { RunCost, RunObstacle } from './run-cost.tsx'
 import { RunOptions, toOptions, type RunOptionsDraft } from './run-options.tsx'
@@ -50,7 +51,8 @@ export function RunPanel({ agent, endpoint, start, connectorIds = [], draftName,
     // Enter in an input would spend money by accident.
     else if (event.target instanceof HTMLInputElement) event.preventDefault()
   }
-  const price = endpoint.priceUsd
+  const price = chargedUsd(endpoint, run.options.maxCostUsd.trim())
+  const isMetered = endpoint.pricing !== undefined
   return (
     <Stack gap="lg">
       <form
@@ -127,10 +129,11 @@ export function RunPanel({ agent, endpoint, start, connectorIds = [], draftName,
                 }
               />
             )}
+            {endpoint.pricing && <EventPrices pricing={endpoint.pricing} />}
             {run.refusal ? <RunRefusal {...run.refusal} /> : <RunObstacle account={account.data} priceUsd={price} />}
           </Stack>
           <div className={classes.run}>
-            <RunCost account={account.data} priceUsd={price} />
+            <RunCost account={account.data} priceUsd={price} isMetered={isMetered} />
             <Group gap="xs">
               {(form.isChanged || form.undo) && (
                 // One button for both, so that the focus stays.
@@ -139,7 +142,7 @@ export function RunPanel({ agent, endpoint, start, connectorIds = [], draftName,
                 </Button>
               )}
               <Button type="submit" loading={run.isPending}>
-                {/[1-9]/.test(price) ? `Run for ${usdText(price)}` : 'Run free of charge'}
+                {/[1-9]/.test(price) ? `Run for ${isMetered ? 'at most ' : ''}${usdText(price)}` : 'Run free of charge'}
               </Button>
             </Group>
           </div>

@@ -21,7 +21,13 @@ export function TaskMoney({ task }: { task: Task }) {
   const receipt = data && data.transactions.length > 0 ? receiptPath({ taskId: task.id }) : undefined
   return (
     <Panel title="Cost" actions={receipt && <PageLink href={receipt}>Receipt</PageLink>}>
-      <KeyValueList rows={[['Cost', <NetCost key="cost" task={task} />], ...ledgerRows(data?.transactions)]} />
+      <KeyValueList
+        rows={[
+          ['Cost', <NetCost key="cost" task={task} />],
+          ...ledgerRows(data?.transactions),
+          ['Used', usageText(task)],
+        ]}
+      />
       {error && (
         <Box mt="sm">
           <ErrorNotice
@@ -33,6 +39,16 @@ export function TaskMoney({ task }: { task: Task }) {
         </Box>
       )}
     </Panel>
+  )
+}
+
+/** Of a metered task: how many of each event were charged. */
+function usageText({ usage }: Task): string | undefined {
+  if (!usage) return undefined
+  return (
+    Object.entries(usage)
+      .map(([event, count]) => `${count.toLocaleString('en')} × ${event}`)
+      .join(', ') || 'Nothing'
   )
 }
 

@@ -17,6 +17,7 @@ import { retryInterval } from './retry-interval.ts'
 import { CancelTask } from './cancel-task.tsx'
 import { TaskContent } from './task-content.tsx'
 import { isOpen } from './task-state.ts'
+import { useTaskEvents } from './use-task-events.ts'
 
 /** How long the service is asked to hold its answer: a task that waits its turn starts soon, one at work takes its time. */
 const holdSeconds = { pending: 1, processing: 25 }
@@ -55,6 +56,7 @@ export function TaskPage() {
       return state.data && isOpen(state.data) ? pauseMs : false
     },
   })
+  useTaskEvents(taskId, task.data?.status === 'processing')
   const agentId = task.data?.agentId
   const agent = useQuery({
     queryKey: ['agent', agentId],

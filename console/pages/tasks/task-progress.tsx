@@ -1,6 +1,7 @@
-import { Alert, Text } from '@mantine/core'
+import { Alert, Progress, Text } from '@mantine/core'
 import { ClockIcon, UpdateIcon } from '@radix-ui/react-icons'
 import { secondsText } from './duration-text.ts'
+import type { Task } from '../../../client/client.ts'
 import type { OpenTask } from './task-state.ts'
 import { useSeconds } from './use-seconds.ts'
 
@@ -19,9 +20,27 @@ export function TaskProgress({ task, limitSeconds }: { task: OpenTask; limitSeco
         {secondsText((now - since) / 1000)}
       </Text>
       {isProcessing && limitSeconds !== undefined && ` of at most ${secondsText(limitSeconds)}`}
+      {isProcessing && task.progress && <AgentProgress progress={task.progress} />}
       <Text inherit c="dimmed">
         The result appears here by itself. You may leave this page; the task goes on.
       </Text>
     </Alert>
+  )
+}
+
+/** How far the agent says it has come. */
+function AgentProgress({ progress: { fraction, message } }: { progress: NonNullable<Task['progress']> }) {
+  const percent = fraction === undefined ? undefined : Math.floor(fraction * 100)
+  return (
+    <>
+      <Text inherit mt={6} role="status" style={{ overflowWrap: 'anywhere' }}>
+        {[percent !== undefined && `${percent} %`, message].filter(Boolean).join(', ')}
+      </Text>
+      {percent !== undefined && (
+        <Progress.Root size="lg" my={6}>
+          <Progress.Section value={percent} aria-label="How far the agent has come" />
+        </Progress.Root>
+      )}
+    </>
   )
 }

@@ -44,12 +44,14 @@ export function TaskTimeline({ task }: { task: Task }) {
 const ends: Readonly<Record<string, string>> = { CANCELED: 'Canceled', EXPIRED: 'Expired before it was begun' }
 
 function momentsOf(task: Task, transactions: readonly Transaction[]): Moment[] {
-  const { completedAt, createdAt, error, expiresAt, startedAt, status } = task
+  const { attempt, completedAt, createdAt, error, expiresAt, progress, startedAt, status } = task
   const between = (from: string, to: string) => durationText(Date.parse(to) - Date.parse(from))
   const moments: Moment[] = [{ key: 'created', at: createdAt, what: 'Created' }]
   if (startedAt !== undefined) {
-    moments.push({ key: 'begun', at: startedAt, what: 'Begun', more: `after ${between(createdAt, startedAt)}` })
+    const what = attempt > 1 ? `Begun, attempt ${attempt}` : 'Begun'
+    moments.push({ key: 'begun', at: startedAt, what, more: `after ${between(createdAt, startedAt)}` })
   }
+  if (progress) moments.push({ key: 'progress', at: progress.at, what: progressText(progress) })
   if (completedAt !== undefined) {
     const what = status === 'completed' ? 'Completed' : (ends[error?.code ?? ''] ?? 'Failed')
     const more = startedAt === undefined ? undefined : `after ${between(startedAt, completedAt)} of work`
@@ -64,6 +66,12 @@ function momentsOf(task: Task, transactions: readonly Transaction[]): Moment[] {
     sorted.push({ key: 'expiry', at: expiresAt, what: 'Given up if not begun by', look: 'ahead' })
   }
   return sorted
+}
+
+/** What the agent said last. */
+function progressText({ fraction, message }: NonNullable<Task['progress']>): string {
+  const percent = fraction === undefined ? undefined : `${Math.floor(fraction * 100)} %`
+  return [percent, message].filter(Boolean).join(', ') || 'Progress'
 }
 
 const amounts: Partial<Record<Transaction['type'], string>> = {
