@@ -4,6 +4,7 @@ import { deltaAt, parseScript, usageOf } from './chat-script.ts'
 
 /** What the benchmarks run: nothing, an agent that blocks its thread, and a chat that writes what it is asked for. */
 export default defineConfig({
+  webhooks: { privateHosts: ['127.0.0.1'] },
   agents: [
     {
       kind: 'code',

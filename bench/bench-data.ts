@@ -47,14 +47,24 @@ export async function prepareData(userCount: number): Promise<BenchData> {
 /** Writes that many tasks straight into a prepared directory, and returns their ids; `status` is that of all of them. */
 export function insertTasks(
   dataDir: string,
-  { users, count, status }: { users: readonly BenchUser[]; count: number; status: 'pending' | 'completed' },
+  {
+    users,
+    count,
+    status,
+    tagsOf,
+  }: {
+    users: readonly BenchUser[]
+    count: number
+    status: 'pending' | 'completed'
+    tagsOf?: (index: number) => Record<string, string>
+  },
 ): { taskId: string; user: BenchUser }[] {
   const db = new Database(join(dataDir, 'errand.db'))
   const isDone = status === 'completed'
   const insertTask = db.prepare(
-    `INSERT INTO tasks (id, user_id, agent_id, endpoint_id, status, queued, attempt, cost, request, response,
+    `INSERT INTO tasks (id, user_id, agent_id, endpoint_id, status, queued, attempt, cost, tags, request, response,
                         created_at, started_at, completed_at)
-     VALUES (?, ?, 'bench', 'bench.noop', ?, ?, ?, 0, '{"n":1}', ?, ?, ?, ?)`,
+     VALUES (?, ?, 'bench', 'bench.noop', ?, ?, ?, 0, ?, '{"n":1}', ?, ?, ?, ?)`,
   )
   const insertTransaction = db.prepare(
     `INSERT INTO transactions (id, user_id, type, amount, balance_after, task_id, description, created_at)
@@ -71,9 +81,10 @@ export function insertTasks(
       const user = users[index % users.length]!
       const taskId = newId('task', createdAt + index)
       const at = createdAt + Math.floor(index / 1000)
+      const tags = tagsOf ? JSON.stringify(tagsOf(index)) : null
       const response = isDone ? '{"ok":true}' : null
       const ended = isDone ? at : null
-      insertTask.run(taskId, user.userId, status, isDone ? 0 : 1, isDone ? 1 : 0, response, at, ended, ended)
+      insertTask.run(taskId, user.userId, status, isDone ? 0 : 1, isDone ? 1 : 0, tags, response, at, ended, ended)
       insertTransaction.run(newId('txn', at), user.userId, taskId, at)
       return { taskId, user }
     }),

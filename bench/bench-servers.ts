@@ -20,6 +20,13 @@ const floors = {
   'floor-ndjson': () => [file('./floor/ndjson-floor.ts')],
 }
 
+/** As npm run errand starts it. */
+export function serveArguments(dataDir: string): string[] {
+  const config = ['--config', file('./bench-agents.ts')]
+  const serve = ['serve', '--data', dataDir, ...config, '--port', '0', '--json']
+  return ['--max-semi-space-size=4', file('../server/main.ts'), ...serve]
+}
+
 /** Starts a server as a process of its own on a copy of the prepared data directory. */
 export async function startServer(
   kind: ServerKind,
@@ -27,23 +34,7 @@ export async function startServer(
 ): Promise<BenchServer> {
   const dataDir = mkdtempSync(join(tmpdir(), `errand-bench-${kind}-`))
   cpSync(template, dataDir, { recursive: true })
-  const args =
-    kind === 'errand'
-      ? [
-          // As npm run errand starts it.
-          '--max-semi-space-size=4',
-          file('../server/main.ts'),
-          'serve',
-          '--data',
-          dataDir,
-          '--config',
-          file('./bench-agents.ts'),
-          '--port',
-          '0',
-          '--json',
-          ...more,
-        ]
-      : floors[kind](dataDir)
+  const args = kind === 'errand' ? [...serveArguments(dataDir), ...more] : floors[kind](dataDir)
   const startedAt = performance.now()
   const server = await startProcess(args, env)
   return {

@@ -7,6 +7,7 @@ import { formatTable, type Row } from './bench-table.ts'
 import { measureBlocking } from './measure-blocking.ts'
 import { measureChat } from './measure-chat.ts'
 import { measureCluster } from './measure-cluster.ts'
+import { measureEvents } from './measure-events.ts'
 import { measureLists } from './measure-lists.ts'
 import { measureMemory } from './measure-memory.ts'
 import { measureModels } from './measure-models.ts'
@@ -27,6 +28,7 @@ const groups = {
   lists: measureLists,
   chat: measureChat,
   models: measureModels,
+  events: measureEvents,
   blocking: measureBlocking,
   start: measureStart,
   memory: measureMemory,

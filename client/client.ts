@@ -7,6 +7,7 @@ import { createConnectorsClient, type ConnectorsClient } from './connectors-clie
 import { createLoginClients, type LoginClients } from './login-client.ts'
 import { createSessionsClient, type SessionsClient } from './sessions-client.ts'
 import { createTasksClient, type TasksClient } from './tasks-client.ts'
+import { createWebhooksClient, type WebhooksClient } from './webhooks-client.ts'
 
 // The typed client of the service, for Node and browsers alike. Every method takes the input of its operation, then the
 // options of the call.
@@ -28,6 +29,8 @@ export type { ChatClient, ChatReply, ChatToolCall } from './chat-client.ts'
 export { ErrandClientError, isErrandError, type ClientErrorCode } from './client-error.ts'
 export type { ClientFetch, ErrandClientOptions, RequestEvent, ResponseEvent, RetryEvent } from './connection.ts'
 export type { ConnectorsClient } from './connectors-client.ts'
+export type { FollowOptions, TaskEvents } from './follow-task.ts'
+export type { WebhooksClient } from './webhooks-client.ts'
 export { newIdempotencyKey } from './idempotency-key.ts'
 export type { LoginClients } from './login-client.ts'
 export type { ChatOptions, ChatStream } from './read-chat.ts'
@@ -49,6 +52,7 @@ export type {
   Connector,
   ConnectorTool,
   CreatedKey,
+  CreatedWebhook,
   EndedTask,
   EndpointId,
   EndpointParams,
@@ -63,10 +67,14 @@ export type {
   SessionListItem,
   System,
   Task,
+  TaskEvent,
   TaskListItem,
+  TaskProgress,
   Transaction,
   Usage,
   User,
+  Webhook,
+  WebhookDelivery,
 } from './types/client-types.ts'
 
 export type ErrandClient = LoginClients &
@@ -75,6 +83,7 @@ export type ErrandClient = LoginClients &
     sessions: SessionsClient
     chat: ChatClient
     connectors: ConnectorsClient
+    webhooks: WebhooksClient
     /** Agents that the caller may run. */
     agents: {
       list: ListMethod<'agents.list'>
@@ -128,6 +137,7 @@ export function createClient(options: ErrandClientOptions): ErrandClient {
     ...createLoginClients(call),
     ...createAdminClients(call),
     connectors: createConnectorsClient(call),
+    webhooks: createWebhooksClient(call),
     agents: { list: list('agents.list'), get: read('agents.get') },
     account: {
       get: plainRead('account.get'),

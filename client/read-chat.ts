@@ -1,10 +1,9 @@
 import { ErrandClientError, withFields } from './client-error.ts'
 import type { ChatEvent, ChatInput } from './types/client-types.ts'
 import type { Connection } from './connection.ts'
-import { withDeadline } from './deadline.ts'
 import { NdjsonDecoder, type NdjsonEvent } from './ndjson-decoder.ts'
 import { describeCause } from './odd-answer.ts'
-import { openChat, type OpenChat } from './open-chat.ts'
+import { closeStream, openStream, readChunk, type OpenStream } from './open-stream.ts'
 import { checkIdempotencyKey } from './idempotency-key.ts'
 import type { CallOptions } from './calls/rpc-call.ts'
 import { noteLeft, whenFree } from './left-sessions.ts'
@@ -27,14 +26,11 @@ export type ChatOptions = Omit<CallOptions, 'maxRetries'> & {
   idempotencyKey?: string | undefined
 }
 
-/** How long the end of an answer may take after its last event, before its connection is given up. */
-const closeMs = 1000
-
 /** One chat from its request to its last event, which is `done` or `error`. */
 export function readChat(connection: Connection, input: ChatInput, options: ChatOptions = {}): ChatStream {
   const { idempotencyKey, requestTimeoutMs: timeoutMs = connection.requestTimeoutMs, signal } = options
   const request = new AbortController()
-  let opened: OpenChat | undefined
+  let opened: OpenStream | undefined
   let isSent = false
   let isComplete = false
   const onAbort = () => leave(signal?.reason)
@@ -57,13 +53,14 @@ export function readChat(connection: Connection, input: ChatInput, options: Chat
       if (idempotencyKey !== undefined) checkIdempotencyKey(idempotencyKey)
       const body = toJson(input)
       isSent = true
-      const chat = { body, idempotencyKey, signal: request.signal, timeoutMs }
+      const late = `No reply started within ${timeoutMs} ms; it may be charged all the same.`
+      const chat = { path: '/api/chat', body, idempotencyKey, signal: request.signal, timeoutMs, late }
       opened = await whenFree(connection, { sessionId: input.sessionId, signal: request.signal }, () =>
-        openChat(connection, chat),
+        openStream(connection, chat),
       )
       const decoder = new NdjsonDecoder()
       for (let isEnd = false; !isEnd;) {
-        const { done, value } = await read(opened.body)
+        const { done, value } = await readChunk(opened, brokenOff)
         for (const event of done ? decoder.end() : decoder.push(value)) {
           // What was read before the caller left is not for it any more.
           request.signal.throwIfAborted()
@@ -80,7 +77,7 @@ export function readChat(connection: Connection, input: ChatInput, options: Chat
       throw opened ? withFields(thrown, { requestId: opened.requestId }) : thrown
     } finally {
       signal?.removeEventListener('abort', onAbort)
-      if (isComplete && opened) void close(opened.body, stop)
+      if (isComplete && opened) void closeStream(opened, stop)
       else stop(undefined)
     }
   }
@@ -103,24 +100,6 @@ export function readChat(connection: Connection, input: ChatInput, options: Chat
       return this
     },
   }
-}
-
-async function read(body: OpenChat['body']): Promise<ReadableStreamReadResult<Uint8Array>> {
-  try {
-    return await body.read()
-  } catch (cause) {
-    throw brokenOff(cause)
-  }
-}
-
-/** Lets the connection serve other requests if the answer ends with its last event, as it should. */
-async function close(body: OpenChat['body'], stop: (reason: unknown) => void): Promise<void> {
-  const deadline = { signal: undefined, timeoutMs: closeMs, createTimeoutError: brokenOff }
-  const isEnd = await withDeadline(deadline, () => body.read()).then(
-    ({ done }) => done,
-    () => false,
-  )
-  if (!isEnd) stop(undefined)
 }
 
 function isTerminal({ type }: NdjsonEvent): boolean {

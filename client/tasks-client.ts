@@ -5,6 +5,7 @@ import type { Call, CallOptions } from './calls/rpc-call.ts'
 import { ErrandClientError } from './client-error.ts'
 import { checkTimeout, type Connection } from './connection.ts'
 import { pause, withDeadline } from './deadline.ts'
+import { followTask, type FollowOptions, type TaskEvents } from './follow-task.ts'
 import { fetchFullResponse } from './full-response.ts'
 import { newIdempotencyKey } from './idempotency-key.ts'
 import type {
@@ -76,6 +77,17 @@ export type TasksClient = {
    */
   wait: (taskId: string, options?: WaitOptions) => Promise<EndedTask>
   /**
+   * The events of a task: its state as it is now, then every change of it and of its progress, and at last its end. Broken
+   * connections, 429 and 503 are sat out: each new connection begins with the state.
+   *
+   * @example
+   * for await (const event of client.tasks.events(taskId)) {
+   *   if (event.type === 'progress') show(event.progress.fraction, event.progress.message)
+   *   if (event.type === 'end') console.log(event.task.response)
+   * }
+   */
+  events: (taskId: string, options?: FollowOptions) => TaskEvents
+  /**
    * Creates a task and waits for its end. Every attempt carries one Idempotency-Key, so a create whose connection
    * broke is repeated and charged once. Pass a key of your own to go on with the same task after a restart.
    *
@@ -126,6 +138,8 @@ export function createTasksClient(call: Call, connection: Connection): TasksClie
     get,
     list: methods.list('tasks.list'),
     cancel: methods.repeatableChange('tasks.cancel'),
+
+    events: (taskId, options) => followTask(connection, taskId, options),
 
     wait: (taskId, options) =>
       untilEnded(options, (signal, watched) => {

@@ -1,53 +1,81 @@
 import { ErrandClientError, invalidArgument } from './client-error.ts'
 
-/** What happened, as far as every kind of event has it. */
-export type WebhookEvent = {
-  /** For example `task.completed`; there may be others than you know. */
-  type: string
+type EventOf<Type extends string, Data> = {
+  /** There may be others than you know: leave them alone. */
+  type: Type
   /** When it happened; ISO 8601. */
   timestamp: string
-  data: Record<string, unknown>
+  /** Ids, states, codes and amounts; what they lead to is read from the service. */
+  data: Data
+}
+type EndedTaskData = { taskId: string; agentId: string; endpointId: string; costUsd: string }
+
+/** What happened. */
+export type WebhookEvent =
+  | EventOf<'task.completed', EndedTaskData & { status: 'completed' }>
+  /** Whose charge was refunded. */
+  | EventOf<'task.failed', EndedTaskData & { status: 'failed'; errorCode: string }>
+  | EventOf<
+      'chat.settled',
+      {
+        turnId: string
+        sessionId: string
+        agentId: string
+        outcome: 'finished' | 'truncated' | 'failed'
+        costUsd: string
+      }
+    >
+  | EventOf<'credit.added', { transactionId: string; amountUsd: string; balanceUsd: string }>
+  | EventOf<'session.expired', { sessionId: string; agentId: string }>
+  | EventOf<'webhook.test', { webhookId: string }>
+
+export type UnwrapOptions = {
+  /** How far the clock of the sender may be from this one, and so for how long a request may be sent again; 300. */
+  toleranceSeconds?: number
 }
 
 /** The headers of the request, of a web `Request` or of Node. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** How far the clock of the sender may be from ours, and so how long a request that was recorded can be sent again. */
-const toleranceMs = 5 * 60_000
+const toleranceSecondsDefault = 300
 /** While a secret is rotated a request has two. */
 const signaturesMax = 10
+const secretsMax = 10
 
 /**
- * The event of a webhook request, when it is signed with the secret by Standard Webhooks and not older than five
+ * The event of a webhook request, when it is signed with a secret of yours by Standard Webhooks and not older than five
  * minutes. Throws INVALID_SIGNATURE otherwise, and INVALID_ARGUMENT for what is no secret. A request may come twice:
  * its `webhook-id` is the same then.
  *
  * @param body as it came: parsed and written again it may differ from what was signed
- * @param secret begins with `whsec_`
+ * @param secrets each begins with `whsec_`; several while you change from one to another, of which one must fit
  *
  * @example
  * const event = await webhooks.unwrap(await request.text(), request.headers, secret)
- * if (event.type === 'task.completed') await store(event.data)
+ * if (event.type === 'task.completed') await fetchResult(event.data.taskId)
  */
 export async function unwrap<Event = WebhookEvent>(
   body: string | Uint8Array | ArrayBuffer,
   headers: WebhookHeaders,
-  secret: string,
+  ...[secrets, { toleranceSeconds = toleranceSecondsDefault } = {}]: [
+    secrets: string | readonly string[],
+    options?: UnwrapOptions,
+  ]
 ): Promise<Event> {
-  const key = await importSecret(secret)
+  const keys = await importSecrets(secrets)
   const [id, timestamp, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) =>
     readHeader(headers, name),
   ) as [string, string, string]
   if (!/^\d{1,12}$/.test(timestamp)) throw refused('the header webhook-timestamp is no time in seconds')
-  if (Math.abs(Date.now() - Number(timestamp) * 1000) > toleranceMs) {
-    throw refused('the header webhook-timestamp is more than five minutes from now')
+  if (!(Math.abs(Date.now() - Number(timestamp) * 1000) <= toleranceSeconds * 1000)) {
+    throw refused(`the header webhook-timestamp is more than ${describeSeconds(toleranceSeconds)} from now`)
   }
   const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : new Uint8Array(body)
   const head = new TextEncoder().encode(`${id}.${timestamp}.`)
   const signed = new Uint8Array(head.length + bytes.length)
   signed.set(head)
   signed.set(bytes, head.length)
-  if (!(await isSigned(key, signed, signatures))) throw refused('no signature fits the body and the secret')
+  if (!(await isSigned(keys, signed, signatures))) throw refused('no signature fits the body and the secret')
   try {
     return JSON.parse(new TextDecoder().decode(bytes)) as Event
   } catch (cause) {
@@ -57,15 +85,34 @@ export async function unwrap<Event = WebhookEvent>(
 
 export const webhooks = { unwrap }
 
-async function isSigned(key: CryptoKey, signed: Uint8Array<ArrayBuffer>, signatures: string): Promise<boolean> {
+async function isSigned(
+  keys: readonly CryptoKey[],
+  signed: Uint8Array<ArrayBuffer>,
+  signatures: string,
+): Promise<boolean> {
   // Others than v1 are of keys of another kind.
   const given = signatures.split(' ').filter((signature) => signature.startsWith('v1,'))
   for (const signature of given.slice(0, signaturesMax)) {
     const bytes = decodeBase64(signature.slice(3))
-    // Which compares in constant time.
-    if (bytes && (await crypto.subtle.verify('HMAC', key, bytes, signed))) return true
+    if (!bytes) continue
+    for (const key of keys) {
+      // Which compares in constant time.
+      if (await crypto.subtle.verify('HMAC', key, bytes, signed)) return true
+    }
   }
   return false
+}
+
+function describeSeconds(seconds: number): string {
+  return seconds === toleranceSecondsDefault ? 'five minutes' : `${seconds} seconds`
+}
+
+async function importSecrets(secrets: string | readonly string[]): Promise<CryptoKey[]> {
+  const all = Array.isArray(secrets) ? (secrets as readonly string[]) : [secrets as string]
+  if (all.length === 0 || all.length > secretsMax) {
+    throw invalidArgument('secret', `Must be a secret of the webhook, or at most ${secretsMax}`)
+  }
+  return await Promise.all(all.map(importSecret))
 }
 
 async function importSecret(secret: string): Promise<CryptoKey> {

@@ -20,13 +20,7 @@ export function chatOperation(responses: Json, success: Json): Json {
         ...success,
         content: {
           'application/x-ndjson': {
-            // All lines are no value of a schema: tools that took it for one would parse them as one, and fail once it is paid.
-            schema: {
-              type: 'string',
-              description: 'Lines, each of them a ChatEvent as JSON',
-              contentMediaType: 'application/x-ndjson',
-              contentSchema: { $ref: '#/components/schemas/ChatEvent' },
-            },
+            schema: linesOf('ChatEvent'),
           },
         },
       },
@@ -35,21 +29,33 @@ export function chatOperation(responses: Json, success: Json): Json {
   }
 }
 
+/** All lines are no value of a schema: tools that took it for one would parse them as one, and fail once it is paid. */
+export function linesOf(event: string, contentMediaType = 'application/x-ndjson'): Json {
+  const contentSchema = { $ref: `#/components/schemas/${event}` }
+  return { type: 'string', description: `Lines, each of them a ${event} as JSON`, contentMediaType, contentSchema }
+}
+
 type Union = { oneOf: (Json & { properties: { type: { const: string } } })[] }
 
-/** The events by their names, such as ToolCallEvent, and the union of them that `type` tells apart. */
 export function chatSchemas(): Json {
-  const json = JSON.stringify(schemaOf(ChatEvent, 'output')).replaceAll('#/$defs/', '#/components/schemas/')
+  return eventSchemas(ChatEvent, { name: 'ChatEvent', what: 'One line of a reply.' })
+}
+
+type Events = { name: string; what: string; prefix?: string }
+
+/** The events by their names, such as ToolCallEvent, and the union of them that `type` tells apart. */
+export function eventSchemas(schema: z.ZodType, { name: unionName, prefix = '', what }: Events): Json {
+  const json = JSON.stringify(schemaOf(schema, 'output')).replaceAll('#/$defs/', '#/components/schemas/')
   // A schema with an id of its own is among the definitions, and the rest only refers to it.
-  const { ChatEvent: union, ...rest } = (JSON.parse(json) as { $defs: Json }).$defs
+  const { [unionName]: union, ...rest } = (JSON.parse(json) as { $defs: Json }).$defs
   const { oneOf: events } = must(union as Union | undefined, 'the events are a schema with an id')
   const named = events.map(
-    (event) => [event.properties.type.const, nameOf(event.properties.type.const), event] as const,
+    (event) => [event.properties.type.const, prefix + nameOf(event.properties.type.const), event] as const,
   )
   const mapping = Object.fromEntries(named.map(([type, name]) => [type, `#/components/schemas/${name}`]))
   return {
-    ChatEvent: {
-      description: 'One line of a reply. Types may be added: skip a line whose type you do not know.',
+    [unionName]: {
+      description: `${what} Types may be added: skip a line whose type you do not know.`,
       oneOf: Object.values(mapping).map(($ref) => ({ $ref })),
       discriminator: { propertyName: 'type', mapping },
     },
@@ -64,7 +70,16 @@ function nameOf(type: string): string {
 }
 
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
-  return cleaned(z.toJSONSchema(schema, { io }) as Json)
+  return cleaned(
+    z.toJSONSchema(schema, {
+      io,
+      unrepresentable: 'any',
+      override: ({ zodSchema, jsonSchema }) => {
+        // What a schema of our own stands for.
+        Object.assign(jsonSchema, z.globalRegistry.get(zodSchema)?.['override'])
+      },
+    }) as Json,
+  )
 }
 
 function cleaned({ $schema: _schema, $id: _id, ...schema }: Json): Json {

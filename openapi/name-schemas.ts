@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { cancelModes } from '../server/agents/config/agent-schema.ts'
 import { agentKinds } from '../server/agents/config/catalogue.ts'
 import { errorCatalogue } from '../server/kernel/errors.ts'
 import {
@@ -12,6 +13,7 @@ import {
   taskStatuses,
   transactionTypes,
 } from '../server/store/records.ts'
+import { deliveryStatuses, disabledReasons, eventTypes } from '../server/store/webhook-records.ts'
 
 // Gives the schemas of the document the names that generated clients call their types by.
 
@@ -28,12 +30,16 @@ const enums: Record<string, readonly string[]> = {
   SessionStatus: sessionStatuses,
   MessageRole: messageRoles,
   AgentKind: agentKinds,
+  CancelMode: cancelModes,
   TransactionType: transactionTypes,
   Scope: scopes,
   LoginMethod: loginMethods,
   InvitationKind: invitationKinds,
   ConnectorStatus: connectorStatuses,
   ConnectorAuthType: connectorAuthTypes,
+  EventType: eventTypes,
+  DeliveryStatus: deliveryStatuses,
+  WebhookDisabledReason: disabledReasons,
   ErrorCode: Object.keys(errorCatalogue),
 }
 

@@ -16,11 +16,12 @@ import {
   retryHeaderOf,
   sharedErrors,
 } from './error-responses.ts'
+import { followOperation, taskEventSchemas } from './follow-operation.ts'
 import { nameSchemas } from './name-schemas.ts'
 import { operationExamples } from './operation-examples.ts'
 
 // The document is generated from the procedures, then completed with what the generator cannot know: our error bodies,
-// the headers, and the one path that is no procedure.
+// the headers, and the paths that are no procedure or answer a stream.
 
 type Json = Record<string, unknown>
 type Operation = Json & {
@@ -43,6 +44,12 @@ const writes = new Set([
   'updateConnector',
   'deleteConnector',
   'testConnector',
+  'createWebhook',
+  'updateWebhook',
+  'deleteWebhook',
+  'rotateWebhook',
+  'testWebhook',
+  'redeliverEvent',
   'createKey',
   'rotateKey',
 ])
@@ -64,6 +71,7 @@ const tags = [
   { name: 'Sessions', description: 'Conversations with an agent, billed by message' },
   { name: 'Agents', description: 'What can be run, and at what price' },
   { name: 'Connectors', description: "The user's connected services, whose tools agents may call" },
+  { name: 'Webhooks', description: 'Where events are sent, and what became of that' },
   { name: 'Billing', description: 'The balance and its transactions' },
   { name: 'API keys', description: 'Credentials of the account' },
   { name: 'Browser login', description: 'The logins of people, beside the keys of programs' },
@@ -96,13 +104,16 @@ export function createOpenApiDocument(): Json {
   for (const operations of Object.values(document.paths)) {
     for (const operation of Object.values(operations)) completeOperation(operation)
   }
-  const chat = chatOperation(chatErrors(), { headers: { ...headersOf('X-Request-Id'), ...rateHeaders } }) as Operation
+  const ofStreams = { headers: { ...headersOf('X-Request-Id'), ...rateHeaders } }
+  const chat = chatOperation(chatErrors(), ofStreams) as Operation
   chat.parameters = [
     idempotencyParameter('Kept for 24 hours: a repeated request with a key that was used is refused with 409.'),
   ]
   document.paths['/api/chat'] = { post: chat }
+  document.paths['/api/tasks/{taskId}/events'] = { get: followOperation(ofStreams) as Operation }
   document.paths['/api/payloads/{payloadId}'] = { get: payloadOperation() }
   document.components.schemas = {
+    ...taskEventSchemas(),
     ...withoutErrors(document.components.schemas),
     ...chatSchemas(),
     ...errorSchemas,

@@ -37,6 +37,7 @@ const task = {
     notes: [],
   },
   error: null,
+  attempt: 1,
   startedAt: '2026-11-23T02:00:37.740Z',
 }
 
@@ -92,8 +93,15 @@ const chatEvents = [
 ]
 
 /** By operation id. */
+const timestamp = task.completedAt
+const taskEvents = [
+  { type: 'state', timestamp, status: 'completed', attempt: 1 },
+  { type: 'end', timestamp, task },
+]
+
 export const operationExamples: Record<string, Example> = {
   createTask: { request: taskInput, response: { taskId, status: 'pending', message: 'Task created' } },
+  followTask: { response: taskEvents.map((event) => `${JSON.stringify(event)}\n`).join('') },
   getTask: { response: task },
   cancelTask: {
     response: {

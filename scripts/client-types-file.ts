@@ -3,6 +3,7 @@ import { schemaType, type JsonSchema } from '../client/types/schema-types.ts'
 import { ChatEvent } from '../server/chat/chat-schema.ts'
 import { assert } from '../server/kernel/assert.ts'
 import { errorCatalogue } from '../server/kernel/errors.ts'
+import { TaskEvent } from '../server/tasks/task-schema.ts'
 import { rootRouter } from '../server/rpc/root-router.ts'
 
 type Definition = { type: string; inputs: readonly ZodType[]; output: ZodType | undefined }
@@ -13,12 +14,13 @@ export function clientTypesFile(): string {
   const kinds = new Map<string, string[]>(['query', 'mutation'].map((kind) => [kind, []]))
   const slices = rootRouter._def.record as unknown as Record<string, Record<string, { _def: Definition }>>
   typeOf(ChatEvent, 'output', named)
+  typeOf(TaskEvent, 'output', named)
   for (const [slice, procedures] of Object.entries(slices)) {
     for (const [name, { _def: procedure }] of Object.entries(procedures)) {
       const [input] = procedure.inputs
       const lines = kinds.get(procedure.type)
       assert(input && lines, 'a procedure is a query or a mutation and has an input')
-      // The one without an output is a stream, which has an interface of its own.
+      // One without an output is a stream, which has an interface of its own.
       if (!procedure.output) continue
       const types = [typeOf(input, 'input', named), typeOf(procedure.output, 'output', named)]
       lines.push(`  '${slice}.${name}': {\n    input: ${types[0]}\n    output: ${types[1]}\n  }\n`)

@@ -50,7 +50,7 @@ export function fieldSections(): FieldSection[] {
   const agents = at(root, 'agents', '*').oneOf ?? []
   const agent = (kind: string) => agents.find((one) => one.properties?.['kind']?.const === kind)
   const base = commentsOf('AgentBase')
-  const endpoint = commentsOf('EndpointConfig')
+  const endpoint = commentsOf('EndpointFields')
   const chat = commentsOf('ChatConfig')
   const sections: [title: string, schema: Schema, own: Map<string, string>, besides?: Map<string, string>][] = [
     ['The file', root, commentsOf('ErrandConfig')],
@@ -65,10 +65,12 @@ export function fieldSections(): FieldSection[] {
       commentsOf('ModelEndpointConfig'),
       endpoint,
     ],
+    ['`endpoints.<name>.pricing`', at(agent('code'), 'endpoints', '*', 'pricing'), commentsOf('EventPricing')],
     ['`chat`', at(agent('code'), 'chat'), chat],
     ['`pricing`', at(agent('code'), 'chat', 'pricing'), commentsOf('ChatPricing')],
     ['`connectors`', at(root, 'connectors'), commentsOf('ConnectorsConfig')],
     ['`connectors.servers.<id>`', at(root, 'connectors', 'servers', '*'), commentsOf('StdioServerConfig')],
+    ['`webhooks`', at(root, 'webhooks'), commentsOf('WebhooksConfig')],
     ['`login`', at(root, 'login'), commentsOf('LoginConfig')],
     ['`login.providers`', at(root, 'login', 'providers', '*'), commentsOf('LoginProviderConfig')],
   ]

@@ -52,6 +52,8 @@ export type AppOptions = {
   secrets: () => Secrets
   /** Hosts that users' connectors may reach though their addresses are private. */
   connectorPrivateHosts: readonly string[]
+  /** Hosts that webhooks may reach though their addresses are private. */
+  webhookPrivateHosts: readonly string[]
   /** What a reader of /metrics has to send; null leaves them to this machine. */
   metricsToken: string | null
   /** Proxies whose X-Forwarded-For is believed. */
@@ -107,15 +109,15 @@ export async function startApp(options: AppOptions): Promise<App> {
     const { commandPath, connectorPrivateHosts: privateHosts } = options
     const access = new ConnectorAccess({ catalogue, commandPath, privateHosts, store, vault })
     const quotes = new Quotes({ clock, read: options.secrets })
-    const running = { access, agents, catalogue, clock, log, payloads, quotes, store, tracing }
+    const running = { access, agents, catalogue, clock, log, payloads, quotes, store, tracing, vault }
     const work = createWork({ ...running, meter: metrics }, options)
-    const { chats, ends, keeper, runner, stops } = work
+    const { chats, dispatcher, ends, keeper, runner, stops } = work
     const system = createSystem({ agents, clock, runner })
     closers.push(() => system.loopDelay.close())
     // Known when the server listens, and asked for by its requests.
     let listensOn = ''
     const baseUrl = () => options.baseUrl ?? listensOn
-    const services = createServices(options, { ...running, baseUrl, system, vault, work })
+    const services = createServices(options, { ...running, baseUrl, system, work })
     const keyUses = lastKeyUses(store, log)
     closers.push(() => keyUses.close())
     const loginUses = lastLoginUses(store, log)
@@ -129,6 +131,8 @@ export async function startApp(options: AppOptions): Promise<App> {
     listensOn = urlOf(server)
     await runner.start()
     keeper?.start()
+    dispatcher.start()
+    closers.push(() => dispatcher.stop())
     stops.start()
     closers.push(() => stops.close())
     closers.push(() => keeper?.stop())

@@ -20,7 +20,12 @@ import { WriteRate } from './rpc/write-rate.ts'
 import type { Store } from './store/store.ts'
 import type { ServiceTracing } from './tracing/service-tracing.ts'
 
-type Settings = { limits: Limits; secrets: () => Secrets; trustedProxies: readonly string[] }
+type Settings = {
+  limits: Limits
+  secrets: () => Secrets
+  trustedProxies: readonly string[]
+  webhookPrivateHosts: readonly string[]
+}
 
 type ServiceParts = {
   access: ConnectorAccess
@@ -40,10 +45,11 @@ type ServiceParts = {
 }
 
 /** Makes what the operations work with. */
-export function createServices({ limits, secrets, trustedProxies }: Settings, parts: ServiceParts): Services {
+export function createServices(settings: Settings, parts: ServiceParts): Services {
+  const { limits, secrets, trustedProxies, webhookPrivateHosts: privateHosts } = settings
   const { access, agents, baseUrl, catalogue, clock, log, payloads, quotes, store, system, tracing, vault, work } =
     parts
-  const { chats, ends, runner, stops } = work
+  const { chats, ends, live, runner, stops } = work
   const { inlineBytes, maxBodyBytes: bodyBytesMax } = limits
   const origins = new OwnOrigins(baseUrl)
   const links = new SignedLinks({ secret: secrets().current, baseUrl, clock, lifeSeconds: limits.signedUrlSeconds })
@@ -63,7 +69,23 @@ export function createServices({ limits, secrets, trustedProxies }: Settings, pa
     connectors: { access, catalogue, checks, clock, store, vault },
     people: { clock, log, logins, store },
     sessions: { access, catalogue, chats, clock, store },
-    tasks: { access, catalogue, clock, ends, inlineBytes, links, payloads, quotes, runner, stops, store, tracing },
+    tasks: {
+      access,
+      catalogue,
+      clock,
+      ends,
+      inlineBytes,
+      links,
+      live,
+      payloads,
+      quotes,
+      runner,
+      stops,
+      store,
+      tracing,
+      webhookPrivateHosts: privateHosts,
+    },
+    webhooks: { clock, dispatcher: work.dispatcher, privateHosts, store, vault },
     clock,
     store,
     tracing,

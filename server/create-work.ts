@@ -9,12 +9,17 @@ import type { Meter } from './kernel/meter.ts'
 import { LeaseKeeper } from './nodes/lease-keeper.ts'
 import type { PayloadStore } from './payloads/payload-store.ts'
 import type { Store } from './store/store.ts'
+import { LiveProgress } from './tasks/live-progress.ts'
 import type { Quotes } from './quotes/quotes.ts'
 import { settleAbandoned } from './tasks/settle-abandoned.ts'
 import { TaskEnds } from './tasks/task-ends.ts'
 import { TaskStops } from './tasks/task-stops.ts'
 import { TaskRunner } from './tasks/task-runner.ts'
 import { localTasks, sharedTasks } from './tasks/task-source.ts'
+import { WebhookDispatcher } from './webhooks/webhook-dispatcher.ts'
+import { WebhookPosts } from './webhooks/webhook-post.ts'
+import { SigningKeys } from './webhooks/signing-keys.ts'
+import type { SecretVault } from './connectors/secret-vault.ts'
 import type { ServiceTracing } from './tracing/service-tracing.ts'
 
 type WorkParts = {
@@ -28,24 +33,30 @@ type WorkParts = {
   payloads: PayloadStore
   store: Store
   tracing: ServiceTracing | undefined
+  vault: SecretVault
 }
 
 export type Work = {
   runner: TaskRunner
   chats: ChatTurns
   ends: TaskEnds
+  live: LiveProgress
   stops: TaskStops
+  dispatcher: WebhookDispatcher
   /** Undefined where one process owns the store. */
   keeper: LeaseKeeper | undefined
 }
 
+type WorkOptions = { limits: Limits; role?: Role; webhookPrivateHosts: readonly string[] }
+
 /** What runs tasks and chats, alone or as one of the nodes that share the store. */
-export function createWork(parts: WorkParts, { limits, role }: { limits: Limits; role?: Role }): Work {
+export function createWork(parts: WorkParts, { limits, role, webhookPrivateHosts }: WorkOptions): Work {
   const { catalogue, clock, log, meter, store } = parts
   const { shared } = store
   const { drainSeconds, leaseSeconds, maxQueuedTasks: queuedMax } = limits
   const concurrency = role === 'api' ? 0 : limits.taskConcurrency
   const ends = new TaskEnds(shared?.signals)
+  const live = new LiveProgress({ clock, ends, log, store })
   const settling = { catalogue, ends, log, meter, store }
   const runner = new TaskRunner({
     ...parts,
@@ -53,6 +64,7 @@ export function createWork(parts: WorkParts, { limits, role }: { limits: Limits;
     drainSeconds,
     ends,
     inlineBytes: limits.inlineBytes,
+    live,
     queuedMax,
     source: shared ? sharedTasks({ clock, concurrency, shared }) : localTasks({ concurrency, ...settling }),
   })
@@ -66,5 +78,12 @@ export function createWork(parts: WorkParts, { limits, role }: { limits: Limits;
   })
   const settleTasks = (maySettle: () => boolean) => settleAbandoned(settling, maySettle)
   const keeper = shared && new LeaseKeeper({ store, shared, runner, chats, settleTasks, leaseSeconds, queuedMax, log })
-  return { runner, chats, ends, stops, keeper }
+  const dispatcher = new WebhookDispatcher({
+    clock,
+    keys: new SigningKeys(parts.vault),
+    log,
+    posts: new WebhookPosts({ privateHosts: webhookPrivateHosts }),
+    store: store.webhooks,
+  })
+  return { runner, chats, dispatcher, ends, live, stops, keeper }
 }

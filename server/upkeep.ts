@@ -3,6 +3,7 @@ import type { PayloadStore } from './payloads/payload-store.ts'
 import type { Store, LedgerReport } from './store/store.ts'
 
 const purgeMs = 60_000
+const expiredMs = 15_000
 const collectMs = 15 * 60_000
 const verifyMs = 24 * 3_600_000
 const orphanAgeMs = 60 * 60_000
@@ -24,6 +25,9 @@ export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepPart
   }
   const purge = async () => {
     while (await store.purgeExpired()) continue
+  }
+  const noteExpired = async () => {
+    while (await store.noteExpired()) continue
   }
   let wasLookedAt = true
   const collect = async () => {
@@ -49,6 +53,7 @@ export function startUpkeep({ store, payloads, log, onLedgerReport }: UpkeepPart
   }
   run('the check of the ledger', verify)
   const timers = [
+    setInterval(() => run('the search for sessions that have expired', noteExpired), expiredMs),
     setInterval(() => run('the purge', purge), purgeMs),
     setInterval(() => run('the collection of orphaned payloads', collect), collectMs),
     setInterval(() => run('the check of the ledger', verify), verifyMs),

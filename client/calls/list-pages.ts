@@ -1,11 +1,12 @@
 import type { CallPromise } from './call-promise.ts'
 
-export type PageInput = { limit?: number | undefined; offset?: number | undefined }
-export type PageHead = { total: number; limit: number; offset: number }
+export type PageInput = { limit?: number | undefined; offset?: number | undefined; after?: string | undefined }
+/** `next` is of lists that go on by a cursor, and missing on the last page of them. */
+export type PageHead = { total: number; limit: number; offset: number; next?: string | undefined }
 
 /** What a page is a page of. */
 export type ItemOf<Page> = {
-  [Field in keyof Page]: Page[Field] extends readonly (infer Item)[] ? Item : never
+  [Field in keyof Page]-?: Page[Field] extends readonly (infer Item)[] ? Item : never
 }[keyof Page]
 
 /**
@@ -37,13 +38,29 @@ export function toListPromise<Page extends PageHead, Item>(
   })
 }
 
+/** Page by page: by the cursor where the list has one, under which items neither move nor come twice, else by offset. */
+async function* items<Page extends PageHead, Item>(
+  given: CallPromise<Page> | undefined,
+  input: PageInput,
+  read: (input: PageInput) => CallPromise<Page>,
+): AsyncGenerator<Item, void, undefined> {
+  let page = await (given ?? read(input))
+  if (page.next === undefined && input.after === undefined) return yield* itemsByOffset<Page, Item>(page, input, read)
+  const { limit = largestPage, offset: _, ...filters } = input
+  for (;;) {
+    yield* itemsIn(page) as readonly Item[]
+    if (page.next === undefined) return
+    page = await read({ ...filters, limit, after: page.next })
+  }
+}
+
 /**
  * Pages go by offset, under which items move while others are added or removed. So each page begins with the last item
  * of the one before: what came in front is skipped by it. Where it is missing, the page is read from as much further down
  * as there are more items, or from further up when there are not, for then some have gone. Nothing comes twice, and nothing is left out that was there all the time.
  */
-async function* items<Page extends PageHead, Item>(
-  given: CallPromise<Page> | undefined,
+async function* itemsByOffset<Page extends PageHead, Item>(
+  first: Page,
   input: PageInput,
   read: (input: PageInput) => CallPromise<Page>,
 ): AsyncGenerator<Item, void, undefined> {
@@ -53,7 +70,7 @@ async function* items<Page extends PageHead, Item>(
   const seen = new Set<string>()
   let offset = start
   let isJoined = false
-  let page = await (given ?? read(input))
+  let page = first
   let { total } = page
   for (;;) {
     const found = itemsIn(page) as readonly Item[]

@@ -233,6 +233,29 @@ export type CreatedKey = {
   key: string
 }
 
+export type CreatedWebhook = {
+  id: string
+  /** Null for the one that signs for the `webhookUrl` of tasks */
+  url: string | null
+  description: string
+  /** Null for all */
+  types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired"> | null
+  isEnabled: boolean
+  /** `user`; `gone` when it answered 410; `failing` after three days without one success */
+  disabledReason: "user" | "gone" | "failing" | null
+  disabledAt: string | null
+  /** The first failure since the last success */
+  failingSince: string | null
+  /** Until then requests are signed with the secret before the last rotation, too */
+  previousSecretUntil: string | null
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  updatedAt: string
+  /** `whsec_` and base64 of 32 bytes; shown only here */
+  secret: string
+}
+
 export type CreditedUser = {
   transactionId: string
   /** After it */
@@ -244,11 +267,22 @@ export type Endpoint = {
   id: string
   name: string
   description: string
-  /** Amount in USD with four fraction digits */
+  /** What a task costs; of a metered endpoint the most that it may cost */
   priceUsd: string
+  /** Of a metered endpoint */
+  pricing?: EventPricing | undefined
   timeoutSeconds: number
+  /** Whether a task may be canceled while the agent is at work, or only before */
+  cancel: "always" | "pending"
   /** JSON Schema of the params */
   params: Record<string, unknown>
+}
+
+export type EventPricing = {
+  /** The price of one of each event */
+  events: Record<string, string>
+  /** Charged when a task is created; what it did not use is given back when it completes */
+  maxUsd: string
 }
 
 export type Invitation = {
@@ -366,6 +400,8 @@ export type Session = {
   /** `expired` after 24 hours without a chat or an update */
   status: "active" | "completed" | "expired"
   metadata: Record<string, unknown>
+  /** Omitted when there are none */
+  tags?: Record<string, string> | undefined
   /** The user's messages and the replies */
   messageCount: number
   /** What all its chats may cost together; omitted without a cap */
@@ -382,6 +418,8 @@ export type SessionListItem = {
   id: string
   agentId: string
   status: "active" | "completed" | "expired"
+  /** Omitted when there are none */
+  tags?: Record<string, string> | undefined
   messageCount: number
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
@@ -462,6 +500,10 @@ export type Task = {
   agentId: string
   endpointId: string
   status: "pending" | "processing" | "completed" | "failed"
+  /** The run that is under way, or was the last; 0 before the first */
+  attempt: number
+  /** What the agent said last of how far it has come */
+  progress?: TaskProgress | undefined
   /** The submitted params; a preview of the first 1,024 characters when larger than 16 KB */
   request: Record<string, unknown> | string
   /** Signed URL of the whole, present only when the field is a preview */
@@ -478,8 +520,16 @@ export type Task = {
   } | null
   /** The connected services that it was created with; omitted when there are none */
   connectorIds?: string[] | undefined
+  /** Omitted when there are none */
+  tags?: Record<string, string> | undefined
   /** Amount in USD with four fraction digits */
   costUsd: string
+  /** Of a metered task: what it was charged when it was created */
+  maxCostUsd?: string | undefined
+  /** Of a metered task that is completed: how many of each event were charged */
+  usage?: Record<string, number> | undefined
+  /** Of a metered task that is completed: the part of its charge that it did not use */
+  givenBackUsd?: string | undefined
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
   /** Omitted until processing starts */
@@ -492,17 +542,51 @@ export type Task = {
   timeoutSeconds?: number | undefined
 }
 
+export type TaskEvent = {
+  type: "state"
+  /** ISO 8601 UTC timestamp with milliseconds */
+  timestamp: string
+  status: "pending" | "processing" | "completed" | "failed"
+  /** The run that is under way, or was the last; 0 before the first */
+  attempt: number
+  progress?: TaskProgress | undefined
+} | {
+  type: "progress"
+  /** ISO 8601 UTC timestamp with milliseconds */
+  timestamp: string
+  /** The run that is under way, or was the last; 0 before the first */
+  attempt: number
+  progress: TaskProgress
+} | {
+  type: "end"
+  /** ISO 8601 UTC timestamp with milliseconds */
+  timestamp: string
+  task: Task
+}
+
 export type TaskListItem = {
   id: string
   agentId: string
   endpointId: string
   status: "pending" | "processing" | "completed" | "failed"
+  /** Omitted when there are none */
+  tags?: Record<string, string> | undefined
   /** Amount in USD with four fraction digits */
   costUsd: string
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
   /** ISO 8601 UTC timestamp with milliseconds */
   completedAt?: string | undefined
+}
+
+export type TaskProgress = {
+  /** From 0 to 1 */
+  fraction?: number | undefined
+  message?: string | undefined
+  /** Any JSON */
+  data?: unknown
+  /** ISO 8601 UTC timestamp with milliseconds */
+  at: string
 }
 
 export type Transaction = {
@@ -528,7 +612,7 @@ export type Usage = {
   days: {
     /** A day of UTC */
     date: string
-    /** Charges of tasks and chats */
+    /** Charges of tasks and chats, less what metered tasks of that day gave back */
     spentUsd: string
     /** Refunds of failed tasks */
     refundedUsd: string
@@ -552,6 +636,48 @@ export type User = {
   writtenOffUsd: string
   /** When an abuse block ends; null when there is none */
   blockedUntil: string | null
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+}
+
+export type Webhook = {
+  id: string
+  /** Null for the one that signs for the `webhookUrl` of tasks */
+  url: string | null
+  description: string
+  /** Null for all */
+  types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired"> | null
+  isEnabled: boolean
+  /** `user`; `gone` when it answered 410; `failing` after three days without one success */
+  disabledReason: "user" | "gone" | "failing" | null
+  disabledAt: string | null
+  /** The first failure since the last success */
+  failingSince: string | null
+  /** Until then requests are signed with the secret before the last rotation, too */
+  previousSecretUntil: string | null
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  updatedAt: string
+}
+
+export type WebhookDelivery = {
+  eventId: string
+  webhookId: string
+  type: "task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "webhook.test"
+  /** The `webhookUrl` of the task, where that is whom it goes to */
+  url: string | null
+  /** `canceled` when its webhook was disabled or deleted before it was delivered */
+  status: "pending" | "succeeded" | "failed" | "canceled"
+  attempts: number
+  /** Null when it has ended */
+  nextAttemptAt: string | null
+  /** The last attempt */
+  attemptedAt: string | null
+  /** Of the last answer, of which nothing else is kept */
+  httpStatus: number | null
+  /** Why the last attempt was none */
+  error: string | null
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
 }
@@ -590,16 +716,26 @@ export type Queries = {
       status?: "pending" | "processing" | "completed" | "failed" | undefined
       /** Only tasks of this agent */
       agentId?: string | undefined
+      /** Only what has this tag, `name:value`; given more than once, all of them */
+      tag?: string[] | undefined
+      /** Only what was created later than that */
+      createdAfter?: string | undefined
+      /** Only what was created earlier than that */
+      createdBefore?: string | undefined
       /** Page size */
       limit?: number | undefined
       /** How many items to skip */
       offset?: number | undefined
+      /** The `next` of a page, after which this one begins */
+      after?: string | undefined
     }
     output: {
       tasks: TaskListItem[]
       total: number
       limit: number
       offset: number
+      /** Where the next page begins, as its `after`; omitted on the last page */
+      next?: string | undefined
     }
   }
   'sessions.get': {
@@ -615,16 +751,26 @@ export type Queries = {
       status?: "active" | "completed" | "expired" | undefined
       /** Only sessions with this agent */
       agentId?: string | undefined
+      /** Only what has this tag, `name:value`; given more than once, all of them */
+      tag?: string[] | undefined
+      /** Only what was created later than that */
+      createdAfter?: string | undefined
+      /** Only what was created earlier than that */
+      createdBefore?: string | undefined
       /** Page size */
       limit?: number | undefined
       /** How many items to skip */
       offset?: number | undefined
+      /** The `next` of a page, after which this one begins */
+      after?: string | undefined
     }
     output: {
       sessions: SessionListItem[]
       total: number
       limit: number
       offset: number
+      /** Where the next page begins, as its `after`; omitted on the last page */
+      next?: string | undefined
     }
   }
   'sessions.messages': {
@@ -708,6 +854,45 @@ export type Queries = {
       offset: number
     }
   }
+  'webhooks.list': {
+    input: {
+      /** Page size */
+      limit?: number | undefined
+      /** How many items to skip */
+      offset?: number | undefined
+    }
+    output: {
+      webhooks: Webhook[]
+      total: number
+      limit: number
+      offset: number
+    }
+  }
+  'webhooks.get': {
+    input: {
+      /** The id returned when the webhook was created */
+      webhookId: string
+    }
+    output: Webhook
+  }
+  'webhooks.deliveries': {
+    input: {
+      /** The id returned when the webhook was created */
+      webhookId: string
+      /** Only deliveries in this state */
+      status?: "pending" | "succeeded" | "failed" | "canceled" | undefined
+      /** The `next` of the page before */
+      after?: string | undefined
+      /** Page size */
+      limit?: number | undefined
+    }
+    output: {
+      deliveries: WebhookDelivery[]
+      limit: number
+      /** Where the next page begins, as its `after`; omitted on the last page */
+      next?: string | undefined
+    }
+  }
   'account.get': {
     input: Record<string, unknown>
     output: Account
@@ -729,16 +914,24 @@ export type Queries = {
       sessionId?: string | undefined
       /** Only the charge of this chat */
       turnId?: string | undefined
+      /** Only what was created later than that */
+      createdAfter?: string | undefined
+      /** Only what was created earlier than that */
+      createdBefore?: string | undefined
       /** Page size */
       limit?: number | undefined
       /** How many items to skip */
       offset?: number | undefined
+      /** The `next` of a page, after which this one begins */
+      after?: string | undefined
     }
     output: {
       transactions: Transaction[]
       total: number
       limit: number
       offset: number
+      /** Where the next page begins, as its `after`; omitted on the last page */
+      next?: string | undefined
     }
   }
   'keys.list': {
@@ -824,6 +1017,8 @@ export type Queries = {
       total: number
       limit: number
       offset: number
+      /** Where the next page begins, as its `after`; omitted on the last page */
+      next?: string | undefined
     }
   }
   'system.get': {
@@ -849,6 +1044,10 @@ export type Mutations = {
       expiresInSeconds?: number | undefined
       /** How long the agent may take; at most the endpoint's own time, which is the default */
       timeoutSeconds?: number | undefined
+      /** A public https address that is told of the end; signed by the webhook whose `url` is null */
+      webhookUrl?: string | undefined
+      /** Names and values of your own, by which lists find it: at most 16 pairs, and 4 KB of JSON */
+      tags?: Record<string, string> | undefined
     }
     output: {
       taskId: string
@@ -869,6 +1068,8 @@ export type Mutations = {
       agentId: string
       /** Free-form data of the caller, at most 16 KB as JSON */
       metadata?: Record<string, unknown> | undefined
+      /** Names and values of your own, by which lists find it: at most 16 pairs, and 4 KB of JSON */
+      tags?: Record<string, string> | undefined
       /** Connected services that the agent may use; kept in the metadata, where an update can change them */
       connectorIds?: string[] | undefined
       /** What all chats of the session may cost together */
@@ -890,6 +1091,8 @@ export type Mutations = {
       status?: "active" | "completed" | undefined
       /** Merged key by key; null removes a key */
       metadata?: Record<string, unknown> | undefined
+      /** Merged name by name; null removes a name */
+      tags?: Record<string, string | null> | undefined
       /** No less than what its chats were charged and the one under way holds; null removes the cap */
       maxCostUsd?: string | null | undefined
     }
@@ -996,6 +1199,63 @@ export type Mutations = {
       connectorId: string
     }
     output: Connector
+  }
+  'webhooks.create': {
+    input: {
+      /** A public https address; null for the one webhook that signs for the `webhookUrl` of tasks */
+      url: string | null
+      /** What it is for; never sent */
+      description?: string | undefined
+      /** The events that are sent; all when left out */
+      types?: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired"> | undefined
+    }
+    output: CreatedWebhook
+  }
+  'webhooks.update': {
+    input: {
+      /** The id returned when the webhook was created */
+      webhookId: string
+      url?: string | undefined
+      /** What it is for; never sent */
+      description?: string | undefined
+      /** Null for all */
+      types?: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired"> | null | undefined
+      /** What waits for one that is disabled is never sent */
+      isEnabled?: boolean | undefined
+    }
+    output: Webhook
+  }
+  'webhooks.delete': {
+    input: {
+      /** The id returned when the webhook was created */
+      webhookId: string
+    }
+    output: Confirmation
+  }
+  'webhooks.rotate': {
+    input: {
+      /** The id returned when the webhook was created */
+      webhookId: string
+      /** For so long requests have a signature of the old secret, too */
+      overlapSeconds?: number | undefined
+    }
+    output: CreatedWebhook
+  }
+  'webhooks.test': {
+    input: {
+      /** The id returned when the webhook was created */
+      webhookId: string
+    }
+    output: WebhookDelivery
+  }
+  'webhooks.redeliver': {
+    input: {
+      /** The id returned when the webhook was created */
+      webhookId: string
+      /** The id of the event, which is the `webhook-id` of its requests */
+      eventId: string
+    }
+    output: WebhookDelivery
   }
   'account.changePassword': {
     input: {

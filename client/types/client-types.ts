@@ -14,6 +14,7 @@ export type {
   Connector,
   ConnectorTool,
   CreatedKey,
+  CreatedWebhook,
   Invitation,
   Key,
   Login,
@@ -23,10 +24,14 @@ export type {
   SessionListItem,
   System,
   Task,
+  TaskEvent,
   TaskListItem,
+  TaskProgress,
   Transaction,
   Usage,
   User,
+  Webhook,
+  WebhookDelivery,
 } from './api-types.ts'
 
 /** A task that will not change any more. */

@@ -133,7 +133,8 @@ export const usersRouter = router({
     .query(
       withAdmin(async ({ ctx, input }) => {
         await getUser(ctx.services.people, input.userId)
-        return await listTransactions(ctx.services.people.store, input)
+        const { userId, ...rest } = input
+        return await listTransactions(ctx.services.people.store, { input: rest, userId })
       }),
     ),
 

@@ -1,18 +1,29 @@
 import { z } from 'zod'
 import { writtenRates } from '../billing/chat-price.ts'
+import { writtenPricing } from '../billing/event-charges.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { procedure, router, withScope } from '../rpc/trpc.ts'
 import { pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
+import { cancelModes } from './config/agent-schema.ts'
 import { agentKinds, isVisibleTo, type Agent as CatalogueAgent } from './config/catalogue.ts'
+
+const EventPricing = z
+  .object({
+    events: z.record(z.string(), usd).describe('The price of one of each event'),
+    maxUsd: usd.describe('Charged when a task is created; what it did not use is given back when it completes'),
+  })
+  .meta({ id: 'EventPricing' })
 
 const Endpoint = z
   .object({
     id: z.string().describe('`<agentId>.<name>`'),
     name: z.string(),
     description: z.string(),
-    priceUsd: usd,
+    priceUsd: usd.describe('What a task costs; of a metered endpoint the most that it may cost'),
+    pricing: EventPricing.optional().describe('Of a metered endpoint'),
     timeoutSeconds: z.number(),
+    cancel: z.enum(cancelModes).describe('Whether a task may be canceled while the agent is at work, or only before'),
     params: z.record(z.string(), z.unknown()).describe('JSON Schema of the params'),
   })
   .meta({ id: 'Endpoint' })
@@ -111,7 +122,9 @@ function toAgent({ id, kind, name, description, endpoints, chat }: CatalogueAgen
       name: endpoint.name,
       description: endpoint.description,
       priceUsd: formatUsd(endpoint.price),
+      ...(endpoint.meters && { pricing: writtenPricing({ prices: endpoint.meters, cap: endpoint.price }) }),
       timeoutSeconds: endpoint.timeoutMs / 1000,
+      cancel: endpoint.cancel,
       params: endpoint.paramsJsonSchema,
     })),
     chat: chat && {

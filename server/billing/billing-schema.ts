@@ -1,5 +1,13 @@
 import { z } from 'zod'
-import { isoTimestamp, pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
+import {
+  cursorInput,
+  cursorOutput,
+  isoTimestamp,
+  pageOutput,
+  resourceId,
+  timeFilter,
+  usd,
+} from '../kernel/wire-types.ts'
 import { transactionTypes } from '../store/records.ts'
 
 export const Account = z
@@ -36,7 +44,7 @@ export const Usage = z
       .array(
         z.object({
           date: z.string().meta({ format: 'date', description: 'A day of UTC' }),
-          spentUsd: usd.describe('Charges of tasks and chats'),
+          spentUsd: usd.describe('Charges of tasks and chats, less what metered tasks of that day gave back'),
           refundedUsd: usd.describe('Refunds of failed tasks'),
           executions: z.number().int().describe('Tasks and chats that were charged'),
           failures: z.number().int().describe('Tasks that were refunded'),
@@ -91,6 +99,11 @@ export const ListTransactionsInput = z.object({
   taskId: resourceId.optional().describe('Only the charge and refund of this task'),
   sessionId: resourceId.optional().describe('Only the charges of chats in this session'),
   turnId: resourceId.optional().describe('Only the charge of this chat'),
-  ...pageInput,
+  ...timeFilter,
+  ...cursorInput,
 })
-export const ListTransactionsOutput = z.object({ transactions: z.array(Transaction), ...pageOutput })
+export const ListTransactionsOutput = z.object({
+  transactions: z.array(Transaction),
+  ...pageOutput,
+  ...cursorOutput,
+})

@@ -1,16 +1,28 @@
 import type { z } from 'zod'
 import { isoTime } from '../kernel/clock.ts'
 import { formatUsd } from '../kernel/money.ts'
+import { nextOf, readRange } from '../store/list-place.ts'
 import type { TransactionRecord } from '../store/records.ts'
-import type { Store, ListTransactions } from '../store/store.ts'
-import type { ListTransactionsOutput, Transaction } from './billing-schema.ts'
+import type { Store } from '../store/store.ts'
+import type { ListTransactionsInput, ListTransactionsOutput, Transaction } from './billing-schema.ts'
 
 export async function listTransactions(
   store: Store,
-  of: ListTransactions,
+  { input, userId }: { input: z.output<typeof ListTransactionsInput>; userId: string },
 ): Promise<z.output<typeof ListTransactionsOutput>> {
-  const { transactions, total } = await store.listTransactions(of)
-  return { transactions: transactions.map(toTransaction), total, limit: of.limit, offset: of.offset }
+  const { limit, offset, sessionId, taskId, turnId, type } = input
+  const { list, range } = readRange('transactions', userId, input)
+  const { next, total, transactions } = await store.listTransactions({
+    userId,
+    ...(type !== undefined && { type }),
+    ...(taskId !== undefined && { taskId }),
+    ...(sessionId !== undefined && { sessionId }),
+    ...(turnId !== undefined && { turnId }),
+    ...range,
+    limit,
+    offset,
+  })
+  return { transactions: transactions.map(toTransaction), total, limit, offset, ...nextOf(next, list) }
 }
 
 function toTransaction(record: TransactionRecord): Transaction {

@@ -62,7 +62,7 @@ export class SpendDays {
       const page = await this.#store.readSpend({ userId, afterSeq, beforeSeq, limit: pageRows })
       days.push(...page.days)
       newestSeq = Math.max(newestSeq, page.newestSeq ?? 0)
-      if (page.rows < pageRows || page.days.some(({ day }) => day < fromDay)) return { days, newestSeq }
+      if (page.rows < pageRows || (page.oldestDay ?? 0) < fromDay) return { days, newestSeq }
       beforeSeq = page.oldestSeq!
       await new Promise((resolve) => setImmediate(resolve))
     }

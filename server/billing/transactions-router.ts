@@ -20,17 +20,8 @@ export const transactionsRouter = router({
     .input(ListTransactionsInput)
     .output(ListTransactionsOutput)
     .query(
-      withScope('read', ({ ctx, input }) => {
-        const { limit, offset, sessionId, taskId, turnId, type } = input
-        return listTransactions(ctx.services.account.store, {
-          userId: ctx.caller.userId,
-          ...(type !== undefined && { type }),
-          ...(taskId !== undefined && { taskId }),
-          ...(sessionId !== undefined && { sessionId }),
-          ...(turnId !== undefined && { turnId }),
-          limit,
-          offset,
-        })
-      }),
+      withScope('read', ({ ctx, input }) =>
+        listTransactions(ctx.services.account.store, { input, userId: ctx.caller.userId }),
+      ),
     ),
 })

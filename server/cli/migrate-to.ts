@@ -7,7 +7,7 @@ import {
   resolvePayloadBucket,
 } from '../config.ts'
 import { secretCheck } from '../connectors/secret-check.ts'
-import { SealedSecretsError, SecretVault, type Secrets } from '../connectors/secret-vault.ts'
+import { SealedSecretsError, SecretVault, type SecretOwner, type Secrets } from '../connectors/secret-vault.ts'
 import { SystemClock } from '../kernel/clock.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { UsageError } from '../kernel/usage-error.ts'
@@ -19,6 +19,7 @@ import { RowDigest } from '../store/carried-rows.ts'
 import type { ImportTarget } from '../store/postgres/import/import-target.ts'
 import { InstallationAtRest } from '../store/sqlite/export-tables.ts'
 import type { LedgerReport } from '../store/store.ts'
+import { eventsSince } from '../store/webhook-records.ts'
 import { leaveStandIn, movePayloads, payloadColumns, type MovedPayloads } from './move-payloads.ts'
 import { print } from './open-store.ts'
 
@@ -86,19 +87,25 @@ function assertLedger({ differences, ok }: LedgerReport, where: string): void {
 /** Nodes have two secrets at most, and an installation may have been through more. */
 function assertUnderCurrent(source: InstallationAtRest, secrets: Secrets): void {
   const vault = new SecretVault(() => secrets)
+  const owners: [table: string, ownerOf: (id: string, userId: string) => SecretOwner][] = [
+    ['connectors', (connectorId, userId) => ({ userId, connectorId })],
+    ['webhooks', (webhookId, userId) => ({ userId, webhookId })],
+  ]
   let earlier = 0
-  for (const batch of source.read('connectors', ['id', 'user_id', 'sealed'])) {
-    for (const [connectorId, userId, sealed] of batch as [string, string, string | null][]) {
-      if (sealed !== null && !vault.isCurrent(sealed) && canOpen(vault, sealed, { userId, connectorId })) earlier++
+  for (const [table, ownerOf] of owners) {
+    for (const batch of source.read(table, ['id', 'user_id', 'sealed'])) {
+      for (const [id, userId, sealed] of batch as [string, string, string | null][]) {
+        if (sealed !== null && !vault.isCurrent(sealed) && canOpen(vault, sealed, ownerOf(id, userId))) earlier++
+      }
     }
   }
   if (earlier === 0) return
   throw new Error(
-    `The secrets of ${earlier} connectors are encrypted under an earlier secret: run \`errand secret rotate\` first.`,
+    `The secrets of ${earlier} connectors and webhooks are encrypted under an earlier secret: run \`errand secret rotate\` first.`,
   )
 }
 
-function canOpen(vault: SecretVault, sealed: string, owner: { userId: string; connectorId: string }): boolean {
+function canOpen(vault: SecretVault, sealed: string, owner: SecretOwner): boolean {
   try {
     vault.open(sealed, owner)
     return true
@@ -148,6 +155,11 @@ async function copyTables(source: InstallationAtRest, target: ImportTarget, say:
     await writing
     copied.digests.set(name, digest)
     say(lineOf(name, digest.rows, startedAt))
+  }
+  for (const batch of source.read('settings', ['name', 'value'])) {
+    for (const [name, value] of batch as [string, string][]) {
+      if (name === eventsSince) await target.keepSetting(name, value)
+    }
   }
   for (const row of source.accountSums()) {
     copied.accounts.add(row)

@@ -1,6 +1,6 @@
 import { dropOldSecrets, replaceSecret, resolveDatabaseUrl, resolveDataDir, resolveSecrets } from '../config.ts'
 import { assertSameSecret, settleSecret } from '../connectors/secret-check.ts'
-import { SealedSecretsError, SecretVault } from '../connectors/secret-vault.ts'
+import { SealedSecretsError, SecretVault, type SecretOwner } from '../connectors/secret-vault.ts'
 import type { Store } from '../store/store.ts'
 import { print, withStore } from './open-store.ts'
 
@@ -28,35 +28,65 @@ export async function rotateSecret(options: Options): Promise<void> {
   const { reencrypted, unchanged, unreadable } = counts
   if (unreadable.length === 0) dropOldSecrets(dataDir)
   const lines = [
-    `${reencrypted} connectors were encrypted anew, ${unchanged} were under the current secret already.`,
-    ...unreadable.map((id) => `${id} is under a secret that is not known; its user has to enter its secrets again.`),
+    `${reencrypted} secrets of connectors and webhooks were encrypted anew, ${unchanged} were under the current secret already.`,
+    ...unreadable.map(
+      (id) => `${id} is under a secret that is not known; its user has to enter or rotate its secrets.`,
+    ),
   ]
   print(options, counts, lines.join('\n'))
   if (unreadable.length > 0) process.exitCode = 1
 }
 
+type Sealed = { id: string; userId: string; sealed: string | null }
+type Kind = {
+  page: (of: { afterId: string; limit: number }) => Promise<Sealed[]>
+  ownerOf: (row: Sealed) => SecretOwner
+  reseal: (id: string, change: { from: string; to: string }) => Promise<boolean>
+}
+
+function kindsOf(store: Store): Kind[] {
+  return [
+    {
+      page: (of) => store.sealedConnectors(of),
+      ownerOf: ({ id: connectorId, userId }) => ({ userId, connectorId }),
+      reseal: (connectorId, change) => store.resealConnector({ connectorId, ...change }),
+    },
+    {
+      page: (of) => store.webhooks.sealed(of),
+      ownerOf: ({ id: webhookId, userId }) => ({ userId, webhookId }),
+      reseal: (webhookId, change) => store.webhooks.reseal({ webhookId, ...change }),
+    },
+  ]
+}
+
 async function reencrypt(store: Store, vault: SecretVault): Promise<Counts> {
   const counts: Counts = { reencrypted: 0, unchanged: 0, unreadable: [] }
+  for (const kind of kindsOf(store)) await reencryptAll(kind, vault, counts)
+  return counts
+}
+
+async function reencryptAll({ ownerOf, page, reseal }: Kind, vault: SecretVault, counts: Counts): Promise<void> {
   let afterId = ''
   for (;;) {
-    const connectors = await store.sealedConnectors({ afterId, limit: pageRows })
-    for (const { id: connectorId, sealed, userId } of connectors) {
-      afterId = connectorId
+    const rows = await page({ afterId, limit: pageRows })
+    for (const row of rows) {
+      const { id, sealed } = row
+      afterId = id
       if (sealed === null) continue
       if (vault.isCurrent(sealed)) {
         counts.unchanged += 1
         continue
       }
       try {
-        const owner = { userId, connectorId }
+        const owner = ownerOf(row)
         const to = vault.seal(vault.open(sealed, owner), owner)
         // One that its user changed meanwhile is under the new secret already: a server reads it whenever it encrypts.
-        if (await store.resealConnector({ connectorId, from: sealed, to })) counts.reencrypted += 1
+        if (await reseal(id, { from: sealed, to })) counts.reencrypted += 1
       } catch (error) {
         if (!(error instanceof SealedSecretsError)) throw error
-        counts.unreadable.push(connectorId)
+        counts.unreadable.push(id)
       }
     }
-    if (connectors.length < pageRows) return counts
+    if (rows.length < pageRows) return
   }
 }

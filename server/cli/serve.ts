@@ -45,6 +45,7 @@ export async function serve(options: Options, onListening?: (app: App) => Promis
     commandPath: resolveCommandPath(),
     metricsToken: resolveMetricsToken(),
     trustedProxies: resolveTrustedProxies(),
+    webhookPrivateHosts: config.webhooks?.privateHosts ?? [],
     connectorPrivateHosts: resolvePrivateHosts(config.connectors?.privateHosts),
     limits,
     log,

@@ -5,7 +5,7 @@ import { assert } from '../kernel/assert.ts'
 export type Secrets = { current: string; previous: readonly string[] }
 
 /** Whose secrets these are. Part of what is authenticated, so that nobody's can be put in another's place. */
-export type SecretOwner = { userId: string; connectorId: string }
+export type SecretOwner = { userId: string } & ({ connectorId: string } | { webhookId: string })
 
 /** Secrets that cannot be decrypted: their key is gone, or they were changed. */
 export class SealedSecretsError extends Error {
@@ -94,6 +94,6 @@ function deriveKey(secret: string, purpose: string): Key {
   return { id, key }
 }
 
-function describe({ connectorId, userId }: SecretOwner): Buffer {
-  return Buffer.from(`${userId}/${connectorId}`)
+function describe(owner: SecretOwner): Buffer {
+  return Buffer.from(`${owner.userId}/${'webhookId' in owner ? owner.webhookId : owner.connectorId}`)
 }

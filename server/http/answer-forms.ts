@@ -7,6 +7,8 @@ import { writeJson } from '../kernel/json-text.ts'
 import type { Context } from '../rpc/context.ts'
 import { envelope } from '../rpc/envelope.ts'
 import { rpcError } from '../rpc/trpc.ts'
+import type { TaskEvent } from '../tasks/task-schema.ts'
+import type { TaskStream } from '../tasks/task-stream.ts'
 import type { RateState } from '../store/records.ts'
 import { respond } from './respond.ts'
 import type { RoutedRequest } from './routed-request.ts'
@@ -62,6 +64,36 @@ export const linesForm: AnswerForm = {
     if (!streamed.has(error.code) || wantsPlain(routed.request)) return restForm.error(error, routed)
     return { type: linesType, text: refusalLine(error, routed.context.services.clock.now()) }
   },
+}
+
+export const eventsType = 'text/event-stream'
+/** Below the half minute after which some proxies close what is silent. */
+const silentMs = 15_000
+
+/** The events of a task: lines of JSON, or server-sent events for a client that asks for these. */
+export const eventsForm: AnswerForm = {
+  isStream: true,
+  async answer({ context, headers, request, response }, result) {
+    const stream = result as TaskStream
+    const rate = await rateOf(context)
+    if (rate) headers.push(...rateHeaders(rate))
+    const { accept = '' } = request.headers
+    const isSse = accept.includes(eventsType) && !accept.includes('ndjson')
+    const write = isSse
+      ? (event: TaskEvent) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
+      : (event: TaskEvent) => `${JSON.stringify(event)}\n`
+    const next = async () => (await stream.next())?.map(write).join('')
+    const { stallMs } = context.stream!
+    // A client that is gone without a word takes a place until that is noticed.
+    response.socket?.setKeepAlive(true, silentMs)
+    try {
+      const sse = { type: eventsType, idle: { everyMs: silentMs, text: ':\n\n' } }
+      await writeLines(response, { headers, next, stallMs, ...(isSse && sse) })
+    } finally {
+      stream.end()
+    }
+  },
+  error: restForm.error,
 }
 
 /** Whether the client asks for the error body of the other operations. */

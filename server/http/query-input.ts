@@ -1,17 +1,18 @@
 import { z, type ZodType } from 'zod'
 import { badField } from '../kernel/errors.ts'
 
-/** The fields that a query string may set, and whether the schema takes a number there. */
-export type QueryFields = ReadonlyMap<string, 'text' | 'number'>
+/** The fields that a query string may set, and whether the schema takes a number there, or a list of texts. */
+export type QueryFields = ReadonlyMap<string, 'text' | 'number' | 'list'>
 
 const decimalNumber = /^-?(?:0|[1-9]\d{0,15})(?:\.\d{1,15})?$/
 
 export function queryFields(input: ZodType | undefined): QueryFields {
   const object = input && unwrap(input)
-  const fields = new Map<string, 'text' | 'number'>()
+  const fields = new Map<string, 'text' | 'number' | 'list'>()
   if (!(object instanceof z.ZodObject)) return fields
   for (const [name, field] of Object.entries(object.shape)) {
-    fields.set(name, unwrap(field as ZodType) instanceof z.ZodNumber ? 'number' : 'text')
+    const inner = unwrap(field as ZodType)
+    fields.set(name, inner instanceof z.ZodNumber ? 'number' : inner instanceof z.ZodArray ? 'list' : 'text')
   }
   return fields
 }
@@ -26,7 +27,8 @@ function unwrap(schema: ZodType): ZodType {
 
 /**
  * The input that a query string stands for. Numbers are decimal digits only (`0x10` and `1e1` stay text, which the
- * schema refuses); a repeated key is refused, since nobody can say which value was meant; unknown keys are left out.
+ * schema refuses); a repeated key is a list's, and of another field refused, since nobody can say which value was meant;
+ * unknown keys are left out.
  */
 export function readQuery(query: string, fields: QueryFields): Record<string, unknown> {
   const input: Record<string, unknown> = {}
@@ -34,6 +36,11 @@ export function readQuery(query: string, fields: QueryFields): Record<string, un
   for (const [name, value] of new URLSearchParams(query)) {
     const kind = fields.get(name)
     if (kind === undefined) continue
+    if (kind === 'list') {
+      const values = (input[name] ??= []) as string[]
+      values.push(value)
+      continue
+    }
     if (Object.hasOwn(input, name)) throw badField(name, 'Is given more than once')
     input[name] = kind === 'number' && decimalNumber.test(value) ? Number(value) : value
   }

@@ -4,7 +4,7 @@ import { assert } from '../kernel/assert.ts'
 import { directCall } from '../rpc/call-procedure.ts'
 import { rootRouter } from '../rpc/root-router.ts'
 import { accessOf, type ProcedureMeta } from '../rpc/trpc.ts'
-import { linesForm, restForm } from './answer-forms.ts'
+import { eventsForm, linesForm, restForm } from './answer-forms.ts'
 import { disconnectSignal, streamReader } from './limits/disconnect-signal.ts'
 import { queryFields, readQuery } from './query-input.ts'
 import type { Route } from './route-table.ts'
@@ -49,21 +49,37 @@ function toRoute(procedure: AnyProcedure): Route[] {
   ]
 }
 
-/** The chat procedure as lines of JSON. */
-export function chatRoute(stallMs: number): Route {
-  const call = directCall(rootRouter.chat.stream)
+/** The procedures that answer a stream. */
+export function streamRoutes(stallMs: number): Route[] {
+  const { chat, tasks } = rootRouter
+  return [
+    {
+      ...streamed(chat.stream, stallMs),
+      methods: ['POST'],
+      path: '/api/chat',
+      operation: 'chat',
+      body: 'object',
+      takesIdempotencyKey: true,
+      form: linesForm,
+    },
+    {
+      ...streamed(tasks.events, stallMs),
+      methods: ['GET'],
+      path: '/api/tasks/{taskId}/events',
+      operation: 'followTask',
+      form: eventsForm,
+    },
+  ]
+}
+
+function streamed(procedure: AnyProcedure, stallMs: number): Pick<Route, 'isGated' | 'auth' | 'handle'> {
+  const call = directCall(procedure)
   return {
-    methods: ['POST'],
-    path: '/api/chat',
-    operation: 'chat',
     isGated: true,
-    auth: accessOf(rootRouter.chat.stream),
-    body: 'object',
-    takesIdempotencyKey: true,
-    form: linesForm,
-    handle({ context, response }, input) {
+    auth: accessOf(procedure),
+    handle({ context, params, response }, body) {
       context.stream = streamReader(response, stallMs)
-      return call({ context, input, signal: undefined })
+      return call({ context, input: body ?? params, signal: undefined })
     },
   }
 }

@@ -4,7 +4,7 @@ import { restForm } from './answer-forms.ts'
 import { filePaths, pagePaths, type ConsoleFiles } from './files/console-files.ts'
 import { docsPaths, serveDocs } from './files/docs-pages.ts'
 import type { ErrorParts } from './request-pipeline.ts'
-import { chatRoute, read, restRoutes } from './rest-routes.ts'
+import { read, restRoutes, streamRoutes } from './rest-routes.ts'
 import { rpcRoutes } from './rpc-routes.ts'
 import { RouteTable, type Route } from './route-table.ts'
 
@@ -44,7 +44,7 @@ export function createRoutes(parts: RouteParts): RouteTable {
   const isPage = (path: string) => pages.some(({ handle }) => handle === table.match('GET', path)?.route?.handle)
   const table = new RouteTable([
     ...restRoutes,
-    chatRoute(parts.stallMs),
+    ...streamRoutes(parts.stallMs),
     ...rpcRoutes(parts),
     // Without an id it is a link that is wrong.
     ...['/api/payloads/{}', '/api/payloads/'].map((path) => open(path, 'payload', parts.payload)),

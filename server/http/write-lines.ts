@@ -3,23 +3,35 @@ import { withHeaders, type HeaderList } from './respond.ts'
 
 type Lines = {
   headers: HeaderList
+  type?: string
   /** Several whole lines at a time; undefined after the last. */
   next: () => Promise<string | undefined>
   stallMs: number
+  /** Written where nothing else is for a while, so that nobody on the way takes the connection for a dead one. */
+  idle?: { everyMs: number; text: string }
 }
 
 export const linesType = 'application/x-ndjson'
 
-/** Streams lines of JSON as they come, at the pace at which they are read. */
-export async function writeLines(response: ServerResponse, { headers, next, stallMs }: Lines): Promise<void> {
+/** Streams lines as they come, at the pace at which they are read. */
+export async function writeLines(
+  response: ServerResponse,
+  { headers, idle, next, stallMs, type = linesType }: Lines,
+): Promise<void> {
   if (response.destroyed) return
   // A proxy that collects an answer before it passes it on would defeat the stream.
-  const own = { 'Content-Type': linesType, 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' }
+  const own = { 'Content-Type': type, 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' }
   response.writeHead(200, withHeaders(headers, own))
   response.flushHeaders()
-  for (let lines = await next(); lines !== undefined; lines = await next()) {
-    if (response.destroyed) return
-    if (!response.write(lines)) await drained(response, stallMs)
+  const timer = idle && setInterval(() => !response.writableNeedDrain && response.write(idle.text), idle.everyMs)
+  try {
+    for (let lines = await next(); lines !== undefined; lines = await next()) {
+      if (response.destroyed) return
+      if (!response.write(lines)) await drained(response, stallMs)
+      timer?.refresh()
+    }
+  } finally {
+    clearInterval(timer)
   }
   response.end()
 }

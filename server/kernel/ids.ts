@@ -20,6 +20,8 @@ export type IdPrefix =
   | 'con'
   | 'login'
   | 'inv'
+  | 'evt'
+  | 'hook'
 
 /**
  * A new identifier: `task_` and 26 characters, of which ten encode the time and sixteen are 80 random bits. Nobody can

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import { z, type ZodType } from 'zod'
 
 // Field types that every operation shares.
 
@@ -22,8 +22,8 @@ export const maxCostUsd = z
   .string()
   .regex(/^\d{1,11}(?:\.\d{1,4})?$/, 'Must be a decimal of USD with at most four digits')
 
-/** One that was made is half as long. */
-export const quoteId = z.string().min(1).max(1000)
+/** The longest that is made, of 32 events, has four fifths of that. */
+export const quoteId = z.string().min(1).max(5000)
 
 /** Any JSON object. A record schema would visit each of perhaps a million keys, to say of each that it may be anything. */
 export const jsonObject = z
@@ -35,9 +35,114 @@ export const jsonObject = z
 
 export const resourceId = z.string().min(1).max(200)
 
+const tagsMax = 16
+const tagsBytesMax = 4096
+const tagName = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/
+// No control characters, and no halves of a character, which a database may refuse.
+const tagValue = /^[^\p{Cc}\p{Cs}]{1,256}$/u
+
+const tagNameRule = 'The name must be 1 to 64 letters, digits, `_`, `.` or `-`, of which the first is a letter or digit'
+const tagValueRule = 'Must be a text of 1 to 256 characters, none of them a control character'
+
+const tagValueSchema = {
+  type: 'string' as const,
+  minLength: 1,
+  maxLength: 256,
+  pattern: String.raw`^[^\u0000-\u001f\u007f-\u009f]+$`,
+}
+
+/** Names and values that a user gives to something, to find it by; what is wrong with them names the pair. */
+function tagsSchema<Value extends string | null>(
+  isValue: (value: unknown) => boolean,
+  values: typeof tagValueSchema | { anyOf: [typeof tagValueSchema, { type: 'null' }] },
+): ZodType<Record<string, Value>, Record<string, Value>> {
+  const schema = z.any().superRefine((tags: unknown, ctx) => {
+    if (typeof tags !== 'object' || tags === null || Array.isArray(tags)) {
+      ctx.addIssue('Must be an object')
+      return
+    }
+    const pairs = Object.entries(tags)
+    if (pairs.length > tagsMax) {
+      ctx.addIssue(tagsTooLarge)
+      return
+    }
+    for (const [name, value] of pairs) {
+      const path = [name.slice(0, 64)]
+      if (!tagName.test(name)) ctx.addIssue({ code: 'custom', path, message: tagNameRule })
+      else if (!isValue(value)) ctx.addIssue({ code: 'custom', path, message: tagValueRule })
+    }
+    if (!areSmallTags(tags as Record<string, unknown>)) ctx.addIssue(tagsTooLarge)
+  })
+  return schema.meta({
+    override: {
+      type: 'object',
+      maxProperties: tagsMax,
+      propertyNames: { pattern: tagName.source },
+      additionalProperties: values,
+    },
+  })
+}
+
+const isTagValue = (value: unknown): value is string => typeof value === 'string' && tagValue.test(value)
+
+export const tagsTooLarge = `Must be at most ${tagsMax} pairs, and 4 KB of JSON`
+
+export function areSmallTags(tags: Record<string, unknown>): boolean {
+  const names = Object.keys(tags)
+  // So many that are short need not be measured.
+  return names.length <= tagsMax && (names.length < 3 || Buffer.byteLength(JSON.stringify(tags)) <= tagsBytesMax)
+}
+
+export const tagsInput = tagsSchema<string>(isTagValue, tagValueSchema).describe(
+  'Names and values of your own, by which lists find it: at most 16 pairs, and 4 KB of JSON',
+)
+/** Merged into those that there are. */
+export const tagChanges = tagsSchema<string | null>((value) => value === null || isTagValue(value), {
+  anyOf: [tagValueSchema, { type: 'null' }],
+}).describe('Merged name by name; null removes a name')
+export const tagsOutput = z.record(z.string(), z.string()).optional().describe('Omitted when there are none')
+
+const tagPair = z
+  .string()
+  .max(64 + 1 + 2 * 256)
+  .refine((pair) => {
+    const colon = pair.indexOf(':')
+    return colon > 0 && tagName.test(pair.slice(0, colon)) && tagValue.test(pair.slice(colon + 1))
+  }, 'Must be name:value, as a tag has them')
+  .meta({ pattern: String.raw`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}:[^\u0000-\u001f\u007f-\u009f]+$` })
+
+const isoDateTime = z.iso.datetime({ offset: true })
+const timeInput = z
+  .string()
+  .max(40)
+  .refine((time) => isoDateTime.safeParse(time).success, 'Must be an ISO 8601 time, as 2026-01-31T12:00:00Z')
+  .meta({ format: 'date-time' })
+
+/** What narrows a list down to some time. */
+export const timeFilter = {
+  createdAfter: timeInput.optional().describe('Only what was created later than that'),
+  createdBefore: timeInput.optional().describe('Only what was created earlier than that'),
+}
+export const tagFilter = {
+  tag: z
+    .array(tagPair)
+    .max(3)
+    .optional()
+    .describe('Only what has this tag, `name:value`; given more than once, all of them'),
+}
+
 export const pageInput = {
   limit: z.number().int().min(1).max(100).default(50).describe('Page size'),
   offset: z.number().int().min(0).max(1_000_000_000).default(0).describe('How many items to skip'),
+}
+
+/** Of lists that also go on by a cursor. */
+export const cursorInput = {
+  ...pageInput,
+  after: z.string().min(1).max(200).optional().describe('The `next` of a page, after which this one begins'),
+}
+export const cursorOutput = {
+  next: z.string().optional().describe('Where the next page begins, as its `after`; omitted on the last page'),
 }
 
 export const pageOutput = { total: z.number().int(), limit: z.number().int(), offset: z.number().int() }

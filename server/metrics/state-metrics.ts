@@ -57,7 +57,7 @@ export class StateMetrics {
     this.#counters = {
       transactions: counter(
         'errand_transactions_total',
-        'Transactions that this process has committed, by type.',
+        'Transactions that this process has committed, by type; what metered tasks did not use is given_back.',
         'type',
       ),
       usd: counter(

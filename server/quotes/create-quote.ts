@@ -28,13 +28,13 @@ export async function createQuote(
   { about, caller, input: { chat, task }, onLarge }: Asked,
 ): Promise<Quote> {
   if (task) {
-    const { expiresAt, price, quoteId } = await within(
+    const { expiresAt, meters, price, quoteId } = await within(
       'task',
       quoteTask({ catalogue, quotes }, { caller, input: task, onLarge }),
     )
     const { endpointId } = task
     const priceUsd = formatUsd(price)
-    const priceVersion = versionOf({ endpointId, price })
+    const priceVersion = versionOf({ endpointId, price, ...(meters && { meters }) })
     return { quoteId, priceUsd, worstCaseUsd: priceUsd, priceVersion, expiresAt: isoTime(expiresAt) }
   }
   const quoted = await within('chat', chats.quote({ about, caller, input: chat!, onLarge }))

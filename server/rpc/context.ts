@@ -14,6 +14,7 @@ import type { RateState } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import type { CreateTaskParts } from '../tasks/create-task.ts'
 import type { CancelTaskParts } from '../tasks/cancel-task.ts'
+import type { WebhookParts } from '../webhooks/manage-webhooks.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
 import type { ServiceTracing } from '../tracing/service-tracing.ts'
 import type { Batch } from './batch.ts'
@@ -29,6 +30,7 @@ export type Services = {
   people: LoginAccess
   sessions: SessionParts
   tasks: CreateTaskParts & CancelTaskParts
+  webhooks: WebhookParts
   // Of every operation.
   clock: Clock
   store: Store

@@ -12,6 +12,7 @@ import { connectorsRouter } from '../connectors/connectors-router.ts'
 import { quotesRouter } from '../quotes/quotes-router.ts'
 import { sessionsRouter } from '../sessions/sessions-router.ts'
 import { tasksRouter } from '../tasks/tasks-router.ts'
+import { webhooksRouter } from '../webhooks/webhooks-router.ts'
 import { router } from './trpc.ts'
 
 export const rootRouter = router({
@@ -21,6 +22,7 @@ export const rootRouter = router({
   quotes: quotesRouter,
   agents: agentsRouter,
   connectors: connectorsRouter,
+  webhooks: webhooksRouter,
   account: accountRouter,
   transactions: transactionsRouter,
   keys: keysRouter,

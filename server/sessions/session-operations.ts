@@ -7,6 +7,8 @@ import { hashJson } from '../kernel/canonical-json.ts'
 import { isoTime, type Clock } from '../kernel/clock.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
+import { tagsTooLarge } from '../kernel/wire-types.ts'
+import { nextOf, readRange } from '../store/list-place.ts'
 import { formatUsd, parseUsd, type Units } from '../kernel/money.ts'
 import type { MessageRecord, SessionRecord } from '../store/records.ts'
 import { emptySessionsMax, keyedSessionsMax, metadataBytesMax, sessionsMax } from '../store/account-bounds.ts'
@@ -19,6 +21,8 @@ import type {
   CreateSessionOutput,
   ListMessagesInput,
   ListMessagesOutput,
+  ListSessionsInput,
+  ListSessionsOutput,
   Session,
   UpdateSessionInput,
 } from './session-schema.ts'
@@ -39,7 +43,7 @@ export async function createSession(
   { access, catalogue, clock, store }: SessionParts,
   { caller, idempotencyKey, input }: Create,
 ): Promise<z.output<typeof CreateSessionOutput>> {
-  const { agentId } = input
+  const { agentId, tags = {} } = input
   const metadata = withConnectors(input)
   // Before it is hashed, which takes longer.
   if (Buffer.byteLength(JSON.stringify(metadata)) > metadataBytesMax) throw metadataTooLarge()
@@ -62,6 +66,7 @@ export async function createSession(
     userId: caller.userId,
     agentId,
     metadata,
+    tags: Object.keys(tags).length === 0 ? null : tags,
     maxCost: input.maxCostUsd === undefined ? null : parseUsd(input.maxCostUsd)!,
     idempotency,
   })
@@ -132,7 +137,7 @@ export async function updateSession(
   { access, catalogue, store }: SessionParts,
   { input, userId }: { input: z.output<typeof UpdateSessionInput>; userId: string },
 ): Promise<Session> {
-  const { maxCostUsd, metadata = {}, sessionId, status } = input
+  const { maxCostUsd, metadata = {}, sessionId, status, tags = {} } = input
   const connectorIds = connectorIdsOf(metadata)
   if (connectorIds.length > 0) {
     const session = await store.getSession({ userId, sessionId })
@@ -146,11 +151,30 @@ export async function updateSession(
     complete: status === 'completed',
     activate: status === 'active',
     metadata,
+    tags,
     ...(maxCostUsd !== undefined && { maxCost: maxCostUsd === null ? null : parseUsd(maxCostUsd)! }),
   })
   if (result.outcome === 'updated') return toSession(result.session)
   if (result.reason === 'metadata-too-large') throw metadataTooLarge()
+  if (result.reason === 'tags-too-large') throw badField('tags', tagsTooLarge)
   throw result.reason === 'cap-too-low' ? capTooLow(result.least) : sessionRefusal(result.reason)
+}
+
+export async function listSessions(
+  store: Store,
+  { input, userId }: { input: z.output<typeof ListSessionsInput>; userId: string },
+): Promise<z.output<typeof ListSessionsOutput>> {
+  const { agentId, limit, offset, status, tag } = input
+  const { list, range } = readRange('sessions', userId, input)
+  const filters = { ...(status !== undefined && { status }), ...(agentId !== undefined && { agentId }) }
+  const query = { userId, ...filters, ...(tag && { tags: tag }), ...range, limit, offset }
+  const { next, sessions, total } = await store.listSessions(query)
+  const items = sessions.map(({ createdAt, tags, ...session }) => ({
+    ...session,
+    ...(tags && { tags }),
+    createdAt: isoTime(createdAt),
+  }))
+  return { sessions: items, total, limit, offset, ...nextOf(next, list) }
 }
 
 /** Deletes a session once the chat that is under way in it, if any, is stopped and settled. */
@@ -202,9 +226,10 @@ function toMessage({ createdAt, isTruncated, toolCalls, ...message }: MessageRec
   }
 }
 
-function toSession({ createdAt, maxCost, spent, updatedAt, ...session }: SessionRecord): Session {
+function toSession({ createdAt, maxCost, spent, tags, updatedAt, ...session }: SessionRecord): Session {
   return {
     ...session,
+    ...(tags && { tags }),
     ...(maxCost !== null && { maxCostUsd: formatUsd(maxCost) }),
     spentUsd: formatUsd(spent),
     createdAt: isoTime(createdAt),

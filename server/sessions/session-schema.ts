@@ -1,5 +1,20 @@
 import { z } from 'zod'
-import { isoTimestamp, jsonObject, maxCostUsd, pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
+import {
+  cursorInput,
+  cursorOutput,
+  isoTimestamp,
+  jsonObject,
+  maxCostUsd,
+  pageInput,
+  pageOutput,
+  resourceId,
+  tagChanges,
+  tagFilter,
+  tagsInput,
+  tagsOutput,
+  timeFilter,
+  usd,
+} from '../kernel/wire-types.ts'
 import { ConnectorIds } from './session-connectors.ts'
 import { messageRoles, sessionStatuses } from '../store/records.ts'
 
@@ -12,6 +27,7 @@ const metadata = jsonObject.describe('Free-form data of the caller, at most 16 K
 export const CreateSessionInput = z.object({
   agentId: resourceId.describe('Agent that the session converses with'),
   metadata: metadata.optional(),
+  tags: tagsInput.optional(),
   connectorIds: ConnectorIds.optional(),
   maxCostUsd: maxCostUsd.optional().describe('What all chats of the session may cost together'),
 })
@@ -32,6 +48,7 @@ export const Session = z
     agentId: z.string(),
     status: SessionStatus.describe('`expired` after 24 hours without a chat or an update'),
     metadata: jsonObject,
+    tags: tagsOutput,
     messageCount: z.number().int().describe("The user's messages and the replies"),
     maxCostUsd: usd.optional().describe('What all its chats may cost together; omitted without a cap'),
     spentUsd: usd.describe('What its chats were charged'),
@@ -44,7 +61,9 @@ export type Session = z.output<typeof Session>
 export const ListSessionsInput = z.object({
   status: SessionStatus.optional().describe('Only sessions in this state'),
   agentId: resourceId.optional().describe('Only sessions with this agent'),
-  ...pageInput,
+  ...tagFilter,
+  ...timeFilter,
+  ...cursorInput,
 })
 
 const SessionListItem = z
@@ -52,12 +71,13 @@ const SessionListItem = z
     id: z.string(),
     agentId: z.string(),
     status: SessionStatus,
+    tags: tagsOutput,
     messageCount: z.number().int(),
     createdAt: isoTimestamp,
   })
   .meta({ id: 'SessionListItem' })
 
-export const ListSessionsOutput = z.object({ sessions: z.array(SessionListItem), ...pageOutput })
+export const ListSessionsOutput = z.object({ sessions: z.array(SessionListItem), ...pageOutput, ...cursorOutput })
 
 export const UpdateSessionInput = z
   .object({
@@ -67,13 +87,14 @@ export const UpdateSessionInput = z
       .optional()
       .describe('`completed` ends the session for good; `active` changes nothing'),
     metadata: metadata.optional().describe('Merged key by key; null removes a key'),
+    tags: tagChanges.optional(),
     maxCostUsd: maxCostUsd
       .nullable()
       .optional()
       .describe('No less than what its chats were charged and the one under way holds; null removes the cap'),
   })
   .refine(({ sessionId: _, ...changes }) => Object.values(changes).some((change) => change !== undefined), {
-    message: 'Give a status, metadata or maxCostUsd',
+    message: 'Give a status, metadata, tags or maxCostUsd',
   })
 
 const Message = z

@@ -1,9 +1,15 @@
-import { isoTime } from '../kernel/clock.ts'
 import { Confirmation } from '../kernel/wire-types.ts'
 import { pageBytesOf } from '../rpc/context.ts'
 import { pageTurn } from '../rpc/page-turn.ts'
 import { procedure, router, withScope, withWrite } from '../rpc/trpc.ts'
-import { createSession, deleteSession, getSession, listMessages, updateSession } from './session-operations.ts'
+import {
+  createSession,
+  deleteSession,
+  getSession,
+  listMessages,
+  listSessions,
+  updateSession,
+} from './session-operations.ts'
 import {
   CreateSessionInput,
   CreateSessionOutput,
@@ -92,18 +98,7 @@ export const sessionsRouter = router({
     .input(ListSessionsInput)
     .output(ListSessionsOutput)
     .query(
-      withScope('read', async ({ ctx, input }) => {
-        const { agentId, limit, offset, status } = input
-        const { sessions, total } = await ctx.services.store.listSessions({
-          userId: ctx.caller.userId,
-          ...(status !== undefined && { status }),
-          ...(agentId !== undefined && { agentId }),
-          limit,
-          offset,
-        })
-        const items = sessions.map(({ createdAt, ...session }) => ({ ...session, createdAt: isoTime(createdAt) }))
-        return { sessions: items, total, limit, offset }
-      }),
+      withScope('read', ({ ctx, input }) => listSessions(ctx.services.store, { input, userId: ctx.caller.userId })),
     ),
 
   update: procedure
@@ -113,7 +108,7 @@ export const sessionsRouter = router({
         path: '/api/sessions/{sessionId}',
         operationId: 'updateSession',
         tags,
-        summary: 'Complete a session, or change its metadata',
+        summary: 'Complete a session, or change its metadata or tags',
         description: 'Counts as activity. A completed session stays completed; its metadata can still be changed.',
         protect: true,
         successDescription: 'The session as it is now.',

@@ -1,12 +1,24 @@
 import { formatUsd } from '../kernel/money.ts'
+import type { Dialect } from './commands/statement.ts'
 import type { LedgerDifference } from './store.ts'
+import { eventsSince } from './webhook-records.ts'
 
 /** A check stops at as many differences. */
 export const differencesMax = 100
 
-// Each check selects what breaks one invariant, in plain SQL that every engine runs, so that an auditor can run it by
-// hand. Money is units.
-export const ledgerChecks: readonly { what: string; isMoney: boolean; sql: string }[] = [
+type LedgerCheck = { what: string; isMoney: boolean; sql: string }
+
+/**
+ * Until then ends may have no event: they are older than events are, or the events have passed their time. It is moved in
+ * the transaction that removes them, so that no clock is asked.
+ */
+const since = `coalesce((SELECT CAST(value AS bigint) FROM settings WHERE name = '${eventsSince}'), 0)`
+// The event of an end has the id of what ended but for its first letters, so that there is no second one.
+const isOf = (row: string, type: string) => `e.id IS NOT NULL AND e.user_id = ${row}.user_id AND e.type = ${type}`
+
+// Each check selects what breaks one invariant, in plain SQL that an auditor can run by hand; but for how JSON is taken apart
+// it is that of every engine. Money is units.
+export const ledgerChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
   {
     what: 'the balance is the sum of the transactions',
     isMoney: true,
@@ -50,6 +62,16 @@ export const ledgerChecks: readonly { what: string; isMoney: boolean; sql: strin
     sql: `SELECT k.user_id AS "userId", k.id AS "taskId", k.given_back AS expected, coalesce(t.amount, 0) AS actual
           FROM tasks k LEFT JOIN transactions t ON t.task_id = k.id AND t.task_id IS NOT NULL AND t.type = 'adjustment'
           WHERE coalesce(t.amount, 0) <> k.given_back OR t.user_id <> k.user_id`,
+  },
+  {
+    what: 'a metered task that is completed costs the events that it used, at the prices that it was admitted with',
+    isMoney: true,
+    sql: `SELECT "userId", "taskId", expected, actual FROM (
+            SELECT user_id AS "userId", id AS "taskId", cost AS actual,
+                   (SELECT coalesce(sum(CAST(u.value AS bigint) * CAST(m.value AS bigint)), 0)
+                    FROM ${entries('usage')} AS u LEFT JOIN ${entries('meters')} AS m ON m.key = u.key) AS expected
+            FROM tasks WHERE meters IS NOT NULL AND status = 'completed') AS k
+          WHERE expected <> actual`,
   },
   {
     what: 'every charge and refund belongs to a task',
@@ -120,6 +142,38 @@ export const ledgerChecks: readonly { what: string; isMoney: boolean; sql: strin
             SELECT user_id AS "userId", type AS part, count(*) AS n, 0 AS c FROM transactions GROUP BY 1, 2
             UNION ALL SELECT user_id, part, 0, count FROM counters WHERE kind = 'transaction') AS c
           GROUP BY "userId", part HAVING sum(n) <> sum(c)`,
+  },
+  {
+    what: 'a task that has ended has its event',
+    isMoney: false,
+    sql: `SELECT k.user_id AS "userId", k.id AS "taskId", 1 AS expected, CASE WHEN e.id IS NULL THEN 0 ELSE 1 END AS actual
+          FROM tasks k LEFT JOIN events e ON e.id = 'evt' || substr(k.id, 5)
+          WHERE k.completed_at > ${since} AND NOT (${isOf('k', "'task.' || k.status")})`,
+  },
+  {
+    what: 'a settled chat turn has its event',
+    isMoney: false,
+    sql: `SELECT k.user_id AS "userId", NULL AS "taskId", 1 AS expected, CASE WHEN e.id IS NULL THEN 0 ELSE 1 END AS actual
+          FROM turns k LEFT JOIN events e ON e.id = 'evt' || substr(k.id, 5)
+          WHERE k.settled_at > ${since} AND NOT (${isOf('k', "'chat.settled'")})`,
+  },
+  {
+    what: 'a credit has its event',
+    isMoney: false,
+    sql: `SELECT t.user_id AS "userId", NULL AS "taskId", 1 AS expected, CASE WHEN e.id IS NULL THEN 0 ELSE 1 END AS actual
+          FROM transactions t LEFT JOIN events e ON e.id = 'evt' || substr(t.id, 4)
+          WHERE t.type = 'credit' AND t.created_at > ${since} AND NOT (${isOf('t', "'credit.added'")})`,
+  },
+  {
+    what: 'every event of a task, a chat turn or a credit is of one that took place',
+    isMoney: false,
+    sql: `SELECT e.user_id AS "userId", NULL AS "taskId", 0 AS expected, 1 AS actual
+          FROM events e
+          LEFT JOIN tasks k ON k.id = 'task' || substr(e.id, 4) AND e.type = 'task.' || k.status
+          LEFT JOIN turns u ON u.id = 'turn' || substr(e.id, 4) AND e.type = 'chat.settled' AND u.settled_at IS NOT NULL
+          LEFT JOIN transactions t ON t.id = 'txn' || substr(e.id, 4) AND e.type = 'credit.added' AND t.type = 'credit'
+          WHERE e.type IN ('task.completed', 'task.failed', 'chat.settled', 'credit.added')
+            AND coalesce(k.user_id, u.user_id, t.user_id, '') <> e.user_id`,
   },
 ]
 

@@ -67,14 +67,11 @@ export type TaskRecord = {
 
 export type TaskListItem = Pick<
   TaskRecord,
-  'id' | 'agentId' | 'endpointId' | 'status' | 'cost' | 'createdAt' | 'completedAt'
+  'id' | 'agentId' | 'endpointId' | 'status' | 'tags' | 'cost' | 'createdAt' | 'completedAt'
 >
 
 /** Names and values that a user gives to tasks and sessions, to find them by. */
 export type Tags = Record<string, string>
-
-/** What may have tags. */
-export const taggedKinds = ['task', 'session'] as const
 
 export const sessionStatuses = ['active', 'completed', 'expired'] as const
 export type SessionStatus = (typeof sessionStatuses)[number]
@@ -86,6 +83,7 @@ export type SessionRecord = {
   /** As it is at the moment of the read. */
   status: SessionStatus
   metadata: Record<string, unknown>
+  tags: Tags | null
   messageCount: number
   /** What all its turns may cost; null without a cap. */
   maxCost: Units | null

@@ -5,9 +5,11 @@ import type {
   RateState,
   SessionRecord,
   SessionStatus,
+  Tags,
   ToolCallRecord,
   TurnOutcome,
 } from './records.ts'
+import type { ListRange } from './list-place.ts'
 import type { Idempotency } from './task-inputs.ts'
 
 // What the commands and lists of sessions and of chats are given, and answer.
@@ -17,6 +19,7 @@ export type CreateSession = {
   userId: string
   agentId: string
   metadata: Record<string, unknown>
+  tags?: Tags | null
   /** What all its turns may cost. */
   maxCost?: Units | null
   idempotency: Idempotency | null
@@ -29,18 +32,20 @@ export type SessionOf = { userId: string; sessionId: string }
 export type UpdateSession = SessionOf & {
   complete: boolean
   activate: boolean
-  /** Merged key by key; null removes a key. */
+  /** As the tags, merged key by key; null removes a key. */
   metadata: Record<string, unknown>
+  tags?: Record<string, string | null>
   /** Null removes the cap; left out, it stays. */
   maxCost?: Units | null
 }
 export type UpdateSessionResult =
   | { outcome: 'updated'; session: SessionRecord }
-  | { outcome: 'refused'; reason: 'unknown' | 'expired' | 'completed' | 'metadata-too-large' }
+  | { outcome: 'refused'; reason: 'unknown' | 'expired' | 'completed' | 'metadata-too-large' | 'tags-too-large' }
   /** `least` is what the session has spent and its open turn holds. */
   | { outcome: 'refused'; reason: 'cap-too-low'; least: Units }
 
-export type ListSessions = Page & { userId: string; status?: SessionStatus; agentId?: string }
+export type ListSessions = Page &
+  ListRange & { userId: string; status?: SessionStatus; agentId?: string; tags?: string[] }
 
 export type OpenTurn = SessionOf & {
   turnId: string

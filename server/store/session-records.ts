@@ -11,7 +11,7 @@ import {
 import { emptySessionsMax, keyedSessionsMax, sessionsMax } from './account-bounds.ts'
 import type { History } from './store.ts'
 import type { CreateSessionResult, ListSessions } from './session-inputs.ts'
-import type { MessageRecord, SessionListItem, SessionRecord, SessionStatus, ToolCallRecord } from './records.ts'
+import type { MessageRecord, SessionListItem, SessionRecord, SessionStatus, Tags, ToolCallRecord } from './records.ts'
 import type { SessionRow } from './tables/work-tables.ts'
 
 // What every engine makes of the rows of sessions and messages.
@@ -66,7 +66,8 @@ export function sessionRecord(row: SessionRow, activeAfter: EpochMs): SessionRec
   const { agentId, createdAt, id, maxCost, messageCount, metadata, spent, updatedAt, userId } = row
   const parsed = JSON.parse(metadata) as Record<string, unknown>
   const status = sessionStatus(row, activeAfter)
-  return { id, userId, agentId, status, metadata: parsed, messageCount, maxCost, spent, createdAt, updatedAt }
+  const tags = tagsOf(row)
+  return { id, userId, agentId, status, metadata: parsed, tags, messageCount, maxCost, spent, createdAt, updatedAt }
 }
 
 export function sessionListItem(
@@ -74,7 +75,12 @@ export function sessionListItem(
   activeAfter: EpochMs,
 ): SessionListItem {
   const { agentId, createdAt, id, messageCount, userId } = row
-  return { id, userId, agentId, status: sessionStatus(row, activeAfter), messageCount, createdAt }
+  const status = sessionStatus(row, activeAfter)
+  return { id, userId, agentId, status, tags: tagsOf(row), messageCount, createdAt }
+}
+
+function tagsOf({ tags }: Pick<SessionRow, 'tags'>): Tags | null {
+  return tags === null ? null : (JSON.parse(tags) as Tags)
 }
 
 /** What is read of a message. */

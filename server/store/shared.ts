@@ -7,6 +7,8 @@ export type SignalTopic =
   | 'task-queued'
   /** The task's id. */
   | 'task-ended'
+  /** The task's id: it was begun, or has come further. */
+  | 'task-changed'
   /** The task's id: the node that is at work on it has to stop. */
   | 'task-canceled'
   /** A session's id: the node that answers a message of it has to stop. */

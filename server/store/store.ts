@@ -2,7 +2,6 @@ import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
 import type {
   AccountRecord,
-  AttemptRef,
   BoundedPage,
   ConnectorRecord,
   ConnectorStatus,
@@ -18,7 +17,6 @@ import type {
   RateState,
   SessionListItem,
   SessionRecord,
-  StoredJson,
   TaskFailure,
   TaskListItem,
   TaskRecord,
@@ -62,11 +60,16 @@ import type {
   AdmitTaskResult,
   CancelTask,
   CancelTaskResult,
+  CompleteTask,
+  FailTask,
   Interruption,
   ListTasks,
+  ProgressNote,
 } from './task-inputs.ts'
+import type { Listed, ListRange } from './list-place.ts'
 import type { PostedTotals } from './posted-totals.ts'
 import type { SharedSettings, SharedStore } from './shared.ts'
+import type { WebhookStore } from './webhook-inputs.ts'
 
 // The store port. Each method is one atomic business command or one read. A command's promise resolves only when its
 // outcome is durable, refusals included; expected refusals are values, only faults throw (SERVICE_UNAVAILABLE when the
@@ -93,13 +96,14 @@ export const rateWindowMs = 60_000
 /** Newest messages of a session that fit, oldest first, in whole exchanges. */
 export type History = { messages: { role: MessageRecord['role']; content: string }[]; tokens: number }
 
-export type ListTransactions = Page & {
-  userId: string
-  type?: TransactionType
-  taskId?: string
-  sessionId?: string
-  turnId?: string
-}
+export type ListTransactions = Page &
+  ListRange & {
+    userId: string
+    type?: TransactionType
+    taskId?: string
+    sessionId?: string
+    turnId?: string
+  }
 
 /** Sums of a user's transactions of one day; `day` counts whole days of UTC since the epoch. */
 export type SpendDay = { day: number; charged: Units; refunded: Units; executions: number; failures: number }
@@ -107,7 +111,14 @@ export type SpendDay = { day: number; charged: Units; refunded: Units; execution
 /** Transactions have a rising `seq`. A page is what lies between two of them, newest first, `limit` rows at most. */
 export type ReadSpend = { userId: string; afterSeq: number; beforeSeq: number; limit: number }
 /** `oldestSeq` and `newestSeq` of the rows that were read; null when there was none. */
-export type SpendPage = { days: SpendDay[]; rows: number; oldestSeq: number | null; newestSeq: number | null }
+export type SpendPage = {
+  days: SpendDay[]
+  rows: number
+  oldestSeq: number | null
+  newestSeq: number | null
+  /** Of the oldest transaction; what it gave back may count for a day before. */
+  oldestDay: number | null
+}
 
 export type Credit = { userId: string; amount: Units; description: string; idempotencyKey: string | null }
 export type CreditResult =
@@ -172,6 +183,8 @@ export type Store = {
   readonly shared?: SharedStore
   /** Open to commands beside the servers, too. */
   readonly settings: SharedSettings
+  /** Who is told of events, and what became of that. */
+  readonly webhooks: WebhookStore
 
   // Tasks
   /** Idempotency, quote, block, rate, balance; then charge, ledger row, task row and idempotency row, all in one transaction. */
@@ -186,9 +199,11 @@ export type Store = {
    * False when the attempt is stale. With the usage of a metered task, what it did not use of its charge is given back in the
    * same transaction.
    */
-  completeTask(input: AttemptRef & { response: StoredJson; usage?: Record<string, number> }): Promise<boolean>
+  completeTask(input: CompleteTask): Promise<boolean>
   /** Terminal state, refund and the count toward the abuse block in one transaction; false when the attempt is stale. */
-  failTask(input: AttemptRef & { error: TaskFailure; countsAsAbuse: boolean }): Promise<boolean>
+  failTask(input: FailTask): Promise<boolean>
+  /** Keeps what runs said of their progress, each as long as its attempt is at work. */
+  noteProgress(notes: readonly ProgressNote[]): Promise<void>
   /** Ends a task that has not ended, with its refund; it counts toward the abuse block where an agent was at work. */
   cancelTask(input: CancelTask): Promise<CancelTaskResult>
   /** Tasks that nobody has begun in time. */
@@ -205,7 +220,7 @@ export type Store = {
    */
   abandonedTasks(limit: number): Promise<{ id: string; endpointId: string; attempt: number }[]>
   getTask(input: { userId: string; taskId: string }): Promise<TaskRecord | undefined>
-  listTasks(input: ListTasks): Promise<{ tasks: TaskListItem[]; total: number }>
+  listTasks(input: ListTasks): Promise<{ tasks: TaskListItem[] } & Listed>
   findIdempotent(input: {
     userId: string
     operation: string
@@ -220,7 +235,7 @@ export type Store = {
   // Sessions and chats
   createSession(input: CreateSession): Promise<CreateSessionResult>
   getSession(input: SessionOf): Promise<SessionRecord | undefined>
-  listSessions(input: ListSessions): Promise<{ sessions: SessionListItem[]; total: number }>
+  listSessions(input: ListSessions): Promise<{ sessions: SessionListItem[] } & Listed>
   updateSession(input: UpdateSession): Promise<UpdateSessionResult>
   /** Deletes the session with its messages; the turns and their charges stay. `busy` while a turn is under way. */
   deleteSession(input: SessionOf): Promise<'deleted' | 'unknown' | 'busy'>
@@ -238,7 +253,7 @@ export type Store = {
 
   // Money
   getAccount(userId: string): Promise<AccountRecord | undefined>
-  listTransactions(input: ListTransactions): Promise<{ transactions: TransactionRecord[]; total: number }>
+  listTransactions(input: ListTransactions): Promise<{ transactions: TransactionRecord[] } & Listed>
   /** Adds to a balance, or with a negative amount takes from it (`adjustment`), never below what is held. */
   credit(input: Credit): Promise<CreditResult>
   readSpend(input: ReadSpend): Promise<SpendPage>
@@ -320,6 +335,8 @@ export type Store = {
   readState(): Promise<StoreState>
   /** Whether a write would be kept: tried when the last one was not. */
   canWrite(): Promise<boolean>
+  /** Writes the events of sessions that have expired, a bounded number of them; true when there may be more. */
+  noteExpired(): Promise<boolean>
   /** Deletes what has passed its time, a bounded number of rows; true when there may be more. */
   purgeExpired(): Promise<boolean>
   /** A consistent copy of the database in a new file, while writes go on. */

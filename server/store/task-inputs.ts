@@ -1,6 +1,7 @@
 import type { Units } from '../kernel/money.ts'
 import type { AttemptRef, Page, RateState, StoredJson, Tags, TaskFailure, TaskStatus } from './records.ts'
 import type { EpochMs } from '../kernel/clock.ts'
+import type { ListRange } from './list-place.ts'
 
 // What the commands and lists of tasks are given, and answer.
 
@@ -36,6 +37,19 @@ export type AdmitTaskResult =
   | { outcome: 'refused'; reason: 'rate'; rate: RateState }
   | { outcome: 'refused'; reason: 'balance'; balance: Units; held: Units; required: Units; rate: RateState }
 
+export type CompleteTask = AttemptRef & {
+  response: StoredJson
+  /** Of a metered task: how many of each of its events, for no more in all than it was charged. */
+  usage?: Record<string, number>
+  /** What the run said last of its progress, where that is not kept yet. */
+  progress?: string
+}
+
+export type FailTask = AttemptRef & { error: TaskFailure; countsAsAbuse: boolean; progress?: string }
+
+/** `progress` is JSON text. */
+export type ProgressNote = AttemptRef & { progress: string }
+
 export type CancelTask = {
   userId: string
   taskId: string
@@ -54,4 +68,5 @@ export type Interruption = AttemptRef & {
   ifAbandoned?: boolean
 }
 
-export type ListTasks = Page & { userId: string; status?: TaskStatus; agentId?: string }
+/** With all of the tags. */
+export type ListTasks = Page & ListRange & { userId: string; status?: TaskStatus; agentId?: string; tags?: string[] }

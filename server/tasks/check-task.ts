@@ -5,7 +5,7 @@ import { budgetRefusal } from '../billing/refusals.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
 import type { EpochMs } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
-import { parseUsd, type Units } from '../kernel/money.ts'
+import { parseUsd } from '../kernel/money.ts'
 import type { QuoteSubject, Quotes } from '../quotes/quotes.ts'
 import type { CreateTaskInput } from './task-schema.ts'
 
@@ -42,37 +42,42 @@ export async function checkTask(
   return { agent, endpoint }
 }
 
-type QuotedTask = { price: Units }
+type QuotedTask = Pick<Endpoint, 'price' | 'meters'>
 
-/** What the task is charged: the price of its endpoint, or that of its quote. Throws where it may not cost as much. */
+/**
+ * What the task is charged: the price of its endpoint, or that of its quote. Throws where it may not cost as much. Of a metered
+ * task that is the most that it may come to, which its cap lowers, as long as that pays for one event.
+ */
 export async function priceOf(
   quotes: Quotes,
   { caller, endpoint, input, ownTick }: Asked & { endpoint: Endpoint },
-): Promise<{ price: Units; quoteId: string | null }> {
+): Promise<QuotedTask & { quoteId: string | null }> {
   const { maxCostUsd, quoteId } = input
-  let price = endpoint.price
+  let terms: QuotedTask = endpoint
   let id: string | null = null
   if (quoteId !== undefined) {
     await ownTick()
     const quote = quotes.open<QuotedTask>(subjectOf(caller, input), quoteId)
-    price = quote.terms.price
+    terms = quote.terms
     id = quote.id
   }
   const left = maxCostUsd === undefined ? Infinity : parseUsd(maxCostUsd)!
-  if (price > left) throw budgetRefusal({ left, required: price })
-  return { price, quoteId: id }
+  const { meters, price } = terms
+  const required = meters ? Math.min(...Object.values(meters)) : price
+  if (required > left) throw budgetRefusal({ left, required })
+  return { price: Math.min(price, left), meters, quoteId: id }
 }
 
 /** The price of a task as it is now, and the quote of it. Throws as its creation would, but for what depends on the account. */
 export async function quoteTask(
   { catalogue, quotes }: { catalogue: Catalogue; quotes: Quotes },
   { caller, input, onLarge }: Pick<Asked, 'caller' | 'input'> & { onLarge: () => Promise<void> },
-): Promise<{ price: Units; quoteId: string; expiresAt: EpochMs }> {
+): Promise<QuotedTask & { quoteId: string; expiresAt: EpochMs }> {
   const ownTick = ticksFor(JSON.stringify(input.params), onLarge)
   const { endpoint } = await checkTask(catalogue, { caller, input, ownTick })
-  const { price } = await priceOf(quotes, { caller, endpoint, input, ownTick })
+  const { meters, price } = await priceOf(quotes, { caller, endpoint, input, ownTick })
   await ownTick()
-  const terms: QuotedTask = { price }
+  const terms: QuotedTask = { price, meters }
   return { ...terms, ...quotes.issue(subjectOf(caller, input), terms) }
 }
 

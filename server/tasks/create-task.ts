@@ -14,6 +14,7 @@ import { quoteUsed, type Quotes } from '../quotes/quotes.ts'
 import type { RateState } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import type { AdmitTask, AdmitTaskResult } from '../store/task-inputs.ts'
+import { checkWebhookUrl } from '../webhooks/webhook-url.ts'
 import { checkTask, priceOf, ticksFor } from './check-task.ts'
 import type { CreateTaskInput, CreateTaskOutput } from './task-schema.ts'
 import type { TaskRunner } from './task-runner.ts'
@@ -29,6 +30,8 @@ export type CreateTaskParts = {
   clock: Clock
   quotes: Quotes
   inlineBytes: number
+  /** Hosts that the address of a task may lead to though their addresses are private. */
+  webhookPrivateHosts: readonly string[]
   tracing: ServiceTracing | undefined
 }
 
@@ -53,7 +56,7 @@ export async function createTask(
 ): Promise<z.output<typeof CreateTaskOutput>> {
   const { access, catalogue, clock, inlineBytes, payloads, quotes, runner, store } = parts
   runner.assertAccepting()
-  const { connectorIds, endpointId, expiresInSeconds, params, timeoutSeconds } = input
+  const { connectorIds, endpointId, expiresInSeconds, params, tags = {}, timeoutSeconds } = input
   const json = JSON.stringify(params)
   const ownTick = ticksFor(json, onLarge)
   const bodyHash = async () => {
@@ -79,7 +82,8 @@ export async function createTask(
     }
     await access.assertOwned(connectorIds, { taker, path: 'connectorIds', userId: caller.userId })
   }
-  const { price, quoteId } = await priceOf(quotes, { caller, endpoint, input, ownTick })
+  const webhookUrl = input.webhookUrl === undefined ? null : await checkedUrl(parts, input.webhookUrl, caller)
+  const { meters, price, quoteId } = await priceOf(quotes, { caller, endpoint, input, ownTick })
 
   const now = clock.now()
   const admission: Omit<AdmitTask, 'request'> = {
@@ -88,10 +92,13 @@ export async function createTask(
     agentId: endpoint.agentId,
     endpointId,
     cost: price,
+    meters,
     connectorIds: connectorIds ?? null,
+    webhookUrl,
     quoteId,
     ...(expiresInSeconds !== undefined && { expiresInMs: expiresInSeconds * 1000 }),
     ...(timeoutSeconds !== undefined && { timeoutMs: Math.ceil(timeoutSeconds * 1000) }),
+    tags: Object.keys(tags).length === 0 ? null : tags,
     idempotency: idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: await bodyHash() },
   }
   if (isLarger(json, inlineBytes)) {
@@ -114,6 +121,15 @@ export async function createTask(
     runner.taskQueued(admission.taskId)
   }
   return answer(result, { taskId: admission.taskId, about, onRate })
+}
+
+/** Without the secret that its request is signed with, its receiver could not tell who sends it. */
+async function checkedUrl({ store, webhookPrivateHosts }: CreateTaskParts, text: string, caller: Caller) {
+  const field = 'webhookUrl'
+  const url = checkWebhookUrl(text, { field, privateHosts: webhookPrivateHosts })
+  const webhooks = await store.webhooks.list(caller.userId)
+  if (webhooks.some((webhook) => webhook.url === null && webhook.disabledAt === null)) return url
+  throw badField(field, 'Needs a webhook whose secret signs for it: POST /api/webhooks with the url null, once')
 }
 
 type Repeated = Pick<CreateTaskRequest, 'caller'> & { idempotencyKey: string; bodyHash: () => Promise<string> }

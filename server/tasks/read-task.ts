@@ -3,12 +3,13 @@ import { isoTime } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { storedObject } from '../kernel/json-text.ts'
 import { formatUsd } from '../kernel/money.ts'
+import { nextOf, readRange } from '../store/list-place.ts'
 import type { SignedLinks } from '../payloads/signed-links.ts'
 import type { StoredJson, TaskRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
-import type { ListTasks } from '../store/task-inputs.ts'
 import type { TaskEnds } from './task-ends.ts'
-import type { ListTasksOutput, Task } from './task-schema.ts'
+import type { LiveProgress } from './live-progress.ts'
+import type { ListTasksInput, ListTasksOutput, Task, TaskProgress } from './task-schema.ts'
 
 type GetTask = {
   userId: string
@@ -18,11 +19,11 @@ type GetTask = {
   /** Told when the answer begins to be held. */
   onHold: () => void
 }
-export type ReadTaskParts = { store: Store; links: SignedLinks; ends: TaskEnds }
+export type ReadTaskParts = { store: Store; links: SignedLinks; ends: TaskEnds; live: Pick<LiveProgress, 'of'> }
 
 /** One task of the user; with `waitSeconds` the answer is held until it has ended or that long has passed. */
 export async function getTask(
-  { store, links, ends }: ReadTaskParts,
+  { store, links, live, ends }: ReadTaskParts,
   { userId, taskId, waitSeconds, signal, onHold }: GetTask,
 ): Promise<Task> {
   let record = await store.getTask({ userId, taskId })
@@ -43,19 +44,26 @@ export async function getTask(
     }
   }
   if (!record) throw taskNotFound()
-  return toTask(record, links)
+  return toTask(record, { links, live })
 }
 
 export function taskNotFound(): ErrandError {
   return new ErrandError('NOT_FOUND', 'Task not found')
 }
 
-export async function listTasks(store: Store, query: ListTasks): Promise<z.output<typeof ListTasksOutput>> {
-  const { tasks, total } = await store.listTasks(query)
-  const { limit, offset } = query
+export async function listTasks(
+  store: Store,
+  { input, userId }: { input: z.output<typeof ListTasksInput>; userId: string },
+): Promise<z.output<typeof ListTasksOutput>> {
+  const { agentId, limit, offset, status, tag } = input
+  const { list, range } = readRange('tasks', userId, input)
+  const filters = { ...(status !== undefined && { status }), ...(agentId !== undefined && { agentId }) }
+  const query = { userId, ...filters, ...(tag && { tags: tag }), ...range, limit, offset }
+  const { next, tasks, total } = await store.listTasks(query)
   return {
-    tasks: tasks.map(({ cost, createdAt, completedAt, ...item }) => ({
+    tasks: tasks.map(({ cost, createdAt, completedAt, tags, ...item }) => ({
       ...item,
+      ...(tags && { tags }),
       costUsd: formatUsd(cost),
       createdAt: isoTime(createdAt),
       ...(completedAt !== null && { completedAt: isoTime(completedAt) }),
@@ -63,10 +71,20 @@ export async function listTasks(store: Store, query: ListTasks): Promise<z.outpu
     total,
     limit,
     offset,
+    ...nextOf(next, list),
   }
 }
 
-function toTask(record: TaskRecord, links: SignedLinks): Task {
+/** JSON text; of a run of this process the latest, which the store may not have yet. */
+export function readProgress(
+  { attempt, id, progress, status }: Pick<TaskRecord, 'attempt' | 'id' | 'progress' | 'status'>,
+  live: ReadTaskParts['live'],
+): string | null {
+  const run = status === 'processing' ? live.of(id) : undefined
+  return run?.attempt === attempt && run.progress !== undefined ? run.progress : progress
+}
+
+export function toTask(record: TaskRecord, { links, live }: Pick<ReadTaskParts, 'links' | 'live'>): Task {
   const { connectorIds, expiresAt, request, response, startedAt, completedAt, timeoutMs } = record
   const task: Task = {
     id: record.id,
@@ -74,15 +92,24 @@ function toTask(record: TaskRecord, links: SignedLinks): Task {
     agentId: record.agentId,
     endpointId: record.endpointId,
     status: record.status,
+    attempt: record.attempt,
     request: inline(request),
     response: response && inline(response),
     error: record.error,
     costUsd: formatUsd(record.cost),
     createdAt: isoTime(record.createdAt),
   }
+  const progress = readProgress(record, live)
+  if (progress !== null) task.progress = JSON.parse(progress) as TaskProgress
+  if (record.meters !== null) task.maxCostUsd = formatUsd(record.cost + record.givenBack)
+  if (record.usage !== null) {
+    task.usage = record.usage
+    task.givenBackUsd = formatUsd(record.givenBack)
+  }
   if (request.payloadId !== null) task.requestUri = links.create(request.payloadId)
   if (response && response.payloadId !== null) task.responseUri = links.create(response.payloadId)
   if (connectorIds !== null && connectorIds.length > 0) task.connectorIds = connectorIds
+  if (record.tags !== null) task.tags = record.tags
   if (startedAt !== null) task.startedAt = isoTime(startedAt)
   if (expiresAt !== null) task.expiresAt = isoTime(expiresAt)
   if (timeoutMs !== null) task.timeoutSeconds = timeoutMs / 1000

@@ -1,6 +1,7 @@
 import type { Span } from '@opentelemetry/api'
 import type { AgentHost } from '../agents/threads/agent-port.ts'
 import type { Catalogue } from '../agents/config/catalogue.ts'
+import { boundUsage, type Usage } from '../billing/event-charges.ts'
 import type { RunOutcome } from '../agents/run/run-outcome.ts'
 import type { ConnectorAccess } from '../connectors/connector-access.ts'
 import type { ConnectorSpec } from '../connectors/connector-spec.ts'
@@ -13,6 +14,7 @@ import type { TaskFailure, TaskRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import { endTaskSpan, type ServiceTracing } from '../tracing/service-tracing.ts'
 import { traceParentOf } from '../tracing/trace-parent.ts'
+import type { LiveProgress, LiveRun } from './live-progress.ts'
 import { taskCanceled } from './task-failures.ts'
 import type { TaskSource } from './task-source.ts'
 
@@ -22,6 +24,7 @@ export type RunTaskParts = {
   catalogue: Catalogue
   clock: Clock
   inlineBytes: number
+  live: LiveProgress
   log: Logger
   meter: Meter
   payloads: PayloadStore
@@ -48,7 +51,7 @@ export function timeoutMsOf(
 }
 
 /** `stop` fires with the outcome that the run then has. */
-type Run = { task: TaskRecord; span: Span | undefined; stop: AbortSignal }
+type Run = { task: TaskRecord; span: Span | undefined; stop: AbortSignal; live: LiveRun }
 
 const retryMsMin = 100
 const retryMsMax = 5000
@@ -57,22 +60,27 @@ const retryMsMax = 5000
  * Runs a task that was claimed, to its stored end. Resolves to `requeued` when it was interrupted and its endpoint
  * allows another attempt. A result that cannot be stored is tried again until it is: the agent has done its work.
  */
-export async function runTask(parts: RunTaskParts, { task, stop }: Omit<Run, 'span'>): Promise<'ended' | 'requeued'> {
+export async function runTask(
+  parts: RunTaskParts,
+  { task, stop }: Pick<Run, 'task' | 'stop'>,
+): Promise<'ended' | 'requeued'> {
   parts.meter.taskTaken((task.startedAt! - task.createdAt) / 1000)
   const span = parts.tracing?.taskBegan(task)
+  const live = parts.live.begin({ taskId: task.id, attempt: task.attempt })
   try {
-    return await runToItsEnd(parts, { task, span, stop })
+    return await runToItsEnd(parts, { task, span, stop, live })
   } finally {
+    live.end()
     // Does nothing when the run was reported.
     span?.end()
   }
 }
 
-async function runToItsEnd(parts: RunTaskParts, { span, stop, task }: Run): Promise<'ended' | 'requeued'> {
+async function runToItsEnd(parts: RunTaskParts, { live, span, stop, task }: Run): Promise<'ended' | 'requeued'> {
   const endpoint = parts.catalogue.endpoint(task.endpointId)
   const timeoutMs = timeoutMsOf(parts, task)
   const startedAt = performance.now()
-  const outcome = await runAgent(parts, { task, span, timeoutMs, stop })
+  const outcome = await runAgent(parts, { task, span, timeoutMs, stop, live })
   const retries = endpoint?.retries ?? 0
   const untilStored = <Result>(store: () => Promise<Result>) =>
     repeatUntilStored(parts, { taskId: task.id, stop, store })
@@ -81,16 +89,19 @@ async function runToItsEnd(parts: RunTaskParts, { span, stop, task }: Run): Prom
     report(parts, { ...ended, outcome: canceled, isRequeued: false })
     return 'ended'
   }
+  const progress = live.progress === undefined ? {} : { progress: live.progress }
   if (outcome.kind !== 'completed') {
-    const end = await untilStored(() => settleUnfinished(parts, { task, outcome, retries }))
+    const end = await untilStored(() => settleUnfinished(parts, { task, outcome, retries, ...progress }))
     report(parts, { ...ended, isRequeued: end === 'requeued' })
     return end
   }
   // The payload is written once: each repetition of the rest names the same one.
   const response = await untilStored(() => storeJson(outcome.json, parts))
+  const usage = usageOf(parts, { task, outcome })
+  const end = { taskId: task.id, attempt: task.attempt, response, ...(usage && { usage }), ...progress }
   let isStored = false
   try {
-    isStored = await untilStored(() => parts.store.completeTask({ taskId: task.id, attempt: task.attempt, response }))
+    isStored = await untilStored(() => parts.store.completeTask(end))
   } finally {
     // After a failure it is not known whether the row exists, so the file is left to the collection of orphans.
     if (response.payloadId !== null) await parts.payloads.release(response.payloadId)
@@ -98,6 +109,18 @@ async function runToItsEnd(parts: RunTaskParts, { span, stop, task }: Run): Prom
   if (isStored) report(parts, { ...ended, isRequeued: false })
   if (!isStored && response.payloadId !== null) await discardUnnamed(parts, response.payloadId)
   return 'ended'
+}
+
+/** What a metered task is charged, as far as what its agent's thread counted can be. */
+function usageOf(
+  { log }: RunTaskParts,
+  { outcome, task }: { outcome: Completed; task: TaskRecord },
+): Usage | undefined {
+  const { cost: cap, endpointId, id: taskId, meters } = task
+  if (!meters) return undefined
+  const { isAsClaimed, usage } = boundUsage(outcome.usage, { prices: meters, cap })
+  if (!isAsClaimed) log.warn({ taskId, endpointId }, 'an agent counted events that cannot be charged; the rest is')
+  return usage
 }
 
 /** Of a stale attempt; but a completion whose answer was lost took place, and its repetition looks like one. */
@@ -109,7 +132,8 @@ async function discardUnnamed({ payloads, store }: RunTaskParts, payloadId: stri
   if (!isNamed) await payloads.release(payloadId, true)
 }
 
-type Ended = Omit<Run, 'stop'> & { outcome: RunOutcome; startedAt: number; isRequeued: boolean }
+type Completed = Extract<RunOutcome, { kind: 'completed' }>
+type Ended = Omit<Run, 'stop' | 'live'> & { outcome: RunOutcome; startedAt: number; isRequeued: boolean }
 
 /** Tells the metrics, the log and the trace how a run ended. The text of an error may quote a user, so it stays out. */
 function report({ log, meter, tracing }: RunTaskParts, { isRequeued, outcome, span, startedAt, task }: Ended): void {
@@ -128,9 +152,9 @@ function report({ log, meter, tracing }: RunTaskParts, { isRequeued, outcome, sp
 
 type RunAgent = Run & { timeoutMs: number }
 
-async function runAgent(parts: RunTaskParts, { span, task, timeoutMs, stop }: RunAgent): Promise<RunOutcome> {
+async function runAgent(parts: RunTaskParts, { live, span, task, timeoutMs, stop }: RunAgent): Promise<RunOutcome> {
   const { access, agents, catalogue, clock, log, payloads, source, store } = parts
-  const { connectorIds, endpointId, id: taskId, userId, request } = task
+  const { connectorIds, cost: cap, endpointId, id: taskId, meters: prices, userId, request } = task
   if (!catalogue.endpoint(endpointId)) {
     const message = `The endpoint ${endpointId} is no longer offered.`
     return { kind: 'failed', error: { code: 'AGENT_UNAVAILABLE', message, details: '' } }
@@ -176,22 +200,24 @@ async function runAgent(parts: RunTaskParts, { span, task, timeoutMs, stop }: Ru
       timeoutMs,
       ...(span && { traceparent: traceParentOf(span) }),
     }
-    return await agents.runTask(run, controller.signal)
+    const metering = prices && { metering: { prices, cap } }
+    const onProgress = (json: string) => live.note(json)
+    return await agents.runTask({ ...run, ...metering }, { signal: controller.signal, onProgress })
   } finally {
     clearTimeout(timer)
     stop.removeEventListener('abort', onStop)
   }
 }
 
-type Settle = { task: TaskRecord; outcome: Exclude<RunOutcome, { kind: 'completed' }>; retries: number }
+type Settle = { task: TaskRecord; outcome: Exclude<RunOutcome, Completed>; retries: number; progress?: string }
 
 async function settleUnfinished(
   { store }: RunTaskParts,
-  { task, outcome, retries }: Settle,
+  { task, outcome, retries, ...progress }: Settle,
 ): Promise<'ended' | 'requeued'> {
   const attempt = { taskId: task.id, attempt: task.attempt }
   if (outcome.kind === 'failed') {
-    await store.failTask({ ...attempt, error: outcome.error, countsAsAbuse: true })
+    await store.failTask({ ...attempt, error: outcome.error, countsAsAbuse: true, ...progress })
     return 'ended'
   }
   const error = { code: 'AGENT_INTERRUPTED', message: outcome.message, details: '' }

@@ -1,11 +1,16 @@
 import type { Signals } from '../store/shared.ts'
 
+/** Why those who wait look at a task again: it may be in another state, or this process's run of it has come further. */
+export type TaskChange = 'state' | 'progress'
+
 /** One who waits for a task. */
 export type TaskWait = {
   /** Resolves when there is reason to look at the task again, at once if there was one since the last time. */
-  change(): Promise<void>
+  change(): Promise<TaskChange>
   /** Whether waiting is over: the time is up, the signal aborted or the service drains. */
   readonly isOver: boolean
+  /** There was no room: as many of the user's wait as may. */
+  readonly isRefused: boolean
   cancel(): void
 }
 
@@ -15,9 +20,18 @@ export const waitersMax = 200
 /** Where a signal may be lost, who waits looks by himself as well, each at his own moments about this far apart. */
 const defaultLookMs = 5000
 
-type WaitOptions = { timeoutMs: number; signal: AbortSignal | undefined }
+type WaitOptions = {
+  /** For as long as it takes when left out. */
+  timeoutMs?: number
+  signal: AbortSignal | undefined
+  /** Woken by every change, and not by the end alone. */
+  isFollowing?: boolean
+}
 
-/** Tells those who wait for a task that it has ended, in this process and, where nodes share the store, on all of them. */
+/**
+ * Tells those who wait for a task that it has ended, and those who follow it of its changes too: in this process and, where
+ * nodes share the store, on all of them.
+ */
 export class TaskEnds {
   readonly #signals: Signals | undefined
   readonly #lookMs: number
@@ -29,24 +43,29 @@ export class TaskEnds {
     this.#signals = signals
     this.#lookMs = lookMs
     signals?.on('task-ended', (taskId) => this.#wake(taskId))
+    signals?.on('task-changed', (taskId) => this.#wakeFollowers(taskId, 'state'))
     signals?.onGap(() => {
       for (const taskId of this.#waiters.keys()) this.#wake(taskId)
     })
   }
 
   /** Over at once when as many of the user's wait as may. */
-  wait({ taskId, userId }: { taskId: string; userId: string }, { timeoutMs, signal }: WaitOptions): TaskWait {
+  wait(
+    { taskId, userId }: { taskId: string; userId: string },
+    { timeoutMs, signal, isFollowing = false }: WaitOptions,
+  ): TaskWait {
     const count = this.#ofUser.get(userId) ?? 0
-    const waiter = new Waiter()
-    if (this.#isClosed || signal?.aborted || count >= waitersMax) {
+    const waiter = new Waiter(isFollowing)
+    waiter.isRefused = count >= waitersMax
+    if (this.#isClosed || signal?.aborted || waiter.isRefused) {
       waiter.end()
       return waiter
     }
     const waiters = this.#waiters.get(taskId) ?? new Set()
     this.#waiters.set(taskId, waiters.add(waiter))
     this.#ofUser.set(userId, count + 1)
-    const timer = setTimeout(() => waiter.end(), timeoutMs)
-    const looks = this.#signals && setInterval(() => waiter.wake(), this.#lookMs * (0.75 + Math.random() / 2))
+    const timer = timeoutMs === undefined ? undefined : setTimeout(() => waiter.end(), timeoutMs)
+    const looks = this.#signals && setInterval(() => waiter.wake('state'), this.#lookMs * (0.75 + Math.random() / 2))
     const onAbort = () => waiter.end()
     signal?.addEventListener('abort', onAbort, { once: true })
     waiter.cancel = () => {
@@ -68,6 +87,11 @@ export class TaskEnds {
     this.#signals?.send('task-ended', taskId)
   }
 
+  /** Told to those who follow it in this process. */
+  taskChanged(taskId: string, change: TaskChange): void {
+    this.#wakeFollowers(taskId, change)
+  }
+
   /** Answers everybody now, so that a stop does not wait for them. */
   close(): void {
     this.#isClosed = true
@@ -75,23 +99,35 @@ export class TaskEnds {
   }
 
   #wake(taskId: string): void {
-    for (const waiter of this.#waiters.get(taskId) ?? []) waiter.wake()
+    for (const waiter of this.#waiters.get(taskId) ?? []) waiter.wake('state')
+  }
+
+  #wakeFollowers(taskId: string, change: TaskChange): void {
+    for (const waiter of this.#waiters.get(taskId) ?? []) if (waiter.isFollowing) waiter.wake(change)
   }
 }
 
 class Waiter implements TaskWait {
+  readonly isFollowing: boolean
   isOver = false
+  isRefused = false
   cancel: () => void = () => {}
-  #hasChanged = false
+  #changed: TaskChange | undefined
   #resolve: (() => void) | undefined
 
-  async change(): Promise<void> {
-    if (!this.#hasChanged && !this.isOver) await new Promise<void>((resolve) => (this.#resolve = resolve))
-    this.#hasChanged = false
+  constructor(isFollowing: boolean) {
+    this.isFollowing = isFollowing
   }
 
-  wake(): void {
-    this.#hasChanged = true
+  async change(): Promise<TaskChange> {
+    if (!this.#changed && !this.isOver) await new Promise<void>((resolve) => (this.#resolve = resolve))
+    const changed = this.#changed ?? 'state'
+    this.#changed = undefined
+    return changed
+  }
+
+  wake(change: TaskChange): void {
+    this.#changed = this.#changed === 'state' ? 'state' : change
     this.#resolve?.()
   }
 

@@ -195,7 +195,10 @@ export class TaskRunner {
     this.#running.delete(taskId)
     this.#known.delete(taskId)
     if (end === 'ended') ends.taskEnded(taskId)
-    if (end === 'requeued') this.taskQueued(taskId)
+    if (end === 'requeued') {
+      ends.taskChanged(taskId, 'state')
+      this.taskQueued(taskId)
+    }
     if (this.#again.delete(taskId)) this.#add(taskId)
     void this.#fill()
   }

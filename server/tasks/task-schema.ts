@@ -1,15 +1,21 @@
 import { z } from 'zod'
 import {
+  cursorInput,
+  cursorOutput,
   isoTimestamp,
   jsonObject,
   maxCostUsd,
-  pageInput,
   pageOutput,
   quoteId,
   resourceId,
+  tagFilter,
+  tagsInput,
+  tagsOutput,
+  timeFilter,
   usd,
 } from '../kernel/wire-types.ts'
 import { taskStatuses } from '../store/records.ts'
+import { webhookUrl } from '../webhooks/webhook-schema.ts'
 
 // The shapes of the task operations on the wire, over REST and typed RPC alike.
 
@@ -33,6 +39,10 @@ export const CreateTaskInput = z.object({
     .min(0.1)
     .optional()
     .describe("How long the agent may take; at most the endpoint's own time, which is the default"),
+  webhookUrl: webhookUrl
+    .optional()
+    .describe('A public https address that is told of the end; signed by the webhook whose `url` is null'),
+  tags: tagsInput.optional(),
 })
 
 export const CreateTaskOutput = z.object({
@@ -57,6 +67,18 @@ export const CancelTaskInput = z.object({ taskId: resourceId.describe('The id re
 const payload = z.union([jsonObject, z.string()])
 const payloadUri = z.string().optional().describe('Signed URL of the whole, present only when the field is a preview')
 
+export const TaskProgress = z
+  .object({
+    fraction: z.number().optional().describe('From 0 to 1'),
+    message: z.string().optional(),
+    data: z.unknown().optional().describe('Any JSON'),
+    at: isoTimestamp,
+  })
+  .meta({ id: 'TaskProgress' })
+export type TaskProgress = z.output<typeof TaskProgress>
+
+const attempt = z.number().int().describe('The run that is under way, or was the last; 0 before the first')
+
 export const Task = z
   .object({
     id: z.string(),
@@ -64,6 +86,8 @@ export const Task = z
     agentId: z.string(),
     endpointId: z.string(),
     status: TaskStatus,
+    attempt,
+    progress: TaskProgress.optional().describe('What the agent said last of how far it has come'),
     request: payload.describe('The submitted params; a preview of the first 1,024 characters when larger than 16 KB'),
     requestUri: payloadUri,
     response: payload.nullable().describe('The result when completed; a preview when larger than 16 KB'),
@@ -76,7 +100,16 @@ export const Task = z
       .array(z.string())
       .optional()
       .describe('The connected services that it was created with; omitted when there are none'),
+    tags: tagsOutput,
     costUsd: usd,
+    maxCostUsd: usd.optional().describe('Of a metered task: what it was charged when it was created'),
+    usage: z
+      .record(z.string(), z.number().int())
+      .optional()
+      .describe('Of a metered task that is completed: how many of each event were charged'),
+    givenBackUsd: usd
+      .optional()
+      .describe('Of a metered task that is completed: the part of its charge that it did not use'),
     createdAt: isoTimestamp,
     startedAt: isoTimestamp.optional().describe('Omitted until processing starts'),
     completedAt: isoTimestamp.optional().describe('Omitted until the task has ended'),
@@ -86,10 +119,31 @@ export const Task = z
   .meta({ id: 'Task' })
 export type Task = z.output<typeof Task>
 
+export const TaskEventsInput = z.object({ taskId: resourceId.describe('The id returned when the task was created') })
+
+const timestamp = isoTimestamp
+
+export const TaskEvent = z
+  .discriminatedUnion('type', [
+    z.object({
+      type: z.literal('state'),
+      timestamp,
+      status: TaskStatus,
+      attempt,
+      progress: TaskProgress.optional(),
+    }),
+    z.object({ type: z.literal('progress'), timestamp, attempt, progress: TaskProgress }),
+    z.object({ type: z.literal('end'), timestamp, task: Task }),
+  ])
+  .meta({ id: 'TaskEvent' })
+export type TaskEvent = z.output<typeof TaskEvent>
+
 export const ListTasksInput = z.object({
   status: TaskStatus.optional().describe('Only tasks in this state'),
   agentId: resourceId.optional().describe('Only tasks of this agent'),
-  ...pageInput,
+  ...tagFilter,
+  ...timeFilter,
+  ...cursorInput,
 })
 
 export const TaskListItem = z
@@ -98,10 +152,11 @@ export const TaskListItem = z
     agentId: z.string(),
     endpointId: z.string(),
     status: TaskStatus,
+    tags: tagsOutput,
     costUsd: usd,
     createdAt: isoTimestamp,
     completedAt: isoTimestamp.optional(),
   })
   .meta({ id: 'TaskListItem' })
 
-export const ListTasksOutput = z.object({ tasks: z.array(TaskListItem), ...pageOutput })
+export const ListTasksOutput = z.object({ tasks: z.array(TaskListItem), ...pageOutput, ...cursorOutput })

@@ -1,3 +1,4 @@
+import { badField } from '../kernel/errors.ts'
 import { callerTurn, holdAnswer } from '../rpc/hold-answer.ts'
 import { procedure, router, withScope } from '../rpc/trpc.ts'
 import type { RateState } from '../store/records.ts'
@@ -12,7 +13,9 @@ import {
   ListTasksInput,
   ListTasksOutput,
   Task,
+  TaskEventsInput,
 } from './task-schema.ts'
+import { TaskStream } from './task-stream.ts'
 
 const tags = ['Tasks']
 
@@ -107,6 +110,20 @@ export const tasksRouter = router({
       ),
     ),
 
+  /** Its first event is there when the resolver returns, so a refusal is still an answer with a status of its own. */
+  events: procedure
+    .meta({ isStream: true })
+    .input(TaskEventsInput)
+    .query(
+      withScope('read', async ({ ctx, input }): Promise<TaskStream> => {
+        if (!ctx.stream) throw badField('', 'The events of a task are a stream; call it through httpBatchStreamLink')
+        const { caller, services, stream: reader } = ctx
+        const stream = await TaskStream.open(services.tasks, { userId: caller.userId, taskId: input.taskId, reader })
+        holdAnswer(ctx)
+        return stream
+      }),
+    ),
+
   list: procedure
     .meta({
       openapi: {
@@ -124,15 +141,6 @@ export const tasksRouter = router({
     .input(ListTasksInput)
     .output(ListTasksOutput)
     .query(
-      withScope('read', ({ ctx, input }) => {
-        const { status, agentId, limit, offset } = input
-        return listTasks(ctx.services.tasks.store, {
-          userId: ctx.caller.userId,
-          ...(status !== undefined && { status }),
-          ...(agentId !== undefined && { agentId }),
-          limit,
-          offset,
-        })
-      }),
+      withScope('read', ({ ctx, input }) => listTasks(ctx.services.tasks.store, { input, userId: ctx.caller.userId })),
     ),
 })

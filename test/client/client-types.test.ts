@@ -89,6 +89,7 @@ test('outputs are those of the operations', () => {
     total: number
     limit: number
     offset: number
+    next?: string | undefined
   }>()
   expectTypeOf(client.tasks.wait).returns.resolves.toEqualTypeOf<EndedTask>()
   expectTypeOf(client.tasks.run).returns.resolves.toEqualTypeOf<EndedTask>()

@@ -1,11 +1,20 @@
 import type { inferRouterInputs, inferRouterOutputs } from '@trpc/server'
 import { expectTypeOf, test } from 'vitest'
 import type { ClientErrorCode, ClientOnlyCode } from '../../client/client-error.ts'
-import type { ChatEvent, ChatInput, ErrorCode, ErrorDetail, Mutations, Queries } from '../../client/types/api-types.ts'
+import type {
+  ChatEvent,
+  ChatInput,
+  ErrorCode,
+  ErrorDetail,
+  Mutations,
+  Queries,
+  TaskEvent,
+} from '../../client/types/api-types.ts'
 import type { ChatEvent as ServerChatEvent } from '../../server/chat/chat-schema.ts'
 import type { streamCode } from '../../server/chat/event-lines.ts'
 import type { TurnEndCode } from '../../server/chat/turn-ends.ts'
 import type { ErrorCode as ServerErrorCode, ErrorDetail as ServerErrorDetail } from '../../server/kernel/errors.ts'
+import type { TaskEvent as ServerTaskEvent } from '../../server/tasks/task-schema.ts'
 import type { AppRouter } from '../../server/rpc/root-router.ts'
 
 // The compiler is what fails here: the client's own types say what the server's schemas do, each of them both ways.
@@ -13,7 +22,7 @@ import type { AppRouter } from '../../server/rpc/root-router.ts'
 type In = inferRouterInputs<AppRouter>
 type Out = inferRouterOutputs<AppRouter>
 
-/** As the generated file has them: by path, without the one that answers a stream. */
+/** As the generated file has them: by path, without those that answer a stream. */
 type Paths = {
   [Slice in keyof In]: `${Slice}.${Extract<keyof In[Slice], string>}`
 }[keyof In]
@@ -40,7 +49,7 @@ type WrongOutputs = {
 }[keyof Flat]
 
 test('every operation has its types, and no other', () => {
-  expectTypeOf<keyof Flat | 'chat.stream'>().toEqualTypeOf<Paths>()
+  expectTypeOf<keyof Flat | 'chat.stream' | 'tasks.events'>().toEqualTypeOf<Paths>()
   expectTypeOf<keyof Queries & keyof Mutations>().toEqualTypeOf<never>()
 })
 
@@ -53,6 +62,7 @@ test('flat inputs and outputs are assignable to the inferred ones and the other 
 
 test('events, errors and their codes are those of the server', () => {
   expectTypeOf<ChatEvent>().toEqualTypeOf<ServerChatEvent>()
+  expectTypeOf<TaskEvent>().toEqualTypeOf<ServerTaskEvent>()
   expectTypeOf<ChatInput>().toEqualTypeOf<In['chat']['stream']>()
   expectTypeOf<ErrorCode>().toEqualTypeOf<ServerErrorCode>()
   expectTypeOf<ErrorDetail>().toEqualTypeOf<ServerErrorDetail>()

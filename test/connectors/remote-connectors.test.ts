@@ -120,7 +120,9 @@ test('a task whose connectors were lost is interrupted, whatever its agent makes
     connectors: [spec],
   }
   const { signal } = new AbortController()
-  expect(await executeTask({ catalogue, request, signal, log: () => {}, resultBytesMax: 1000, connect })).toEqual({
+  const none = () => {}
+  const own = { catalogue, request, signal, log: none, onProgress: none }
+  expect(await executeTask({ ...own, resultBytesMax: 1000, connect })).toEqual({
     kind: 'interrupted',
     message: 'The connections to the connectors of this run were lost; try again.',
   })

@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest'
 import { hang, reply } from '../support/model-provider.ts'
-import { instructions, maxOutputTokens } from './model-agents.ts'
+import type { ModelAgentConfig, TaskProgress } from '../../server/agents/config/define-config.ts'
+import { modelRun } from '../../server/agents/model/model-agent.ts'
+import { taskRun } from '../runner/agent-service.ts'
+import { instructions, maxOutputTokens, modelAgents } from './model-agents.ts'
 import { expectFailedTask, startModels } from './model-checks.ts'
 
 test("the prompt of the params is the model's message, and its text the response", async () => {
@@ -28,6 +31,35 @@ test('a task uses tools, and its text is what the model says last', async () => 
   )
   expect((await service.runTask(key, 'model.draft', { subject: 'Bern' })).response).toEqual({ text: '21 degrees.' })
   expect(JSON.parse(provider.bodies[1].messages.at(-1).content)).toEqual({ city: 'Bern', celsius: 21 })
+  await stop()
+})
+
+test('the steps of a task and the tools that it calls are its progress', async () => {
+  const { provider, service, stop } = await startModels()
+  provider.play(
+    reply({
+      calls: [
+        { id: 'a', name: 'weather', args: '{"city":"Bern"}' },
+        { id: 'b', name: 'plain', args: '{}' },
+      ],
+    }),
+    reply({ text: ['21 degrees.'] }),
+  )
+  const told: TaskProgress[] = []
+  const { agents } = modelAgents(provider.url)
+  const agent = agents.find(({ id }) => id === 'model') as ModelAgentConfig
+  const run = taskRun({ params: { subject: 'Bern' }, progress: (progress) => told.push(progress) })
+  await modelRun(agent, 'draft')(run)
+  expect(told).toEqual([
+    { message: 'Step 1 of at most 3', data: { step: 1, stepsMax: 3, toolCalls: [] } },
+    { message: 'Step 1 of at most 3: weather', data: { step: 1, stepsMax: 3, toolCalls: ['weather'] } },
+    { message: 'Step 1 of at most 3: weather, plain', data: { step: 1, stepsMax: 3, toolCalls: ['weather', 'plain'] } },
+    { message: 'Step 2 of at most 3', data: { step: 2, stepsMax: 3, toolCalls: [] } },
+  ])
+  const { key } = await service.createPerson()
+  provider.play(reply({ text: ['Tea.'] }))
+  const task = await service.runTask(key, 'model.draft', { subject: 'tea' })
+  expect(task.progress).toMatchObject({ message: 'Step 1 of at most 3', data: { step: 1 } })
   await stop()
 })
 

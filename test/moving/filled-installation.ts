@@ -33,6 +33,7 @@ export type Filled = {
   cookies: Map<string, string>
   invitation: string
   connectorId: string
+  webhookId: string
   sessionId: string
   keyed: { taskId: string; body: object }
   /** Path and query of a signed link, and what it gives. */
@@ -53,6 +54,11 @@ export async function fill(
   const blocked = await service.createPerson({ email: 'blocked@example.com' })
   const busy = await service.createPerson({ email: 'busy@example.com', balanceUsd: '5.0000' })
   const { key } = rich
+  // Where nobody listens, so that what it is told of waits.
+  const { id: webhookId } = await expectStatus(
+    200,
+    service.post('/api/webhooks', { url: 'http://127.0.0.1:9/', types: ['task.failed'] }, { key }),
+  )
   for (let n = 0; n < 5; n++) await service.runTask(key, 'test.echo', { n, text: 'näive \\ "quoted" {1,2} NULL' })
   await service.runTask(key, 'test.fail', { message: 'with \0 and \uffff in it' })
   const large = await service.runTask(key, 'test.echo', { text: 'x'.repeat(20_000) })
@@ -93,6 +99,7 @@ export async function fill(
       cookies: browser.cookies,
       invitation: invitation.url.split('#')[1],
       connectorId: connector.id,
+      webhookId,
       sessionId,
       keyed: { taskId: keyed.taskId, body },
       link: { path, content },

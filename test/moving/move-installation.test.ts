@@ -98,6 +98,12 @@ await describePostgres('an installation is moved', (server) => {
     const checked = service.post(`/api/connectors/${filled.connectorId}/test`, {}, { key: rich.key })
     expect(await expectStatus(200, checked)).toMatchObject({ status: 'ok' })
     expect(mcp.seen[0]?.authorization).toBe('Bearer token-of-rich')
+    // What waits for a webhook, and the secret that it is signed with.
+    const ofWebhook = `/api/webhooks/${filled.webhookId}`
+    const { deliveries } = (await service.get(`${ofWebhook}/deliveries`, rich.key)).body
+    expect(deliveries).toMatchObject([{ type: 'task.failed', status: 'pending' }])
+    const tested = await expectStatus(200, service.post(`${ofWebhook}/test`, {}, { key: rich.key }))
+    expect(tested).toMatchObject({ status: 'failed', error: 'The endpoint refused the connection.' })
     const browser = new Browser(service)
     for (const [name, value] of filled.cookies) browser.cookies.set(name, value)
     expect((await browser.get('/api/account')).body.email).toBe(rich.email)

@@ -108,7 +108,7 @@ await describePostgres('moves are refused', (server: PostgresServer) => {
     const args = ['migrate-to', url, '--data', dataDir]
     writeFileSync(join(dataDir, 'secret'), `another-secret-that-follows\n${first}\n`)
     expect(await refusal(args)).toMatch(
-      /^1 errand: The secrets of 1 connectors are encrypted under an earlier secret: /,
+      /^1 errand: The secrets of 1 connectors and webhooks are encrypted under an earlier secret: /,
     )
     await runErrand(['secret', 'rotate', '--data', dataDir])
     const said = await runErrand(args)

@@ -5,7 +5,18 @@ import { describeImport as describe, files, imports, root } from './read-imports
 
 // The architecture as tests: which room may know of which.
 
-const slices = ['tasks', 'sessions', 'chat', 'quotes', 'billing', 'auth', 'agents', 'connectors', 'payloads']
+const slices = [
+  'tasks',
+  'sessions',
+  'chat',
+  'quotes',
+  'billing',
+  'auth',
+  'agents',
+  'connectors',
+  'payloads',
+  'webhooks',
+]
 const inSlice = (file: string) => slices.some((slice) => file.startsWith(`server/${slice}/`))
 
 test('the checks below see the files and their imports', () => {
@@ -25,7 +36,7 @@ const floors = [
   ['kernel'],
   ['outbound', 'store', 'payloads'],
   ['billing', 'tracing'],
-  ['agents', 'connectors'],
+  ['agents', 'connectors', 'webhooks'],
   ['auth'],
   ['admin', 'chat', 'quotes', 'sessions', 'tasks'],
   ['metrics', 'nodes'],

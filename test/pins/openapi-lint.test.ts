@@ -3,10 +3,12 @@ import { expect, test } from 'vitest'
 import { createOpenApiDocument } from '../../openapi/openapi-document.ts'
 import { defineConfig } from '../../server/agents/config/define-config.ts'
 import { documentFile } from '../../server/http/files/docs-pages.ts'
+import { waitersMax } from '../../server/tasks/task-ends.ts'
 import { closedUrl, startStubMcpServer } from '../api/stub-mcp-server.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService } from '../support/test-service.ts'
 import { checkInvitations, checkLogins, checkUsers } from './documented-people.ts'
+import { checkWebhooks } from './documented-webhooks.ts'
 import {
   answerValidatorOf,
   Checker,
@@ -114,6 +116,14 @@ async function checkTasks(checker: Checker): Promise<string> {
   await checker.check(400, 'GET /api/tasks?limit=0')
   await checker.check(400, `GET /api/tasks/${done}?wait=x`)
   await checker.check(404, 'GET /api/tasks/task_0')
+  await checker.check(200, `GET /api/tasks/${done}/events`)
+  await checker.check(400, `GET /api/tasks/${long}/events`)
+  await checker.check(404, 'GET /api/tasks/task_0/events')
+  const { ends } = checker.service.app.services.tasks
+  const waiter = { taskId: 'task_0', userId: stored.body.userId }
+  const waits = Array.from({ length: waitersMax }, () => ends.wait(waiter, { signal: undefined }))
+  await checker.check(429, `GET /api/tasks/${running}/events`)
+  for (const wait of waits) wait.cancel()
   await checker.check(200, `POST /api/tasks/${done}/cancel`)
   await checker.check(409, `POST /api/tasks/${running}/cancel`)
   await checker.check(400, `POST /api/tasks/${long}/cancel`)
@@ -306,6 +316,12 @@ async function checkBounds(checker: Checker, userId: string): Promise<void> {
     'PATCH /api/connectors/con_0': { name: 'more' },
     'DELETE /api/connectors/con_0': undefined,
     'POST /api/connectors/con_0/test': {},
+    'POST /api/webhooks': { url: null },
+    'PATCH /api/webhooks/hook_0': { isEnabled: true },
+    'DELETE /api/webhooks/hook_0': undefined,
+    'POST /api/webhooks/hook_0/test': {},
+    'POST /api/webhooks/hook_0/rotate': {},
+    'POST /api/webhooks/hook_0/deliveries/evt_0/redeliver': {},
     'POST /api/keys': { name: 'more', scopes: ['read'] },
     'POST /api/keys/key_0/rotate': {},
   }
@@ -325,6 +341,7 @@ test('a running service gives each documented answer of each operation, and each
   await checkReads(checker)
   await checkKeys(checker)
   await checkConnectors(checker)
+  await checkWebhooks(checker)
   await checkLogins(checker)
   await checkInvitations(checker)
   await checkUsers(checker)

@@ -82,6 +82,7 @@ test.each(repeated.map((operation) => [operation.id, operation] as const))(
   '%s refuses a parameter that is given twice',
   async (_id, operation) => {
     for (const { name, schema } of parametersOf(operation, 'query')) {
+      if (schema['type'] === 'array') continue
       const values = validValue(schema, { at: name, known: {} }).map(String)
       await always(runs, fc.tuple(senderAndDraft(operation), values, values), async ([[sender, draft], one, two]) => {
         const pairs = [one, two].map((value) => `${name}=${encodeURIComponent(value)}`).join('&')

@@ -118,13 +118,16 @@ function numberBreaks({ maximum, minimum, type }: Json, own: Own): Break[] {
   if (minimum !== undefined) {
     const below = fc.oneof(
       fc.constantFrom(minimum - 1, -1e308, Number.MIN_SAFE_INTEGER - 1),
-      fc.integer({ min: -1e9, max: minimum - 1 }),
+      fc.integer({ min: -1e9, max: Math.ceil(minimum) - 1 }),
     )
     breaks.push(own('too small', below))
   }
   if (maximum !== undefined && maximum < Number.MAX_SAFE_INTEGER) {
     breaks.push(
-      own('too large', fc.oneof(fc.constantFrom(maximum + 1, 1e308), fc.integer({ min: maximum + 1, max: 2e9 }))),
+      own(
+        'too large',
+        fc.oneof(fc.constantFrom(maximum + 1, 1e308), fc.integer({ min: Math.floor(maximum) + 1, max: 2e9 })),
+      ),
     )
   }
   return breaks
@@ -195,7 +198,7 @@ function unfitMembers({ at }: Place, good: fc.Arbitrary<Json>): Break[] {
 function objectBreaks(schema: Json, place: Place): Break[] {
   const { additionalProperties, properties, required = [] } = schema
   const { at, known } = place
-  if (!properties && additionalProperties?.type) return mapBreaks(schema, place)
+  if (!properties && (additionalProperties?.type ?? additionalProperties?.anyOf)) return mapBreaks(schema, place)
   const good = properties ? (validValue(schema, place) as fc.Arbitrary<Json>) : jsonObject
   const breaks = unfitMembers(place, good)
   for (const [name, field] of Object.entries<Json>(properties ?? {})) {

@@ -58,10 +58,15 @@ export function validValue(schema: Json, place: Place): fc.Arbitrary<unknown> {
   throw new Error(`${place.at}: ${JSON.stringify(schema)} is no schema that values are made for`)
 }
 
+const time = fc
+  .date({ min: new Date(0), max: new Date('2100-01-01'), noInvalidDate: true })
+  .map((at) => at.toISOString())
+
 function validText({ format, maxLength = 200, minLength = 0, pattern }: Json): fc.Arbitrary<string> {
   if (pattern !== undefined) {
     return fc.stringMatching(new RegExp(pattern as string), { maxLength: Math.min(maxLength, 100) })
   }
+  if (format === 'date-time') return time
   if (format === 'password')
     return text.map((end) => `${secretMark} pass ${end}`).filter((own) => own.length <= maxLength)
   const longest = fc.integer({ min: 0, max: 30 }).map((n) => 'x'.repeat(Math.max(minLength, maxLength - n)))
@@ -82,7 +87,7 @@ function validArray({ items, maxItems, minItems = 0 }: Json, { at, known }: Plac
 function validObject(schema: Json, { at, known }: Place): fc.Arbitrary<Json> {
   const { additionalProperties, properties, propertyNames, required = [] } = schema
   if (!properties) {
-    if (!additionalProperties?.type) return jsonObject
+    if (!(additionalProperties?.type ?? additionalProperties?.anyOf)) return jsonObject
     const names = fc.stringMatching(new RegExp(propertyNames.pattern as string)).filter((name) => name !== '__proto__')
     const values = validValue(additionalProperties, { at: `${at}.*`, known })
     return fc.dictionary(names, values, { minKeys: 1, maxKeys: 4, noNullPrototype: true })

@@ -10,7 +10,7 @@ import type { World } from './property-world.ts'
 
 // Requests of an operation of the document, before they are bytes.
 
-export type Draft = { path: Record<string, string>; query: Record<string, string>; body?: unknown }
+export type Draft = { path: Record<string, string>; query: Record<string, string | string[]>; body?: unknown }
 
 export type Parameter = { name: string; in: 'path' | 'query' | 'header'; schema: Json }
 
@@ -38,6 +38,8 @@ export function knownOf({ ids }: World, { id }: Operation): Known {
     'connectorIds[]': fc.constant(ids['connectorId']),
     sessionId: fc.constant(ids['sessionId']),
     message: text.filter((message) => message !== '' && !message.startsWith('[{')),
+    // The time that a task of these endpoints has.
+    timeoutSeconds: fc.integer({ min: 1, max: 300 }),
     'params.maxTokens': fc.integer({ min: 1, max: 1000 }),
     name: named,
     reason: named,
@@ -74,20 +76,26 @@ export function validBody(world: World, operation: Operation): fc.Arbitrary<unkn
 /** A request that the operation takes, of the things of that world. */
 export function validDraft(world: World, operation: Operation): fc.Arbitrary<Draft> {
   const path = Object.fromEntries(parametersOf(operation, 'path').map(({ name }) => [name, world.ids[name] ?? '']))
-  const queries = parametersOf(operation, 'query').map(({ name, schema }) => [
-    name,
-    validValue(schema, { at: name, known: {} }).map(String),
-  ])
+  const queries = parametersOf(operation, 'query')
+    // A cursor is what an answer gave.
+    .filter(({ name }) => name !== 'after')
+    .map(({ name, schema }) => [name, validValue(schema, { at: name, known: {} }).map(queryValue)])
   return fc.record({
     path: fc.constant(path),
-    query: fc.record(Object.fromEntries(queries), { requiredKeys: [] }) as fc.Arbitrary<Record<string, string>>,
+    query: fc.record(Object.fromEntries(queries), { requiredKeys: [] }) as fc.Arbitrary<Draft['query']>,
     body: validBody(world, operation),
   })
 }
 
+function queryValue(value: unknown): string | string[] {
+  return Array.isArray(value) ? value.map(String) : String(value)
+}
+
 export function targetOf({ path: template }: Operation, { path, query }: Pick<Draft, 'path' | 'query'>): string {
   const filled = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(path[name]!))
-  const pairs = Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
+  const pairs = Object.entries(query).flatMap(([name, value]) =>
+    [value].flat().map((one) => `${name}=${encodeURIComponent(one)}`),
+  )
   return pairs.length === 0 ? filled : `${filled}?${pairs.join('&')}`
 }
 

@@ -3,7 +3,7 @@ export const postgresTests = {
   /** Its own. */
   only: ['test/store/postgres-*.test.ts', 'test/nodes/*.test.ts'],
   /** Those of the service, which run on SQLite, too. */
-  too: ['test/{api,chat,connectors,login,property,runner}/*.test.ts', 'test/models/model-tasks.test.ts'],
+  too: ['test/{api,chat,connectors,login,property,runner,webhooks}/*.test.ts', 'test/models/model-tasks.test.ts'],
   /** Of these, those that would learn nothing from another engine, and why. */
   never: {
     // SQLite is what they are about.

@@ -2,8 +2,9 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import { createServer as createSecureServer } from 'node:https'
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
+import type { EndpointRun } from '../../server/agents/run/endpoint-run.ts'
 import { noConnectors, type RunOf } from '../../server/connectors/thread/run-connectors.ts'
-import type { ChatPart, ChatRun, HttpAgentConfig, TaskRun } from '../../server/agents/config/define-config.ts'
+import type { ChatPart, ChatRun, HttpAgentConfig } from '../../server/agents/config/define-config.ts'
 import { openResources } from '../support/resources.ts'
 
 export type ServiceRequest = { headers: IncomingMessage['headers']; url: string; text: string; body: any }
@@ -86,7 +87,7 @@ export function agentAt(url: string): HttpAgentConfig {
   return { kind: 'http', id: 'remote', name: 'Remote', url, secret }
 }
 
-export function taskRun(run: Partial<RunOf<TaskRun>> = {}): RunOf<TaskRun> {
+export function taskRun(run: Partial<EndpointRun> = {}): EndpointRun {
   const signal = new AbortController().signal
   return {
     params: { text: 'Ahoi ☃' },
@@ -95,6 +96,8 @@ export function taskRun(run: Partial<RunOf<TaskRun>> = {}): RunOf<TaskRun> {
     taskId: 'task_1',
     signal,
     log() {},
+    progress() {},
+    charge: (_, count = 1) => count,
     ...run,
   }
 }

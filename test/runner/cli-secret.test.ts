@@ -74,7 +74,9 @@ test('a rotation replaces the secret that the data directory keeps, leaves it be
   expect(linesOf(dataDir).slice(0, 2)).toEqual([third, second])
   expect(await tokensUnder(dataDir, third)).toEqual(['token-0', 'token-1', 'token-2'])
   const said = await runErrand(['secret', 'rotate', '--data', dataDir])
-  expect(said).toMatch(/^3 connectors were encrypted anew, 0 were under the current secret already\.\n$/)
+  expect(said).toMatch(
+    /^3 secrets of connectors and webhooks were encrypted anew, 0 were under the current secret already\.\n$/,
+  )
   rmSync(dataDir, { recursive: true })
 })
 
@@ -165,7 +167,7 @@ test('connectors whose secrets cannot be read are named, exit 1, are left as the
   expect(await rotate(dataDir, change)).toEqual({ code: 1, counts: counts(2, 0, lost) })
   expect((await sealedOf(dataDir)).slice(0, 2)).toEqual(before.slice(0, 2))
   const failure = await runErrand(['secret', 'rotate', '--data', dataDir], change).catch((error: Failure) => error)
-  expect(failure).toMatchObject({ code: 1, stdout: expect.stringMatching(/^0 connectors .*, 2 were/) })
+  expect(failure).toMatchObject({ code: 1, stdout: expect.stringMatching(/^0 secrets .*, 2 were/) })
   for (const id of lost) expect((failure as Failure).stdout).toContain(`${id} is under a secret that is not known`)
   // With their secret they are read again.
   expect(await rotate(dataDir, { ERRAND_SECRET: given.second, ERRAND_SECRET_PREVIOUS: given.third })).toEqual({
@@ -198,5 +200,22 @@ test('a rotation after one that was cut off before it encrypted anything loses n
   writeFileSync(fileOf(dataDir), `${second}\n${first}\n`)
   expect(await rotate(dataDir)).toEqual({ code: 0, counts: counts(2, 0) })
   expect(await tokensUnder(dataDir, linesOf(dataDir)[0]!)).toEqual(['token-0', 'token-1'])
+  rmSync(dataDir, { recursive: true })
+})
+
+test('a rotation encrypts the secrets of webhooks anew, which go on to sign', async () => {
+  const dataDir = newDataDir()
+  const [first, second] = [given.first, given.second]
+  const { userId } = await openAccount(dataDir, 'told@example.com')
+  const of = { userId, webhookId: 'hook_00000000000000000000000000' }
+  const sealed = new SecretVault(() => ({ current: first, previous: [] })).seal({ current: 'whsec_x' }, of)
+  const webhook = { ...of, url: 'https://example.com/', description: '', types: null, sealed }
+  await besideServer(dataDir, (store) => store.webhooks.create(webhook))
+  const own = { ERRAND_SECRET: second, ERRAND_SECRET_PREVIOUS: first }
+  expect(await rotate(dataDir, own)).toEqual({ code: 0, counts: counts(1, 0) })
+  const kept = await besideServer(dataDir, (store) => store.webhooks.get(of))
+  expect(new SecretVault(() => ({ current: second, previous: [] })).open(kept!.sealed, of)).toEqual({
+    current: 'whsec_x',
+  })
   rmSync(dataDir, { recursive: true })
 })

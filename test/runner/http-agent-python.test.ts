@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
 import { httpReply, httpRun } from '../../server/agents/http/http-agent.ts'
-import { signRequest } from '../../server/agents/http/http-signature.ts'
+import { signRequest } from '../../server/outbound/request-signature.ts'
 import { parseWebhookSecret } from '../../server/agents/config/webhook-secret.ts'
 import { must } from '../../server/kernel/assert.ts'
 import { openResources } from '../support/resources.ts'
@@ -90,12 +90,12 @@ pythonTest(
     const body = JSON.stringify({ type: 'task', endpoint: 'readability', params: { text } })
     const statusOf = async (seconds: number, change: Record<string, string> = {}, sent = body) => {
       const headers = {
-        ...signRequest(key, { id: 'task_1', body, at: new Date(Date.now() + seconds * 1000) }),
+        ...signRequest([key], { id: 'task_1', body, at: new Date(Date.now() + seconds * 1000) }),
         ...change,
       }
       return (await fetch(agent.url, { method: 'POST', body: sent, headers })).status
     }
-    const own = signRequest(key, { id: 'task_1', body, at: new Date() })['webhook-signature']
+    const own = signRequest([key], { id: 'task_1', body, at: new Date() })['webhook-signature']
     expect(await statusOf(0)).toBe(200)
     expect(await statusOf(-290)).toBe(200)
     expect(await statusOf(290)).toBe(200)
@@ -107,7 +107,7 @@ pythonTest(
     expect(await statusOf(0, { 'webhook-signature': '' })).toBe(401)
     expect(await statusOf(0, { 'webhook-signature': own.replace('v1,', 'v2,') })).toBe(401)
     expect(await statusOf(0, { 'webhook-signature': own.slice(0, -2) })).toBe(401)
-    const { 'webhook-timestamp': at, 'webhook-signature': right } = signRequest(key, {
+    const { 'webhook-timestamp': at, 'webhook-signature': right } = signRequest([key], {
       id: 'task_1',
       body,
       at: new Date(),

@@ -52,7 +52,7 @@ test('a task is posted with all that a run is told, and what the service answers
   expect(headers).toMatchObject({
     host: new URL(service.url).host,
     'content-type': 'application/json',
-    accept: 'application/json',
+    accept: 'application/json, application/x-ndjson',
     'webhook-id': 'task_1',
   })
   expect(headers.cookie).toBeUndefined()
@@ -105,12 +105,12 @@ test.each<[string, ServiceAnswer, string]>([
   [
     'HTML',
     answerWith(200, '<p>Hello</p>', { 'Content-Type': 'text/html; charset=utf-8' }),
-    'answered with the content type text/html instead of application/json.',
+    'answered with the content type text/html instead of application/json or application/x-ndjson.',
   ],
   [
     'no content type',
     (response) => void response.writeHead(200).end('{}'),
-    'answered with no content type instead of application/json.',
+    'answered with no content type instead of application/json or application/x-ndjson.',
   ],
   ['gzip', answerWith(200, '{}', { 'Content-Encoding': 'gzip' }), 'compressed its answer, which it was not asked to.'],
   [

@@ -12,6 +12,9 @@ export type TaskRow = {
   queued: number
   attempt: number
   cost: number
+  given_back: number
+  usage: string | null
+  tags: string | null
   request: string
   request_payload: string | null
   response: string | null

@@ -3,8 +3,8 @@ import { unitsOfUsd } from './chat-cost.ts'
 import { checkLines, checkTerminal, finishingScript, hasHeldChat, openChat, readToEnd } from './chat-steps.ts'
 import { crash } from './restart-steps.ts'
 import type { SimAnswer } from './sim-client.ts'
-import type { SimPerson, SimSession } from './sim-model.ts'
-import { checkAccepted, draftTask, sendTask } from './task-steps.ts'
+import type { SimPerson, SimSession } from './sim-state.ts'
+import { bodyOf, checkAccepted, draftTask, sendTask } from './task-steps.ts'
 import type { SimWorld } from './sim-world.ts'
 
 // Bursts: requests that are under way at the same time. Their order is the service's; what they sum up to is not.
@@ -43,7 +43,7 @@ function sendTaskGood(world: SimWorld, asked: ReturnType<typeof draftTask>, pers
     method: 'POST',
     path: '/api/tasks',
     credential: { kind: 'key', token },
-    body: { endpointId: asked.endpointId, params: asked.params },
+    body: bodyOf(asked),
   })
 }
 

@@ -6,7 +6,7 @@ import type { Checks } from './sim-checks.ts'
 export type SeenRows = {
   transactions: TransactionRow[]
   sums: Map<string, number>
-  taskMoney: Map<string, { charge?: TransactionRow; refund?: TransactionRow }>
+  taskMoney: Map<string, { charge?: TransactionRow; refund?: TransactionRow; back?: TransactionRow }>
   turnMoney: Map<string, TransactionRow>
   tasks: Map<string, TaskRow>
   openTasks: Set<string>
@@ -102,10 +102,11 @@ export class RowAudit {
     checks.same(row.balance_after, sum, `balanceAfter of ${row.id} is the running sum`)
     seen.sums.set(row.user_id, sum)
     seen.transactions.push(row)
-    if (row.type === 'task_charge' || row.type === 'task_refund') {
+    if (row.type === 'task_charge' || row.type === 'task_refund' || row.task_id !== null) {
       const taskId = checks.present(row.task_id, `${row.type} ${row.id} names a task`)
       const money = seen.taskMoney.get(taskId) ?? {}
-      const kind = row.type === 'task_charge' ? 'charge' : 'refund'
+      const kind = row.type === 'task_charge' ? 'charge' : row.type === 'task_refund' ? 'refund' : 'back'
+      checks.that(kind !== 'back' || row.type === 'adjustment', `${row.id} of ${taskId} is an adjustment`)
       checks.that(money[kind] === undefined, `task ${taskId} has one ${kind}`)
       seen.taskMoney.set(taskId, { ...money, [kind]: row })
     }
@@ -133,8 +134,8 @@ export class RowAudit {
     if (before) {
       checks.that(moves[before.status].includes(status), `task ${id} moved from ${before.status} to ${status}`)
       checks.same(
-        [row.user_id, cost, row.request, createdAt],
-        [before.user_id, before.cost, before.request, before.created_at],
+        [row.user_id, cost + row.given_back, row.request, createdAt],
+        [before.user_id, before.cost + before.given_back, before.request, before.created_at],
         `what was asked for of task ${id}`,
       )
       checks.that(row.attempt >= before.attempt, `the attempts of ${id} grow`)
@@ -142,8 +143,13 @@ export class RowAudit {
     const money = seen.taskMoney.get(id)
     checks.same(
       [money?.charge?.amount, money?.charge?.user_id],
-      [-cost || 0, row.user_id],
+      [-cost - row.given_back || 0, row.user_id],
       `the one charge of task ${id}`,
+    )
+    checks.same(money?.back?.amount ?? 0, row.given_back, `what was given back of task ${id}`)
+    checks.that(
+      row.given_back === 0 || status === 'completed',
+      `task ${id}, of which some was given back, is completed`,
     )
     checks.same(
       money?.refund?.amount,

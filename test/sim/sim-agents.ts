@@ -38,7 +38,9 @@ export const simPrices = {
   'sim.held': 300,
   'sim.retried': 250,
   'sim.slow': 100,
+  'sim.metered': 1000,
 } as const
+export const simEvents = { page: 7, figure: 300 } as const
 export type SimEndpoint = keyof typeof simPrices
 
 /** The longest that the model may write in a call. */
@@ -72,7 +74,8 @@ const throwIt = () => {
   throw new Error('It failed.')
 }
 
-const usd = (endpoint: SimEndpoint): string => (simPrices[endpoint] / 10_000).toFixed(4)
+const usdOf = (units: number): string => (units / 10_000).toFixed(4)
+const usd = (endpoint: SimEndpoint): string => usdOf(simPrices[endpoint])
 
 export default defineConfig({
   agents: [
@@ -114,6 +117,25 @@ export default defineConfig({
           params: gated,
           retries: 2,
           run: passGate,
+        }),
+        metered: defineEndpoint({
+          description: 'Charges pages, then figures, tells how far it is, and waits at a gate if there is one.',
+          pricing: {
+            events: { page: usdOf(simEvents.page), figure: usdOf(simEvents.figure) },
+            maxUsd: usd('sim.metered'),
+          },
+          retries: 1,
+          params: z.object({ n: z.number(), pages: z.number(), figures: z.number(), gate: z.string().optional() }),
+          run: async ({ charge, params, progress, signal }) => {
+            for (let page = 0; page < params.pages; page++) {
+              charge('page')
+              progress({ fraction: page / params.pages, data: { n: params.n } })
+            }
+            charge('figure', params.figures)
+            const end = params.gate === undefined ? 'ok' : await gates.pass(params.gate, signal)
+            if (end === 'fail') throw new Error('It was to fail.')
+            return {}
+          },
         }),
         slow: defineEndpoint({
           description: 'Never ends and ignores its signal.',

@@ -80,6 +80,7 @@ export async function startSimApp(dataDir: string, options: SimApp): Promise<App
     metricsToken: null,
     trustedProxies: [],
     connectorPrivateHosts: ['127.0.0.1'],
+    webhookPrivateHosts: ['127.0.0.1'],
     limits: simLimits,
     ...options,
   })

@@ -4,7 +4,7 @@ import type { ModelMoney } from './bill-audit.ts'
 import type { SeenRows } from './row-audit.ts'
 
 /** What moved on the accounts, in units: gifts of an operator and what is taken back, tasks and chats. */
-type SimMoney = Record<'credited' | 'takenBack' | 'taskCharges' | 'taskRefunds' | 'chatCharges', number>
+type SimMoney = Record<'credited' | 'takenBack' | 'taskCharges' | 'taskRefunds' | 'givenBack' | 'chatCharges', number>
 
 export type SimReport = {
   engine: string
@@ -34,11 +34,12 @@ export type SimReport = {
 }
 
 export function moneyOf(transactions: readonly TransactionRow[]): SimMoney {
-  const money: SimMoney = { credited: 0, takenBack: 0, taskCharges: 0, taskRefunds: 0, chatCharges: 0 }
-  for (const { amount, type } of transactions) {
+  const money: SimMoney = { credited: 0, takenBack: 0, taskCharges: 0, taskRefunds: 0, givenBack: 0, chatCharges: 0 }
+  for (const { amount, task_id: taskId, type } of transactions) {
     if (type === 'task_charge') money.taskCharges -= amount
     else if (type === 'task_refund') money.taskRefunds += amount
     else if (type === 'chat_charge') money.chatCharges -= amount
+    else if (taskId !== null) money.givenBack += amount
     else if (amount > 0) money.credited += amount
     else money.takenBack -= amount
   }
@@ -103,8 +104,8 @@ function modelLines(money: ModelMoney): string[] {
 /** For people to read; `repeat` is the command that repeats the run. */
 export function reportLines(report: SimReport, repeat: string): string[] {
   const { checks, clockMoves, crashes, money, restarts, restores, seconds, seed, total, violation } = report
-  const { chatCharges, credited, takenBack, taskCharges, taskRefunds } = money
-  const left = credited - takenBack - taskCharges + taskRefunds - chatCharges
+  const { chatCharges, credited, givenBack, takenBack, taskCharges, taskRefunds } = money
+  const left = credited - takenBack - taskCharges + taskRefunds + givenBack - chatCharges
   const stops = restarts - crashes - restores
   const usd = (units: number) => `$${usdOfUnits(units)}`
   const on = report.nodes === 1 ? report.engine : `${report.nodes} nodes on ${report.engine}`
@@ -122,7 +123,7 @@ export function reportLines(report: SimReport, repeat: string): string[] {
     ...wrapped('money in', `${usd(credited)} credited to ${report.people} people`),
     ...wrapped(
       'money out',
-      `${usd(takenBack)} taken back, ${usd(taskCharges)} for tasks less ${usd(taskRefunds)} refunded, ${usd(chatCharges)} for chats`,
+      `${usd(takenBack)} taken back, ${usd(taskCharges)} for tasks less ${usd(taskRefunds)} refunded and ${usd(givenBack)} given back, ${usd(chatCharges)} for chats`,
     ),
     ...wrapped('money left', `${usd(left)} by the ledger, ${usd(report.balances)} by the accounts of the model`),
     ...(report.models === null ? [] : modelLines(report.models)),

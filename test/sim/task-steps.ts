@@ -2,7 +2,9 @@ import { simPrices, type SimEndpoint } from './sim-agents.ts'
 import { unitsOfUsd, usdOfUnits } from './chat-cost.ts'
 import type { SimAnswer } from './sim-client.ts'
 import { firstCharacters } from './row-audit.ts'
-import { minuteMs, responseOf, type AskedTask, type SimPerson, type SimLink, type SimTask } from './sim-model.ts'
+import type { TaskRow } from './audit-rows.ts'
+import { endOf, minuteMs, responseOf } from './sim-model.ts'
+import { type AskedTask, type SimPerson, type SimLink, type SimTask } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 
 const kinds: Record<SimEndpoint, number> = {
@@ -15,6 +17,7 @@ const kinds: Record<SimEndpoint, number> = {
   'sim.held': 9,
   'sim.retried': 7,
   'sim.slow': 0,
+  'sim.metered': 12,
 }
 const inlineBytes = 16_384
 const fillers = ['x', 'é', '€', '😀', '"', '\n'] as const
@@ -35,7 +38,10 @@ export function draftTask(world: SimWorld, person: SimPerson, endpointId?: SimEn
   const n = world.nextNumber()
   const params: Record<string, unknown> = { n }
   let gate: string | null = null
-  if (kind === 'sim.held' || kind === 'sim.retried') {
+  if (kind === 'sim.metered') {
+    Object.assign(params, { pages: random.between(0, 200), figures: random.between(0, 4) })
+  }
+  if (kind === 'sim.held' || kind === 'sim.retried' || (kind === 'sim.metered' && random.chance(0.5))) {
     gate = `${world.seed}-task-${n}`
     params['gate'] = gate
   } else if (kind === 'sim.size') {
@@ -47,8 +53,19 @@ export function draftTask(world: SimWorld, person: SimPerson, endpointId?: SimEn
     params['text'] = lead + of.repeat(times)
   }
   const key = random.chance(0.12) ? `key-${random.between(1, 400)}-${n}` : null
-  const body = JSON.stringify({ endpointId: kind, params })
-  return { n, userId: person.userId, endpointId: kind, params, key, body, gate }
+  const tags = tagsOf(n)
+  const body = JSON.stringify({ endpointId: kind, params, tags })
+  return { n, userId: person.userId, endpointId: kind, params, tags, key, body, gate }
+}
+
+/** Every third has none. */
+function tagsOf(n: number): AskedTask['tags'] {
+  return n % 3 === 0 ? undefined : { third: `${n % 3}`, 'a.quote': `"${n % 2}":"` }
+}
+
+/** What is sent to create it. */
+export function bodyOf({ endpointId, params, tags }: AskedTask): Record<string, unknown> {
+  return { endpointId, params, ...(tags && { tags }) }
 }
 
 export function sendTask(world: SimWorld, asked: AskedTask, person: SimPerson): Promise<SimAnswer> {
@@ -59,7 +76,7 @@ export function sendTask(world: SimWorld, asked: AskedTask, person: SimPerson): 
     method: 'POST',
     path: '/api/tasks',
     credential,
-    body: { endpointId: asked.endpointId, params: asked.params },
+    body: bodyOf(asked),
     ...(asked.key !== null && { headers: { 'Idempotency-Key': asked.key } }),
   })
 }
@@ -82,7 +99,7 @@ export async function createTaskStep(
     method: 'POST',
     path: '/api/tasks',
     credential,
-    body: { endpointId: asked.endpointId, params: asked.params, ...(asked.key === null && claims(world)) },
+    body: { ...bodyOf(asked), ...(asked.key === null && claims(world)) },
     ...(asked.key !== null && { headers: { 'Idempotency-Key': asked.key } }),
   })
   checks.same(answer.status, foreseen.status, `the status of ${asked.endpointId} for ${person.userId}`)
@@ -203,13 +220,34 @@ export async function readTaskStep(world: SimWorld): Promise<void> {
   const row = world.audit.seen.tasks.get(task.id)!
   const { body } = answer
   checks.same(
-    [body.id, body.userId, body.endpointId, body.costUsd, body.request !== undefined],
-    [task.id, person.userId, row.endpoint_id, usdOfUnits(row.cost), true],
+    [body.id, body.userId, body.endpointId, body.request !== undefined],
+    [task.id, person.userId, row.endpoint_id, true],
     `task ${task.id} as it is read`,
   )
+  checkRun(world, { task, row, body })
   if (row.completed_at !== null) checks.same(body.status, row.status, `the status of ${task.id}`)
   await readPayload(world, { task, body, field: 'request' })
   if (body.status === 'completed') await readPayload(world, { task, body, field: 'response' })
+}
+
+type ReadRun = { task: SimTask; row: TaskRow; body: Record<string, any> }
+
+/** What a read says of price and progress: of a metered task what it was charged, or since its end what it used. */
+function checkRun({ checks }: SimWorld, { body, row, task }: ReadRun): void {
+  const { endpointId, params } = task.asked
+  const most = usdOfUnits(simPrices[endpointId])
+  const { cost, usage } = endOf(task.asked)
+  const isDone = body['status'] === 'completed'
+  checks.same(body['costUsd'], isDone ? usdOfUnits(cost) : most, `the cost of ${task.id}`)
+  if (row.completed_at !== null) checks.same(body['costUsd'], usdOfUnits(row.cost), `the cost of ${task.id} in its row`)
+  checks.same(body['maxCostUsd'], usage ? most : undefined, `the most that ${task.id} costs`)
+  checks.same(body['usage'], isDone ? usage : undefined, `the usage of ${task.id}`)
+  if (isDone && usage)
+    checks.same(body['givenBackUsd'], usdOfUnits(simPrices[endpointId] - cost), `the rest of ${task.id}`)
+  const tells = usage !== undefined && Number(params['pages']) > 0 && isDone
+  if (tells || body['progress'] !== undefined) {
+    checks.same(body['progress']?.data, { n: params['n'] }, `the progress of ${task.id}`)
+  }
 }
 
 type ReadPayload = { task: SimTask; body: Record<string, unknown>; field: 'request' | 'response' }
@@ -247,27 +285,40 @@ export async function linkStep(world: SimWorld, link?: SimLink): Promise<void> {
   if (answer.status === 200) world.checks.that(answer.text === json, 'a link serves its own object')
 }
 
+/** By status, tag or time, or none of them, and the page after it by its cursor. */
 export async function listTasksStep(world: SimWorld): Promise<void> {
+  const { audit, checks, model, now, random } = world
   const person = world.person()
   const { credential, key } = world.credentialOf(person)
-  const refused = world.model.refusedCredential(person, key, world.now)
-  const status = world.random.pick(['', 'completed', 'failed'] as const)
-  const answer = await world.send({
-    kind: 'list',
-    path: `/api/tasks?limit=5${status && `&status=${status}`}`,
-    credential,
-  })
-  if (refused !== 0) return world.checks.same(answer.status, refused, 'the status of a list')
+  const refused = model.refusedCredential(person, key, now)
+  const status = random.pick(['', 'completed', 'failed'] as const)
+  const tag = random.pick(['', 'third:1', 'a.quote:"1":"'])
+  const since = random.chance(0.3) ? now - random.between(0, 3_600_000) : -1
+  const filters = [
+    status && `status=${status}`,
+    tag && `tag=${encodeURIComponent(tag)}`,
+    since > 0 && `createdAfter=${new Date(since).toISOString()}`,
+  ].filter(Boolean)
+  const list = (...more: string[]) =>
+    world.send({ kind: 'list', path: `/api/tasks?${[...filters, ...more].join('&')}`, credential })
+  const answer = await list('limit=5')
+  if (refused !== 0) return checks.same(answer.status, refused, 'the status of a list')
   world.refresh()
-  const own = [...world.audit.seen.tasks.values()].filter((row) => row.user_id === person.userId)
-  const expected = own.filter((row) => status === '' || row.status === status)
-  world.checks.same(answer.body.total, expected.length, `the total of the ${status} tasks of ${person.userId}`)
-  const ids = expected.toSorted((a, b) => b.created_at - a.created_at || b.seq - a.seq).map(({ id }) => id)
-  world.checks.same(
-    answer.body.tasks.map((task: { id: string }) => task.id),
-    ids.slice(0, 5),
-    'the newest tasks',
+  const [name, value] = [tag.slice(0, tag.indexOf(':')), tag.slice(tag.indexOf(':') + 1)]
+  const own = [...audit.seen.tasks.values()].filter((row) => row.user_id === person.userId)
+  const expected = own.filter(
+    (row) =>
+      (status === '' || row.status === status) &&
+      (tag === '' || model.state.tasks.get(row.id)?.asked.tags?.[name] === value) &&
+      row.created_at > since,
   )
+  checks.same(answer.body.total, expected.length, `the total of the tasks of ${person.userId} by ${filters.join(', ')}`)
+  const ids = expected.toSorted((a, b) => b.created_at - a.created_at || b.seq - a.seq).map(({ id }) => id)
+  const idsOf = ({ body }: SimAnswer) => body.tasks.map((task: { id: string }) => task.id)
+  checks.same(idsOf(answer), ids.slice(0, 5), 'the newest tasks')
+  checks.same(answer.body.next !== undefined, ids.length > 5, 'whether there is a next page')
+  if (status !== '' || ids.length <= 5) return
+  checks.same(idsOf(await list('limit=7', `after=${answer.body.next}`)), ids.slice(5, 12), 'the tasks after them')
 }
 
 /** What the account says is what the rows say. */

@@ -4,12 +4,13 @@ import { unreachable } from '../../server/kernel/assert.ts'
 import { newId } from '../../server/kernel/ids.ts'
 import { taskStatuses, transactionTypes } from '../../server/store/records.ts'
 import type { ContractTest } from './store-contract.ts'
-import { StoreModel } from './store-model.ts'
+import { StoreModel, type ModelTask } from './store-model.ts'
 import { agentError, interrupted, noLimits, type StoreWorld } from './store-world.ts'
 
 const limits = { ...noLimits, executionsPerMinute: 5, abuseFailures: 2, abuseWindowSeconds: 600, abuseBlockSeconds: 60 }
 const agents = ['text', 'image']
 const all = { limit: 1000, offset: 0 }
+const prices = { page: 7, figure: 30 }
 const response = { text: '{}', payloadId: null }
 
 const person = fc.nat({ max: 1 })
@@ -28,12 +29,17 @@ const command = fc.oneof(
       person,
       agentId: fc.constantFrom(...agents),
       cost: fc.nat({ max: 400 }),
+      isMetered: fc.boolean(),
       key: fc.option(fc.constantFrom('one', 'two'), { freq: 2 }),
       bodyHash: fc.constantFrom('a', 'a', 'b'),
     }),
   },
   { weight: 5, arbitrary: fc.record({ kind: fc.constant('claim' as const), ...target }) },
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant('complete' as const), ...target }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constant('complete' as const), pages: fc.nat({ max: 60 }), ...target }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('note' as const), percent: fc.nat({ max: 100 }), ...target }) },
   {
     weight: 5,
     arbitrary: fc.record({
@@ -70,9 +76,10 @@ async function step({ world, model, people }: History, input: Command): Promise<
     case 'admit': {
       const { agentId, bodyHash, cost, key } = input
       const userId = people[input.person]!
-      const draft = world.draft(userId, { agentId, cost, idempotency: key === null ? null : { key, bodyHash } })
+      const meters = input.isMetered ? prices : null
+      const draft = world.draft(userId, { agentId, cost, meters, idempotency: key === null ? null : { key, bodyHash } })
       const result = await store.admitTask(draft)
-      const expected = model.admit({ taskId: draft.taskId, userId, agentId, cost, key, bodyHash }, now)
+      const expected = model.admit({ taskId: draft.taskId, userId, agentId, cost, meters, key, bodyHash }, now)
       expect(result.outcome === 'refused' ? result.reason : result.outcome).toBe(expected)
       if (result.outcome === 'replayed') expect(result.taskId).toBe(model.users.get(userId)!.keys.get(key!)!.taskId)
       return
@@ -95,6 +102,7 @@ async function step({ world, model, people }: History, input: Command): Promise<
     case 'complete':
     case 'fail':
     case 'interrupt':
+    case 'note':
       return await moveTask({ world, model, people }, input)
     default:
       return unreachable(input)
@@ -115,7 +123,13 @@ async function moveTask({ world: { clock, store }, model }: History, input: Move
   if (input.kind === 'claim') {
     expect((await store.claimTask(task.id))?.attempt).toBe(model.claim(task))
   } else if (input.kind === 'complete') {
-    expect(await store.completeTask({ ...ref, response })).toBe(model.complete(task, attempt, now))
+    const usage = task.meters ? { usage: usageWithin(task, input.pages) } : {}
+    const stored = await store.completeTask({ ...ref, response, ...usage })
+    expect(stored).toBe(model.complete(task, { attempt, now, ...usage }))
+  } else if (input.kind === 'note') {
+    const progress = JSON.stringify({ fraction: input.percent / 100 })
+    await store.noteProgress([{ ...ref, progress }])
+    model.note(task, attempt, progress)
   } else if (input.kind === 'fail') {
     const { counts } = input
     const stored = await store.failTask({ ...ref, error: agentError, countsAsAbuse: counts })
@@ -125,6 +139,13 @@ async function moveTask({ world: { clock, store }, model }: History, input: Move
     const stored = await store.interruptTask({ ...ref, error: interrupted, retries })
     expect(stored).toBe(model.interrupt(task, { attempt, retries, now }))
   }
+}
+
+/** As many pages, as far as the charge goes; some of a charge that is at an end pays for a figure. */
+function usageWithin({ cost, meters, status }: Pick<ModelTask, 'cost' | 'meters' | 'status'>, pages: number) {
+  const page = Math.min(pages, Math.floor(cost / meters!['page']!))
+  const left = cost - page * meters!['page']!
+  return { page, figure: status === 'processing' && left >= meters!['figure']! ? 1 : 0 }
 }
 
 async function expectSame({ world: { clock, store }, model, people }: History): Promise<void> {
@@ -147,6 +168,10 @@ async function expectSame({ world: { clock, store }, model, people }: History): 
     expect(account).toMatchObject({ balance: user.balance, held: 0 })
     const now = clock.now()
     expect(Math.max(account!.blockedUntil ?? 0, now)).toBe(Math.max(user.blockedUntil, now))
+  }
+  for (const { givenBack, id: taskId, progress, usage, userId } of model.tasks) {
+    if (!people.includes(userId)) continue
+    expect(await store.getTask({ userId, taskId })).toMatchObject({ givenBack, progress, usage })
   }
   const queued = await store.queuedTasks({ afterSeq: 0, limit: 1000 })
   const ofRun = queued.map(({ id }) => id).filter((id) => model.tasks.some((task) => task.id === id))
@@ -206,13 +231,19 @@ async function overlap(world: StoreWorld, of: { userId: string; ids: string[] },
   if (input.kind === 'admit') {
     const taskId = newId('task', world.clock.now())
     const { agentId, cost } = input
-    if ((await world.admit(userId, { taskId, agentId, cost })).outcome === 'accepted') ids.push(taskId)
+    const meters = input.isMetered ? prices : null
+    if ((await world.admit(userId, { taskId, agentId, cost, meters })).outcome === 'accepted') ids.push(taskId)
   } else if (input.kind === 'credit') {
     await store.credit({ userId, amount: input.amount, description: '', idempotencyKey: null })
   } else if ('task' in input) {
     const ref = { taskId: ids[input.task % ids.length]!, attempt: 1 + (input.task % 2) }
     if (input.kind === 'claim') await store.claimTask(ref.taskId)
-    if (input.kind === 'complete') await store.completeTask({ ...ref, response })
+    if (input.kind === 'complete') {
+      const task = await world.read(userId, ref.taskId)
+      const usage = task.meters ? { usage: usageWithin(task, input.pages) } : {}
+      await store.completeTask({ ...ref, response, ...usage })
+    }
+    if (input.kind === 'note') await store.noteProgress([{ ...ref, progress: `{"fraction":${input.percent / 100}}` }])
     if (input.kind === 'fail') await store.failTask({ ...ref, error: agentError, countsAsAbuse: false })
     if (input.kind === 'interrupt') await store.interruptTask({ ...ref, error: interrupted, retries: input.retries })
   }
@@ -229,11 +260,17 @@ async function expectTrueTotals({ store }: StoreWorld, userId: string): Promise<
   expect(rows).toBe(transactions.length)
   const sum = transactions.reduce((balance, { amount }) => balance + amount, 0)
   expect(await store.getAccount(userId)).toMatchObject({ balance: sum })
-  for (const { id, cost, status } of tasks) {
+  for (const { id, status } of tasks) {
+    const { cost, givenBack } = (await store.getTask({ userId, taskId: id }))!
     const ofTask = transactions
       .filter(({ taskId }) => taskId === id)
       .map(({ type, amount }) => ({ type, amount: amount + 0 }))
     const refund = { type: 'task_refund', amount: cost }
-    expect(ofTask).toEqual([...(status === 'failed' ? [refund] : []), { type: 'task_charge', amount: 0 - cost }])
+    const back = { type: 'adjustment', amount: givenBack }
+    expect(ofTask).toEqual([
+      ...(status === 'failed' ? [refund] : []),
+      ...(givenBack > 0 ? [back] : []),
+      { type: 'task_charge', amount: 0 - cost - givenBack },
+    ])
   }
 }

@@ -58,7 +58,7 @@ export function describeSpend(contractTest: ContractTest): void {
     for (;;) {
       const page = await world.store.readSpend({ userId, afterSeq: 0, beforeSeq, limit: 3 })
       if (page.rows === 0) {
-        expect(page).toEqual({ days: [], rows: 0, oldestSeq: null, newestSeq: null })
+        expect(page).toEqual({ days: [], rows: 0, oldestSeq: null, newestSeq: null, oldestDay: null })
         break
       }
       expect(page.newestSeq!).toBeLessThan(newest)

@@ -3,7 +3,14 @@ import type { PgPool } from '../../server/store/postgres/connection/driver.ts'
 import { openPostgresStore } from '../../server/store/postgres/postgres-store.ts'
 import { connectPostgres, startPostgres, withPool, type PostgresServer } from '../support/postgres-server.ts'
 import { CannotRun, skipOrFail } from '../support/test-parts.ts'
-import type { OpenedStore, OpenOptions, StoreEngine, Tampering } from './store-world.ts'
+import {
+  eventRows,
+  type EventRow,
+  type OpenedStore,
+  type OpenOptions,
+  type StoreEngine,
+  type Tampering,
+} from './store-world.ts'
 
 /** Runs a file's tests on the server of the run; a file of another project than that of PostgreSQL starts one of its own. */
 export async function describePostgres(what: string, describe: (server: PostgresServer) => void): Promise<void> {
@@ -37,6 +44,11 @@ async function openOn(server: PostgresServer, url: string, options: OpenOptions)
       await server.dropDatabase(url)
     },
     tamper: (change) => withPool(url, (pool) => tamper(pool, change)),
+    events: (userId) =>
+      withPool(url, async (pool) => {
+        const { rows } = await pool.query(eventRows.replace('$userId', '$1'), [userId])
+        return rows as EventRow[]
+      }),
     verify: () => store.verifyLedger(),
   }
 }
@@ -74,6 +86,8 @@ function statementOf(change: Tampering): [string, unknown[]] {
           FROM transactions WHERE id = $1`,
         [change.transactionId],
       ]
+    case 'task-usage':
+      return ['UPDATE tasks SET usage = $2 WHERE id = $1', [change.taskId, change.usage]]
     case 'task-removed':
       return ['DELETE FROM tasks WHERE id = $1', [change.taskId]]
     case 'task-counter':
@@ -82,6 +96,10 @@ function statementOf(change: Tampering): [string, unknown[]] {
         `UPDATE counters SET count = count + $2 WHERE user_id = $1 AND kind = $3 ${ofCounter}`,
         [change.userId, change.by, change.what.slice(0, -'-counter'.length)],
       ]
+    case 'event-type':
+      return ["UPDATE events SET type = 'task.completed' WHERE id = 'evt' || substr($1, 5)", [change.taskId]]
+    case 'events-removed':
+      return ['DELETE FROM events WHERE user_id = $1', [change.userId]]
     case 'transaction-session':
       return ['UPDATE transactions SET session_id = $2 WHERE id = $1', [change.transactionId, change.sessionId]]
     case 'session-spent':

@@ -24,7 +24,14 @@ function firstVersion(): string {
     CREATE TABLE drizzle.__drizzle_migrations (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at bigint);
     INSERT INTO drizzle.__drizzle_migrations (hash, created_at) VALUES ('${hash}', ${entries[0]!.when});
     INSERT INTO users (id, email, is_admin, created_at) VALUES ('user_1', 'ada@example.com', 0, 1000);
-    INSERT INTO accounts (user_id, balance, held) VALUES ('user_1', 0, 0);
+    INSERT INTO accounts (user_id, balance, held) VALUES ('user_1', 70, 0);
+    INSERT INTO turns (id, user_id, session_id, agent_id, held, cost, outcome, created_at, settled_at)
+      VALUES ('turn_1', 'user_1', 'ses_1', 'text', 0, 30, 'finished', 1000, 1001);
+    INSERT INTO transactions (id, user_id, type, amount, balance_after, session_id, turn_id, description, created_at)
+      VALUES ('txn_1', 'user_1', 'credit', 100, 100, NULL, NULL, '', 1000),
+             ('txn_2', 'user_1', 'chat_charge', -30, 70, 'ses_1', 'turn_1', '', 1001);
+    INSERT INTO counters (user_id, kind, part, status, count)
+      VALUES ('user_1', 'transaction', 'credit', '', 1), ('user_1', 'transaction', 'chat_charge', '', 1);
     INSERT INTO sessions (id, user_id, agent_id, is_completed, metadata, message_count, created_at, updated_at, active_at)
       VALUES ${session('ses_1', 'text', 0)}, ${session('ses_2', 'text', 1)}, ${session('ses_3', 'image', 0)};`
 }
@@ -53,7 +60,7 @@ function describeOpening({ dropDatabase, newDatabase }: PostgresServer): void {
     await dropDatabase(url)
   })
 
-  test('sessions from before there were totals are counted when a node migrates', async () => {
+  test('sessions from before totals and caps are counted, and have spent what they were charged, when a node migrates', async () => {
     const url = await newDatabase({ isEmpty: true })
     await withPool(url, (pool) => pool.query(firstVersion()))
     const store = await open(url)
@@ -62,6 +69,9 @@ function describeOpening({ dropDatabase, newDatabase }: PostgresServer): void {
     expect([await total({}), await total({ status: 'completed' }), await total({ status: 'expired' })]).toEqual([
       3, 1, 2,
     ])
+    const spent = async (sessionId: string) => (await store.getSession({ userId: 'user_1', sessionId }))?.spent
+    expect([await spent('ses_1'), await spent('ses_3')]).toEqual([30, 0])
+    expect(await store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
     expect(await store.deleteSession({ userId: 'user_1', sessionId: 'ses_2' })).toBe('deleted')
     expect([await total({}), await total({ status: 'completed' })]).toEqual([2, 0])
     await store.close()

@@ -39,3 +39,43 @@ test('pages deep in lists are those of the whole list, and leave the event loop 
   }
   await service.stop()
 })
+
+test('lists by tag and by time go through very many tasks in pieces, and leave the event loop its turns', async () => {
+  const service = await startService()
+  const { key, userId } = await service.createPerson()
+  const { store } = service.app
+  const users = [{ userId, key }]
+  const tagsOf = (index: number) => ({ half: `${index % 2}`, ...(index % 5000 === 0 && { rare: 'yes' }) })
+  const made = insertTasks(service.dataDir, { users, count: 25_001, status: 'completed', tagsOf })
+  const newest = (await store.listTasks({ userId, limit: made.length, offset: 0 })).tasks
+  const times = [newest[100]!, newest[21_000]!].map(({ createdAt }) => createdAt)
+  const range = { createdAfter: times[1]!, createdBefore: times[0]! }
+  const between = newest.filter(({ createdAt }) => createdAt > times[1]! && createdAt < times[0]!)
+  const lists = [
+    { filter: { tags: ['rare:yes'] }, expected: newest.filter(({ tags }) => tags?.['rare']) },
+    { filter: { tags: ['half:1'] }, expected: newest.filter(({ tags }) => tags?.['half'] === '1') },
+    { filter: { tags: ['half:1'], agentId: 'bench' }, expected: newest.filter(({ tags }) => tags?.['half'] === '1') },
+    { filter: { tags: ['half:0'], ...range }, expected: between.filter(({ tags }) => tags?.['half'] === '0') },
+    { filter: range, expected: between },
+    { filter: { ...range, status: 'completed' as const, agentId: 'bench' }, expected: between },
+  ]
+  for (const { expected, filter } of lists) {
+    for (const offset of [0, 3, 4_999, 5_000, 9_990, 12_499, 30_000]) {
+      let turns = 0
+      let isOver = false
+      const count = () => void (isOver || (turns++, setImmediate(count)))
+      count()
+      const { next, tasks, total } = await store.listTasks({ userId, ...filter, limit: 10, offset })
+      isOver = true
+      expect(tasks.map(({ id }) => id)).toEqual(expected.slice(offset, offset + 10).map(({ id }) => id))
+      expect(total).toBe(expected.length)
+      expect(turns).toBeGreaterThan(0)
+      expect(next !== undefined).toBe(offset + 10 < expected.length)
+      if (!next) continue
+      const following = await store.listTasks({ userId, ...filter, limit: 10, offset: 0, after: next })
+      expect(following.tasks).toEqual(expected.slice(offset + 10, offset + 20))
+      expect(following.total).toBe(expected.length)
+    }
+  }
+  await service.stop()
+})

@@ -4,7 +4,14 @@ import { databaseFile } from '../../server/store/sqlite/database.ts'
 import { openSqliteStore } from '../../server/store/sqlite/sqlite-store.ts'
 import { verifyLedger } from '../../server/store/sqlite/damage/verify-ledger.ts'
 import { temporaryFolder } from '../support/resources.ts'
-import type { OpenedStore, OpenOptions, StoreEngine, Tampering } from './store-world.ts'
+import {
+  eventRows,
+  type EventRow,
+  type OpenedStore,
+  type OpenOptions,
+  type StoreEngine,
+  type Tampering,
+} from './store-world.ts'
 
 export function newFolder(): string {
   return temporaryFolder('store')
@@ -29,6 +36,7 @@ export function openIn(dataDir: string, options: OpenOptions): OpenedStore {
       rmSync(dataDir, { recursive: true, force: true })
     },
     tamper: async (change) => withRaw(dataDir, (raw) => tamper(raw, change)),
+    events: async (userId) => withRaw(dataDir, (raw) => raw.prepare<[object], EventRow>(eventRows).all({ userId })),
     verify: async () => withRaw(dataDir, verifyLedger),
   }
 }
@@ -57,10 +65,13 @@ const tamperings: Record<Tampering['what'], string> = {
   'transaction-repeated': `INSERT INTO transactions (id, user_id, type, amount, balance_after, description, created_at)
     SELECT id || '-again', user_id, type, amount, balance_after, description, created_at
     FROM transactions ${ofTransaction}`,
+  'task-usage': 'UPDATE tasks SET usage = @usage WHERE id = @taskId',
   'task-removed': 'DELETE FROM tasks WHERE id = @taskId',
   'task-counter': `UPDATE counters SET count = count + @by WHERE user_id = @userId AND kind = 'task' ${ofCounter}`,
   'transaction-counter': `UPDATE counters SET count = count + @by
     WHERE user_id = @userId AND kind = 'transaction' ${ofCounter}`,
+  'event-type': "UPDATE events SET type = 'task.completed' WHERE id = 'evt' || substr(@taskId, 5)",
+  'events-removed': 'DELETE FROM events WHERE user_id = @userId',
   'transaction-session': `UPDATE transactions SET session_id = @sessionId ${ofTransaction}`,
   'session-spent': 'UPDATE sessions SET spent = spent + @by WHERE id = @sessionId',
   'session-cap': 'UPDATE sessions SET max_cost = @maxCost WHERE id = @sessionId',
@@ -73,6 +84,7 @@ function tamper(raw: Database.Database, change: Tampering): void {
   if (change.what.startsWith('transaction-')) {
     raw.exec('DROP TRIGGER IF EXISTS transactions_no_update; DROP TRIGGER IF EXISTS transactions_no_delete')
   }
+  if (change.what === 'task-usage') raw.exec('DROP TRIGGER IF EXISTS tasks_terminal')
   if (change.what === 'hold') {
     raw.exec(`INSERT INTO turns (id, user_id, session_id, agent_id, held, created_at)
       VALUES ('turn_0', '${change.userId}', 'ses_0', 'agent', ${change.held}, 0)`)

@@ -4,12 +4,15 @@ import { describeAbuseBlock } from './contract-abuse-block.ts'
 import { describeAdmission } from './contract-admission.ts'
 import { describeCaps } from './contract-caps.ts'
 import { describeCancel } from './contract-cancel.ts'
+import { describeDeliveries } from './contract-deliveries.ts'
+import { describeEvents } from './contract-events.ts'
 import { describeIdempotency } from './contract-idempotency.ts'
 import { describeInvitations } from './contract-invitations.ts'
 import { describeKeys } from './contract-keys.ts'
 import { describeLedger } from './contract-ledger.ts'
 import { describeLists } from './contract-lists.ts'
 import { describeLogins } from './contract-logins.ts'
+import { describeMetered } from './contract-metered.ts'
 import { describeMoney } from './contract-money.ts'
 import { describePeople } from './contract-people.ts'
 import { describeRandomHistories } from './contract-random.ts'
@@ -17,6 +20,7 @@ import { describeRate } from './contract-rate.ts'
 import { describeRestart } from './contract-restart.ts'
 import { describeRetries } from './contract-retries.ts'
 import { describeSpend } from './contract-spend.ts'
+import { describeTags } from './contract-tags.ts'
 import { describeTaskMoves } from './contract-task-moves.ts'
 import { noLimits, openWorld, type StoreEngine, type StoreWorld } from './store-world.ts'
 
@@ -58,9 +62,13 @@ export function describeStoreContract(engine: StoreEngine): void {
   describeCancel(contractTest)
   describeAbuseBlock(contractTest)
   describeLists(contractTest)
+  describeTags(contractTest)
   describeMoney(contractTest)
+  describeMetered(contractTest)
   describeCaps(contractTest)
   describeLedger(contractTest)
+  describeEvents(contractTest)
+  describeDeliveries(contractTest)
   describePeople(contractTest)
   describeKeys(contractTest)
   describeLogins(contractTest)

@@ -10,9 +10,15 @@ export type ModelTask = {
   isQueued: boolean
   attempt: number
   cost: number
+  givenBack: number
+  meters: Record<string, number> | null
+  usage: Record<string, number> | null
+  progress: string | null
   createdAt: number
   completedAt: number | null
 }
+
+type Usage = Record<string, number>
 
 type ModelUser = {
   balance: number
@@ -24,7 +30,11 @@ type ModelUser = {
   keys: Map<string, { bodyHash: string; taskId: string; at: number }>
 }
 
-type Admission = { taskId: string; userId: string; agentId: string; cost: number; key: string | null; bodyHash: string }
+type Admission = Pick<ModelTask, 'userId' | 'agentId' | 'cost' | 'meters'> & {
+  taskId: string
+  key: string | null
+  bodyHash: string
+}
 
 /**
  * What a store must answer, in plain lists and loops that a person can check by reading: no index, no counter and no
@@ -45,7 +55,7 @@ export class StoreModel {
   }
 
   /** `accepted`, `replayed`, or the reason of the refusal. */
-  admit({ taskId, userId, agentId, cost, key, bodyHash }: Admission, now: number): string {
+  admit({ taskId, userId, agentId, cost, meters, key, bodyHash }: Admission, now: number): string {
     const user = this.users.get(userId)!
     const earlier = key === null ? undefined : user.keys.get(key)
     if (earlier && now - earlier.at < 86_400_000) {
@@ -65,6 +75,10 @@ export class StoreModel {
       isQueued: true,
       attempt: 0,
       cost,
+      givenBack: 0,
+      meters,
+      usage: null,
+      progress: null,
     }
     this.tasks.push({ ...task, createdAt: now, completedAt: null })
     if (key !== null) user.keys.set(key, { bodyHash, taskId, at: now })
@@ -73,14 +87,23 @@ export class StoreModel {
 
   claim(task: ModelTask): number | undefined {
     if (!task.isQueued) return undefined
-    Object.assign(task, { isQueued: false, status: 'processing' })
+    Object.assign(task, { isQueued: false, status: 'processing', progress: null })
     return ++task.attempt
   }
 
-  complete(task: ModelTask, attempt: number, now: number): boolean {
+  complete(task: ModelTask, { attempt, now, usage }: { attempt: number; now: number; usage?: Usage }): boolean {
     if (!this.isAtWork(task, attempt)) return false
     Object.assign(task, { status: 'completed', completedAt: now })
+    if (!task.meters || !usage) return true
+    let left = task.cost
+    for (const [event, count] of Object.entries(usage)) left -= count * task.meters[event]!
+    Object.assign(task, { usage, givenBack: left, cost: task.cost - left })
+    if (left > 0) this.#post(this.users.get(task.userId)!, { type: 'adjustment', amount: left, taskId: task.id })
     return true
+  }
+
+  note(task: ModelTask, attempt: number, progress: string): void {
+    if (this.isAtWork(task, attempt)) task.progress = progress
   }
 
   fail(task: ModelTask, { attempt, counts, now }: { attempt: number; counts: boolean; now: number }): boolean {
@@ -125,6 +148,7 @@ export class StoreModel {
         agentId,
         endpointId,
         status,
+        tags: null,
         cost,
         createdAt,
         completedAt,

@@ -23,12 +23,18 @@ export type Tampering =
   | { what: 'transaction-removed'; transactionId: string }
   | { what: 'transaction-repeated'; transactionId: string }
   | { what: 'task-removed'; taskId: string }
+  | { what: 'task-usage'; taskId: string; usage: string }
   | { what: 'task-counter'; userId: string; by: number }
   | { what: 'transaction-counter'; userId: string; by: number }
+  | { what: 'event-type'; taskId: string }
+  | { what: 'events-removed'; userId: string }
   | { what: 'transaction-session'; transactionId: string; sessionId: string }
   | { what: 'session-spent'; sessionId: string; by: Units }
   | { what: 'session-cap'; sessionId: string; maxCost: Units }
   | { what: 'turn-cap'; turnId: string; maxCost: Units }
+
+/** As it is kept. */
+export type EventRow = { id: string; type: string; body: string }
 
 /** A store that is open, and what a test does to it from outside. */
 export type OpenedStore = {
@@ -38,6 +44,8 @@ export type OpenedStore = {
   /** Closes the store and removes what it kept. */
   close(): Promise<void>
   tamper(change: Tampering): Promise<void>
+  /** A user's events, in order of what they tell of. */
+  events(userId: string): Promise<EventRow[]>
   /** What `verifyLedger` reports, by the quickest way that the engine has. */
   verify(): Promise<LedgerReport>
 }
@@ -62,6 +70,7 @@ export const everyone = { limit: 1000, offset: 0 }
 export const interrupted: TaskFailure = { code: 'AGENT_INTERRUPTED', message: 'The service stopped.', details: '' }
 
 const allRows = { limit: 10_000, offset: 0 }
+export const eventRows = 'SELECT id, type, body FROM events WHERE user_id = $userId ORDER BY created_at, id'
 let worlds = 0
 
 export async function openWorld(engine: StoreEngine, limits: StoreLimits): Promise<StoreWorld> {
@@ -112,6 +121,14 @@ export class StoreWorld {
 
   tamper(change: Tampering): Promise<void> {
     return this.#opened.tamper(change)
+  }
+
+  events(userId: string): Promise<EventRow[]> {
+    return this.#opened.events(userId)
+  }
+
+  async purge(): Promise<void> {
+    while (await this.store.purgeExpired()) continue
   }
 
   verify(): Promise<LedgerReport> {

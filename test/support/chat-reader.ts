@@ -8,8 +8,8 @@ export type ReadEvent = { event: any; at: number }
 type OpenChat = {
   url: string
   key?: string | null
-  /** Sent as it is when it is a text. */
-  body: unknown
+  /** Sent as it is when it is a text; without one the request is a GET. */
+  body?: unknown
   headers?: Record<string, string>
   path?: string
   /** Whether to leave the body of the answer unread. */
@@ -42,17 +42,19 @@ export class ChatReader {
 
   /** Sends the request and resolves with the head of its answer. */
   static open({ body, headers, isPaused = false, key, path = '/api/chat', url }: OpenChat): Promise<ChatReader> {
-    const text = typeof body === 'string' ? body : JSON.stringify(body)
+    const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
     const answered = new Promise<ChatReader>((resolve, reject) => {
       const sent = request(
         url + path,
         {
-          method: 'POST',
+          method: text === undefined ? 'GET' : 'POST',
           agent: false,
           headers: {
             ...(key && { Authorization: `Bearer ${key}` }),
-            'Content-Type': 'application/json',
-            'Content-Length': Buffer.byteLength(text),
+            ...(text !== undefined && {
+              'Content-Type': 'application/json',
+              'Content-Length': Buffer.byteLength(text),
+            }),
             ...headers,
           },
         },
@@ -61,7 +63,7 @@ export class ChatReader {
       sent.on('error', reject)
       sent.end(text)
     })
-    return within(`the answer to ${path} ${text.slice(0, 300)}`, waitMsMax, answered)
+    return within(`the answer to ${path} ${text?.slice(0, 300)}`, waitMsMax, answered)
   }
 
   #take(chunk: string): void {

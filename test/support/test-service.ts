@@ -68,6 +68,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     metricsToken: options.metricsToken ?? null,
     trustedProxies: options.trustedProxies ?? [],
     connectorPrivateHosts: options.privateHosts ?? [],
+    webhookPrivateHosts: options.privateHosts ?? [],
     // A test takes the thread of the service, which would take that for overload.
     limits: {
       ...resolveLimits({}, {}),

@@ -40,17 +40,45 @@ export const taskConnectorTokensMax = 100_000
 const connectorTokens = z.number().int().min(0).max(10_000_000)
 const ofConnectors = { connectorTokensMax: connectorTokens.default(taskConnectorTokensMax) }
 
+const eventsMax = 32
+const eventPrice = textThat(
+  (text) => (parseUsd(text) ?? 0) > 0,
+  'a decimal of USD above 0 with at most four digits, such as "0.0020"',
+)
+const eventPricing = z
+  .strictObject({
+    events: z
+      .record(id, eventPrice)
+      .refine((events) => Object.keys(events).length >= 1 && Object.keys(events).length <= eventsMax, {
+        error: `must have 1 to ${eventsMax} events`,
+      })
+      .describe(`1 to ${eventsMax} prices, by the names of events`),
+    maxUsd: eventPrice,
+  })
+  .refine(({ events, maxUsd }) => Object.values(events).every((one) => parseUsd(one)! <= parseUsd(maxUsd)!), {
+    path: ['maxUsd'],
+    error: 'must be at least the price of each event, or no task could be charged it',
+    when: ({ issues }) => issues.length === 0,
+  })
+
 /** While which a user may cancel a task: always, or only before an agent is at work on it. */
 export const cancelModes = ['always', 'pending'] as const
 
 const endpointBase = {
   description: z.string(),
-  priceUsd: price,
   params: paramsSchema,
   timeoutSeconds: z.number().positive().max(86_400).default(300),
   retries: z.number().int().min(0).max(10).default(0),
   cancel: z.enum(cancelModes).default('always'),
 }
+
+const eitherPrice = { priceUsd: price.optional(), pricing: eventPricing.optional() }
+
+/** Exactly one of both. */
+function isPriced({ priceUsd, pricing }: { priceUsd?: unknown; pricing?: unknown }): boolean {
+  return (priceUsd === undefined) !== (pricing === undefined)
+}
+const priced = 'must have either priceUsd or pricing'
 
 export const contextTokensDefault = 128_000
 
@@ -82,11 +110,14 @@ const codeAgent = z.strictObject({
   endpoints: z
     .record(
       id,
-      z.strictObject({
-        ...endpointBase,
-        ...ofConnectors,
-        run: valueThat<(run: TaskRun) => unknown>(isFunction, 'a function'),
-      }),
+      z
+        .strictObject({
+          ...endpointBase,
+          ...eitherPrice,
+          ...ofConnectors,
+          run: valueThat<(run: TaskRun) => unknown>(isFunction, 'a function'),
+        })
+        .refine(isPriced, priced),
     )
     .default({}),
   chat: z
@@ -113,6 +144,8 @@ const modelAgent = z.strictObject({
       id,
       z.strictObject({
         ...endpointBase,
+        priceUsd: price,
+        pricing: z.never('is for agents of kind code and http: a model charges no events').optional(),
         ...ofConnectors,
         prompt: valueThat<(params: unknown) => string>(isFunction, 'a function'),
         output: paramsSchema.optional(),
@@ -129,12 +162,13 @@ const httpAgent = z.strictObject({
     (text) => parseWebhookSecret(text) !== undefined,
     'whsec_ and base64 of 24 to 64 bytes, as Standard Webhooks have',
   ),
-  endpoints: z.record(id, z.strictObject(endpointBase)).default({}),
+  endpoints: z.record(id, z.strictObject({ ...endpointBase, ...eitherPrice }).refine(isPriced, priced)).default({}),
   chat: z.strictObject({ ...chatBounds, pricing }).optional(),
 })
 
 const agentSchema = z.discriminatedUnion('kind', [codeAgent, modelAgent, httpAgent])
 export type ParsedAgent = z.output<typeof agentSchema>
+export type ParsedEventPricing = z.output<typeof eventPricing>
 export type ParsedPricing = z.output<typeof pricing>
 
 /** Another name does not get past a shell, which stands between. */
@@ -155,6 +189,8 @@ const connectorsSchema = z.strictObject({
   servers: z.record(id, stdioServer).default({}),
   privateHosts: z.array(z.string().min(1)).default([]),
 })
+
+const webhooksSchema = z.strictObject({ privateHosts: z.array(z.string().min(1)).default([]) })
 
 const issuerText = 'an https URL; http is for a provider on this machine only'
 
@@ -184,6 +220,7 @@ export const loginSchema = z.strictObject({ providers: z.array(loginProvider).de
 export const configSchema = z.strictObject({
   agents: z.array(agentSchema),
   connectors: connectorsSchema.default({ servers: {}, privateHosts: [] }),
+  webhooks: webhooksSchema.default({ privateHosts: [] }),
   login: loginSchema.default({ providers: [] }),
   limits: z.unknown().optional(),
 })

@@ -9,14 +9,15 @@ import {
   configSchema,
   type LoginProvider,
   type ParsedAgent,
+  type ParsedEventPricing,
   type ParsedPricing,
   type StdioServer,
 } from './agent-schema.ts'
-import type { AgentConfig, ChatPart, ErrandConfig, JsonSchema, TaskRun } from './define-config.ts'
+import type { AgentConfig, ChatPart, ErrandConfig, JsonSchema } from './define-config.ts'
 import { httpReply, httpRun } from '../http/http-agent.ts'
 import { modelReply, modelRun } from '../model/model-agent.ts'
 import type { ReplyRun } from '../run/open-steps.ts'
-import type { RunOf } from '../../connectors/thread/run-connectors.ts'
+import type { EndpointRun } from '../run/endpoint-run.ts'
 import { issueDetails, issuePath, toJsonSchema, toZodSchema } from './params-schema.ts'
 
 export type Endpoint = {
@@ -25,7 +26,10 @@ export type Endpoint = {
   agentId: string
   name: string
   description: string
+  /** Of a metered endpoint the most that a task may cost. */
   price: Units
+  /** Of a metered endpoint: the price of one of each event. */
+  meters: Readonly<Record<string, Units>> | null
   timeoutMs: number
   retries: number
   /** Whether its tasks may be canceled while the agent is at work, or only before. */
@@ -34,7 +38,7 @@ export type Endpoint = {
   connectorTokensMax: number
   paramsJsonSchema: JsonSchema
   params: z.ZodType
-  run: (run: RunOf<TaskRun>) => unknown
+  run: (run: EndpointRun) => unknown
 }
 
 export type Chat = {
@@ -122,7 +126,7 @@ function toAgent(agent: ParsedAgent, source: AgentConfig): Agent {
         agentId: agent.id,
         name,
         description: endpoint.description,
-        price: parseUsd(endpoint.priceUsd)!,
+        ...toPrice(endpoint),
         timeoutMs: endpoint.timeoutSeconds * 1000,
         retries: endpoint.retries,
         cancel: endpoint.cancel,
@@ -138,6 +142,12 @@ function toAgent(agent: ParsedAgent, source: AgentConfig): Agent {
   const { id, kind, name, description, visibility } = agent
   const toolNames = source.kind === 'model' ? Object.keys(source.tools ?? {}) : []
   return { id, kind, name, description, visibility, endpoints, toolNames, chat: toChat(agent, source) }
+}
+
+function toPrice({ priceUsd, pricing }: { priceUsd?: string | undefined; pricing?: ParsedEventPricing | undefined }) {
+  if (!pricing) return { price: parseUsd(priceUsd!)!, meters: null }
+  const meters = Object.fromEntries(Object.entries(pricing.events).map(([event, usd]) => [event, parseUsd(usd)!]))
+  return { price: parseUsd(pricing.maxUsd)!, meters }
 }
 
 function runOf(source: AgentConfig, name: string): Endpoint['run'] {

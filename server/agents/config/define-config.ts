@@ -48,6 +48,15 @@ export type Connectors = {
   call(name: string, args?: Record<string, unknown>): Promise<ToolAnswer>
 }
 
+/** How far a run has come: at most 4,096 bytes of JSON. */
+export type TaskProgress = {
+  /** From 0 to 1. */
+  readonly fraction?: number | undefined
+  readonly message?: string | undefined
+  /** Any JSON. */
+  readonly data?: unknown
+}
+
 /** What a task's run is given. `signal` fires at the endpoint's timeout and when the service stops the run. */
 export type TaskRun<Params = Record<string, unknown>> = {
   readonly params: Params
@@ -56,16 +65,41 @@ export type TaskRun<Params = Record<string, unknown>> = {
   readonly taskId: string
   readonly signal: AbortSignal
   readonly log: AgentLog
+  /**
+   * Tells those who follow the task how far it has come; call it as often as you like, the latest counts. Throws for what is
+   * no progress, and does nothing once the run has ended.
+   */
+  readonly progress: (progress: TaskProgress) => void
+  /**
+   * Charges events of the endpoint's `pricing`, one when no count is given, and returns how many of them were within the most
+   * that the task may cost: do the work for those. Throws for an event without a price, and once the run has ended.
+   */
+  readonly charge: (event: string, count?: number) => number
   /** For the header of that name in what the run calls, so that it joins the run's trace; undefined without tracing. */
   readonly traceparent?: string
 }
 
+/** Prices of what a run does, for an endpoint whose tasks differ in their work. */
+export type EventPricing = {
+  /** Price of one of each event in USD, by the names that `charge` is given; at most 32. */
+  readonly events: { readonly [event: string]: string }
+  /** The most that a task costs: charged when it is created, and what it did not use is given back when it completes. */
+  readonly maxUsd: string
+}
+
+/** Either of both. */
+type EndpointPrice = { readonly priceUsd: string } | { readonly pricing: EventPricing }
+
 /** One operation of an agent that clients run as tasks; its id on the wire is `<agentId>.<name>`. */
-export type EndpointConfig<Schema extends ParamsSchema = ParamsSchema> = {
+export type EndpointConfig<Schema extends ParamsSchema = ParamsSchema> = EndpointFields<Schema> & EndpointPrice
+
+type EndpointFields<Schema extends ParamsSchema> = {
   /** What it does, for users and for the reference of the API. */
   readonly description: string
-  /** Price of one execution in USD, at most four decimals, for example `'0.0100'`. */
-  readonly priceUsd: string
+  /** Price of one execution in USD, at most four decimals, for example `'0.0100'`; this or `pricing`. */
+  readonly priceUsd?: string
+  /** Prices of what a run charges, up to a most, instead of `priceUsd`; of agents of kind code and http. */
+  readonly pricing?: EventPricing
   /** What callers must send as `params`. */
   readonly params: Schema
   /** Seconds from the start of processing until the task fails with AGENT_TIMEOUT; 300 by default. */
@@ -187,8 +221,12 @@ export type CodeAgentConfig = AgentBase & {
   readonly chat?: ChatConfig
 }
 
+type ModelEndpointFields<Schema extends ParamsSchema> = Omit<EndpointFields<Schema>, 'run' | 'priceUsd' | 'pricing'> & {
+  readonly priceUsd: string
+}
+
 /** One operation of a `model` agent: a prompt made of the params, and what the model makes of it. */
-export type ModelEndpointConfig<Schema extends ParamsSchema = ParamsSchema> = Omit<EndpointConfig<Schema>, 'run'> & {
+export type ModelEndpointConfig<Schema extends ParamsSchema = ParamsSchema> = ModelEndpointFields<Schema> & {
   /** Makes the prompt of the params. */
   prompt(params: ParamsOf<Schema>): string
   /** What the model's output must fit; the response is then that object. Without it the response is `{ text }`. */
@@ -256,8 +294,10 @@ export type HttpAgentConfig = AgentBase & {
   /** Signs the requests as Standard Webhooks are: `whsec_` and base64 of 24 to 64 bytes. */
   readonly secret: string
   /** Its operations that are run as tasks, by name. */
-  // oxlint-disable-next-line typescript/no-explicit-any
-  readonly endpoints?: { readonly [name: string]: Omit<EndpointConfig<any>, 'run' | 'connectorTokensMax'> }
+  readonly endpoints?: {
+    // oxlint-disable-next-line typescript/no-explicit-any
+    readonly [name: string]: Omit<EndpointFields<any>, 'run' | 'connectorTokensMax'> & EndpointPrice
+  }
   /** How it converses in sessions; without it, only its endpoints can be run. */
   readonly chat?: Omit<ChatConfig, 'reply'>
 }
@@ -296,6 +336,15 @@ export type ConnectorsConfig = {
   readonly privateHosts?: readonly string[]
 }
 
+/** Where users may have events sent. */
+export type WebhooksConfig = {
+  /**
+   * `host` or `host:port` that webhooks may reach though their addresses are private, over http too. Without it events go
+   * to public addresses over https only.
+   */
+  readonly privateHosts?: readonly string[]
+}
+
 /** A provider of OpenID Connect that people log in to the console through. */
 export type LoginProviderConfig = {
   /** Part of the addresses `/login/oidc/ID` and `/login/oidc/ID/callback`; the latter is the redirect URI to register. */
@@ -328,6 +377,8 @@ export type ErrandConfig = {
   readonly agents: readonly AgentConfig[]
   /** What users may connect. */
   readonly connectors?: ConnectorsConfig
+  /** Where users may have events sent. */
+  readonly webhooks?: WebhooksConfig
   /** How people log in to the console, beside email address and password. */
   readonly login?: LoginConfig
   /** See the limits above. */

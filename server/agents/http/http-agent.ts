@@ -1,10 +1,11 @@
-import type { ChatPart, ChatRun, HttpAgentConfig, TaskRun } from '../config/define-config.ts'
+import type { EndpointRun } from '../run/endpoint-run.ts'
+import type { ChatPart, ChatRun, HttpAgentConfig } from '../config/define-config.ts'
 import { httpLimits as limits, toHttpService } from './http-service.ts'
 
 // Connections and TLS take some megabytes in each thread, so only one that reaches a service loads them.
 
 /** Runs an endpoint of an `http` agent. */
-export function httpRun(agent: HttpAgentConfig, name: string): (run: TaskRun) => Promise<unknown> {
+export function httpRun(agent: HttpAgentConfig, name: string): (run: EndpointRun) => Promise<unknown> {
   const service = toHttpService(agent)
   return async (run) => {
     const { runHttpTask } = await import('./http-task.ts')

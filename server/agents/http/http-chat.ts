@@ -3,13 +3,11 @@ import { readBody } from '../../outbound/exchange.ts'
 import type { ChatPart, ChatRun } from '../config/define-config.ts'
 import { post } from './http-exchange.ts'
 import { AgentServiceError, agentService } from './http-failure.ts'
-import { readLines } from './http-lines.ts'
+import { eventIn, linesType, readLines } from './http-lines.ts'
 import { expectOk } from './http-refusal.ts'
 import type { HttpLimits, HttpService } from './http-service.ts'
 
 export type HttpChat = { service: HttpService; run: ChatRun; limits: HttpLimits }
-
-const contentType = 'application/x-ndjson'
 
 /**
  * Has a service reply, and yields the parts as they are taken: the service is read no faster. When the run's signal
@@ -20,14 +18,14 @@ export async function* runHttpChat({ limits, run, service }: HttpChat): AsyncGen
   let answer: IncomingMessage | undefined
   try {
     answer = await ask({ limits, run, service })
-    await expectOk(answer, contentType, limits)
+    await expectOk(answer, [linesType], limits)
     if (!isFramed(answer)) {
       throw new AgentServiceError("The agent's service must send its reply with Transfer-Encoding: chunked.")
     }
     const chunks = readBody(answer, { peer: agentService, bytesMax: Infinity })
     for await (const line of readLines(chunks, limits.lineBytesMax)) {
       if (signal.aborted) return
-      yield toPart(line)
+      yield eventIn(line) as ChatPart
     }
   } catch (error) {
     if (!signal.aborted) throw error
@@ -40,30 +38,11 @@ async function ask({ limits, run, service }: HttpChat): Promise<IncomingMessage>
   const { history, log, message, params, sessionId, signal, traceparent, turnId, userId } = run
   const body = { type: 'chat', sessionId, turnId, userId, message, history, params }
   const { chatHeadMs: headMs, connectMs } = limits
-  const sent = { service, id: turnId, userId, body, accept: contentType, traceparent }
+  const sent = { service, id: turnId, userId, body, accept: linesType, traceparent }
   return await post({ ...sent, signal, log, connectMs, headMs })
 }
 
 /** Whether a cut answer can be told from a whole one. */
 function isFramed({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || headers['content-length'] !== undefined
-}
-
-/** What kinds of parts there are, and what they hold, is checked for all agents alike. */
-function toPart(line: string): ChatPart {
-  let part: unknown
-  try {
-    part = JSON.parse(line)
-  } catch {
-    throw new AgentServiceError("The agent's service sent a line that is no JSON.")
-  }
-  if (typeof part !== 'object' || part === null || Array.isArray(part)) {
-    throw new AgentServiceError("The agent's service sent a line that is no JSON object.")
-  }
-  const { message, type } = part as { type?: unknown; message?: unknown }
-  if (type === 'error') {
-    const hasReason = typeof message === 'string' && message !== ''
-    throw new AgentServiceError(hasReason ? message : "The agent's service reported an error without a message.")
-  }
-  return part as ChatPart
 }

@@ -6,10 +6,10 @@ import { codeOf } from '../../kernel/thrown.ts'
 import { dial, type Dial } from '../../outbound/dial.ts'
 import { exchange } from '../../outbound/exchange.ts'
 import { lookupsPerUserMax } from '../../outbound/peer.ts'
+import { signRequest } from '../../outbound/request-signature.ts'
 import type { AgentLog } from '../config/define-config.ts'
 import { agentService } from './http-failure.ts'
 import type { HttpService } from './http-service.ts'
-import { signRequest } from './http-signature.ts'
 
 export type Post = {
   service: HttpService
@@ -44,7 +44,7 @@ export async function post({ accept, connectMs, headMs, id, log, ...sent }: Post
     'content-type': 'application/json',
     accept,
     ...(traceparent !== undefined && { traceparent }),
-    ...signRequest(key, { id, body: text, at: new Date() }),
+    ...signRequest([key], { id, body: text, at: new Date() }),
   }
   const createConnection = () => socket
   return await exchange({

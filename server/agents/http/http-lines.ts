@@ -2,6 +2,8 @@ import { LineSplitter } from '../../kernel/line-splitter.ts'
 import { megabytes } from '../../outbound/peer.ts'
 import { AgentServiceError } from './http-failure.ts'
 
+export const linesType = 'application/x-ndjson'
+
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /** The lines of a body, blank ones left out: a service may send some to keep its connection open. */
@@ -22,6 +24,28 @@ export async function* readLines(chunks: AsyncIterable<Buffer>, lineBytesMax: nu
   }
   const last = decode(lines.rest)
   if (last !== '') yield last
+}
+
+/**
+ * The object of a line, of which only `type` is known: what it may hold is checked for all agents alike. Throws what an
+ * `error` says.
+ */
+export function eventIn(line: string): { type?: unknown } {
+  let event: unknown
+  try {
+    event = JSON.parse(line)
+  } catch {
+    throw new AgentServiceError("The agent's service sent a line that is no JSON.")
+  }
+  if (typeof event !== 'object' || event === null || Array.isArray(event)) {
+    throw new AgentServiceError("The agent's service sent a line that is no JSON object.")
+  }
+  const { message, type } = event as { type?: unknown; message?: unknown }
+  if (type === 'error') {
+    const hasReason = typeof message === 'string' && message !== ''
+    throw new AgentServiceError(hasReason ? message : "The agent's service reported an error without a message.")
+  }
+  return event
 }
 
 function decode(line: Buffer): string {

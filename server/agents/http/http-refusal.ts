@@ -9,8 +9,15 @@ type Limits = Pick<HttpLimits, 'refusalBytesMax' | 'refusalMs'>
 
 const reasonCharsMax = 1000
 
-/** Throws unless the answer is 200 with a body of that type, as it stands; what a refusal says for itself is quoted. */
-export async function expectOk(answer: IncomingMessage, contentType: string, limits: Limits): Promise<void> {
+/**
+ * Throws unless the answer is 200 with a body of one of those types, as it stands; what a refusal says for itself is quoted.
+ * Resolves with the type.
+ */
+export async function expectOk<Type extends string>(
+  answer: IncomingMessage,
+  contentTypes: readonly Type[],
+  limits: Limits,
+): Promise<Type> {
   const { statusCode: status = 0 } = answer
   if (status >= 300 && status < 400 && status !== 304) {
     throw new AgentServiceError(`The agent's service answered ${status}, and redirects are not followed.`)
@@ -21,10 +28,10 @@ export async function expectOk(answer: IncomingMessage, contentType: string, lim
   }
   expectUncompressed(answer, agentService)
   const given = contentTypeOf(answer)
-  if (given !== contentType) {
-    const type = given ? `the content type ${clip(given, 100)}` : 'no content type'
-    throw new AgentServiceError(`The agent's service answered with ${type} instead of ${contentType}.`)
-  }
+  const known = contentTypes.find((type) => type === given)
+  if (known !== undefined) return known
+  const type = given ? `the content type ${clip(given, 100)}` : 'no content type'
+  throw new AgentServiceError(`The agent's service answered with ${type} instead of ${contentTypes.join(' or ')}.`)
 }
 
 /** Without its parameters, in lower case. */

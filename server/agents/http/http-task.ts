@@ -1,10 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import { buffer } from 'node:stream/consumers'
+import { writtenPricing } from '../../billing/event-charges.ts'
 import { heavinessOf } from '../../kernel/json-values.ts'
 import { expectSize, readBody } from '../../outbound/exchange.ts'
-import type { TaskRun } from '../config/define-config.ts'
+import type { EndpointRun } from '../run/endpoint-run.ts'
+import { clip } from '../../kernel/clip.ts'
 import { post } from './http-exchange.ts'
 import { AgentServiceError, agentService, ServiceOutputTooLargeError } from './http-failure.ts'
+import { eventIn, linesType, readLines } from './http-lines.ts'
 import { expectOk } from './http-refusal.ts'
 import type { HttpLimits, HttpService } from './http-service.ts'
 
@@ -12,34 +15,64 @@ export type HttpTask = {
   service: HttpService
   agentId: string
   name: string
-  run: TaskRun
+  run: EndpointRun
   limits: HttpLimits
 }
 
 const contentType = 'application/json'
+const accept = `${contentType}, ${linesType}`
 
-/** Has a service run a task; resolves with the value of its JSON. */
+/** Has a service run a task; resolves with the value of its JSON, or with the result among its lines. */
 export async function runHttpTask({ agentId, limits, name, run, service }: HttpTask): Promise<unknown> {
   const { log, params, signal, taskId, traceparent, userId } = run
-  const body = { type: 'task', endpointId: `${agentId}.${name}`, endpoint: name, taskId, userId, params }
+  const about = { type: 'task', endpointId: `${agentId}.${name}`, endpoint: name, taskId, userId, params }
+  const body = { ...about, ...(run.metering && { pricing: writtenPricing(run.metering) }) }
   const { connectMs, taskBytesMax, taskValuesMax } = limits
   let answer: IncomingMessage | undefined
   try {
-    answer = await post({ service, id: taskId, userId, body, accept: contentType, signal, log, connectMs, traceparent })
-    await expectOk(answer, contentType, limits)
+    answer = await post({ service, id: taskId, userId, body, accept, signal, log, connectMs, traceparent })
+    const type = await expectOk(answer, [contentType, linesType], limits)
+    if (type === linesType) return await followLines(answer, run, limits)
     const rules = { peer: { ...agentService, Failure: ServiceOutputTooLargeError }, bytesMax: taskBytesMax }
     expectSize(answer, rules)
     const json = await buffer(readBody(answer, rules))
-    const heaviness = heavinessOf(json, taskValuesMax)
-    if (heaviness !== undefined) {
-      throw new ServiceOutputTooLargeError(`The agent's service answered with ${heaviness}.`)
-    }
+    assertLight(json, taskValuesMax)
     return parse(json)
   } catch (error) {
     throw signal.aborted ? new AgentServiceError('The run was stopped.') : error
   } finally {
     answer?.destroy()
   }
+}
+
+/** The result in a body of lines, of which each other says what the run did until then. */
+async function followLines(answer: IncomingMessage, run: EndpointRun, limits: HttpLimits): Promise<unknown> {
+  const chunks = readBody(answer, { peer: agentService, bytesMax: Infinity })
+  for await (const line of readLines(chunks, limits.lineBytesMax)) {
+    if (line.length > lightChars) assertLight(Buffer.from(line), limits.taskValuesMax)
+    const { type, ...rest } = eventIn(line)
+    if (type === 'result') return (rest as { result?: unknown }).result
+    if (type === 'progress') run.progress(rest)
+    else if (type === 'charge') {
+      const { count, event } = rest as { event: string; count?: number }
+      run.charge(event, count)
+    } else {
+      const shown = clip(JSON.stringify(type) ?? 'none', 100)
+      throw new AgentServiceError(
+        `The agent's service sent a line of the type ${shown}; it must be progress, charge, result or error.`,
+      )
+    }
+  }
+  throw new AgentServiceError("The agent's service ended its lines without a result.")
+}
+
+/** Fewer values than are too many. */
+const lightChars = 16_000
+
+function assertLight(json: Buffer, valuesMax: number): void {
+  const heaviness = heavinessOf(json, valuesMax)
+  if (heaviness === undefined) return
+  throw new ServiceOutputTooLargeError(`The agent's service answered with ${heaviness}.`)
 }
 
 function parse(body: Buffer): unknown {

@@ -17,6 +17,9 @@ const maxStepsDefault = 8
 const maxOutputTokensDefault = 4096
 const callIdCharsMax = 150
 const callNameCharsMax = 200
+/** What a task's progress names of the calls of one step. */
+const toldCallsMax = 10
+const toldNameCharsMax = 60
 
 /** The agent with the SDK's own types, of which the configuration says the shapes. */
 type SdkAgent = ModelAgentConfig & { readonly model: Exclude<LanguageModel, string>; readonly tools?: ToolSet }
@@ -126,7 +129,7 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<Ta
   const schema = endpoint.output && toZodSchema(endpoint.output)
   const { contextTokens = contextTokensDefault } = agent
   const { connectorTokensMax = taskConnectorTokensMax } = endpoint
-  return async ({ connectors: opened, params, signal }) => {
+  return async ({ connectors: opened, params, progress, signal }) => {
     const { beginPrompt, connectors } = boundPrompts(opened, connectorTokensMax)
     const { generateText, isStepCount, Output } = await loadSdk()
     const prompt: unknown = endpoint.prompt(params)
@@ -135,14 +138,34 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<Ta
     if (roughTokens(prompt) > contextTokens) {
       throw new Error(`The prompt of these params is longer than the ${contextTokens} tokens that this agent takes.`)
     }
+    const stepsMax = agent.maxSteps ?? maxStepsDefault
+    let step = 0
+    let toolCalls: string[] = []
+    const tell = () => {
+      const called = toolCalls.length > 0 ? `: ${toolCalls.join(', ')}` : ''
+      progress({
+        message: `Step ${step} of at most ${stepsMax}${called}`,
+        data: { step, stepsMax, toolCalls: [...toolCalls] },
+      })
+    }
+    const onCall = (name: string) => {
+      if (toolCalls.length === toldCallsMax) return
+      toolCalls.push(name.slice(0, toldNameCharsMax))
+      tell()
+    }
     const options = {
       ...settingsOf(agent),
-      ...(await toolsOf(agent, connectors)),
+      ...toldTools(await toolsOf(agent, connectors), onCall),
       prompt,
       maxOutputTokens: agent.maxOutputTokens ?? maxOutputTokensDefault,
-      stopWhen: isStepCount(agent.maxSteps ?? maxStepsDefault),
-      // With what it then has the model comes to its end.
-      prepareStep: () => (beginPrompt() ? {} : { toolChoice: 'none' as const }),
+      stopWhen: isStepCount(stepsMax),
+      prepareStep: () => {
+        step++
+        toolCalls = []
+        tell()
+        // With what it then has the model comes to its end.
+        return beginPrompt() ? {} : { toolChoice: 'none' as const }
+      },
       abortSignal: stopOf(connectors, signal),
     }
     try {
@@ -181,6 +204,20 @@ function heldTools({ tools = {} }: SdkAgent, openCall: ReplyRun['openCall']): { 
     return [name, { ...tool, execute }] as const
   })
   return { tools: Object.fromEntries(held) }
+}
+
+/** The tools, each call of which is told. */
+function toldTools({ tools }: { tools?: ToolSet }, onCall: (name: string) => void): { tools?: ToolSet } {
+  if (!tools) return {}
+  const told = Object.entries(tools).map(([name, tool]) => {
+    if (!tool.execute) return [name, tool] as const
+    const execute: typeof tool.execute = (input, options) => {
+      onCall(name)
+      return tool.execute!(input, options)
+    }
+    return [name, { ...tool, execute }] as const
+  })
+  return { tools: Object.fromEntries(told) }
 }
 
 function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {

@@ -3,7 +3,9 @@ import { ConnectorsUnavailableError } from '../../connectors/connector-spec.ts'
 import { openRunConnectors, type Connect, type RunConnectors } from '../../connectors/thread/run-connectors.ts'
 import { boundConnectors } from './bound-connectors.ts'
 import type { Catalogue } from '../config/catalogue.ts'
-import type { AgentLog } from '../config/define-config.ts'
+import type { AgentLog, TaskRun } from '../config/define-config.ts'
+import { EventCharges } from '../../billing/event-charges.ts'
+import { encodeProgress, PacedProgress } from './run-progress.ts'
 import { describeThrown, encodeResult, isInstance, type RunOutcome, type TaskRequest } from './run-outcome.ts'
 
 type ExecuteTask = {
@@ -13,6 +15,8 @@ type ExecuteTask = {
   log: AgentLog
   resultBytesMax: number
   connect: Connect
+  /** Told the latest progress, as JSON text, some ten times a second at most. */
+  onProgress: (json: string) => void
 }
 
 /** A run that waits for room says so a little before its time is up, so that it does not end as if its agent were late. */
@@ -25,13 +29,28 @@ export async function executeTask({
   signal,
   log,
   connect,
+  onProgress,
   resultBytesMax,
 }: ExecuteTask): Promise<RunOutcome> {
-  const { endpointId, taskId, timeoutMs, traceparent, userId } = request
+  const { endpointId, metering, taskId, timeoutMs, traceparent, userId } = request
   const endpoint = catalogue.endpoint(endpointId)
   if (!endpoint) {
     const message = `The endpoint ${endpointId} is not in the configuration.`
     return { kind: 'failed', error: { code: 'AGENT_UNAVAILABLE', message, details: '' } }
+  }
+  const charges = metering && new EventCharges(metering)
+  let paced: PacedProgress | undefined
+  let hasEnded = false
+  const progress: TaskRun['progress'] = (given) => {
+    if (hasEnded || signal.aborted) return
+    paced ??= new PacedProgress(onProgress)
+    paced.note(encodeProgress(given))
+  }
+  const charge: TaskRun['charge'] = (event, count = 1) => {
+    if (hasEnded || signal.aborted) throw new Error('charge: the run has ended, and nothing is charged any more')
+    if (!charges)
+      throw new Error('charge: this task has a fixed price; give its endpoint `pricing` instead of priceUsd')
+    return charges.charge(event, count)
   }
   let connectors: RunConnectors | undefined
   try {
@@ -40,14 +59,19 @@ export async function executeTask({
     const waitMs = Math.min(placesWaitMsMax, timeoutMs - Math.min(sayMs, timeoutMs / 4))
     const opened = await openRunConnectors(request.connectors, { reservedNames, signal, waitMs, connect })
     connectors = boundConnectors(opened, endpoint.connectorTokensMax)
-    const run = { params, connectors, userId, taskId, signal, log, ...(traceparent !== undefined && { traceparent }) }
-    return encodeResult(await endpoint.run(run), resultBytesMax)
+    const own = { params, connectors, userId, taskId, signal, log, progress, charge, metering }
+    const result = await endpoint.run({ ...own, ...(traceparent !== undefined && { traceparent }) })
+    hasEnded = true
+    const outcome = encodeResult(result, resultBytesMax)
+    return outcome.kind === 'completed' && charges ? { ...outcome, usage: charges.usage } : outcome
   } catch (thrown) {
     // Whatever the agent made of it.
     const cause: unknown = connectors?.failed.aborted ? connectors.failed.reason : thrown
     if (isInstance(cause, ConnectorsUnavailableError)) return { kind: 'interrupted', message: cause.message }
     return { kind: 'failed', error: describeThrown(thrown) }
   } finally {
+    hasEnded = true
+    paced?.flush()
     // Nobody waits for servers to end.
     void connectors?.close()
   }

@@ -1,4 +1,5 @@
 import type { ConnectorSpec } from '../../connectors/connector-spec.ts'
+import type { Metering, Usage } from '../../billing/event-charges.ts'
 import type { ChatSummary } from './chat-messages.ts'
 import { clip } from '../../kernel/clip.ts'
 import type { TaskFailure } from '../../store/records.ts'
@@ -9,7 +10,8 @@ import { ServiceOutputTooLargeError } from '../http/http-failure.ts'
  * its user had it stopped (`isPatient`), a thread that others' runs may keep busy gets a while until it is ended for it.
  */
 export type RunOutcome =
-  | { kind: 'completed'; json: string }
+  /** `usage` is that of a metered task. */
+  | { kind: 'completed'; json: string; usage?: Usage }
   | { kind: 'failed'; error: TaskFailure; owed?: ChatOwed; isPatient?: true }
   | { kind: 'interrupted'; message: string }
 
@@ -28,6 +30,8 @@ export type TaskRequest = {
   /** How long it may run in all. */
   timeoutMs: number
   connectors: readonly ConnectorSpec[]
+  /** Of a metered task: what it may charge. */
+  metering?: Metering
   /** The W3C's trace context of the run, where the service is traced. */
   traceparent?: string
 }

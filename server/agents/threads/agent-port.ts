@@ -18,7 +18,7 @@ export type AgentHost = {
    * Runs an endpoint. Never rejects. When `signal` aborts, the agent's own signal fires and the outcome is the abort's
    * reason at once, whether the agent heeds it or not.
    */
-  runTask(request: TaskRequest, signal: AbortSignal): Promise<RunOutcome>
+  runTask(request: TaskRequest, options: RunTaskOptions): Promise<RunOutcome>
   /** Lets an agent reply in a chat. */
   runChat(request: ChatRequest, options: RunChatOptions): ChatHandle
   /** Asks a connector's server for its tools. Never rejects. `completed` carries ConnectorTools. */
@@ -26,6 +26,12 @@ export type AgentHost = {
   /** None when agents run in the caller's thread. */
   threads(): AgentThreadState[]
   close(): Promise<void>
+}
+
+export type RunTaskOptions = {
+  signal: AbortSignal
+  /** Told how far the run has come, as JSON text, some ten times a second at most. */
+  onProgress: (json: string) => void
 }
 
 export type RunChatOptions = {

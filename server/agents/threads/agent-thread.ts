@@ -51,6 +51,18 @@ function sendBatch(make: () => FromThread): void {
   else queueMicrotask(flush)
 }
 
+/**
+ * Progress is sent at once, as an agent that blocks its thread lets no timer fire, and with what others say when something
+ * was sent a moment ago.
+ */
+function sendProgress(message: FromThread): void {
+  outbox.push(() => message)
+  if (outbox.length > 1) return
+  isGathering = sentAt.at(-1)! + gatherMs > performance.now()
+  if (isGathering) setTimeout(flush, gatherMs)
+  else flush()
+}
+
 function flush(): void {
   isGathering = false
   if (outbox.length === 0) return
@@ -118,7 +130,9 @@ function receive(catalogue: Catalogue, message: ToThread): void {
     case 'run': {
       const { request } = message
       const log = createLog(request.taskId)
-      return begin(run, (signal) => executeTask({ catalogue, request, signal, log, connect, resultBytesMax }))
+      const onProgress = (json: string) => sendProgress({ type: 'progress', run, json })
+      const own = { catalogue, request, log, connect, onProgress, resultBytesMax }
+      return begin(run, (signal) => executeTask({ ...own, signal }))
     }
     case 'chat': {
       const { request } = message

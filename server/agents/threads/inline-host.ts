@@ -28,7 +28,7 @@ export function createInlineHost({ catalogue, connectorLimits, resultBytesMax, o
   return {
     isReady: true,
     ready: async () => {},
-    runTask: (request, signal) => {
+    runTask: (request, { onProgress, signal }) => {
       if (signal.aborted) return Promise.resolve(signal.reason as RunOutcome)
       const { taskId } = request
       const log = (message: string, fields?: Record<string, unknown>) =>
@@ -36,7 +36,8 @@ export function createInlineHost({ catalogue, connectorLimits, resultBytesMax, o
       const aborted = new Promise<RunOutcome>((resolve) => {
         signal.addEventListener('abort', () => resolve(signal.reason as RunOutcome), { once: true })
       })
-      return Promise.race([aborted, executeTask({ catalogue, request, signal, log, connect, resultBytesMax })])
+      const run = executeTask({ catalogue, request, signal, log, connect, onProgress, resultBytesMax })
+      return Promise.race([aborted, run])
     },
     runChat: (request, { onBatch, onStep, signal }) => {
       const window = new CreditWindow()

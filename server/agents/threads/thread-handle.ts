@@ -21,6 +21,7 @@ export type RunStart = { type: 'run'; request: TaskRequest } | { type: 'chat'; r
 type RunHandlers = {
   onOutcome: OnOutcome
   onBatch?: ((batch: ChatBatch) => void) | undefined
+  onProgress?: ((json: string) => void) | undefined
   onStep?: ((request: StepRequest) => Promise<number>) | undefined
 }
 type ThreadEvents = {
@@ -241,6 +242,8 @@ export class ThreadHandle {
         if (message.runId !== '' || this.#mayLog()) this.#options.onLog(message)
       } else if (message.type === 'batch') {
         this.#runs.get(message.run)?.onBatch?.(message.batch)
+      } else if (message.type === 'progress') {
+        this.#runs.get(message.run)?.onProgress?.(message.json)
       } else if (message.type === 'connect') {
         this.#connect()
       } else if (message.type === 'step') {

@@ -1,4 +1,4 @@
-import type { AgentHost, AgentThreadState, ChatHandle, RunChatOptions } from './agent-port.ts'
+import type { AgentHost, AgentThreadState, ChatHandle, RunChatOptions, RunTaskOptions } from './agent-port.ts'
 import type { ProcessLimits } from '../../connectors/connector-bounds.ts'
 import { ConnectorHost } from '../../connectors/thread/connector-host.ts'
 import type { ConnectorSpec } from '../../connectors/connector-spec.ts'
@@ -14,6 +14,7 @@ type Waiting = {
   signal: AbortSignal
   resolve: (outcome: RunOutcome) => void
   onBatch?: (batch: ChatBatch) => void
+  onProgress?: (json: string) => void
   onStep?: (request: StepRequest) => Promise<number>
   /**
    * Of a chat: when it is aborted, its own outcome is waited for a little, and its thread, which other runs may keep busy
@@ -66,8 +67,8 @@ export class ThreadHost implements AgentHost {
     return new Promise((resolve) => this.#readyWaiters.push(resolve))
   }
 
-  runTask(request: TaskRequest, signal: AbortSignal): Promise<RunOutcome> {
-    return new Promise((resolve) => this.#assign({ start: { type: 'run', request }, signal, resolve }))
+  runTask(request: TaskRequest, options: RunTaskOptions): Promise<RunOutcome> {
+    return new Promise((resolve) => this.#assign({ start: { type: 'run', request }, ...options, resolve }))
   }
 
   runChat(request: ChatRequest, { limitMs, onBatch, onStep, signal }: RunChatOptions): ChatHandle {
@@ -145,10 +146,11 @@ export class ThreadHost implements AgentHost {
       run.signal.addEventListener('abort', () => this.#giveUpWaiting(run), { once: true })
       return
     }
-    const { chat, onBatch, onStep, resolve, signal, start } = run
+    const { chat, onBatch, onProgress, onStep, resolve, signal, start } = run
     const sentAt = performance.now()
     const number = thread.send(start, {
       onBatch,
+      onProgress,
       onStep,
       onOutcome: (outcome) => {
         signal.removeEventListener('abort', onAbort)

@@ -22,6 +22,8 @@ export type FromThread =
   | { type: 'batch'; run: number; batch: ChatBatch }
   /** A chat asks for a call of a model to be held; it waits for that. */
   | { type: 'step'; run: number; request: StepRequest }
+  /** How far a task has come, as JSON text. */
+  | { type: 'progress'; run: number; json: string }
   | { type: 'ended'; run: number; outcome: RunOutcome | 'not-begun' }
   /** A run that was stopped goes on all the same. */
   | { type: 'overstayed' }

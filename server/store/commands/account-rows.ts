@@ -1,7 +1,10 @@
+import type { Units } from '../../kernel/money.ts'
 import { balanceMax, type Credit, type CreditResult, type ListTransactions } from '../store.ts'
-import type { AccountRecord, ChatBreakdown, TransactionRecord } from '../records.ts'
-import type { Op, Reads, Tx } from './command.ts'
-import { readDeepPage } from './deep-page.ts'
+import { isTimed, type Listed } from '../list-place.ts'
+import type { AccountRecord, ChatBreakdown, Page, TransactionRecord } from '../records.ts'
+import type { Op, Posting, Reads, Tx } from './command.ts'
+import { compare, pieceOf, readDeepPage, readFilteredPage, toPage, type Piece } from './deep-page.ts'
+import { eventIdOf, recordEvent } from './events/event-rows.ts'
 import { columns, statement, type Dialect } from './statement.ts'
 
 // Accounts and their transactions.
@@ -9,12 +12,33 @@ import { columns, statement, type Dialect } from './statement.ts'
 type Row = Omit<TransactionRecord, 'breakdown'> & { seq: number; breakdown: string | null }
 
 const row = columns('seq id userId type amount balanceAfter taskId sessionId turnId description breakdown createdAt')
-const newest = (name: string, where: (dialect: Dialect) => string) =>
-  statement<Row>(
-    name,
-    (dialect) => `SELECT ${row} FROM transactions WHERE ${where(dialect)} AND seq < :beforeSeq
+const newest = (name: string, where: (dialect: Dialect) => string) => ({
+  list: statement<Row>(
+    `account_newest${name}`,
+    (dialect) => `SELECT ${row} FROM transactions WHERE ${where(dialect)} AND seq < :seq AND seq >= :untilSeq
       ORDER BY seq DESC LIMIT :limit OFFSET :offset`,
-  )
+  ),
+  count: statement<{ count: number }>(
+    `account_count${name}`,
+    (dialect) => `SELECT count(*) AS count FROM transactions
+      WHERE ${where(dialect)} AND seq < :seq AND seq >= :untilSeq`,
+  ),
+})
+// A user's transactions rise in time with their seq, so no index of the times is needed: the first of a time is found by
+// halving, in some thirty steps.
+const middle = '(low + high) / 2'
+const isEarlier = `coalesce((SELECT created_at < :time FROM transactions
+    WHERE user_id = :userId AND seq <= ${middle} ORDER BY seq DESC LIMIT 1), true)`
+const firstSince = statement<{ seq: number }>(
+  'account_first_since',
+  `WITH RECURSIVE cut (low, high) AS (
+      SELECT CAST(0 AS bigint), coalesce((SELECT max(seq) FROM transactions WHERE user_id = :userId), 0) + 1
+      UNION ALL
+      SELECT CASE WHEN ${isEarlier} THEN ${middle} + 1 ELSE low END, CASE WHEN ${isEarlier} THEN high ELSE ${middle} END
+        FROM cut WHERE low < high
+    )
+    SELECT max(low) AS seq FROM cut`,
+)
 // A partial index is used only where its condition stands in the query, and the user's must not take its place.
 const ofPart =
   (column: string, name: string) =>
@@ -31,13 +55,9 @@ const byIdempotencyKey = statement<Pick<TransactionRecord, 'id' | 'amount' | 'ba
   `SELECT id, amount, balance_after AS "balanceAfter" FROM transactions
     WHERE user_id = :userId AND idempotency_key = :idempotencyKey`,
 )
-const ofUser = newest('account_newest', () => 'user_id = :userId')
-const ofType = newest('account_newest_of_type', () => 'user_id = :userId AND type = :type')
-const ofSession = newest('account_of_session', ofPart('session_id', 'sessionId'))
-const countOfSession = statement<{ total: number }>(
-  'account_count_of_session',
-  (dialect) => `SELECT count(*) AS total FROM transactions WHERE ${ofPart('session_id', 'sessionId')(dialect)}`,
-)
+const ofUser = newest('', () => 'user_id = :userId')
+const ofType = newest('_of_type', () => 'user_id = :userId AND type = :type')
+const ofSession = newest('_of_session', ofPart('session_id', 'sessionId'))
 const whole = (name: string, where: (dialect: Dialect) => string) =>
   statement<Row>(name, (dialect) => `SELECT ${row} FROM transactions WHERE ${where(dialect)} ORDER BY seq DESC`)
 const ofTask = whole('account_of_task', ofPart('task_id', 'taskId'))
@@ -61,46 +81,71 @@ export function* credit(tx: Tx, { amount, description, idempotencyKey, userId }:
   }
   const after = account.balance + amount
   if (after < account.held || (amount > 0 && after > balanceMax)) return { outcome: 'refused', reason: 'balance' }
-  const type = amount < 0 ? 'adjustment' : 'credit'
-  const { balance, id } = yield* tx.post({ userId, type, amount, description, idempotencyKey, now: yield* tx.now() })
+  const posting = { userId, amount, description, idempotencyKey, now: yield* tx.now() }
+  const { balance, id } =
+    amount < 0 ? yield* tx.post({ ...posting, type: 'adjustment' }) : yield* postCredit(tx, posting)
   return { outcome: 'credited', transactionId: id, balance }
 }
 
-export function* listTransactions(
-  on: Reads,
-  of: ListTransactions,
-): Op<{ transactions: TransactionRecord[]; total: number }> {
-  const { limit, offset, sessionId, taskId, turnId, type, userId } = of
-  if (taskId !== undefined || turnId !== undefined) {
-    // A task has at most a charge and a refund, a turn at most a charge, so these are read whole.
-    const found = yield* taskId === undefined
-      ? on.all(ofTurn, { userId, turnId: turnId! })
-      : on.all(ofTask, { userId, taskId })
-    const all = found.filter(
-      (one) =>
-        (type === undefined || one.type === type) &&
-        (sessionId === undefined || one.sessionId === sessionId) &&
-        (turnId === undefined || one.turnId === turnId),
-    )
-    return { transactions: all.slice(offset, offset + limit).map(toRecord), total: all.length }
-  }
-  const beforeOf = (after: Row | undefined) => after?.seq ?? Number.MAX_SAFE_INTEGER
-  if (sessionId !== undefined) {
-    if (type !== undefined && type !== 'chat_charge') return { transactions: [], total: 0 }
-    const counted = on.get(countOfSession, { userId, sessionId })
-    const rows = yield* readDeepPage<Row>(on, of, ({ after, ...piece }) =>
-      on.all(ofSession, { userId, sessionId, beforeSeq: beforeOf(after), ...piece }),
-    )
-    return { transactions: rows.map(toRecord), total: (yield* counted)!.total }
+/** Adds to the balance of an account that is locked, which is an event. */
+export function* postCredit(tx: Tx, posting: Omit<Posting, 'type'>): Op<{ id: string; balance: Units }> {
+  const { amount, now: at, userId } = posting
+  const { balance, id } = yield* tx.post({ ...posting, type: 'credit' })
+  const facts = { type: 'credit.added', transactionId: id, amount, balance } as const
+  recordEvent(tx, { id: eventIdOf(id), userId, at, facts })
+  return { id, balance }
+}
+
+export function* listTransactions(on: Reads, of: ListTransactions): Op<{ transactions: TransactionRecord[] } & Listed> {
+  const { sessionId, taskId, turnId, type, userId } = of
+  if (taskId !== undefined || turnId !== undefined) return yield* listOfOne(on, of)
+  if (sessionId !== undefined && type !== undefined && type !== 'chat_charge') return { transactions: [], total: 0 }
+  const { count, list } = sessionId === undefined ? (type === undefined ? ofUser : ofType) : ofSession
+  const values = { userId, ...(sessionId === undefined ? type && { type } : { sessionId }) }
+  const read = ({ after, limit, offset, until }: Piece & Page) =>
+    on.all(list, { ...values, seq: after.seq, untilSeq: until.seq, limit, offset })
+  if (sessionId !== undefined || isTimed(of)) {
+    const counted = ({ after, until }: Piece) => on.get(count, { ...values, seq: after.seq, untilSeq: until.seq })
+    const piece = yield* pieceOfTimes(on, of)
+    const { rows, ...listed } = yield* readFilteredPage<Row>(on, of, { piece, skip: read, count: counted, read })
+    return { transactions: rows.map(toRecord), ...listed }
   }
   const counts = on.all(counters, { userId })
-  const rows = yield* readDeepPage<Row>(on, of, ({ after, ...piece }) => {
-    const values = { userId, beforeSeq: beforeOf(after), ...piece }
-    return type === undefined ? on.all(ofUser, values) : on.all(ofType, { ...values, type })
-  })
+  const { rows, ...next } = yield* readDeepPage<Row>(on, of, read)
   let total = 0
   for (const { count, part } of yield* counts) if (type === undefined || part === type) total += count
-  return { transactions: rows.map(toRecord), total }
+  return { transactions: rows.map(toRecord), total, ...next }
+}
+
+/** A task has at most a charge and what is given back of it, a turn at most a charge, so these are read whole. */
+function* listOfOne(on: Reads, of: ListTransactions): Op<{ transactions: TransactionRecord[] } & Listed> {
+  const { after, limit, offset, sessionId, taskId, turnId, type, userId } = of
+  const found = yield* taskId === undefined
+    ? on.all(ofTurn, { userId, turnId: turnId! })
+    : on.all(ofTask, { userId, taskId })
+  const { after: before, until } = pieceOf(of)
+  const all = found.filter(
+    (one) =>
+      (type === undefined || one.type === type) &&
+      (sessionId === undefined || one.sessionId === sessionId) &&
+      (turnId === undefined || one.turnId === turnId) &&
+      compare(one, before) < 0 &&
+      compare(one, until) >= 0,
+  )
+  const left = after ? all.filter((one) => compare(one, after) < 0) : all.slice(offset)
+  const { rows, ...next } = toPage(left, limit)
+  return { transactions: rows.map(toRecord), total: all.length, ...next }
+}
+
+function* pieceOfTimes(on: Reads, of: ListTransactions): Op<Piece> {
+  const { after, until } = pieceOf(of)
+  const { createdAfter, createdBefore, userId } = of
+  const first = createdAfter === undefined ? undefined : on.get(firstSince, { userId, time: until.createdAt })
+  const end = createdBefore === undefined ? undefined : on.get(firstSince, { userId, time: after.createdAt })
+  return {
+    until: first ? { ...until, seq: (yield* first)!.seq } : until,
+    after: end ? { ...after, seq: (yield* end)!.seq } : after,
+  }
 }
 
 function toRecord({ breakdown, seq: _, ...transaction }: Row): TransactionRecord {

@@ -26,7 +26,16 @@ export type AccountOf = { userId: string } | { taskId: string } | { turnId: stri
 
 /** A row that shows whether a transaction was committed: nobody but the transaction makes it. */
 export type MadeRow = {
-  table: 'transactions' | 'sessions' | 'turns' | 'users' | 'api_keys' | 'logins' | 'invitations' | 'connectors'
+  table:
+    | 'transactions'
+    | 'sessions'
+    | 'turns'
+    | 'users'
+    | 'api_keys'
+    | 'logins'
+    | 'invitations'
+    | 'connectors'
+    | 'webhooks'
   id: string
 }
 

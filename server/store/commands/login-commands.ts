@@ -12,6 +12,7 @@ import type {
   UpdateUserResult,
 } from '../people.ts'
 import type { LoginRecord } from '../records.ts'
+import { postCredit } from './account-rows.ts'
 import type { Op, Tx } from './command.ts'
 import {
   findInvitation,
@@ -135,7 +136,7 @@ export function* acceptInvitation(
   if (credit > 0) {
     yield* tx.lockAccount({ userId })
     const description = 'Credit of the invitation'
-    yield* tx.post({ userId, type: 'credit', amount: credit, description, now: yield* tx.now() })
+    yield* postCredit(tx, { userId, amount: credit, description, now: yield* tx.now() })
   }
   yield* noteAccepted(tx, { invitationId, userId })
   return { outcome: 'accepted', userId, kind }

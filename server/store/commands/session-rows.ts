@@ -1,5 +1,6 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import { newId } from '../../kernel/ids.ts'
+import { areSmallTags } from '../../kernel/wire-types.ts'
 import type { Units } from '../../kernel/money.ts'
 import {
   emptiesKeptMs,
@@ -9,7 +10,8 @@ import {
   metadataBytesMax,
 } from '../account-bounds.ts'
 import { keptText, keptToolCalls, pageBytesMax } from '../byte-bounds.ts'
-import type { BoundedPage, MessageRecord, SessionListItem, SessionRecord, SessionStatus } from '../records.ts'
+import { isTimed, type Listed } from '../list-place.ts'
+import type { BoundedPage, MessageRecord, Page, SessionListItem, SessionRecord, SessionStatus } from '../records.ts'
 import {
   HistoryBuilder,
   judgeSession,
@@ -33,7 +35,9 @@ import type {
 import type { SessionRow } from '../tables/work-tables.ts'
 import type { Answer, Op, Reads, Tx } from './command.ts'
 import { askKey, countKeys, insertKey, stillKept } from './idempotency-rows.ts'
-import { columns, insertInto, statement } from './statement.ts'
+import { pieceOf, placesOf, readFilteredPage, toPage, within, type Piece } from './deep-page.ts'
+import { columns, insertInto, statement, type Dialect } from './statement.ts'
+import { hasTags, tagValues } from './tag-filter.ts'
 
 // Sessions and their messages. Nothing expires a session: whether it has is decided whenever it is looked at.
 
@@ -41,9 +45,9 @@ type Of = { userId: string; sessionId: string }
 
 const operation = 'createSession'
 
-const made = 'id userId agentId isCompleted metadata messageCount maxCost createdAt updatedAt activeAt'
+const made = 'id userId agentId isCompleted metadata tags messageCount maxCost createdAt updatedAt activeAt'
 const row = columns(`${made} openTurnId spent`)
-const item = columns('id userId agentId isCompleted messageCount openTurnId createdAt activeAt')
+const item = columns('id userId agentId isCompleted tags messageCount openTurnId createdAt activeAt')
 const thisSession = 'id = :sessionId AND user_id = :userId'
 const ofAgent = (table = '') => `(CAST(:agentId AS text) IS NULL OR ${table}agent_id = :agentId)`
 const thisTurn = 'id = :sessionId AND open_turn_id = :turnId'
@@ -53,12 +57,22 @@ const kinds: Record<SessionStatus | 'any', string> = {
   expired: 'AND is_completed = 0 AND active_at <= :activeAfter AND open_turn_id IS NULL',
   completed: 'AND is_completed = 1',
 }
-const listOf = (kind: SessionStatus | 'any') =>
-  statement<Omit<SessionRow, 'metadata' | 'updatedAt'>>(
-    `session_list_${kind}`,
-    ({ seq }) => `SELECT ${item} FROM sessions WHERE user_id = :userId AND ${ofAgent()} ${kinds[kind]}
-      ORDER BY created_at DESC, ${seq} DESC LIMIT :limit OFFSET :offset`,
-  )
+type ListRow = Omit<SessionRow, 'metadata' | 'updatedAt'> & { seq: number }
+const listOf = (kind: SessionStatus | 'any') => {
+  const where = (dialect: Dialect) =>
+    `user_id = :userId AND ${ofAgent()} ${kinds[kind]} AND ${within(dialect.seq)} AND ${hasTags(dialect)}`
+  return {
+    list: statement<ListRow>(
+      `session_list_${kind}`,
+      (dialect) => `SELECT ${item}, ${dialect.seq} AS seq FROM sessions WHERE ${where(dialect)}
+        ORDER BY created_at DESC, ${dialect.seq} DESC LIMIT :limit OFFSET :offset`,
+    ),
+    count: statement<{ count: number }>(
+      `session_count_${kind}`,
+      (dialect) => `SELECT count(*) AS count FROM sessions WHERE ${where(dialect)}`,
+    ),
+  }
+}
 
 const insert = statement('session_insert', insertInto('sessions', made))
 const get = statement<SessionRow>('session_get', `SELECT ${row} FROM sessions WHERE ${thisSession}`)
@@ -78,7 +92,7 @@ const totalsOf = statement<SessionTotal>(
 )
 // Those whose turn is under way are found by it.
 const countActive = statement<{ count: number }>(
-  'session_count_active',
+  'session_count_active_of_user',
   `SELECT count(*) + (SELECT count(*) FROM turns JOIN sessions AS s ON s.id = turns.session_id
       WHERE turns.user_id = :userId AND turns.settled_at IS NULL AND s.open_turn_id = turns.id
         AND s.is_completed = 0 AND s.active_at <= :activeAfter AND ${ofAgent('s.')}) AS count
@@ -99,8 +113,8 @@ const removeEmpty = statement(
 )
 const update = statement(
   'session_update',
-  `UPDATE sessions SET metadata = :metadata, max_cost = :maxCost, is_completed = :isCompleted, updated_at = :now,
-      active_at = :now
+  `UPDATE sessions SET metadata = :metadata, tags = :tags, max_cost = :maxCost, is_completed = :isCompleted,
+      updated_at = :now, active_at = :now
     WHERE id = :sessionId`,
 )
 const heldIn = statement<{ held: Units }>('session_held', 'SELECT held FROM turns WHERE id = :turnId')
@@ -125,7 +139,7 @@ export function activeAfter(now: EpochMs, { sessionIdleSeconds }: StoreLimits): 
 }
 
 export function* createSession(tx: Tx, input: CreateSession, limits: StoreLimits): Op<CreateSessionResult> {
-  const { agentId, idempotency, maxCost = null, metadata, sessionId, userId } = input
+  const { agentId, idempotency, maxCost = null, metadata, sessionId, tags = null, userId } = input
   yield* tx.lockAccount({ userId })
   const now = yield* tx.now()
   if (idempotency) {
@@ -146,7 +160,7 @@ export function* createSession(tx: Tx, input: CreateSession, limits: StoreLimits
   if (idempotency) insertKey(tx, { userId, operation, ...idempotency, resourceId: sessionId }, now)
   const times = { createdAt: now, updatedAt: now, activeAt: now }
   const written = { id: sessionId, userId, agentId, isCompleted: 0, messageCount: 0, maxCost, ...times }
-  yield* tx.run(insert, { ...written, metadata: JSON.stringify(metadata) })
+  yield* tx.run(insert, { ...written, metadata: JSON.stringify(metadata), tags: tags && JSON.stringify(tags) })
   tx.made({ table: 'sessions', id: sessionId })
   return { outcome: 'created', session: (yield* getSession(tx, { userId, sessionId }, limits))! }
 }
@@ -170,22 +184,43 @@ export function askSession(tx: Tx, of: Of): Answer<SessionRow | undefined> {
 
 export function* listSessions(
   on: Reads,
-  { agentId, limit, offset, status, userId }: ListSessions,
+  of: ListSessions,
   limits: StoreLimits,
-): Op<{ sessions: SessionListItem[]; total: number }> {
+): Op<{ sessions: SessionListItem[] } & Listed> {
+  const { agentId, limit, status, tags = [], userId } = of
   const after = activeAfter(yield* on.now(), limits)
-  const of = { userId, agentId: agentId ?? null, activeAfter: after }
-  const rows = on.all(lists[status ?? 'any'], { ...of, limit, offset })
+  const values = { userId, agentId: agentId ?? null, activeAfter: after }
+  const { count, list } = lists[status ?? 'any']
+  const read = (piece: Piece & Page) =>
+    on.all(list, { ...values, ...tagValues(tags), ...placesOf(piece), ...pageIn(piece) })
+  if (tags.length > 0 || isTimed(of)) {
+    const skip = (piece: Piece & Page) =>
+      on.all(lists.any.list, { userId, agentId: null, ...tagValues([]), ...placesOf(piece), ...pageIn(piece) })
+    const counted = (piece: Piece) => on.get(count, { ...values, ...tagValues(tags), ...placesOf(piece) })
+    const filtered = { piece: pieceOf(of), skip, count: counted, read }
+    const { rows, ...listed } = yield* readFilteredPage<ListRow>(on, of, filtered)
+    return { sessions: rows.map((one) => sessionListItem(one, after)), ...listed }
+  }
+  const piece = pieceOf({})
+  const asked = read({ ...piece, after: of.after ?? piece.after, limit: limit + 1, offset: of.offset })
   const totals = on.all(totalsOf, { userId })
-  const counted = status === 'active' || status === 'expired' ? on.get(countActive, of) : undefined
-  const active = counted ? (yield* counted)!.count : 0
-  const asked = { active, ...(agentId !== undefined && { agentId }), ...(status && { status }) }
-  const total = sessionTotal(yield* totals, asked)
-  return { sessions: (yield* rows).map((one) => sessionListItem(one, after)), total }
+  const counting = status === 'active' || status === 'expired' ? on.get(countActive, values) : undefined
+  const active = counting ? (yield* counting)!.count : 0
+  const total = sessionTotal(yield* totals, {
+    active,
+    ...(agentId !== undefined && { agentId }),
+    ...(status && { status }),
+  })
+  const { rows, ...next } = toPage(yield* asked, limit)
+  return { sessions: rows.map((one) => sessionListItem(one, after)), total, ...next }
+}
+
+function pageIn({ limit, offset }: Page): Page {
+  return { limit, offset }
 }
 
 export function* updateSession(tx: Tx, input: UpdateSession, limits: StoreLimits): Op<UpdateSessionResult> {
-  const { activate, complete, metadata, sessionId, userId } = input
+  const { activate, complete, metadata, sessionId, tags = {}, userId } = input
   yield* tx.lockAccount({ userId })
   const known = yield* askSession(tx, { userId, sessionId })
   if (!known) return { outcome: 'refused', reason: 'unknown' }
@@ -199,7 +234,17 @@ export function* updateSession(tx: Tx, input: UpdateSession, limits: StoreLimits
   if (maxCost !== null && maxCost < least) return { outcome: 'refused', reason: 'cap-too-low', least }
   const merged = mergeMetadata(known.metadata, metadata)
   if (Buffer.byteLength(merged) > metadataBytesMax) return { outcome: 'refused', reason: 'metadata-too-large' }
-  yield* tx.run(update, { sessionId, metadata: merged, maxCost, isCompleted: complete ? 1 : known.isCompleted, now })
+  const mergedTags = JSON.parse(mergeMetadata(known.tags ?? '{}', tags)) as Record<string, string>
+  if (!areSmallTags(mergedTags)) return { outcome: 'refused', reason: 'tags-too-large' }
+  const written = Object.keys(mergedTags).length === 0 ? null : JSON.stringify(mergedTags)
+  yield* tx.run(update, {
+    sessionId,
+    metadata: merged,
+    tags: written,
+    maxCost,
+    isCompleted: complete ? 1 : known.isCompleted,
+    now,
+  })
   return { outcome: 'updated', session: (yield* getSession(tx, { userId, sessionId }, limits))! }
 }
 

@@ -12,12 +12,14 @@ export type Dialect = {
   position: string
   /** Behind a SELECT: nobody else changes the row, or locks it, before the transaction ends. */
   forUpdate: string
-  /** Behind a SELECT of rows to delete: those that somebody else has locked are left out. */
+  /** Behind a SELECT of rows to delete or to take: those that somebody else has locked are left out. */
   skipLocked: string
   /** Before a column: no index of it is to be used, where the planner is known to take the wrong one. */
   noIndex: string
   /** The members of a JSON object of numbers, as the rows `used (id, at)`. */
   members: (json: string) => string
+  /** The members of a JSON object as rows with `key` and `value`, of which the latter may be text. */
+  entries: (json: string) => string
   /** A part of a statement about leases, of which there are none where one process owns the store. */
   ofLease: (part: string, without?: string) => string
 }
@@ -31,6 +33,7 @@ export const sqlite: Dialect = {
   skipLocked: '',
   noIndex: '+',
   members: (json) => `(SELECT key AS id, value AS at FROM json_each(${json})) AS used`,
+  entries: (json) => `json_each(${json})`,
   ofLease: (_, without = '') => without,
 }
 export const postgres: Dialect = {
@@ -43,6 +46,7 @@ export const postgres: Dialect = {
   noIndex: '',
   members: (json) =>
     `(SELECT key AS id, CAST(value AS bigint) AS at FROM json_each_text(CAST(${json} AS json))) AS used`,
+  entries: (json) => `json_each_text(CAST(${json} AS json))`,
   ofLease: (part) => part,
 }
 

@@ -1,22 +1,38 @@
-import { must } from '../../kernel/assert.ts'
+import { assert, must } from '../../kernel/assert.ts'
+import type { EpochMs } from '../../kernel/clock.ts'
 import { judgeTask, withOneMore, type TaskNotAccepted } from '../judge-admission.ts'
-import type { AttemptRef, RateState, StoredJson, TaskFailure, TaskRecord, TaskStatus } from '../records.ts'
+import type { RateState, StoredJson, TaskFailure, TaskRecord, TaskStatus } from '../records.ts'
 import type { StoreLimits } from '../store.ts'
-import type { AdmitTask, AdmitTaskResult, CancelTask, CancelTaskResult, Interruption } from '../task-inputs.ts'
+import type {
+  AdmitTask,
+  AdmitTaskResult,
+  CancelTask,
+  CancelTaskResult,
+  CompleteTask,
+  FailTask,
+  Interruption,
+  ProgressNote,
+} from '../task-inputs.ts'
 import type { AccountRow } from '../tables/account-tables.ts'
 import { taskColumns, taskRecord, type ReadTaskRow } from '../task-rows.ts'
 import { countFailure } from './abuse-block.ts'
 import type { Answer, Op, Reads, Tx } from './command.ts'
+import { eventIdOf, recordEvent } from './events/event-rows.ts'
 import { askKey, insertKey, stillKept } from './idempotency-rows.ts'
 import { columns, insertInto, statement } from './statement.ts'
 
 // The commands that move a task. Each locks the account of the task's user first, a refund too.
 
 type Draft = Omit<AdmitTask, 'request'>
-type Failure = AttemptRef & { error: TaskFailure; countsAsAbuse: boolean; ifAbandoned?: boolean }
-/** `usage` is that of a metered task. */
-type Completion = AttemptRef & { response: StoredJson; usage?: Record<string, number> }
-type Ended = { userId: string; agentId: string; endpointId: string; cost: number }
+type Failure = FailTask & { ifAbandoned?: boolean }
+type Ended = {
+  userId: string
+  agentId: string
+  endpointId: string
+  cost: number
+  webhookUrl: string | null
+  completedAt: EpochMs
+}
 type Ending = { error: TaskFailure; countsAsAbuse: boolean; now: number; limits: StoreLimits }
 type Judged = { against: TaskNotAccepted | undefined; rate: RateState; now: number }
 
@@ -31,7 +47,10 @@ const insert = statement<{ seq: number }>(
 const insertPayload = statement('task_insert_payload', insertInto('payloads', 'id taskId createdAt bytes sha256'))
 const claim = statement<ReadTaskRow>(
   'task_claim',
-  ({ greatest, ofLease }) => `UPDATE tasks SET status = 'processing', queued = 0, attempt = attempt + 1,
+  ({
+    greatest,
+    ofLease,
+  }) => `UPDATE tasks SET status = 'processing', queued = 0, attempt = attempt + 1, progress = NULL,
       started_at = ${greatest}(:now, created_at)${ofLease(', lease_until = :leaseUntil')}
     WHERE id = :taskId AND queued = 1 AND (expires_at IS NULL OR expires_at > :now OR started_at IS NOT NULL)
     RETURNING ${columns(taskColumns)}`,
@@ -39,18 +58,19 @@ const claim = statement<ReadTaskRow>(
 const thisAttempt = `id = :taskId AND attempt = :attempt AND status = 'processing' AND queued = 0`
 // A node renews its lease without a lock on the account, so the lease is judged by the statement that ends the attempt.
 const ifPassed = ' AND (CAST(:passedAt AS bigint) IS NULL OR lease_until <= :passedAt)'
-const ended = `RETURNING ${columns('userId agentId endpointId cost')}`
+const ended = `RETURNING ${columns('userId agentId endpointId cost webhookUrl completedAt')}`
 const complete = statement<Ended>(
   'task_complete',
   ({ greatest, ofLease }) => `UPDATE tasks SET status = 'completed', response = :response,
       response_payload = :responsePayload, cost = cost - :givenBack, given_back = :givenBack, usage = :usage,
-      completed_at = ${greatest}(:now, started_at)${ofLease(', lease_until = NULL')}
+      progress = coalesce(:progress, progress), completed_at = ${greatest}(:now, started_at)${ofLease(', lease_until = NULL')}
     WHERE ${thisAttempt} ${ended}`,
 )
 const fail = statement<Ended>(
   'task_fail',
   ({ greatest, ofLease }) => `UPDATE tasks SET status = 'failed', error_code = :code, error_message = :message,
-      error_details = :details, completed_at = ${greatest}(:now, started_at)${ofLease(', lease_until = NULL')}
+      error_details = :details, progress = coalesce(:progress, progress),
+      completed_at = ${greatest}(:now, started_at)${ofLease(', lease_until = NULL')}
     WHERE ${thisAttempt}${ofLease(ifPassed)} ${ended}`,
 )
 const fromEnd = 'id = :taskId AND completed_at IS NULL'
@@ -79,10 +99,8 @@ const byQuote = statement<{ id: string }>(
   'task_by_quote',
   'SELECT id FROM tasks WHERE quote_id = :quoteId AND quote_id IS NOT NULL',
 )
-const metered = statement<{ cost: number; meters: string | null }>(
-  'task_metered',
-  `SELECT cost, meters FROM tasks WHERE ${thisAttempt}`,
-)
+const metered = statement<Metered>('task_metered', `SELECT cost, meters FROM tasks WHERE ${thisAttempt}`)
+const note = statement('task_note_progress', `UPDATE tasks SET progress = :progress WHERE ${thisAttempt}`)
 const requeue = statement(
   'task_requeue',
   ({ ofLease }) => `UPDATE tasks SET queued = 1${ofLease(', lease_until = NULL')}
@@ -149,14 +167,16 @@ export function* claimTask(
   return row && taskRecord(row)
 }
 
-export function* completeTask(tx: Tx, input: Completion): Op<boolean> {
-  const { attempt, response, taskId, usage = null } = input
+export function* completeTask(tx: Tx, input: CompleteTask): Op<boolean> {
+  const { attempt, progress = null, response, taskId } = input
   if (!Number.isSafeInteger(attempt) || !(yield* tx.lockOwner({ taskId }))) return false
   const now = yield* tx.now()
   const { payloadId, text } = response
-  const givenBack = usage === null ? 0 : unused(usage, yield* tx.get(metered, { taskId, attempt }))
-  const ended = { taskId, attempt, response: text, responsePayload: payloadId, givenBack, usage: json(usage), now }
-  const row = yield* tx.get(complete, ended)
+  const { givenBack, usage } = input.usage
+    ? settled(input.usage, yield* tx.get(metered, { taskId, attempt }))
+    : { givenBack: 0, usage: null }
+  const used = { givenBack, usage: json(usage), progress }
+  const row = yield* tx.get(complete, { taskId, attempt, response: text, responsePayload: payloadId, ...used, now })
   if (!row) return false
   const { endpointId, userId } = row
   if (givenBack > 0) {
@@ -165,22 +185,41 @@ export function* completeTask(tx: Tx, input: Completion): Op<boolean> {
   }
   addPayload(tx, { stored: response, taskId, now })
   moved(tx, row, ['processing', 'completed'])
+  recordEnd(tx, { taskId, row })
   return true
 }
 
-/** What is left of the charge of a metered task. */
-function unused(usage: Record<string, number>, row: { cost: number; meters: string | null } | undefined): number {
-  const meters = JSON.parse(row?.meters ?? '{}') as Record<string, number>
-  const used = Object.entries(usage).reduce((sum, [event, count]) => sum + count * (meters[event] ?? 0), 0)
-  return Math.max(0, (row?.cost ?? 0) - used)
+type Metered = { cost: number; meters: string | null }
+
+/** What of the charge of a metered task is left. Of more than it was charged, or of unknown events, there is no usage. */
+function settled(usage: Record<string, number>, row: Metered | undefined) {
+  if (!row?.meters) return { givenBack: 0, usage: null }
+  const meters = JSON.parse(row.meters) as Record<string, number>
+  let left = row.cost
+  for (const [event, count] of Object.entries(usage)) {
+    const price = Object.hasOwn(meters, event) ? meters[event]! : 0
+    assert(price > 0 && Number.isSafeInteger(count) && count >= 0, 'usage counts the events of its task')
+    left -= count * price
+  }
+  assert(left >= 0, 'a task uses no more than it was charged')
+  return { givenBack: left, usage }
+}
+
+/** Says how far tasks have come; what is no longer an attempt's has no progress. No money, so no lock on an account. */
+export function* noteProgress(tx: Tx, notes: readonly ProgressNote[]): Op<void> {
+  // In the order in which the leases of a node lock them.
+  const inOrder = notes.toSorted((a, b) => (a.taskId < b.taskId ? -1 : 1))
+  const noted = inOrder.map(({ attempt, progress, taskId }) => tx.run(note, { taskId, attempt, progress }))
+  for (const answer of noted) yield* answer
 }
 
 export function* failTask(tx: Tx, input: Failure, limits: StoreLimits): Op<boolean> {
-  const { attempt, countsAsAbuse, error, ifAbandoned = false, taskId } = input
+  const { attempt, countsAsAbuse, error, ifAbandoned = false, progress = null, taskId } = input
   if (!Number.isSafeInteger(attempt) || !(yield* tx.lockOwner({ taskId }))) return false
   const now = yield* tx.now()
   const { code, details, message } = error
-  const row = yield* tx.get(fail, { taskId, attempt, code, message, details, now, passedAt: ifAbandoned ? now : null })
+  const passedAt = ifAbandoned ? now : null
+  const row = yield* tx.get(fail, { taskId, attempt, code, message, details, progress, now, passedAt })
   if (!row) return false
   yield* refund(tx, { taskId, row, from: 'processing' }, { error, countsAsAbuse, now, limits })
   return true
@@ -233,6 +272,7 @@ function* refund(
   const description = `Refund of task ${endpointId}: ${error.code}`
   yield* tx.post({ userId, type: 'task_refund', amount: cost, taskId, description, now })
   moved(tx, row, [from, 'failed'])
+  recordEnd(tx, { taskId, row, error })
   if (countsAsAbuse) yield* countFailure(tx, { userId, now, limits })
 }
 
@@ -257,6 +297,15 @@ function addPayload(tx: Tx, { now, stored, taskId }: { stored: StoredJson; taskI
   if (id === null) return
   const { bytes = null, sha256 = null } = digest ?? {}
   tx.send(insertPayload, { id, taskId, createdAt: now, bytes, sha256 })
+}
+
+function recordEnd(tx: Tx, { error, row, taskId }: { taskId: string; row: Ended; error?: TaskFailure }): void {
+  const { agentId, completedAt: at, cost, endpointId, userId, webhookUrl: taskUrl } = row
+  const of = { taskId, agentId, endpointId, cost }
+  const facts = error
+    ? ({ type: 'task.failed', ...of, errorCode: error.code } as const)
+    : ({ type: 'task.completed', ...of } as const)
+  recordEvent(tx, { id: eventIdOf(taskId), userId, at, facts, taskUrl })
 }
 
 type Owned = { userId: string; agentId: string }

@@ -7,6 +7,7 @@ import type { StoreLimits } from '../store.ts'
 import type { GrowHold, GrowHoldResult, OpenTurn, OpenTurnResult, SettledTurn, SettleTurn } from '../session-inputs.ts'
 import { turnEndings } from '../turn-endings.ts'
 import type { Op, Reads, Tx } from './command.ts'
+import { eventIdOf, recordEvent } from './events/event-rows.ts'
 import { askKey, insertKey, stillKept } from './idempotency-rows.ts'
 import { activeAfter, askSession, closeTurn, openInSession } from './session-rows.ts'
 import { columns, statement } from './statement.ts'
@@ -154,6 +155,8 @@ export function* settleTurn(tx: Tx, input: SettleTurn, when?: 'if abandoned'): O
     balance = (yield* tx.post({ ...posting, breakdown: receipt })).balance
   }
   yield* tx.run(settle, { turnId, cost: charged, outcome, now })
+  const facts = { type: 'chat.settled', turnId, sessionId, agentId, outcome, cost: charged } as const
+  recordEvent(tx, { id: eventIdOf(turnId), userId, at: now, facts })
   yield* closeTurn(tx, { sessionId, turn: input, charged, beganAt, now })
   return { charged, balance, writtenOff }
 }

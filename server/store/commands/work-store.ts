@@ -3,6 +3,8 @@ import { nothingUsed } from '../turn-endings.ts'
 import { liftBlock } from './abuse-block.ts'
 import * as accounts from './account-rows.ts'
 import type { Engine } from './command.ts'
+import { noteExpired, purgeEvents } from './events/event-rows.ts'
+import { webhookStore } from './events/webhook-store.ts'
 import { findIdempotent, purgeKeys } from './idempotency-rows.ts'
 import { purgeInvitations } from './invitation-rows.ts'
 import { purgeLogins } from './login-rows.ts'
@@ -14,6 +16,7 @@ import * as reads from './task-queries.ts'
 import * as turns from './turn-commands.ts'
 
 const purgeRowsMax = 500
+const expiredRowsMax = 100
 const closedMax = 1000
 
 /** Tasks, sessions, chats and money: the same on every engine. */
@@ -41,6 +44,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
       engine.forget(input.taskId)
       return isDone
     },
+    noteProgress: (notes) => engine.run((tx) => tasks.noteProgress(tx, notes)),
     cancelTask: async (input) => {
       const canceled = await engine.run((tx) => tasks.cancelTask(tx, input, limits), { userId: input.userId })
       if (canceled.outcome === 'canceled') engine.forget(input.taskId)
@@ -84,6 +88,8 @@ export function workStore(engine: Engine, limits: StoreLimits) {
     credit: (input) => engine.run((tx) => accounts.credit(tx, input), input),
     readSpend: (input) => engine.read((on) => readSpend(on, input), input.userId),
     unblock: (userId) => engine.run((tx) => liftBlock(tx, userId)),
+    webhooks: webhookStore(engine),
+    noteExpired: async () => (await engine.run((tx) => noteExpired(tx, limits, expiredRowsMax))) >= expiredRowsMax,
     purgeExpired: () =>
       engine.run(function* (tx) {
         const purged = [
@@ -91,6 +97,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
           yield* purgeLogins(tx, purgeRowsMax),
           yield* purgeTries(tx, purgeRowsMax),
           yield* purgeInvitations(tx, purgeRowsMax),
+          yield* purgeEvents(tx, purgeRowsMax),
         ]
         return purged.some((rows) => rows >= purgeRowsMax)
       }),

@@ -1,3 +1,4 @@
+import { postgres } from '../commands/statement.ts'
 import { differencesMax, ledgerChecks, ledgerDifference, type DifferenceRow } from '../ledger-checks.ts'
 import type { LedgerReport } from '../store.ts'
 import type { PgClient } from './connection/driver.ts'
@@ -9,7 +10,7 @@ export async function verifyLedger(client: Pick<PgClient, 'query'>): Promise<Led
     // These do read whole tables.
     await client.query('SET LOCAL enable_seqscan = on')
     const differences = []
-    for (const check of ledgerChecks) {
+    for (const check of ledgerChecks(postgres)) {
       const { rows } = await client.query(`${check.sql} LIMIT ${differencesMax}`)
       for (const row of rows as DifferenceRow[]) {
         const numbers = { expected: Number(row.expected), actual: Number(row.actual) }

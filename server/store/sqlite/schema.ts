@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { check, index, integer, primaryKey, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core'
 import { accountTables } from '../tables/account-tables.ts'
+import { eventTables } from '../tables/event-tables.ts'
 import { peopleTables } from '../tables/people-tables.ts'
 import type { TableWords } from '../tables/table-words.ts'
 import { workTables } from '../tables/work-tables.ts'
@@ -27,8 +28,6 @@ const words: TableWords = {
 
 export const { abuseFailures, accounts, apiKeys, counters, idempotencyKeys, settings, transactions, users } =
   accountTables(words)
-export const { events, messages, payloads, probes, sessions, sessionTotals, tags, tasks, turns } = workTables(
-  words,
-  users,
-)
+export const { messages, payloads, probes, sessions, sessionTotals, tasks, turns } = workTables(words, users)
+export const { deliveries, events, webhooks } = eventTables(words, users)
 export const { connectors, identities, invitations, loginAttempts, logins } = peopleTables(words, users)

@@ -1,6 +1,6 @@
 import type { Users } from './account-tables.ts'
 import type { TableWords } from './table-words.ts'
-import { messageRoles, taggedKinds, taskStatuses, turnOutcomes } from '../records.ts'
+import { messageRoles, taskStatuses, turnOutcomes } from '../records.ts'
 
 /** Tasks, sessions and chats. */
 export function workTables(
@@ -49,6 +49,8 @@ export function workTables(
       meters: text(),
       /** Of a metered task that is completed, a JSON object: how many of each event were charged. */
       usage: text(),
+      /** JSON object of texts, as JSON.stringify writes it. Before the long texts, so that a list by tag reads a row's beginning. */
+      tags: text(),
       /** JSON text, or its preview when `requestPayload` names the stored whole. */
       request: text().notNull(),
       requestPayload: text('request_payload'),
@@ -60,8 +62,6 @@ export function workTables(
       errorDetails: text('error_details'),
       /** JSON array of connector ids; null when none was named. */
       connectorIds: text('connector_ids'),
-      /** JSON object of texts; `tags` is its index. */
-      tags: text(),
       /** What the agent said last of its progress, JSON. */
       progress: text(),
       /** Told of the end. */
@@ -141,9 +141,9 @@ export function workTables(
       maxCost: number('max_cost'),
       /** What its settled turns were charged. */
       spent: number().notNull().default(0),
-      /** JSON object of texts; `tags` is its index. */
+      /** JSON object of texts, as JSON.stringify writes it. */
       tags: text(),
-      /** When it was noticed that it has expired, of the time in `activeAt`. */
+      /** The `activeAt` of the time after which it was noticed that it has expired. */
       expiryNotedAt: number('expiry_noted_at'),
       createdAt: number('created_at').notNull(),
       updatedAt: number('updated_at').notNull(),
@@ -157,6 +157,10 @@ export function workTables(
       index('sessions_empty')
         .on(session.userId, session.activeAt)
         .where(sql`message_count = 0`),
+      // Those whose end by inactivity nobody has noticed yet, of which most are active.
+      index('sessions_expiring')
+        .on(session.activeAt)
+        .where(sql`is_completed = 0 AND (expiry_noted_at IS NULL OR expiry_noted_at < active_at)`),
       check('message_count_not_negative', sql`${session.messageCount} >= 0`),
       check(
         'spent_within_cap',
@@ -242,60 +246,13 @@ export function workTables(
     ],
   )
 
-  /** The tags of tasks and sessions, by which these are found. */
-  const tags = table(
-    'tags',
-    {
-      userId: text('user_id').notNull(),
-      kind: text({ enum: taggedKinds }).notNull(),
-      name: text().notNull(),
-      value: text().notNull(),
-      createdAt: number('created_at').notNull(),
-      /** Of the task or session. */
-      id: text().notNull(),
-    },
-    (tag) => [primaryKey({ columns: [tag.userId, tag.kind, tag.name, tag.value, tag.createdAt, tag.id] })],
-  )
-
-  /** What happened, written with what it tells of, once; kept for some days. */
-  const events = table(
-    'events',
-    {
-      seq: seq(),
-      id: text().notNull().unique(),
-      /** No foreign keys: an event may outlive what it tells of. */
-      userId: text('user_id').notNull(),
-      type: text().notNull(),
-      taskId: text('task_id'),
-      sessionId: text('session_id'),
-      turnId: text('turn_id'),
-      transactionId: text('transaction_id'),
-      /** The body that is delivered, JSON: the same bytes at each attempt. */
-      body: text().notNull(),
-      createdAt: number('created_at').notNull(),
-    },
-    (event) => [
-      index('events_user').on(event.userId, ...bySeq(event)),
-      // A second event of one end is impossible, whatever the code does.
-      uniqueIndex('events_task')
-        .on(event.taskId)
-        .where(sql`task_id IS NOT NULL`),
-      uniqueIndex('events_turn')
-        .on(event.turnId)
-        .where(sql`turn_id IS NOT NULL`),
-      uniqueIndex('events_transaction')
-        .on(event.transactionId)
-        .where(sql`transaction_id IS NOT NULL`),
-    ],
-  )
-
   /** One row that a write can change when the store must know whether it can still commit. */
   const probes = table('probes', {
     id: number().primaryKey(),
     value: number().notNull(),
   })
 
-  return { tasks, payloads, sessions, sessionTotals, messages, turns, tags, events, probes }
+  return { tasks, payloads, sessions, sessionTotals, messages, turns, probes }
 }
 
 type WorkTables = ReturnType<typeof workTables>

@@ -30,8 +30,9 @@ const tables = [
   schema.idempotencyKeys,
   schema.payloads,
   schema.abuseFailures,
-  schema.tags,
+  schema.webhooks,
   schema.events,
+  schema.deliveries,
 ]
 
 /** Columns that only nodes of one database need. */

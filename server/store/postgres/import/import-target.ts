@@ -73,6 +73,11 @@ export class ImportTarget {
     await insertRows(this.#client, table, rows)
   }
 
+  /** What belongs to the rows, and so is carried with them. */
+  async keepSetting(name: string, value: string): Promise<void> {
+    await replaceSetting(this.#client, name, value)
+  }
+
   /** After the last row: what nodes need that is not in the rows. How many tasks wait for them. */
   async complete(): Promise<{ queued: number }> {
     await continueSequences(this.#client)

@@ -1,27 +1,3 @@
-CREATE TABLE "events" (
-	"seq" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "events_seq_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
-	"id" text NOT NULL,
-	"user_id" text NOT NULL,
-	"type" text NOT NULL,
-	"task_id" text,
-	"session_id" text,
-	"turn_id" text,
-	"transaction_id" text,
-	"body" text NOT NULL,
-	"created_at" bigint NOT NULL,
-	CONSTRAINT "events_id_unique" UNIQUE("id")
-);
---> statement-breakpoint
-CREATE TABLE "tags" (
-	"user_id" text NOT NULL,
-	"kind" text NOT NULL,
-	"name" text NOT NULL,
-	"value" text NOT NULL,
-	"created_at" bigint NOT NULL,
-	"id" text NOT NULL,
-	CONSTRAINT "tags_user_id_kind_name_value_created_at_id_pk" PRIMARY KEY("user_id","kind","name","value","created_at","id")
-);
---> statement-breakpoint
 ALTER TABLE "tasks" DROP CONSTRAINT "cost_not_negative";--> statement-breakpoint
 ALTER TABLE "tasks" DROP CONSTRAINT "started_with_processing";--> statement-breakpoint
 ALTER TABLE "tasks" DROP CONSTRAINT "times_in_order";--> statement-breakpoint
@@ -41,10 +17,6 @@ ALTER TABLE "tasks" ADD COLUMN "timeout_ms" bigint;--> statement-breakpoint
 ALTER TABLE "turns" ADD COLUMN "max_cost" bigint;--> statement-breakpoint
 ALTER TABLE "turns" ADD COLUMN "quote_id" text;--> statement-breakpoint
 UPDATE "sessions" SET "spent" = (SELECT coalesce(-sum("amount"), 0) FROM "transactions" WHERE "session_id" = "sessions"."id" AND "session_id" IS NOT NULL);--> statement-breakpoint
-CREATE INDEX "events_user" ON "events" USING btree ("user_id","seq");--> statement-breakpoint
-CREATE UNIQUE INDEX "events_task" ON "events" USING btree ("task_id") WHERE task_id IS NOT NULL;--> statement-breakpoint
-CREATE UNIQUE INDEX "events_turn" ON "events" USING btree ("turn_id") WHERE turn_id IS NOT NULL;--> statement-breakpoint
-CREATE UNIQUE INDEX "events_transaction" ON "events" USING btree ("transaction_id") WHERE transaction_id IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "tasks_expiring" ON "tasks" USING btree ("expires_at") WHERE expires_at IS NOT NULL AND started_at IS NULL AND completed_at IS NULL;--> statement-breakpoint
 CREATE UNIQUE INDEX "tasks_quote" ON "tasks" USING btree ("quote_id") WHERE quote_id IS NOT NULL;--> statement-breakpoint
 CREATE UNIQUE INDEX "turns_quote" ON "turns" USING btree ("quote_id") WHERE quote_id IS NOT NULL;--> statement-breakpoint

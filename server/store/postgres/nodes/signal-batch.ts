@@ -5,6 +5,7 @@ import type { SignalTopic } from '../../shared.ts'
 const letters = {
   'task-queued': 'q',
   'task-ended': 'e',
+  'task-changed': 'p',
   'task-canceled': 'c',
   'session-stopped': 's',
 } as const satisfies Record<SignalTopic, string>

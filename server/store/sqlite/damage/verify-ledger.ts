@@ -1,4 +1,5 @@
 import type { Database } from 'better-sqlite3'
+import { sqlite } from '../../commands/statement.ts'
 import { differencesMax, ledgerChecks, ledgerDifference, type DifferenceRow } from '../../ledger-checks.ts'
 import type { LedgerDifference, LedgerReport } from '../../store.ts'
 
@@ -6,7 +7,7 @@ import type { LedgerDifference, LedgerReport } from '../../store.ts'
 export function verifyLedger(db: Database, isStopped = (): boolean => false): LedgerReport {
   return db.transaction((): LedgerReport => {
     const differences: LedgerDifference[] = []
-    for (const check of ledgerChecks) {
+    for (const check of ledgerChecks(sqlite)) {
       if (isStopped()) break
       for (const row of db.prepare<[number], DifferenceRow>(`${check.sql} LIMIT ?`).all(differencesMax)) {
         differences.push(ledgerDifference(check, row))

@@ -1,31 +1,3 @@
-CREATE TABLE `events` (
-	`seq` integer PRIMARY KEY NOT NULL,
-	`id` text NOT NULL,
-	`user_id` text NOT NULL,
-	`type` text NOT NULL,
-	`task_id` text,
-	`session_id` text,
-	`turn_id` text,
-	`transaction_id` text,
-	`body` text NOT NULL,
-	`created_at` integer NOT NULL
-) STRICT;
---> statement-breakpoint
-CREATE UNIQUE INDEX `events_id_unique` ON `events` (`id`);--> statement-breakpoint
-CREATE INDEX `events_user` ON `events` (`user_id`);--> statement-breakpoint
-CREATE UNIQUE INDEX `events_task` ON `events` (`task_id`) WHERE task_id IS NOT NULL;--> statement-breakpoint
-CREATE UNIQUE INDEX `events_turn` ON `events` (`turn_id`) WHERE turn_id IS NOT NULL;--> statement-breakpoint
-CREATE UNIQUE INDEX `events_transaction` ON `events` (`transaction_id`) WHERE transaction_id IS NOT NULL;--> statement-breakpoint
-CREATE TABLE `tags` (
-	`user_id` text NOT NULL,
-	`kind` text NOT NULL,
-	`name` text NOT NULL,
-	`value` text NOT NULL,
-	`created_at` integer NOT NULL,
-	`id` text NOT NULL,
-	PRIMARY KEY(`user_id`, `kind`, `name`, `value`, `created_at`, `id`)
-) STRICT, WITHOUT ROWID;
---> statement-breakpoint
 CREATE TABLE `__new_tasks` (
 	`seq` integer PRIMARY KEY NOT NULL,
 	`id` text NOT NULL,
@@ -39,6 +11,7 @@ CREATE TABLE `__new_tasks` (
 	`given_back` integer DEFAULT 0 NOT NULL,
 	`meters` text,
 	`usage` text,
+	`tags` text,
 	`request` text NOT NULL,
 	`request_payload` text,
 	`response` text,
@@ -47,7 +20,6 @@ CREATE TABLE `__new_tasks` (
 	`error_message` text,
 	`error_details` text,
 	`connector_ids` text,
-	`tags` text,
 	`progress` text,
 	`webhook_url` text,
 	`quote_id` text,

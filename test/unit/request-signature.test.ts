@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { signRequest } from '../../server/agents/http/http-signature.ts'
+import { signRequest } from '../../server/outbound/request-signature.ts'
 import { parseWebhookSecret } from '../../server/agents/config/webhook-secret.ts'
 import { must } from '../../server/kernel/assert.ts'
 
@@ -9,7 +9,7 @@ const keyOf = (secret: string) => must(parseWebhookSecret(secret), 'a secret')
 test('the published vector of Standard Webhooks is reproduced', () => {
   const key = keyOf('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw')
   const at = new Date(1_614_265_330_000)
-  expect(signRequest(key, { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', body: '{"test": 2432232314}', at })).toEqual({
+  expect(signRequest([key], { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', body: '{"test": 2432232314}', at })).toEqual({
     'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
     'webhook-timestamp': '1614265330',
     'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
@@ -20,7 +20,7 @@ test('the published vector of Standard Webhooks is reproduced', () => {
 test('a body beyond ASCII is signed as the UTF-8 that is sent, under a key of 64 bytes', () => {
   const key = Buffer.from(Array.from({ length: 64 }, (_, at) => at))
   const at = new Date(1_700_000_000_999)
-  const signed = signRequest(keyOf(`whsec_${key.toString('base64')}`), {
+  const signed = signRequest([keyOf(`whsec_${key.toString('base64')}`)], {
     id: 'task_1',
     body: '{"text":"Grüße ☃ 🚀"}',
     at,

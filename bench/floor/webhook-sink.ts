@@ -1,0 +1,23 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+// Takes deliveries. A GET answers how many it was sent and how long that took, and with /reset counts anew.
+
+let count = 0
+let firstAt = 0
+let lastAt = 0
+
+const server = createServer((request, response) => {
+  if (request.method === 'GET') {
+    response.end(JSON.stringify({ count, ms: lastAt - firstAt }))
+    if (request.url === '/reset') count = 0
+    return
+  }
+  lastAt = performance.now()
+  if (count++ === 0) firstAt = lastAt
+  request.resume()
+  request.on('end', () => response.writeHead(204).end())
+})
+server.listen(0, '127.0.0.1', () => {
+  process.stdout.write(`${JSON.stringify({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })}\n`)
+})

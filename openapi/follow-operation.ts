@@ -1,0 +1,54 @@
+import { TaskEvent } from '../server/tasks/task-schema.ts'
+import { eventSchemas, linesOf } from './chat-operation.ts'
+import { errorResponse, rateHeadersOf, headersOf, retryHeaderOf, sharedErrors } from './error-responses.ts'
+
+type Json = Record<string, unknown>
+
+/** The events of a task as the document describes them, which are a stream too. */
+export function followOperation(success: Json): Json {
+  const content = (type: string) => [type, { schema: linesOf('TaskEvent', type) }] as const
+  return {
+    operationId: 'followTask',
+    tags: ['Tasks'],
+    summary: 'Follow a task',
+    description:
+      'The answer is a stream of events (`TaskEvent`), one JSON object a line, or server-sent events where `Accept` asks for `text/event-stream`: read it as a stream and parse each line. The first event is the state as it is now, then each change of it and of the progress, and the last one `end` with the task. A stream that ends without it broke off: ask again. Beside 200 requests of the caller that wait for tasks it is refused.',
+    security: [{ apiKey: [] }, { browserSession: [] }],
+    parameters: [
+      {
+        name: 'taskId',
+        in: 'path',
+        required: true,
+        description: 'The id returned when the task was created',
+        schema: { type: 'string', minLength: 1, maxLength: 200 },
+      },
+    ],
+    responses: {
+      200: {
+        description: 'The events, until the end of the task.',
+        ...success,
+        content: Object.fromEntries([content('application/x-ndjson'), content('text/event-stream')]),
+      },
+      ...refusals(),
+    },
+  }
+}
+
+export function taskEventSchemas(): Json {
+  return eventSchemas(TaskEvent, { name: 'TaskEvent', prefix: 'Task', what: 'One event of a task.' })
+}
+
+function refusals(): Json {
+  const described: Record<string, string> = {
+    ...sharedErrors,
+    400: 'The id is malformed.',
+    404: 'The task was not found.',
+    429: 'As many requests of the caller wait for tasks as may.',
+  }
+  return Object.fromEntries(
+    Object.entries(described).map(([status, description]) => {
+      const own = status === '401' ? headersOf('WWW-Authenticate') : status === '429' ? {} : rateHeadersOf(status)
+      return [status, errorResponse(status, { description, headers: { ...own, ...retryHeaderOf(status) } })]
+    }),
+  )
+}

@@ -1,0 +1,80 @@
+import { messageOf } from '../../kernel/thrown.ts'
+import { nesting, nestingMax } from './run-outcome.ts'
+
+/** Of the JSON of one progress. */
+export const progressBytesMax = 4096
+/** Between two that are told. */
+const paceMs = 100
+
+const fields = new Set(['fraction', 'message', 'data'])
+
+/** The progress that an agent gave as JSON text. Throws a TypeError that says what it must be. */
+export function encodeProgress(given: unknown): string {
+  if (typeof given !== 'object' || given === null) throw wrong('it takes an object, such as { fraction: 0.5 }')
+  const unknown = Object.keys(given).find((name) => !fields.has(name))
+  if (unknown !== undefined) throw wrong(`it takes fraction, message and data, and no ${unknown.slice(0, 100)}`)
+  const { data, fraction, message } = given as Record<string, unknown>
+  if (fraction !== undefined && !(typeof fraction === 'number' && fraction >= 0 && fraction <= 1)) {
+    throw wrong('fraction must be a number from 0 to 1')
+  }
+  if (message !== undefined && typeof message !== 'string') throw wrong('message must be a text')
+  const parts: string[] = []
+  if (fraction !== undefined) parts.push(`"fraction":${fraction}`)
+  if (message !== undefined) parts.push(`"message":${JSON.stringify(message)}`)
+  if (data !== undefined) parts.push(`"data":${toJson(data)}`)
+  const json = `{${parts.join(',')}}`
+  if (Buffer.byteLength(json) > progressBytesMax) {
+    throw wrong(`it may have at most ${progressBytesMax} bytes of JSON; large results belong into the response`)
+  }
+  if (nesting(json) > nestingMax) throw wrong(`data may be nested at most ${nestingMax} levels deep`)
+  return json
+}
+
+function toJson(data: unknown): string {
+  let json: string | undefined
+  try {
+    json = JSON.stringify(data)
+  } catch (error) {
+    throw wrong(`data must be JSON: ${messageOf(error)}`)
+  }
+  if (json === undefined) throw wrong(`data must be JSON, which a ${typeof data} is not`)
+  return json
+}
+
+function wrong(what: string): TypeError {
+  return new TypeError(`progress: ${what}`)
+}
+
+/**
+ * Tells the latest progress of a run, some ten times a second however often it is given, and the last one at the end. The
+ * time is looked at with each, because an agent may be at work in a loop that lets no timer fire.
+ */
+export class PacedProgress {
+  readonly #tell: (json: string) => void
+  #waiting: string | undefined
+  #told: string | undefined
+  #toldAt = -Infinity
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(tell: (json: string) => void) {
+    this.#tell = tell
+  }
+
+  note(json: string): void {
+    this.#waiting = json
+    const leftMs = this.#toldAt + paceMs - performance.now()
+    if (leftMs <= 0) this.flush()
+    else this.#timer ??= setTimeout(() => this.flush(), leftMs)
+  }
+
+  flush(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    const json = this.#waiting
+    this.#waiting = undefined
+    if (json === undefined || json === this.#told) return
+    this.#told = json
+    this.#toldAt = performance.now()
+    this.#tell(json)
+  }
+}

@@ -1,0 +1,60 @@
+import { formatUsd, type Units } from '../kernel/money.ts'
+
+/** What a metered task may come to: the price of one of each event, and the most of all together. */
+export type Metering = { prices: Readonly<Record<string, Units>>; cap: Units }
+
+/** How many of each event. */
+export type Usage = Record<string, number>
+
+/** Counts the events of one run, exactly and never beyond its cap. */
+export class EventCharges {
+  readonly #prices: Metering['prices']
+  readonly #counts = new Map<string, number>()
+  #left: Units
+
+  constructor({ cap, prices }: Metering) {
+    this.#prices = prices
+    this.#left = cap
+  }
+
+  /** How many of them were within the cap, and are charged. Throws for what is no event or no count. */
+  charge(event: string, count: number): number {
+    if (typeof event !== 'string' || !Object.hasOwn(this.#prices, event)) {
+      const known = Object.keys(this.#prices).join(', ')
+      throw new TypeError(`charge: the event must be one of those that the endpoint has a price for: ${known}`)
+    }
+    if (!Number.isSafeInteger(count) || count < 0) {
+      throw new TypeError('charge: the count must be a whole number, 0 or more')
+    }
+    const price = this.#prices[event]!
+    const taken = Math.min(count, Math.floor(this.#left / price))
+    this.#left -= taken * price
+    this.#counts.set(event, (this.#counts.get(event) ?? 0) + taken)
+    return taken
+  }
+
+  get usage(): Usage {
+    return Object.fromEntries([...this.#counts].filter(([, count]) => count > 0))
+  }
+}
+
+/** As clients, and services that run tasks, read it. */
+export function writtenPricing({ cap, prices }: Metering): { events: Record<string, string>; maxUsd: string } {
+  const events = Object.entries(prices).map(([event, price]) => [event, formatUsd(price)])
+  return { events: Object.fromEntries(events) as Record<string, string>, maxUsd: formatUsd(cap) }
+}
+
+/** What of a usage that a run claims is charged: no more than the cap, and of what is no count nothing. */
+export function boundUsage(claimed: unknown, metering: Metering): { usage: Usage; isAsClaimed: boolean } {
+  const charges = new EventCharges(metering)
+  const entries = Object.entries(claimed ?? {}) as [string, number][]
+  let isAsClaimed = claimed !== undefined
+  for (const [event, count] of entries) {
+    try {
+      if (charges.charge(event, count) !== count) isAsClaimed = false
+    } catch {
+      isAsClaimed = false
+    }
+  }
+  return { usage: charges.usage, isAsClaimed }
+}

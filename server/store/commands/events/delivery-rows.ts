@@ -1,0 +1,231 @@
+import { deliveryStatuses, testEventType, type DeliveryRecord } from '../../webhook-records.ts'
+import type { DueTarget, EndedAttempt, LeasedDelivery, ListDeliveries, WebhookOf } from '../../webhook-inputs.ts'
+import type { WebhookRecord } from '../../webhook-records.ts'
+import type { Op, Reads, Tx } from '../command.ts'
+import { columns, statement, type Dialect } from '../statement.ts'
+import { insertEvent } from './event-rows.ts'
+import { askWebhook, getWebhook } from './webhook-rows.ts'
+
+// Deliveries, from the moment that they are due. Taking one moves the time at which it is due again behind the lease, so
+// that a process that dies has it tried by another:
+//
+//   pending, due ──lease──▶ pending, leased ──end──┬─▶ succeeded
+//        ▲                        │                ├─▶ failed: no attempt is left, or its endpoint is gone
+//        └── its lease passed ────┴────────────────┴─▶ pending, due after a pause
+//
+//   pending ──its webhook is disabled or deleted──▶ canceled
+
+/** No success for so long disables a webhook. */
+const failingMsMax = 3 * 24 * 3_600_000
+const canceledMax = 500
+
+const type = '(SELECT type FROM events WHERE events.id = event_id) AS type'
+const row = `${columns('eventId webhookId url status attempts dueAt attemptedAt httpStatus error createdAt')}, ${type}`
+const thisOne = 'event_id = :eventId AND webhook_id = :webhookId'
+const thisAttempt = `${thisOne} AND attempts = :attempt AND status = 'pending'`
+
+const get = statement<DeliveryRecord>('delivery_get', `SELECT ${row} FROM deliveries WHERE ${thisOne}`)
+/** One step for each status, since these come before the time in the index. */
+const pageOf = (status: string) => `SELECT * FROM (SELECT ${row} FROM deliveries
+    WHERE webhook_id = :webhookId AND status = '${status}'
+      AND created_at <= :createdAt AND (created_at < :createdAt OR event_id < :eventId)
+    ORDER BY created_at DESC, event_id DESC LIMIT :limit) AS ${status}`
+const lists = Object.fromEntries(
+  deliveryStatuses.map((status) => [status, statement<DeliveryRecord>(`delivery_list_${status}`, pageOf(status))]),
+)
+// A column that the next row begins at is found by its index, however many rows lie between.
+const next = (after: string) =>
+  `(SELECT target FROM deliveries WHERE due_at IS NOT NULL AND target > ${after} ORDER BY target LIMIT 1)`
+const firstOf = (column: string) => `(SELECT ${column} FROM deliveries
+    WHERE deliveries.target = rows.target AND due_at IS NOT NULL ORDER BY due_at LIMIT 1)`
+const targets = statement<{ target: string; dueAt: number; attempts: number }>(
+  'delivery_targets',
+  `WITH RECURSIVE rows (target, place) AS (
+      SELECT ${next('CAST(:after AS text)')}, 1
+      UNION ALL SELECT ${next('rows.target')}, place + 1 FROM rows WHERE target IS NOT NULL AND place < :limit)
+    SELECT target, ${firstOf('due_at')} AS "dueAt", ${firstOf('attempts')} AS attempts FROM rows WHERE target IS NOT NULL`,
+)
+type Taken = { eventId: string; attempt: number; url: string | null; body: string | null }
+const ofTarget = ({ skipLocked }: Dialect, where: string) => `WITH old AS MATERIALIZED (
+    SELECT event_id, webhook_id FROM deliveries WHERE target = :target AND due_at IS NOT NULL ${where} ${skipLocked})`
+const isOld = '(event_id, webhook_id) IN (SELECT event_id, webhook_id FROM old)'
+const lease = statement<Taken>(
+  'delivery_lease',
+  (dialect) => `${ofTarget(dialect, 'AND due_at <= :now ORDER BY due_at LIMIT :count')}
+    UPDATE deliveries SET attempts = attempts + 1, due_at = :until, attempted_at = :now WHERE ${isOld}
+    RETURNING ${columns('eventId url')}, attempts AS attempt,
+      (SELECT body FROM events WHERE events.id = event_id) AS body`,
+)
+const cancelOfTarget = statement(
+  'delivery_cancel_of_target',
+  (dialect) => `${ofTarget(dialect, `ORDER BY due_at LIMIT ${canceledMax}`)}
+    UPDATE deliveries SET status = 'canceled', due_at = NULL WHERE ${isOld}`,
+)
+const cancelOf = ({ skipLocked }: Dialect, where = '') => `WITH old AS MATERIALIZED (
+      SELECT event_id, webhook_id FROM deliveries
+      WHERE webhook_id = :webhookId AND status = 'pending' ${where} LIMIT ${canceledMax} ${skipLocked})
+    UPDATE deliveries SET status = 'canceled', due_at = NULL WHERE ${isOld}`
+const cancelOfWebhook = statement('delivery_cancel_of_webhook', (dialect) => cancelOf(dialect))
+// What is left over ends when it is due.
+const cancelOfDisabled = statement('delivery_cancel_of_disabled', (dialect) =>
+  cancelOf(dialect, 'AND EXISTS (SELECT 1 FROM webhooks WHERE id = :webhookId AND disabled_at IS NOT NULL)'),
+)
+const end = statement(
+  'delivery_end',
+  `UPDATE deliveries SET status = :status, due_at = :dueAt, http_status = :httpStatus, error = :error
+    WHERE ${thisAttempt}`,
+)
+const putBack = statement(
+  'delivery_put_back',
+  `UPDATE deliveries SET attempts = attempts - 1, due_at = :now WHERE ${thisAttempt}`,
+)
+const restart = statement(
+  'delivery_restart',
+  `UPDATE deliveries SET status = 'pending', attempts = 0, due_at = :now WHERE ${thisOne}`,
+)
+const insertLeased = statement(
+  'delivery_insert_leased',
+  `INSERT INTO deliveries (event_id, webhook_id, target, status, attempts, due_at, attempted_at, created_at)
+    VALUES (:eventId, :webhookId, :webhookId, 'pending', 1, :until, :now, :now)`,
+)
+const mended = statement('webhook_mended', 'UPDATE webhooks SET failing_since = NULL WHERE id = :webhookId')
+const failing = statement(
+  'webhook_failing',
+  `UPDATE webhooks SET failing_since = coalesce(failing_since, :now),
+      disabled_at = CASE WHEN failing_since <= :since THEN CAST(:now AS bigint) END,
+      disabled_reason = CASE WHEN failing_since <= :since THEN 'failing' END
+    WHERE id = :webhookId AND url IS NOT NULL AND disabled_at IS NULL
+      AND (failing_since IS NULL OR failing_since <= :since)`,
+)
+const gone = statement(
+  'webhook_gone',
+  `UPDATE webhooks SET disabled_at = :now, disabled_reason = 'gone'
+    WHERE id = :webhookId AND url = :url AND disabled_at IS NULL`,
+)
+
+type Of = { webhookId: string; eventId: string }
+
+export function* listDeliveries(on: Reads, input: ListDeliveries): Op<DeliveryRecord[]> {
+  const { after, limit, status, webhookId } = input
+  const last = after === undefined ? undefined : yield* on.get(get, { webhookId, eventId: after })
+  if (after !== undefined && !last) return []
+  const before = { createdAt: last?.createdAt ?? Number.MAX_SAFE_INTEGER, eventId: last?.eventId ?? '' }
+  const asked = (status === undefined ? deliveryStatuses : [status]).map((one) =>
+    on.all(lists[one]!, { webhookId, limit, ...before }),
+  )
+  const rows: DeliveryRecord[] = []
+  for (const page of asked) rows.push(...(yield* page))
+  const newestFirst = (a: DeliveryRecord, b: DeliveryRecord) =>
+    b.createdAt - a.createdAt || (b.eventId > a.eventId ? 1 : -1)
+  return rows.toSorted(newestFirst).slice(0, limit)
+}
+
+export function* getDelivery(on: Reads, of: Of): Op<DeliveryRecord | undefined> {
+  return yield* on.get(get, of)
+}
+
+export function* redeliver(tx: Tx, of: Of): Op<DeliveryRecord | undefined> {
+  yield* tx.run(restart, { ...of, now: yield* tx.now() })
+  return yield* getDelivery(tx, of)
+}
+
+export function* cancelDeliveries(tx: Tx, webhookId: string): Op<boolean> {
+  return (yield* tx.run(cancelOfWebhook, { webhookId })) >= canceledMax
+}
+
+export function* recordTest(
+  tx: Tx,
+  { eventId, leaseMs, ...of }: WebhookOf & { eventId: string; leaseMs: number },
+): Op<LeasedDelivery | undefined> {
+  const webhook = yield* getWebhook(tx, of)
+  if (!webhook || webhook.url === null) return undefined
+  const { userId, webhookId } = of
+  const now = yield* tx.now()
+  const facts = { type: testEventType, webhookId } as const
+  const { body } = insertEvent(tx, { id: eventId, userId, at: now, facts })
+  yield* tx.run(insertLeased, { eventId, webhookId, until: now + leaseMs, now })
+  return leased(webhook, webhookId, { eventId, attempt: 1, url: null, body })
+}
+
+export function* dueTargets(on: Reads, of: { after: string; limit: number }): Op<DueTarget[]> {
+  const now = yield* on.now()
+  const found = yield* on.all(targets, of)
+  return found.map(({ attempts, dueAt, target }) => ({ target, isDue: dueAt <= now, hasFailed: attempts > 0 }))
+}
+
+type Wanted = { wanted: readonly { target: string; count: number }[]; leaseMs: number }
+
+export function* leaseDeliveries(tx: Tx, { leaseMs, wanted }: Wanted): Op<LeasedDelivery[]> {
+  const now = yield* tx.now()
+  const asked = wanted.map(({ count, target }) => {
+    const webhookId = target.split(' ', 1)[0]!
+    return { count, target, webhook: askWebhook(tx, webhookId) }
+  })
+  const taking = []
+  for (const { count, target, webhook: askedWebhook } of asked) {
+    const webhook = yield* askedWebhook
+    if (webhook?.disabledAt === null) {
+      const rows = tx.all(lease, { target, count, now, until: now + leaseMs })
+      taking.push({ target, webhook, rows })
+    } else tx.send(cancelOfTarget, { target })
+  }
+  const deliveries: LeasedDelivery[] = []
+  for (const { rows, target, webhook } of taking) {
+    for (const taken of yield* rows) {
+      const one = leased(webhook, target, taken)
+      if (one) deliveries.push(one)
+    }
+  }
+  return deliveries
+}
+
+/** Undefined for one whose event is gone, or whose address. */
+function leased(webhook: WebhookRecord, target: string, taken: Taken): LeasedDelivery | undefined {
+  const { id: webhookId, previousUntil, sealed, userId } = webhook
+  const { attempt, body, eventId } = taken
+  const url = taken.url ?? webhook.url
+  if (body === null || url === null) return undefined
+  const isFailing = webhook.failingSince !== null
+  return { eventId, webhookId, userId, target, attempt, body, url, sealed, previousUntil, isFailing }
+}
+
+export function* endAttempts(tx: Tx, attempts: readonly EndedAttempt[]): Op<void> {
+  const now = yield* tx.now()
+  // In one order, so that two nodes wait for each other and never in a circle.
+  for (const one of attempts.toSorted((a, b) => (a.eventId + a.webhookId < b.eventId + b.webhookId ? -1 : 1))) {
+    endAttempt(tx, one, now)
+  }
+  const webhooks = new Map<string, EndedAttempt[]>()
+  for (const one of attempts) webhooks.set(one.webhookId, [...(webhooks.get(one.webhookId) ?? []), one])
+  for (const webhookId of [...webhooks.keys()].toSorted()) noteHealth(tx, webhooks.get(webhookId)!, now)
+}
+
+function endAttempt(tx: Tx, { attempt, eventId, outcome, webhookId }: EndedAttempt, now: number): void {
+  const of = { eventId, webhookId, attempt }
+  switch (outcome.kind) {
+    case 'unsent':
+      return tx.send(putBack, { ...of, now })
+    case 'succeeded':
+      return tx.send(end, { ...of, status: 'succeeded', dueAt: null, httpStatus: outcome.httpStatus, error: null })
+    default: {
+      const { error, httpStatus } = outcome
+      const dueAt = outcome.kind === 'failed' && outcome.againInMs !== null ? now + outcome.againInMs : null
+      tx.send(end, { ...of, status: dueAt === null ? 'failed' : 'pending', dueAt, httpStatus, error })
+    }
+  }
+}
+
+/** Of the attempts of one webhook. */
+function noteHealth(tx: Tx, attempts: readonly EndedAttempt[], now: number): void {
+  const { webhookId } = attempts[0]!
+  const left = attempts.find(({ outcome }) => outcome.kind === 'gone')
+  if (left) {
+    tx.send(gone, { webhookId, url: left.url, now })
+    tx.send(cancelOfDisabled, { webhookId })
+  } else if (attempts.some(({ outcome }) => outcome.kind === 'succeeded')) {
+    if (attempts.some(({ isFailing }) => isFailing)) tx.send(mended, { webhookId })
+  } else if (attempts.some(({ outcome }) => outcome.kind === 'failed')) {
+    tx.send(failing, { webhookId, now, since: now - failingMsMax })
+    tx.send(cancelOfDisabled, { webhookId })
+  }
+}

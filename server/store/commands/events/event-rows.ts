@@ -1,0 +1,145 @@
+import { isoTime, type EpochMs } from '../../../kernel/clock.ts'
+import { newId } from '../../../kernel/ids.ts'
+import { formatUsd } from '../../../kernel/money.ts'
+import type { StoreLimits } from '../../store.ts'
+import { eventsSince, type EventFacts } from '../../webhook-records.ts'
+import type { Op, Tx } from '../command.ts'
+import { activeAfter } from '../session-rows.ts'
+import { columns, insertInto, statement, type Value } from '../statement.ts'
+
+// Events, and whom each is to be delivered to: written in the transaction that causes them, so that none is lost and
+// none invented. Neither statement is waited for.
+
+/** So long after what they tell of, events and their deliveries are kept. */
+export const eventsKeptMs = 7 * 24 * 3_600_000
+
+const insert = statement('event_insert', insertInto('events', 'id userId type body createdAt'))
+// What is disabled is told of nothing, nor later of what it has missed.
+const fanOut = statement(
+  'event_fan_out',
+  ({ position }) => `INSERT INTO deliveries (event_id, webhook_id, target, url, status, attempts, due_at, created_at)
+    SELECT :id, id, CASE WHEN url IS NULL THEN id || ' ' || CAST(:origin AS text) ELSE id END,
+      CASE WHEN url IS NULL THEN CAST(:taskUrl AS text) END, 'pending', 0, :at, :at
+    FROM webhooks WHERE user_id = :userId AND disabled_at IS NULL
+      AND CASE WHEN url IS NULL THEN CAST(:taskUrl AS text) IS NOT NULL
+        ELSE types IS NULL OR ${position}(types, :ofType) > 0 END`,
+)
+const expired = statement<{ id: string; userId: string; agentId: string }>(
+  'session_note_expired',
+  ({ skipLocked }) => `WITH old AS MATERIALIZED (SELECT id FROM sessions
+      WHERE is_completed = 0 AND (expiry_noted_at IS NULL OR expiry_noted_at < active_at)
+        AND active_at <= :activeAfter AND open_turn_id IS NULL ORDER BY active_at LIMIT :rowsMax ${skipLocked})
+    UPDATE sessions SET expiry_noted_at = active_at WHERE id IN (SELECT id FROM old)
+    RETURNING ${columns('id userId agentId')}`,
+)
+// Ids rise with time, so the oldest come first: nothing else is looked at. What ended long after it began holds up those
+// behind it, until its own time has come.
+const passed = statement<{ id: string }>(
+  'event_passed',
+  `SELECT id FROM (SELECT id, created_at FROM events ORDER BY id LIMIT :rowsMax) AS old WHERE created_at <= :until`,
+)
+const removeDeliveries = statement(
+  'event_delete_deliveries',
+  ({ members }) => `DELETE FROM deliveries WHERE event_id IN (SELECT id FROM ${members(':ids')})`,
+)
+const remove = statement(
+  'event_delete',
+  ({ members }) => `DELETE FROM events WHERE id IN (SELECT id FROM ${members(':ids')})`,
+)
+const moveSince = statement(
+  'event_move_since',
+  `INSERT INTO settings (name, value) VALUES ('${eventsSince}', CAST(CAST(:until AS bigint) AS text))
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value
+      WHERE CAST(settings.value AS bigint) < CAST(excluded.value AS bigint)`,
+)
+
+export type NewEvent = {
+  /** From that of what ended, where there is one. */
+  id: string
+  userId: string
+  /** When it happened. */
+  at: EpochMs
+  facts: EventFacts
+  /** The address that the task names. */
+  taskUrl?: string | null
+}
+
+/** The id of the event of a task, a turn or a transaction. */
+export function eventIdOf(causeId: string): string {
+  return `evt${causeId.slice(causeId.indexOf('_'))}`
+}
+
+/** Writes an event, and its deliveries to the webhooks that it concerns. */
+export function recordEvent(tx: Tx, event: NewEvent): void {
+  const { at, facts, id, taskUrl = null, userId } = event
+  insertEvent(tx, event)
+  const origin = taskUrl && (URL.parse(taskUrl)?.origin ?? null)
+  tx.send(fanOut, { id, userId, origin, taskUrl: origin && taskUrl, ofType: `,${facts.type},`, at })
+}
+
+/** The row alone. */
+export function insertEvent(tx: Tx, { at, facts, id, userId }: NewEvent): { body: string } {
+  const body = bodyOf(facts, at)
+  tx.send(insert, { id, userId, type: facts.type, body, createdAt: at })
+  return { body }
+}
+
+/** As Standard Webhooks has it: thin, so that what it leads to is read by who may. */
+function bodyOf(facts: EventFacts, at: EpochMs): string {
+  return JSON.stringify({ type: facts.type, timestamp: isoTime(at), data: dataOf(facts) })
+}
+
+function dataOf(facts: EventFacts): Record<string, Value> {
+  switch (facts.type) {
+    case 'task.completed':
+    case 'task.failed': {
+      const { agentId, cost, endpointId, errorCode, taskId, type } = facts
+      const status = type.slice('task.'.length)
+      return {
+        taskId,
+        agentId,
+        endpointId,
+        status,
+        costUsd: formatUsd(cost),
+        ...(errorCode !== undefined && { errorCode }),
+      }
+    }
+    case 'chat.settled': {
+      const { agentId, cost, outcome, sessionId, turnId } = facts
+      return { turnId, sessionId, agentId, outcome, costUsd: formatUsd(cost) }
+    }
+    case 'credit.added': {
+      const { amount, balance, transactionId } = facts
+      return { transactionId, amountUsd: formatUsd(amount), balanceUsd: formatUsd(balance) }
+    }
+    case 'session.expired': {
+      const { agentId, sessionId } = facts
+      return { sessionId, agentId }
+    }
+    case 'webhook.test':
+      return { webhookId: facts.webhookId }
+  }
+}
+
+/** Notices sessions that have expired, each once; how many there were. */
+export function* noteExpired(tx: Tx, limits: StoreLimits, rowsMax: number): Op<number> {
+  const now = yield* tx.now()
+  const rows = yield* tx.all(expired, { activeAfter: activeAfter(now, limits), rowsMax })
+  for (const { agentId, id: sessionId, userId } of rows) {
+    const facts = { type: 'session.expired', sessionId, agentId } as const
+    recordEvent(tx, { id: newId('evt', now), userId, at: now, facts })
+  }
+  return rows.length
+}
+
+/** Removes events that have passed their time with their deliveries, and remembers from when on they are all there. */
+export function* purgeEvents(tx: Tx, rowsMax: number): Op<number> {
+  const until = (yield* tx.now()) - eventsKeptMs
+  const rows = yield* tx.all(passed, { until, rowsMax })
+  if (rows.length === 0) return 0
+  const ids = JSON.stringify(Object.fromEntries(rows.map(({ id }) => [id, 0])))
+  yield* tx.run(removeDeliveries, { ids })
+  yield* tx.run(remove, { ids })
+  yield* tx.run(moveSince, { until })
+  return rows.length
+}

@@ -1,0 +1,132 @@
+import type { StreamReader } from '../chat/chat-stream.ts'
+import { isoTime, type Clock } from '../kernel/clock.ts'
+import { ErrandError } from '../kernel/errors.ts'
+import type { TaskRecord } from '../store/records.ts'
+import { readProgress, taskNotFound, toTask, type ReadTaskParts } from './read-task.ts'
+import { waitersMax, type TaskWait } from './task-ends.ts'
+import type { TaskEvent, TaskProgress } from './task-schema.ts'
+
+type StreamParts = ReadTaskParts & { clock: Clock }
+type Following = { userId: string; taskId: string; reader: StreamReader }
+
+const fullRetrySeconds = 30
+
+/**
+ * A task as one who follows it sees it: its state now, each change of it, and its end, once and last. What changes while
+ * nobody takes an event becomes one event. Ends without the task's end when the reader leaves or the service stops.
+ */
+export class TaskStream implements AsyncIterable<TaskEvent> {
+  readonly #parts: StreamParts
+  readonly #following: Following
+  readonly #wait: TaskWait
+  #record: TaskRecord
+  /** As it was told. */
+  #told: Pick<TaskRecord, 'status' | 'attempt' | 'progress'> | undefined
+  #hasEnded = false
+
+  /** Throws 404 for a task that is not the user's, and 429 where as many of the user's wait as may. */
+  static async open(parts: StreamParts, following: Following): Promise<TaskStream> {
+    const { reader, taskId, userId } = following
+    const found = await parts.store.getTask({ userId, taskId })
+    if (!found) throw taskNotFound()
+    const wait = parts.ends.wait({ taskId, userId }, { signal: reader.left, isFollowing: true })
+    try {
+      // It may have changed between the read and the registration.
+      const record = found.completedAt === null ? await parts.store.getTask({ userId, taskId }) : found
+      if (!record) throw taskNotFound()
+      if (record.completedAt === null && wait.isRefused) throw tooMany()
+      return new TaskStream(parts, { following, wait, record })
+    } catch (error) {
+      wait.cancel()
+      throw error
+    }
+  }
+
+  private constructor(parts: StreamParts, of: { following: Following; wait: TaskWait; record: TaskRecord }) {
+    this.#parts = parts
+    this.#following = of.following
+    this.#wait = of.wait
+    this.#record = of.record
+    of.following.reader.left.addEventListener('abort', () => this.end(), { once: true })
+  }
+
+  /** Some events; undefined after the last. */
+  async next(): Promise<TaskEvent[] | undefined> {
+    try {
+      for (;;) {
+        const events = this.#hasEnded ? undefined : this.#untold()
+        if (!events || events.length > 0) return events
+        const change = await this.#wait.change()
+        if (this.#wait.isOver || !(await this.#look(change))) {
+          this.end()
+          return undefined
+        }
+      }
+    } catch (error) {
+      this.end()
+      throw error
+    }
+  }
+
+  end(): void {
+    this.#hasEnded = true
+    this.#wait.cancel()
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<TaskEvent, void, void> {
+    const { cutOff, stallMs } = this.#following.reader
+    try {
+      for (let events = await this.next(); events; events = await this.next()) {
+        // Who asks for the next event has taken the one before.
+        const timer = setTimeout(cutOff, stallMs)
+        try {
+          for (const event of events) {
+            yield event
+            timer.refresh()
+          }
+        } finally {
+          clearTimeout(timer)
+        }
+      }
+    } finally {
+      this.end()
+    }
+  }
+
+  /** What this process's run of it says needs no read. False when the task is gone. */
+  async #look(change: 'state' | 'progress'): Promise<boolean> {
+    const { live, store } = this.#parts
+    const { taskId, userId } = this.#following
+    const { attempt, id, status } = this.#record
+    if (change === 'progress' && status === 'processing' && live.of(id)?.attempt === attempt) return true
+    const record = await store.getTask({ userId, taskId })
+    if (record) this.#record = record
+    return record !== undefined
+  }
+
+  #untold(): TaskEvent[] {
+    const { clock, live, links } = this.#parts
+    const record = this.#record
+    const { attempt, status } = record
+    const timestamp = isoTime(clock.now())
+    const progress = readProgress(record, live)
+    const told = this.#told
+    this.#told = { status, attempt, progress }
+    const events: TaskEvent[] = []
+    const shown = progress === null ? undefined : (JSON.parse(progress) as TaskProgress)
+    if (!told || told.status !== status || told.attempt !== attempt) {
+      events.push({ type: 'state', timestamp, status, attempt, ...(shown && { progress: shown }) })
+    } else if (shown && told.progress !== progress)
+      events.push({ type: 'progress', timestamp, attempt, progress: shown })
+    if (record.completedAt !== null) {
+      events.push({ type: 'end', timestamp, task: toTask(record, { links, live }) })
+      this.end()
+    }
+    return events
+  }
+}
+
+function tooMany(): ErrandError {
+  const message = `${waitersMax} requests of this account wait for tasks already; follow this one when one of them has ended.`
+  return new ErrandError('RATE_LIMIT_EXCEEDED', message, { isOtherRate: true, retryAfterSeconds: fullRetrySeconds })
+}

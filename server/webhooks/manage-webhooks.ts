@@ -1,0 +1,227 @@
+import type { z } from 'zod'
+import { isoTime, isoTimeOrNull, type Clock } from '../kernel/clock.ts'
+import { badField, ErrandError } from '../kernel/errors.ts'
+import { newId } from '../kernel/ids.ts'
+import type { Page } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
+import { webhooksMax, type UpdateWebhook, type WebhookOf } from '../store/webhook-inputs.ts'
+import type { DeliveryRecord, WebhookRecord } from '../store/webhook-records.ts'
+import { SealedSecretsError, type SecretVault } from '../connectors/secret-vault.ts'
+import { leaseMs, type WebhookDispatcher } from './webhook-dispatcher.ts'
+import type {
+  CreatedWebhook,
+  CreateWebhookInput,
+  Delivery,
+  DeliveryInput,
+  ListDeliveriesInput,
+  ListDeliveriesOutput,
+  ListWebhooksOutput,
+  RotateWebhookInput,
+  UpdateWebhookInput,
+  Webhook,
+} from './webhook-schema.ts'
+import { newSecret, openSecrets, sealSecrets } from './signing-keys.ts'
+import { checkWebhookUrl } from './webhook-url.ts'
+
+export type WebhookParts = {
+  clock: Clock
+  dispatcher: WebhookDispatcher
+  /** Hosts that webhooks may reach though their addresses are private. */
+  privateHosts: readonly string[]
+  store: Store
+  vault: SecretVault
+}
+
+type Asked<Input extends z.ZodType> = { input: z.output<Input>; userId: string }
+
+/** Keeps a webhook with a new secret, which only this answer has. Nothing is sent yet. */
+export async function createWebhook(
+  { clock, privateHosts, store, vault }: WebhookParts,
+  { input, userId }: Asked<typeof CreateWebhookInput>,
+): Promise<z.output<typeof CreatedWebhook>> {
+  const { description, types } = input
+  const url = input.url === null ? null : checkWebhookUrl(input.url, { field: 'url', privateHosts })
+  const of = { userId, webhookId: newId('hook', clock.now()) }
+  const secret = newSecret()
+  const sealed = sealSecrets(vault, of, { current: secret })
+  const result = await store.webhooks.create({
+    ...of,
+    url,
+    description,
+    types: types ? [...new Set(types)] : null,
+    sealed,
+  })
+  if (result.outcome === 'created') return { ...toWebhook(result.webhook), secret }
+  if (result.reason === 'too-many') {
+    throw new ErrandError('CONFLICT', `An account has at most ${webhooksMax} webhooks; delete one first.`)
+  }
+  throw new ErrandError('CONFLICT', 'There is a webhook for the addresses of tasks already; rotate its secret.')
+}
+
+export async function getWebhook({ store }: WebhookParts, of: WebhookOf): Promise<Webhook> {
+  return toWebhook(await find(store, of))
+}
+
+export async function listWebhooks(
+  { store }: WebhookParts,
+  { limit, offset, userId }: Page & { userId: string },
+): Promise<z.output<typeof ListWebhooksOutput>> {
+  const webhooks = await store.webhooks.list(userId)
+  return { webhooks: webhooks.slice(offset, offset + limit).map(toWebhook), total: webhooks.length, limit, offset }
+}
+
+export async function updateWebhook(
+  { privateHosts, store }: WebhookParts,
+  { input, userId }: Asked<typeof UpdateWebhookInput>,
+): Promise<Webhook> {
+  const { description, isEnabled, types, url, webhookId } = input
+  const old = await find(store, { userId, webhookId })
+  if (old.url === null && (url !== undefined || types)) {
+    const field = url === undefined ? 'types' : 'url'
+    throw badField(field, 'Must be left out: this webhook is for the addresses that tasks name')
+  }
+  const changes: UpdateWebhook['changes'] = {
+    ...(description !== undefined && { description }),
+    ...(isEnabled !== undefined && { isEnabled }),
+    ...(types !== undefined && { types: types && [...new Set(types)] }),
+    ...(url !== undefined && { url: checkWebhookUrl(url, { field: 'url', privateHosts }) }),
+  }
+  // What waited when it was disabled is not sent because it is enabled again.
+  if (isEnabled === true && old.disabledAt !== null) await cancelWaiting(store, webhookId)
+  const webhook = await store.webhooks.update({ userId, webhookId, changes })
+  if (!webhook) throw notFound()
+  if (isEnabled === false) await cancelWaiting(store, webhookId)
+  return toWebhook(webhook)
+}
+
+export async function deleteWebhook({ store }: WebhookParts, of: WebhookOf): Promise<void> {
+  if (!(await store.webhooks.delete(of))) throw notFound()
+  await cancelWaiting(store, of.webhookId)
+}
+
+/** What is left by a crash here is ended by whoever comes to send it. */
+async function cancelWaiting(store: Store, webhookId: string): Promise<void> {
+  while (await store.webhooks.cancelDeliveries(webhookId)) continue
+}
+
+/** Gives a webhook a new secret; the old one goes on to sign for a while. */
+export async function rotateWebhook(
+  { clock, store, vault }: WebhookParts,
+  { input, userId }: Asked<typeof RotateWebhookInput>,
+): Promise<z.output<typeof CreatedWebhook>> {
+  const { overlapSeconds, webhookId } = input
+  const of = { userId, webhookId }
+  const { sealed: from } = await find(store, of)
+  const secret = newSecret()
+  const previous = readCurrent(vault, of, from)
+  const to = sealSecrets(vault, of, { current: secret, ...(previous !== undefined && { previous }) })
+  const previousUntil = clock.now() + overlapSeconds * 1000
+  if (!(await store.webhooks.rotate({ ...of, from, to, previousUntil }))) {
+    throw new ErrandError('CONFLICT', 'The webhook was changed meanwhile; try again.')
+  }
+  return { ...toWebhook(await find(store, of)), secret }
+}
+
+/** Undefined where the service's own secret was lost, which a rotation mends. */
+function readCurrent(vault: SecretVault, of: WebhookOf, sealed: string): string | undefined {
+  try {
+    return openSecrets(vault, of, sealed).current
+  } catch (error) {
+    if (error instanceof SealedSecretsError) return undefined
+    throw error
+  }
+}
+
+/** Sends an event of its own kind, once, and answers how that went. */
+export async function testWebhook({ clock, dispatcher, store }: WebhookParts, of: WebhookOf): Promise<Delivery> {
+  const { url } = await find(store, of)
+  if (url === null) {
+    throw new ErrandError('CONFLICT', 'This webhook has no address of its own: create a task with a webhookUrl.')
+  }
+  const { webhookId } = of
+  return await dispatcher.inTestPlace(of.userId, async () => {
+    const eventId = newId('evt', clock.now())
+    const delivery = await store.webhooks.test({ ...of, eventId, leaseMs })
+    if (!delivery) throw notFound()
+    await dispatcher.sendNow(delivery)
+    return toDelivery(await findDelivery(store, { webhookId, eventId }))
+  })
+}
+
+export async function listDeliveries(
+  { store }: WebhookParts,
+  { input, userId }: Asked<typeof ListDeliveriesInput>,
+): Promise<z.output<typeof ListDeliveriesOutput>> {
+  const { after, limit, status, webhookId } = input
+  await find(store, { userId, webhookId })
+  const rows = await store.webhooks.listDeliveries({
+    userId,
+    webhookId,
+    limit: limit + 1,
+    ...(after !== undefined && { after }),
+    ...(status !== undefined && { status }),
+  })
+  const deliveries = rows.slice(0, limit).map(toDelivery)
+  return { deliveries, limit, ...(rows.length > limit && { next: deliveries.at(-1)!.eventId }) }
+}
+
+/** Has an event sent again to one webhook, whatever became of it before. */
+export async function redeliver(
+  { store }: WebhookParts,
+  { input, userId }: Asked<typeof DeliveryInput>,
+): Promise<Delivery> {
+  const { eventId, webhookId } = input
+  const { disabledAt } = await find(store, { userId, webhookId })
+  await findDelivery(store, { webhookId, eventId })
+  if (disabledAt !== null) throw new ErrandError('CONFLICT', 'The webhook is disabled; enable it first.')
+  const delivery = await store.webhooks.redeliver({ webhookId, eventId })
+  if (!delivery) throw deliveryNotFound()
+  return toDelivery(delivery)
+}
+
+async function find(store: Store, of: WebhookOf): Promise<WebhookRecord> {
+  const webhook = await store.webhooks.get(of)
+  if (!webhook) throw notFound()
+  return webhook
+}
+
+async function findDelivery(store: Store, of: { webhookId: string; eventId: string }): Promise<DeliveryRecord> {
+  const delivery = await store.webhooks.getDelivery(of)
+  if (!delivery) throw deliveryNotFound()
+  return delivery
+}
+
+function toWebhook(webhook: WebhookRecord): Webhook {
+  const { createdAt, description, disabledAt, disabledReason, failingSince, id, previousUntil, types, updatedAt, url } =
+    webhook
+  return {
+    id,
+    url,
+    description,
+    types,
+    isEnabled: disabledAt === null,
+    disabledReason,
+    disabledAt: isoTimeOrNull(disabledAt),
+    failingSince: isoTimeOrNull(failingSince),
+    previousSecretUntil: isoTimeOrNull(previousUntil),
+    createdAt: isoTime(createdAt),
+    updatedAt: isoTime(updatedAt),
+  }
+}
+
+function toDelivery({ attemptedAt, createdAt, dueAt, ...delivery }: DeliveryRecord): Delivery {
+  return {
+    ...delivery,
+    nextAttemptAt: isoTimeOrNull(dueAt),
+    attemptedAt: isoTimeOrNull(attemptedAt),
+    createdAt: isoTime(createdAt),
+  }
+}
+
+function notFound(): ErrandError {
+  return new ErrandError('NOT_FOUND', 'Webhook not found')
+}
+
+function deliveryNotFound(): ErrandError {
+  return new ErrandError('NOT_FOUND', 'Delivery not found')
+}

@@ -1,0 +1,116 @@
+import type { IncomingMessage } from 'node:http'
+import { UserPlaces } from '../kernel/user-places.ts'
+import type { lookUpHost } from '../outbound/host-lookup.ts'
+import { exchange } from '../outbound/exchange.ts'
+import { KeptConnections } from '../outbound/kept-connections.ts'
+import { lookupsPerUserMax, NoPublicHostError, seconds, type Peer } from '../outbound/peer.ts'
+import { isPrivateHost } from '../outbound/private-address.ts'
+import type { SignatureHeaders } from '../outbound/request-signature.ts'
+
+/** Why there was no answer, in a sentence for its user; of the endpoint's own words it has none. */
+export class EndpointError extends Error {}
+
+export const attemptMs = 10_000
+const connectMs = 5000
+/** Of an answer so much is taken, and for so long, that its connection can be used again. None of it is looked at. */
+const bodyBytesMax = 4096
+const bodyMs = 500
+const lookupsMax = 32
+const agentsMax = 1000
+
+const peer: Peer = { name: 'endpoint', isOperators: false, Failure: EndpointError }
+
+type PostOptions = {
+  privateHosts: readonly string[]
+  /** For tests. */
+  lookUp?: typeof lookUpHost | undefined
+}
+
+export type Post = {
+  /** Whose connections it uses, and nobody else does. */
+  target: string
+  userId: string
+  url: string
+  body: string
+  headers: SignatureHeaders
+  /** Ends it early; its reason is thrown. */
+  signal: AbortSignal
+}
+
+/**
+ * Posts to users' endpoints. A connection is kept for a moment and used again: a request that crosses with its end is
+ * lost, which does no harm here, as it is sent again under the same id.
+ */
+export class WebhookPosts {
+  readonly #options: PostOptions
+  readonly #places = new UserPlaces({ perUserMax: lookupsPerUserMax, max: lookupsMax })
+  readonly #agents = new Map<string, KeptConnections>()
+
+  constructor(options: PostOptions) {
+    this.#options = options
+  }
+
+  /** The status of the answer, whatever it is. Redirects are not followed. Throws an EndpointError when there is none. */
+  async send({ body, headers, signal: stop, target, url: address, userId }: Post): Promise<number> {
+    const url = new URL(address)
+    const late = new AbortController()
+    const onTime = () => late.abort(new EndpointError(`The endpoint did not answer within ${seconds(attemptMs)}.`))
+    const timer = setTimeout(onTime, attemptMs)
+    const signal = AbortSignal.any([stop, late.signal])
+    try {
+      const answer = await exchange({
+        peer,
+        url,
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body,
+        signal,
+        agent: this.#agentOf(target, url, userId),
+      })
+      await settled(answer)
+      return answer.statusCode ?? 0
+    } catch (error) {
+      if (!(error instanceof NoPublicHostError)) throw error
+      throw new EndpointError('The address leads to no public host that can be found.')
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  #agentOf(target: string, url: URL, userId: string): KeptConnections {
+    const name = `${target} ${url.origin}`
+    const { lookUp, privateHosts } = this.#options
+    const lookups = { userId, places: this.#places, ...(lookUp && { lookUp }) }
+    const isPrivateAllowed = isPrivateHost(url, privateHosts)
+    const agent = this.#agents.get(name) ?? new KeptConnections({ peer, url, isPrivateAllowed, connectMs, lookups })
+    // The one used longest ago is forgotten first; its connections end by themselves after some seconds.
+    this.#agents.delete(name)
+    this.#agents.set(name, agent)
+    if (this.#agents.size > agentsMax) this.#agents.delete(this.#agents.keys().next().value!)
+    return agent
+  }
+
+  close(): void {
+    for (const agent of this.#agents.values()) agent.destroy()
+  }
+}
+
+/** Resolves when the answer has ended or was cut off. */
+async function settled(answer: IncomingMessage): Promise<void> {
+  const status = answer.statusCode ?? 0
+  let bytes = 0
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(() => answer.destroy(), bodyMs)
+    answer.on('error', () => {})
+    answer.once('close', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+    answer.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes > bodyBytesMax) answer.destroy()
+    })
+    // What was switched to another protocol has no end.
+    if (status === 101) answer.destroy()
+  })
+}

@@ -1,0 +1,28 @@
+import { badField } from '../kernel/errors.ts'
+import { isPrivateHost, namesPrivateAddress } from '../outbound/private-address.ts'
+
+export const webhookUrlCharsMax = 2048
+
+/**
+ * The address as it is stored. Throws BAD_REQUEST that names the field. A private address is refused here where it shows,
+ * however it is spelled; where a name leads is looked at when the connection is made, which is the check that counts.
+ */
+export function checkWebhookUrl(text: string, { field, privateHosts }: WebhookUrlRules): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url || !/^https?:$/.test(url.protocol)) throw badField(field, 'Must be an https address')
+  if (url.username !== '' || url.password !== '') throw badField(field, 'Must not hold credentials')
+  if (url.hash !== '' || text.includes('#')) throw badField(field, 'Must not have a fragment')
+  if (url.href.length > webhookUrlCharsMax) {
+    throw badField(field, `Must have at most ${webhookUrlCharsMax.toLocaleString('en-US')} characters`)
+  }
+  if (isPrivateHost(url, privateHosts)) return url.href
+  if (url.protocol !== 'https:') throw badField(field, 'Must be an https address')
+  if (namesPrivateAddress(url) || isLocalName(url)) throw badField(field, 'Must be a public address')
+  return url.href
+}
+
+export type WebhookUrlRules = { field: string; privateHosts: readonly string[] }
+
+function isLocalName({ hostname }: URL): boolean {
+  return /(?:^|\.)localhost\.?$/.test(hostname)
+}

@@ -1,0 +1,235 @@
+import { expect } from 'vitest'
+import { must } from '../../server/kernel/assert.ts'
+import { newId } from '../../server/kernel/ids.ts'
+import type { AttemptOutcome, LeasedDelivery } from '../../server/store/webhook-inputs.ts'
+import type { EventType } from '../../server/store/webhook-records.ts'
+import type { ContractTest } from './store-contract.ts'
+import type { StoreWorld } from './store-world.ts'
+
+const leaseMs = 60_000
+const again = { kind: 'failed', httpStatus: 500, error: 'no', againInMs: 5000 } as const
+
+type New = { url?: string | null; types?: EventType[] }
+
+async function create(world: StoreWorld, userId: string, { types, url = 'https://example.com/' }: New = {}) {
+  const webhookId = newId('hook', world.clock.now())
+  const input = { userId, webhookId, url, description: '', types: types ?? null, sealed: 'sealed' }
+  return { webhookId, result: await world.store.webhooks.create(input) }
+}
+
+const credit = (world: StoreWorld, userId: string) =>
+  world.store.credit({ userId, amount: 1, description: '', idempotencyKey: null })
+
+const all = (world: StoreWorld, of: { userId: string; webhookId: string }) =>
+  world.store.webhooks.listDeliveries({ ...of, limit: 1000 })
+
+async function lease(world: StoreWorld, target: string, count = 100): Promise<LeasedDelivery[]> {
+  return await world.store.webhooks.lease({ wanted: [{ target, count }], leaseMs })
+}
+
+const end = (world: StoreWorld, leased: LeasedDelivery[], outcome: AttemptOutcome) =>
+  world.store.webhooks.end(leased.map((one) => ({ ...one, outcome })))
+
+export function describeDeliveries(contractTest: ContractTest): void {
+  contractTest(
+    'an event is to be delivered to the webhooks of its user that are enabled and want it',
+    async (world) => {
+      const userId = await world.createUser(1000)
+      const other = await world.createUser(1000)
+      const every = await create(world, userId)
+      const failures = await create(world, userId, { types: ['task.failed', 'credit.added'] })
+      const disabled = await create(world, userId)
+      await world.store.webhooks.update({ userId, webhookId: disabled.webhookId, changes: { isEnabled: false } })
+      const ofTasks = await create(world, userId, { url: null })
+      const foreign = await create(world, other)
+      const webhookUrl = 'https://task.example.com:8443/told?of=it'
+      const { id: completed } = await world.completed(userId, { webhookUrl })
+      const { id: failed } = await world.failed(userId)
+      const idsOf = async ({ webhookId }: { webhookId: string }, of = userId) =>
+        (await all(world, { userId: of, webhookId })).map(({ eventId }) => eventId).toSorted()
+      const events = [completed, failed].map((id) => id.replace('task', 'evt'))
+      expect(await idsOf(every)).toEqual(events.toSorted())
+      expect(await idsOf(failures)).toEqual([events[1]])
+      expect(await idsOf(disabled)).toEqual([])
+      expect(await idsOf(foreign, other)).toEqual([])
+      const [told] = await all(world, { userId, webhookId: ofTasks.webhookId })
+      expect(told).toMatchObject({ eventId: events[0], url: webhookUrl, type: 'task.completed', status: 'pending' })
+      const [taken] = await lease(world, `${ofTasks.webhookId} https://task.example.com:8443`)
+      expect(taken).toMatchObject({ url: webhookUrl, attempt: 1, userId })
+    },
+  )
+
+  contractTest('an account has ten webhooks at most, and one for the addresses of tasks', async (world) => {
+    const userId = await world.createUser(0)
+    const made = await Promise.all(
+      Array.from({ length: 12 }, (_, n) => create(world, userId, n < 2 ? { url: null } : {})),
+    )
+    const outcomes = made.map(({ result }) => (result.outcome === 'created' ? 'created' : result.reason))
+    expect(outcomes.filter((one) => one === 'created')).toHaveLength(10)
+    expect(outcomes).toContain('task-webhook')
+    const kept = await world.store.webhooks.list(userId)
+    expect(kept).toHaveLength(10)
+    expect(kept.filter(({ url }) => url === null)).toHaveLength(1)
+  })
+
+  contractTest(
+    'while its lease lasts a delivery is given to one of many that ask, and after it to another',
+    async (world) => {
+      const userId = await world.createUser(0)
+      const { webhookId } = await create(world, userId)
+      for (let n = 0; n < 20; n++) await credit(world, userId)
+      const taken = (await Promise.all(Array.from({ length: 6 }, () => lease(world, webhookId, 7)))).flat()
+      expect(taken).toHaveLength(20)
+      expect(new Set(taken.map(({ eventId }) => eventId)).size).toBe(20)
+      world.clock.advance(leaseMs - 1)
+      expect(await lease(world, webhookId)).toEqual([])
+      world.clock.advance(1)
+      const second = await lease(world, webhookId)
+      expect(second.map(({ attempt }) => attempt)).toEqual(Array<number>(20).fill(2))
+      // The bodies are the same, and what the first attempts come to does not matter any more.
+      const bodies = new Map(taken.map(({ body, eventId }) => [eventId, body]))
+      for (const { body, eventId } of second) expect(body).toBe(bodies.get(eventId))
+      await end(world, taken, { kind: 'succeeded', httpStatus: 200 })
+      expect((await all(world, { userId, webhookId })).every(({ status }) => status === 'pending')).toBe(true)
+      await end(world, second, { kind: 'succeeded', httpStatus: 204 })
+      expect(new Set((await all(world, { userId, webhookId })).map(({ status }) => status))).toEqual(
+        new Set(['succeeded']),
+      )
+    },
+  )
+
+  contractTest(
+    'an attempt that failed is due again after its pause, and one that was not made at once',
+    async (world) => {
+      const userId = await world.createUser(0)
+      const { webhookId } = await create(world, userId)
+      await credit(world, userId)
+      await end(world, await lease(world, webhookId), again)
+      world.clock.advance(4999)
+      expect(await lease(world, webhookId)).toEqual([])
+      world.clock.advance(1)
+      const second = await lease(world, webhookId)
+      expect(second).toMatchObject([{ attempt: 2, isFailing: true }])
+      await end(world, second, { kind: 'unsent' })
+      const third = await lease(world, webhookId)
+      expect(third).toMatchObject([{ attempt: 2 }])
+      await end(world, third, { ...again, againInMs: null })
+      expect(await all(world, { userId, webhookId })).toMatchObject([
+        { status: 'failed', attempts: 2, dueAt: null, httpStatus: 500, error: 'no' },
+      ])
+    },
+  )
+
+  contractTest('targets are gone around in their order, however much one of them has that waits', async (world) => {
+    const userId = await world.createUser(0)
+    const made = []
+    for (let n = 0; n < 5; n++) made.push((await create(world, userId)).webhookId)
+    for (let n = 0; n < 30; n++) await credit(world, userId)
+    await end(world, await lease(world, made[2]!), again)
+    const seen: string[] = []
+    for (let after = ''; ; after = seen.at(-1)!) {
+      const found = await world.store.webhooks.targets({ after, limit: 2 })
+      seen.push(...found.map(({ target }) => target))
+      for (const { isDue, target } of found) expect(isDue).toBe(target !== made[2])
+      if (found.length < 2) break
+    }
+    expect(seen).toEqual(made.toSorted())
+    for (const target of made) {
+      const taken = await lease(world, target)
+      await end(world, taken, { kind: 'succeeded', httpStatus: 200 })
+    }
+    expect((await world.store.webhooks.targets({ after: '', limit: 10 })).map(({ target }) => target)).toEqual([
+      made[2],
+    ])
+  })
+
+  contractTest(
+    'what waits for a webhook that is disabled or deleted ends, and none of it is given out',
+    async (world) => {
+      const userId = await world.createUser(0)
+      const [disabled, deleted] = [(await create(world, userId)).webhookId, (await create(world, userId)).webhookId]
+      for (let n = 0; n < 5; n++) await credit(world, userId)
+      await world.store.webhooks.update({ userId, webhookId: disabled, changes: { isEnabled: false } })
+      expect(await world.store.webhooks.delete({ userId, webhookId: deleted })).toBe(true)
+      for (const target of [disabled, deleted]) {
+        expect(await lease(world, target)).toEqual([])
+        const statuses = (await all(world, { userId, webhookId: target })).map(({ status }) => status)
+        expect(statuses).toEqual(Array<string>(5).fill('canceled'))
+      }
+      expect(await world.store.webhooks.targets({ after: '', limit: 10 })).toEqual([])
+      await credit(world, userId)
+      expect(await world.store.webhooks.targets({ after: '', limit: 10 })).toEqual([])
+    },
+  )
+
+  contractTest('410 disables a webhook where it still is, and three days of failures wherever', async (world) => {
+    const userId = await world.createUser(0)
+    const get = async (webhookId: string) => must(await world.store.webhooks.get({ userId, webhookId }), 'it is there')
+    const { webhookId: moved } = await create(world, userId)
+    await credit(world, userId)
+    const taken = await lease(world, moved)
+    await world.store.webhooks.update({ userId, webhookId: moved, changes: { url: 'https://new.example.com/' } })
+    await end(world, taken, { kind: 'gone', httpStatus: 410, error: 'gone' })
+    expect(await get(moved)).toMatchObject({ disabledAt: null })
+    await credit(world, userId)
+    await credit(world, userId)
+    await end(world, await lease(world, moved, 1), { kind: 'gone', httpStatus: 410, error: 'gone' })
+    expect(await get(moved)).toMatchObject({ disabledReason: 'gone' })
+    const statuses = (await all(world, { userId, webhookId: moved })).map(({ status }) => status)
+    expect(statuses.toSorted()).toEqual(['canceled', 'failed', 'failed'])
+
+    const { webhookId: failing } = await create(world, userId)
+    const day = 86_400_000
+    const attempt = async (outcome: AttemptOutcome) => {
+      await credit(world, userId)
+      await end(world, await lease(world, failing), outcome)
+    }
+    await attempt(again)
+    world.clock.advance(3 * day - 1)
+    await attempt(again)
+    expect(await get(failing)).toMatchObject({ disabledAt: null, failingSince: expect.any(Number) })
+    await attempt({ kind: 'succeeded', httpStatus: 200 })
+    expect(await get(failing)).toMatchObject({ disabledAt: null, failingSince: null })
+    await attempt(again)
+    world.clock.advance(3 * day)
+    await attempt(again)
+    expect(await get(failing)).toMatchObject({ disabledReason: 'failing' })
+  })
+
+  contractTest('secrets change hands only from those that were seen, and outlive a restart', async (world) => {
+    const userId = await world.createUser(0)
+    const { webhookId } = await create(world, userId)
+    const rotate = (from: string, to: string) =>
+      world.store.webhooks.rotate({ userId, webhookId, from, to, previousUntil: 5000 })
+    const tries = await Promise.all(Array.from({ length: 5 }, (_, n) => rotate('sealed', `next ${n}`)))
+    expect(tries.filter(Boolean)).toHaveLength(1)
+    const [webhook] = await world.store.webhooks.sealed({ afterId: '', limit: 10 })
+    expect(await world.store.webhooks.reseal({ webhookId, from: 'sealed', to: 'x' })).toBe(false)
+    expect(await world.store.webhooks.reseal({ webhookId, from: webhook!.sealed, to: 'y' })).toBe(true)
+    await credit(world, userId)
+    await world.reopen()
+    expect(await world.store.webhooks.get({ userId, webhookId })).toMatchObject({ sealed: 'y', previousUntil: 5000 })
+    expect(await lease(world, webhookId)).toMatchObject([{ sealed: 'y', attempt: 1 }])
+    expect(await world.store.webhooks.get({ userId: await world.createUser(0), webhookId })).toBeUndefined()
+  })
+
+  contractTest(
+    'a delivery goes with its event after seven days, and a test is one event of one webhook',
+    async (world) => {
+      const userId = await world.createUser(0)
+      const { webhookId } = await create(world, userId)
+      const other = await create(world, userId)
+      const eventId = newId('evt', world.clock.now())
+      const sent = await world.store.webhooks.test({ userId, webhookId, eventId, leaseMs })
+      expect(sent).toMatchObject({ eventId, attempt: 1, body: expect.stringContaining('webhook.test') })
+      expect(await lease(world, webhookId)).toEqual([])
+      expect(await all(world, { userId, webhookId })).toHaveLength(1)
+      expect(await all(world, { userId, webhookId: other.webhookId })).toEqual([])
+      world.clock.advance(7 * 86_400_000)
+      await world.purge()
+      expect(await all(world, { userId, webhookId })).toEqual([])
+      expect(await world.events(userId)).toEqual([])
+      expect(await world.store.webhooks.targets({ after: '', limit: 10 })).toEqual([])
+    },
+  )
+}

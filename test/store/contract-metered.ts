@@ -1,0 +1,198 @@
+import { expect } from 'vitest'
+import type { AdmitTask } from '../../server/store/task-inputs.ts'
+import type { ContractTest } from './store-contract.ts'
+import { agentError, interrupted, type StoreWorld } from './store-world.ts'
+
+const meters = { page: 20, figure: 300 }
+/** What a metered task is admitted with; its cost is the most that it may come to. */
+const metered: Partial<AdmitTask> = { cost: 1000, meters }
+const response = { text: '{}', payloadId: null }
+
+async function transactionsOf({ store }: StoreWorld, userId: string, taskId: string) {
+  const { transactions } = await store.listTransactions({ userId, taskId, limit: 10, offset: 0 })
+  return transactions.map(({ amount, type }) => ({ type, amount })).toReversed()
+}
+
+export function describeMetered(contractTest: ContractTest): void {
+  contractTest(
+    'a metered task is charged the most that it may cost, and refused where that is not there',
+    async (world) => {
+      const userId = await world.createUser(1500)
+      const taskId = await world.pending(userId, metered)
+      expect(await world.balance(userId)).toBe(500)
+      expect(await world.read(userId, taskId)).toMatchObject({ cost: 1000, givenBack: 0, meters, usage: null })
+      await world.expectRefused(world.draft(userId, metered), { outcome: 'refused', reason: 'balance', required: 1000 })
+    },
+  )
+
+  contractTest('its completion gives back exactly what it did not use, with the state and once', async (world) => {
+    const userId = await world.createUser(5000)
+    const { attempt, id: taskId } = await world.processing(userId, metered)
+    const done = { taskId, attempt, response, usage: { page: 4, figure: 1 } }
+    expect(await world.store.completeTask(done)).toBe(true)
+    expect(await world.store.completeTask({ ...done, usage: { page: 1 } })).toBe(false)
+    expect(await world.read(userId, taskId)).toMatchObject({
+      status: 'completed',
+      cost: 380,
+      givenBack: 620,
+      usage: { page: 4, figure: 1 },
+    })
+    expect(await transactionsOf(world, userId, taskId)).toEqual([
+      { type: 'task_charge', amount: -1000 },
+      { type: 'adjustment', amount: 620 },
+    ])
+    expect(await world.balance(userId)).toBe(5000 - 380)
+    const { adjustment, given_back: givenBack, task_charge: charged } = (await world.store.readState()).posted
+    expect({ adjustment, givenBack, charged }).toEqual({
+      adjustment: { count: 0, units: 0 },
+      givenBack: { count: 1, units: 620 },
+      charged: { count: 1, units: 1000 },
+    })
+  })
+
+  contractTest('what used nothing gets everything back, and what used all of it nothing', async (world) => {
+    const userId = await world.createUser(5000)
+    for (const { cost, usage } of [
+      { cost: 0, usage: {} },
+      { cost: 1000, usage: { page: 50 } },
+    ]) {
+      const { attempt, id: taskId } = await world.processing(userId, metered)
+      expect(await world.store.completeTask({ taskId, attempt, response, usage })).toBe(true)
+      expect(await world.read(userId, taskId)).toMatchObject({ cost, givenBack: 1000 - cost, usage })
+    }
+    const { transactions } = await world.store.listTransactions({ userId, type: 'adjustment', limit: 10, offset: 0 })
+    expect(transactions.map(({ amount }) => amount)).toEqual([1000])
+  })
+
+  contractTest('a metered task that fails gets everything back as one refund', async (world) => {
+    const userId = await world.createUser(5000)
+    const { id: taskId } = await world.failed(userId, metered)
+    expect(await world.read(userId, taskId)).toMatchObject({ cost: 1000, givenBack: 0, usage: null })
+    expect(await transactionsOf(world, userId, taskId)).toEqual([
+      { type: 'task_charge', amount: -1000 },
+      { type: 'task_refund', amount: 1000 },
+    ])
+    expect(await world.balance(userId)).toBe(5000)
+  })
+
+  contractTest('an attempt that was interrupted gives nothing back, whatever its end says later', async (world) => {
+    const userId = await world.createUser(5000)
+    const { id: taskId } = await world.processing(userId, metered)
+    const interruption = { taskId, attempt: 1, error: interrupted, retries: 1 }
+    expect(await world.store.interruptTask(interruption)).toBe('requeued')
+    const late = { taskId, attempt: 1, response, usage: { page: 1 } }
+    expect(await world.store.completeTask(late)).toBe(false)
+    expect(await world.store.claimTask(taskId)).toMatchObject({ attempt: 2, cost: 1000, meters })
+    expect(await world.store.completeTask(late)).toBe(false)
+    expect(await world.balance(userId)).toBe(4000)
+    expect(await world.store.completeTask({ ...late, attempt: 2, usage: { page: 3 } })).toBe(true)
+    expect(await world.read(userId, taskId)).toMatchObject({ cost: 60, givenBack: 940, usage: { page: 3 } })
+    expect(await world.balance(userId)).toBe(4940)
+  })
+
+  contractTest('after a crash a task costs what it was charged, until its next attempt ends', async (world) => {
+    const userId = await world.createUser(5000)
+    const { attempt, id: taskId } = await world.processing(userId, metered)
+    await world.store.noteProgress([{ taskId, attempt, progress: '{"fraction":0.5}' }])
+    await world.reopen()
+    expect(await world.read(userId, taskId)).toMatchObject({ cost: 1000, givenBack: 0, progress: '{"fraction":0.5}' })
+    const again = { taskId, attempt, error: interrupted, retries: 1, ifAbandoned: true }
+    expect(await world.store.interruptTask(again)).toBe('requeued')
+    expect(await world.store.claimTask(taskId)).toMatchObject({ attempt: 2, progress: null })
+    expect(await world.store.interruptTask({ ...again, attempt: 2 })).toBe('failed')
+    expect(await world.balance(userId)).toBe(5000)
+  })
+
+  contractTest('of many ends at once one counts', async (world) => {
+    const userId = await world.createUser(5000)
+    const { attempt, id: taskId } = await world.processing(userId, metered)
+    const ends = [1, 2, 3, 4].map((page) => world.store.completeTask({ taskId, attempt, response, usage: { page } }))
+    const failure = world.store.failTask({ taskId, attempt, error: agentError, countsAsAbuse: true })
+    expect((await Promise.all([...ends, failure])).filter(Boolean)).toHaveLength(1)
+  })
+
+  contractTest('usage of a task with a fixed price changes nothing of it', async (world) => {
+    const userId = await world.createUser(5000)
+    const { attempt, id: taskId } = await world.processing(userId, { cost: 100 })
+    expect(await world.store.completeTask({ taskId, attempt, response, usage: {} })).toBe(true)
+    expect(await world.read(userId, taskId)).toMatchObject({ cost: 100, givenBack: 0, usage: null })
+    expect(await world.balance(userId)).toBe(4900)
+  })
+
+  contractTest(
+    'more than the charge, unknown events and broken counts are not taken, and nothing is written',
+    async (world) => {
+      const userId = await world.createUser(5000)
+      const { attempt, id: taskId } = await world.processing(userId, metered)
+      for (const usage of [{ page: 51 }, { toString: 1 }, { page: -1 }, { page: 0.5 }, { page: NaN }]) {
+        await expect(world.store.completeTask({ taskId, attempt, response, usage })).rejects.toThrow('Assertion')
+      }
+      expect(await world.read(userId, taskId)).toMatchObject({ status: 'processing', cost: 1000 })
+      expect(await world.balance(userId)).toBe(4000)
+    },
+  )
+
+  contractTest('a give-back counts for the day of its charge, as less that was spent', async (world) => {
+    const userId = await world.createUser(5000)
+    const { attempt, createdAt, id: taskId } = await world.processing(userId, metered)
+    world.clock.advance(2 * 86_400_000)
+    await world.completed(userId, { cost: 5 })
+    await world.store.completeTask({ taskId, attempt, response, usage: { page: 10 } })
+    const page = { userId, afterSeq: 0, beforeSeq: Number.MAX_SAFE_INTEGER, limit: 100 }
+    const day = Math.floor(createdAt / 86_400_000)
+    const { days, oldestDay } = await world.store.readSpend(page)
+    expect(days.toSorted((one, other) => one.day - other.day)).toEqual([
+      { day, charged: 200, executions: 1, refunded: 0, failures: 0 },
+      { day: day + 2, charged: 5, executions: 1, refunded: 0, failures: 0 },
+    ])
+    expect(oldestDay).toBe(day)
+  })
+
+  contractTest(
+    'the ledger check finds a completed task whose usage is not what it cost',
+    async (world) => {
+      const userId = await world.createUser(5000)
+      const { attempt, id: taskId } = await world.processing(userId, metered)
+      await world.store.completeTask({ taskId, attempt, response, usage: { page: 4, figure: 1 } })
+      expect(await world.verify()).toMatchObject({ ok: true })
+      await world.tamper({ what: 'task-usage', taskId, usage: '{"page":5,"figure":1}' })
+      const found = { userId, taskId, expected: '0.0400', actual: '0.0380' }
+      expect(await world.verify()).toMatchObject({ ok: false, differences: [found] })
+    },
+    { tampers: true },
+  )
+
+  contractTest('progress is kept of the attempt that is at work, and of no other', async (world) => {
+    const userId = await world.createUser(5000)
+    const waiting = await world.pending(userId)
+    const { attempt, id: taskId } = await world.processing(userId)
+    const note = (ref: { taskId: string; attempt: number }, progress: string) =>
+      world.store.noteProgress([{ ...ref, progress }])
+    await note({ taskId: waiting, attempt: 0 }, '1')
+    await note({ taskId, attempt: attempt + 1 }, '2')
+    await note({ taskId: 'task_none', attempt: 1 }, '3')
+    expect(await world.read(userId, waiting)).toMatchObject({ progress: null })
+    expect(await world.read(userId, taskId)).toMatchObject({ progress: null })
+    await world.store.noteProgress([
+      { taskId, attempt, progress: '"kept"' },
+      { taskId: waiting, attempt: 0, progress: '4' },
+    ])
+    expect(await world.read(userId, taskId)).toMatchObject({ progress: '"kept"', status: 'processing' })
+    await world.store.completeTask({ taskId, attempt, response, progress: '"last"' })
+    await note({ taskId, attempt }, '"late"')
+    expect(await world.read(userId, taskId)).toMatchObject({ progress: '"last"', status: 'completed' })
+  })
+
+  contractTest('a task that ends keeps the progress that is kept, and a new attempt has none', async (world) => {
+    const userId = await world.createUser(5000)
+    const { attempt, id: taskId } = await world.processing(userId)
+    await world.store.noteProgress([{ taskId, attempt, progress: '1' }])
+    await world.store.interruptTask({ taskId, attempt, error: interrupted, retries: 1 })
+    await world.store.noteProgress([{ taskId, attempt, progress: '2' }])
+    expect(await world.read(userId, taskId)).toMatchObject({ progress: '1' })
+    expect(await world.store.claimTask(taskId)).toMatchObject({ attempt: 2, progress: null })
+    await world.store.noteProgress([{ taskId, attempt: 2, progress: '3' }])
+    await world.store.failTask({ taskId, attempt: 2, error: agentError, countsAsAbuse: false })
+    expect(await world.read(userId, taskId)).toMatchObject({ progress: '3', status: 'failed' })
+  })
+}

@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest'
+import { Catalogue } from '../../server/agents/config/catalogue.ts'
+import type { ErrandConfig } from '../../server/agents/config/define-config.ts'
+
+const run = () => ({})
+const at = 'agents[0].endpoints.run'
+
+function open(kind: 'code' | 'http' | 'model', price: object): Catalogue {
+  const own = {
+    code: { run },
+    http: {},
+    model: { prompt: () => 'x' },
+  }[kind]
+  const endpoint = { description: 'Runs.', params: {}, ...own, ...price }
+  const of = {
+    code: {},
+    http: { url: 'https://agent.example.com', secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' },
+    model: { model: { specificationVersion: 'v3', doStream() {} } },
+  }[kind]
+  const agent = { kind, id: 'agent', name: 'Agent', endpoints: { run: endpoint }, ...of }
+  return new Catalogue({ agents: [agent] } as unknown as ErrandConfig)
+}
+
+const pricing = { events: { page: '0.0020', 'figure-a': '0.03' }, maxUsd: '1' }
+
+test.each(['code', 'http'] as const)(
+  'an endpoint of kind %s has a price for each event, and the most of all',
+  (kind) => {
+    expect(open(kind, { pricing }).endpoint('agent.run')).toMatchObject({
+      price: 10_000,
+      meters: { page: 20, 'figure-a': 300 },
+    })
+    expect(open(kind, { priceUsd: '0.01' }).endpoint('agent.run')).toMatchObject({ price: 100, meters: null })
+  },
+)
+
+const events = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`e${at}`, '0.01']))
+
+test.each([
+  ['both prices', { priceUsd: '1', pricing }, `${at}: must have either priceUsd or pricing`],
+  ['no price', {}, `${at}: must have either priceUsd or pricing`],
+  ['no event', { pricing: { ...pricing, events: {} } }, `${at}.pricing.events: must have 1 to 32 events`],
+  ['33 events', { pricing: { ...pricing, events: events(33) } }, `${at}.pricing.events: must have 1 to 32 events`],
+  ['a free event', { pricing: { ...pricing, events: { page: '0' } } }, `${at}.pricing.events.page: must be a decimal`],
+  ['five digits', { pricing: { ...pricing, events: { page: '0.00001' } } }, `${at}.pricing.events.page: must be`],
+  ['a name with spaces', { pricing: { ...pricing, events: { 'a b': '1' } } }, `${at}.pricing.events.a b`],
+  ['no maximum', { pricing: { events: pricing.events } }, `${at}.pricing.maxUsd`],
+  ['a maximum of zero', { pricing: { ...pricing, maxUsd: '0' } }, `${at}.pricing.maxUsd: must be a decimal`],
+  ['a maximum below an event', { pricing: { ...pricing, maxUsd: '0.02' } }, `${at}.pricing.maxUsd: must be at least`],
+])('%s is refused with the field that is wrong', (_, price, message) => {
+  expect(() => open('code', price)).toThrow(message)
+  expect(() => open('http', price)).toThrow(message)
+})
+
+test('an endpoint of a model has a fixed price', () => {
+  expect(open('model', { priceUsd: '0.01' }).endpoint('agent.run')).toMatchObject({ price: 100, meters: null })
+  expect(() => open('model', { pricing, priceUsd: '1' })).toThrow(`${at}.pricing: is for agents of kind code and http`)
+})
+
+test('32 events are taken', () => {
+  const { meters } = open('code', { pricing: { events: events(32), maxUsd: '1' } }).endpoint('agent.run')!
+  expect(Object.keys(meters!)).toHaveLength(32)
+})
