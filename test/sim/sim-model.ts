@@ -1,8 +1,9 @@
 import type { RowEvents } from './row-audit.ts'
 import type { TaskRow, TransactionRow, TurnRow } from './audit-rows.ts'
 import { receiptCost, unitsOfUsd, type ChatReceipt } from './chat-cost.ts'
-import { simEvents, simPrices, simPricing, type SimEndpoint } from './sim-agents.ts'
+import { simPrices, simPricing, type SimEndpoint } from './sim-agents.ts'
 import type { Checks } from './sim-checks.ts'
+import { endOf, responseOf } from './task-outcome.ts'
 import type { GateEnd } from './sim-gates.ts'
 
 export type SimKey = {
@@ -376,31 +377,4 @@ function chatCost(receipt: ChatReceipt): number {
 
 export function isOpen(status: TaskRow['status']): boolean {
   return status === 'pending' || status === 'processing'
-}
-
-/** What a completed task costs, and of a metered one how many of each event: as many as fit, pages first. */
-export function endOf({ endpointId, params }: AskedTask): { cost: number; usage?: Record<string, number> } {
-  const most = simPrices[endpointId]
-  if (endpointId !== 'sim.metered') return { cost: most }
-  const page = Math.min(Number(params['pages']), Math.floor(most / simEvents.page))
-  const figure = Math.min(Number(params['figures']), Math.floor((most - page * simEvents.page) / simEvents.figure))
-  const cost = page * simEvents.page + figure * simEvents.figure
-  return { cost, usage: { ...(page > 0 && { page }), ...(figure > 0 && { figure }) } }
-}
-
-/** What the agent returns. */
-export function responseOf({ endpointId, gate, params }: AskedTask): unknown {
-  switch (endpointId) {
-    case 'sim.echo':
-      return params
-    case 'sim.dear':
-      return 'dear'
-    case 'sim.size':
-      return { text: String(params['lead']) + String(params['of']).repeat(Number(params['times'])) }
-    case 'sim.held':
-    case 'sim.retried':
-      return { passed: gate }
-    default:
-      return {}
-  }
 }
