@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { cancelModes } from '../server/agents/config/agent-schema.ts'
 import { agentKinds } from '../server/agents/config/catalogue.ts'
 import { errorCatalogue } from '../server/kernel/errors.ts'
 import {
@@ -29,6 +30,7 @@ const enums: Record<string, readonly string[]> = {
   SessionStatus: sessionStatuses,
   MessageRole: messageRoles,
   AgentKind: agentKinds,
+  CancelMode: cancelModes,
   TransactionType: transactionTypes,
   Scope: scopes,
   LoginMethod: loginMethods,

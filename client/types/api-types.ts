@@ -272,6 +272,8 @@ export type Endpoint = {
   /** Of a metered endpoint */
   pricing?: EventPricing | undefined
   timeoutSeconds: number
+  /** Whether a task may be canceled while the agent is at work, or only before */
+  cancel: "always" | "pending"
   /** JSON Schema of the params */
   params: Record<string, unknown>
 }

@@ -13,6 +13,8 @@ type ConfirmButtonProps = {
   /** What will happen. */
   children: ReactNode
   confirmLabel: string
+  /** Of the button that leaves everything as it is; where the action itself is a cancel, `Cancel` would be taken for it. */
+  dismissLabel?: string
   /** Resolves when it is done; a rejection is shown in the dialog, which then stays. */
   onConfirm: () => Promise<unknown>
   buttonProps?: ButtonProps
@@ -20,7 +22,7 @@ type ConfirmButtonProps = {
 
 /** A button for what cannot be undone: asks first, shows what goes wrong. */
 export function ConfirmButton(props: ConfirmButtonProps) {
-  const { label, ariaLabel, title, children, confirmLabel, onConfirm, buttonProps } = props
+  const { label, ariaLabel, title, children, confirmLabel, dismissLabel = 'Cancel', onConfirm, buttonProps } = props
   const [isOpen, { open, close }] = useDisclosure()
   const action = useMutation({ mutationFn: onConfirm, onSuccess: close })
   const start = () => {
@@ -37,7 +39,7 @@ export function ConfirmButton(props: ConfirmButtonProps) {
         {action.error && <ErrorNotice error={action.error} />}
         <Group justify="flex-end" mt="md" gap="xs">
           <Button variant="default" onClick={close} data-autofocus>
-            Cancel
+            {dismissLabel}
           </Button>
           <Button color="red" loading={action.isPending} onClick={() => action.mutate()}>
             {confirmLabel}

@@ -5,6 +5,7 @@ import { ErrandError } from '../kernel/errors.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { procedure, router, withScope } from '../rpc/trpc.ts'
 import { pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
+import { cancelModes } from './config/agent-schema.ts'
 import { agentKinds, isVisibleTo, type Agent as CatalogueAgent } from './config/catalogue.ts'
 
 const EventPricing = z
@@ -22,6 +23,7 @@ const Endpoint = z
     priceUsd: usd.describe('What a task costs; of a metered endpoint the most that it may cost'),
     pricing: EventPricing.optional().describe('Of a metered endpoint'),
     timeoutSeconds: z.number(),
+    cancel: z.enum(cancelModes).describe('Whether a task may be canceled while the agent is at work, or only before'),
     params: z.record(z.string(), z.unknown()).describe('JSON Schema of the params'),
   })
   .meta({ id: 'Endpoint' })
@@ -122,6 +124,7 @@ function toAgent({ id, kind, name, description, endpoints, chat }: CatalogueAgen
       priceUsd: formatUsd(endpoint.price),
       ...(endpoint.meters && { pricing: writtenPricing({ prices: endpoint.meters, cap: endpoint.price }) }),
       timeoutSeconds: endpoint.timeoutMs / 1000,
+      cancel: endpoint.cancel,
       params: endpoint.paramsJsonSchema,
     })),
     chat: chat && {

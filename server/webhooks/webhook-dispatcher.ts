@@ -29,14 +29,14 @@ const gatherMs = 10
 const testsMax = 8
 const waitingMax = 256
 /** For the time that a delivery waits in its lane, and its attempt. */
-export const leaseMs = 60_000
+export const leaseMs = 25_000
 const quickMs = 250
 const pollMs = 250
 const pollAfterFailureMs = 1000
 const targetsAtOnce = 128
 const endedMax = 5000
 /** Longer than this nothing waits in a lane: an attempt fits into what is left of its lease. */
-const laneMs = 30_000
+const laneMs = 10_000
 const troubledMs = 5 * 60_000
 const troubledKept = 10_000
 /** What is under way when the service stops gets so long. */

@@ -37,6 +37,7 @@ function agentWith(params: Record<string, unknown>, description = 'Summarizes.')
     description,
     priceUsd: '0.0100',
     timeoutSeconds: 1,
+    cancel: 'always' as const,
     params,
   }
   return { id: 'text', kind: 'code', name: 'Text', description: '', endpoints: [endpoint], chat: null }

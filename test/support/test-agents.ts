@@ -6,6 +6,7 @@ const anything = z.record(z.string(), z.unknown())
 
 /** Agents that do what a test asks of them; a configuration file for threads, and in memory for inline runs. */
 export default defineConfig({
+  webhooks: { privateHosts: ['127.0.0.1'] },
   agents: [
     {
       kind: 'code',

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { webhooks } from '../../client/webhooks.ts'
+import { leaseMs } from '../../server/webhooks/webhook-dispatcher.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type Person, type TestService } from '../support/test-service.ts'
 import { until, waitMsMax } from '../support/until.ts'
@@ -134,7 +135,7 @@ test('what fails is tried again with the same id and bytes, nine times in all, a
     // Until its outcome is kept, what is due is the end of its lease.
     await until('the outcome is kept', waitMsMax, async () => {
       one = (await deliveries(id))[0]
-      return one.attempts === n + 1 && one.error !== null && Date.parse(one.nextAttemptAt) - clock.now() !== 60_000
+      return one.attempts === n + 1 && one.error !== null && Date.parse(one.nextAttemptAt) - clock.now() !== leaseMs
     })
     expect(one).toMatchObject({ status: 'pending', httpStatus: 500 })
     const inMs = Date.parse(one.nextAttemptAt) - clock.now()

@@ -8,6 +8,7 @@ import classes from './agent.module.css'
 import { ConnectorPicker } from './connector-picker.tsx'
 import { FieldControl } from '../../parts/schema-form/field-control.tsx'
 import { RunCost, RunObstacle } from './run-cost.tsx'
+import { RunOptions, toOptions, type RunOptionsDraft } from './run-options.tsx'
 import { RunRefusal } from './run-refusal.tsx'
 import { shortened } from '../../parts/schema-form/shortened.ts'
 import { useFreshAccount } from './use-fresh-account.ts'
@@ -108,6 +109,12 @@ export function RunPanel({ agent, endpoint, start, connectorIds = [], draftName,
                 Part={FieldControl}
               />
             )}
+            <RunOptions
+              value={run.options}
+              onChange={run.setOptions}
+              errors={run.optionErrors}
+              timeoutSeconds={endpoint.timeoutSeconds}
+            />
             {form.problems.rest.length > 0 && (
               <ErrorNotice
                 title="These params are not accepted"
@@ -138,7 +145,12 @@ export function RunPanel({ agent, endpoint, start, connectorIds = [], draftName,
           </div>
         </Panel>
       </form>
-      <RunSnippets endpointId={endpoint.id} params={form.params} connectorIds={run.connectorIds} />
+      <RunSnippets
+        endpointId={endpoint.id}
+        params={form.params}
+        connectorIds={run.connectorIds}
+        options={run.options}
+      />
     </Stack>
   )
 }
@@ -147,12 +159,17 @@ function focusProblem(form: HTMLFormElement | null): void {
   form?.querySelector<HTMLElement>(':is(input, textarea)[aria-invalid="true"]')?.focus()
 }
 
-type RunSnippetsProps = { endpointId: string; params: unknown; connectorIds: readonly string[] }
+type RunSnippetsProps = {
+  endpointId: string
+  params: unknown
+  connectorIds: readonly string[]
+  options: RunOptionsDraft
+}
 
-function RunSnippets({ endpointId, params, connectorIds }: RunSnippetsProps) {
+function RunSnippets({ endpointId, params, connectorIds, options }: RunSnippetsProps) {
   const deferred = useDeferredValue(params)
   const { value, isShortened } = shortened(deferred)
-  const input = { endpointId, params: value, ...(connectorIds.length > 0 && { connectorIds }) }
+  const input = { endpointId, params: value, ...(connectorIds.length > 0 && { connectorIds }), ...toOptions(options) }
   return (
     <Panel title={isShortened ? 'From code (long texts are cut)' : 'From code'}>
       <Snippets

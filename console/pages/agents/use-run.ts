@@ -7,6 +7,7 @@ import { accountKey, useAccount } from '../../app/use-account.ts'
 import { sizeText } from '../../parts/text/size-text.ts'
 import { toFormPath } from '../../parts/schema-form/check-value.ts'
 import { bytesOf, envelopeBytes } from '../../parts/schema-form/read-text-file.ts'
+import { noOptions, optionFields, toOptions, type RunOptionsDraft } from './run-options.tsx'
 import type { ParamsForm } from './use-params-form.ts'
 
 type Input = Parameters<typeof client.tasks.create>[0]
@@ -18,6 +19,7 @@ export function useRun({ endpointId, form, connectorIds: first }: RunOptions) {
   const queries = useQueryClient()
   const [, navigate] = useLocation()
   const [connectorIds, setConnectorIds] = useState(first)
+  const [options, setOptions] = useState(noOptions)
   const [refusedAt, setRefusedAt] = useState(0)
   const intent = useRef({ body: '', key: '' })
   const bytesMax = useAccount().data?.maxBodyBytes
@@ -42,8 +44,7 @@ export function useRun({ endpointId, form, connectorIds: first }: RunOptions) {
   })
 
   const details = create.error instanceof ErrandClientError ? create.error.details : []
-  const isOfConnectors = (path: string) => /^connectorIds\b/.test(path)
-  const ofConnectors = details.filter(({ path }) => isOfConnectors(path)).map(({ message }) => message)
+  const problemsOf = (field: string) => details.filter(({ path }) => isOf(field, path)).map(({ message }) => message)
 
   return {
     connectorIds,
@@ -51,7 +52,17 @@ export function useRun({ endpointId, form, connectorIds: first }: RunOptions) {
       setConnectorIds(ids)
       create.reset()
     },
-    connectorProblem: ofConnectors.join('. ') || undefined,
+    connectorProblem: problemsOf('connectorIds').join('. ') || undefined,
+    options,
+    setOptions: (next: RunOptionsDraft) => {
+      setOptions(next)
+      create.reset()
+    },
+    optionErrors: Object.fromEntries(
+      optionFields
+        .map((field) => [field, problemsOf(field).join('. ')] as const)
+        .filter(([, problem]) => problem !== ''),
+    ),
     isPending: create.isPending,
     /** An error that its details do not place in the form. */
     refusal: create.error && details.length === 0 ? { error: create.error, receivedAt: refusedAt } : undefined,
@@ -65,17 +76,23 @@ export function useRun({ endpointId, form, connectorIds: first }: RunOptions) {
           endpointId,
           params,
           ...(connectorIds.length > 0 && { connectorIds: [...connectorIds] }),
+          ...toOptions(options),
         })
         return true
       } catch (error) {
         const found = error instanceof ErrandClientError ? error.details : []
         form.setProblems(
           found
-            .filter(({ path }) => !isOfConnectors(path))
+            .filter(({ path }) => !['connectorIds', ...optionFields].some((field) => isOf(field, path)))
             .map(({ path, message }) => ({ path: toFormPath(path), message })),
         )
         return false
       }
     },
   }
+}
+
+/** Whether a problem is of a field of the request, or of something in it. */
+function isOf(field: string, path: string): boolean {
+  return path === field || path.startsWith(`${field}.`) || path.startsWith(`${field}[`)
 }

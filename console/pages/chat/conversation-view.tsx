@@ -59,7 +59,7 @@ export function ConversationView({ agent, session }: ConversationViewProps) {
       {!isLoaded && <div className={classes.filler} />}
       {refusal && (
         <div className={classes.notice}>
-          <RefusalNotice refusal={refusal} onReload={reload} onDismiss={() => live.dismiss()} />
+          <RefusalNotice refusal={refusal} sessionId={sessionId} onReload={reload} onDismiss={() => live.dismiss()} />
         </div>
       )}
       {status === 'active' ? (
@@ -105,13 +105,16 @@ function Messages({ agent, data, session, state }: MessagesProps) {
             <ExchangeView
               key={own?.key ?? one.turnId}
               agentName={agentName}
+              sessionId={session.id}
               stored={one}
               extras={own}
               charge={costs?.byTurn.get(one.turnId)}
             />
           )
         })}
-        {isLiveShown && <ExchangeView key={exchange.key} agentName={agentName} live={exchange} />}
+        {isLiveShown && (
+          <ExchangeView key={exchange.key} agentName={agentName} sessionId={session.id} live={exchange} />
+        )}
       </ol>
     </MessageScroll>
   )

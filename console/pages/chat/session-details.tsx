@@ -16,6 +16,7 @@ import { draftOf, forgetSession } from './transcript/chat-drafts.ts'
 import { ChatPrices } from '../agents/chat-prices.tsx'
 import { ChatSnippets } from './chat-snippets.tsx'
 import { connectorIdsOf } from './compose/session-connector-ids.ts'
+import { CapButton, SessionCap } from './session-cap.tsx'
 import { SessionTotal } from './session-header.tsx'
 
 type SessionDetailsProps = { session: Session; agent: Agent | undefined }
@@ -39,11 +40,20 @@ export function SessionDetails({ agent, session }: SessionDetailsProps) {
             ['Price', agent?.chat && <ChatPrices key="price" chat={agent.chat} />],
             ['Messages', messageCount.toLocaleString('en')],
             ['Cost', <SessionTotal key="cost" sessionId={id} />],
+            ['Cap', <SessionCap key="cap" session={session} />],
             ['Started', <TimeText key="started" at={createdAt} isExact />],
             ['Last activity', <TimeText key="last" at={updatedAt} isExact />],
             ['Connectors', <SessionConnectors key="connectors" session={session} />],
+            [
+              'Tags',
+              session.tags &&
+                Object.entries(session.tags)
+                  .map(([name, value]) => `${name}: ${value}`)
+                  .join(', '),
+            ],
           ]}
         />
+        {session.status === 'active' && <CapButton sessionId={id} mt="sm" />}
       </Panel>
       <Panel title="Metadata">
         {Object.keys(metadata).length === 0 ? (

@@ -7,6 +7,7 @@ import { PageHeader } from '../../parts/page-header.tsx'
 import { RouterLink } from '../../parts/router-link.tsx'
 import classes from './conversation.module.css'
 import { SessionBadge } from './list/session-badge.tsx'
+import { SessionCap } from './session-cap.tsx'
 import { useSessionCosts } from './transcript/session-costs.ts'
 
 type SessionHeaderProps = {
@@ -34,6 +35,11 @@ export function SessionHeader({ agent, areDetailsOpen, back, search, session }: 
               {session.messageCount === 1 ? '1 message' : `${session.messageCount.toLocaleString('en')} messages`}
             </Text>
             <SessionTotal sessionId={session.id} label="Total " />
+            {session.maxCostUsd !== undefined && (
+              <Text component="span" size="sm">
+                Cap <SessionCap session={session} />
+              </Text>
+            )}
           </Group>
         ) : (
           <Skeleton height={26} width={220} mt={2} />

@@ -5,11 +5,10 @@ import { CopyText } from '../../parts/copy-text.tsx'
 import { KeyValueList } from '../../parts/key-value-list.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
 import { Panel } from '../../parts/panel.tsx'
-import { TimeText } from '../../parts/text/time-text.tsx'
 import { agentPath } from '../agents/agent-path.ts'
 import { deletedText, useConnectors } from '../agents/connector-picker.tsx'
 import { connectorPath } from '../settings/connectors/connector-path.ts'
-import { durationText } from './duration-text.ts'
+import { secondsText } from './duration-text.ts'
 import { loadPayload, type PayloadPart } from './load-payload.ts'
 import { PayloadPanel } from './payload-panel.tsx'
 import { TaskError } from './task-error.tsx'
@@ -17,6 +16,7 @@ import { TaskMoney } from './task-money.tsx'
 import { TaskProgress } from './task-progress.tsx'
 import { TaskSnippets } from './task-snippets.tsx'
 import { isOpen } from './task-state.ts'
+import { TaskTimeline } from './task-timeline.tsx'
 import classes from './task.module.css'
 
 type TaskContentProps = {
@@ -30,7 +30,7 @@ export function TaskContent({ task, agent, endpoint }: TaskContentProps) {
   const response = useWhole(task, 'response')
   return (
     <Stack gap="lg">
-      {isOpen(task) && <TaskProgress task={task} limitSeconds={endpoint?.timeoutSeconds} />}
+      {isOpen(task) && <TaskProgress task={task} limitSeconds={task.timeoutSeconds ?? endpoint?.timeoutSeconds} />}
       {task.error && <TaskError task={task} error={task.error} />}
       <div className={classes.columns}>
         <div className={classes.column}>
@@ -59,6 +59,9 @@ export function TaskContent({ task, agent, endpoint }: TaskContentProps) {
           <Panel title="Details">
             <TaskDetails task={task} agent={agent.data} hasEndpoint={endpoint !== undefined} />
           </Panel>
+          <Panel title="Timeline">
+            <TaskTimeline task={task} />
+          </Panel>
           <TaskMoney task={task} />
         </div>
       </div>
@@ -85,8 +88,6 @@ function useWhole(task: Task, part: PayloadPart): UseQueryResult {
 type TaskDetailsProps = { task: Task; agent: Agent | undefined; hasEndpoint: boolean }
 
 function TaskDetails({ task, agent, hasEndpoint }: TaskDetailsProps) {
-  const { createdAt, startedAt, completedAt } = task
-  const between = (from: string, to: string) => durationText(Date.parse(to) - Date.parse(from))
   return (
     <KeyValueList
       rows={[
@@ -112,30 +113,23 @@ function TaskDetails({ task, agent, hasEndpoint }: TaskDetailsProps) {
           ),
         ],
         ['Connectors', task.connectorIds && <TaskConnectors key="connectors" ids={task.connectorIds} />],
-        ['Created', <TimeText key="created" at={createdAt} isExact />],
-        ['Started', startedAt && <TimeText key="started" at={startedAt} isExact />],
-        [
-          task.status === 'failed' ? 'Failed' : 'Completed',
-          completedAt && <TimeText key="completed" at={completedAt} isExact />,
-        ],
-        [
-          'Waited',
-          startedAt && (
-            <Text key="waited" component="span" inherit className="tabular">
-              {between(createdAt, startedAt)}
-            </Text>
-          ),
-        ],
-        [
-          'Ran',
-          startedAt && completedAt && (
-            <Text key="ran" component="span" inherit className="tabular">
-              {between(startedAt, completedAt)}
-            </Text>
-          ),
-        ],
+        ['Time limit', task.timeoutSeconds !== undefined && secondsText(task.timeoutSeconds)],
+        ['Tags', task.tags && <TaskTags key="tags" tags={task.tags} />],
       ]}
     />
+  )
+}
+
+/** Each with the list of the tasks that have it. */
+function TaskTags({ tags }: { tags: Readonly<Record<string, string>> }) {
+  return (
+    <Stack gap={2} component="span" display="inline-flex">
+      {Object.entries(tags).map(([name, value]) => (
+        <PageLink key={name} href={`/tasks?tag=${encodeURIComponent(`${name}:${value}`)}`}>
+          {name}: {value}
+        </PageLink>
+      ))}
+    </Stack>
   )
 }
 

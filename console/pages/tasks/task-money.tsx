@@ -1,26 +1,23 @@
 import { Box } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
 import type { Task, Transaction } from '../../../client/client.ts'
-import { client } from '../../app/api-client.ts'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { KeyValueList } from '../../parts/key-value-list.tsx'
 import { Money } from '../../parts/text/money.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
 import { Panel } from '../../parts/panel.tsx'
 import { receiptPath } from '../billing/receipt-path.ts'
-import { retryInterval } from './retry-interval.ts'
 import { refundedUsd } from './task-cost.tsx'
+import { useTaskTransactions } from './use-task-transactions.ts'
 
-const names: Partial<Record<Transaction['type'], string>> = { task_charge: 'Charged', task_refund: 'Refunded' }
+const names: Partial<Record<Transaction['type'], string>> = {
+  task_charge: 'Charged',
+  task_refund: 'Refunded',
+  adjustment: 'Given back',
+}
 
 /** What the task cost, as the ledger has it. */
 export function TaskMoney({ task }: { task: Task }) {
-  const input = { taskId: task.id }
-  const { data, error, isFetching, refetch } = useQuery({
-    queryKey: ['transactions', input],
-    queryFn: ({ signal }) => client.transactions.list(input, { signal }),
-    refetchInterval: retryInterval,
-  })
+  const { data, error, isFetching, refetch } = useTaskTransactions(task.id)
   const receipt = data && data.transactions.length > 0 ? receiptPath({ taskId: task.id }) : undefined
   return (
     <Panel title="Cost" actions={receipt && <PageLink href={receipt}>Receipt</PageLink>}>

@@ -14,6 +14,7 @@ import { RouterLink } from '../../parts/router-link.tsx'
 import { StatusBadge } from '../../parts/status-badge.tsx'
 import { agentPath } from '../agents/agent-path.ts'
 import { retryInterval } from './retry-interval.ts'
+import { CancelTask } from './cancel-task.tsx'
 import { TaskContent } from './task-content.tsx'
 import { isOpen } from './task-state.ts'
 
@@ -88,17 +89,21 @@ export function TaskPage() {
         }
         back={{ href: '/tasks', label: 'Tasks' }}
         actions={
-          task.data &&
-          endpoint && (
-            <Button
-              component={RouterLink}
-              href={agentPath(task.data.agentId, task.data.endpointId, task.data.id)}
-              variant="default"
-              size="xs"
-              leftSection={<ReloadIcon aria-hidden />}
-            >
-              Run again
-            </Button>
+          task.data && (
+            <Group gap="xs">
+              {isOpen(task.data) && <CancelTask task={task.data} endpoint={endpoint} />}
+              {endpoint && (
+                <Button
+                  component={RouterLink}
+                  href={agentPath(task.data.agentId, task.data.endpointId, task.data.id)}
+                  variant="default"
+                  size="xs"
+                  leftSection={<ReloadIcon aria-hidden />}
+                >
+                  Run again
+                </Button>
+              )}
+            </Group>
           )
         }
       />

@@ -1,6 +1,5 @@
-import { Box, Button, Group, Select, Stack, Text } from '@mantine/core'
+import { Box, Button, Stack, Text } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { useLocation } from 'wouter'
 import type { TaskListItem } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
 import { DataTable, type Column } from '../../parts/data-table.tsx'
@@ -13,32 +12,24 @@ import { RouterLink } from '../../parts/router-link.tsx'
 import { Snippets } from '../../parts/snippets.tsx'
 import { StatusBadge } from '../../parts/status-badge.tsx'
 import { TimeText } from '../../parts/text/time-text.tsx'
-import { useOffset, useSearchField } from '../../parts/hooks/use-search-field.ts'
+import { useOffset } from '../../parts/hooks/use-search-field.ts'
 import { durationText } from './duration-text.ts'
 import { retryInterval } from './retry-interval.ts'
 import { TaskCost } from './task-cost.tsx'
+import { TaskFilters, useTaskFilters } from './task-filters.tsx'
 import { TaskName } from './task-name.tsx'
 import classes from './task.module.css'
 
 const limit = 25
-const statuses = ['pending', 'processing', 'completed', 'failed'] as const
-type Status = (typeof statuses)[number]
+type Status = TaskListItem['status']
 const openRefreshMs = 2000
 const idleRefreshMs = 15_000
 
 /** The account's tasks, newest first, fresh while any of them is open. */
 export function TasksPage() {
-  const [, navigate] = useLocation()
-  const [statusText, setStatus] = useSearchField('status')
-  const [agentId, setAgentId] = useSearchField('agent')
+  const filters = useTaskFilters()
   const [offset, setOffset] = useOffset()
-  const status = statuses.find((one) => one === statusText)
-  const input = {
-    limit,
-    ...(status && { status }),
-    ...(agentId !== '' && { agentId }),
-    ...(offset > 0 && { offset }),
-  }
+  const input = { limit, ...filters.input, ...(offset > 0 && { offset }) }
   const tasks = useQuery({
     queryKey: ['tasks', input],
     queryFn: ({ signal }) => client.tasks.list(input, { signal }),
@@ -52,8 +43,6 @@ export function TasksPage() {
     refetchInterval: retryInterval,
   })
   const names = new Map(agents.data?.agents.map((agent) => [agent.id, agent.name]))
-  const isFiltered = status !== undefined || agentId !== ''
-  const clear = () => navigate('/tasks', { replace: true })
   return (
     <>
       <PageHeader
@@ -67,41 +56,17 @@ export function TasksPage() {
       />
       <Stack gap="lg">
         <Box>
-          <Group gap="sm" mb="sm" align="flex-end">
-            <Select
-              label="Status"
-              data={[
-                { value: '', label: 'All' },
-                { value: 'pending', label: 'Pending' },
-                { value: 'processing', label: 'Processing' },
-                { value: 'completed', label: 'Completed' },
-                { value: 'failed', label: 'Failed' },
-              ]}
-              value={status ?? ''}
-              onChange={(next) => setStatus(next ?? '')}
-              allowDeselect={false}
-              w={150}
-            />
-            <Select
-              label="Agent"
-              data={agentOptions(names, agentId)}
-              value={agentId}
-              onChange={(next) => setAgentId(next ?? '')}
-              allowDeselect={false}
-              searchable={names.size > 8}
-              w={220}
-            />
-            {isFiltered && (
-              <Button variant="subtle" color="gray" onClick={clear}>
-                Clear filters
-              </Button>
-            )}
-          </Group>
+          <TaskFilters filters={filters} names={names} />
           <QueryState
             query={tasks}
             isEmpty={(page) => page.tasks.length === 0}
             empty={
-              <NoTasks isFiltered={isFiltered} isBeyond={offset > 0} onClear={clear} onFirst={() => setOffset(0)} />
+              <NoTasks
+                isFiltered={filters.isFiltered}
+                isBeyond={offset > 0}
+                onClear={filters.clear}
+                onFirst={() => setOffset(0)}
+              />
             }
           >
             {(page) => (
@@ -166,15 +131,9 @@ function openText(count: number): string {
     : `${count} tasks in progress. Updates automatically.`
 }
 
-/** All agents by name, and the chosen one even when it is gone. */
-function agentOptions(names: ReadonlyMap<string, string>, chosen: string) {
-  const options = [...names].map(([value, label]) => ({ value, label }))
-  if (chosen !== '' && !names.has(chosen)) options.push({ value: chosen, label: chosen })
-  return [{ value: '', label: 'All' }, ...options]
-}
-
 function queryText(input: object): string {
-  return String(new URLSearchParams(Object.entries(input).map(([name, value]) => [name, String(value)])))
+  const pairs = Object.entries(input).flatMap(([name, value]) => [value].flat().map((one) => [name, String(one)]))
+  return String(new URLSearchParams(pairs))
 }
 
 type NoTasksProps = { isFiltered: boolean; isBeyond: boolean; onClear: () => void; onFirst: () => void }

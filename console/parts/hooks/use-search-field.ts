@@ -24,3 +24,20 @@ export function useOffset(): [number, (offset: number) => void] {
   const offset = /^\d{1,9}$/.test(text) ? Number(text) : 0
   return [offset, (next) => setText(next === 0 ? '' : String(next))]
 }
+
+/** A field that may be there several times, as a filter by several tags. */
+export function useSearchList(name: string): [string[], (values: readonly string[]) => void] {
+  const [params, setParams] = useSearchParams()
+  const set = (values: readonly string[]) =>
+    setParams(
+      (before) => {
+        const next = new URLSearchParams(before)
+        next.delete(name)
+        next.delete('offset')
+        for (const value of values) next.append(name, value)
+        return next
+      },
+      { replace: true },
+    )
+  return [params.getAll(name), set]
+}

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import type { Agent } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
+import { Disclosure } from '../../../parts/disclosure.tsx'
 import { EmptyState } from '../../../parts/empty-state.tsx'
 import { fieldErrors } from '../../../parts/field-errors.ts'
 import { PageHeader } from '../../../parts/page-header.tsx'
@@ -51,10 +52,15 @@ export function NewChat() {
 function NewChatForm({ agents }: { agents: readonly Agent[] }) {
   const [wanted, setWanted] = useSearchField('agentId')
   const [connectorIds, setConnectorIds] = useState<string[]>([])
+  const [cap, setCap] = useState('')
   const create = useCreateSession()
   const agentId = agents.find(({ id }) => id === wanted)?.id ?? agents[0]!.id
-  const input: NewSession = { agentId, ...(connectorIds.length > 0 && { connectorIds }) }
-  const { fields, rest } = fieldErrors(create.error, ['agentId', 'connectorIds'])
+  const input: NewSession = {
+    agentId,
+    ...(connectorIds.length > 0 && { connectorIds }),
+    ...(cap.trim() !== '' && { maxCostUsd: cap.trim() }),
+  }
+  const { fields, rest } = fieldErrors(create.error, ['agentId', 'connectorIds', 'maxCostUsd'])
   return (
     <Stack gap="lg">
       <form
@@ -71,6 +77,21 @@ function NewChatForm({ agents }: { agents: readonly Agent[] }) {
           )}
           <AgentChoice agents={agents} value={agentId} onChange={setWanted} error={fields['agentId']} />
           <ConnectorChoice value={connectorIds} onChange={setConnectorIds} error={fields['connectorIds']} />
+          <Disclosure label="Options" mustBeOpen={fields['maxCostUsd'] !== undefined}>
+            {() => (
+              <TextInput
+                label="All messages cost at most"
+                description="In USD; the session takes no more from then on, until you raise it"
+                placeholder="No limit"
+                inputMode="decimal"
+                autoComplete="off"
+                maw={320}
+                value={cap}
+                onChange={(event) => setCap(event.currentTarget.value)}
+                error={fields['maxCostUsd']}
+              />
+            )}
+          </Disclosure>
           <Group>
             <Button type="submit" loading={create.isPending}>
               Start the chat

@@ -6,7 +6,7 @@ import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
 import { changeDraft } from '../transcript/chat-drafts.ts'
 
-export type NewSession = { agentId: string; connectorIds?: string[] }
+export type NewSession = { agentId: string; connectorIds?: string[]; maxCostUsd?: string }
 
 /** Creates a session and opens it, with a text that could not be sent in another. Trying again after an error makes no second one. */
 export function useCreateSession(text = '') {

@@ -12,6 +12,7 @@ import { UserMessage } from './user-message.tsx'
 
 type ExchangeViewProps = {
   agentName: string
+  sessionId: string
   /** One of both. */
   stored?: StoredExchange | undefined
   live?: LiveExchange | undefined
@@ -21,7 +22,7 @@ type ExchangeViewProps = {
 
 /** A message and its reply, stored or just being written: one component for both, so that nothing jumps in between. */
 export const ExchangeView = memo(function ExchangeView(props: ExchangeViewProps) {
-  const { agentName, charge, extras, live, stored } = props
+  const { agentName, charge, extras, live, sessionId, stored } = props
   const isUnderWay = live !== undefined && live.phase !== 'stored' && live.phase !== 'failed'
   const message = stored ? stored.message?.content : live?.message
   const parts = extras?.parts ?? stored?.parts ?? live?.parts ?? []
@@ -38,7 +39,12 @@ export const ExchangeView = memo(function ExchangeView(props: ExchangeViewProps)
         {isUnderWay && <Progress phase={live.phase} hasParts={parts.length > 0} />}
         {!isUnderWay && !note && parts.length === 0 && <Text c="dimmed">The reply has no text.</Text>}
         {note && (
-          <ReplyNotice note={note} isStored={stored !== undefined || live?.phase === 'stored'} charge={charge} />
+          <ReplyNotice
+            note={note}
+            sessionId={sessionId}
+            isStored={stored !== undefined || live?.phase === 'stored'}
+            charge={charge}
+          />
         )}
         {turnId !== undefined && (
           <ExchangeFooter

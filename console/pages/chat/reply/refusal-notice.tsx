@@ -3,11 +3,13 @@ import { ExclamationTriangleIcon } from '@radix-ui/react-icons'
 import { ErrandClientError } from '../../../../client/client.ts'
 import { errorText, waitText } from '../../../parts/text/error-text.ts'
 import { PageLink } from '../../../parts/page-link.tsx'
+import { CapButton } from '../session-cap.tsx'
 import type { LiveState } from '../transcript/live-chat.ts'
 import { useSecondsLeft } from '../../../parts/hooks/use-seconds-left.ts'
 import { withUsdTexts } from '../../../parts/text/usd-text.ts'
 
 type RefusalNoticeProps = {
+  sessionId: string
   refusal: NonNullable<LiveState['refusal']>
   onReload: () => void
   onDismiss: () => void
@@ -25,7 +27,7 @@ const titles: Record<string, string> = {
 }
 
 /** Why the service did not take a message; it is in the box again, and nothing was charged. */
-export function RefusalNotice({ refusal: { at, error }, onDismiss, onReload }: RefusalNoticeProps) {
+export function RefusalNotice({ refusal: { at, error }, sessionId, onDismiss, onReload }: RefusalNoticeProps) {
   const { code, requestId, retryAfterSeconds } =
     error instanceof ErrandClientError ? error : { code: '', requestId: undefined, retryAfterSeconds: undefined }
   // Whether the service is back by then is not known.
@@ -62,6 +64,7 @@ export function RefusalNotice({ refusal: { at, error }, onDismiss, onReload }: R
             Go to billing
           </PageLink>
         )}
+        {code === 'BUDGET_REACHED' && <CapButton sessionId={sessionId} label="Raise the cap" size="compact-sm" />}
         {code === 'SESSION_BUSY' && (
           <Button size="compact-sm" variant="default" onClick={onReload}>
             Load its messages

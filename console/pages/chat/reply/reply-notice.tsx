@@ -2,10 +2,16 @@ import { Alert, Code, Text } from '@mantine/core'
 import { ExclamationTriangleIcon, InfoCircledIcon } from '@radix-ui/react-icons'
 import type { Transaction } from '../../../../client/client.ts'
 import { PageLink } from '../../../parts/page-link.tsx'
+import { CapButton } from '../session-cap.tsx'
 import type { ReplyNote } from '../transcript/live-chat.ts'
 import { usdText, withUsdTexts } from '../../../parts/text/usd-text.ts'
 
-type ReplyNoticeProps = { note: ReplyNote; isStored: boolean; charge: Transaction | undefined }
+type ReplyNoticeProps = {
+  note: ReplyNote
+  sessionId: string
+  isStored: boolean
+  charge: Transaction | undefined
+}
 
 const titles: Record<string, string> = {
   STOPPED: 'Stopped',
@@ -22,7 +28,7 @@ const titles: Record<string, string> = {
 }
 
 /** Why a reply is not whole, what was stored of it, and what it cost. */
-export function ReplyNotice({ note, isStored, charge }: ReplyNoticeProps) {
+export function ReplyNotice({ note, sessionId, isStored, charge }: ReplyNoticeProps) {
   const { code, message, requestId } = note
   const costUsd = note.costUsd ?? charge?.amountUsd.replace(/^-/, '')
   const isMild = code === 'STOPPED' || code === 'RELOADED'
@@ -44,6 +50,7 @@ export function ReplyNotice({ note, isStored, charge }: ReplyNoticeProps) {
           Go to billing
         </PageLink>
       )}
+      {code === 'BUDGET_REACHED' && <CapButton sessionId={sessionId} label="Raise the cap" mt={6} />}
       {requestId !== undefined && !isMild && (
         <Text size="sm" mt={4} style={{ overflowWrap: 'anywhere' }}>
           Request id: <Code>{requestId}</Code>

@@ -1,7 +1,6 @@
-import { Box, Checkbox, Code, Text, UnstyledButton } from '@mantine/core'
-import { useDisclosure } from '@mantine/hooks'
-import { ChevronDownIcon, ChevronRightIcon } from '@radix-ui/react-icons'
+import { Box, Checkbox, Code, Text } from '@mantine/core'
 import type { ConnectorTool } from '../../../../client/client.ts'
+import { Disclosure } from '../../../parts/disclosure.tsx'
 import { JsonTree } from '../../../parts/json-tree.tsx'
 import classes from '../settings.module.css'
 
@@ -66,27 +65,14 @@ function Name({ tool }: Pick<ToolItemProps, 'tool'>) {
 }
 
 function Arguments({ name, schema }: { name: string; schema: ConnectorTool['inputSchema'] }) {
-  const [isOpen, { toggle }] = useDisclosure()
   const properties = schema['properties']
   const count = typeof properties === 'object' && properties !== null ? Object.keys(properties).length : 0
   if (count === 0) return null
-  const Icon = isOpen ? ChevronDownIcon : ChevronRightIcon
   return (
     <Box mt={4}>
-      <UnstyledButton
-        className={classes.disclosure}
-        aria-expanded={isOpen}
-        aria-label={`Arguments of ${name}`}
-        onClick={toggle}
-      >
-        <Icon aria-hidden />
-        {count === 1 ? '1 argument' : `${count} arguments`}
-      </UnstyledButton>
-      {isOpen && (
-        <Box mt="xs">
-          <JsonTree value={schema} what={`the schema of ${name}`} openLevels={3} />
-        </Box>
-      )}
+      <Disclosure label={count === 1 ? '1 argument' : `${count} arguments`} ariaLabel={`Arguments of ${name}`}>
+        {() => <JsonTree value={schema} what={`the schema of ${name}`} openLevels={3} />}
+      </Disclosure>
     </Box>
   )
 }

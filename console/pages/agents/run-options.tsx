@@ -1,0 +1,89 @@
+import { NativeSelect, SimpleGrid, Stack, TextInput } from '@mantine/core'
+import { Disclosure } from '../../parts/disclosure.tsx'
+import { TagsField, tagsOf } from '../../parts/tags-field.tsx'
+
+/** What a run may be given beside its params, as it is written. */
+export type RunOptionsDraft = { maxCostUsd: string; expiresInSeconds: string; timeoutSeconds: string; tags: string[] }
+
+export const noOptions: RunOptionsDraft = { maxCostUsd: '', expiresInSeconds: '', timeoutSeconds: '', tags: [] }
+
+export const optionFields = ['maxCostUsd', 'expiresInSeconds', 'timeoutSeconds', 'tags'] as const
+
+const tagsMax = 16
+const waits = [
+  { value: '', label: 'However long it waits' },
+  { value: '60', label: 'A minute' },
+  { value: '600', label: '10 minutes' },
+  { value: '3600', label: 'An hour' },
+  { value: '86400', label: 'A day' },
+]
+
+/** As it is sent, without what was left out. What is wrong with it, the service says. */
+export function toOptions({ expiresInSeconds, maxCostUsd, tags, timeoutSeconds }: RunOptionsDraft) {
+  const cap = maxCostUsd.trim()
+  return {
+    ...(cap !== '' && { maxCostUsd: cap }),
+    ...(expiresInSeconds !== '' && { expiresInSeconds: Number(expiresInSeconds) }),
+    ...(timeoutSeconds.trim() !== '' && { timeoutSeconds: Number(timeoutSeconds) }),
+    ...(tags.length > 0 && { tags: tagsOf(tags) }),
+  }
+}
+
+type RunOptionsProps = {
+  value: RunOptionsDraft
+  onChange: (value: RunOptionsDraft) => void
+  errors: Partial<Record<(typeof optionFields)[number], string>>
+  /** What the endpoint allows. */
+  timeoutSeconds: number
+}
+
+/** The most that a run may cost and take, and tags to find it by. */
+export function RunOptions({ errors, onChange, timeoutSeconds, value }: RunOptionsProps) {
+  const set = (changes: Partial<RunOptionsDraft>) => onChange({ ...value, ...changes })
+  return (
+    <Disclosure label="Options" mustBeOpen={Object.keys(errors).length > 0}>
+      {() => (
+        <Stack gap="md">
+          <SimpleGrid cols={{ base: 1, sm: 3 }}>
+            <TextInput
+              label="Cost at most"
+              description="In USD; refused above it"
+              placeholder="No limit"
+              inputMode="decimal"
+              autoComplete="off"
+              value={value.maxCostUsd}
+              onChange={(event) => set({ maxCostUsd: event.currentTarget.value })}
+              error={errors.maxCostUsd}
+            />
+            <NativeSelect
+              label="Begin within"
+              description="Else it is refunded"
+              data={waits}
+              value={value.expiresInSeconds}
+              onChange={(event) => set({ expiresInSeconds: event.currentTarget.value })}
+              error={errors.expiresInSeconds}
+            />
+            <TextInput
+              label="Seconds of work at most"
+              description="Else it fails, refunded"
+              placeholder={String(timeoutSeconds)}
+              inputMode="decimal"
+              autoComplete="off"
+              value={value.timeoutSeconds}
+              onChange={(event) => set({ timeoutSeconds: event.currentTarget.value })}
+              error={errors.timeoutSeconds}
+            />
+          </SimpleGrid>
+          <TagsField
+            label="Tags"
+            description="To find the task by, such as order:1234. Press Enter after each one."
+            value={value.tags}
+            onChange={(tags) => set({ tags })}
+            maxTags={tagsMax}
+            error={errors.tags}
+          />
+        </Stack>
+      )}
+    </Disclosure>
+  )
+}

@@ -1,0 +1,103 @@
+import { Button, Group, Modal, Stack, Text, TextInput, type ButtonProps } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Session } from '../../../client/client.ts'
+import { client } from '../../app/api-client.ts'
+import { queryClient } from '../../app/query-client.ts'
+import { ErrorNotice } from '../../parts/error-notice.tsx'
+import { fieldErrors } from '../../parts/field-errors.ts'
+import { notifyDone } from '../../parts/notify.tsx'
+import { Money } from '../../parts/text/money.tsx'
+import { sessionOptions } from './transcript/transcript.ts'
+
+type Capped = Pick<Session, 'maxCostUsd' | 'spentUsd'>
+
+/** What the chats of a session have cost of what they may cost together. */
+export function SessionCap({ session: { maxCostUsd, spentUsd } }: { session: Capped }) {
+  if (maxCostUsd === undefined) return 'None'
+  return (
+    <>
+      <Money usd={spentUsd} /> of at most <Money usd={maxCostUsd} fw={600} />
+    </>
+  )
+}
+
+type CapButtonProps = ButtonProps & {
+  sessionId: string
+  /** What it says; else whether there is a cap decides. */
+  label?: string
+}
+
+/** Sets what the chats of a session may cost together, changes it, or takes the cap away. */
+export function CapButton({ sessionId, label, ...rest }: CapButtonProps) {
+  const [isOpen, { open, close }] = useDisclosure()
+  const { data: session } = useQuery(sessionOptions(sessionId))
+  return (
+    <>
+      <Button size="xs" variant="default" {...rest} onClick={open} disabled={!session}>
+        {label ?? (session?.maxCostUsd === undefined ? 'Set a cap' : 'Change the cap')}
+      </Button>
+      <Modal opened={isOpen} onClose={close} title="What this session may cost">
+        {session && <CapForm session={session} onDone={close} />}
+      </Modal>
+    </>
+  )
+}
+
+function CapForm({ session, onDone }: { session: Session; onDone: () => void }) {
+  const { id: sessionId, maxCostUsd, spentUsd } = session
+  const [text, setText] = useState(maxCostUsd ?? '')
+  const save = useMutation({
+    mutationFn: (cap: string | null) => client.sessions.update({ sessionId, maxCostUsd: cap }),
+    onSuccess: (changed) => {
+      queryClient.setQueryData(['session', sessionId], changed)
+      notifyDone(changed.maxCostUsd === undefined ? 'The session has no cap.' : 'The cap is set.')
+      onDone()
+    },
+  })
+  const { fields, rest } = fieldErrors(save.error, ['maxCostUsd'])
+  const [isEmpty, setEmpty] = useState(false)
+  return (
+    <form
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault()
+        const cap = text.trim()
+        setEmpty(cap === '')
+        if (cap !== '') save.mutate(cap)
+      }}
+    >
+      <Stack gap="md">
+        <Text>
+          All its chats together are charged this at most, <Money usd={spentUsd} /> of which they have been. A reply
+          that comes to it ends there, and what was written is kept.
+        </Text>
+        {rest !== undefined && <ErrorNotice title="The cap was not changed" error={save.error} />}
+        <TextInput
+          label="At most, in USD"
+          inputMode="decimal"
+          autoComplete="off"
+          data-autofocus
+          value={text}
+          onChange={(event) => {
+            setText(event.currentTarget.value)
+            setEmpty(false)
+            save.reset()
+          }}
+          error={isEmpty ? 'Enter an amount, such as 1.50' : fields['maxCostUsd']}
+        />
+        <Group justify="flex-end" gap="xs">
+          {maxCostUsd !== undefined && (
+            <Button variant="subtle" color="gray" disabled={save.isPending} onClick={() => save.mutate(null)}>
+              Remove the cap
+            </Button>
+          )}
+          <Button type="submit" loading={save.isPending}>
+            Save
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}

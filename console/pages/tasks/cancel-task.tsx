@@ -1,0 +1,56 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { Stack, Text } from '@mantine/core'
+import type { Agent } from '../../../client/client.ts'
+import { client } from '../../app/api-client.ts'
+import { ConfirmButton } from '../../parts/confirm-button.tsx'
+import { notifyDone } from '../../parts/notify.tsx'
+import { Money } from '../../parts/text/money.tsx'
+import { isOpen, type OpenTask } from './task-state.ts'
+
+type CancelTaskProps = { task: OpenTask; endpoint: Agent['endpoints'][number] | undefined }
+
+/** Ends a task that is open and gives its charge back, once its user has read what that does. */
+export function CancelTask({ task, endpoint }: CancelTaskProps) {
+  const queries = useQueryClient()
+  const isAtWork = task.status === 'processing'
+  const mayNot = isAtWork && endpoint?.cancel === 'pending'
+  const isCharged = /[1-9]/.test(task.costUsd)
+  const cancel = async () => {
+    const ended = await client.tasks.cancel({ taskId: task.id })
+    queries.setQueryData(['task', task.id], ended)
+    if (!isOpen(ended)) notifyDone(ended.error?.code === 'CANCELED' ? 'The task is canceled.' : 'The task had ended.')
+  }
+  if (mayNot) {
+    return (
+      <Text component="span" size="sm" c="dimmed" maw={260}>
+        The agent is at work: tasks of this endpoint can be canceled only before.
+      </Text>
+    )
+  }
+  return (
+    <ConfirmButton
+      label="Cancel the task"
+      title="Cancel this task?"
+      confirmLabel="Cancel the task"
+      dismissLabel="Let it go on"
+      onConfirm={cancel}
+    >
+      <Stack gap="xs">
+        <Text>
+          {isCharged ? (
+            <>
+              All of what it was charged, <Money usd={task.costUsd} fw={600} />, is given back.
+            </>
+          ) : (
+            'Nothing was charged for it.'
+          )}
+        </Text>
+        <Text>
+          {isAtWork
+            ? 'The agent is at work: it is stopped where it is, and what it has done by then elsewhere stays done. A task that is canceled at work counts as one that failed, of which ten within ten minutes block an account for a while.'
+            : 'No agent has begun it yet, and none will.'}
+        </Text>
+      </Stack>
+    </ConfirmButton>
+  )
+}

@@ -1,0 +1,144 @@
+import { Button, Group, Select, TextInput } from '@mantine/core'
+import { useLocation } from 'wouter'
+import { useSearchField, useSearchList } from '../../parts/hooks/use-search-field.ts'
+import { TagsField } from '../../parts/tags-field.tsx'
+
+const statuses = ['pending', 'processing', 'completed', 'failed'] as const
+const tagsMax = 3
+const hourMs = 3_600_000
+
+/** How far back a list goes. */
+const spans: Readonly<Record<string, { label: string; ms: number }>> = {
+  hour: { label: 'The last hour', ms: hourMs },
+  day: { label: 'The last 24 hours', ms: 24 * hourMs },
+  week: { label: 'The last 7 days', ms: 168 * hourMs },
+  month: { label: 'The last 30 days', ms: 720 * hourMs },
+}
+const ofDays = 'days'
+
+/** What the list of tasks is narrowed down to, kept in the address. */
+export function useTaskFilters() {
+  const [, navigate] = useLocation()
+  const [statusText, setStatus] = useSearchField('status')
+  const [agentId, setAgentId] = useSearchField('agent')
+  const [tags, setTags] = useSearchList('tag')
+  const [time, setTime] = useSearchField('time')
+  const [from, setFrom] = useSearchField('from')
+  const [to, setTo] = useSearchField('to')
+  const status = statuses.find((one) => one === statusText)
+  const tag = tags.slice(0, tagsMax)
+  const input = {
+    ...(status && { status }),
+    ...(agentId !== '' && { agentId }),
+    ...(tag.length > 0 && { tag }),
+    ...timesOf({ time, from, to }),
+  }
+  return {
+    input,
+    isFiltered: Object.keys(input).length > 0,
+    clear: () => navigate('/tasks', { replace: true }),
+    fields: { agentId, from, setAgentId, setFrom, setStatus, setTags, setTime, setTo, status, tag, time, to },
+  }
+}
+
+export type TaskFiltersState = ReturnType<typeof useTaskFilters>
+
+function timesOf({ from, time, to }: { time: string; from: string; to: string }) {
+  const span = Object.hasOwn(spans, time) ? spans[time] : undefined
+  if (span) {
+    // To the minute, so that the list is not another one at each look.
+    return { createdAfter: new Date(Math.floor((Date.now() - span.ms) / 60_000) * 60_000).toISOString() }
+  }
+  if (time !== ofDays) return {}
+  const first = dayOf(from, 0)
+  const end = dayOf(to, 1)
+  // The first moment of the day is one of it, and a list begins after its bound.
+  return {
+    ...(first && { createdAfter: new Date(first.getTime() - 1).toISOString() }),
+    ...(end && { createdBefore: end.toISOString() }),
+  }
+}
+
+/** The beginning of a day such as 2026-01-31 where the reader is, or of one so many days later. */
+function dayOf(text: string, daysLater: number): Date | undefined {
+  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text) ?? []
+  if (year === undefined) return undefined
+  const date = new Date(Number(year), Number(month) - 1, Number(day) + daysLater)
+  return Number.isNaN(date.getTime()) ? undefined : date
+}
+
+type TaskFiltersProps = { filters: TaskFiltersState; names: ReadonlyMap<string, string> }
+
+export function TaskFilters({ filters: { clear, fields, isFiltered }, names }: TaskFiltersProps) {
+  const { agentId, from, status, tag, time, to } = fields
+  return (
+    <Group gap="sm" mb="sm" align="flex-start">
+      <Select
+        label="Status"
+        data={[
+          { value: '', label: 'All' },
+          { value: 'pending', label: 'Pending' },
+          { value: 'processing', label: 'Processing' },
+          { value: 'completed', label: 'Completed' },
+          { value: 'failed', label: 'Failed' },
+        ]}
+        value={status ?? ''}
+        onChange={(next) => fields.setStatus(next ?? '')}
+        allowDeselect={false}
+        w={150}
+      />
+      <Select
+        label="Agent"
+        data={agentOptions(names, agentId)}
+        value={agentId}
+        onChange={(next) => fields.setAgentId(next ?? '')}
+        allowDeselect={false}
+        searchable={names.size > 8}
+        w={220}
+      />
+      <Select
+        label="Created"
+        data={[
+          { value: '', label: 'At any time' },
+          ...Object.entries(spans).map(([value, { label }]) => ({ value, label })),
+          { value: ofDays, label: 'On certain days' },
+        ]}
+        value={time === ofDays || Object.hasOwn(spans, time) ? time : ''}
+        onChange={(next) => fields.setTime(next ?? '')}
+        allowDeselect={false}
+        w={170}
+      />
+      {time === ofDays && (
+        <>
+          <TextInput
+            type="date"
+            label="From"
+            value={from}
+            onChange={(event) => fields.setFrom(event.currentTarget.value)}
+            w={150}
+          />
+          <TextInput
+            type="date"
+            label="To"
+            value={to}
+            onChange={(event) => fields.setTo(event.currentTarget.value)}
+            w={150}
+          />
+        </>
+      )}
+      <TagsField label="Tags" value={tag} onChange={fields.setTags} maxTags={tagsMax} w={240} />
+      {isFiltered && (
+        <Button variant="subtle" color="gray" mt={25} onClick={clear}>
+          Clear filters
+        </Button>
+      )}
+    </Group>
+  )
+}
+
+/** All agents by name, and the chosen one even when it is gone. */
+function agentOptions(names: ReadonlyMap<string, string>, chosen: string) {
+  const options = [...names].map(([value, label]) => ({ value, label }))
+  if (chosen !== '' && !names.has(chosen)) options.push({ value: chosen, label: chosen })
+  return [{ value: '', label: 'All' }, ...options]
+}

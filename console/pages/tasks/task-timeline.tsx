@@ -1,0 +1,73 @@
+import type { ReactNode } from 'react'
+import type { Task, Transaction } from '../../../client/client.ts'
+import { Money } from '../../parts/text/money.tsx'
+import { TimeText } from '../../parts/text/time-text.tsx'
+import { durationText } from './duration-text.ts'
+import { isOpen } from './task-state.ts'
+import { useTaskTransactions } from './use-task-transactions.ts'
+import classes from './timeline.module.css'
+
+type Moment = {
+  key: string
+  at: string
+  what: string
+  more?: ReactNode
+  /** What it did to the balance. */
+  usd?: string
+  look?: 'good' | 'bad' | 'ahead'
+}
+
+/** What happened to a task, in the order in which it did, with what each moment took from the balance or gave back. */
+export function TaskTimeline({ task }: { task: Task }) {
+  const { data } = useTaskTransactions(task.id)
+  const moments = momentsOf(task, data?.transactions ?? [])
+  return (
+    <ol className={classes.moments}>
+      {moments.map(({ key, at, what, more, usd, look }) => (
+        <li key={key} className={classes.moment} data-look={look}>
+          <span className={classes.what}>{what}</span>
+          {usd !== undefined && (
+            <span className={classes.amount}>
+              <Money usd={usd} withPlus />
+            </span>
+          )}
+          <span className={classes.when}>
+            <TimeText at={at} isExact />
+            {more !== undefined && <> · {more}</>}
+          </span>
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+const ends: Readonly<Record<string, string>> = { CANCELED: 'Canceled', EXPIRED: 'Expired before it was begun' }
+
+function momentsOf(task: Task, transactions: readonly Transaction[]): Moment[] {
+  const { completedAt, createdAt, error, expiresAt, startedAt, status } = task
+  const between = (from: string, to: string) => durationText(Date.parse(to) - Date.parse(from))
+  const moments: Moment[] = [{ key: 'created', at: createdAt, what: 'Created' }]
+  if (startedAt !== undefined) {
+    moments.push({ key: 'begun', at: startedAt, what: 'Begun', more: `after ${between(createdAt, startedAt)}` })
+  }
+  if (completedAt !== undefined) {
+    const what = status === 'completed' ? 'Completed' : (ends[error?.code ?? ''] ?? 'Failed')
+    const more = startedAt === undefined ? undefined : `after ${between(startedAt, completedAt)} of work`
+    moments.push({ key: 'ended', at: completedAt, what, more, look: status === 'completed' ? 'good' : 'bad' })
+  }
+  // Newest first from the service; what is charged and given back of a task belongs to its creation and its end.
+  for (const { amountUsd, createdAt: at, id, type } of transactions.toReversed()) {
+    moments.push({ key: id, at, what: amounts[type] ?? type, usd: amountUsd })
+  }
+  const sorted = moments.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at))
+  if (isOpen(task) && startedAt === undefined && expiresAt !== undefined) {
+    sorted.push({ key: 'expiry', at: expiresAt, what: 'Given up if not begun by', look: 'ahead' })
+  }
+  return sorted
+}
+
+const amounts: Partial<Record<Transaction['type'], string>> = {
+  task_charge: 'Charged',
+  task_refund: 'Refunded in full',
+  adjustment: 'Given back',
+}

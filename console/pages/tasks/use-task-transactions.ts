@@ -1,0 +1,13 @@
+import { useQuery } from '@tanstack/react-query'
+import { client } from '../../app/api-client.ts'
+import { retryInterval } from './retry-interval.ts'
+
+/** What the ledger has of a task, newest first: its charge and what was given back of it. */
+export function useTaskTransactions(taskId: string) {
+  const input = { taskId }
+  return useQuery({
+    queryKey: ['transactions', input],
+    queryFn: ({ signal }) => client.transactions.list(input, { signal }),
+    refetchInterval: retryInterval,
+  })
+}

@@ -1,0 +1,52 @@
+import { TagsInput } from '@mantine/core'
+import { useState } from 'react'
+
+type TagsFieldProps = {
+  label: string
+  description?: string
+  /** Each `name:value`. */
+  value: readonly string[]
+  onChange: (pairs: string[]) => void
+  maxTags: number
+  error?: string | undefined
+  w?: number
+}
+
+const form = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}:.{1,256}$/su
+const rule = 'Write name:value; the name has letters, digits, dots, _ and - only'
+
+/** Tags, one after the other; what is no pair is not taken, and it is said why. */
+export function TagsField({ label, description, value, onChange, maxTags, error, w }: TagsFieldProps) {
+  const [wrong, setWrong] = useState<string>()
+  const change = (next: string[]) => {
+    const pairs = next.map((pair) => pair.trim())
+    const odd = pairs.find((pair) => !form.test(pair))
+    setWrong(odd)
+    if (odd === undefined) onChange(pairs)
+  }
+  return (
+    <TagsInput
+      label={label}
+      description={description}
+      placeholder={value.length === 0 ? 'name:value' : ''}
+      value={[...value]}
+      onChange={change}
+      onSearchChange={(text) => {
+        if (text !== '') setWrong(undefined)
+      }}
+      maxTags={maxTags}
+      // A value may hold commas itself.
+      splitChars={[]}
+      acceptValueOnBlur
+      error={wrong === undefined ? error : `"${wrong}" is no tag. ${rule}.`}
+      {...(w !== undefined && { w })}
+    />
+  )
+}
+
+/** Of pairs that `TagsField` has taken. */
+export function tagsOf(pairs: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    pairs.map((pair) => [pair.slice(0, pair.indexOf(':')), pair.slice(pair.indexOf(':') + 1)] as const),
+  )
+}

@@ -1,0 +1,181 @@
+import { defineConfig, defineEndpoint } from 'errand'
+import { expect } from 'vitest'
+import { z } from 'zod'
+import { testConsole, type OpenConsole } from './open-console.ts'
+
+/** Whether the run of `long.wait` was told to stop; agents run in this process. */
+let wasStopped = false
+let release: () => void = () => {}
+
+const wait = (cancel: 'always' | 'pending') =>
+  defineEndpoint({
+    description: 'Works until it is let go or told to stop.',
+    priceUsd: '0.0100',
+    cancel,
+    params: z.object({}),
+    run: ({ signal }) =>
+      new Promise((resolve, reject) => {
+        release = () => resolve('Let go.')
+        signal.addEventListener('abort', () => {
+          wasStopped = true
+          reject(new Error('told to stop'))
+        })
+      }),
+  })
+
+const config = defineConfig({
+  agents: [{ kind: 'code', id: 'long', name: 'Long', endpoints: { wait: wait('always'), once: wait('pending') } }],
+})
+
+async function create({ service, visitor }: OpenConsole, body: Record<string, unknown>): Promise<string> {
+  const key = await service.createKey(visitor.userId)
+  const created = await service.post('/api/tasks', { endpointId: 'long.wait', params: {}, ...body }, { key })
+  expect(created.status).toBe(200)
+  return created.body.taskId
+}
+
+testConsole(
+  'a task at work is canceled by keyboard, once it was said what that gives back, and its times and amounts stay',
+  async (opened) => {
+    const { page } = opened
+    wasStopped = false
+    const taskId = await create(opened, { tags: { order: '17:b', team: 'red' } })
+    await opened.open(`/tasks/${taskId}`)
+    await page.getByText('The agent is at work').waitFor()
+    const cancel = page.getByRole('button', { name: 'Cancel the task' })
+    await cancel.focus()
+    await page.keyboard.press('Enter')
+    const dialog = page.getByRole('dialog', { name: 'Cancel this task?' })
+    await dialog.getByText(/\$0\.0100, is given back/).waitFor()
+    await dialog.getByText(/it is stopped where it is/).waitFor()
+    await opened.check('task-cancel')
+    // The focus is on what changes nothing.
+    await page.keyboard.press('Enter')
+    await dialog.waitFor({ state: 'detached' })
+    expect(wasStopped).toBe(false)
+    await cancel.click()
+    await dialog.getByRole('button', { name: 'Cancel the task' }).click()
+    await page.getByText('You canceled the task.').waitFor()
+    await expect.poll(() => wasStopped).toBe(true)
+    await page.getByRole('link', { name: /25\.0000/ }).waitFor()
+    await cancel.waitFor({ state: 'detached' })
+    const moments = page.getByRole('list').filter({ has: page.getByText('Canceled', { exact: true }) })
+    await moments.getByText('Refunded in full').waitFor()
+    const texts = await moments.getByRole('listitem').allTextContents()
+    expect(
+      texts.map(
+        (text) => /^[A-Za-z ]+?(?=[−+$A-Z]*[\d]|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)/.exec(text)?.[0],
+      ),
+    ).toEqual(
+      ['Created', 'Charged', 'Begun', 'Canceled', 'Refunded in full'].map((what) => expect.stringContaining(what)),
+    )
+    expect(texts[1]).toContain('−$0.0100')
+    expect(texts[4]).toContain('+$0.0100')
+    await opened.check('task-canceled')
+    await page.getByRole('link', { name: 'order: 17:b' }).click()
+    await page.waitForURL('**/tasks?tag=order%3A17%3Ab')
+    await page.getByRole('link', { name: `long.wait …${taskId.slice(-8)}` }).waitFor()
+  },
+  { config, limits: { drainSeconds: 1 } },
+)
+
+testConsole(
+  'a task that waits may be canceled where one at work may not, and says when it is given up',
+  async (opened) => {
+    const { page } = opened
+    const atWork = await create(opened, { endpointId: 'long.once' })
+    const waiting = await create(opened, { endpointId: 'long.once', expiresInSeconds: 3600, timeoutSeconds: 5 })
+    await opened.open(`/tasks/${atWork}`)
+    await page.getByText('can be canceled only before').waitFor()
+    expect(await page.getByRole('button', { name: 'Cancel the task' }).count()).toBe(0)
+    await opened.open(`/tasks/${waiting}`)
+    await page.getByText('Given up if not begun by').waitFor()
+    await page.getByText('Time limit').waitFor()
+    await page.getByRole('button', { name: 'Cancel the task' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Cancel this task?' })
+    await dialog.getByText('No agent has begun it yet, and none will.').waitFor()
+    // It is begun meanwhile: the service refuses, and says why.
+    release()
+    await page.getByText('can be canceled only before').or(dialog).first().waitFor()
+    await opened.open(`/tasks/${atWork}`)
+    await page.getByText('Completed', { exact: true }).first().waitFor()
+    release()
+  },
+  { config, limits: { drainSeconds: 1, taskConcurrency: 1 } },
+)
+
+testConsole(
+  'tasks are found by tags and time, which the address keeps, and a mistyped tag is explained',
+  async (opened) => {
+    const { page } = opened
+    const ids: string[] = []
+    for (const [order, team] of ['1,red', '2,red', '2,blue'].map((pair) => pair.split(','))) {
+      ids.push(await create(opened, { tags: { order, team } }))
+    }
+    await opened.open('/tasks')
+    const range = page.getByRole('navigation', { name: 'Pages of tasks' })
+    await range.getByText('1–3 of 3').waitFor()
+    const tags = page.getByRole('textbox', { name: 'Tags' })
+    await tags.fill('red')
+    await tags.press('Enter')
+    await page.getByText(/"red" is no tag/).waitFor()
+    await tags.fill('team:red')
+    await tags.press('Enter')
+    await range.getByText('1–2 of 2').waitFor()
+    await tags.fill('order:2')
+    await tags.press('Enter')
+    await range.getByText('1–1 of 1').waitFor()
+    await page.getByRole('link', { name: `…${ids[1]!.slice(-8)}` }).waitFor()
+    expect(new URL(page.url()).searchParams.getAll('tag')).toEqual(['team:red', 'order:2'])
+    await opened.check('tasks-by-tag')
+    await page.reload()
+    await range.getByText('1–1 of 1').waitFor()
+    await page.getByRole('textbox', { name: 'Created' }).click()
+    await page.getByRole('option', { name: 'The last hour' }).click()
+    await range.getByText('1–1 of 1').waitFor()
+    expect(await page.getByRole('group', { name: 'the curl command' }).textContent()).toContain('createdAfter=')
+    await page.getByRole('textbox', { name: 'Created' }).click()
+    await page.getByRole('option', { name: 'On certain days' }).click()
+    await page.getByLabel('To', { exact: true }).fill('2001-01-01')
+    await page.getByText('No task matches these filters').waitFor()
+    await opened.check('tasks-by-day')
+    await page.getByRole('button', { name: 'Clear filters' }).first().click()
+    await range.getByText('1–3 of 3').waitFor()
+  },
+  { config, limits: { taskConcurrency: 0 } },
+)
+
+testConsole(
+  'a run is given a cap, a deadline and tags, and what is wrong with them is said where it stands',
+  async (opened) => {
+    const page = await opened.open('/agents/long?endpoint=long.wait')
+    opened.allow(/status of (400|403)/)
+    const options = page.getByRole('button', { name: 'Options' })
+    await options.click()
+    await page.getByLabel('Cost at most').fill('0.0001')
+    await page.getByRole('button', { name: 'Run for $0.0100' }).click()
+    await page
+      .getByRole('alert')
+      .getByText(/0\.0001/)
+      .waitFor()
+    await page.getByLabel('Cost at most').fill('cheap')
+    await page.getByRole('button', { name: 'Run for $0.0100' }).click()
+    await expect.poll(() => page.getByLabel('Cost at most').getAttribute('aria-invalid')).toBe('true')
+    await page.getByLabel('Cost at most').fill('0.02')
+    await page.getByLabel('Begin within').selectOption('3600')
+    await page.getByLabel('Seconds of work at most').fill('20')
+    const tags = page.getByRole('textbox', { name: 'Tags' })
+    await tags.fill('order:9')
+    await tags.press('Enter')
+    await opened.check('agent-options')
+    const command = await page.getByRole('group', { name: 'the curl command' }).textContent()
+    for (const part of ['"maxCostUsd":"0.02"', '"expiresInSeconds":3600', '"timeoutSeconds":20', '"order":"9"']) {
+      expect(command?.replaceAll(/\s/g, '')).toContain(part)
+    }
+    await page.getByRole('button', { name: 'Run for $0.0100' }).click()
+    await page.waitForURL('**/tasks/task_*')
+    await page.getByRole('link', { name: 'order: 9' }).waitFor()
+    await page.getByText('Time limit').waitFor()
+  },
+  { config, limits: { taskConcurrency: 0 } },
+)
