@@ -2,7 +2,6 @@ import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
 import type {
   AccountRecord,
-  AttemptRef,
   BoundedPage,
   ConnectorRecord,
   ConnectorStatus,
@@ -18,7 +17,6 @@ import type {
   RateState,
   SessionListItem,
   SessionRecord,
-  StoredJson,
   TaskFailure,
   TaskListItem,
   TaskRecord,

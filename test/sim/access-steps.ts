@@ -2,7 +2,7 @@ import { draftKey } from '../../server/auth/keys/manage-keys.ts'
 import { newId } from '../../server/kernel/ids.ts'
 import { scopes } from '../../server/store/records.ts'
 import type { SimCredential } from './sim-client.ts'
-import type { SimKey, SimPerson } from './sim-model.ts'
+import type { SimKey, SimPerson } from './sim-state.ts'
 import { draftTask } from './task-steps.ts'
 import type { SimWorld } from './sim-world.ts'
 

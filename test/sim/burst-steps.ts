@@ -3,7 +3,7 @@ import { unitsOfUsd } from './chat-cost.ts'
 import { checkLines, checkTerminal, finishingScript, hasHeldChat, openChat, readToEnd } from './chat-steps.ts'
 import { crash } from './restart-steps.ts'
 import type { SimAnswer } from './sim-client.ts'
-import type { SimPerson, SimSession } from './sim-model.ts'
+import type { SimPerson, SimSession } from './sim-state.ts'
 import { bodyOf, checkAccepted, draftTask, sendTask } from './task-steps.ts'
 import type { SimWorld } from './sim-world.ts'
 

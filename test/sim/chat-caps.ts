@@ -1,5 +1,5 @@
 import { usdOfUnits } from './chat-cost.ts'
-import type { SimPerson, SimSession } from './sim-model.ts'
+import type { SimPerson, SimSession } from './sim-state.ts'
 import type { HeldChat, SimWorld } from './sim-world.ts'
 
 // What chats and sessions may cost, in units, as the simulation knows it from what was asked for and charged.

@@ -4,7 +4,7 @@ import { ampleUnits, capField, drawCap, isPoor, leftWithin, mayEndEarly, shortCo
 import { receiptCost, unitsOfUsd, usdOfUnits, type ChatReceipt } from './chat-cost.ts'
 import { Violation } from './sim-checks.ts'
 import { credentialHeaders } from './sim-client.ts'
-import type { ExpectedTurn, SimPerson, SimSession } from './sim-model.ts'
+import type { ExpectedTurn, SimPerson, SimSession } from './sim-state.ts'
 import type { HeldChat, SimWorld } from './sim-world.ts'
 
 // oxlint-disable-next-line typescript/no-explicit-any

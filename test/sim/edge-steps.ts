@@ -1,6 +1,6 @@
 import { expectAccess } from './access-steps.ts'
 import { readSessionStep, updateSessionStep } from './session-steps.ts'
-import type { SimPerson } from './sim-model.ts'
+import type { SimPerson } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 import { createTaskStep, linkStep } from './task-steps.ts'
 import { passUntil } from './time-steps.ts'

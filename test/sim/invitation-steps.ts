@@ -1,7 +1,7 @@
 import { giveKey } from './access-steps.ts'
 import { unitsOfUsd, usdOfUnits } from './chat-cost.ts'
 import type { SimAnswer } from './sim-client.ts'
-import { newPerson, type SimInvitation } from './sim-model.ts'
+import { newPerson, type SimInvitation } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 
 const lifeMs = 7 * 86_400_000

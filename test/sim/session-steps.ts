@@ -1,4 +1,4 @@
-import type { SimSession } from './sim-model.ts'
+import type { SimSession } from './sim-state.ts'
 import { capField, drawNewCap } from './chat-caps.ts'
 import { usdOfUnits } from './chat-cost.ts'
 import { checkTerminal, readToEnd } from './chat-steps.ts'

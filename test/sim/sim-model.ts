@@ -1,150 +1,23 @@
 import type { RowEvents } from './row-audit.ts'
 import type { TaskRow, TransactionRow, TurnRow } from './audit-rows.ts'
 import { receiptCost, unitsOfUsd, type ChatReceipt } from './chat-cost.ts'
-import { simPrices, simPricing, type SimEndpoint } from './sim-agents.ts'
+import { simEvents, simPrices, simPricing } from './sim-agents.ts'
 import type { Checks } from './sim-checks.ts'
-import { endOf, responseOf } from './task-outcome.ts'
 import type { GateEnd } from './sim-gates.ts'
-
-export type SimKey = {
-  id: string
-  token: string
-  scopes: string[]
-  expiresAt: number | null
-  isRevoked: boolean
-  isReplaced: boolean
-}
-/** A link of an invitation, which makes one account with that balance until it is used, revoked or too old. */
-export type SimInvitation = {
-  id: string
-  token: string
-  email: string
-  credit: number
-  expiresAt: number
-  hasEnded: boolean
-}
-export type SimLogin = { token: string; createdAt: number; usedAt: number; hasEnded: boolean }
-
-export type SimPerson = {
-  userId: string
-  email: string
-  password: string
-  /** Talks with models, and does nothing else. */
-  isOfModels: boolean
-  /** Their own servers, by conduct. */
-  connectors: Map<string, string>
-  isSuspended: boolean
-  /** What the model says there must be, from what was asked for and never from the service's own rows. */
-  balance: number
-  held: number
-  /** When executions were accepted. */
-  executions: number[]
-  failures: number[]
-  blockedAt: number
-  blockSeconds: number
-  blockedUntil: number
-  keys: SimKey[]
-  logins: SimLogin[]
-  taskKeys: Map<string, { body: string; taskId: string; at: number }>
-  chatKeys: Map<string, number>
-  sessionKeys: Map<string, { body: string; sessionId: string; at: number }>
-  creditKeys: Map<string, { amount: number; transactionId: string; balanceAfter: number }>
-}
-
-export function newPerson(
-  who: Pick<SimPerson, 'userId' | 'email' | 'password'> & Partial<Pick<SimPerson, 'isOfModels'>>,
-): SimPerson {
-  return {
-    isOfModels: false,
-    ...who,
-    connectors: new Map(),
-    isSuspended: false,
-    balance: 0,
-    held: 0,
-    executions: [],
-    failures: [],
-    blockedAt: -Infinity,
-    blockSeconds: 0,
-    blockedUntil: -Infinity,
-    keys: [],
-    logins: [],
-    taskKeys: new Map(),
-    chatKeys: new Map(),
-    sessionKeys: new Map(),
-    creditKeys: new Map(),
-  }
-}
-
-/** A request to create a task, by the number in its params. */
-export type AskedTask = {
-  n: number
-  userId: string
-  endpointId: SimEndpoint
-  params: Record<string, unknown>
-  tags: Record<string, string> | undefined
-  key: string | null
-  body: string
-  gate: string | null
-}
-
-export type SimTask = {
-  id: string
-  asked: AskedTask
-  createdAt: number
-  status: TaskRow['status']
-  errorCode: string | null
-  attempt: number
-  /** A stop or a crash came while it was open: it may end as interrupted. */
-  mayInterrupt: boolean
-  /** It was at work when the service ended, and may not be run again. */
-  mustEnd: boolean
-  /** Its user has canceled it, and its end was not known by then. */
-  isCanceled: boolean
-}
-
-export type SimSession = {
-  id: string
-  userId: string
-  agentId: 'sim' | 'model'
-  metadata: Record<string, unknown>
-  isCompleted: boolean
-  isDeleted: boolean
-  messageCount: number
-  /** What its chats may cost, and what they were charged. */
-  maxCost: number | null
-  spent: number
-  updatedAt: number
-  activeAt: number
-}
-
-/** How the turn of a session may end, and what its reply and receipt say then. */
-export type ExpectedTurn = {
-  outcomes: ('finished' | 'truncated' | 'failed')[]
-  receipt?: Partial<ChatReceipt>
-  text?: string
-  /** What the user said. */
-  message?: string
-  /** The chat's own cap. */
-  maxCost?: number | null
-}
+import {
+  type AskedTask,
+  type ExpectedTurn,
+  type SimKey,
+  type SimPerson,
+  type SimSession,
+  type SimState,
+} from './sim-state.ts'
 
 const dayMs = 86_400_000
 export const minuteMs = 60_000
 /** Of an endpoint that does not say another. */
 const timeoutMs = 300_000
 const limits = { executions: 10, failures: 10, windowMs: 600_000, blockSeconds: 600, blockSecondsMax: 3600 }
-
-/** A signed link to what a task was given or has returned. */
-export type SimLink = { url: string; expiresAt: number; json: string }
-
-/** What people may ask and what they have, in plain lists; it survives by `clone`, as a backup does. */
-export type SimState = {
-  people: SimPerson[]
-  tasks: Map<string, SimTask>
-  sessions: Map<string, SimSession>
-  links: SimLink[]
-  invitations: SimInvitation[]
-}
 
 /**
  * What the service must answer and hold. Tasks and turns are told to it as rows (`take`), which it compares with what was
@@ -377,4 +250,31 @@ function chatCost(receipt: ChatReceipt): number {
 
 export function isOpen(status: TaskRow['status']): boolean {
   return status === 'pending' || status === 'processing'
+}
+
+/** What a completed task costs, and of a metered one how many of each event: as many as fit, pages first. */
+export function endOf({ endpointId, params }: AskedTask): { cost: number; usage?: Record<string, number> } {
+  const most = simPrices[endpointId]
+  if (endpointId !== 'sim.metered') return { cost: most }
+  const page = Math.min(Number(params['pages']), Math.floor(most / simEvents.page))
+  const figure = Math.min(Number(params['figures']), Math.floor((most - page * simEvents.page) / simEvents.figure))
+  const cost = page * simEvents.page + figure * simEvents.figure
+  return { cost, usage: { ...(page > 0 && { page }), ...(figure > 0 && { figure }) } }
+}
+
+/** What the agent returns. */
+export function responseOf({ endpointId, gate, params }: AskedTask): unknown {
+  switch (endpointId) {
+    case 'sim.echo':
+      return params
+    case 'sim.dear':
+      return 'dear'
+    case 'sim.size':
+      return { text: String(params['lead']) + String(params['of']).repeat(Number(params['times'])) }
+    case 'sim.held':
+    case 'sim.retried':
+      return { passed: gate }
+    default:
+      return {}
+  }
 }

@@ -3,8 +3,8 @@ import { unitsOfUsd, usdOfUnits } from './chat-cost.ts'
 import type { SimAnswer } from './sim-client.ts'
 import { firstCharacters } from './row-audit.ts'
 import type { TaskRow } from './audit-rows.ts'
-import { minuteMs, type AskedTask, type SimPerson, type SimLink, type SimTask } from './sim-model.ts'
-import { endOf, responseOf } from './task-outcome.ts'
+import { endOf, minuteMs, responseOf } from './sim-model.ts'
+import { type AskedTask, type SimPerson, type SimLink, type SimTask } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 
 const kinds: Record<SimEndpoint, number> = {

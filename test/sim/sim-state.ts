@@ -1,0 +1,139 @@
+import type { TaskRow } from './audit-rows.ts'
+import type { ChatReceipt } from './chat-cost.ts'
+import type { SimEndpoint } from './sim-agents.ts'
+
+// What people of a simulation have and have asked for, in plain lists.
+
+export type SimKey = {
+  id: string
+  token: string
+  scopes: string[]
+  expiresAt: number | null
+  isRevoked: boolean
+  isReplaced: boolean
+}
+/** A link of an invitation, which makes one account with that balance until it is used, revoked or too old. */
+export type SimInvitation = {
+  id: string
+  token: string
+  email: string
+  credit: number
+  expiresAt: number
+  hasEnded: boolean
+}
+export type SimLogin = { token: string; createdAt: number; usedAt: number; hasEnded: boolean }
+
+export type SimPerson = {
+  userId: string
+  email: string
+  password: string
+  /** Talks with models, and does nothing else. */
+  isOfModels: boolean
+  /** Their own servers, by conduct. */
+  connectors: Map<string, string>
+  isSuspended: boolean
+  /** What the model says there must be, from what was asked for and never from the service's own rows. */
+  balance: number
+  held: number
+  /** When executions were accepted. */
+  executions: number[]
+  failures: number[]
+  blockedAt: number
+  blockSeconds: number
+  blockedUntil: number
+  keys: SimKey[]
+  logins: SimLogin[]
+  taskKeys: Map<string, { body: string; taskId: string; at: number }>
+  chatKeys: Map<string, number>
+  sessionKeys: Map<string, { body: string; sessionId: string; at: number }>
+  creditKeys: Map<string, { amount: number; transactionId: string; balanceAfter: number }>
+}
+
+export function newPerson(
+  who: Pick<SimPerson, 'userId' | 'email' | 'password'> & Partial<Pick<SimPerson, 'isOfModels'>>,
+): SimPerson {
+  return {
+    isOfModels: false,
+    ...who,
+    connectors: new Map(),
+    isSuspended: false,
+    balance: 0,
+    held: 0,
+    executions: [],
+    failures: [],
+    blockedAt: -Infinity,
+    blockSeconds: 0,
+    blockedUntil: -Infinity,
+    keys: [],
+    logins: [],
+    taskKeys: new Map(),
+    chatKeys: new Map(),
+    sessionKeys: new Map(),
+    creditKeys: new Map(),
+  }
+}
+
+/** A request to create a task, by the number in its params. */
+export type AskedTask = {
+  n: number
+  userId: string
+  endpointId: SimEndpoint
+  params: Record<string, unknown>
+  tags: Record<string, string> | undefined
+  key: string | null
+  body: string
+  gate: string | null
+}
+
+export type SimTask = {
+  id: string
+  asked: AskedTask
+  createdAt: number
+  status: TaskRow['status']
+  errorCode: string | null
+  attempt: number
+  /** A stop or a crash came while it was open: it may end as interrupted. */
+  mayInterrupt: boolean
+  /** It was at work when the service ended, and may not be run again. */
+  mustEnd: boolean
+  /** Its user has canceled it, and its end was not known by then. */
+  isCanceled: boolean
+}
+
+export type SimSession = {
+  id: string
+  userId: string
+  agentId: 'sim' | 'model'
+  metadata: Record<string, unknown>
+  isCompleted: boolean
+  isDeleted: boolean
+  messageCount: number
+  /** What its chats may cost, and what they were charged. */
+  maxCost: number | null
+  spent: number
+  updatedAt: number
+  activeAt: number
+}
+
+/** How the turn of a session may end, and what its reply and receipt say then. */
+export type ExpectedTurn = {
+  outcomes: ('finished' | 'truncated' | 'failed')[]
+  receipt?: Partial<ChatReceipt>
+  text?: string
+  /** What the user said. */
+  message?: string
+  /** The chat's own cap. */
+  maxCost?: number | null
+}
+
+/** A signed link to what a task was given or has returned. */
+export type SimLink = { url: string; expiresAt: number; json: string }
+
+/** What people may ask and what they have, in plain lists; it survives by `clone`, as a backup does. */
+export type SimState = {
+  people: SimPerson[]
+  tasks: Map<string, SimTask>
+  sessions: Map<string, SimSession>
+  links: SimLink[]
+  invitations: SimInvitation[]
+}
