@@ -28,6 +28,16 @@ export const pageRoutes: readonly PageRoute[] = [
     Page: lazyPart(async () => (await import('../pages/settings/connectors/connectors-page.tsx')).ConnectorsPage),
   },
   {
+    path: '/settings/webhooks',
+    section: 'settings',
+    Page: lazyPart(async () => (await import('../pages/settings/webhooks/webhooks-page.tsx')).WebhooksPage),
+  },
+  {
+    path: '/settings/webhooks/:webhookId',
+    section: 'settings',
+    Page: lazyPart(async () => (await import('../pages/settings/webhooks/webhook-page.tsx')).WebhookPage),
+  },
+  {
     path: '/settings/password',
     section: 'settings',
     Page: lazyPart(async () => (await import('../pages/settings/password-page.tsx')).PasswordPage),

@@ -9,6 +9,7 @@ const sections: Record<Section, { label: string; pages: readonly { href: string;
     pages: [
       { href: '/settings/keys', label: 'API keys' },
       { href: '/settings/connectors', label: 'Connectors' },
+      { href: '/settings/webhooks', label: 'Webhooks' },
       { href: '/settings/password', label: 'Password' },
       { href: '/settings/logins', label: 'Logins' },
     ],

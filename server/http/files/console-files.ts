@@ -33,7 +33,7 @@ export const pagePaths: readonly string[] = [
   '/billing',
   '/billing/receipt',
   '/settings',
-  ...['keys', 'connectors', 'password', 'logins'].map((page) => `/settings/${page}`),
+  ...['keys', 'connectors', 'webhooks', 'webhooks/{}', 'password', 'logins'].map((page) => `/settings/${page}`),
   '/admin',
   ...['users', 'users/{}', 'invitations', 'agents', 'system'].map((page) => `/admin/${page}`),
 ]

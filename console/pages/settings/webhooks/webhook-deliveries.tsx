@@ -1,0 +1,162 @@
+import { Button, Group, Select, Stack, Text } from '@mantine/core'
+import { useInfiniteQuery, useMutation } from '@tanstack/react-query'
+import type { Webhook, WebhookDelivery } from '../../../../client/client.ts'
+import { client } from '../../../app/api-client.ts'
+import { queryClient } from '../../../app/query-client.ts'
+import { DataTable, type Column } from '../../../parts/data-table.tsx'
+import { EmptyState } from '../../../parts/empty-state.tsx'
+import { ErrorNotice } from '../../../parts/error-notice.tsx'
+import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
+import { notifyDone } from '../../../parts/notify.tsx'
+import { Panel } from '../../../parts/panel.tsx'
+import { QueryState } from '../../../parts/query-state.tsx'
+import { StatusBadge } from '../../../parts/status-badge.tsx'
+import { TimeText } from '../../../parts/text/time-text.tsx'
+import { deliveryLook, deliveryStatuses } from './webhook-words.ts'
+
+const limit = 25
+const openRefreshMs = 3000
+const idleRefreshMs = 15_000
+
+/** What became of the events of the last seven days, newest first, fresh while any waits. */
+export function WebhookDeliveries({ webhook: { id: webhookId } }: { webhook: Webhook }) {
+  const [statusText, setStatus] = useSearchField('status')
+  const status = deliveryStatuses.find((one) => one === statusText)
+  const deliveries = useInfiniteQuery({
+    queryKey: ['deliveries', webhookId, status],
+    queryFn: ({ pageParam, signal }) =>
+      client.webhooks.deliveries(
+        { webhookId, limit, ...(status && { status }), ...(pageParam !== '' && { after: pageParam }) },
+        { signal },
+      ),
+    initialPageParam: '',
+    getNextPageParam: ({ next }) => next,
+    refetchInterval: ({ state }) =>
+      state.data?.pages.some((page) => page.deliveries.some((one) => one.status === 'pending'))
+        ? openRefreshMs
+        : idleRefreshMs,
+  })
+  return (
+    <Panel
+      title="Deliveries"
+      actions={
+        <Select
+          size="xs"
+          aria-label="Which deliveries"
+          data={[
+            { value: '', label: 'All' },
+            ...deliveryStatuses.map((value) => ({ value, label: deliveryLook(value).label })),
+          ]}
+          value={status ?? ''}
+          onChange={(next) => setStatus(next ?? '')}
+          allowDeselect={false}
+          w={140}
+        />
+      }
+    >
+      <QueryState
+        query={deliveries}
+        isEmpty={({ pages }) => pages.every((page) => page.deliveries.length === 0)}
+        empty={
+          <EmptyState title={status ? 'No delivery is in this state' : 'Nothing was sent in the last seven days'} />
+        }
+      >
+        {({ pages }) => (
+          <Stack gap="sm">
+            <DataTable
+              caption="Deliveries"
+              columns={columns(webhookId)}
+              rows={pages.flatMap((page) => page.deliveries)}
+              rowKey={({ eventId }) => eventId}
+            />
+            {deliveries.hasNextPage && (
+              <Group>
+                <Button
+                  size="xs"
+                  variant="default"
+                  loading={deliveries.isFetchingNextPage}
+                  onClick={() => void deliveries.fetchNextPage()}
+                >
+                  Show older ones
+                </Button>
+              </Group>
+            )}
+          </Stack>
+        )}
+      </QueryState>
+    </Panel>
+  )
+}
+
+function columns(webhookId: string): Column<WebhookDelivery>[] {
+  return [
+    {
+      id: 'event',
+      label: 'Event',
+      cell: ({ eventId, type, url }) => (
+        <>
+          <span title={eventId}>{type}</span>
+          {url !== null && (
+            <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+              {url}
+            </Text>
+          )}
+        </>
+      ),
+    },
+    { id: 'at', label: 'Happened', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
+    { id: 'state', label: 'State', cell: ({ status }) => <StatusBadge {...deliveryLook(status)} /> },
+    { id: 'answer', label: 'Last answer', cell: (delivery) => <LastAnswer delivery={delivery} /> },
+    { id: 'attempts', label: 'Attempts', align: 'right', cell: ({ attempts }) => attempts },
+    {
+      id: 'again',
+      label: 'Send again',
+      isLabelHidden: true,
+      align: 'right',
+      cell: (delivery) => <Redeliver webhookId={webhookId} delivery={delivery} />,
+    },
+  ]
+}
+
+function LastAnswer({ delivery: { attemptedAt, error, httpStatus, nextAttemptAt } }: { delivery: WebhookDelivery }) {
+  return (
+    <>
+      {attemptedAt === null ? 'None yet' : (error ?? (httpStatus === null ? 'None' : `HTTP ${httpStatus}`))}
+      {nextAttemptAt !== null && attemptedAt !== null && (
+        <Text size="sm" c="dimmed">
+          Next try <TimeText at={nextAttemptAt} />
+        </Text>
+      )}
+    </>
+  )
+}
+
+/** What is under way comes by itself. */
+function Redeliver({
+  delivery: { eventId, status, type },
+  webhookId,
+}: {
+  delivery: WebhookDelivery
+  webhookId: string
+}) {
+  const again = useMutation({
+    mutationFn: () => client.webhooks.redeliver({ webhookId, eventId }),
+    onSuccess: () => notifyDone('The event is sent again.'),
+    onSettled: () => queryClient.invalidateQueries({ queryKey: ['deliveries', webhookId] }),
+  })
+  if (status === 'pending') return null
+  return (
+    <Stack gap={4} align="flex-end">
+      <Button
+        size="xs"
+        variant="default"
+        loading={again.isPending}
+        onClick={() => again.mutate()}
+        aria-label={`Send ${type} ${eventId.slice(-8)} again`}
+      >
+        Send again
+      </Button>
+      {again.error && <ErrorNotice error={again.error} />}
+    </Stack>
+  )
+}

@@ -1,0 +1,177 @@
+import { Alert, Button, Group, Stack, Text } from '@mantine/core'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useParams } from 'wouter'
+import { navigate } from 'wouter/use-browser-location'
+import { ErrandClientError, type Webhook } from '../../../../client/client.ts'
+import { client } from '../../../app/api-client.ts'
+import { queryClient } from '../../../app/query-client.ts'
+import { ConfirmButton } from '../../../parts/confirm-button.tsx'
+import { CopyText } from '../../../parts/copy-text.tsx'
+import { EmptyState } from '../../../parts/empty-state.tsx'
+import { ErrorNotice } from '../../../parts/error-notice.tsx'
+import { KeyValueList } from '../../../parts/key-value-list.tsx'
+import { notifyDone } from '../../../parts/notify.tsx'
+import { PageHeader } from '../../../parts/page-header.tsx'
+import { PageLink } from '../../../parts/page-link.tsx'
+import { Panel } from '../../../parts/panel.tsx'
+import { QueryState } from '../../../parts/query-state.tsx'
+import { StatusBadge } from '../../../parts/status-badge.tsx'
+import { TimeText } from '../../../parts/text/time-text.tsx'
+import { renewWebhooks, WebhookDialog, type WebhookRequest } from './webhook-dialog.tsx'
+import { WebhookDeliveries } from './webhook-deliveries.tsx'
+import { deliveryLook, webhookLook, webhookName, whyNot } from './webhook-words.ts'
+
+/** One webhook: what it is told, and what became of its deliveries. */
+export function WebhookPage() {
+  const { webhookId } = useParams<{ webhookId: string }>()
+  const webhook = useQuery({
+    queryKey: ['webhook', webhookId],
+    queryFn: ({ signal }) => client.webhooks.get({ webhookId }, { signal }),
+  })
+  const isMissing = webhook.error instanceof ErrandClientError && webhook.error.status === 404
+  return (
+    <>
+      <PageHeader
+        title={isMissing ? 'Webhook not found' : webhook.data ? webhookName(webhook.data) : 'Webhook'}
+        back={{ href: '/settings/webhooks', label: 'Webhooks' }}
+        description={webhook.data && <StatusBadge {...webhookLook(webhook.data)} />}
+      />
+      {isMissing ? (
+        <EmptyState
+          title="This webhook is not here"
+          action={<PageLink href="/settings/webhooks">See all webhooks</PageLink>}
+        >
+          It was deleted, or belongs to another account.
+        </EmptyState>
+      ) : (
+        <QueryState query={webhook}>{(data) => <WebhookView webhook={data} />}</QueryState>
+      )}
+    </>
+  )
+}
+
+function WebhookView({ webhook }: { webhook: Webhook }) {
+  const [request, setRequest] = useState<WebhookRequest>({ kind: 'edit', of: webhook })
+  const [isOpen, setOpen] = useState(false)
+  const ask = (kind: 'edit' | 'rotate') => {
+    setRequest({ kind, of: webhook })
+    setOpen(true)
+  }
+  const reason = whyNot(webhook)
+  return (
+    <Stack gap="lg">
+      {reason !== undefined && (
+        <Alert color="yellow" title={webhook.isEnabled ? 'Deliveries fail' : 'Nothing is sent'}>
+          {reason}
+        </Alert>
+      )}
+      <Panel
+        title="Webhook"
+        actions={
+          <Button size="xs" variant="default" onClick={() => ask('edit')}>
+            Edit
+          </Button>
+        }
+      >
+        <KeyValueList
+          rows={[
+            ['Id', <CopyText key="id" value={webhook.id} what="the webhook id" />],
+            ['Address', webhook.url ?? 'Those that tasks name as their webhookUrl'],
+            [
+              'Events',
+              webhook.types === null ? (webhook.url === null ? 'Ends of tasks' : 'All') : webhook.types.join(', '),
+            ],
+            ['Added', <TimeText key="added" at={webhook.createdAt} isExact />],
+            ['Failing since', webhook.failingSince && <TimeText key="failing" at={webhook.failingSince} isExact />],
+            [
+              'Old secret until',
+              webhook.previousSecretUntil && <TimeText key="old" at={webhook.previousSecretUntil} isExact />,
+            ],
+          ]}
+        />
+        <Actions webhook={webhook} onRotate={() => ask('rotate')} />
+      </Panel>
+      <WebhookDeliveries webhook={webhook} />
+      <WebhookDialog request={request} isOpen={isOpen} onClose={() => setOpen(false)} />
+    </Stack>
+  )
+}
+
+function Actions({ webhook, onRotate }: { webhook: Webhook; onRotate: () => void }) {
+  const { id: webhookId, isEnabled, url } = webhook
+  const test = useMutation({
+    mutationFn: () => client.webhooks.test({ webhookId }),
+    onSettled: () => renewDeliveries(webhookId),
+  })
+  const enable = useMutation({
+    mutationFn: () => client.webhooks.update({ webhookId, isEnabled: true }),
+    onSuccess: (changed) => {
+      renewWebhooks(changed)
+      notifyDone('The webhook is on.')
+    },
+  })
+  const disable = async () => {
+    renewWebhooks(await client.webhooks.update({ webhookId, isEnabled: false }))
+    renewDeliveries(webhookId)
+    notifyDone('The webhook is off.')
+  }
+  const remove = async () => {
+    await client.webhooks.delete({ webhookId })
+    navigate('/settings/webhooks', { replace: true })
+    queryClient.removeQueries({ queryKey: ['webhook', webhookId] })
+    await queryClient.invalidateQueries({ queryKey: ['webhooks'] })
+    notifyDone('The webhook is deleted.')
+  }
+  return (
+    <Stack gap="sm" mt="md">
+      {(test.error ?? enable.error) && <ErrorNotice error={test.error ?? enable.error} />}
+      <Group gap="xs">
+        {url !== null && isEnabled && (
+          <Button size="xs" variant="default" loading={test.isPending} onClick={() => test.mutate()}>
+            Send a test
+          </Button>
+        )}
+        <Button size="xs" variant="default" onClick={onRotate}>
+          New secret
+        </Button>
+        {isEnabled ? (
+          <ConfirmButton
+            label="Switch off"
+            title="Switch this webhook off?"
+            confirmLabel="Switch it off"
+            onConfirm={disable}
+          >
+            Nothing more is sent, and what waits to be delivered never is, also when it is switched on again.
+          </ConfirmButton>
+        ) : (
+          <Button size="xs" variant="default" loading={enable.isPending} onClick={() => enable.mutate()}>
+            Switch on
+          </Button>
+        )}
+        <ConfirmButton
+          label="Delete"
+          title="Delete this webhook?"
+          confirmLabel="Delete it"
+          onConfirm={remove}
+          buttonProps={{ color: 'red', variant: 'light' }}
+        >
+          Nothing more is sent there, and its secret is gone. This cannot be undone.
+        </ConfirmButton>
+      </Group>
+      <Text size="sm" role="status" mih={20}>
+        {test.data && `The test: ${testText(test.data)}`}
+      </Text>
+    </Stack>
+  )
+}
+
+function testText({ error, httpStatus, status }: Awaited<ReturnType<typeof client.webhooks.test>>): string {
+  if (status === 'succeeded') return `delivered, the endpoint answered ${httpStatus}.`
+  const what = error ?? (httpStatus === null ? 'no answer yet' : `the endpoint answered ${httpStatus}`)
+  return `${deliveryLook(status).label.toLowerCase()}, ${what}.`
+}
+
+export function renewDeliveries(webhookId: string): void {
+  for (const name of ['deliveries', 'webhook']) void queryClient.invalidateQueries({ queryKey: [name, webhookId] })
+}
