@@ -13,6 +13,9 @@ const loads = [
   { streams: 500, deltas: 1000 },
 ]
 const openStreams = 500
+/** Of a few events each, so that their admission and settlement count. */
+const shortChats = 200
+const shortDeltas = 20
 /** More at once are more than the service lets in. */
 const openedAtOnce = 50
 /** Opened beside those, to see by how much the memory grows. */
@@ -36,6 +39,10 @@ export const measureChat: Measure = async ({ isQuick, template, users }) => {
     const row = { what: `chat events through ${name}`, value: median(ours), unit: '/s', against: 'ndjson floor', ratio }
     rows.push(streams === openStreams ? atLeast(row, 0.6) : row)
   }
+  const chats = await cappedChats({ template, users, count: shortChats, rounds: isQuick ? 8 : 24 })
+  const capRatio = medianRatio(chats.capped, chats.plain)
+  const perSecond = { value: median(chats.capped), unit: '/s', against: 'without', ratio: capRatio }
+  rows.push(atLeast({ what: 'short chats with maxCostUsd, 200 at once', ...perSecond }, 0.97))
   const first = await firstEvents({ template, users, requests: isQuick ? 100 : 400 })
   const added = median(first.ours.map((ms, round) => ms - first.floor[round]!))
   rows.push({ what: 'floor: first event of a chat, idle', value: median(first.floor), unit: 'ms' })
@@ -63,6 +70,20 @@ async function eventRates(options: Chats & { streams: number; deltas: number; ro
     return { kind, env: envs[kind], round }
   }
   return await pairedRounds({ floor: side('floor-ndjson'), ours: side('errand') }, { rounds, template })
+}
+
+/** Chats a second of every round, with a cap and without. */
+async function cappedChats({ count, rounds, template, users }: Chats & { count: number; rounds: number }) {
+  const side = (more: object) => {
+    const kind: ServerKind = 'errand'
+    const round = async (server: BenchServer): Promise<number> => {
+      const requests = await chatRequests(server, { kind, users, count, message: `events ${shortDeltas}`, more })
+      const { seconds } = await streamAll(server, requests, { events: shortDeltas + 1 })
+      return count / seconds
+    }
+    return { kind, env: envs[kind], round }
+  }
+  return await pairedRounds({ plain: side({}), capped: side({ maxCostUsd: '1.0000' }) }, { rounds, template })
 }
 
 /** Milliseconds until the first event, a median of every round, one request after the other on one connection. */
@@ -114,10 +135,13 @@ async function growthOfStream(server: BenchServer, of: { kind: ServerKind; users
   return (grownMb * 1024) / furtherStreams
 }
 
-type ChatRequests = { kind: ServerKind; users: readonly BenchUser[]; count: number; message: string }
+type ChatRequests = { kind: ServerKind; users: readonly BenchUser[]; count: number; message: string; more?: object }
 
 /** Requests of chats that each have a new session, so that none has a history; the users take turns. */
-async function chatRequests(server: BenchServer, { count, kind, message, users }: ChatRequests): Promise<Buffer[]> {
+async function chatRequests(
+  server: BenchServer,
+  { count, kind, message, more = {}, users }: ChatRequests,
+): Promise<Buffer[]> {
   const owners = Array.from({ length: count }, (_, index) => users[index % users.length]!)
   const sessionIds: string[] = []
   if (kind === 'errand') {
@@ -133,7 +157,7 @@ async function chatRequests(server: BenchServer, { count, kind, message, users }
   }
   return owners.map(({ key }, index) => {
     const sessionId = sessionIds[index] ?? 'session_of_the_floor'
-    return requestBytes('POST', '/api/chat', { key, body: JSON.stringify({ sessionId, message }) })
+    return requestBytes('POST', '/api/chat', { key, body: JSON.stringify({ sessionId, message, ...more }) })
   })
 }
 

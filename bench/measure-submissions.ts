@@ -15,17 +15,20 @@ const acceptOnly = { ERRAND_TASK_CONCURRENCY: '0' }
 
 /** POST /api/tasks over every path, and no-op tasks from their creation to their stored end. */
 export const measureSubmissions: Measure = async ({ template, users }) => {
-  const rest = users.map(({ key }) => requestBytes('POST', '/api/tasks', { key, body: JSON.stringify(body) }))
+  const posts = (of: object) =>
+    users.map(({ key }) => requestBytes('POST', '/api/tasks', { key, body: JSON.stringify(of) }))
+  const rest = posts(body)
   const rpc = users.map(({ key }) =>
     requestBytes('POST', '/trpc/tasks.create', { key, body: JSON.stringify({ json: body }) }),
   )
   const requestsPerRound = Math.floor((users.length * postsPerUser) / (rounds + 1))
-  const { group, single, ours, typed } = await pairedRates(
+  const { capped, group, single, ours, typed } = await pairedRates(
     {
       group: { kind: 'floor-group', requests: rest },
       single: { kind: 'floor-single', requests: rest },
       ours: { kind: 'errand', requests: rest, env: acceptOnly },
       typed: { kind: 'errand', requests: rpc, env: acceptOnly },
+      capped: { kind: 'errand', requests: posts({ ...body, maxCostUsd: '1.0000' }), env: acceptOnly },
     },
     { template, connections, rounds, requestsPerRound },
   )
@@ -51,6 +54,7 @@ export const measureSubmissions: Measure = async ({ template, users }) => {
       ratio: ours.p99Ms / group.p99Ms,
     },
     atLeast(perSecond('the same over typed RPC', typed.perSecond, 'group floor', typed.ratioTo(group)), 0.4),
+    atLeast(perSecond('POST with maxCostUsd', capped.perSecond, 'our POST', capped.ratioTo(ours)), 0.97),
     atLeast(perSecond('no-op tasks, created to completed', endToEnd, 'our POST', endToEnd / post), 0.5),
     atLeast(perSecond('POST against 4,093/s', post, 'BullMQ on Redis, not durable', post / 4093), 1.5),
     atLeast(perSecond('no-op tasks against 2,138/s', endToEnd, 'BullMQ on Redis, not durable', endToEnd / 2138), 1.5),

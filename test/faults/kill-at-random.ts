@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { startProcess, type ServerProcess } from '../support/test-process.ts'
 import { newDataDir } from '../support/test-service.ts'
 import { Credits } from './credits.ts'
+import { EventSink } from './event-sink.ts'
 import { checkRows, restartAndCheck, settings } from './fault-invariants.ts'
 import { FaultLoad, notedAgents, openRichAccount } from './fault-load.ts'
 import { openAccountAt } from './fault-place.ts'
@@ -19,7 +20,7 @@ const instants: readonly { share: number; loadMs: number }[] = [
   { share: 0.8, loadMs: 1000 },
   { share: 1, loadMs: 3000 },
 ]
-const noFigures = { kills: 0, killedStarts: 0, tasks: 0, chats: 0, credits: 0, sentTwice: 0, foundAtWork: 0 }
+const noFigures = { kills: 0, killedStarts: 0, tasks: 0, chats: 0, credits: 0, sentTwice: 0, foundAtWork: 0, events: 0 }
 
 /**
  * kill -9 at a random moment under load, again and again on one data directory; a quarter of the restarts is killed too.
@@ -56,7 +57,7 @@ export function newFigures(): Record<string, number> {
 
 export function killNotes(figures: Record<string, number>): string[] {
   return [
-    `${figures.kills} kills under load and ${figures.killedStarts} of a start; acknowledged: ${figures.tasks} tasks, ${figures.chats} chats, ${figures.credits} credits; ${figures.sentTwice} requests sent twice`,
+    `${figures.kills} kills under load and ${figures.killedStarts} of a start; acknowledged: ${figures.tasks} tasks, ${figures.chats} chats, ${figures.credits} credits; ${figures.sentTwice} requests sent twice; ${figures.events} deliveries`,
     `${figures.foundAtWork} tasks found at work, ended at most ${figures.slowestEndMs} ms after the start of the process, of which it waited ${Math.round(figures.itsWaitMs!)} ms for a processor; ${figures.lateEnds} restarts where that took more than 5 s; the slowest start took ${figures.slowestStartMs} ms`,
   ]
 }
@@ -83,7 +84,9 @@ export async function killFolder(total: Tally, { database, isShort, kills, n }: 
   const notes = `${dataDir}.notes`
   const options = { config: notedAgents, env: { ...settings, ...database?.env } }
   const load = await openLoad(place, notes, random)
+  const sink = await EventSink.open()
   let server: ServerProcess | undefined = await startProcess({ dataDir, ...options })
+  await sink.subscribe(server.url, [load.account, ...(load.parts.others ?? []), load.parts.poor!.account])
   for (let kill = 1; kill <= kills && server; kill++) {
     const killed: ServerProcess = server
     server = undefined
@@ -99,17 +102,21 @@ export async function killFolder(total: Tally, { database, isShort, kills, n }: 
         await killStart(dataDir, { ...options, afterMs: random.next() * startMs })
       }
       server = await restartAndCheck(place, load, options)
+      await sink.check(place, { all: false })
     })
   }
   if (server) {
     await tally.attempt(`the stop after the kills of directory ${n}`, async () => {
+      // What was on its way at a kill is sent again when its lease has passed.
+      await sink.check(place, { all: !isShort })
       demandEqual(await server!.end('SIGTERM'), 0, 'the exit code of the last stop')
       load.wholePayloads.clear()
       checkRows(place, load)
     })
   }
+  await sink.stop()
   total.figures!.underWay! -= tally.tries
-  addTo(total, tally, { ...figures, ...figuresOf(load) })
+  addTo(total, tally, { ...figures, ...figuresOf(load), events: sink.received })
   const slowest = total.figures!
   for (const { endedMs, left, startMs: listenedMs, waitedMs } of load.restarts) {
     slowest.slowestStartMs = Math.max(slowest.slowestStartMs!, listenedMs)

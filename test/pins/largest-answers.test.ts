@@ -31,7 +31,7 @@ const bounds: Record<string, number | typeof configured> = {
   'sessions.messages': pageBytesMax + messageTextBytesMax + toolCallsBytesMax,
   'agents.list': configured,
   'agents.get': configured,
-  'quotes.create': 2 * kb,
+  'quotes.create': 6 * kb,
   'connectors.create': 80 * kb,
   'connectors.list': pageBytesMax + 80 * kb,
   'connectors.get': 80 * kb,

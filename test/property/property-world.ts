@@ -153,6 +153,10 @@ async function createIds(service: TestService, { person, other, mcpUrl }: People
   const task = await service.runTask(key, 'test.echo', { large: 'x'.repeat(17_000) })
   const session = await service.post('/api/sessions', { agentId: 'talk' }, { key })
   const connector = await service.post('/api/connectors', { name: 'one', url: mcpUrl }, { key })
+  const hook = { url: mcpUrl, types: ['session.expired'] }
+  const webhook = await service.post('/api/webhooks', hook, { key })
+  const tested = await service.post(`/api/webhooks/${webhook.body.id}/test`, {}, { key })
+  await service.post('/api/webhooks', { url: null }, { key })
   await signIn(service, userId)
   const { logins } = await store.listLogins({ userId, limit: 1, offset: 0 })
   await service.createKey(userId)
@@ -163,6 +167,8 @@ async function createIds(service: TestService, { person, other, mcpUrl }: People
     requestUri: task.requestUri,
     sessionId: session.body.sessionId,
     connectorId: connector.body.id,
+    webhookId: webhook.body.id,
+    eventId: tested.body.eventId,
     keyId: keys.find((one: { id: string; hint: string }) => one.hint !== key.slice(-4)).id,
     loginId: must(logins[0], 'a login').id,
     userId: other.userId,

@@ -28,7 +28,7 @@ export function bodySchemaOf({ method, spec }: Operation): Json | undefined {
 let names = 0
 
 /** What the document cannot say of the fields of a body. */
-export function knownOf({ ids }: World, { id }: Operation): Known {
+export function knownOf({ ids, mcpUrl }: World, { id }: Operation): Known {
   const secret = fc.stringMatching(new RegExp(`^${secretMark}[!-~]{0,30}$`))
   // Blanks at the ends are cut off before the length is looked at.
   const named = text.map((end) => `n${++names} ${end}.`.slice(-60))
@@ -44,6 +44,8 @@ export function knownOf({ ids }: World, { id }: Operation): Known {
     name: named,
     reason: named,
     url: fc.constantFrom('https://mcp.example.com/', 'https://mcp.example.com/a?b=c#d', 'https://8.8.8.8:8443/mcp'),
+    ...(id.endsWith('Webhook') && { url: fc.constantFrom('https://hooks.example.com/', 'https://8.8.8.8:8443/a?b=c') }),
+    webhookUrl: fc.constant(mcpUrl),
     'auth.token': secret,
     'auth.headers': fc.dictionary(fc.stringMatching(/^x-[a-z]{1,9}$/), secret, { minKeys: 1, maxKeys: 4 }),
     amountUsd: fc.stringMatching(/^[1-9]\d{0,4}(?:\.\d{1,4})?$/),
@@ -58,7 +60,7 @@ export function knownOf({ ids }: World, { id }: Operation): Known {
 function together(id: string, body: Json): Json | undefined {
   const { server: _, ...rest } = body
   if (id === 'createConnector') return { url: 'https://mcp.example.com/', ...rest }
-  if (id === 'updateSession' || id === 'updateConnector' || id === 'updateUser') {
+  if (id === 'updateSession' || id === 'updateConnector' || id === 'updateWebhook' || id === 'updateUser') {
     return Object.keys(body).length > 0 ? body : undefined
   }
   return body

@@ -45,6 +45,16 @@ const fresh: Record<string, (world: World) => Promise<string>> = {
       await expectStatus(200, service.post('/api/connectors', { name: `fresh ${++people}`, url: mcpUrl }, { key }))
     ).id
   },
+  webhookId: async ({ ids, mcpUrl, person: { key }, service }) => {
+    const { webhooks } = (await service.get('/api/webhooks', key)).body
+    const others = webhooks.filter(
+      ({ id, url }: { id: string; url: string | null }) => url !== null && id !== ids['webhookId'],
+    )
+    for (const { id } of others) await service.request('DELETE', `/api/webhooks/${id}`, { key })
+    return (
+      await expectStatus(200, service.post('/api/webhooks', { url: mcpUrl, types: ['session.expired'] }, { key }))
+    ).id
+  },
   keyId: async ({ person, service }) =>
     (await expectStatus(200, service.post('/api/keys', { name: 'fresh' }, { key: person.key }))).id,
   loginId: async ({ person: { userId }, service }) => {
@@ -60,8 +70,8 @@ const fresh: Record<string, (world: World) => Promise<string>> = {
 const invitation = ({ other, service }: World) =>
   invite(service, { email: `new-${++people}@example.com`, createdBy: other.userId })
 
-/** Whose sender cannot go on after it. */
-const endsItsSender = new Set(['logOut', 'endLogins', 'changePassword'])
+/** Whose sender cannot go on after it, or has soon as many as there may be. */
+const endsItsSender = new Set(['logOut', 'endLogins', 'changePassword', 'createWebhook'])
 
 async function senderFor(world: World, operation: Operation, usual: Sender): Promise<Sender> {
   if (!endsItsSender.has(operation.id)) return usual
@@ -72,7 +82,9 @@ async function senderFor(world: World, operation: Operation, usual: Sender): Pro
 /** The draft, of things that no other request uses. */
 async function renewed(world: World, { body, path, query }: Draft): Promise<Draft> {
   const renew = async (named: Json) => {
-    const changed = Object.keys(named).filter((name) => Object.hasOwn(fresh, name))
+    // An event is one of a webhook.
+    const isFresh = (name: string) => Object.hasOwn(fresh, name) && !(name === 'webhookId' && 'eventId' in named)
+    const changed = Object.keys(named).filter(isFresh)
     return Object.fromEntries(await Promise.all(changed.map(async (name) => [name, await fresh[name]!(world)])))
   }
   return {

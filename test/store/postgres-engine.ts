@@ -59,7 +59,7 @@ async function tamper(pool: PgPool, change: Tampering): Promise<void> {
   const [text, values] = statementOf(change)
   // Neither triggers nor foreign keys look on.
   await pool.query('SET session_replication_role = replica')
-  await pool.query('ALTER TABLE turns DROP CONSTRAINT within_cap')
+  await pool.query('ALTER TABLE turns DROP CONSTRAINT IF EXISTS within_cap')
   if (change.what === 'hold') {
     const turn = `INSERT INTO turns (id, user_id, session_id, agent_id, held, created_at, lease_until)
       VALUES ('turn_0', $1, 'ses_0', 'agent', $2, 0, 0)`
