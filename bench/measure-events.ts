@@ -84,8 +84,8 @@ function insertDue(dataDir: string, count: number): void {
     "INSERT INTO events (id, user_id, type, body, created_at) VALUES (?, ?, 'session.expired', ?, ?)",
   )
   const delivery = db.prepare(
-    `INSERT INTO deliveries (event_id, webhook_id, target, status, attempts, due_at, created_at)
-      VALUES (?, ?, ?, 'pending', 0, ?, ?)`,
+    `INSERT INTO deliveries (event_id, webhook_id, target, status, attempts, fence, due_at, created_at)
+      VALUES (?, ?, ?, 'pending', 0, 0, ?, ?)`,
   )
   db.transaction(() => {
     for (let n = 0; n < count; n++) {

@@ -61,6 +61,7 @@ export function createServices(settings: Settings, parts: ServiceParts): Service
     origins,
     providers: catalogue.loginProviders,
   }
+  const testRate = new WriteRate({ clock, max: 60, per: 'hour', what: "tests of an account's webhooks" })
   return {
     account: { bodyBytesMax, clock, spendDays: new SpendDays(store), store },
     admin: { catalogue, clock, store, system },
@@ -85,10 +86,15 @@ export function createServices(settings: Settings, parts: ServiceParts): Service
       tracing,
       webhookPrivateHosts: privateHosts,
     },
-    webhooks: { clock, dispatcher: work.dispatcher, privateHosts, store, vault },
+    webhooks: { clock, dispatcher: work.dispatcher, privateHosts, store, testRate, vault },
     clock,
     store,
     tracing,
-    writeRate: new WriteRate({ clock, perMinute: limits.writesPerMinute }),
+    writeRate: new WriteRate({
+      clock,
+      max: limits.writesPerMinute,
+      per: 'minute',
+      what: "changes of an account's sessions, keys and connectors",
+    }),
   }
 }

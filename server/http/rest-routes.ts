@@ -41,8 +41,8 @@ function toRoute(procedure: AnyProcedure): Route[] {
       handle({ context, params, query, response }, body) {
         // A copy of many unknown fields would take as long as parsing them.
         const input = Object.assign(hasBody ? (body as object) : readQuery(query, fields), params)
-        // Only a query can ask that the answer be held, and so outlive its client.
-        const signal = query === '' ? undefined : disconnectSignal(response)
+        // Of others only a query can ask that the answer be held, and so outlive its client.
+        const signal = query === '' && !meta.isHeld ? undefined : disconnectSignal(response)
         return call({ context, input, signal })
       },
     },

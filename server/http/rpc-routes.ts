@@ -48,7 +48,7 @@ export function rpcRoutes(parts: RpcParts): Route[] {
           if (!auth) assertNoMeta(text ?? new URLSearchParams(query).get('input') ?? '')
           const sent = call && plainInput(routed, text)
           if (!sent) return throughTrpc(parts, routed, text)
-          const signal = query === '' ? undefined : disconnectSignal(response)
+          const signal = query === '' && !meta?.isHeld ? undefined : disconnectSignal(response)
           return call({ context, input: envelope.deserialize(sent), signal })
         },
       },

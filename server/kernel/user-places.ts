@@ -53,6 +53,11 @@ export class UserPlaces {
     }
   }
 
+  /** How many stand in the user's line. */
+  waiting(userId: string): number {
+    return this.#lines.get(userId)?.length ?? 0
+  }
+
   give(userId: string): void {
     const left = (this.#taken.get(userId) ?? 0) - 1
     assert(left >= 0, 'a place is given back once')

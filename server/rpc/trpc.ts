@@ -31,6 +31,8 @@ export type ProcedureMeta = {
   isIdempotent?: boolean
   isBodyOptional?: boolean
   isStream?: boolean
+  /** Its answer may be held, so that it is told when its client leaves. */
+  isHeld?: boolean
   /** Needs no authentication, and is called alone, never in a batch. */
   isPublic?: boolean
 }

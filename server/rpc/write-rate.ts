@@ -1,36 +1,36 @@
 import type { Clock } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
 
-const windowMs = 60_000
+const windowMs = { minute: 60_000, hour: 3_600_000 }
+
+type Bound = { clock: Clock; max: number; per: keyof typeof windowMs; what: string }
 
 /**
  * Counts what users change that is no execution, which the rate window of the store bounds: each change is a write to
- * the disk, free of charge. By whole minutes and in memory, so every node counts for itself.
+ * the disk, free of charge. By whole minutes or hours and in memory, so every node counts for itself.
  */
 export class WriteRate {
-  readonly #clock: Clock
-  readonly #perMinute: number
+  readonly #bound: Bound
   readonly #counts = new Map<string, number>()
   #endsAt = 0
 
-  /** With `perMinute` 0 nothing is counted. */
-  constructor({ clock, perMinute }: { clock: Clock; perMinute: number }) {
-    this.#clock = clock
-    this.#perMinute = perMinute
+  /** With `max` 0 nothing is counted. */
+  constructor(bound: Bound) {
+    this.#bound = bound
   }
 
-  /** Throws RATE_LIMIT_EXCEEDED when the user has changed as much as may be in this minute. */
+  /** Throws RATE_LIMIT_EXCEEDED when the user has changed as much as may be in this minute or hour. */
   count(userId: string): void {
-    if (this.#perMinute === 0) return
-    const now = this.#clock.now()
+    const { clock, max, per, what } = this.#bound
+    if (max === 0) return
+    const now = clock.now()
     if (now >= this.#endsAt) {
       this.#counts.clear()
-      this.#endsAt = now + windowMs
+      this.#endsAt = now + windowMs[per]
     }
     const count = this.#counts.get(userId) ?? 0
-    if (count >= this.#perMinute) {
-      const message = `At most ${this.#perMinute} changes of an account's sessions, keys and connectors per minute are allowed.`
-      throw new ErrandError('RATE_LIMIT_EXCEEDED', message, {
+    if (count >= max) {
+      throw new ErrandError('RATE_LIMIT_EXCEEDED', `At most ${max} ${what} per ${per} are allowed.`, {
         isOtherRate: true,
         retryAfterSeconds: Math.max(1, Math.ceil((this.#endsAt - now) / 1000)),
       })

@@ -33,14 +33,27 @@ export type DueTarget = {
   hasFailed: boolean
 }
 
+/** The targets of one webhook that have something to wait for, in their order. */
+export type TargetsOfWebhook = {
+  webhookId: string
+  /** Of a webhook that was deleted, its own id. */
+  userId: string
+  targets: DueTarget[]
+}
+
+/** The next webhooks behind `after`; of each `perWebhook` targets, behind its cursor where it has one. */
+export type ListTargets = { after: string; limit: number; perWebhook: number; cursors: ReadonlyMap<string, string> }
+
 /** An attempt that is about to be made. */
 export type LeasedDelivery = {
   eventId: string
   webhookId: string
   userId: string
   target: string
-  /** Counted from 1. */
+  /** Counted from 1, anew when it is redelivered. */
   attempt: number
+  /** Rises with each lease and redelivery, so that what comes late from before affects nothing. */
+  fence: number
   body: string
   url: string
   sealed: string
@@ -57,7 +70,7 @@ export type AttemptOutcome =
   | { kind: 'gone'; httpStatus: number; error: string }
   /** It was not made. */
   | { kind: 'unsent' }
-export type EndedAttempt = Pick<LeasedDelivery, 'eventId' | 'webhookId' | 'attempt' | 'url' | 'isFailing'> & {
+export type EndedAttempt = Pick<LeasedDelivery, 'eventId' | 'webhookId' | 'fence' | 'url' | 'isFailing'> & {
   outcome: AttemptOutcome
 }
 
@@ -81,8 +94,8 @@ export type WebhookStore = {
   test(input: WebhookOf & { eventId: string; leaseMs: number }): Promise<LeasedDelivery | undefined>
 
   // Dispatch
-  /** Targets that have something to wait for, in their order, after `after`. */
-  targets(input: { after: string; limit: number }): Promise<DueTarget[]>
+  /** Webhooks that have something to wait for, in their order. */
+  targets(input: ListTargets): Promise<TargetsOfWebhook[]>
   /** Takes due deliveries, at most so many of each target. Until the lease has passed nobody else is given them. */
   lease(input: { wanted: readonly { target: string; count: number }[]; leaseMs: number }): Promise<LeasedDelivery[]>
   /** Keeps how attempts ended; one that is stale affects nothing. */

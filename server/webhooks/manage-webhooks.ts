@@ -29,6 +29,8 @@ export type WebhookParts = {
   /** Hosts that webhooks may reach though their addresses are private. */
   privateHosts: readonly string[]
   store: Store
+  /** Throws RATE_LIMIT_EXCEEDED: a test writes rows that are kept for days. */
+  testRate: { count: (userId: string) => void }
   vault: SecretVault
 }
 
@@ -132,19 +134,26 @@ function readCurrent(vault: SecretVault, of: WebhookOf, sealed: string): string 
   }
 }
 
-/** Sends an event of its own kind, once, and answers how that went. */
-export async function testWebhook({ clock, dispatcher, store }: WebhookParts, of: WebhookOf): Promise<Delivery> {
+/** Sends an event of its own kind, once, and answers how that went. Who leaves while it waits has none sent. */
+export async function testWebhook(
+  { clock, dispatcher, store, testRate }: WebhookParts,
+  { signal, ...of }: WebhookOf & { signal: AbortSignal },
+): Promise<Delivery> {
   const { url } = await find(store, of)
   if (url === null) {
     throw new ErrandError('CONFLICT', 'This webhook has no address of its own: create a task with a webhookUrl.')
   }
-  const { webhookId } = of
-  return await dispatcher.inTestPlace(of.userId, async () => {
+  const { userId, webhookId } = of
+  const test = async () => {
+    testRate.count(userId)
     const eventId = newId('evt', clock.now())
     const delivery = await store.webhooks.test({ ...of, eventId, leaseMs })
     if (!delivery) throw notFound()
     await dispatcher.sendNow(delivery)
     return toDelivery(await findDelivery(store, { webhookId, eventId }))
+  }
+  return await dispatcher.inTestPlace(userId, signal, test).catch((error: unknown) => {
+    throw error === signal.reason ? new ErrandError('REQUEST_TIMEOUT', 'The client left before the test began.') : error
   })
 }
 

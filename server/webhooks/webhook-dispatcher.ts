@@ -3,8 +3,10 @@ import { SealedSecretsError } from '../connectors/secret-vault.ts'
 import type { Clock } from '../kernel/clock.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { UserPlaces } from '../kernel/user-places.ts'
+import { ErrandError } from '../kernel/errors.ts'
 import type { AttemptOutcome, EndedAttempt, LeasedDelivery, WebhookStore } from '../store/webhook-inputs.ts'
-import { EndpointError, type WebhookPosts } from './webhook-post.ts'
+import { attemptMs, EndpointError, type WebhookPosts } from './webhook-post.ts'
+import { keep, Turns } from './target-turns.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
 // Sends what is due, one of these on each node. Each target, a webhook or an origin that tasks name, has a lane:
@@ -13,32 +15,40 @@ import type { SigningKeys } from './signing-keys.ts'
 //     ▲                │ its endpoint is slow or fails
 //     └────────────────┘
 //
-// Targets are gone around in their order, and none is given more than its share, so that ten thousand deliveries to one
-// that is dead cost the others nothing. Where one answers quickly, some more are taken at once: a statement for each
-// would not reach a thousand a second.
+// In a round all webhooks are looked at, and of those for the addresses of tasks the next origins. What is due then shares
+// the room there is: by users first, so that nobody's targets cost other users anything however many they are, and then
+// by targets; whoever was given something longest ago is first. Where a target answers quickly, some more are taken at
+// once: a statement for each would not reach a thousand a second.
 
 const inFlightMax = 16
 const perTargetMax = 2
 /** Else one user's slow endpoints would take them all. */
 const perUserMax = 8
-/** For all that have failed or were slow of late. */
+/** For all that have failed or were slow of late, and for those of one user. */
 const troubledMax = 8
-const quickLaneMax = 64
+const troubledPerUserMax = 2
 /** Outcomes wait so long for others to be kept with them, as long as there is something to send. */
 const gatherMs = 10
 const testsMax = 8
+const testsWaitingMax = 2
 const waitingMax = 256
+const waitingPerUserMax = 16
 /** For the time that a delivery waits in its lane, and its attempt. */
 export const leaseMs = 25_000
 const quickMs = 250
 const pollMs = 250
 const pollAfterFailureMs = 1000
+const webhooksAtOnce = 32
+/** Of a webhook for the addresses of tasks, in one round. */
 const targetsAtOnce = 128
+/** A round ends early when it has found as much. */
+const dueMax = 10_000
 const endedMax = 5000
 /** Longer than this nothing waits in a lane: an attempt fits into what is left of its lease. */
 const laneMs = 10_000
 const troubledMs = 5 * 60_000
 const troubledKept = 10_000
+const cursorsKept = 10_000
 /** What is under way when the service stops gets so long. */
 const drainMs = 3000
 
@@ -46,7 +56,19 @@ const drainMs = 3000
 const pausesMs = [5, 30, 120, 600, 3600, 4 * 3600, 10 * 3600, 24 * 3600].map((s) => s * 1000)
 
 /** `leasedAt` is of what has waited longest, `startedAt` of the latest attempt. */
-type Lane = { waiting: LeasedDelivery[]; leasedAt: number; inFlight: number; isQuick: boolean; startedAt: number }
+type Lane = {
+  readonly target: string
+  readonly userId: string
+  waiting: LeasedDelivery[]
+  leasedAt: number
+  inFlight: number
+  isQuick: boolean
+  startedAt: number
+}
+/** What a user has taken of what all share. */
+type Share = { waiting: number; inFlight: number; troubled: number }
+const nothing: Share = { waiting: 0, inFlight: 0, troubled: 0 }
+type Due = { target: string; userId: string; isTroubled: boolean }
 
 type DispatcherParts = {
   clock: Clock
@@ -61,7 +83,8 @@ type DispatcherParts = {
 export class WebhookDispatcher {
   readonly #parts: DispatcherParts
   readonly #lanes = new Map<string, Lane>()
-  readonly #ofUser = new Map<string, number>()
+  readonly #shares = new Map<string, Share>()
+  readonly #turns = new Turns()
   /** Targets that failed or were slow of late, and when; the one that was so longest ago is the first. */
   readonly #troubled = new Map<string, number>()
   readonly #stopping = new AbortController()
@@ -70,7 +93,11 @@ export class WebhookDispatcher {
   #inFlightTroubled = 0
   #waiting = 0
   #ended: EndedAttempt[] = []
+  /** How far the round has come, and what it has found. */
   #after = ''
+  #due: Due[] = []
+  /** Behind which target the next round goes on, of webhooks that have more of them than one round looks at. */
+  readonly #cursors = new Map<string, string>()
   #wake: (() => void) | undefined
   /** Something happened while nobody waited for it. */
   #isSignaled = false
@@ -100,9 +127,13 @@ export class WebhookDispatcher {
     this.#parts.posts.close()
   }
 
-  /** One place of a user for tests at a time, and some in all. */
-  inTestPlace<Result>(userId: string, work: () => Promise<Result>): Promise<Result> {
-    return this.#tests.within(userId, this.#stopping.signal, work)
+  /** One place of a user for tests at a time, and some in all. Throws RATE_LIMIT_EXCEEDED when the user has some in line. */
+  async inTestPlace<Result>(userId: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
+    if (this.#tests.waiting(userId) >= testsWaitingMax) {
+      const message = `${testsWaitingMax} tests of this account wait already; try again when one has ended.`
+      throw new ErrandError('RATE_LIMIT_EXCEEDED', message, { isOtherRate: true, retryAfterSeconds: attemptMs / 1000 })
+    }
+    return await this.#tests.within(userId, AbortSignal.any([signal, this.#stopping.signal]), work)
   }
 
   /** One attempt at once, whatever else is due; there is no other after it. */
@@ -146,47 +177,79 @@ export class WebhookDispatcher {
     }
   }
 
-  /** Leases what is due of the next targets; false after the last of them, or without room. */
+  /** Looks at the next webhooks, and at the end of a round leases what is due; false then, or without room. */
   async #take(): Promise<boolean> {
+    if (this.#waiting >= waitingMax || this.#isStopped) return false
+    const { store } = this.#parts
+    const asked = { after: this.#after, limit: webhooksAtOnce, perWebhook: targetsAtOnce, cursors: this.#cursors }
+    const found = await store.targets(asked)
+    for (const { targets, userId, webhookId } of found) {
+      for (const { hasFailed, isDue, target } of targets) {
+        if (isDue) this.#due.push({ target, userId, isTroubled: hasFailed || this.#isTroubled(target) })
+      }
+      if (targets.length === targetsAtOnce)
+        keep(this.#cursors, { key: webhookId, value: targets.at(-1)!.target, max: cursorsKept })
+      else this.#cursors.delete(webhookId)
+    }
+    const isLast = found.length < webhooksAtOnce
+    this.#after = isLast ? '' : found.at(-1)!.webhookId
+    if (!isLast && this.#due.length < dueMax) return true
+    const wanted = this.#divide(this.#due.splice(0))
+    if (wanted.length > 0) for (const delivery of await store.lease({ wanted, leaseMs })) this.#enter(delivery)
+    return !isLast
+  }
+
+  /** How many are taken of each target. */
+  #divide(due: readonly Due[]): { target: string; count: number }[] {
+    const waiting = this.#troubledWaiting()
+    const users = new Map<string, { room: number; troubledRoom: number; targets: number }>()
+    for (const { userId } of due) {
+      const share = this.#shares.get(userId) ?? nothing
+      const troubledRoom = troubledPerUserMax - share.troubled - (waiting.get(userId) ?? 0)
+      const known = users.get(userId) ?? { room: waitingPerUserMax - share.waiting, troubledRoom, targets: 0 }
+      users.set(userId, { ...known, targets: known.targets + 1 })
+    }
     let room = waitingMax - this.#waiting
-    if (room <= 0 || this.#isStopped) return false
-    const found = await this.#parts.store.targets({ after: this.#after, limit: targetsAtOnce })
-    this.#after = found.length < targetsAtOnce ? '' : found.at(-1)!.target
-    let troubledRoom = troubledMax - this.#inFlightTroubled - this.#troubledWaiting()
+    let troubledRoom = troubledMax - this.#inFlightTroubled - [...waiting.values()].reduce((a, b) => a + b, 0)
     const wanted = []
-    for (const { hasFailed, isDue, target } of found) {
-      if (!isDue) continue
-      const isTroubled = hasFailed || this.#isTroubled(target)
-      const count = Math.min(room, roomOf(this.#lanes.get(target)), isTroubled ? troubledRoom : room)
+    for (const { isTroubled, target, turnOf, userId } of this.#turns.inOrder(due)) {
+      const user = users.get(userId)!
+      const most = isTroubled
+        ? Math.min(1, troubledRoom, user.troubledRoom)
+        : Math.max(perTargetMax, Math.floor(waitingPerUserMax / user.targets))
+      const count = Math.min(room, user.room, roomOf(this.#lanes.get(target)), most)
       if (count <= 0) continue
       wanted.push({ target, count })
+      this.#turns.note(turnOf, target)
       room -= count
+      user.room -= count
       if (!isTroubled) continue
       troubledRoom -= count
+      user.troubledRoom -= count
       this.#noteTrouble(target)
     }
-    if (wanted.length > 0) {
-      for (const delivery of await this.#parts.store.lease({ wanted, leaseMs })) this.#enter(delivery)
-    }
-    return this.#after !== ''
+    return wanted
   }
 
   #enter(delivery: LeasedDelivery): void {
-    const { target } = delivery
+    const { target, userId } = delivery
     let lane = this.#lanes.get(target)
     if (!lane) {
-      lane = { waiting: [], leasedAt: 0, inFlight: 0, isQuick: false, startedAt: 0 }
+      lane = { target, userId, waiting: [], leasedAt: 0, inFlight: 0, isQuick: false, startedAt: 0 }
       this.#lanes.set(target, lane)
     }
     if (lane.waiting.length === 0) lane.leasedAt = performance.now()
     lane.waiting.push(delivery)
-    this.#waiting++
+    this.#count(userId, { waiting: 1 })
   }
 
-  #troubledWaiting(): number {
-    let count = 0
-    for (const [target, { waiting }] of this.#lanes) if (this.#isTroubled(target)) count += waiting.length
-    return count
+  /** Of each user. */
+  #troubledWaiting(): Map<string, number> {
+    const counts = new Map<string, number>()
+    for (const { target, userId, waiting } of this.#lanes.values()) {
+      if (this.#isTroubled(target)) counts.set(userId, (counts.get(userId) ?? 0) + waiting.length)
+    }
+    return counts
   }
 
   #isTroubled(target: string): boolean {
@@ -198,47 +261,53 @@ export class WebhookDispatcher {
   }
 
   #noteTrouble(target: string): void {
-    this.#troubled.delete(target)
-    this.#troubled.set(target, performance.now())
-    if (this.#troubled.size > troubledKept) this.#troubled.delete(this.#troubled.keys().next().value!)
+    keep(this.#troubled, { key: target, value: performance.now(), max: troubledKept })
   }
 
   #putBack(lane: Lane): void {
-    this.#waiting -= lane.waiting.length
+    this.#count(lane.userId, { waiting: -lane.waiting.length })
     for (const delivery of lane.waiting.splice(0)) this.#ended.push({ ...delivery, outcome: { kind: 'unsent' } })
   }
 
-  /** Begins what there is room for, the lanes one after another. */
+  /** Begins what there is room for. */
   #pump(): void {
-    let hasBegun = true
-    while (hasBegun && !this.#isStopped) {
-      hasBegun = false
-      for (const lane of this.#lanes.values()) {
-        if (this.#inFlight >= inFlightMax) return
-        const [delivery] = lane.waiting
-        if (!delivery || !this.#fits(lane, delivery)) continue
-        lane.waiting.shift()
-        this.#waiting--
-        hasBegun = true
-        void this.#send(delivery, lane)
-      }
+    while (this.#inFlight < inFlightMax && !this.#isStopped) {
+      const lane = this.#nextLane()
+      if (!lane) return
+      // Until the others had their turn it is the last.
+      this.#lanes.delete(lane.target)
+      this.#lanes.set(lane.target, lane)
+      this.#count(lane.userId, { waiting: -1 })
+      void this.#send(lane.waiting.shift()!, lane)
     }
   }
 
-  #fits(lane: Lane, { target, userId }: LeasedDelivery): boolean {
-    if (lane.inFlight >= perTargetMax || (this.#ofUser.get(userId) ?? 0) >= perUserMax) return false
-    return this.#inFlightTroubled < troubledMax || !this.#isTroubled(target)
+  /** Of the user who has the fewest in flight. */
+  #nextLane(): Lane | undefined {
+    let next: Lane | undefined
+    let fewest = perUserMax
+    for (const lane of this.#lanes.values()) {
+      const { inFlight, troubled } = this.#shares.get(lane.userId) ?? nothing
+      if (inFlight >= fewest || lane.waiting.length === 0 || lane.inFlight >= perTargetMax) continue
+      const isTroubledFull = this.#inFlightTroubled >= troubledMax || troubled >= troubledPerUserMax
+      if (isTroubledFull && this.#isTroubled(lane.target)) continue
+      next = lane
+      fewest = inFlight
+    }
+    return next
   }
 
   async #send(delivery: LeasedDelivery, lane: Lane): Promise<void> {
     const { target, userId } = delivery
-    const wasTroubled = this.#isTroubled(target)
+    const troubled = this.#isTroubled(target) ? 1 : 0
     const startedAt = performance.now()
     lane.startedAt = startedAt
-    this.#count(lane, userId, { by: 1, wasTroubled })
+    lane.inFlight++
+    this.#count(userId, { inFlight: 1, troubled })
     const outcome = await this.#attempt(delivery, { isLast: false })
     this.#ended.push({ ...delivery, outcome })
-    this.#count(lane, userId, { by: -1, wasTroubled })
+    lane.inFlight--
+    this.#count(userId, { inFlight: -1, troubled: -troubled })
     lane.isQuick = outcome.kind === 'succeeded' && performance.now() - startedAt < quickMs
     if (lane.isQuick) this.#troubled.delete(target)
     else {
@@ -256,13 +325,16 @@ export class WebhookDispatcher {
     this.#signal()
   }
 
-  #count(lane: Lane, userId: string, { by, wasTroubled }: { by: 1 | -1; wasTroubled: boolean }): void {
-    lane.inFlight += by
-    this.#inFlight += by
-    if (wasTroubled) this.#inFlightTroubled += by
-    const ofUser = (this.#ofUser.get(userId) ?? 0) + by
-    if (ofUser === 0) this.#ofUser.delete(userId)
-    else this.#ofUser.set(userId, ofUser)
+  #count(userId: string, { inFlight = 0, troubled = 0, waiting = 0 }: Partial<Share>): void {
+    this.#inFlight += inFlight
+    this.#inFlightTroubled += troubled
+    this.#waiting += waiting
+    const share = this.#shares.get(userId) ?? { ...nothing }
+    share.inFlight += inFlight
+    share.troubled += troubled
+    share.waiting += waiting
+    if (share.inFlight === 0 && share.waiting === 0) this.#shares.delete(userId)
+    else this.#shares.set(userId, share)
   }
 
   /** Never throws. */
@@ -315,7 +387,7 @@ export class WebhookDispatcher {
 
 function roomOf(lane: Lane | undefined): number {
   if (!lane) return perTargetMax
-  return (lane.isQuick ? quickLaneMax : perTargetMax) - lane.inFlight - lane.waiting.length
+  return (lane.isQuick ? waitingPerUserMax : perTargetMax) - lane.inFlight - lane.waiting.length
 }
 
 /** What waits behind an attempt that takes long, or for a place, is better left to be leased again. */

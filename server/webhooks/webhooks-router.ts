@@ -36,6 +36,8 @@ const bodyResponses = {
   415: 'The body is not JSON.',
 }
 
+const neverLeft = new AbortController().signal
+
 export const webhooksRouter = router({
   create: procedure
     .meta({
@@ -172,6 +174,7 @@ export const webhooksRouter = router({
   test: procedure
     .meta({
       isBodyOptional: true,
+      isHeld: true,
       openapi: {
         method: 'POST',
         path: '/api/webhooks/{webhookId}/test',
@@ -188,8 +191,8 @@ export const webhooksRouter = router({
     .input(WebhookInput)
     .output(Delivery)
     .mutation(
-      withWrite('manage', ({ ctx, input }) =>
-        testWebhook(ctx.services.webhooks, { ...input, userId: ctx.caller.userId }),
+      withWrite('manage', ({ ctx, input, signal = neverLeft }) =>
+        testWebhook(ctx.services.webhooks, { ...input, userId: ctx.caller.userId, signal }),
       ),
     ),
 

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { must } from '../../server/kernel/assert.ts'
 import { newId } from '../../server/kernel/ids.ts'
-import type { AttemptOutcome, LeasedDelivery } from '../../server/store/webhook-inputs.ts'
+import type { AttemptOutcome, DueTarget, LeasedDelivery } from '../../server/store/webhook-inputs.ts'
 import type { EventType } from '../../server/store/webhook-records.ts'
 import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld } from './store-world.ts'
@@ -20,11 +20,30 @@ async function create(world: StoreWorld, userId: string, { types, url = 'https:/
 const credit = (world: StoreWorld, userId: string) =>
   world.store.credit({ userId, amount: 1, description: '', idempotencyKey: null })
 
+const byWebhook = (a: { webhookId: string }, b: { webhookId: string }) => (a.webhookId < b.webhookId ? -1 : 1)
+
 const all = (world: StoreWorld, of: { userId: string; webhookId: string }) =>
   world.store.webhooks.listDeliveries({ ...of, limit: 1000 })
 
 async function lease(world: StoreWorld, target: string, count = 100): Promise<LeasedDelivery[]> {
   return await world.store.webhooks.lease({ wanted: [{ target, count }], leaseMs })
+}
+
+/** All of them, a page at a time. */
+async function targets(world: StoreWorld, { limit = 10, perWebhook = 10 } = {}): Promise<DueTarget[]> {
+  const seen: DueTarget[] = []
+  const cursors = new Map<string, string>()
+  for (let after = '', isMore = true; isMore;) {
+    const found = await world.store.webhooks.targets({ after, limit, perWebhook, cursors })
+    for (const one of found) {
+      seen.push(...one.targets)
+      if (one.targets.length === perWebhook) cursors.set(one.webhookId, one.targets.at(-1)!.target)
+      else cursors.delete(one.webhookId)
+    }
+    after = found.length < limit ? '' : found.at(-1)!.webhookId
+    isMore = after !== '' || cursors.size > 0
+  }
+  return seen
 }
 
 const end = (world: StoreWorld, leased: LeasedDelivery[], outcome: AttemptOutcome) =>
@@ -126,21 +145,93 @@ export function describeDeliveries(contractTest: ContractTest): void {
     for (let n = 0; n < 5; n++) made.push((await create(world, userId)).webhookId)
     for (let n = 0; n < 30; n++) await credit(world, userId)
     await end(world, await lease(world, made[2]!), again)
-    const seen: string[] = []
-    for (let after = ''; ; after = seen.at(-1)!) {
-      const found = await world.store.webhooks.targets({ after, limit: 2 })
-      seen.push(...found.map(({ target }) => target))
-      for (const { isDue, target } of found) expect(isDue).toBe(target !== made[2])
-      if (found.length < 2) break
-    }
-    expect(seen).toEqual(made.toSorted())
+    const seen = await targets(world, { limit: 2 })
+    for (const { isDue, target } of seen) expect(isDue).toBe(target !== made[2])
+    expect(seen.map(({ target }) => target)).toEqual(made.toSorted())
     for (const target of made) {
       const taken = await lease(world, target)
       await end(world, taken, { kind: 'succeeded', httpStatus: 200 })
     }
-    expect((await world.store.webhooks.targets({ after: '', limit: 10 })).map(({ target }) => target)).toEqual([
-      made[2],
-    ])
+    expect((await targets(world)).map(({ target }) => target)).toEqual([made[2]])
+  })
+
+  contractTest('who names many origins is one webhook of a page, and all of them come in time', async (world) => {
+    const userId = await world.createUser(1000)
+    const other = await world.createUser(0)
+    const { webhookId } = await create(world, userId, { url: null })
+    const { webhookId: behind } = await create(world, other)
+    for (let n = 0; n < 7; n++) await world.completed(userId, { webhookUrl: `https://of${n}.example.com/` })
+    await credit(world, other)
+    const cursors = new Map<string, string>()
+    const found = await world.store.webhooks.targets({ after: '', limit: 2, perWebhook: 3, cursors })
+    expect(found).toMatchObject(
+      [
+        { webhookId, userId },
+        { webhookId: behind, userId: other },
+      ].toSorted(byWebhook),
+    )
+    const origins = Array.from({ length: 7 }, (_, n) => `${webhookId} https://of${n}.example.com`)
+    expect(found.find((one) => one.webhookId === webhookId)!.targets.map(({ target }) => target)).toEqual(
+      origins.slice(0, 3),
+    )
+    const names = (await targets(world, { limit: 2, perWebhook: 3 })).map(({ target }) => target)
+    expect(names.filter((target) => target !== behind)).toEqual(origins)
+  })
+
+  contractTest('what was leased before a redelivery does not end it, whenever that comes', async (world) => {
+    const userId = await world.createUser(0)
+    const { webhookId } = await create(world, userId)
+    await credit(world, userId)
+    const succeeded = { kind: 'succeeded', httpStatus: 200 } as const
+    const [first] = await lease(world, webhookId)
+    const of = { webhookId, eventId: first!.eventId }
+    expect(await world.store.webhooks.redeliver(of)).toMatchObject({ status: 'pending', attempts: 0 })
+    await end(world, [first!], succeeded)
+    expect(await world.store.webhooks.getDelivery(of)).toMatchObject({ status: 'pending', attempts: 0 })
+    const [second] = await lease(world, webhookId)
+    expect(second).toMatchObject({ attempt: 1 })
+    await end(world, [first!], succeeded)
+    await end(world, [second!], again)
+    expect(await world.store.webhooks.getDelivery(of)).toMatchObject({ status: 'pending', httpStatus: 500 })
+    // What was put back and leased again is another lease, too.
+    world.clock.advance(5000)
+    const [third] = await lease(world, webhookId)
+    await end(world, [third!], { kind: 'unsent' })
+    const [fourth] = await lease(world, webhookId)
+    expect(fourth).toMatchObject({ attempt: 2 })
+    await end(world, [third!], { kind: 'unsent' })
+    await end(world, [fourth!], succeeded)
+    expect(await world.store.webhooks.getDelivery(of)).toMatchObject({ status: 'succeeded', attempts: 2 })
+  })
+
+  contractTest("another user's event is not sent, and its delivery ends", async (world) => {
+    const [userId, other] = [await world.createUser(0), await world.createUser(0)]
+    const { webhookId } = await create(world, userId)
+    const { webhookId: foreign } = await create(world, other)
+    await credit(world, userId)
+    await world.tamper({ what: 'delivery-moved', from: webhookId, to: foreign })
+    expect(await lease(world, foreign)).toEqual([])
+    expect(await all(world, { userId: other, webhookId: foreign })).toMatchObject([{ status: 'canceled' }])
+  })
+
+  contractTest('410 disables a webhook whatever its user changes at the same time', async (world) => {
+    const userId = await world.createUser(0)
+    for (let n = 0; n < 10; n++) {
+      const { webhookId } = await create(world, userId)
+      await credit(world, userId)
+      const leased = await lease(world, webhookId)
+      const update = (description: string) =>
+        world.store.webhooks.update({ userId, webhookId, changes: { description } })
+      await Promise.all([
+        update('one'),
+        update('two'),
+        end(world, leased, { kind: 'gone', httpStatus: 410, error: 'gone' }),
+        update('three'),
+        update('four'),
+      ])
+      expect(await world.store.webhooks.get({ userId, webhookId })).toMatchObject({ disabledReason: 'gone' })
+      await world.store.webhooks.delete({ userId, webhookId })
+    }
   })
 
   contractTest(
@@ -156,9 +247,9 @@ export function describeDeliveries(contractTest: ContractTest): void {
         const statuses = (await all(world, { userId, webhookId: target })).map(({ status }) => status)
         expect(statuses).toEqual(Array<string>(5).fill('canceled'))
       }
-      expect(await world.store.webhooks.targets({ after: '', limit: 10 })).toEqual([])
+      expect(await targets(world)).toEqual([])
       await credit(world, userId)
-      expect(await world.store.webhooks.targets({ after: '', limit: 10 })).toEqual([])
+      expect(await targets(world)).toEqual([])
     },
   )
 
@@ -229,7 +320,7 @@ export function describeDeliveries(contractTest: ContractTest): void {
       await world.purge()
       expect(await all(world, { userId, webhookId })).toEqual([])
       expect(await world.events(userId)).toEqual([])
-      expect(await world.store.webhooks.targets({ after: '', limit: 10 })).toEqual([])
+      expect(await targets(world)).toEqual([])
     },
   )
 }

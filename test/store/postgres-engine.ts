@@ -100,6 +100,8 @@ function statementOf(change: Tampering): [string, unknown[]] {
       return ["UPDATE events SET type = 'task.completed' WHERE id = 'evt' || substr($1, 5)", [change.taskId]]
     case 'events-removed':
       return ['DELETE FROM events WHERE user_id = $1', [change.userId]]
+    case 'delivery-moved':
+      return ['UPDATE deliveries SET webhook_id = $2, target = $2 WHERE webhook_id = $1', [change.from, change.to]]
     case 'transaction-session':
       return ['UPDATE transactions SET session_id = $2 WHERE id = $1', [change.transactionId, change.sessionId]]
     case 'session-spent':

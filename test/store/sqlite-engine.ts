@@ -72,6 +72,7 @@ const tamperings: Record<Tampering['what'], string> = {
     WHERE user_id = @userId AND kind = 'transaction' ${ofCounter}`,
   'event-type': "UPDATE events SET type = 'task.completed' WHERE id = 'evt' || substr(@taskId, 5)",
   'events-removed': 'DELETE FROM events WHERE user_id = @userId',
+  'delivery-moved': 'UPDATE deliveries SET webhook_id = @to, target = @to WHERE webhook_id = @from',
   'transaction-session': `UPDATE transactions SET session_id = @sessionId ${ofTransaction}`,
   'session-spent': 'UPDATE sessions SET spent = spent + @by WHERE id = @sessionId',
   'session-cap': 'UPDATE sessions SET max_cost = @maxCost WHERE id = @sessionId',

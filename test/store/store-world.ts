@@ -28,6 +28,7 @@ export type Tampering =
   | { what: 'transaction-counter'; userId: string; by: number }
   | { what: 'event-type'; taskId: string }
   | { what: 'events-removed'; userId: string }
+  | { what: 'delivery-moved'; from: string; to: string }
   | { what: 'transaction-session'; transactionId: string; sessionId: string }
   | { what: 'session-spent'; sessionId: string; by: Units }
   | { what: 'session-cap'; sessionId: string; maxCost: Units }

@@ -310,24 +310,3 @@ test('deliveries are listed newest first, by state, a page at a time', async () 
   expect(failed.deliveries).toEqual([all[1]])
   expect((await page(`status=failed&after=${failed.next}`)).deliveries).toEqual([all[3]])
 })
-
-test('ten thousand that are due to one dead endpoint, and eight that never answer, delay no other', async () => {
-  const dead = await service.createPerson()
-  await create({ url: at('/dead') }, dead.key)
-  for (let n = 0; n < 8; n++) await create({ url: at(`/hangs/${n}`) }, dead.key)
-  receiver.answers.set('/dead', (request) => request.socket.destroy())
-  for (let n = 0; n < 8; n++) receiver.answers.set(`/hangs/${n}`, () => {})
-  const credits = Array.from({ length: 1200 }, () =>
-    service.app.store.credit({ userId: dead.userId, amount: 1, description: '', idempotencyKey: null }),
-  )
-  await Promise.all(credits)
-  await until('all of its places are taken', waitMsMax, () => receiver.received.length >= 8)
-  const { id } = await create({ url: at('/alive') })
-  for (let n = 0; n < 5; n++) {
-    const startedAt = performance.now()
-    await service.runTask(person.key, 'test.echo')
-    await receiver.waitFor(n + 1, '/alive')
-    expect(performance.now() - startedAt).toBeLessThan(5000)
-  }
-  await ended(id, 5)
-})

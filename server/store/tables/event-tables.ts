@@ -61,8 +61,10 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
       /** The address that the task names. */
       url: text(),
       status: text({ enum: deliveryStatuses }).notNull(),
-      /** Counts attempts; the outcome of an older one affects no row. */
+      /** Since it was made, or redelivered. */
       attempts: number().notNull(),
+      /** Only rises, with each attempt and redelivery; the outcome of an attempt before affects no row. */
+      fence: number().notNull(),
       /** When it is tried next, and while it is tried, when somebody else may; null when it has ended. */
       dueAt: number('due_at'),
       attemptedAt: number('attempted_at'),
@@ -73,9 +75,9 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
     },
     (delivery) => [
       primaryKey({ columns: [delivery.eventId, delivery.webhookId] }),
-      // What waits, by whose turn it is: who has a great many that wait holds up nobody else.
+      // What waits, by whose turn it is: who has a great many that wait, or targets, holds up nobody else.
       index('deliveries_due')
-        .on(delivery.target, delivery.dueAt)
+        .on(delivery.webhookId, delivery.target, delivery.dueAt)
         .where(sql`due_at IS NOT NULL`),
       index('deliveries_webhook').on(delivery.webhookId, delivery.status, delivery.createdAt, delivery.eventId),
       check('due_while_pending', sql`(${delivery.status} = 'pending') = (${delivery.dueAt} IS NOT NULL)`),

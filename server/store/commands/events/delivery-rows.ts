@@ -1,5 +1,12 @@
 import { deliveryStatuses, testEventType, type DeliveryRecord } from '../../webhook-records.ts'
-import type { DueTarget, EndedAttempt, LeasedDelivery, ListDeliveries, WebhookOf } from '../../webhook-inputs.ts'
+import type {
+  EndedAttempt,
+  LeasedDelivery,
+  ListDeliveries,
+  ListTargets,
+  TargetsOfWebhook,
+  WebhookOf,
+} from '../../webhook-inputs.ts'
 import type { WebhookRecord } from '../../webhook-records.ts'
 import type { Op, Reads, Tx } from '../command.ts'
 import { columns, statement, type Dialect } from '../statement.ts'
@@ -22,7 +29,7 @@ const canceledMax = 500
 const type = '(SELECT type FROM events WHERE events.id = event_id) AS type'
 const row = `${columns('eventId webhookId url status attempts dueAt attemptedAt httpStatus error createdAt')}, ${type}`
 const thisOne = 'event_id = :eventId AND webhook_id = :webhookId'
-const thisAttempt = `${thisOne} AND attempts = :attempt AND status = 'pending'`
+const thisAttempt = `${thisOne} AND fence = :fence AND status = 'pending'`
 
 const get = statement<DeliveryRecord>('delivery_get', `SELECT ${row} FROM deliveries WHERE ${thisOne}`)
 /** One step for each status, since these come before the time in the index. */
@@ -34,31 +41,52 @@ const lists = Object.fromEntries(
   deliveryStatuses.map((status) => [status, statement<DeliveryRecord>(`delivery_list_${status}`, pageOf(status))]),
 )
 // A column that the next row begins at is found by its index, however many rows lie between.
-const next = (after: string) =>
-  `(SELECT target FROM deliveries WHERE due_at IS NOT NULL AND target > ${after} ORDER BY target LIMIT 1)`
-const firstOf = (column: string) => `(SELECT ${column} FROM deliveries
-    WHERE deliveries.target = rows.target AND due_at IS NOT NULL ORDER BY due_at LIMIT 1)`
-const targets = statement<{ target: string; dueAt: number; attempts: number }>(
+const nextWebhook = (after: string) => `(SELECT webhook_id FROM deliveries
+    WHERE due_at IS NOT NULL AND webhook_id > ${after} ORDER BY webhook_id LIMIT 1)`
+const nextTarget = (after: string) => `(SELECT target FROM deliveries
+    WHERE due_at IS NOT NULL AND webhook_id = :webhookId AND target > ${after} ORDER BY target LIMIT 1)`
+const firstOf = (column: string, { target, webhookId }: { target: string; webhookId: string }) =>
+  `(SELECT ${column} FROM deliveries
+    WHERE webhook_id = ${webhookId} AND target = ${target} AND due_at IS NOT NULL ORDER BY due_at LIMIT 1)`
+const ofWebhook = { target: 'rows.webhook_id', webhookId: 'rows.webhook_id' }
+const ofTarget = { target: 'rows.target', webhookId: ':webhookId' }
+type Pending = { target: string; dueAt: number; attempts: number }
+/** The columns of what is due first are null where the addresses of tasks are the targets. */
+const webhooks = statement<{ webhookId: string; userId: string; dueAt: number | null; attempts: number | null }>(
+  'delivery_webhooks',
+  `WITH RECURSIVE rows (webhook_id, place) AS (
+      SELECT ${nextWebhook('CAST(:after AS text)')}, 1
+      UNION ALL SELECT ${nextWebhook('rows.webhook_id')}, place + 1 FROM rows
+        WHERE webhook_id IS NOT NULL AND place < :limit)
+    SELECT webhook_id AS "webhookId",
+      coalesce((SELECT user_id FROM webhooks WHERE id = rows.webhook_id), webhook_id) AS "userId",
+      ${firstOf('due_at', ofWebhook)} AS "dueAt", ${firstOf('attempts', ofWebhook)} AS attempts
+    FROM rows WHERE webhook_id IS NOT NULL`,
+)
+const targets = statement<Pending>(
   'delivery_targets',
   `WITH RECURSIVE rows (target, place) AS (
-      SELECT ${next('CAST(:after AS text)')}, 1
-      UNION ALL SELECT ${next('rows.target')}, place + 1 FROM rows WHERE target IS NOT NULL AND place < :limit)
-    SELECT target, ${firstOf('due_at')} AS "dueAt", ${firstOf('attempts')} AS attempts FROM rows WHERE target IS NOT NULL`,
+      SELECT ${nextTarget('CAST(:after AS text)')}, 1
+      UNION ALL SELECT ${nextTarget('rows.target')}, place + 1 FROM rows WHERE target IS NOT NULL AND place < :limit)
+    SELECT target, ${firstOf('due_at', ofTarget)} AS "dueAt", ${firstOf('attempts', ofTarget)} AS attempts
+    FROM rows WHERE target IS NOT NULL`,
 )
-type Taken = { eventId: string; attempt: number; url: string | null; body: string | null }
-const ofTarget = ({ skipLocked }: Dialect, where: string) => `WITH old AS MATERIALIZED (
-    SELECT event_id, webhook_id FROM deliveries WHERE target = :target AND due_at IS NOT NULL ${where} ${skipLocked})`
+type Taken = { eventId: string; attempt: number; fence: number; url: string | null; body: string | null }
+const someOfTarget = ({ skipLocked }: Dialect, where: string) => `WITH old AS MATERIALIZED (
+    SELECT event_id, webhook_id FROM deliveries
+    WHERE webhook_id = :webhookId AND target = :target AND due_at IS NOT NULL ${where} ${skipLocked})`
 const isOld = '(event_id, webhook_id) IN (SELECT event_id, webhook_id FROM old)'
 const lease = statement<Taken>(
   'delivery_lease',
-  (dialect) => `${ofTarget(dialect, 'AND due_at <= :now ORDER BY due_at LIMIT :count')}
-    UPDATE deliveries SET attempts = attempts + 1, due_at = :until, attempted_at = :now WHERE ${isOld}
-    RETURNING ${columns('eventId url')}, attempts AS attempt,
-      (SELECT body FROM events WHERE events.id = event_id) AS body`,
+  (dialect) => `${someOfTarget(dialect, 'AND due_at <= :now ORDER BY due_at LIMIT :count')}
+    UPDATE deliveries SET attempts = attempts + 1, fence = fence + 1, due_at = :until, attempted_at = :now
+      WHERE ${isOld}
+    RETURNING ${columns('eventId fence url')}, attempts AS attempt,
+      (SELECT body FROM events WHERE events.id = event_id AND user_id = :userId) AS body`,
 )
 const cancelOfTarget = statement(
   'delivery_cancel_of_target',
-  (dialect) => `${ofTarget(dialect, `ORDER BY due_at LIMIT ${canceledMax}`)}
+  (dialect) => `${someOfTarget(dialect, `ORDER BY due_at LIMIT ${canceledMax}`)}
     UPDATE deliveries SET status = 'canceled', due_at = NULL WHERE ${isOld}`,
 )
 const cancelOf = ({ skipLocked }: Dialect, where = '') => `WITH old AS MATERIALIZED (
@@ -79,14 +107,18 @@ const putBack = statement(
   'delivery_put_back',
   `UPDATE deliveries SET attempts = attempts - 1, due_at = :now WHERE ${thisAttempt}`,
 )
+const cancel = statement(
+  'delivery_cancel',
+  `UPDATE deliveries SET status = 'canceled', due_at = NULL WHERE ${thisAttempt}`,
+)
 const restart = statement(
   'delivery_restart',
-  `UPDATE deliveries SET status = 'pending', attempts = 0, due_at = :now WHERE ${thisOne}`,
+  `UPDATE deliveries SET status = 'pending', attempts = 0, fence = fence + 1, due_at = :now WHERE ${thisOne}`,
 )
 const insertLeased = statement(
   'delivery_insert_leased',
-  `INSERT INTO deliveries (event_id, webhook_id, target, status, attempts, due_at, attempted_at, created_at)
-    VALUES (:eventId, :webhookId, :webhookId, 'pending', 1, :until, :now, :now)`,
+  `INSERT INTO deliveries (event_id, webhook_id, target, status, attempts, fence, due_at, attempted_at, created_at)
+    VALUES (:eventId, :webhookId, :webhookId, 'pending', 1, 1, :until, :now, :now)`,
 )
 const mended = statement('webhook_mended', 'UPDATE webhooks SET failing_since = NULL WHERE id = :webhookId')
 const failing = statement(
@@ -144,13 +176,22 @@ export function* recordTest(
   const facts = { type: testEventType, webhookId } as const
   const { body } = insertEvent(tx, { id: eventId, userId, at: now, facts })
   yield* tx.run(insertLeased, { eventId, webhookId, until: now + leaseMs, now })
-  return leased(webhook, webhookId, { eventId, attempt: 1, url: null, body })
+  return leased(webhook, webhookId, { eventId, attempt: 1, fence: 1, url: null, body })
 }
 
-export function* dueTargets(on: Reads, of: { after: string; limit: number }): Op<DueTarget[]> {
+export function* dueTargets(on: Reads, { after, cursors, limit, perWebhook }: ListTargets): Op<TargetsOfWebhook[]> {
   const now = yield* on.now()
-  const found = yield* on.all(targets, of)
-  return found.map(({ attempts, dueAt, target }) => ({ target, isDue: dueAt <= now, hasFailed: attempts > 0 }))
+  const toTarget = ({ attempts, dueAt, target }: Pending) => ({ target, isDue: dueAt <= now, hasFailed: attempts > 0 })
+  const pages = (yield* on.all(webhooks, { after, limit })).map(({ attempts, dueAt, userId, webhookId }) => {
+    const of = { webhookId, after: cursors.get(webhookId) ?? '', limit: perWebhook }
+    const rows = dueAt === null ? on.all(targets, of) : [{ target: webhookId, dueAt, attempts: attempts! }]
+    return { userId, webhookId, rows }
+  })
+  const found: TargetsOfWebhook[] = []
+  for (const { rows, ...webhook } of pages) {
+    found.push({ ...webhook, targets: (Array.isArray(rows) ? rows : yield* rows).map(toTarget) })
+  }
+  return found
 }
 
 type Wanted = { wanted: readonly { target: string; count: number }[]; leaseMs: number }
@@ -159,34 +200,36 @@ export function* leaseDeliveries(tx: Tx, { leaseMs, wanted }: Wanted): Op<Leased
   const now = yield* tx.now()
   const asked = wanted.map(({ count, target }) => {
     const webhookId = target.split(' ', 1)[0]!
-    return { count, target, webhook: askWebhook(tx, webhookId) }
+    return { count, target, webhookId, webhook: askWebhook(tx, webhookId) }
   })
   const taking = []
-  for (const { count, target, webhook: askedWebhook } of asked) {
+  for (const { count, target, webhook: askedWebhook, webhookId } of asked) {
     const webhook = yield* askedWebhook
     if (webhook?.disabledAt === null) {
-      const rows = tx.all(lease, { target, count, now, until: now + leaseMs })
+      const { userId } = webhook
+      const rows = tx.all(lease, { webhookId, target, userId, count, now, until: now + leaseMs })
       taking.push({ target, webhook, rows })
-    } else tx.send(cancelOfTarget, { target })
+    } else tx.send(cancelOfTarget, { webhookId, target })
   }
   const deliveries: LeasedDelivery[] = []
   for (const { rows, target, webhook } of taking) {
     for (const taken of yield* rows) {
       const one = leased(webhook, target, taken)
       if (one) deliveries.push(one)
+      else tx.send(cancel, { eventId: taken.eventId, webhookId: webhook.id, fence: taken.fence })
     }
   }
   return deliveries
 }
 
-/** Undefined for one whose event is gone, or whose address. */
+/** Undefined for one whose event is gone or another user's, or whose address is gone. */
 function leased(webhook: WebhookRecord, target: string, taken: Taken): LeasedDelivery | undefined {
   const { id: webhookId, previousUntil, sealed, userId } = webhook
-  const { attempt, body, eventId } = taken
+  const { attempt, body, eventId, fence } = taken
   const url = taken.url ?? webhook.url
   if (body === null || url === null) return undefined
   const isFailing = webhook.failingSince !== null
-  return { eventId, webhookId, userId, target, attempt, body, url, sealed, previousUntil, isFailing }
+  return { eventId, webhookId, userId, target, attempt, fence, body, url, sealed, previousUntil, isFailing }
 }
 
 export function* endAttempts(tx: Tx, attempts: readonly EndedAttempt[]): Op<void> {
@@ -200,8 +243,8 @@ export function* endAttempts(tx: Tx, attempts: readonly EndedAttempt[]): Op<void
   for (const webhookId of [...webhooks.keys()].toSorted()) noteHealth(tx, webhooks.get(webhookId)!, now)
 }
 
-function endAttempt(tx: Tx, { attempt, eventId, outcome, webhookId }: EndedAttempt, now: number): void {
-  const of = { eventId, webhookId, attempt }
+function endAttempt(tx: Tx, { eventId, fence, outcome, webhookId }: EndedAttempt, now: number): void {
+  const of = { eventId, webhookId, fence }
   switch (outcome.kind) {
     case 'unsent':
       return tx.send(putBack, { ...of, now })

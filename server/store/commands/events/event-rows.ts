@@ -17,9 +17,11 @@ const insert = statement('event_insert', insertInto('events', 'id userId type bo
 // What is disabled is told of nothing, nor later of what it has missed.
 const fanOut = statement(
   'event_fan_out',
-  ({ position }) => `INSERT INTO deliveries (event_id, webhook_id, target, url, status, attempts, due_at, created_at)
+  ({
+    position,
+  }) => `INSERT INTO deliveries (event_id, webhook_id, target, url, status, attempts, fence, due_at, created_at)
     SELECT :id, id, CASE WHEN url IS NULL THEN id || ' ' || CAST(:origin AS text) ELSE id END,
-      CASE WHEN url IS NULL THEN CAST(:taskUrl AS text) END, 'pending', 0, :at, :at
+      CASE WHEN url IS NULL THEN CAST(:taskUrl AS text) END, 'pending', 0, 0, :at, :at
     FROM webhooks WHERE user_id = :userId AND disabled_at IS NULL
       AND CASE WHEN url IS NULL THEN CAST(:taskUrl AS text) IS NOT NULL
         ELSE types IS NULL OR ${position}(types, :ofType) > 0 END`,

@@ -22,6 +22,11 @@ const thisWebhook = 'id = :webhookId AND user_id = :userId'
 
 const insert = statement('webhook_insert', insertInto('webhooks', names))
 const get = statement<Row>('webhook_get', `SELECT ${row} FROM webhooks WHERE ${thisWebhook}`)
+// The dispatcher disables webhooks without a lock on the account.
+const getLocked = statement<Row>(
+  'webhook_get_locked',
+  ({ forUpdate }) => `SELECT ${row} FROM webhooks WHERE ${thisWebhook} ${forUpdate}`,
+)
 const byId = statement<Row>('webhook_by_id', `SELECT ${row} FROM webhooks WHERE id = :webhookId`)
 const ofUser = statement<Row>(
   'webhook_of_user',
@@ -70,7 +75,7 @@ export function* listWebhooks(on: Reads, userId: string): Op<WebhookRecord[]> {
 
 export function* updateWebhook(tx: Tx, { changes, userId, webhookId }: UpdateWebhook): Op<WebhookRecord | undefined> {
   yield* tx.lockAccount({ userId })
-  const known = yield* tx.get(get, { userId, webhookId })
+  const known = yield* tx.get(getLocked, { userId, webhookId })
   if (!known) return undefined
   const { isEnabled, types, ...rest } = changes
   const next = { ...known, ...rest, ...(types !== undefined && { types: writeTypes(types) }) }

@@ -5,6 +5,7 @@ CREATE TABLE "deliveries" (
 	"url" text,
 	"status" text NOT NULL,
 	"attempts" bigint NOT NULL,
+	"fence" bigint NOT NULL,
 	"due_at" bigint,
 	"attempted_at" bigint,
 	"http_status" bigint,
@@ -39,7 +40,7 @@ CREATE TABLE "webhooks" (
 );
 --> statement-breakpoint
 ALTER TABLE "webhooks" ADD CONSTRAINT "webhooks_user_id_users_id_fk" FOREIGN KEY ("user_id") REFERENCES "public"."users"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-CREATE INDEX "deliveries_due" ON "deliveries" USING btree ("target","due_at") WHERE due_at IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "deliveries_due" ON "deliveries" USING btree ("webhook_id","target","due_at") WHERE due_at IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "deliveries_webhook" ON "deliveries" USING btree ("webhook_id","status","created_at","event_id");--> statement-breakpoint
 CREATE INDEX "webhooks_user" ON "webhooks" USING btree ("user_id");--> statement-breakpoint
 CREATE INDEX "sessions_expiring" ON "sessions" USING btree ("active_at") WHERE is_completed = 0 AND (expiry_noted_at IS NULL OR expiry_noted_at < active_at);--> statement-breakpoint

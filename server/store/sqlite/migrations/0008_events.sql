@@ -5,6 +5,7 @@ CREATE TABLE `deliveries` (
 	`url` text,
 	`status` text NOT NULL,
 	`attempts` integer NOT NULL,
+	`fence` integer NOT NULL,
 	`due_at` integer,
 	`attempted_at` integer,
 	`http_status` integer,
@@ -14,7 +15,7 @@ CREATE TABLE `deliveries` (
 	CONSTRAINT "due_while_pending" CHECK(("deliveries"."status" = 'pending') = ("deliveries"."due_at" IS NOT NULL))
 ) STRICT;
 --> statement-breakpoint
-CREATE INDEX `deliveries_due` ON `deliveries` (`target`,`due_at`) WHERE due_at IS NOT NULL;--> statement-breakpoint
+CREATE INDEX `deliveries_due` ON `deliveries` (`webhook_id`,`target`,`due_at`) WHERE due_at IS NOT NULL;--> statement-breakpoint
 CREATE INDEX `deliveries_webhook` ON `deliveries` (`webhook_id`,`status`,`created_at`,`event_id`);--> statement-breakpoint
 CREATE TABLE `events` (
 	`id` text PRIMARY KEY NOT NULL,

@@ -1,0 +1,34 @@
+const turnsKept = 20_000
+
+/** Sets it as the latest, and forgets the oldest of more than `max`. */
+export function keep<Value>(
+  map: Map<string, Value>,
+  { key, max, value }: { key: string; max: number; value: Value },
+): void {
+  map.delete(key)
+  map.set(key, value)
+  if (map.size > max) map.delete(map.keys().next().value!)
+}
+
+type Due = { target: string; userId: string; isTroubled: boolean }
+
+/** When users and their targets had their last turn. Who is forgotten comes first, as who never had one. */
+export class Turns {
+  readonly #last = new Map<string, number>()
+  #count = 0
+
+  /** Users by their last turn, and their targets by theirs. `turnOf` is the user's, of which those in trouble have their own. */
+  inOrder<One extends Due>(due: readonly One[]): (One & { turnOf: string })[] {
+    return due
+      .map((one) => {
+        const turnOf = one.isTroubled ? `${one.userId} troubled` : one.userId
+        return { ...one, turnOf, ofUser: this.#last.get(turnOf) ?? 0, ofTarget: this.#last.get(one.target) ?? 0 }
+      })
+      .toSorted((a, b) => a.ofUser - b.ofUser || a.ofTarget - b.ofTarget)
+  }
+
+  note(turnOf: string, target: string): void {
+    this.#count++
+    for (const key of [turnOf, target]) keep(this.#last, { key, value: this.#count, max: turnsKept })
+  }
+}
