@@ -216,7 +216,7 @@ export function describeDeliveries(contractTest: ContractTest): void {
 
   contractTest('410 disables a webhook whatever its user changes at the same time', async (world) => {
     const userId = await world.createUser(0)
-    for (let n = 0; n < 10; n++) {
+    for (let n = 0; n < 30; n++) {
       const { webhookId } = await create(world, userId)
       await credit(world, userId)
       const leased = await lease(world, webhookId)
