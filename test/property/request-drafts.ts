@@ -41,6 +41,13 @@ export function knownOf({ ids, mcpUrl }: World, { id }: Operation): Known {
     // The time that a task of these endpoints has.
     timeoutSeconds: fc.integer({ min: 1, max: 300 }),
     'params.maxTokens': fc.integer({ min: 1, max: 1000 }),
+    'task.endpointId': fc.constantFrom('test.echo', 'test.free'),
+    'chat.sessionId': fc.constant(ids['sessionId']),
+    'chat.message': fc.constantFrom('Hello', 'And again'),
+    'chat.params.maxTokens': fc.integer({ min: 1, max: 1000 }),
+    // More than anything costs here.
+    maxCostUsd: fc.constantFrom('50', '99.5'),
+    'chat.maxCostUsd': fc.constantFrom('50', '99.5'),
     name: named,
     reason: named,
     url: fc.constantFrom('https://mcp.example.com/', 'https://mcp.example.com/a?b=c#d', 'https://8.8.8.8:8443/mcp'),
@@ -58,7 +65,14 @@ export function knownOf({ ids, mcpUrl }: World, { id }: Operation): Known {
 
 /** What must hold of the fields together. */
 function together(id: string, body: Json): Json | undefined {
-  const { server: _, ...rest } = body
+  const { quoteId: _quote, server: _, ...rest } = body
+  // A quote is for the very request that it was made for.
+  if (id === 'createTask' || id === 'chat') return rest
+  if (id === 'createQuote') {
+    const { chat, task } = body
+    if (chat === undefined && task === undefined) return undefined
+    return task === undefined ? { chat } : { task }
+  }
   if (id === 'createConnector') return { url: 'https://mcp.example.com/', ...rest }
   if (id === 'updateSession' || id === 'updateConnector' || id === 'updateWebhook' || id === 'updateUser') {
     return Object.keys(body).length > 0 ? body : undefined
