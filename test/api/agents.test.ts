@@ -64,6 +64,7 @@ const text = {
       description: 'Shortens a text.',
       priceUsd: '0.5000',
       timeoutSeconds: 12.5,
+      cancel: 'always',
       params: {
         type: 'object',
         properties: {
@@ -81,6 +82,7 @@ const text = {
       description: 'Counts words.',
       priceUsd: '0.0000',
       timeoutSeconds: 300,
+      cancel: 'always',
       params: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
     },
   ],
@@ -112,7 +114,15 @@ const hidden = {
   description: '',
   chat: null,
   endpoints: [
-    { id: 'private.run', name: 'run', description: 'Runs.', priceUsd: '1.0000', timeoutSeconds: 300, params: {} },
+    {
+      id: 'private.run',
+      name: 'run',
+      description: 'Runs.',
+      priceUsd: '1.0000',
+      timeoutSeconds: 300,
+      cancel: 'always',
+      params: {},
+    },
   ],
 }
 const notFound = { error: 'Not found', message: 'Agent not found', statusCode: 404, code: 'NOT_FOUND' }

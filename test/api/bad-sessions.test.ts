@@ -140,9 +140,9 @@ test.each([
 })
 
 test.each(['', '"unknown":1', '"userId":"user_1","agentId":"two"', '"Status":"completed"', '"messageCount":5'])(
-  '400 for an update that says neither status nor metadata: {%s}',
+  '400 for an update that says nothing to change: {%s}',
   async (fields) => {
-    await expectUpdateRefused({ status: 400, field: '', message: /status, metadata or both/ }, fields)
+    await expectUpdateRefused({ status: 400, field: '', message: /status, metadata, tags or maxCostUsd/ }, fields)
   },
 )
 

@@ -51,6 +51,10 @@ const fillings: readonly string[] = [
      VALUES ('login_1', 'user_1', 'of a login', 'password', 1000, 1000, 9000000000000);
    INSERT INTO identities (issuer, subject, user_id, created_at)
      VALUES ('https://login.example.com', 'ada', 'user_1', 1000);`,
+  '',
+  '',
+  '',
+  `UPDATE sessions SET spent = 5 WHERE id = 'ses_1';`,
 ]
 
 /** Databases of every earlier release, migrated by servers that are killed at `times` of their statements; and a newer one. */

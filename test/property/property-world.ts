@@ -30,7 +30,7 @@ class StoreWatch {
     this.#folder = join(dataDir, 'payloads')
   }
 
-  /** Of every row of every table, without when a credential was last used and what became of deliveries, which are tried meanwhile. */
+  /** Of every row of every table, without when a credential was last used, and what became of deliveries meanwhile. */
   async digest(): Promise<string> {
     const version = await this.#raw.version()
     if (version !== this.#version) this.#digest = await this.#digestOfRows()
@@ -41,8 +41,8 @@ class StoreWatch {
 
   async #digestOfRows(): Promise<string> {
     const hash = createHash('sha256')
-    for (const table of await this.#raw.tables()) {
-      if (table === 'deliveries') continue
+    const tables = (await this.#raw.tables()).filter((table) => table !== 'deliveries')
+    for (const table of tables) {
       hash.update(table)
       const rows = await this.#raw.query(`SELECT * FROM ${table}`)
       for (const row of rows

@@ -26,6 +26,13 @@ export function bodySchemaOf({ method, spec }: Operation): Json | undefined {
 }
 
 let names = 0
+const plenty = fc.constantFrom('100', '250.5000')
+
+/** Fields of a request, and of the quote of one. */
+function inQuote(kind: 'task' | 'chat', fields: Record<string, fc.Arbitrary<unknown>>): Known {
+  const quoted = Object.entries(fields).map(([name, values]) => [`${kind}.${name}`, values])
+  return { ...fields, ...Object.fromEntries(quoted) }
+}
 
 /** What the document cannot say of the fields of a body. */
 export function knownOf({ ids, mcpUrl }: World, { id }: Operation): Known {
@@ -33,21 +40,19 @@ export function knownOf({ ids, mcpUrl }: World, { id }: Operation): Known {
   // Blanks at the ends are cut off before the length is looked at.
   const named = text.map((end) => `n${++names} ${end}.`.slice(-60))
   return {
-    endpointId: fc.constantFrom('test.echo', 'test.free'),
+    ...inQuote('task', { endpointId: fc.constantFrom('test.echo', 'test.free') }),
     agentId: fc.constant('talk'),
     'connectorIds[]': fc.constant(ids['connectorId']),
-    sessionId: fc.constant(ids['sessionId']),
-    message: text.filter((message) => message !== '' && !message.startsWith('[{')),
+    ...inQuote('chat', {
+      sessionId: fc.constant(ids['sessionId']),
+      message: text.filter((message) => message !== '' && !message.startsWith('[{')),
+      'params.maxTokens': fc.integer({ min: 1, max: 1000 }),
+    }),
+    // More than these have ever cost.
+    ...inQuote('task', { maxCostUsd: plenty }),
+    'chat.maxCostUsd': plenty,
     // The time that a task of these endpoints has.
     timeoutSeconds: fc.integer({ min: 1, max: 300 }),
-    'params.maxTokens': fc.integer({ min: 1, max: 1000 }),
-    'task.endpointId': fc.constantFrom('test.echo', 'test.free'),
-    'chat.sessionId': fc.constant(ids['sessionId']),
-    'chat.message': fc.constantFrom('Hello', 'And again'),
-    'chat.params.maxTokens': fc.integer({ min: 1, max: 1000 }),
-    // More than anything costs here.
-    maxCostUsd: fc.constantFrom('50', '99.5'),
-    'chat.maxCostUsd': fc.constantFrom('50', '99.5'),
     name: named,
     reason: named,
     url: fc.constantFrom('https://mcp.example.com/', 'https://mcp.example.com/a?b=c#d', 'https://8.8.8.8:8443/mcp'),
@@ -65,18 +70,15 @@ export function knownOf({ ids, mcpUrl }: World, { id }: Operation): Known {
 
 /** What must hold of the fields together. */
 function together(id: string, body: Json): Json | undefined {
-  const { quoteId: _quote, server: _, ...rest } = body
-  // A quote is for the very request that it was made for.
-  if (id === 'createTask' || id === 'chat') return rest
-  if (id === 'createQuote') {
-    const { chat, task } = body
-    if (chat === undefined && task === undefined) return undefined
-    return task === undefined ? { chat } : { task }
-  }
+  // A quote is what an answer gave.
+  const { quoteId: _quoteId, server: _, ...rest } = body
   if (id === 'createConnector') return { url: 'https://mcp.example.com/', ...rest }
   if (id === 'updateSession' || id === 'updateConnector' || id === 'updateWebhook' || id === 'updateUser') {
     return Object.keys(body).length > 0 ? body : undefined
   }
+  if (id === 'createTask' || id === 'chat') return rest
+  const { chat, task } = body
+  if (id === 'createQuote') return task ? { task } : chat ? { chat } : undefined
   return body
 }
 
