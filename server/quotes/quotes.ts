@@ -25,9 +25,7 @@ type Body<Terms> = { id: string; expiresAt: EpochMs; terms: Terms }
 export class Quotes {
   readonly #read: () => Secrets
   readonly #clock: Clock
-  #keys: Buffer[] | undefined
 
-  /** `read` is asked again for what no known key has signed. */
   constructor({ clock, read }: { clock: Clock; read: () => Secrets }) {
     this.#read = read
     this.#clock = clock
@@ -37,7 +35,7 @@ export class Quotes {
     const expiresAt = this.#clock.now() + quoteLifeMs
     const id = randomBytes(nonceBytes).toString('base64url')
     const body = Buffer.from(JSON.stringify({ id, expiresAt, terms })).toString('base64url')
-    const [key] = this.#keys ?? this.#load()
+    const [key] = this.#keys()
     return { quoteId: `${prefix}${body}.${sign(key!, subject, body)}`, expiresAt }
   }
 
@@ -52,13 +50,13 @@ export class Quotes {
   }
 
   #isSigned(subject: QuoteSubject, body: string, signature: string): boolean {
-    const isUnder = (key: Buffer) => isSame(sign(key, subject, body), signature)
-    return this.#keys?.some(isUnder) === true || this.#load().some(isUnder)
+    return this.#keys().some((key) => isSame(sign(key, subject, body), signature))
   }
 
-  #load(): Buffer[] {
+  /** Of the secrets as they are now: one that was taken out of use makes no price any more. */
+  #keys(): Buffer[] {
     const { current, previous } = this.#read()
-    return (this.#keys = [current, ...previous].map(deriveKey))
+    return [current, ...previous].map(deriveKey)
   }
 }
 

@@ -1,4 +1,5 @@
 import { formatUsd } from '../kernel/money.ts'
+import { messageOf } from '../kernel/thrown.ts'
 import type { Dialect } from './commands/statement.ts'
 import type { LedgerDifference } from './store.ts'
 import { eventsSince } from './webhook-records.ts'
@@ -178,6 +179,11 @@ export const ledgerChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
 ]
 
 export type DifferenceRow = { userId: string; taskId: string | null; expected: number; actual: number }
+
+/** Of a check that a damaged value keeps from being made; the others are made all the same. */
+export function uncheckable({ what }: { what: string }, error: unknown): LedgerDifference {
+  return { userId: null, what, expected: 'values that can be read', actual: messageOf(error) }
+}
 
 export function ledgerDifference(check: { what: string; isMoney: boolean }, row: DifferenceRow): LedgerDifference {
   const write = (value: number) => (check.isMoney ? formatUsd(value) : String(value))

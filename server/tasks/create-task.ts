@@ -69,6 +69,12 @@ export async function createTask(
   }
   runner.assertRoom()
   const { agent, endpoint } = await checkTask(catalogue, { caller, input, ownTick })
+  if (timeoutSeconds !== undefined && endpoint.cancel === 'pending') {
+    throw badField(
+      'timeoutSeconds',
+      `Must be left out: tasks of ${endpointId} are not stopped while the agent is at work`,
+    )
+  }
   if (timeoutSeconds !== undefined && timeoutSeconds * 1000 > endpoint.timeoutMs) {
     throw badField(
       'timeoutSeconds',

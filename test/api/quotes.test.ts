@@ -183,6 +183,10 @@ test('a quote outlives the secret that signed it, as long as that is the one bef
   secrets = { current: now, previous: [old] }
   expect((await create(other, who, { quoteId })).status).toBe(200)
   for (const foreign of [one, two]) expectForeign(await create(other, who, { quoteId: foreign }))
+  // One that is out of use makes no price any more, in a service that knew it, too.
+  const latest = await taskQuote(other, who)
+  secrets = { current: 'a third secret of the tests', previous: [] }
+  expectForeign(await create(other, who, { quoteId: latest }))
   await other.stop()
 })
 

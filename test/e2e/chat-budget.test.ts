@@ -43,7 +43,7 @@ testConsole(
     await page.getByText('Dismiss', { exact: true }).click()
     await expect.poll(() => box.inputValue()).toBe('And again')
     await box.press('Enter')
-    await page.getByText('You said: And again').waitFor()
+    await page.getByText('You said: And again', { exact: true }).waitFor()
     await page
       .getByText(/of at most \$5\.0000/)
       .first()

@@ -59,6 +59,8 @@ export const onlyInAll: Record<string, string> = {
     "others' libraries that verify events; our own is tested in client, and what is sent in webhooks",
   'test/reach/openapi-tools.test.ts':
     'clients that four generators make of the document; its form and what a service answers are in openapi-lint and -promises',
+  'test/webhooks/webhook-resends.test.ts':
+    'an attempt that waits for the lease of the one before; contract-deliveries has the lease',
   'test/unit/quickstart-*.test.ts': 'the example agents',
 }
 
@@ -69,6 +71,6 @@ export const smallPostgres: readonly string[] = [
   'test/connectors/run-money.test.ts',
   'test/nodes/*.test.ts',
   'test/property/valid-requests.test.ts',
-  'test/runner/{backlog,crash-recovery,drain,endpoint-gone}.test.ts',
+  'test/runner/{backlog,cancel,crash-recovery,drain,endpoint-gone}.test.ts',
   'test/store/postgres-{connectors,leases,opening,payloads,sessions,store}.test.ts',
 ]

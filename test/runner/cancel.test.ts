@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { FakeClock } from '../support/fake-clock.ts'
@@ -187,13 +188,16 @@ test('a request may shorten the time of its run, and not lengthen it', async () 
     timeoutSeconds: 0.2,
   })
   await expect.poll(() => watched.stopped.has(taskId), soon).toBe(true)
-  for (const timeoutSeconds of [30.001, 1e9]) {
-    const refused = await service.post('/api/tasks', { endpointId: 'work.bound', params: {}, timeoutSeconds }, { key })
+  for (const timeoutSeconds of [300.001, 1e9]) {
+    const refused = await service.post('/api/tasks', { endpointId: 'work.slow', params: {}, timeoutSeconds }, { key })
     expect(refused.body).toMatchObject({
       statusCode: 400,
-      message: 'timeoutSeconds: Must be at most 30, the time that tasks of work.bound have',
+      message: 'timeoutSeconds: Must be at most 300, the time that tasks of work.slow have',
     })
   }
+  // It would be a way to stop an agent that is not to be stopped.
+  const bound = await service.post('/api/tasks', { endpointId: 'work.bound', params: {}, timeoutSeconds: 1 }, { key })
+  expect(bound).toMatchObject({ status: 400, body: { details: [{ path: 'timeoutSeconds' }] } })
   for (const [field, value] of [
     ['timeoutSeconds', 0],
     ['timeoutSeconds', '1'],
@@ -244,5 +248,27 @@ test('a thread that an agent blocks is replaced some seconds after the cancel, a
   expect(await moneyOf(service, key, taskId)).toEqual(refundedOnce)
   // The only thread is blocked for good: the next task is run by the one that takes its place.
   expect(await service.runTask(key, 'rogue.echo', { next: true })).toMatchObject({ status: 'completed' })
+  await service.stop()
+})
+
+test('a cancel, or a short time, of a run in a blocked thread does not end the runs of others in it', async () => {
+  const service = await startService({
+    config: rogueAgents,
+    configFile: rogueFile,
+    limits: { ...unlimited, agentThreads: 1 },
+  })
+  const [other, impatient] = [await service.createPerson(), await service.createPerson()]
+  const held = signalFiles(service.dataDir)
+  const theirs = await created(service, other.key, 'rogue.hold', { params: held })
+  await untilBegun(held)
+  const blocking = signalFiles(service.dataDir)
+  const own = await created(service, impatient.key, 'rogue.block', { params: blocking })
+  await untilBegun(blocking)
+  expect((await cancel(service, impatient.key, own)).body).toMatchObject(canceled)
+  // Runs that come meanwhile are taken by the thread that takes its place.
+  expect(await service.runTask(impatient.key, 'rogue.echo', {})).toMatchObject({ status: 'completed' })
+  writeFileSync(held.release, '')
+  writeFileSync(blocking.release, '')
+  expect((await service.get(`/api/tasks/${theirs}?wait=20`, other.key)).body).toMatchObject({ status: 'completed' })
   await service.stop()
 })

@@ -80,9 +80,8 @@ export function describeDeliveries(contractTest: ContractTest): void {
 
   contractTest('an account has ten webhooks at most, and one for the addresses of tasks', async (world) => {
     const userId = await world.createUser(0)
-    const made = await Promise.all(
-      Array.from({ length: 12 }, (_, n) => create(world, userId, n < 2 ? { url: null } : {})),
-    )
+    const made = await Promise.all(Array.from({ length: 2 }, () => create(world, userId, { url: null })))
+    made.push(...(await Promise.all(Array.from({ length: 10 }, () => create(world, userId)))))
     const outcomes = made.map(({ result }) => (result.outcome === 'created' ? 'created' : result.reason))
     expect(outcomes.filter((one) => one === 'created')).toHaveLength(10)
     expect(outcomes).toContain('task-webhook')

@@ -162,6 +162,24 @@ export function describeMetered(contractTest: ContractTest): void {
     { tampers: true },
   )
 
+  contractTest(
+    'usage that cannot be read is a difference, and keeps no other from being found',
+    async (world) => {
+      const userId = await world.createUser(5000)
+      const { attempt, id: taskId } = await world.processing(userId, metered)
+      await world.store.completeTask({ taskId, attempt, response, usage: { page: 4, figure: 1 } })
+      await world.tamper({ what: 'task-usage', taskId, usage: 'no JSON' })
+      await world.tamper({ what: 'balance', userId, by: 500 })
+      const { differences, ok } = await world.verify()
+      expect(ok).toBe(false)
+      expect(differences).toContainEqual(
+        expect.objectContaining({ userId: null, actual: expect.stringMatching(/json/i) }),
+      )
+      expect(differences).toContainEqual(expect.objectContaining({ userId, expected: '0.4620', actual: '0.5120' }))
+    },
+    { tampers: true },
+  )
+
   contractTest('progress is kept of the attempt that is at work, and of no other', async (world) => {
     const userId = await world.createUser(5000)
     const waiting = await world.pending(userId)

@@ -177,7 +177,10 @@ export class ThreadHandle {
     if (this.#runs.has(run)) this.#post({ type: 'abort', run })
   }
 
-  /** One that does not answer is ended for an overdue run; for one whose user had it stopped, only after a while. */
+  /**
+   * One that does not answer is ended for an overdue run. One whose user had a run stopped takes no new run after a while, and
+   * is not ended before those of others.
+   */
   abort(run: number, { isPatient = false, overstayMs }: { overstayMs: number; isPatient?: boolean }): void {
     if (!this.#runs.has(run)) return
     this.#runs.set(run, { onOutcome: () => {} })
@@ -185,7 +188,6 @@ export class ThreadHandle {
     this.#post({ type: 'abort', run })
     setTimeout(() => {
       if (!this.#runs.has(run)) return
-      if (!this.answers) return void this.end('it did not answer long after a run was stopped')
       this.#runs.delete(run)
       this.#retire()
     }, overstayMs).unref()

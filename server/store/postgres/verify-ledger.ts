@@ -1,5 +1,6 @@
+import { codeOf } from '../../kernel/thrown.ts'
 import { postgres } from '../commands/statement.ts'
-import { differencesMax, ledgerChecks, ledgerDifference, type DifferenceRow } from '../ledger-checks.ts'
+import { differencesMax, ledgerChecks, ledgerDifference, uncheckable, type DifferenceRow } from '../ledger-checks.ts'
 import type { LedgerReport } from '../store.ts'
 import type { PgClient } from './connection/driver.ts'
 
@@ -11,10 +12,17 @@ export async function verifyLedger(client: Pick<PgClient, 'query'>): Promise<Led
     await client.query('SET LOCAL enable_seqscan = on')
     const differences = []
     for (const check of ledgerChecks(postgres)) {
-      const { rows } = await client.query(`${check.sql} LIMIT ${differencesMax}`)
-      for (const row of rows as DifferenceRow[]) {
-        const numbers = { expected: Number(row.expected), actual: Number(row.actual) }
-        differences.push(ledgerDifference(check, { ...row, ...numbers }))
+      await client.query('SAVEPOINT of_check')
+      try {
+        const { rows } = await client.query(`${check.sql} LIMIT ${differencesMax}`)
+        for (const row of rows as DifferenceRow[]) {
+          const numbers = { expected: Number(row.expected), actual: Number(row.actual) }
+          differences.push(ledgerDifference(check, { ...row, ...numbers }))
+        }
+      } catch (error) {
+        if (!isOfValues(error)) throw error
+        await client.query('ROLLBACK TO SAVEPOINT of_check')
+        differences.push(uncheckable(check, error))
       }
     }
     const counted = await client.query(
@@ -28,4 +36,9 @@ export async function verifyLedger(client: Pick<PgClient, 'query'>): Promise<Led
   } finally {
     await client.query('ROLLBACK')
   }
+}
+
+/** A value that is none: PostgreSQL's class of data exceptions. */
+function isOfValues(error: unknown): boolean {
+  return codeOf(error).startsWith('22')
 }

@@ -1,6 +1,7 @@
 import type { Database } from 'better-sqlite3'
+import { codeOf } from '../../../kernel/thrown.ts'
 import { sqlite } from '../../commands/statement.ts'
-import { differencesMax, ledgerChecks, ledgerDifference, type DifferenceRow } from '../../ledger-checks.ts'
+import { differencesMax, ledgerChecks, ledgerDifference, uncheckable, type DifferenceRow } from '../../ledger-checks.ts'
 import type { LedgerDifference, LedgerReport } from '../../store.ts'
 
 /** Proves the money invariants over one consistent snapshot of the database; of no worth when it was stopped. */
@@ -9,8 +10,14 @@ export function verifyLedger(db: Database, isStopped = (): boolean => false): Le
     const differences: LedgerDifference[] = []
     for (const check of ledgerChecks(sqlite)) {
       if (isStopped()) break
-      for (const row of db.prepare<[number], DifferenceRow>(`${check.sql} LIMIT ?`).all(differencesMax)) {
-        differences.push(ledgerDifference(check, row))
+      try {
+        for (const row of db.prepare<[number], DifferenceRow>(`${check.sql} LIMIT ?`).all(differencesMax)) {
+          differences.push(ledgerDifference(check, row))
+        }
+      } catch (error) {
+        // Of a value that is none; others are of the file.
+        if (codeOf(error) !== 'SQLITE_ERROR') throw error
+        differences.push(uncheckable(check, error))
       }
     }
     const count = (table: string) => db.prepare<[], number>(`SELECT count(*) FROM ${table}`).pluck().get() ?? 0
