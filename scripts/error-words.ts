@@ -80,7 +80,8 @@ export const errorWords: Record<ErrorCode, Words> = {
     remedy: 'Correct the connector, and try it with `POST /api/connectors/{connectorId}/test`.',
   },
   RATE_LIMIT_EXCEEDED: {
-    cause: 'More executions, writes, checks of connectors or waiting chats than the account may have.',
+    cause:
+      'More executions, writes, checks of connectors, tests of webhooks or waiting chats than the account may have.',
     remedy: 'Wait for `Retry-After`. For executions `X-RateLimit-Reset` says when the next one is free.',
   },
   LOGIN_THROTTLED: {
