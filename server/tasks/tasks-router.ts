@@ -99,6 +99,8 @@ export const tasksRouter = router({
           400: 'A parameter is invalid.',
           404: 'The task was not found.',
           409: 'The agent is at work on it, and its endpoint lets tasks be canceled only before that.',
+          413: 'The body is too large.',
+          415: 'The body is not JSON.',
         },
       },
     })

@@ -128,6 +128,8 @@ async function checkTasks(checker: Checker): Promise<string> {
   await checker.check(409, `POST /api/tasks/${running}/cancel`)
   await checker.check(400, `POST /api/tasks/${long}/cancel`)
   await checker.check(404, 'POST /api/tasks/task_0/cancel')
+  await checker.check(413, `POST /api/tasks/${done}/cancel`, { body: { large } })
+  await checker.check(415, `POST /api/tasks/${done}/cancel`, { body: '{}', headers: text })
   return stored.body.requestUri
 }
 

@@ -111,7 +111,7 @@ test('every operation documents each status that it answers', () => {
         listTasks: [...shared, 400],
         getTask: [...shared, 400, 404],
         followTask: [...shared, 400, 404, 429],
-        cancelTask: [...shared, 400, 404, 409],
+        cancelTask: [...shared, ...body, 404, 409],
         listAgents: [...shared, 400],
         getAgent: [...shared, 400, 404],
         getAccount: shared,
