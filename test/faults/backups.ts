@@ -54,8 +54,9 @@ export function run(options: FaultOptions): Promise<FaultReport> {
 }
 
 /** What clients know at this moment, which a backup that begins now has to hold. */
-function copyOf({ account, accepted, charged, ended, owners }: FaultLoad, random: Random): FaultLoad {
-  const copy = new FaultLoad(account, random)
+function copyOf({ account, accepted, canceled, charged, ended, owners }: FaultLoad, random: Random): FaultLoad {
+  // What is canceled from now on may be in the backup, too.
+  const copy = Object.assign(new FaultLoad(account, random), { canceled })
   for (const [id, endpoint] of accepted) copy.accepted.set(id, endpoint)
   for (const [id, costs] of charged) copy.charged.set(id, [...costs])
   for (const [id, end] of ended) copy.ended.set(id, end)
