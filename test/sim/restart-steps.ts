@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { mayEndEarly, shortCodes } from './chat-caps.ts'
 import { checkLines, endChat } from './chat-steps.ts'
 import { checkModelMoney, metricsBegin } from './hostile-steps.ts'
+import { simRetries } from './sim-agents.ts'
 import type { ExpectedTurn } from './sim-state.ts'
 import { newSimFolder } from './sim-host.ts'
 import type { TaskRow } from './audit-rows.ts'
@@ -141,9 +142,10 @@ function interruptTurns({ audit, bills }: SimWorld, sessionId: string): void {
 }
 
 /** It is at work, waits at a gate, and may not be run again. */
-function isStuck({ model, state }: SimWorld, { id, status }: TaskRow): boolean {
+function isStuck({ model, state }: SimWorld, { attempt, id, queued, status }: TaskRow): boolean {
   const { endpointId, gate } = state.tasks.get(id)!.asked
-  return status === 'processing' && endpointId === 'sim.held' && !model.gateEnds.has(gate!)
+  const isAtWork = status === 'processing' && queued === 0
+  return isAtWork && attempt > simRetries(endpointId) && gate !== null && !model.gateEnds.has(gate)
 }
 
 type Start = { nodes: readonly number[]; seen: SeenRows }

@@ -43,6 +43,10 @@ export const simPrices = {
 export const simEvents = { page: 7, figure: 300 } as const
 export type SimEndpoint = keyof typeof simPrices
 
+const retries: Partial<Record<SimEndpoint, number>> = { 'sim.retried': 2, 'sim.metered': 1 }
+/** How often a task is run again when it is interrupted. */
+export const simRetries = (endpoint: SimEndpoint): number => retries[endpoint] ?? 0
+
 /** The longest that the model may write in a call. */
 export const modelOutputTokensMax = 1000
 export const modelStepsMax = 4
@@ -115,7 +119,7 @@ export default defineConfig({
           description: 'Waits at a gate, and is run again twice when it is interrupted.',
           priceUsd: usd('sim.retried'),
           params: gated,
-          retries: 2,
+          retries: simRetries('sim.retried'),
           run: passGate,
         }),
         metered: defineEndpoint({
@@ -124,7 +128,7 @@ export default defineConfig({
             events: { page: usdOf(simEvents.page), figure: usdOf(simEvents.figure) },
             maxUsd: usd('sim.metered'),
           },
-          retries: 1,
+          retries: simRetries('sim.metered'),
           params: z.object({ n: z.number(), pages: z.number(), figures: z.number(), gate: z.string().optional() }),
           run: async ({ charge, params, progress, signal }) => {
             for (let page = 0; page < params.pages; page++) {

@@ -1,7 +1,7 @@
 import type { RowEvents } from './row-audit.ts'
 import type { TaskRow, TransactionRow, TurnRow } from './audit-rows.ts'
 import { receiptCost, unitsOfUsd, type ChatReceipt } from './chat-cost.ts'
-import { simEvents, simPrices, simPricing } from './sim-agents.ts'
+import { simEvents, simPrices, simPricing, simRetries } from './sim-agents.ts'
 import type { Checks } from './sim-checks.ts'
 import type { GateEnd } from './sim-gates.ts'
 import {
@@ -191,8 +191,7 @@ export class SimModel {
     this.#checks.same([row.cost, row.usage], [row.status === 'failed' ? simPrices[asked.endpointId] : cost, used], what)
     if (row.error_code === 'AGENT_INTERRUPTED') {
       this.#checks.that(task.mayInterrupt, `${what} is an interruption`)
-      if (asked.endpointId === 'sim.metered') this.#checks.same(row.attempt, 2, `attempts of ${row.id}`)
-      if (asked.endpointId === 'sim.retried') this.#checks.same(row.attempt, 3, `attempts of ${row.id}`)
+      this.#checks.same(row.attempt, simRetries(asked.endpointId) + 1, `attempts of ${row.id}`)
       return
     }
     if (row.error_code === 'CANCELED') return this.#checks.that(task.isCanceled, `${what} was asked for`)

@@ -41,11 +41,7 @@ export function draftTask(world: SimWorld, person: SimPerson, endpointId?: SimEn
   if (kind === 'sim.metered') {
     Object.assign(params, { pages: random.between(0, 200), figures: random.between(0, 4) })
   }
-  if (
-    kind === 'sim.held' ||
-    kind === 'sim.retried' ||
-    (kind === 'sim.metered' && world.engine.nodes === 1 && random.chance(0.5))
-  ) {
+  if (kind === 'sim.held' || kind === 'sim.retried' || (kind === 'sim.metered' && random.chance(0.5))) {
     gate = `${world.seed}-task-${n}`
     params['gate'] = gate
   } else if (kind === 'sim.size') {
