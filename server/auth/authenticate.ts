@@ -64,7 +64,7 @@ async function byKey(
   assertNotSuspended(key)
   keyUses.used(key.id, now)
   const { userId, email, isAdmin } = key
-  return { userId, email, isAdmin, scopes: key.scopes, keyId: key.id, loginId: null }
+  return { userId, email, isAdmin, scopes: key.scopes, keyId: key.id, loginId: null, limits: null, agents: null }
 }
 
 function hashOf(authorization: string): string {
@@ -91,7 +91,7 @@ async function byLogin({ clock, loginUses, store }: AuthenticatorParts, token: s
   assertNotSuspended(login)
   loginUses.used(login.id, now)
   const { userId, email, isAdmin } = login
-  return { userId, email, isAdmin, scopes, keyId: null, loginId: login.id }
+  return { userId, email, isAdmin, scopes, keyId: null, loginId: login.id, limits: null, agents: null }
 }
 
 function assertNotSuspended({ suspendedAt }: { suspendedAt: number | null }): void {

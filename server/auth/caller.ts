@@ -1,4 +1,5 @@
 import { ErrandError } from '../kernel/errors.ts'
+import type { CredentialLimits } from '../store/execution-limits.ts'
 import type { Scope } from '../store/records.ts'
 
 /** Who a request acts for, and what it may do. One of the two ids says by which credential. */
@@ -9,6 +10,10 @@ export type Caller = {
   scopes: readonly Scope[]
   keyId: string | null
   loginId: string | null
+  /** What the credential allows, where that is less than what its user may do. */
+  limits: CredentialLimits | null
+  /** Ids of the agents that it reaches; null for all. */
+  agents: readonly string[] | null
 }
 
 /** Throws 403 when the credential does not carry that scope. */

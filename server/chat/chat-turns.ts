@@ -117,7 +117,15 @@ export class ChatTurns {
       const weighed = await this.#weigh(admissible, { input, rates, maxCost })
       const { amounts, aroundKey, history, sentAtMost, tokensMax } = weighed
       const connectors = await access.specsOf(userId, connectorIds)
-      const turnOf = { sessionId, turnId, userId, idempotency, maxCost, quoteId: quote?.id ?? null }
+      const turnOf = {
+        sessionId,
+        turnId,
+        userId,
+        idempotency,
+        maxCost,
+        quoteId: quote?.id ?? null,
+        limits: caller.limits,
+      }
       const opened = await this.#open(turnOf, { amounts, onWait, signal })
       onRate(opened.rate)
       if (opened.outcome === 'refused') throw turnRefusal(opened)

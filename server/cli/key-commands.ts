@@ -49,5 +49,5 @@ export async function revokeKeyOfUser(options: Common & { keyId: string }): Prom
 
 /** Whoever reads and writes the data directory may do everything. */
 function operatorFor({ id: userId, email, isAdmin }: UserRecord): Caller {
-  return { userId, email, isAdmin, scopes, keyId: null, loginId: null }
+  return { userId, email, isAdmin, scopes, keyId: null, loginId: null, limits: null, agents: null }
 }

@@ -22,6 +22,9 @@ export type IdPrefix =
   | 'inv'
   | 'evt'
   | 'hook'
+  | 'top'
+  | 'pkey'
+  | 'ctok'
 
 /**
  * A new identifier: `task_` and 26 characters, of which ten encode the time and sixteen are 80 random bits. Nobody can

@@ -9,6 +9,7 @@ import type {
   ToolCallRecord,
   TurnOutcome,
 } from './records.ts'
+import type { CredentialLimits } from './execution-limits.ts'
 import type { ListRange } from './list-place.ts'
 import type { Idempotency } from './task-inputs.ts'
 
@@ -60,6 +61,8 @@ export type OpenTurn = SessionOf & {
   maxCost?: Units | null
   /** The quote that it is opened by. */
   quoteId?: string | null
+  /** Of the credential that it is asked for with. */
+  limits?: CredentialLimits | null
 }
 export type OpenTurnResult =
   | { outcome: 'opened'; held: Units; rate: RateState }

@@ -1,6 +1,7 @@
 import type { Units } from '../kernel/money.ts'
 import type { AttemptRef, Page, RateState, StoredJson, Tags, TaskFailure, TaskStatus } from './records.ts'
 import type { EpochMs } from '../kernel/clock.ts'
+import type { CredentialLimits } from './execution-limits.ts'
 import type { ListRange } from './list-place.ts'
 
 // What the commands and lists of tasks are given, and answer.
@@ -27,6 +28,8 @@ export type AdmitTask = {
   /** It fails when it is not begun within that time. */
   expiresInMs?: number
   timeoutMs?: number | null
+  /** Of the credential that it is asked for with. */
+  limits?: CredentialLimits | null
 }
 
 export type AdmitTaskResult =

@@ -102,6 +102,7 @@ export async function createTask(
     connectorIds: connectorIds ?? null,
     webhookUrl,
     quoteId,
+    limits: caller.limits,
     ...(expiresInSeconds !== undefined && { expiresInMs: expiresInSeconds * 1000 }),
     ...(timeoutSeconds !== undefined && { timeoutMs: Math.ceil(timeoutSeconds * 1000) }),
     tags: Object.keys(tags).length === 0 ? null : tags,

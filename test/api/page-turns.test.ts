@@ -32,7 +32,16 @@ test.each([
   const service = await startService()
   const { key, userId } = await service.createPerson()
   const { sessionId } = (await service.post('/api/sessions', { agentId: 'talk' }, { key })).body
-  const caller = { userId, email: '', isAdmin: false, scopes: ['read'], keyId: 'key', loginId: null }
+  const caller = {
+    userId,
+    email: '',
+    isAdmin: false,
+    scopes: ['read'],
+    keyId: 'key',
+    loginId: null,
+    limits: null,
+    agents: null,
+  }
   const context = { services: service.app.services, caller } as unknown as Context
   const read = async () => await directCall(list)({ context, input: { sessionId }, signal: undefined })
   const ends = await Promise.allSettled(Array.from({ length: 130 }, read))

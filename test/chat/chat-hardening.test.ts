@@ -43,7 +43,16 @@ test('a client that leaves during its admission while the store fails leaves no 
   const { email, userId } = talker.person
   const started = chats.start({
     about: new RequestTrace('req_of_a_test', undefined),
-    caller: { userId, email, isAdmin: false, scopes: ['execute'], keyId: null, loginId: null },
+    caller: {
+      userId,
+      email,
+      isAdmin: false,
+      scopes: ['execute'],
+      keyId: null,
+      loginId: null,
+      limits: null,
+      agents: null,
+    },
     input: { sessionId: talker.sessionId, message: 'Hello' },
     idempotencyKey: null,
     onLarge: async () => {},

@@ -99,6 +99,11 @@ const ofAccount: Record<keyof AccountRow, true> = {
   blockedAt: true,
   blockedUntil: true,
   blockSeconds: true,
+  owed: true,
+  plan: true,
+  limits: true,
+  notifyBelow: true,
+  lowAt: true,
 }
 /** All that there is of an account, as each command sees it. */
 export const accountColumns = columns(Object.keys(ofAccount).join(' '))

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm'
 import { bigint, check, customType, index, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { accountTables } from '../tables/account-tables.ts'
 import { eventTables } from '../tables/event-tables.ts'
+import { paymentTables } from '../tables/payment-tables.ts'
 import { peopleTables } from '../tables/people-tables.ts'
 import type { TableWords } from '../tables/table-words.ts'
 import { workTables } from '../tables/work-tables.ts'
@@ -40,11 +41,25 @@ const words = {
   ],
 } as unknown as TableWords
 
-export const { abuseFailures, accounts, apiKeys, counters, idempotencyKeys, settings, transactions, users } =
-  accountTables(words)
+export const {
+  abuseFailures,
+  accounts,
+  apiKeys,
+  counters,
+  idempotencyKeys,
+  keyRates,
+  settings,
+  spendWindows,
+  transactions,
+  users,
+} = accountTables(words)
 export const { messages, payloads, probes, sessions, sessionTotals, tasks, turns } = workTables(words, users)
 export const { deliveries, events, webhooks } = eventTables(words, users)
-export const { connectors, identities, invitations, loginAttempts, logins } = peopleTables(words, users)
+export const { clientTokens, connectors, identities, invitations, loginAttempts, logins, platformKeys } = peopleTables(
+  words,
+  users,
+)
+export const { paymentAccounts, paymentEvents, topups } = paymentTables(words, users)
 
 const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' })
 

@@ -16,17 +16,27 @@ export function accountTables({
   text,
   uniqueIndex,
 }: TableWords) {
-  const users = table('users', {
-    ...madeInOrder(),
-    id: text().primaryKey(),
-    /** Stored in lower case, so that the unique index compares without case. */
-    email: text().notNull().unique(),
-    passwordHash: text('password_hash'),
-    isAdmin: number('is_admin').notNull(),
-    createdAt: number('created_at').notNull(),
-    /** While it is set, nothing can be done in the user's name. */
-    suspendedAt: number('suspended_at'),
-  })
+  const users = table(
+    'users',
+    {
+      ...madeInOrder(),
+      id: text().primaryKey(),
+      /** Stored in lower case, so that the unique index compares without case. */
+      email: text().notNull().unique(),
+      passwordHash: text('password_hash'),
+      isAdmin: number('is_admin').notNull(),
+      createdAt: number('created_at').notNull(),
+      /** While it is set, nothing can be done in the user's name. */
+      suspendedAt: number('suspended_at'),
+      /** What a product that is built on the service calls the user; compared as it is, with case. */
+      externalId: text('external_id'),
+    },
+    (user) => [
+      uniqueIndex('users_external')
+        .on(user.externalId)
+        .where(sql`external_id IS NOT NULL`),
+    ],
+  )
 
   const accounts = table(
     'accounts',
@@ -39,8 +49,21 @@ export function accountTables({
       blockedAt: number('blocked_at'),
       blockedUntil: number('blocked_until'),
       blockSeconds: number('block_seconds'),
+      /** What the provider took back of a top-up and the balance did not have; each credit pays it first. */
+      owed: number().notNull().default(0),
+      /** Name of a plan of the configuration; null for the default. */
+      plan: text(),
+      /** JSON object of the limits that hold in the place of the plan's. */
+      limits: text(),
+      /** The owner is told when the balance falls below it. */
+      notifyBelow: number('notify_below'),
+      /** When it fell below it; null again once a credit has lifted it. */
+      lowAt: number('low_at'),
     },
-    (account) => [check('balance_covers_held', sql`${account.held} >= 0 AND ${account.held} <= ${account.balance}`)],
+    (account) => [
+      check('balance_covers_held', sql`${account.held} >= 0 AND ${account.held} <= ${account.balance}`),
+      check('owed_not_negative', sql`${account.owed} >= 0`),
+    ],
   )
 
   const apiKeys = table(
@@ -62,6 +85,14 @@ export function accountTables({
       lastUsedAt: number('last_used_at'),
       /** The key that took this one's place; a key is rotated once. */
       replacedBy: text('replaced_by'),
+      /** What may be spent with it, over its life or in each period of `spendReset`; null without a limit. */
+      spendLimit: number('spend_limit'),
+      /** `never`, `day`, `week` or `month`, of UTC. */
+      spendReset: text('spend_reset'),
+      /** Executions a minute; null for those of its user. */
+      rateLimit: number('rate_limit'),
+      /** JSON array of ids; null for all agents. */
+      agents: text(),
     },
     (key) => [index('api_keys_user').on(key.userId, key.createdAt)],
   )
@@ -84,6 +115,8 @@ export function accountTables({
       breakdown: text(),
       /** Of a credit: a key that is used once per user, for ever. */
       idempotencyKey: text('idempotency_key'),
+      /** Of a top-up's credit, and of what was taken back of it or given again. */
+      topupId: text('topup_id'),
       createdAt: number('created_at').notNull(),
     },
     (transaction) => [
@@ -103,6 +136,10 @@ export function accountTables({
       uniqueIndex('transactions_idempotency')
         .on(transaction.userId, transaction.idempotencyKey)
         .where(sql`idempotency_key IS NOT NULL`),
+      // And so is a second credit of one top-up.
+      uniqueIndex('transactions_topup')
+        .on(transaction.topupId)
+        .where(sql`topup_id IS NOT NULL AND type = 'credit'`),
       check('balance_after_not_negative', sql`${transaction.balanceAfter} >= 0`),
     ],
   )
@@ -153,10 +190,56 @@ export function accountTables({
     (failure) => [index('abuse_failures_user').on(failure.userId, failure.failedAt)],
   )
 
+  /**
+   * What was spent within a limit: by a key, a client token, or a user on one day. A refund goes back to the windows of its
+   * charge, which the task or turn names (`countedIn`).
+   */
+  const spendWindows = table(
+    'spend_windows',
+    {
+      /** Id of the key, token or user. */
+      ownerId: text('owner_id').notNull(),
+      /** Beginning of the period; 0 where it never begins anew. */
+      startsAt: number('starts_at').notNull(),
+      /** Whose account is locked when it changes. */
+      userId: text('user_id').notNull(),
+      /** As it is now; of one that was lowered below what is spent, that. */
+      limit: number('spend_limit').notNull(),
+      charged: number().notNull(),
+      held: number().notNull(),
+    },
+    (window) => [
+      primaryKey({ columns: [window.ownerId, window.startsAt] }),
+      index('spend_windows_user').on(window.userId),
+      check(
+        'spent_within_limit',
+        sql`${window.charged} >= 0 AND ${window.held} >= 0 AND ${window.charged} + ${window.held} <= ${window.limit}`,
+      ),
+    ],
+  )
+
+  /** Executions of one minute with a key that has a rate of its own. */
+  const keyRates = table('key_rates', {
+    keyId: text('key_id').primaryKey(),
+    startsAt: number('starts_at').notNull(),
+    used: number().notNull(),
+  })
+
   /** What all who open the database must agree about. */
   const settings = table('settings', { name: text().primaryKey(), value: text().notNull() })
 
-  return { users, accounts, apiKeys, transactions, counters, idempotencyKeys, settings, abuseFailures }
+  return {
+    users,
+    accounts,
+    apiKeys,
+    transactions,
+    counters,
+    idempotencyKeys,
+    settings,
+    abuseFailures,
+    spendWindows,
+    keyRates,
+  }
 }
 
 type AccountTables = ReturnType<typeof accountTables>

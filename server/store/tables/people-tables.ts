@@ -90,6 +90,54 @@ export function peopleTables(
     ],
   )
 
+  /** Keys of products that are built on the service: they reach users, credit and limits, and act for users. */
+  const platformKeys = table('platform_keys', {
+    ...madeInOrder(),
+    id: text().primaryKey(),
+    name: text().notNull(),
+    tokenHash: text('token_hash').notNull().unique(),
+    hint: text().notNull(),
+    scopes: text().notNull(),
+    /** JSON array of addresses and networks that it is accepted from; null for all. */
+    addresses: text(),
+    /** What it may credit on a day of UTC; null without a ceiling. */
+    creditPerDay: number('credit_per_day'),
+    /** Id of the admin; null for the command line. */
+    createdBy: text('created_by'),
+    createdAt: number('created_at').notNull(),
+    expiresAt: number('expires_at'),
+    revokedAt: number('revoked_at'),
+    lastUsedAt: number('last_used_at'),
+  })
+
+  /** Tokens for browsers, of an hour at most. */
+  const clientTokens = table(
+    'client_tokens',
+    {
+      ...madeInOrder(),
+      id: text().primaryKey(),
+      userId: userId(),
+      tokenHash: text('token_hash').notNull().unique(),
+      scopes: text().notNull(),
+      /** JSON array of ids; null for all agents. */
+      agents: text(),
+      /** The one session, or the one task, that it reaches; null for all of the user's. */
+      sessionId: text('session_id'),
+      taskId: text('task_id'),
+      /** What may be spent with it. */
+      maxCost: number('max_cost'),
+      /** 1 when it admits one execution. */
+      isOnce: number('is_once').notNull(),
+      usedAt: number('used_at'),
+      /** Id of the key or platform key that made it, with whose end it ends. */
+      createdBy: text('created_by').notNull(),
+      createdAt: number('created_at').notNull(),
+      expiresAt: number('expires_at').notNull(),
+      revokedAt: number('revoked_at'),
+    },
+    (token) => [index('client_tokens_user').on(token.userId), index('client_tokens_expires').on(token.expiresAt)],
+  )
+
   /** Users' connections to MCP servers. */
   const connectors = table(
     'connectors',
@@ -120,5 +168,5 @@ export function peopleTables(
     ],
   )
 
-  return { identities, logins, loginAttempts, invitations, connectors }
+  return { identities, logins, loginAttempts, invitations, platformKeys, clientTokens, connectors }
 }

@@ -72,6 +72,8 @@ export function workTables(
       expiresAt: number('expires_at'),
       /** How long it may run, where that is shorter than its endpoint's. */
       timeoutMs: number('timeout_ms'),
+      /** JSON object: the beginning of each spend window that its charge counts in, by owner; null without any. */
+      countedIn: text('counted_in'),
       createdAt: number('created_at').notNull(),
       startedAt: number('started_at'),
       completedAt: number('completed_at'),
@@ -86,6 +88,10 @@ export function workTables(
       index('tasks_open')
         .on(task.queued, ...bySeq(task))
         .where(sql`completed_at IS NULL`),
+      // Whose turn it is among those who wait: the next user, and the oldest task of each.
+      index('tasks_waiting')
+        .on(task.userId, ...bySeq(task))
+        .where(sql`queued = 1 AND completed_at IS NULL`),
       index('tasks_expiring')
         .on(task.expiresAt)
         .where(sql`expires_at IS NOT NULL AND started_at IS NULL AND completed_at IS NULL`),
@@ -223,6 +229,8 @@ export function workTables(
       /** The quote that it was opened by, which opens nothing else. */
       quoteId: text('quote_id'),
       outcome: text({ enum: turnOutcomes }),
+      /** As of a task. */
+      countedIn: text('counted_in'),
       createdAt: number('created_at').notNull(),
       settledAt: number('settled_at'),
       ...lease(),

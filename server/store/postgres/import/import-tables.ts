@@ -33,6 +33,13 @@ const tables = [
   schema.webhooks,
   schema.events,
   schema.deliveries,
+  schema.spendWindows,
+  schema.keyRates,
+  schema.platformKeys,
+  schema.clientTokens,
+  schema.topups,
+  schema.paymentEvents,
+  schema.paymentAccounts,
 ]
 
 /** Columns that only nodes of one database need. */

@@ -1,0 +1,20 @@
+import type { Units } from '../kernel/money.ts'
+
+// What stands between an execution and an account that could pay for it: limits of plans, of users and of credentials. All
+// are judged in the transaction of the admission.
+
+/** When a limit on what is spent begins anew, by UTC; weeks begin on Monday. */
+export const limitResets = ['never', 'day', 'week', 'month'] as const
+export type LimitReset = (typeof limitResets)[number]
+
+/** What may be spent with a key or client token, charged and held, in each period. */
+export type SpendLimit = { ownerId: string; amount: Units; reset: LimitReset }
+
+/** What a credential allows of the executions that its user may begin. */
+export type CredentialLimits = {
+  spend: SpendLimit | null
+  /** Executions a minute with a key. */
+  rate: { keyId: string; perMinute: number } | null
+  /** A client token that admits one execution. */
+  onceTokenId: string | null
+}
