@@ -57,6 +57,8 @@ CREATE TABLE "platform_keys" (
 	"scopes" text NOT NULL,
 	"addresses" text,
 	"credit_per_day" bigint,
+	"credit_day" bigint DEFAULT 0 NOT NULL,
+	"credited" bigint DEFAULT 0 NOT NULL,
 	"created_by" text,
 	"created_at" bigint NOT NULL,
 	"expires_at" bigint,

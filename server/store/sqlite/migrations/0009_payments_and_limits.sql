@@ -61,6 +61,8 @@ CREATE TABLE `platform_keys` (
 	`scopes` text NOT NULL,
 	`addresses` text,
 	`credit_per_day` integer,
+	`credit_day` integer DEFAULT 0 NOT NULL,
+	`credited` integer DEFAULT 0 NOT NULL,
 	`created_by` text,
 	`created_at` integer NOT NULL,
 	`expires_at` integer,
