@@ -6,14 +6,13 @@ import { chatUse, writtenRates, type ChatRates } from '../billing/chat-price.ts'
 import { chatTaker, type ConnectorAccess } from '../connectors/connector-access.ts'
 import { budgetRefusal } from '../billing/refusals.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
-import { badField, ErrandError } from '../kernel/errors.ts'
+import { ErrandError } from '../kernel/errors.ts'
 import type { EpochMs } from '../kernel/clock.ts'
 import { newId } from '../kernel/ids.ts'
-import { parseUsd, type Units } from '../kernel/money.ts'
-import type { QuoteSubject, Quotes } from '../quotes/quotes.ts'
+import type { Units } from '../kernel/money.ts'
+import type { Quotes } from '../quotes/quotes.ts'
 import { connectorIdsOf } from '../sessions/session-connectors.ts'
 import { sessionNotFound, sessionRefusal } from '../sessions/session-operations.ts'
-import { jsonBytes, messageTextBytesMax } from '../store/byte-bounds.ts'
 import { leftWithin } from '../store/judge-admission.ts'
 import type { RateState, SessionRecord } from '../store/records.ts'
 import type { History } from '../store/store.ts'
@@ -23,6 +22,7 @@ import type { ChatInput } from './chat-schema.ts'
 import { amountsOf, promptAtMost, type Amounts } from './chat-amounts.ts'
 import { busy, clientLeft, keyUsed, lineFull, turnRefusal } from './chat-refusals.ts'
 import { ChatTurn, type ChatTurnParts } from './chat-turn.ts'
+import { checkSize, given, largeMessageChars, leastOf, maxCostOf, subjectOf } from './message-input.ts'
 import { settleSurely } from './settle-turn.ts'
 import { traceParentOf } from '../tracing/trace-parent.ts'
 import { UserTurns } from './user-turns.ts'
@@ -369,36 +369,4 @@ type Seen = { history: History; session: SessionRecord; tokensMax: number }
 
 function heldIn(result: OpenTurnResult): Units {
   return 'held' in result ? result.held : 0
-}
-
-function subjectOf(userId: string, { message, params, sessionId }: z.output<typeof ChatInput>): QuoteSubject {
-  return { userId, hash: hashJson({ chat: { sessionId, message, params } }) }
-}
-
-function maxCostOf({ maxCostUsd }: z.output<typeof ChatInput>): Units | null {
-  return maxCostUsd === undefined ? null : parseUsd(maxCostUsd)!
-}
-
-function leastOf(caps: readonly (Units | null)[]): Units | null {
-  const given = caps.filter((cap) => cap !== null)
-  return given.length === 0 ? null : Math.min(...given)
-}
-
-/** Longer ones take a tick of the event loop each, to be counted. */
-const largeMessageChars = 16 * 1024
-
-function checkSize({ contextTokens, maxOutputTokens }: Chat, { message, params }: z.output<typeof ChatInput>): void {
-  if (jsonBytes(message) > messageTextBytesMax) {
-    throw badField('message', `Is longer than the ${messageTextBytesMax} bytes of JSON that a message may have`)
-  }
-  if (roughTokens(message) > contextTokens) {
-    throw badField('message', `Is longer than the ${contextTokens} tokens that this agent takes`)
-  }
-  if (params?.maxTokens !== undefined && params.maxTokens > maxOutputTokens) {
-    throw badField('params.maxTokens', `Must be at most ${maxOutputTokens}`)
-  }
-}
-
-function given({ maxTokens, temperature }: NonNullable<z.output<typeof ChatInput>['params']>) {
-  return { ...(temperature !== undefined && { temperature }), ...(maxTokens !== undefined && { maxTokens }) }
 }
