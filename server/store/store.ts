@@ -67,6 +67,7 @@ import type {
   ProgressNote,
 } from './task-inputs.ts'
 import type { Plans } from './limits/account-limits.ts'
+import type { PaymentStore } from './payment-records.ts'
 import type { Listed, ListRange } from './list-place.ts'
 import type { PostedTotals } from './posted-totals.ts'
 import type { SharedSettings, SharedStore } from './shared.ts'
@@ -188,6 +189,8 @@ export type Store = {
   readonly settings: SharedSettings
   /** Who is told of events, and what became of that. */
   readonly webhooks: WebhookStore
+  /** What users pay, and what the provider took back of it. */
+  readonly payments: PaymentStore
 
   // Tasks
   /** Idempotency, quote, block, rate, balance; then charge, ledger row, task row and idempotency row, all in one transaction. */
