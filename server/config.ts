@@ -9,7 +9,7 @@ import { UsageError } from './kernel/usage-error.ts'
 import { codeOf } from './kernel/thrown.ts'
 import { checkPayments, type PaymentSettings } from './payments/payment-settings.ts'
 import type { PayloadBucket } from './payloads/payload-bucket.ts'
-import type { LimitsConfig, LoginConfig } from './agents/config/define-config.ts'
+import type { LimitsConfig, LoginConfig } from './agents/config/service-config.ts'
 import {
   limits,
   limitVariable,

@@ -66,6 +66,7 @@ import type {
   ListTasks,
   ProgressNote,
 } from './task-inputs.ts'
+import type { Plans } from './limits/account-limits.ts'
 import type { PaymentStore } from './payment-records.ts'
 import type { Listed, ListRange } from './list-place.ts'
 import type { PostedTotals } from './posted-totals.ts'
@@ -86,6 +87,8 @@ export type StoreLimits = {
   sessionIdleSeconds: number
   /** Where nodes share the store: how long a silent node keeps what it took. */
   leaseSeconds: number
+  /** Of the configuration, where there is one. */
+  plans?: Plans
 }
 
 /** A hundred billion USD: far below what is counted exactly, so that no refund can leave that range. */
