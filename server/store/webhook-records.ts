@@ -5,7 +5,14 @@ import type { TurnOutcome } from './records.ts'
 // Events, and who is told of them.
 
 /** What a user can be told of. */
-export const eventTypes = ['task.completed', 'task.failed', 'chat.settled', 'credit.added', 'session.expired'] as const
+export const eventTypes = [
+  'task.completed',
+  'task.failed',
+  'chat.settled',
+  'credit.added',
+  'session.expired',
+  'key.limit_reached',
+] as const
 export type EventType = (typeof eventTypes)[number]
 
 /** In `settings`: every end, settlement and credit after that time has its event; of earlier ones they may be gone. */
@@ -27,6 +34,7 @@ export type EventFacts =
   | { type: 'chat.settled'; turnId: string; sessionId: string; agentId: string; outcome: TurnOutcome; cost: Units }
   | { type: 'credit.added'; transactionId: string; amount: Units; balance: Units }
   | { type: 'session.expired'; sessionId: string; agentId: string }
+  | { type: 'key.limit_reached'; keyId: string; amount: Units; resetsAt: EpochMs | null }
   | { type: typeof testEventType; webhookId: string }
 
 export const deliveryStatuses = ['pending', 'succeeded', 'failed', 'canceled'] as const

@@ -77,6 +77,8 @@ const tamperings: Record<Tampering['what'], string> = {
   'session-spent': 'UPDATE sessions SET spent = spent + @by WHERE id = @sessionId',
   'session-cap': 'UPDATE sessions SET max_cost = @maxCost WHERE id = @sessionId',
   'turn-cap': 'UPDATE turns SET max_cost = @maxCost WHERE id = @turnId',
+  window: 'UPDATE spend_windows SET charged = charged + @charged, held = held + @held WHERE owner_id = @ownerId',
+  'window-limit': 'UPDATE spend_windows SET spend_limit = @limit WHERE owner_id = @ownerId',
 }
 
 function tamper(raw: Database.Database, change: Tampering): void {

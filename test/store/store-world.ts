@@ -33,6 +33,9 @@ export type Tampering =
   | { what: 'session-spent'; sessionId: string; by: Units }
   | { what: 'session-cap'; sessionId: string; maxCost: Units }
   | { what: 'turn-cap'; turnId: string; maxCost: Units }
+  /** By how much. */
+  | { what: 'window'; ownerId: string; charged: Units; held: Units }
+  | { what: 'window-limit'; ownerId: string; limit: Units }
 
 /** As it is kept. */
 export type EventRow = { id: string; type: string; body: string }
