@@ -9,7 +9,7 @@ import type { OpenTurn, OpenTurnResult } from './session-inputs.ts'
 export type TaskNotAccepted = Exclude<AdmitTaskResult, { outcome: 'accepted' }>
 export type TurnNotOpened = Exclude<OpenTurnResult, { outcome: 'opened' }>
 
-type Account = { balance: Units; held: Units; blockedUntil: EpochMs | null }
+type Account = { balance: Units; held: Units; owed: Units; blockedUntil: EpochMs | null }
 
 /** What limits leave of executions; those that an account does not have are not asked for. */
 export type LimitFacts = {
@@ -44,7 +44,7 @@ export function judgeTask(
   }
   if (isQuoteUsed) return { outcome: 'refused', reason: 'quote-used', rate }
   if (!mayRun(limits, agentId)) return { outcome: 'refused', reason: 'agent', agentId, rate }
-  const { balance, blockedUntil, held } = account
+  const { balance, blockedUntil, held, owed } = account
   if (blockedUntil !== null && blockedUntil > now) {
     return { outcome: 'refused', reason: 'blocked', until: blockedUntil, rate }
   }
@@ -55,6 +55,7 @@ export function judgeTask(
   }
   const full = windows.find((window) => cost > leftOf(window))
   if (full && cost > 0) return { outcome: 'refused', reason: 'limit', window: full, required: cost, rate }
+  if (owed > 0) return { outcome: 'refused', reason: 'owed', owed, rate }
   if (balance - held < cost) return { outcome: 'refused', reason: 'balance', balance, held, required: cost, rate }
   return undefined
 }
@@ -88,7 +89,8 @@ export function judgeTurn(
   if (left < required) return { outcome: 'refused', reason: 'budget', left, required, rate }
   const full = windows.find((window) => required > leftOf(window))
   if (full && required > 0) return { outcome: 'refused', reason: 'limit', window: full, required, rate }
-  const { balance, held } = account
+  const { balance, held, owed } = account
+  if (owed > 0) return { outcome: 'refused', reason: 'owed', owed, rate }
   const free = balance - held
   const taken = Math.max(0, Math.min(hold, free, left, ...windows.map(leftOf)))
   if (free < required || free - taken < leaving) {

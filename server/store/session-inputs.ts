@@ -74,6 +74,8 @@ export type OpenTurnResult =
   | LimitRefusal
   /** `left` is what its caps leave. */
   | { outcome: 'refused'; reason: 'budget'; left: Units; required: Units; rate: RateState }
+  /** As of a task. */
+  | { outcome: 'refused'; reason: 'owed'; owed: Units; rate: RateState }
   | { outcome: 'refused'; reason: 'balance'; balance: Units; held: Units; required: Units; rate: RateState }
 
 /** The whole of `by`, or as much as there is, but no less than `least`. */

@@ -69,6 +69,7 @@ import type {
 import type { SpendLimit, SpendState } from './execution-limits.ts'
 import type { Plans } from './limits/account-limits.ts'
 import type { ChangeAccountLimits, KeyLimits, LimitsState, UpdateKey } from './limits/limit-inputs.ts'
+import type { PaymentStore } from './payment-records.ts'
 import type { Listed, ListRange } from './list-place.ts'
 import type { PostedTotals } from './posted-totals.ts'
 import type { SharedSettings, SharedStore } from './shared.ts'
@@ -191,6 +192,8 @@ export type Store = {
   readonly settings: SharedSettings
   /** Who is told of events, and what became of that. */
   readonly webhooks: WebhookStore
+  /** What users pay, and what the provider took back of it. */
+  readonly payments: PaymentStore
 
   // Tasks
   /** Idempotency, quote, block, rate, balance; then charge, ledger row, task row and idempotency row, all in one transaction. */

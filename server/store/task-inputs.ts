@@ -41,6 +41,8 @@ export type AdmitTaskResult =
   | LimitRefusal
   /** As many tasks of the user wait as may. */
   | { outcome: 'refused'; reason: 'waiting'; limit: number; rate: RateState }
+  /** What was taken back of a top-up, and must be paid first. */
+  | { outcome: 'refused'; reason: 'owed'; owed: Units; rate: RateState }
   | { outcome: 'refused'; reason: 'balance'; balance: Units; held: Units; required: Units; rate: RateState }
 
 /** By a limit of the plan, the user or the credential. */

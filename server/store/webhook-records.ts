@@ -12,6 +12,11 @@ export const eventTypes = [
   'credit.added',
   'session.expired',
   'key.limit_reached',
+  'balance.low',
+  'payment.succeeded',
+  'payment.failed',
+  'payment.refunded',
+  'payment.disputed',
 ] as const
 export type EventType = (typeof eventTypes)[number]
 
@@ -35,6 +40,14 @@ export type EventFacts =
   | { type: 'credit.added'; transactionId: string; amount: Units; balance: Units }
   | { type: 'session.expired'; sessionId: string; agentId: string }
   | { type: 'key.limit_reached'; keyId: string; amount: Units; resetsAt: EpochMs | null }
+  | { type: 'balance.low'; balance: Units; threshold: Units }
+  | { type: 'payment.succeeded'; topupId: string; amount: Units }
+  /** `reason` is the provider's word for it. */
+  | { type: 'payment.failed'; topupId: string; amount: Units; reason: string }
+  /** In all, of the top-up's amount; `owed` is what the balance did not have, of all top-ups. */
+  | { type: 'payment.refunded'; topupId: string; amount: Units; refunded: Units; owed: Units }
+  /** `disputed` is 0 again where the dispute was won. */
+  | { type: 'payment.disputed'; topupId: string; amount: Units; disputed: Units; owed: Units }
   | { type: typeof testEventType; webhookId: string }
 
 export const deliveryStatuses = ['pending', 'succeeded', 'failed', 'canceled'] as const

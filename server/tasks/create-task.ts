@@ -2,7 +2,14 @@ import type { z } from 'zod'
 import type { Catalogue } from '../agents/config/catalogue.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { ConnectorAccess } from '../connectors/connector-access.ts'
-import { balanceRefusal, limitRefusal, rateRefusal, secondsUntil, waitingRefusal } from '../billing/refusals.ts'
+import {
+  balanceRefusal,
+  limitRefusal,
+  owedRefusal,
+  rateRefusal,
+  secondsUntil,
+  waitingRefusal,
+} from '../billing/refusals.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
 import { isoTime, type Clock } from '../kernel/clock.ts'
 import { unreachable } from '../kernel/assert.ts'
@@ -195,6 +202,8 @@ function refusal(result: Extract<AdmitTaskResult, { outcome: 'refused' }>): Erra
       return limitRefusal(result)
     case 'balance':
       return balanceRefusal(result)
+    case 'owed':
+      return owedRefusal(result.owed)
     default:
       return unreachable(result)
   }

@@ -118,5 +118,15 @@ function statementOf(change: Tampering): [string, unknown[]] {
       ]
     case 'window-limit':
       return ['UPDATE spend_windows SET spend_limit = $2 WHERE owner_id = $1', [change.ownerId, change.limit]]
+    case 'owed':
+      return ['UPDATE accounts SET owed = owed + $2 WHERE user_id = $1', [change.userId, change.by]]
+    case 'topup-refunded':
+      return ['UPDATE topups SET refunded = refunded + $2 WHERE id = $1', [change.topupId, change.by]]
+    case 'topup-disputed':
+      return ['UPDATE topups SET disputed = disputed + $2 WHERE id = $1', [change.topupId, change.by]]
+    case 'topup-removed':
+      return ['DELETE FROM topups WHERE id = $1', [change.topupId]]
+    case 'topup-unpaid':
+      return ["UPDATE topups SET status = 'open', paid_at = NULL WHERE id = $1", [change.topupId]]
   }
 }

@@ -79,6 +79,11 @@ const tamperings: Record<Tampering['what'], string> = {
   'turn-cap': 'UPDATE turns SET max_cost = @maxCost WHERE id = @turnId',
   window: 'UPDATE spend_windows SET charged = charged + @charged, held = held + @held WHERE owner_id = @ownerId',
   'window-limit': 'UPDATE spend_windows SET spend_limit = @limit WHERE owner_id = @ownerId',
+  owed: 'UPDATE accounts SET owed = owed + @by WHERE user_id = @userId',
+  'topup-refunded': 'UPDATE topups SET refunded = refunded + @by WHERE id = @topupId',
+  'topup-disputed': 'UPDATE topups SET disputed = disputed + @by WHERE id = @topupId',
+  'topup-removed': 'DELETE FROM topups WHERE id = @topupId',
+  'topup-unpaid': "UPDATE topups SET status = 'open', paid_at = NULL WHERE id = @topupId",
 }
 
 function tamper(raw: Database.Database, change: Tampering): void {

@@ -36,6 +36,11 @@ export type Tampering =
   /** By how much. */
   | { what: 'window'; ownerId: string; charged: Units; held: Units }
   | { what: 'window-limit'; ownerId: string; limit: Units }
+  | { what: 'owed'; userId: string; by: Units }
+  | { what: 'topup-refunded'; topupId: string; by: Units }
+  | { what: 'topup-disputed'; topupId: string; by: Units }
+  | { what: 'topup-removed'; topupId: string }
+  | { what: 'topup-unpaid'; topupId: string }
 
 /** As it is kept. */
 export type EventRow = { id: string; type: string; body: string }

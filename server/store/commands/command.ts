@@ -36,6 +36,7 @@ export type MadeRow = {
     | 'invitations'
     | 'connectors'
     | 'webhooks'
+    | 'topups'
   id: string
 }
 
@@ -47,6 +48,7 @@ export type Posting = {
   taskId?: string
   sessionId?: string
   turnId?: string
+  topupId?: string
   description: string
   breakdown?: ChatBreakdown
   idempotencyKey?: string | null
@@ -119,6 +121,8 @@ export type Tx = Reads & {
   post(posting: Posting): Answer<{ id: string; balance: Units }>
   /** Holds more of the balance of an account that is locked, or less. Its CHECK undoes the command where it is not there. */
   hold(userId: string, by: Units): void
+  /** Adds to what an account that is locked owes, or takes from it. */
+  owe(userId: string, by: Units): void
   /** Counters are written once, at the end. */
   count(change: CounterChange): void
   /** An execution of a user whose rate window was read is accepted. */

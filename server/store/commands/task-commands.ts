@@ -22,6 +22,7 @@ import { askKey, insertKey, stillKept } from './idempotency-rows.ts'
 import { countKeyRate } from './limits/key-rates.ts'
 import { askLimits, type ReadLimits } from './limits/limit-facts.ts'
 import { changeCounted, countIn, noteReached, type CountedIn } from './limits/spend-windows.ts'
+import { payDebt, spend } from './payments/debt.ts'
 import { columns, insertInto, statement } from './statement.ts'
 
 // The commands that move a task. Each locks the account of the task's user first, a refund too.
@@ -38,7 +39,7 @@ type Ended = {
   countedIn: CountedIn
 }
 type Ending = { error: TaskFailure; countsAsAbuse: boolean; now: number; limits: StoreLimits }
-type Judged = { against: TaskNotAccepted | undefined; read: ReadLimits; now: number }
+type Judged = { against: TaskNotAccepted | undefined; read: ReadLimits; now: number; account: AccountRow }
 
 const operation = 'createTask'
 
@@ -113,13 +114,14 @@ const requeue = statement(
 
 export function* admitTask(tx: Tx, input: AdmitTask, limits: StoreLimits): Op<AdmitTaskResult> {
   const { agentId, cost, endpointId, request, taskId, userId } = input
-  const { against, now, read } = yield* judge(tx, input, { asked: tx.lockAccount({ userId }), limits })
+  const { account, against, now, read } = yield* judge(tx, input, { asked: tx.lockAccount({ userId }), limits })
   if (against) {
     if (against.outcome === 'refused' && against.reason === 'limit')
       yield* noteReached(tx, against.window, { userId, now })
     return against
   }
-  yield* tx.post({ userId, type: 'task_charge', amount: -cost, taskId, description: `Task ${endpointId}`, now })
+  const charge = { userId, type: 'task_charge', amount: -cost, taskId, description: `Task ${endpointId}`, now } as const
+  yield* spend(tx, account, charge)
   tx.count({ userId, kind: 'task', part: agentId, status: 'pending', by: 1 })
   const accepted = { outcome: 'accepted' as const, seq: 0, rate: withOneMore(read.rate, now) }
   const sent = { request: request.text, requestPayload: request.payloadId, ...optionsOf(input, now) }
@@ -163,7 +165,8 @@ function* judge(on: Reads, input: Draft, { asked, limits }: Judge): Op<Judged> {
   const isQuoteUsed = askedQuote !== undefined && (yield* askedQuote) !== undefined
   const now = yield* on.now()
   const read = yield* readLimits(account, { now, ofTask: true })
-  return { read, now, against: judgeTask(input, { ...read, now, earlier: stillKept(used, now), isQuoteUsed, account }) }
+  const against = judgeTask(input, { ...read, now, earlier: stillKept(used, now), isQuoteUsed, account })
+  return { account, against, now, read }
 }
 
 export function* claimTask(
@@ -194,6 +197,7 @@ export function* completeTask(tx: Tx, input: CompleteTask): Op<boolean> {
     changeCounted(tx, countedIn, { charged: -givenBack })
     const description = `Not used by task ${endpointId}`
     yield* tx.post({ userId, type: 'adjustment', amount: givenBack, taskId, description, now })
+    yield* payDebt(tx, { userId, now })
   }
   addPayload(tx, { stored: response, taskId, now })
   moved(tx, row, ['processing', 'completed'])
@@ -284,6 +288,7 @@ function* refund(
   changeCounted(tx, countedIn, { charged: -cost })
   const description = `Refund of task ${endpointId}: ${error.code}`
   yield* tx.post({ userId, type: 'task_refund', amount: cost, taskId, description, now })
+  yield* payDebt(tx, { userId, now })
   moved(tx, row, [from, 'failed'])
   recordEnd(tx, { taskId, row, error })
   if (countsAsAbuse) yield* countFailure(tx, { userId, now, limits })

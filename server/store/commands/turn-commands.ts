@@ -9,6 +9,7 @@ import { turnEndings } from '../turn-endings.ts'
 import type { Op, Reads, Tx } from './command.ts'
 import { eventIdOf, recordEvent } from './events/event-rows.ts'
 import { askKey, insertKey, stillKept } from './idempotency-rows.ts'
+import { payDebt, spend } from './payments/debt.ts'
 import { activeAfter, askSession, closeTurn, openInSession } from './session-rows.ts'
 import { countKeyRate } from './limits/key-rates.ts'
 import { askLimits } from './limits/limit-facts.ts'
@@ -174,8 +175,10 @@ export function* settleTurn(tx: Tx, input: SettleTurn, when?: 'if abandoned'): O
     const receipt = { ...breakdown, ...(writtenOff > 0 && { writtenOffUsd: formatUsd(writtenOff) }) }
     const description = `Chat with ${agentId}${turnEndings[outcome]}`
     const posting = { userId, type: 'chat_charge', amount: -charged, sessionId, turnId, description, now } as const
-    balance = (yield* tx.post({ ...posting, breakdown: receipt })).balance
+    balance = (yield* spend(tx, account, { ...posting, breakdown: receipt })).balance
   }
+  // What it no longer holds.
+  if (account.owed > 0) balance = yield* payDebt(tx, { userId, now })
   yield* tx.run(settle, { turnId, cost: charged, outcome, now })
   const facts = { type: 'chat.settled', turnId, sessionId, agentId, outcome, cost: charged } as const
   recordEvent(tx, { id: eventIdOf(turnId), userId, at: now, facts })

@@ -1,4 +1,5 @@
 import type { Store, StoreLimits } from '../store.ts'
+import { openTopupMs } from '../payment-records.ts'
 import { nothingUsed } from '../turn-endings.ts'
 import { liftBlock } from './abuse-block.ts'
 import * as accounts from './account-rows.ts'
@@ -12,6 +13,9 @@ import { purgeTries } from './login-throttle.ts'
 import { readRate } from './limits/limit-facts.ts'
 import { changeAccountLimits, readLimits, readPlansInUse } from './limits/account-plans.ts'
 import { purgeWindows, readWindows } from './limits/spend-windows.ts'
+import { purgePaymentEvents } from './payments/payment-events.ts'
+import { paymentStore } from './payments/payment-store.ts'
+import { expireTopups } from './payments/topup-rows.ts'
 import * as sessions from './session-rows.ts'
 import { readSpend } from './spend-query.ts'
 import * as tasks from './task-commands.ts'
@@ -100,6 +104,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
     readSpend: (input) => engine.read((on) => readSpend(on, input), input.userId),
     unblock: (userId) => engine.run((tx) => liftBlock(tx, userId)),
     webhooks: webhookStore(engine),
+    payments: paymentStore(engine),
     noteExpired: async () => (await engine.run((tx) => noteExpired(tx, limits, expiredRowsMax))) >= expiredRowsMax,
     purgeExpired: () =>
       engine.run(function* (tx) {
@@ -110,6 +115,8 @@ export function workStore(engine: Engine, limits: StoreLimits) {
           yield* purgeInvitations(tx, purgeRowsMax),
           yield* purgeEvents(tx, purgeRowsMax),
           yield* purgeWindows(tx, purgeRowsMax),
+          yield* purgePaymentEvents(tx, purgeRowsMax),
+          yield* expireTopups(tx, { openMs: openTopupMs, rowsMax: purgeRowsMax }),
         ]
         return purged.some((rows) => rows >= purgeRowsMax)
       }),

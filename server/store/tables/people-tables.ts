@@ -102,6 +102,9 @@ export function peopleTables(
     addresses: text(),
     /** What it may credit on a day of UTC; null without a ceiling. */
     creditPerDay: number('credit_per_day'),
+    /** What it has credited on the last day on which it did; counts whole days of UTC since the epoch. */
+    creditDay: number('credit_day').notNull().default(0),
+    credited: number().notNull().default(0),
     /** Id of the admin; null for the command line. */
     createdBy: text('created_by'),
     createdAt: number('created_at').notNull(),
@@ -129,7 +132,7 @@ export function peopleTables(
       /** 1 when it admits one execution. */
       isOnce: number('is_once').notNull(),
       usedAt: number('used_at'),
-      /** Id of the key or platform key that made it, with whose end it ends. */
+      /** Id of the key, login or platform key that made it, with whose end it ends. */
       createdBy: text('created_by').notNull(),
       createdAt: number('created_at').notNull(),
       expiresAt: number('expires_at').notNull(),
