@@ -1,7 +1,7 @@
 // Written by `npm run reference` from the schemas of the procedures; a test fails while it differs from them.
 
 /** What the service refuses or fails with. */
-export type ErrorCode = 'BAD_REQUEST' | 'UNAUTHORIZED' | 'FORBIDDEN' | 'ACCOUNT_BLOCKED' | 'INSUFFICIENT_BALANCE' | 'BUDGET_REACHED' | 'NOT_FOUND' | 'CONNECTOR_NOT_FOUND' | 'METHOD_NOT_ALLOWED' | 'REQUEST_TIMEOUT' | 'CONFLICT' | 'SESSION_BUSY' | 'SESSION_COMPLETED' | 'SESSION_EXPIRED' | 'PAYLOAD_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'EXPECTATION_FAILED' | 'CONNECTOR_FAILED' | 'RATE_LIMIT_EXCEEDED' | 'LOGIN_THROTTLED' | 'HEADERS_TOO_LARGE' | 'INTERNAL_ERROR' | 'SERVICE_UNAVAILABLE'
+export type ErrorCode = 'BAD_REQUEST' | 'UNAUTHORIZED' | 'FORBIDDEN' | 'ACCOUNT_BLOCKED' | 'INSUFFICIENT_BALANCE' | 'BUDGET_REACHED' | 'LIMIT_REACHED' | 'NOT_FOUND' | 'CONNECTOR_NOT_FOUND' | 'METHOD_NOT_ALLOWED' | 'REQUEST_TIMEOUT' | 'CONFLICT' | 'SESSION_BUSY' | 'SESSION_COMPLETED' | 'SESSION_EXPIRED' | 'PAYLOAD_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'EXPECTATION_FAILED' | 'CONNECTOR_FAILED' | 'RATE_LIMIT_EXCEEDED' | 'LOGIN_THROTTLED' | 'HEADERS_TOO_LARGE' | 'INTERNAL_ERROR' | 'SERVICE_UNAVAILABLE'
 
 /** One thing that is wrong with a request: `path` names the field, for example `params.text`. */
 export type ErrorDetail = { path: string; message: string }
@@ -239,7 +239,7 @@ export type CreatedWebhook = {
   url: string | null
   description: string
   /** Null for all */
-  types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null
+  types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null
   isEnabled: boolean
   /** `user`; `gone` when it answered 410; `failing` after three days without one success */
   disabledReason: "user" | "gone" | "failing" | null
@@ -648,7 +648,7 @@ export type Webhook = {
   url: string | null
   description: string
   /** Null for all */
-  types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null
+  types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null
   isEnabled: boolean
   /** `user`; `gone` when it answered 410; `failing` after three days without one success */
   disabledReason: "user" | "gone" | "failing" | null
@@ -666,7 +666,7 @@ export type Webhook = {
 export type WebhookDelivery = {
   eventId: string
   webhookId: string
-  type: "task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed" | "webhook.test"
+  type: "task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed" | "webhook.test"
   /** The `webhookUrl` of the task, where that is whom it goes to */
   url: string | null
   /** `canceled` when its webhook was disabled or deleted before it was delivered */
@@ -1209,7 +1209,7 @@ export type Mutations = {
       /** What it is for; never sent */
       description?: string | undefined
       /** The events that are sent; all when left out */
-      types?: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | undefined
+      types?: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | undefined
     }
     output: CreatedWebhook
   }
@@ -1221,7 +1221,7 @@ export type Mutations = {
       /** What it is for; never sent */
       description?: string | undefined
       /** Null for all */
-      types?: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null | undefined
+      types?: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null | undefined
       /** What waits for one that is disabled is never sent */
       isEnabled?: boolean | undefined
     }

@@ -63,8 +63,8 @@ async function byKey(
   if (key.expiresAt !== null && key.expiresAt <= now) throw unauthorized('The API key has expired.')
   assertNotSuspended(key)
   keyUses.used(key.id, now)
-  const { userId, email, isAdmin } = key
-  return { userId, email, isAdmin, scopes: key.scopes, keyId: key.id, loginId: null, limits: null, agents: null }
+  const { agents, email, isAdmin, limits, userId } = key
+  return { userId, email, isAdmin, scopes: key.scopes, keyId: key.id, loginId: null, limits, agents }
 }
 
 function hashOf(authorization: string): string {

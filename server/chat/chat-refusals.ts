@@ -1,4 +1,4 @@
-import { balanceRefusal, budgetRefusal, owedRefusal, rateRefusal } from '../billing/refusals.ts'
+import { balanceRefusal, budgetRefusal, limitRefusal, owedRefusal, rateRefusal } from '../billing/refusals.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { sessionRefusal } from '../sessions/session-operations.ts'
 import type { OpenTurnResult } from '../store/session-inputs.ts'
@@ -25,6 +25,10 @@ export function turnRefusal(result: Extract<OpenTurnResult, { outcome: 'refused'
       return quoteUsed()
     case 'budget':
       return budgetRefusal(result)
+    case 'agent':
+    case 'key-rate':
+    case 'limit':
+      return limitRefusal(result)
     default:
       return sessionRefusal(result.reason)
   }

@@ -2,7 +2,14 @@ import type { z } from 'zod'
 import type { Catalogue } from '../agents/config/catalogue.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { ConnectorAccess } from '../connectors/connector-access.ts'
-import { balanceRefusal, owedRefusal, rateRefusal, secondsUntil } from '../billing/refusals.ts'
+import {
+  balanceRefusal,
+  limitRefusal,
+  owedRefusal,
+  rateRefusal,
+  secondsUntil,
+  waitingRefusal,
+} from '../billing/refusals.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
 import { isoTime, type Clock } from '../kernel/clock.ts'
 import { unreachable } from '../kernel/assert.ts'
@@ -187,6 +194,12 @@ function refusal(result: Extract<AdmitTaskResult, { outcome: 'refused' }>): Erra
     }
     case 'rate':
       return rateRefusal(rate)
+    case 'waiting':
+      return waitingRefusal(result)
+    case 'agent':
+    case 'key-rate':
+    case 'limit':
+      return limitRefusal(result)
     case 'balance':
       return balanceRefusal(result)
     case 'owed':

@@ -10,6 +10,7 @@ import { describeIdempotency } from './contract-idempotency.ts'
 import { describeInvitations } from './contract-invitations.ts'
 import { describeKeys } from './contract-keys.ts'
 import { describeLedger } from './contract-ledger.ts'
+import { describeLimits } from './contract-limits.ts'
 import { describeLists } from './contract-lists.ts'
 import { describeLogins } from './contract-logins.ts'
 import { describeMetered } from './contract-metered.ts'
@@ -23,6 +24,8 @@ import { describeRetries } from './contract-retries.ts'
 import { describeSpend } from './contract-spend.ts'
 import { describeTags } from './contract-tags.ts'
 import { describeTaskMoves } from './contract-task-moves.ts'
+import { describeWindowChanges } from './contract-window-changes.ts'
+import { describeWindows } from './contract-windows.ts'
 import { noLimits, openWorld, type StoreEngine, type StoreWorld } from './store-world.ts'
 
 /** Registers one test of the contract; the body gets a new, empty store. */
@@ -67,6 +70,9 @@ export function describeStoreContract(engine: StoreEngine): void {
   describeMoney(contractTest)
   describeMetered(contractTest)
   describeCaps(contractTest)
+  describeLimits(contractTest)
+  describeWindows(contractTest)
+  describeWindowChanges(contractTest)
   describeLedger(contractTest)
   describeEvents(contractTest)
   describeDeliveries(contractTest)

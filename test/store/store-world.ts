@@ -33,6 +33,9 @@ export type Tampering =
   | { what: 'session-spent'; sessionId: string; by: Units }
   | { what: 'session-cap'; sessionId: string; maxCost: Units }
   | { what: 'turn-cap'; turnId: string; maxCost: Units }
+  /** By how much. */
+  | { what: 'window'; ownerId: string; charged: Units; held: Units }
+  | { what: 'window-limit'; ownerId: string; limit: Units }
   | { what: 'owed'; userId: string; by: Units }
   | { what: 'topup-refunded'; topupId: string; by: Units }
   | { what: 'topup-disputed'; topupId: string; by: Units }

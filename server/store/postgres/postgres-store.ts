@@ -9,7 +9,6 @@ import { PostgresEngine } from './command-engine.ts'
 import { assertCurrent, migrateSchema, newestTime, openPool } from './connection/database.ts'
 import type { PgPool } from './connection/driver.ts'
 import { Ledger } from './ledger.ts'
-import { RateWindow } from './nodes/rate-window.ts'
 import { sharedBy } from './nodes/shared-store.ts'
 import { agreeSetting, assertMoved, replaceSetting } from './setting-rows.ts'
 import { PgSignals } from './nodes/signals.ts'
@@ -90,7 +89,6 @@ function composeStore({ clock, jobs, pool }: Opened, options: PostgresStoreOptio
   const { databaseUrl, limits, onCommit, onWarning } = options
   const leaseMs = limits.leaseSeconds * 1000
   const ledger = new Ledger()
-  const rateWindow = new RateWindow(limits)
   const all = new Transactions(pool, {
     clock,
     ...(onCommit && { onCommit }),
@@ -100,7 +98,7 @@ function composeStore({ clock, jobs, pool }: Opened, options: PostgresStoreOptio
   const urgent = new Transactions(urgentPool, { clock, onCommitted: () => {}, silentMs: renewalMsMax(leaseMs) })
   // Connects when it is first used, so never for a command of the command line.
   const signals = new PgSignals({ databaseUrl, pool, onWarning })
-  const engine = new PostgresEngine({ all, jobs: jobs ?? noQueue, ledger, rateWindow })
+  const engine = new PostgresEngine({ all, jobs: jobs ?? noQueue, ledger })
   let closing: Promise<void> | undefined
   return {
     ...peopleStore(engine),
@@ -110,7 +108,6 @@ function composeStore({ clock, jobs, pool }: Opened, options: PostgresStoreOptio
     },
     ...(jobs && { shared: sharedBy({ all, jobs, leaseMs, signals, urgent }) }),
     ...workStore(engine, limits),
-    readRate: (userId) => all.read(async (on) => rateWindow.at(await rateWindow.newest(on, userId), await on.now())),
     verifyLedger: () => all.readAll(({ client }) => verifyLedger(client)),
     readState: async () => {
       const { rows } = await all.read(({ client }) => client.query(size))

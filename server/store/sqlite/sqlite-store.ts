@@ -117,7 +117,7 @@ function composeStore(db: Database, options: SqliteStoreOptions, onClose: () => 
   const clock = options.clock(newestTime(db))
   const counters = new Counters(db)
   const ledger = new Ledger(db, counters)
-  const rateWindow = new RateWindow(db, limits)
+  const rateWindow = new RateWindow(db)
   const batchEnd = {
     keep: () => {
       counters.keep()
@@ -150,7 +150,6 @@ function composeStore(db: Database, options: SqliteStoreOptions, onClose: () => 
     ...peopleStore(engine),
     ...workStore(engine, limits),
     settings: settingRows(db),
-    readRate: async (userId) => rateWindow.read(userId, clock.now()),
     verifyLedger: () => ledgerCheck.run(),
     readState: async () => ({
       ...(await engine.read(readOpen)),
