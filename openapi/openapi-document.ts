@@ -50,6 +50,9 @@ const writes = new Set([
   'rotateWebhook',
   'testWebhook',
   'redeliverEvent',
+  'createTopup',
+  'updateAccount',
+  'removePaymentMethod',
   'createKey',
   'rotateKey',
 ])
@@ -58,6 +61,7 @@ const keptFor24Hours = 'Kept for 24 hours: a repeated request with the same key 
 const idempotent: Record<string, string> = {
   createTask: keptFor24Hours,
   createSession: keptFor24Hours,
+  createTopup: keptFor24Hours,
   creditUser: 'Kept with the transaction: a repeated request with the same key and amount credits nothing more.',
 }
 /** These are for browser logins alone, as all that admins do is. */

@@ -13,6 +13,10 @@ export type Account = {
   balanceUsd: string
   /** The part of the balance that running chats hold */
   heldUsd: string
+  /** What was taken back of a top-up and the balance did not have; no execution begins before it is paid */
+  owedUsd: string
+  /** An event `balance.low` tells when the balance falls below it */
+  notifyBelowUsd: string | null
   /** When an abuse block ends; null when there is none */
   blockedUntil: string | null
   isAdmin: boolean
@@ -28,6 +32,8 @@ export type Account = {
     /** When the oldest counted execution leaves the window; null when none is counted */
     resetAt: string | null
   }
+  /** How the account is topped up; null where nobody can pay */
+  payments: PaymentAccount | null
   /** The largest body that a request may have */
   maxBodyBytes: number
 }
@@ -61,6 +67,15 @@ export type AgentChat = {
   maxOutputTokens: number
   /** Whether reasoning is streamed */
   reasoning: boolean
+}
+
+export type AutoRecharge = {
+  /** Below this balance it is recharged */
+  belowUsd: string
+  /** To this balance, as far as the limits of a payment and of the month allow it */
+  toUsd: string
+  /** In a month of UTC, no more than that */
+  monthlyMaxUsd: string
 }
 
 export type ChatBreakdown = {
@@ -378,6 +393,18 @@ export type PasswordLink = {
   expiresAt: string
 }
 
+export type PaymentAccount = {
+  /** Of one top-up */
+  minUsd: string
+  /** Of one top-up */
+  maxUsd: string
+  /** Brand and last digits of what is saved; null for nothing */
+  savedMethod: string | null
+  autoRecharge: AutoRecharge | null
+  /** Why it was switched off by itself, in a word of the provider; null where it was not */
+  autoRechargeOffReason: string | null
+}
+
 export type Quote = {
   /** Given with that task or chat, once, it makes these prices hold */
   quoteId: string
@@ -589,6 +616,27 @@ export type TaskProgress = {
   at: string
 }
 
+export type Topup = {
+  id: string
+  /** Only `paid` is credited; one that `failed` or `expired` can still be paid, where the provider lets its page be used */
+  status: "open" | "paid" | "failed" | "expired"
+  /** What is credited when it is paid */
+  amountUsd: string
+  /** Whether it was made by auto-recharge */
+  isAuto: boolean
+  /** Where it is paid; null once it is paid, or cannot be any more */
+  checkoutUrl: string | null
+  /** The provider's receipt */
+  receiptUrl: string | null
+  /** What was given back of it, and taken from the balance */
+  refundedUsd: string
+  /** What a dispute has withdrawn of it, and is taken from the balance until it is won */
+  disputedUsd: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  paidAt: string | null
+}
+
 export type Transaction = {
   id: string
   userId: string
@@ -634,12 +682,37 @@ export type User = {
   balanceUsd: string
   /** Amount in USD with four fraction digits */
   heldUsd: string
+  /** What was taken back of top-ups and the balance did not have */
+  owedUsd: string
   /** What chats of the user cost beyond the balance and their caps, ever, and nobody was charged */
   writtenOffUsd: string
   /** When an abuse block ends; null when there is none */
   blockedUntil: string | null
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
+}
+
+export type UserTopup = {
+  id: string
+  /** Only `paid` is credited; one that `failed` or `expired` can still be paid, where the provider lets its page be used */
+  status: "open" | "paid" | "failed" | "expired"
+  /** What is credited when it is paid */
+  amountUsd: string
+  /** Whether it was made by auto-recharge */
+  isAuto: boolean
+  /** Where it is paid; null once it is paid, or cannot be any more */
+  checkoutUrl: string | null
+  /** The provider's receipt */
+  receiptUrl: string | null
+  /** What was given back of it, and taken from the balance */
+  refundedUsd: string
+  /** What a dispute has withdrawn of it, and is taken from the balance until it is won */
+  disputedUsd: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  paidAt: string | null
+  userId: string
+  email: string
 }
 
 export type Webhook = {
@@ -934,6 +1007,66 @@ export type Queries = {
       offset: number
       /** Where the next page begins, as its `after`; omitted on the last page */
       next?: string | undefined
+    }
+  }
+  'topups.list': {
+    input: {
+      /** Only top-ups in this state */
+      status?: "open" | "paid" | "failed" | "expired" | undefined
+      /** Page size */
+      limit?: number | undefined
+      /** How many items to skip */
+      offset?: number | undefined
+      /** The `next` of a page, after which this one begins */
+      after?: string | undefined
+    }
+    output: {
+      topups: Topup[]
+      total: number
+      limit: number
+      offset: number
+      /** Where the next page begins, as its `after`; omitted on the last page */
+      next?: string | undefined
+    }
+  }
+  'topups.get': {
+    input: {
+      /** The id returned when the top-up was created */
+      topupId: string
+    }
+    output: Topup
+  }
+  'topups.listAll': {
+    input: {
+      /** Only top-ups in this state */
+      status?: "open" | "paid" | "failed" | "expired" | undefined
+      /** The `next` of the page before */
+      after?: string | undefined
+      /** Page size */
+      limit?: number | undefined
+      /** Only those of this user */
+      userId?: string | undefined
+      /** How many days the totals are of */
+      days?: number | undefined
+    }
+    output: {
+      topups: UserTopup[]
+      limit: number
+      /** Where the next page begins, as its `after`; omitted on the last page */
+      next?: string | undefined
+      /** Of the last `days`, of all users */
+      totals: {
+        /** Amount in USD with four fraction digits */
+        paidUsd: string
+        /** Of what was paid in these days */
+        refundedUsd: string
+        /** Of what was paid in these days */
+        disputedUsd: string
+        /** By all users, at present */
+        owedUsd: string
+        /** How many were paid */
+        topups: number
+      }
     }
   }
   'keys.list': {
@@ -1259,11 +1392,39 @@ export type Mutations = {
     }
     output: WebhookDelivery
   }
+  'account.update': {
+    input: {
+      /** An event `balance.low` tells when the balance falls below it; null for never */
+      notifyBelowUsd?: string | null | undefined
+      /** Needs a saved payment method; null switches it off */
+      autoRecharge?: {
+        belowUsd: string
+        toUsd: string
+        monthlyMaxUsd: string
+      } | null | undefined
+    }
+    output: Account
+  }
   'account.changePassword': {
     input: {
       currentPassword: string
       newPassword: string
     }
+    output: Confirmation
+  }
+  'topups.create': {
+    input: {
+      /** In whole cents, within what the account says of `payments` */
+      amountUsd: string
+      /** Where the payment page leads to, of the service's own origin or one that the operator allows */
+      returnUrl?: string | undefined
+      /** Whether what is paid with is kept for auto-recharge */
+      savesMethod?: boolean | undefined
+    }
+    output: Topup
+  }
+  'topups.removeMethod': {
+    input: Record<string, unknown>
     output: Confirmation
   }
   'keys.create': {

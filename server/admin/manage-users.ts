@@ -82,7 +82,7 @@ export async function creditUser(
 }
 
 function toUser(user: UserAccount, clock: Clock): User {
-  const { balance, blockedUntil, createdAt, email, held, id, isAdmin, suspendedAt, writtenOff } = user
+  const { balance, blockedUntil, createdAt, email, held, id, isAdmin, owed, suspendedAt, writtenOff } = user
   return {
     id,
     email,
@@ -90,6 +90,7 @@ function toUser(user: UserAccount, clock: Clock): User {
     isSuspended: suspendedAt !== null,
     balanceUsd: formatUsd(balance),
     heldUsd: formatUsd(held),
+    owedUsd: formatUsd(owed),
     writtenOffUsd: formatUsd(writtenOff),
     blockedUntil: blockedUntil !== null && blockedUntil > clock.now() ? isoTime(blockedUntil) : null,
     createdAt: isoTime(createdAt),

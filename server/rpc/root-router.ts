@@ -9,6 +9,7 @@ import { accountRouter } from '../billing/account-router.ts'
 import { transactionsRouter } from '../billing/transactions-router.ts'
 import { chatRouter } from '../chat/chat-router.ts'
 import { connectorsRouter } from '../connectors/connectors-router.ts'
+import { topupsRouter } from '../payments/topups-router.ts'
 import { quotesRouter } from '../quotes/quotes-router.ts'
 import { sessionsRouter } from '../sessions/sessions-router.ts'
 import { tasksRouter } from '../tasks/tasks-router.ts'
@@ -25,6 +26,7 @@ export const rootRouter = router({
   webhooks: webhooksRouter,
   account: accountRouter,
   transactions: transactionsRouter,
+  topups: topupsRouter,
   keys: keysRouter,
   login: loginRouter,
   logins: loginsRouter,

@@ -11,6 +11,7 @@ const slices = [
   'chat',
   'quotes',
   'billing',
+  'payments',
   'auth',
   'agents',
   'connectors',
@@ -38,7 +39,7 @@ const floors = [
   ['billing', 'tracing'],
   ['agents', 'connectors', 'webhooks'],
   ['auth'],
-  ['admin', 'chat', 'quotes', 'sessions', 'tasks'],
+  ['admin', 'chat', 'payments', 'quotes', 'sessions', 'tasks'],
   ['metrics', 'nodes'],
   ['http', 'rpc'],
 ]

@@ -17,14 +17,14 @@ test('it is OpenAPI 3.1 with an API key and a browser session, either of which m
     'changePassword',
     ...operations.filter(({ id, spec }) => ofAdmins.test(spec['tags'][0]) && !publicOnes.has(id)).map(({ id }) => id),
   ])
-  expect(ofBrowsers.size).toBe(13)
+  expect(ofBrowsers.size).toBe(14)
   const expected = (id: string) => {
     if (publicOnes.has(id)) return []
     return ofBrowsers.has(id) ? [{ browserSession: [] }] : [{ apiKey: [] }, { browserSession: [] }]
   }
   const own = operations.map(({ id, spec }) => [id, spec['security']])
   expect(own).toEqual(operations.map(({ id }) => [id, expected(id)]))
-  expect(operations.filter(({ id }) => publicOnes.has(id) || ofBrowsers.has(id))).toHaveLength(18)
+  expect(operations.filter(({ id }) => publicOnes.has(id) || ofBrowsers.has(id))).toHaveLength(19)
 })
 
 test('every tag of an operation is described, and every described tag has an operation', () => {
@@ -86,6 +86,7 @@ test('the operations that take an Idempotency-Key say how long it is kept', () =
   expect(Object.fromEntries(taking)).toEqual({
     createTask: expect.stringMatching(/^Kept for 24 hours: .* gets the first answer\.$/),
     createSession: expect.stringMatching(/^Kept for 24 hours: .* gets the first answer\.$/),
+    createTopup: expect.stringMatching(/^Kept for 24 hours: .* gets the first answer\.$/),
     chat: expect.stringMatching(/^Kept for 24 hours: .* refused with 409\.$/),
     creditUser: expect.stringMatching(/^Kept with the transaction: .* credits nothing more\.$/),
   })
@@ -115,6 +116,12 @@ test('every operation documents each status that it answers', () => {
         listAgents: [...shared, 400],
         getAgent: [...shared, 400, 404],
         getAccount: shared,
+        updateAccount: [...shared, ...body, 404, 409, 429],
+        createTopup: [...shared, ...body, 404, 409, 429],
+        listTopups: [...shared, 400, 404],
+        getTopup: [...shared, 400, 404],
+        removePaymentMethod: [...shared, 404, 429],
+        listAllTopups: [...shared, 400, 404],
         listTransactions: [...shared, 400],
         createSession: [...shared, ...body, 404, 409, 429],
         getSession: [...shared, 400, 404],
