@@ -9,6 +9,7 @@ import { findIdempotent, purgeKeys } from './idempotency-rows.ts'
 import { purgeInvitations } from './invitation-rows.ts'
 import { purgeLogins } from './login-rows.ts'
 import { purgeTries } from './login-throttle.ts'
+import { purgeClientTokens } from './platform/client-token-rows.ts'
 import * as sessions from './session-rows.ts'
 import { readSpend } from './spend-query.ts'
 import * as tasks from './task-commands.ts'
@@ -98,6 +99,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
           yield* purgeTries(tx, purgeRowsMax),
           yield* purgeInvitations(tx, purgeRowsMax),
           yield* purgeEvents(tx, purgeRowsMax),
+          yield* purgeClientTokens(tx, purgeRowsMax),
         ]
         return purged.some((rows) => rows >= purgeRowsMax)
       }),
