@@ -27,6 +27,15 @@ export type WebhookEvent =
     >
   | EventOf<'credit.added', { transactionId: string; amountUsd: string; balanceUsd: string }>
   | EventOf<'session.expired', { sessionId: string; agentId: string }>
+  /** Once, until a credit has lifted the balance again. */
+  | EventOf<'balance.low', { balanceUsd: string; notifyBelowUsd: string }>
+  | EventOf<'payment.succeeded', { topupId: string; amountUsd: string }>
+  /** `reason` is the word of the payment provider. */
+  | EventOf<'payment.failed', { topupId: string; amountUsd: string; reason: string }>
+  /** `refundedUsd` is what was given back of it in all, `owedUsd` what the balance did not have. */
+  | EventOf<'payment.refunded', { topupId: string; amountUsd: string; refundedUsd: string; owedUsd: string }>
+  /** `disputedUsd` is zero again when the dispute was won. */
+  | EventOf<'payment.disputed', { topupId: string; amountUsd: string; disputedUsd: string; owedUsd: string }>
   | EventOf<'webhook.test', { webhookId: string }>
 
 export type UnwrapOptions = {

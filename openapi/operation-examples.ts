@@ -92,13 +92,27 @@ const chatEvents = [
   },
 ]
 
-/** By operation id. */
 const timestamp = task.completedAt
 const taskEvents = [
   { type: 'state', timestamp, status: 'completed', attempt: 1 },
   { type: 'end', timestamp, task },
 ]
 
+const webhook = {
+  id: 'hook_01m83q4s955f1hac3tbr6xbz52',
+  url: 'https://example.com/errand-events',
+  description: 'Orders',
+  types: ['task.completed', 'task.failed'],
+  isEnabled: true,
+  disabledReason: null,
+  disabledAt: null,
+  failingSince: null,
+  previousSecretUntil: null,
+  createdAt: '2026-11-23T08:07:47.240Z',
+  updatedAt: '2026-11-23T08:07:47.240Z',
+}
+
+/** By operation id. */
 export const operationExamples: Record<string, Example> = {
   createTask: { request: taskInput, response: { taskId, status: 'pending', message: 'Task created' } },
   followTask: { response: taskEvents.map((event) => `${JSON.stringify(event)}\n`).join('') },
@@ -165,6 +179,11 @@ export const operationExamples: Record<string, Example> = {
       expiresAt: '2026-11-23T02:10:37.735Z',
     },
   },
+  createWebhook: {
+    request: { url: webhook.url, description: webhook.description, types: webhook.types },
+    response: { ...webhook, secret: 'whsec_kzSrl2CcPD/JJfgZ/s0J22DKbrBtsfMmRJ2Z2+PH/CE=' },
+  },
+  listWebhooks: { response: { webhooks: [webhook], total: 1, ...page } },
   getAgent: {
     response: {
       id: 'assistant',

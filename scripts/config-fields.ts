@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { configSchema } from '../server/agents/config/agent-schema.ts'
 
-// The fields of the configuration file: what they mean from the comments of `define-config.ts`, what they may be and
+// The fields of the configuration file: what they mean from the comments of `define-config.ts` and `service-config.ts`, what they may be and
 // what counts without them from the schemas that check them.
 
 type Schema = {
@@ -25,12 +25,14 @@ type Schema = {
 export type FieldRow = { name: string; meaning: string; unit: string; values: string; default: string }
 export type FieldSection = { title: string; rows: FieldRow[] }
 
-const source = readFileSync(new URL('../server/agents/config/define-config.ts', import.meta.url), 'utf8')
+const source = ['define-config.ts', 'service-config.ts']
+  .map((file) => readFileSync(new URL(`../server/agents/config/${file}`, import.meta.url), 'utf8'))
+  .join('\n')
 
 /** The comments of the fields that a type names itself. */
 function commentsOf(type: string): Map<string, string> {
   const body = new RegExp(String.raw`^(?:export )?type ${type}\b[^\n]*\{\n([\s\S]*?)^\}`, 'm').exec(source)?.[1]
-  if (body === undefined) throw new Error(`define-config.ts has no type ${type}`)
+  if (body === undefined) throw new Error(`No type ${type} is in define-config.ts or service-config.ts`)
   const members = body.matchAll(/^ {2}\/\*\*([\s\S]*?)\*\/\n(?: {2}\/\/.*\n)*? {2}(?:readonly )?(\w+)\??[:(]/gm)
   return new Map(
     Array.from(members, ([, comment, name]) => [name!, comment!.replaceAll(/\s*\n\s*\*?\s*/g, ' ').trim()]),
@@ -72,6 +74,7 @@ export function fieldSections(): FieldSection[] {
     ['`connectors.servers.<id>`', at(root, 'connectors', 'servers', '*'), commentsOf('StdioServerConfig')],
     ['`webhooks`', at(root, 'webhooks'), commentsOf('WebhooksConfig')],
     ['`login`', at(root, 'login'), commentsOf('LoginConfig')],
+    ['`plans.<name>`', at(root, 'plans', '*'), commentsOf('PlanConfig')],
     ['`login.providers`', at(root, 'login', 'providers', '*'), commentsOf('LoginProviderConfig')],
   ]
   return sections.map(([title, schema, own, besides]) => ({ title, rows: rowsOf(schema, own, besides) }))
@@ -87,7 +90,7 @@ function rowsOf(schema: Schema, own: Map<string, string>, besides = new Map<stri
   const unknown = [...own.keys()].filter((name) => !Object.hasOwn(properties, name))
   const silent = Object.keys(properties).filter((name) => !own.has(name) && !besides.has(name))
   if (unknown.length > 0) throw new Error(`No schema reads ${unknown.join(', ')}`)
-  if (silent.length > 0) throw new Error(`define-config.ts says nothing of ${silent.join(', ')}`)
+  if (silent.length > 0) throw new Error(`No comment says anything of ${silent.join(', ')}`)
   return [...own].map(([name, comment]) => {
     const field = properties[name]!
     const { meaning, byDefault } = splitDefault(comment)
@@ -111,7 +114,7 @@ function defaultOf(field: Schema, { byDefault, isRequired }: { byDefault: string
   const value = field.default
   if (typeof value === 'number') {
     const text = value.toLocaleString('en')
-    if (byDefault !== '' && byDefault !== text) throw new Error(`define-config.ts says ${byDefault} and means ${text}`)
+    if (byDefault !== '' && byDefault !== text) throw new Error(`A comment says ${byDefault} and means ${text}`)
     return text
   }
   if (isRequired) return 'required'

@@ -95,7 +95,8 @@ export async function startApp(options: AppOptions): Promise<App> {
     const metrics = new ServiceMetrics(catalogue.agents.map(({ id }) => id))
     const gate = new RequestGate(limits)
     closers.push(() => gate.close())
-    const { clock, store } = await openServiceStore(options, (commit) => {
+    const withPlans = { ...options, limits: { ...limits, plans: catalogue.plans } }
+    const { clock, store } = await openServiceStore(withPlans, (commit) => {
       metrics.committed(commit)
       tracing?.committed(commit)
       gate.synced(commit.syncMs)

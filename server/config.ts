@@ -8,7 +8,7 @@ import { UsageError } from './kernel/usage-error.ts'
 import { codeOf } from './kernel/thrown.ts'
 import { isNetwork } from './outbound/network-list.ts'
 import type { PayloadBucket } from './payloads/payload-bucket.ts'
-import type { LimitsConfig, LoginConfig } from './agents/config/define-config.ts'
+import type { LimitsConfig, LoginConfig } from './agents/config/service-config.ts'
 import {
   limits,
   limitVariable,

@@ -260,7 +260,7 @@ export type CreatedWebhook = {
   url: string | null
   description: string
   /** Null for all */
-  types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired"> | null
+  types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null
   isEnabled: boolean
   /** `user`; `gone` when it answered 410; `failing` after three days without one success */
   disabledReason: "user" | "gone" | "failing" | null
@@ -654,7 +654,7 @@ export type TaskProgress = {
 export type Transaction = {
   id: string
   userId: string
-  type: "credit" | "task_charge" | "task_refund" | "chat_charge" | "adjustment"
+  type: "credit" | "task_charge" | "task_refund" | "chat_charge" | "adjustment" | "topup_reversal"
   /** Signed: a charge is negative */
   amountUsd: string
   /** Amount in USD with four fraction digits */
@@ -662,6 +662,8 @@ export type Transaction = {
   taskId?: string | undefined
   sessionId?: string | undefined
   turnId?: string | undefined
+  /** Of a top-up: what it credited, was taken back of it, or given again */
+  topupId?: string | undefined
   description: string
   /** Of a chat charge: what its cost is made of */
   breakdown?: ChatBreakdown | undefined
@@ -711,7 +713,7 @@ export type Webhook = {
   url: string | null
   description: string
   /** Null for all */
-  types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired"> | null
+  types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null
   isEnabled: boolean
   /** `user`; `gone` when it answered 410; `failing` after three days without one success */
   disabledReason: "user" | "gone" | "failing" | null
@@ -729,7 +731,7 @@ export type Webhook = {
 export type WebhookDelivery = {
   eventId: string
   webhookId: string
-  type: "task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "webhook.test"
+  type: "task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed" | "webhook.test"
   /** The `webhookUrl` of the task, where that is whom it goes to */
   url: string | null
   /** `canceled` when its webhook was disabled or deleted before it was delivered */
@@ -972,7 +974,7 @@ export type Queries = {
   'transactions.list': {
     input: {
       /** Only transactions of this type */
-      type?: "credit" | "task_charge" | "task_refund" | "chat_charge" | "adjustment" | undefined
+      type?: "credit" | "task_charge" | "task_refund" | "chat_charge" | "adjustment" | "topup_reversal" | undefined
       /** Only the charge and refund of this task */
       taskId?: string | undefined
       /** Only the charges of chats in this session */
@@ -1310,7 +1312,7 @@ export type Mutations = {
       /** What it is for; never sent */
       description?: string | undefined
       /** The events that are sent; all when left out */
-      types?: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired"> | undefined
+      types?: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | undefined
     }
     output: CreatedWebhook
   }
@@ -1322,7 +1324,7 @@ export type Mutations = {
       /** What it is for; never sent */
       description?: string | undefined
       /** Null for all */
-      types?: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired"> | null | undefined
+      types?: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null | undefined
       /** What waits for one that is disabled is never sent */
       isEnabled?: boolean | undefined
     }

@@ -50,3 +50,7 @@ export function tagsOf(pairs: readonly string[]): Record<string, string> {
     pairs.map((pair) => [pair.slice(0, pair.indexOf(':')), pair.slice(pair.indexOf(':') + 1)] as const),
   )
 }
+
+export function pairsOf(tags: Readonly<Record<string, string>>): string[] {
+  return Object.entries(tags).map(([name, value]) => `${name}:${value}`)
+}

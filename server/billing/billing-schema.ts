@@ -87,6 +87,7 @@ export const Transaction = z
     taskId: z.string().optional(),
     sessionId: z.string().optional(),
     turnId: z.string().optional(),
+    topupId: z.string().optional().describe('Of a top-up: what it credited, was taken back of it, or given again'),
     description: z.string(),
     breakdown: ChatBreakdown.optional().describe('Of a chat charge: what its cost is made of'),
     createdAt: isoTimestamp,

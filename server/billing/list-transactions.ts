@@ -26,7 +26,7 @@ export async function listTransactions(
 }
 
 function toTransaction(record: TransactionRecord): Transaction {
-  const { breakdown, taskId, sessionId, turnId } = record
+  const { breakdown, taskId, sessionId, topupId, turnId } = record
   return {
     id: record.id,
     userId: record.userId,
@@ -36,6 +36,7 @@ function toTransaction(record: TransactionRecord): Transaction {
     ...(taskId !== null && { taskId }),
     ...(sessionId !== null && { sessionId }),
     ...(turnId !== null && { turnId }),
+    ...(topupId !== null && { topupId }),
     description: record.description,
     ...(breakdown !== null && { breakdown }),
     createdAt: isoTime(record.createdAt),

@@ -19,10 +19,20 @@ export function balanceRefusal({
   return new ErrandError('INSUFFICIENT_BALANCE', message)
 }
 
+/** What a provider took back of a top-up, and was spent already. */
+export function owedRefusal(owed: Units): ErrandError {
+  const message = `${formatUsd(owed)} USD is owed, because a payment was taken back; add that much credit to go on.`
+  return new ErrandError('INSUFFICIENT_BALANCE', message)
+}
+
 /** Of what costs at least `required`, and may not cost more than `left`. */
 export function budgetRefusal({ left, required }: Record<'left' | 'required', Units>): ErrandError {
   const message = `At least ${formatUsd(required)} USD is required, and maxCostUsd leaves ${formatUsd(left)} USD.`
   return new ErrandError('BUDGET_REACHED', message)
+}
+
+export function tokenUsed(): ErrandError {
+  return new ErrandError('FORBIDDEN', 'This client token has admitted its one execution; ask for a new one.')
 }
 
 export function secondsUntil(at: number, now: number): number {

@@ -1,4 +1,4 @@
-import { balanceRefusal, budgetRefusal, rateRefusal } from '../billing/refusals.ts'
+import { balanceRefusal, budgetRefusal, owedRefusal, rateRefusal, tokenUsed } from '../billing/refusals.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { sessionRefusal } from '../sessions/session-operations.ts'
 import type { OpenTurnResult } from '../store/session-inputs.ts'
@@ -15,12 +15,16 @@ export function turnRefusal(result: Extract<OpenTurnResult, { outcome: 'refused'
       return rateRefusal(result.rate)
     case 'balance':
       return balanceRefusal(result)
+    case 'owed':
+      return owedRefusal(result.owed)
     case 'busy':
       return busy()
     case 'idempotency-conflict':
       return keyUsed()
     case 'quote-used':
       return quoteUsed()
+    case 'token-used':
+      return tokenUsed()
     case 'budget':
       return budgetRefusal(result)
     default:

@@ -8,7 +8,7 @@ import type { OpenTurn, OpenTurnResult } from './session-inputs.ts'
 export type TaskNotAccepted = Exclude<AdmitTaskResult, { outcome: 'accepted' }>
 export type TurnNotOpened = Exclude<OpenTurnResult, { outcome: 'opened' }>
 
-type Account = { balance: Units; held: Units; blockedUntil: EpochMs | null }
+type Account = { balance: Units; held: Units; owed: Units; blockedUntil: EpochMs | null }
 
 type TaskFacts = {
   now: EpochMs
@@ -31,11 +31,12 @@ export function judgeTask(
       : { outcome: 'refused', reason: 'idempotency-conflict', rate }
   }
   if (isQuoteUsed) return { outcome: 'refused', reason: 'quote-used', rate }
-  const { balance, blockedUntil, held } = must(account, 'an authenticated user has an account')
+  const { balance, blockedUntil, held, owed } = must(account, 'an authenticated user has an account')
   if (blockedUntil !== null && blockedUntil > now) {
     return { outcome: 'refused', reason: 'blocked', until: blockedUntil, rate }
   }
   if (isFull(rate)) return { outcome: 'refused', reason: 'rate', rate }
+  if (owed > 0) return { outcome: 'refused', reason: 'owed', owed, rate }
   if (balance - held < cost) return { outcome: 'refused', reason: 'balance', balance, held, required: cost, rate }
   return undefined
 }
@@ -65,7 +66,8 @@ export function judgeTurn(
   if (isFull(rate)) return { outcome: 'refused', reason: 'rate', rate }
   // Before the balance, for which a turn may wait.
   if (left < required) return { outcome: 'refused', reason: 'budget', left, required, rate }
-  const { balance, held } = must(account, 'an authenticated user has an account')
+  const { balance, held, owed } = must(account, 'an authenticated user has an account')
+  if (owed > 0) return { outcome: 'refused', reason: 'owed', owed, rate }
   const free = balance - held
   const taken = Math.min(hold, free, left)
   if (free < required || free - taken < leaving) {

@@ -129,6 +129,48 @@ export const ledgerChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
           GROUP BY a.user_id HAVING coalesce(sum(k.held), 0) <> a.held`,
   },
   {
+    // What is taken back of a top-up is owed until it is paid, of the balance where that has it.
+    what: 'what is owed is what was taken back of top-ups and not paid',
+    isMoney: true,
+    sql: `SELECT a.user_id AS "userId", NULL AS "taskId", coalesce(k.taken, 0) + coalesce(t.paid, 0) AS expected,
+                 a.owed AS actual
+          FROM accounts a
+          LEFT JOIN (SELECT user_id, sum(refunded + disputed) AS taken FROM topups WHERE status = 'paid'
+            GROUP BY user_id) AS k ON k.user_id = a.user_id
+          LEFT JOIN (SELECT user_id, sum(amount) AS paid FROM transactions WHERE type = 'topup_reversal'
+            GROUP BY user_id) AS t ON t.user_id = a.user_id
+          WHERE coalesce(k.taken, 0) + coalesce(t.paid, 0) <> a.owed`,
+  },
+  {
+    what: 'nobody owes who has something free',
+    isMoney: true,
+    sql: `SELECT user_id AS "userId", NULL AS "taskId", held AS expected, balance AS actual
+          FROM accounts WHERE owed > 0 AND balance > held`,
+  },
+  {
+    what: 'a paid top-up has one credit equal to its amount, and no other top-up has one',
+    isMoney: true,
+    sql: `SELECT k.user_id AS "userId", NULL AS "taskId", CASE k.status WHEN 'paid' THEN k.amount ELSE 0 END AS expected,
+                 coalesce(t.amount, 0) AS actual
+          FROM topups k LEFT JOIN transactions t ON t.topup_id = k.id AND t.topup_id IS NOT NULL AND t.type = 'credit'
+          WHERE (k.status = 'paid') <> (t.id IS NOT NULL)
+             OR t.amount IS NOT NULL AND (t.amount <> k.amount OR t.user_id <> k.user_id)`,
+  },
+  {
+    what: 'no more was given back or disputed of a top-up than its amount',
+    isMoney: true,
+    sql: `SELECT user_id AS "userId", NULL AS "taskId", amount AS expected,
+                 CASE WHEN refunded > amount THEN refunded ELSE disputed END AS actual
+          FROM topups WHERE refunded > amount OR disputed > amount`,
+  },
+  {
+    what: 'every transaction of a top-up belongs to one that is paid, and to its user',
+    isMoney: true,
+    sql: `SELECT t.user_id AS "userId", NULL AS "taskId", 0 AS expected, t.amount AS actual
+          FROM transactions t LEFT JOIN topups k ON k.id = t.topup_id AND k.user_id = t.user_id AND k.status = 'paid'
+          WHERE t.topup_id IS NOT NULL AND (k.id IS NULL OR t.type NOT IN ('credit', 'topup_reversal'))`,
+  },
+  {
     what: "the total of a user's tasks by agent and status is counted right",
     isMoney: false,
     sql: `SELECT "userId", NULL AS "taskId", sum(n) AS expected, sum(c) AS actual FROM (
@@ -166,15 +208,23 @@ export const ledgerChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
           WHERE t.type = 'credit' AND t.created_at > ${since} AND NOT (${isOf('t', "'credit.added'")})`,
   },
   {
-    what: 'every event of a task, a chat turn or a credit is of one that took place',
+    what: 'a paid top-up has its event',
+    isMoney: false,
+    sql: `SELECT k.user_id AS "userId", NULL AS "taskId", 1 AS expected, CASE WHEN e.id IS NULL THEN 0 ELSE 1 END AS actual
+          FROM topups k LEFT JOIN events e ON e.id = 'evt' || substr(k.id, 4)
+          WHERE k.paid_at > ${since} AND NOT (${isOf('k', "'payment.succeeded'")})`,
+  },
+  {
+    what: 'every event of a task, a chat turn, a credit or a payment is of one that took place',
     isMoney: false,
     sql: `SELECT e.user_id AS "userId", NULL AS "taskId", 0 AS expected, 1 AS actual
           FROM events e
           LEFT JOIN tasks k ON k.id = 'task' || substr(e.id, 4) AND e.type = 'task.' || k.status
           LEFT JOIN turns u ON u.id = 'turn' || substr(e.id, 4) AND e.type = 'chat.settled' AND u.settled_at IS NOT NULL
           LEFT JOIN transactions t ON t.id = 'txn' || substr(e.id, 4) AND e.type = 'credit.added' AND t.type = 'credit'
-          WHERE e.type IN ('task.completed', 'task.failed', 'chat.settled', 'credit.added')
-            AND coalesce(k.user_id, u.user_id, t.user_id, '') <> e.user_id`,
+          LEFT JOIN topups p ON p.id = 'top' || substr(e.id, 4) AND e.type = 'payment.succeeded' AND p.status = 'paid'
+          WHERE e.type IN ('task.completed', 'task.failed', 'chat.settled', 'credit.added', 'payment.succeeded')
+            AND coalesce(k.user_id, u.user_id, t.user_id, p.user_id, '') <> e.user_id`,
   },
 ]
 

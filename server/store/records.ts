@@ -145,7 +145,14 @@ export type ChatBreakdown = {
   writtenOffUsd?: string
 }
 
-export const transactionTypes = ['credit', 'task_charge', 'task_refund', 'chat_charge', 'adjustment'] as const
+export const transactionTypes = [
+  'credit',
+  'task_charge',
+  'task_refund',
+  'chat_charge',
+  'adjustment',
+  'topup_reversal',
+] as const
 export type TransactionType = (typeof transactionTypes)[number]
 
 export type TransactionRecord = {
@@ -157,6 +164,7 @@ export type TransactionRecord = {
   taskId: string | null
   sessionId: string | null
   turnId: string | null
+  topupId: string | null
   description: string
   /** Of a chat charge. */
   breakdown: ChatBreakdown | null
@@ -168,6 +176,10 @@ export type AccountRecord = {
   email: string
   balance: Units
   held: Units
+  /** What was taken back of a top-up and the balance did not have. */
+  owed: Units
+  /** The owner is told when the balance falls below it. */
+  notifyBelow: Units | null
   blockedUntil: EpochMs | null
 }
 

@@ -68,11 +68,21 @@ export type OpenTurnResult =
   | { outcome: 'opened'; held: Units; rate: RateState }
   | {
       outcome: 'refused'
-      reason: 'idempotency-conflict' | 'unknown' | 'expired' | 'completed' | 'busy' | 'quote-used' | 'rate'
+      reason:
+        | 'idempotency-conflict'
+        | 'unknown'
+        | 'expired'
+        | 'completed'
+        | 'busy'
+        | 'quote-used'
+        | 'token-used'
+        | 'rate'
       rate: RateState
     }
   /** `left` is what its caps leave. */
   | { outcome: 'refused'; reason: 'budget'; left: Units; required: Units; rate: RateState }
+  /** As of a task. */
+  | { outcome: 'refused'; reason: 'owed'; owed: Units; rate: RateState }
   | { outcome: 'refused'; reason: 'balance'; balance: Units; held: Units; required: Units; rate: RateState }
 
 /** The whole of `by`, or as much as there is, but no less than `least`. */

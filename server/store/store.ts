@@ -66,6 +66,8 @@ import type {
   ListTasks,
   ProgressNote,
 } from './task-inputs.ts'
+import type { Plans } from './limits/account-limits.ts'
+import type { PaymentStore } from './payment-records.ts'
 import type { Listed, ListRange } from './list-place.ts'
 import type { PlatformStore } from './platform/platform-records.ts'
 import type { PostedTotals } from './posted-totals.ts'
@@ -86,6 +88,8 @@ export type StoreLimits = {
   sessionIdleSeconds: number
   /** Where nodes share the store: how long a silent node keeps what it took. */
   leaseSeconds: number
+  /** Of the configuration, where there is one. */
+  plans?: Plans
 }
 
 /** A hundred billion USD: far below what is counted exactly, so that no refund can leave that range. */
@@ -195,6 +199,8 @@ export type Store = {
   readonly webhooks: WebhookStore
   /** Keys of products that are built on the service, their users, and tokens for browsers. */
   readonly platform: PlatformStore
+  /** What users pay, and what the provider took back of it. */
+  readonly payments: PaymentStore
 
   // Tasks
   /** Idempotency, quote, block, rate, balance; then charge, ledger row, task row and idempotency row, all in one transaction. */

@@ -35,9 +35,11 @@ export type AdmitTask = {
 export type AdmitTaskResult =
   | { outcome: 'accepted'; seq: number; rate: RateState }
   | { outcome: 'replayed'; taskId: string; rate: RateState }
-  | { outcome: 'refused'; reason: 'idempotency-conflict' | 'quote-used'; rate: RateState }
+  | { outcome: 'refused'; reason: 'idempotency-conflict' | 'quote-used' | 'token-used'; rate: RateState }
   | { outcome: 'refused'; reason: 'blocked'; until: EpochMs; rate: RateState }
   | { outcome: 'refused'; reason: 'rate'; rate: RateState }
+  /** What was taken back of a top-up, and must be paid first. */
+  | { outcome: 'refused'; reason: 'owed'; owed: Units; rate: RateState }
   | { outcome: 'refused'; reason: 'balance'; balance: Units; held: Units; required: Units; rate: RateState }
 
 export type CompleteTask = AttemptRef & {

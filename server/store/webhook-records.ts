@@ -5,7 +5,18 @@ import type { TurnOutcome } from './records.ts'
 // Events, and who is told of them.
 
 /** What a user can be told of. */
-export const eventTypes = ['task.completed', 'task.failed', 'chat.settled', 'credit.added', 'session.expired'] as const
+export const eventTypes = [
+  'task.completed',
+  'task.failed',
+  'chat.settled',
+  'credit.added',
+  'session.expired',
+  'balance.low',
+  'payment.succeeded',
+  'payment.failed',
+  'payment.refunded',
+  'payment.disputed',
+] as const
 export type EventType = (typeof eventTypes)[number]
 
 /** In `settings`: every end, settlement and credit after that time has its event; of earlier ones they may be gone. */
@@ -27,6 +38,14 @@ export type EventFacts =
   | { type: 'chat.settled'; turnId: string; sessionId: string; agentId: string; outcome: TurnOutcome; cost: Units }
   | { type: 'credit.added'; transactionId: string; amount: Units; balance: Units }
   | { type: 'session.expired'; sessionId: string; agentId: string }
+  | { type: 'balance.low'; balance: Units; threshold: Units }
+  | { type: 'payment.succeeded'; topupId: string; amount: Units }
+  /** `reason` is the provider's word for it. */
+  | { type: 'payment.failed'; topupId: string; amount: Units; reason: string }
+  /** In all, of the top-up's amount; `owed` is what the balance did not have, of all top-ups. */
+  | { type: 'payment.refunded'; topupId: string; amount: Units; refunded: Units; owed: Units }
+  /** `disputed` is 0 again where the dispute was won. */
+  | { type: 'payment.disputed'; topupId: string; amount: Units; disputed: Units; owed: Units }
   | { type: typeof testEventType; webhookId: string }
 
 export const deliveryStatuses = ['pending', 'succeeded', 'failed', 'canceled'] as const

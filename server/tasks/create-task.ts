@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import type { Catalogue } from '../agents/config/catalogue.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { ConnectorAccess } from '../connectors/connector-access.ts'
-import { balanceRefusal, rateRefusal, secondsUntil } from '../billing/refusals.ts'
+import { balanceRefusal, owedRefusal, rateRefusal, secondsUntil, tokenUsed } from '../billing/refusals.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
 import { isoTime, type Clock } from '../kernel/clock.ts'
 import { unreachable } from '../kernel/assert.ts'
@@ -180,6 +180,8 @@ function refusal(result: Extract<AdmitTaskResult, { outcome: 'refused' }>): Erra
       return idempotencyConflict()
     case 'quote-used':
       return quoteUsed()
+    case 'token-used':
+      return tokenUsed()
     case 'blocked': {
       const until = isoTime(result.until)
       const message = `Too many failed tasks: this account cannot create tasks until ${until}.`
@@ -189,6 +191,8 @@ function refusal(result: Extract<AdmitTaskResult, { outcome: 'refused' }>): Erra
       return rateRefusal(rate)
     case 'balance':
       return balanceRefusal(result)
+    case 'owed':
+      return owedRefusal(result.owed)
     default:
       return unreachable(result)
   }

@@ -156,8 +156,14 @@ test("typed RPC refuses an admin's key as REST does", async () => {
 test('404 for the id of a user whom nobody has, and nothing is done', async () => {
   const { admin, service } = await prepare()
   const before = await everything(service)
-  const onUser = callsOn('user_00000000000000000000000000', 'inv_0').filter(({ path }) => path.includes('user_'))
-  expect(onUser).toHaveLength(6)
+  const nobody = {
+    userId: 'user_00000000000000000000000000',
+    invitationId: 'inv_0',
+    keyId: 'key_0',
+    platformKeyId: 'pkey_0',
+  }
+  const onUser = callsOn(nobody).filter(({ path }) => path.includes('user_'))
+  expect(onUser).toHaveLength(9)
   for (const { body, id, method, path } of onUser) {
     const answer = await admin.browser.request(method, path, { body })
     expect([id, answer.status, answer.body]).toEqual([

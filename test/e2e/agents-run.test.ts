@@ -36,6 +36,9 @@ testConsole('by mouse, from the catalogue to a task with its result, at the pric
 
   await field.fill(text)
   await page.getByLabel('Sentences').fill('2')
+  await page.getByRole('button', { name: 'Options' }).click()
+  await page.getByRole('textbox', { name: 'Tags' }).fill('team:blue')
+  await page.keyboard.press('Enter')
   expect(await page.getByRole('group', { name: 'the curl command' }).textContent()).toContain(text)
   await page.getByRole('button', { name: 'Run for $0.0100' }).click()
   await page.waitForURL('**/tasks/task_*')
@@ -47,6 +50,7 @@ testConsole('by mouse, from the catalogue to a task with its result, at the pric
   await page.waitForURL('**/agents/text?endpoint=text.summarize&from=task_*')
   await page.getByText('Filled in from').waitFor()
   expect(await page.getByLabel('Sentences').inputValue()).toBe('2')
+  expect(await page.getByRole('group', { name: 'the curl command' }).textContent()).toContain('"team": "blue"')
   await page.getByRole('button', { name: 'Start over' }).click()
   await page.getByText('Filled in from').waitFor({ state: 'detached' })
   expect(await page.getByLabel('Sentences').inputValue()).toBe('3')

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Catalogue, ConfigError } from '../../server/agents/config/catalogue.ts'
-import type { LoginConfig } from '../../server/agents/config/define-config.ts'
+import type { LoginConfig } from '../../server/agents/config/service-config.ts'
 import { agentEnvironment, resolveLogin } from '../../server/config.ts'
 
 const corp = { id: 'corp', name: 'Corp', issuer: 'https://corp.example', clientId: 'errand' }

@@ -79,7 +79,14 @@ test('the body of an unforeseen error says nothing of what was thrown', () => {
 
 test('task statuses, transaction types, scopes, and the kinds of logins and links', () => {
   expect(taskStatuses).toEqual(['pending', 'processing', 'completed', 'failed'])
-  expect(transactionTypes).toEqual(['credit', 'task_charge', 'task_refund', 'chat_charge', 'adjustment'])
+  expect(transactionTypes).toEqual([
+    'credit',
+    'task_charge',
+    'task_refund',
+    'chat_charge',
+    'adjustment',
+    'topup_reversal',
+  ])
   expect(scopes).toEqual(['read', 'execute', 'manage'])
   expect(loginMethods).toEqual(['password', 'oidc', 'invitation'])
   expect(invitationKinds).toEqual(['invitation', 'password'])

@@ -187,7 +187,7 @@ export function describeEvents(contractTest: ContractTest): void {
       await world.tamper({ what: 'event-type', taskId: failed.id })
       expect(await whats()).toEqual([
         ['a task that has ended has its event', failed.id],
-        ['every event of a task, a chat turn or a credit is of one that took place', undefined],
+        ['every event of a task, a chat turn, a credit or a payment is of one that took place', undefined],
       ])
       await world.tamper({ what: 'events-removed', userId })
       expect((await whats()).toSorted()).toEqual([

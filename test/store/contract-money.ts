@@ -26,6 +26,7 @@ export function describeMoney(contractTest: ContractTest): void {
         taskId: null,
         sessionId: null,
         turnId: null,
+        topupId: null,
         description: 'Top-up',
         breakdown: null,
         createdAt: world.clock.now(),

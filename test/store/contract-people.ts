@@ -10,7 +10,15 @@ export function describePeople(contractTest: ContractTest): void {
     const createdAt = world.clock.now()
     const user = { id: userId, email: 'ann@example.com', isAdmin: true, createdAt, suspendedAt: null, externalId: null }
     expect(await world.store.findUser('ann@example.com')).toEqual(user)
-    const account = { userId, email: 'ann@example.com', balance: 0, held: 0, blockedUntil: null }
+    const account = {
+      userId,
+      email: 'ann@example.com',
+      balance: 0,
+      held: 0,
+      owed: 0,
+      notifyBelow: null,
+      blockedUntil: null,
+    }
     expect(await world.store.getAccount(userId)).toEqual(account)
     expect(await world.store.listUsers(everyone)).toEqual({ users: [{ ...user, ...account, writtenOff: 0 }], total: 1 })
   })

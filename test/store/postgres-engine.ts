@@ -110,5 +110,15 @@ function statementOf(change: Tampering): [string, unknown[]] {
       return ['UPDATE sessions SET max_cost = $2 WHERE id = $1', [change.sessionId, change.maxCost]]
     case 'turn-cap':
       return ['UPDATE turns SET max_cost = $2 WHERE id = $1', [change.turnId, change.maxCost]]
+    case 'owed':
+      return ['UPDATE accounts SET owed = owed + $2 WHERE user_id = $1', [change.userId, change.by]]
+    case 'topup-refunded':
+      return ['UPDATE topups SET refunded = refunded + $2 WHERE id = $1', [change.topupId, change.by]]
+    case 'topup-disputed':
+      return ['UPDATE topups SET disputed = disputed + $2 WHERE id = $1', [change.topupId, change.by]]
+    case 'topup-removed':
+      return ['DELETE FROM topups WHERE id = $1', [change.topupId]]
+    case 'topup-unpaid':
+      return ["UPDATE topups SET status = 'open', paid_at = NULL WHERE id = $1", [change.topupId]]
   }
 }

@@ -77,6 +77,11 @@ const tamperings: Record<Tampering['what'], string> = {
   'session-spent': 'UPDATE sessions SET spent = spent + @by WHERE id = @sessionId',
   'session-cap': 'UPDATE sessions SET max_cost = @maxCost WHERE id = @sessionId',
   'turn-cap': 'UPDATE turns SET max_cost = @maxCost WHERE id = @turnId',
+  owed: 'UPDATE accounts SET owed = owed + @by WHERE user_id = @userId',
+  'topup-refunded': 'UPDATE topups SET refunded = refunded + @by WHERE id = @topupId',
+  'topup-disputed': 'UPDATE topups SET disputed = disputed + @by WHERE id = @topupId',
+  'topup-removed': 'DELETE FROM topups WHERE id = @topupId',
+  'topup-unpaid': "UPDATE topups SET status = 'open', paid_at = NULL WHERE id = @topupId",
 }
 
 function tamper(raw: Database.Database, change: Tampering): void {

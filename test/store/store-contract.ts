@@ -14,6 +14,7 @@ import { describeLists } from './contract-lists.ts'
 import { describeLogins } from './contract-logins.ts'
 import { describeMetered } from './contract-metered.ts'
 import { describeMoney } from './contract-money.ts'
+import { describePayments } from './contract-payments.ts'
 import { describePeople } from './contract-people.ts'
 import { describeRandomHistories } from './contract-random.ts'
 import { describeRate } from './contract-rate.ts'
@@ -69,6 +70,7 @@ export function describeStoreContract(engine: StoreEngine): void {
   describeLedger(contractTest)
   describeEvents(contractTest)
   describeDeliveries(contractTest)
+  describePayments(contractTest)
   describePeople(contractTest)
   describeKeys(contractTest)
   describeLogins(contractTest)

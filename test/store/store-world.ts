@@ -33,6 +33,11 @@ export type Tampering =
   | { what: 'session-spent'; sessionId: string; by: Units }
   | { what: 'session-cap'; sessionId: string; maxCost: Units }
   | { what: 'turn-cap'; turnId: string; maxCost: Units }
+  | { what: 'owed'; userId: string; by: Units }
+  | { what: 'topup-refunded'; topupId: string; by: Units }
+  | { what: 'topup-disputed'; topupId: string; by: Units }
+  | { what: 'topup-removed'; topupId: string }
+  | { what: 'topup-unpaid'; topupId: string }
 
 /** As it is kept. */
 export type EventRow = { id: string; type: string; body: string }

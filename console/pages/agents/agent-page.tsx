@@ -141,12 +141,13 @@ function EndpointContent({ agent, endpoint, from, onStartOver }: EndpointContent
         <RunPanel agent={agent} endpoint={endpoint} start={undefined} draftName={endpoint.id} />
       ) : (
         <QueryState query={earlier} skeleton={<Skeleton height={260} />}>
-          {({ connectorIds, params }) => (
+          {({ connectorIds, params, tags }) => (
             <RunPanel
               agent={agent}
               endpoint={endpoint}
               start={params}
               connectorIds={connectorIds}
+              tags={tags}
               draftName={`${endpoint.id} ${from}`}
               note={
                 <Group gap={6} mb="md">

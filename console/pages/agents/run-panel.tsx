@@ -24,15 +24,17 @@ type RunPanelProps = {
   start: unknown
   /** The connectors that are chosen at first. */
   connectorIds?: readonly string[]
+  /** The tags that are given at first. */
+  tags?: Readonly<Record<string, string>>
   draftName: string
   note?: ReactNode
 }
 
 /** The params of an endpoint as a form or as JSON, what the run costs, and the button that runs it. */
-export function RunPanel({ agent, endpoint, start, connectorIds = [], draftName, note }: RunPanelProps) {
+export function RunPanel({ agent, endpoint, start, connectorIds = [], tags = {}, draftName, note }: RunPanelProps) {
   const account = useFreshAccount()
   const form = useParamsForm({ schema: endpoint.params, start, draftName })
-  const run = useRun({ endpointId: endpoint.id, form, connectorIds })
+  const run = useRun({ endpointId: endpoint.id, form, connectorIds, tags })
   const element = useRef<HTMLFormElement>(null)
 
   const submit = () => {

@@ -4,6 +4,7 @@ import { useLocation } from 'wouter'
 import { ErrandClientError, newIdempotencyKey } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
 import { accountKey, useAccount } from '../../app/use-account.ts'
+import { pairsOf } from '../../parts/tags-field.tsx'
 import { sizeText } from '../../parts/text/size-text.ts'
 import { toFormPath } from '../../parts/schema-form/check-value.ts'
 import { bytesOf, envelopeBytes } from '../../parts/schema-form/read-text-file.ts'
@@ -12,14 +13,19 @@ import type { ParamsForm } from './use-params-form.ts'
 
 type Input = Parameters<typeof client.tasks.create>[0]
 
-type RunOptions = { endpointId: string; form: ParamsForm; connectorIds: readonly string[] }
+type RunOptions = {
+  endpointId: string
+  form: ParamsForm
+  connectorIds: readonly string[]
+  tags: Readonly<Record<string, string>>
+}
 
 /** Creates a task from a form and goes to its page. */
-export function useRun({ endpointId, form, connectorIds: first }: RunOptions) {
+export function useRun({ endpointId, form, connectorIds: first, tags }: RunOptions) {
   const queries = useQueryClient()
   const [, navigate] = useLocation()
   const [connectorIds, setConnectorIds] = useState(first)
-  const [options, setOptions] = useState(noOptions)
+  const [options, setOptions] = useState<RunOptionsDraft>({ ...noOptions, tags: pairsOf(tags) })
   const [refusedAt, setRefusedAt] = useState(0)
   const intent = useRef({ body: '', key: '' })
   const bytesMax = useAccount().data?.maxBodyBytes

@@ -19,7 +19,7 @@ export async function loadPayloadText(taskId: string, part: PayloadPart, signal?
 export async function loadInput(taskId: string, signal?: AbortSignal) {
   const task = await client.tasks.get({ taskId }, { signal })
   const params = JSON.parse(await readPayloadText(task, 'request', signal)) as unknown
-  return { params, connectorIds: task.connectorIds ?? [] }
+  return { params, connectorIds: task.connectorIds ?? [], tags: task.tags ?? {} }
 }
 
 async function readPayloadText(task: Task, part: PayloadPart, signal?: AbortSignal): Promise<string> {

@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import { parseRate } from '../../billing/chat-price.ts'
 import { parseUsd } from '../../kernel/money.ts'
+import { executionsPerMinuteMax, tasksMax } from '../../store/limits/account-limits.ts'
 import { parseWebhookSecret } from './webhook-secret.ts'
 import type { ChatRun, ChatPart, JsonSchema, ModelAgentConfig, TaskRun } from './define-config.ts'
 
 // What a configuration must be. Messages complete the sentence that begins with the field's name;
-// docs/reference/settings.md is written from these schemas and from the comments of `define-config.ts`.
+// docs/reference/settings.md is written from these schemas and from the comments of `define-config.ts` and `service-config.ts`.
 
 /** A text that must be `what`: one wording for who is refused and for who reads the reference. */
 function textThat(holds: (text: string) => boolean, what: string) {
@@ -217,13 +218,24 @@ function isSafeIssuer(text: string): boolean {
 
 export const loginSchema = z.strictObject({ providers: z.array(loginProvider).default([]) })
 
+const planSchema = z.strictObject({
+  executionsPerMinute: z.number().int().min(0).max(executionsPerMinuteMax).optional(),
+  tasksAtWork: z.number().int().min(1).max(tasksMax).optional(),
+  tasksWaiting: z.number().int().min(1).max(tasksMax).optional(),
+  spendPerDayUsd: price.optional(),
+  agents: z.array(id).optional(),
+})
+
 export const configSchema = z.strictObject({
   agents: z.array(agentSchema),
   connectors: connectorsSchema.default({ servers: {}, privateHosts: [] }),
   webhooks: webhooksSchema.default({ privateHosts: [] }),
   login: loginSchema.default({ providers: [] }),
   limits: z.unknown().optional(),
+  plans: z.record(id, planSchema).default({}),
+  defaultPlan: z.string().optional(),
 })
+export type ParsedConfig = z.output<typeof configSchema>
 
 function isLanguageModel(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'specificationVersion' in value && 'doStream' in value

@@ -9,6 +9,7 @@ import {
   configSchema,
   type LoginProvider,
   type ParsedAgent,
+  type ParsedConfig,
   type ParsedEventPricing,
   type ParsedPricing,
   type StdioServer,
@@ -18,6 +19,7 @@ import { httpReply, httpRun } from '../http/http-agent.ts'
 import { modelReply, modelRun } from '../model/model-agent.ts'
 import type { ReplyRun } from '../run/open-steps.ts'
 import type { EndpointRun } from '../run/endpoint-run.ts'
+import { noPlans, type AccountLimits, type Plans } from '../../store/limits/account-limits.ts'
 import { issueDetails, issuePath, toJsonSchema, toZodSchema } from './params-schema.ts'
 
 export type Endpoint = {
@@ -82,10 +84,11 @@ export class Catalogue {
   readonly connectorServers: ReadonlyMap<string, StdioServer>
   /** OpenID Connect providers that people may log in through. */
   readonly loginProviders: readonly LoginProvider[]
+  readonly plans: Plans
   readonly #endpoints = new Map<string, Endpoint>()
   readonly #agents = new Map<string, Agent>()
 
-  constructor(config: Pick<ErrandConfig, 'agents' | 'connectors' | 'login'>) {
+  constructor(config: Pick<ErrandConfig, 'agents' | 'connectors' | 'login' | 'plans' | 'defaultPlan'>) {
     const parsed = configSchema.safeParse(config)
     if (!parsed.success) {
       const wrong = parsed.error.issues.map((issue) => `${issuePath('', issue.path)}: ${issue.message}`)
@@ -104,6 +107,7 @@ export class Catalogue {
       this.#agents.set(agent.id, agent)
       for (const endpoint of agent.endpoints) this.#endpoints.set(endpoint.id, endpoint)
     }
+    this.plans = toPlans(parsed.data)
   }
 
   agent(agentId: string): Agent | undefined {
@@ -113,6 +117,26 @@ export class Catalogue {
   endpoint(endpointId: string): Endpoint | undefined {
     return this.#endpoints.get(endpointId)
   }
+}
+
+function toPlans({ agents, defaultPlan, plans }: ParsedConfig): Plans {
+  const named = new Map<string, AccountLimits>()
+  for (const [name, plan] of Object.entries(plans)) {
+    const unknown = plan.agents?.find((agentId) => !agents.some(({ id }) => id === agentId))
+    if (unknown !== undefined)
+      throw new ConfigError(`plans.${name}.agents: "${unknown}" is no agent of this configuration`)
+    named.set(name, {
+      executionsPerMinute: plan.executionsPerMinute ?? null,
+      tasksAtWork: plan.tasksAtWork ?? null,
+      tasksWaiting: plan.tasksWaiting ?? null,
+      spendPerDay: plan.spendPerDayUsd === undefined ? null : parseUsd(plan.spendPerDayUsd)!,
+      agents: plan.agents ?? null,
+    })
+  }
+  if (defaultPlan === undefined) return { ...noPlans, named }
+  const byDefault = named.get(defaultPlan)
+  if (!byDefault) throw new ConfigError(`defaultPlan: "${defaultPlan}" must be one of the names of plans`)
+  return { named, byDefault }
 }
 
 function toAgent(agent: ParsedAgent, source: AgentConfig): Agent {

@@ -7,13 +7,16 @@ import { compare, pieceOf, readDeepPage, readFilteredPage, toPage, type Piece } 
 import { eventIdOf, recordEvent } from './events/event-rows.ts'
 import { findActingUser } from './platform/external-users.ts'
 import { takeCredit } from './platform/platform-key-rows.ts'
+import { payDebt, rearm, spend } from './payments/debt.ts'
 import { columns, statement, type Dialect } from './statement.ts'
 
 // Accounts and their transactions.
 
 type Row = Omit<TransactionRecord, 'breakdown'> & { seq: number; breakdown: string | null }
 
-const row = columns('seq id userId type amount balanceAfter taskId sessionId turnId description breakdown createdAt')
+const row = columns(
+  'seq id userId type amount balanceAfter taskId sessionId turnId topupId description breakdown createdAt',
+)
 const newest = (name: string, where: (dialect: Dialect) => string) => ({
   list: statement<Row>(
     `account_newest${name}`,
@@ -49,13 +52,17 @@ const ofPart =
 
 const getOne = statement<AccountRecord>(
   'account_get',
-  `SELECT ${columns('userId email balance held blockedUntil')}
+  `SELECT ${columns('userId email balance held owed notifyBelow blockedUntil')}
     FROM accounts JOIN users ON users.id = accounts.user_id WHERE user_id = :userId`,
 )
-const byIdempotencyKey = statement<Pick<TransactionRecord, 'id' | 'amount' | 'balanceAfter'>>(
+const byIdempotencyKey = statement<Pick<TransactionRecord, 'id' | 'amount'> & { balanceAfter: Units }>(
   'account_by_idempotency_key',
-  `SELECT id, amount, balance_after AS "balanceAfter" FROM transactions
-    WHERE user_id = :userId AND idempotency_key = :idempotencyKey`,
+  // What was owed is paid by the transaction behind a credit, in the same command.
+  `SELECT id, amount, coalesce(
+      (SELECT CASE WHEN n.type = 'topup_reversal' AND n.amount < 0 AND n.topup_id IS NULL THEN n.balance_after END
+        FROM transactions n WHERE n.user_id = t.user_id AND n.seq > t.seq ORDER BY n.seq LIMIT 1),
+      balance_after) AS "balanceAfter"
+    FROM transactions t WHERE user_id = :userId AND idempotency_key = :idempotencyKey`,
 )
 const ofUser = newest('', () => 'user_id = :userId')
 const ofType = newest('_of_type', () => 'user_id = :userId AND type = :type')
@@ -93,17 +100,19 @@ export function* credit(tx: Tx, input: Credit): Op<CreditResult> {
   }
   const posting = { userId, amount, description, idempotencyKey, now }
   const { balance, id } =
-    amount < 0 ? yield* tx.post({ ...posting, type: 'adjustment' }) : yield* postCredit(tx, posting)
+    amount < 0 ? yield* spend(tx, account, { ...posting, type: 'adjustment' }) : yield* postCredit(tx, posting)
   return { outcome: 'credited', transactionId: id, balance }
 }
 
-/** Adds to the balance of an account that is locked, which is an event. */
+/** Adds to the balance of an account that is locked, which is an event, and pays of it what is owed: the balance after that. */
 export function* postCredit(tx: Tx, posting: Omit<Posting, 'type'>): Op<{ id: string; balance: Units }> {
   const { amount, now: at, userId } = posting
   const { balance, id } = yield* tx.post({ ...posting, type: 'credit' })
   const facts = { type: 'credit.added', transactionId: id, amount, balance } as const
   recordEvent(tx, { id: eventIdOf(id), userId, at, facts })
-  return { id, balance }
+  const left = yield* payDebt(tx, { userId, now: at })
+  yield* rearm(tx, userId)
+  return { id, balance: left }
 }
 
 export function* listTransactions(on: Reads, of: ListTransactions): Op<{ transactions: TransactionRecord[] } & Listed> {

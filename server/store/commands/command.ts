@@ -38,6 +38,7 @@ export type MadeRow = {
     | 'webhooks'
     | 'platform_keys'
     | 'client_tokens'
+    | 'topups'
   id: string
 }
 
@@ -49,6 +50,7 @@ export type Posting = {
   taskId?: string
   sessionId?: string
   turnId?: string
+  topupId?: string
   description: string
   breakdown?: ChatBreakdown
   idempotencyKey?: string | null
@@ -112,6 +114,8 @@ export type Tx = Reads & {
   post(posting: Posting): Answer<{ id: string; balance: Units }>
   /** Holds more of the balance of an account that is locked, or less. Its CHECK undoes the command where it is not there. */
   hold(userId: string, by: Units): void
+  /** Adds to what an account that is locked owes, or takes from it. */
+  owe(userId: string, by: Units): void
   /** Counters are written once, at the end. */
   count(change: CounterChange): void
   /** An execution of a user whose rate window was read is accepted. */

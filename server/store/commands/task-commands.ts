@@ -19,6 +19,8 @@ import { countFailure } from './abuse-block.ts'
 import type { Answer, Op, Reads, Tx } from './command.ts'
 import { eventIdOf, recordEvent } from './events/event-rows.ts'
 import { askKey, insertKey, stillKept } from './idempotency-rows.ts'
+import { payDebt, spend } from './payments/debt.ts'
+import { takeOnce } from './platform/client-token-rows.ts'
 import { columns, insertInto, statement } from './statement.ts'
 
 // The commands that move a task. Each locks the account of the task's user first, a refund too.
@@ -34,7 +36,7 @@ type Ended = {
   completedAt: EpochMs
 }
 type Ending = { error: TaskFailure; countsAsAbuse: boolean; now: number; limits: StoreLimits }
-type Judged = { against: TaskNotAccepted | undefined; rate: RateState; now: number }
+type Judged = { against: TaskNotAccepted | undefined; rate: RateState; now: number; account: AccountRow | undefined }
 
 const operation = 'createTask'
 
@@ -109,9 +111,11 @@ const requeue = statement(
 
 export function* admitTask(tx: Tx, input: AdmitTask): Op<AdmitTaskResult> {
   const { agentId, cost, endpointId, request, taskId, userId } = input
-  const { against, now, rate } = yield* judge(tx, input, tx.lockAccount({ userId }))
+  const { account, against, now, rate } = yield* judge(tx, input, tx.lockAccount({ userId }))
   if (against) return against
-  yield* tx.post({ userId, type: 'task_charge', amount: -cost, taskId, description: `Task ${endpointId}`, now })
+  if (!(yield* takeOnce(tx, input.limits))) return { outcome: 'refused', reason: 'token-used', rate }
+  const charge = { userId, type: 'task_charge', amount: -cost, taskId, description: `Task ${endpointId}`, now } as const
+  yield* spend(tx, must(account, 'it was judged by its account'), charge)
   tx.count({ userId, kind: 'task', part: agentId, status: 'pending', by: 1 })
   const accepted = { outcome: 'accepted' as const, seq: 0, rate: withOneMore(rate, now) }
   const sent = { request: request.text, requestPayload: request.payloadId, ...optionsOf(input, now) }
@@ -152,7 +156,12 @@ function* judge(on: Reads, input: Draft, asked: Answer<AccountRow | undefined>):
   const isQuoteUsed = askedQuote !== undefined && (yield* askedQuote) !== undefined
   const now = yield* on.now()
   const rate = rateAt(now)
-  return { rate, now, against: judgeTask(input, { now, rate, earlier: stillKept(used, now), isQuoteUsed, account }) }
+  return {
+    account,
+    rate,
+    now,
+    against: judgeTask(input, { now, rate, earlier: stillKept(used, now), isQuoteUsed, account }),
+  }
 }
 
 export function* claimTask(
@@ -182,6 +191,7 @@ export function* completeTask(tx: Tx, input: CompleteTask): Op<boolean> {
   if (givenBack > 0) {
     const description = `Not used by task ${endpointId}`
     yield* tx.post({ userId, type: 'adjustment', amount: givenBack, taskId, description, now })
+    yield* payDebt(tx, { userId, now })
   }
   addPayload(tx, { stored: response, taskId, now })
   moved(tx, row, ['processing', 'completed'])
@@ -271,6 +281,7 @@ function* refund(
   const { cost, endpointId, userId } = row
   const description = `Refund of task ${endpointId}: ${error.code}`
   yield* tx.post({ userId, type: 'task_refund', amount: cost, taskId, description, now })
+  yield* payDebt(tx, { userId, now })
   moved(tx, row, [from, 'failed'])
   recordEnd(tx, { taskId, row, error })
   if (countsAsAbuse) yield* countFailure(tx, { userId, now, limits })

@@ -9,6 +9,8 @@ import { turnEndings } from '../turn-endings.ts'
 import type { Op, Reads, Tx } from './command.ts'
 import { eventIdOf, recordEvent } from './events/event-rows.ts'
 import { askKey, insertKey, stillKept } from './idempotency-rows.ts'
+import { payDebt, spend } from './payments/debt.ts'
+import { takeOnce } from './platform/client-token-rows.ts'
 import { activeAfter, askSession, closeTurn, openInSession } from './session-rows.ts'
 import { columns, statement } from './statement.ts'
 
@@ -99,6 +101,7 @@ export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<Open
     session: session && status && { status, openTurnId: session.openTurnId },
   })
   if ('outcome' in judged) return judged
+  if (!(yield* takeOnce(tx, input.limits))) return { outcome: 'refused', reason: 'token-used', rate }
   const { taken } = judged
   const { agentId } = must(session, 'a turn has a session')
   tx.hold(userId, taken)
@@ -152,8 +155,10 @@ export function* settleTurn(tx: Tx, input: SettleTurn, when?: 'if abandoned'): O
     const receipt = { ...breakdown, ...(writtenOff > 0 && { writtenOffUsd: formatUsd(writtenOff) }) }
     const description = `Chat with ${agentId}${turnEndings[outcome]}`
     const posting = { userId, type: 'chat_charge', amount: -charged, sessionId, turnId, description, now } as const
-    balance = (yield* tx.post({ ...posting, breakdown: receipt })).balance
+    balance = (yield* spend(tx, account, { ...posting, breakdown: receipt })).balance
   }
+  // What it no longer holds.
+  if (account.owed > 0) balance = yield* payDebt(tx, { userId, now })
   yield* tx.run(settle, { turnId, cost: charged, outcome, now })
   const facts = { type: 'chat.settled', turnId, sessionId, agentId, outcome, cost: charged } as const
   recordEvent(tx, { id: eventIdOf(turnId), userId, at: now, facts })

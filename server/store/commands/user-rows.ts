@@ -19,7 +19,7 @@ type Flagged<Record extends { isAdmin: boolean }> = Omit<Record, 'isAdmin'> & { 
 type WithHash = { passwordHash: string | null }
 
 const user = columns('id email isAdmin createdAt suspendedAt externalId')
-const account = columns('userId balance held blockedUntil')
+const account = columns('userId balance held owed notifyBelow blockedUntil')
 /** More than a number holds is told as the most that it holds. */
 const writtenOff = (least: string) => `${least}(${Number.MAX_SAFE_INTEGER}, coalesce((
   SELECT count FROM counters

@@ -1,4 +1,5 @@
 import type { Store, StoreLimits } from '../store.ts'
+import { openTopupMs } from '../payment-records.ts'
 import { nothingUsed } from '../turn-endings.ts'
 import { liftBlock } from './abuse-block.ts'
 import * as accounts from './account-rows.ts'
@@ -10,6 +11,9 @@ import { purgeInvitations } from './invitation-rows.ts'
 import { purgeLogins } from './login-rows.ts'
 import { purgeTries } from './login-throttle.ts'
 import { purgeClientTokens } from './platform/client-token-rows.ts'
+import { purgePaymentEvents } from './payments/payment-events.ts'
+import { paymentStore } from './payments/payment-store.ts'
+import { expireTopups } from './payments/topup-rows.ts'
 import * as sessions from './session-rows.ts'
 import { readSpend } from './spend-query.ts'
 import * as tasks from './task-commands.ts'
@@ -90,6 +94,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
     readSpend: (input) => engine.read((on) => readSpend(on, input), input.userId),
     unblock: (userId) => engine.run((tx) => liftBlock(tx, userId)),
     webhooks: webhookStore(engine),
+    payments: paymentStore(engine),
     noteExpired: async () => (await engine.run((tx) => noteExpired(tx, limits, expiredRowsMax))) >= expiredRowsMax,
     purgeExpired: () =>
       engine.run(function* (tx) {
@@ -100,6 +105,8 @@ export function workStore(engine: Engine, limits: StoreLimits) {
           yield* purgeInvitations(tx, purgeRowsMax),
           yield* purgeEvents(tx, purgeRowsMax),
           yield* purgeClientTokens(tx, purgeRowsMax),
+          yield* purgePaymentEvents(tx, purgeRowsMax),
+          yield* expireTopups(tx, { openMs: openTopupMs, rowsMax: purgeRowsMax }),
         ]
         return purged.some((rows) => rows >= purgeRowsMax)
       }),

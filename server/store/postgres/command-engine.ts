@@ -157,6 +157,7 @@ function transactionOn(tx: Transaction, { jobs, ledger, rateWindow }: EnginePart
     },
     post: ({ userId: _, ...posting }) => new Sent(Promise.resolve(ledger.post(tx, posting))),
     hold: (_, by) => ledger.hold(tx, by),
+    owe: (_, by) => ledger.owe(tx, by),
     count: (change) => void tx.changes.push(change),
     // Rows are read anew at every admission.
     accepted: ignore,

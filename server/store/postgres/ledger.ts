@@ -8,9 +8,9 @@ import type { Transaction } from './connection/transaction.ts'
 const post = {
   name: 'ledger_post',
   text: `WITH moved AS (UPDATE accounts SET balance = balance + $4 WHERE user_id = $2 RETURNING balance)
-    INSERT INTO transactions (id, user_id, type, amount, balance_after, task_id, session_id, turn_id, description,
-      breakdown, idempotency_key, created_at)
-    SELECT $1, $2, $3, $4, moved.balance, $5, $6, $7, $8, $9, $10, $11 FROM moved`,
+    INSERT INTO transactions (id, user_id, type, amount, balance_after, task_id, session_id, turn_id, topup_id,
+      description, breakdown, idempotency_key, created_at)
+    SELECT $1, $2, $3, $4, moved.balance, $5, $6, $7, $8, $9, $10, $11, $12 FROM moved`,
 }
 
 /** The only writer of balances: each change of one is a transaction row in the same database transaction. */
@@ -22,10 +22,10 @@ export class Ledger {
    * the command, if the amount would take it below what is held.
    */
   post(tx: Transaction, posting: Omit<Posting, 'userId'>): { id: string; balance: Units } {
-    const { amount, breakdown, description, idempotencyKey, now, sessionId, taskId, turnId, type } = posting
+    const { amount, breakdown, description, idempotencyKey, now, sessionId, taskId, topupId, turnId, type } = posting
     const { account } = tx
     const id = newId('txn', now)
-    const about = [taskId ?? null, sessionId ?? null, turnId ?? null, description]
+    const about = [taskId ?? null, sessionId ?? null, turnId ?? null, topupId ?? null, description]
     const rest = [breakdown === undefined ? null : JSON.stringify(breakdown), idempotencyKey ?? null, now]
     void tx.write({ ...post, values: [id, account.userId, type, amount, ...about, ...rest] })
     account.balance += amount
@@ -41,8 +41,19 @@ export class Ledger {
     void tx.write({ ...holdMore, values: [account.userId, by] })
     account.held += by
   }
+
+  /** Adds to what the locked account owes, or takes from it, never below zero. */
+  owe(tx: Transaction, by: Units): void {
+    const { account } = tx
+    void tx.write({ ...oweMore, values: [account.userId, by] })
+    account.owed += by
+  }
 }
 
+const oweMore = {
+  name: 'ledger_owe',
+  text: 'UPDATE accounts SET owed = owed + $2 WHERE user_id = $1',
+}
 const holdMore = {
   name: 'ledger_hold',
   text: 'UPDATE accounts SET held = held + $2 WHERE user_id = $1',

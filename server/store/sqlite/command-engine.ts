@@ -142,6 +142,7 @@ export class SqliteEngine implements Engine {
       },
       post: (posting) => new Given(ledger.post(posting)),
       hold: (userId, by) => ledger.hold(userId, by),
+      owe: (userId, by) => ledger.owe(userId, by),
       count: (change) => counters.count(change),
       queued: () => done,
       made: () => {},

@@ -8,12 +8,13 @@ import { PostedCount, type Posted } from '../posted-totals.ts'
 import type { Counters } from './counters.ts'
 
 const columns =
-  'id userId type amount balanceAfter taskId sessionId turnId description breakdown idempotencyKey createdAt'
+  'id userId type amount balanceAfter taskId sessionId turnId topupId description breakdown idempotencyKey createdAt'
 
 /** The only writer of balances: each change of one is a transaction row in the same database transaction. */
 export class Ledger {
   readonly posted = new PostedCount()
   readonly #hold: Statement
+  readonly #owe: Statement
   readonly #move: Statement
   readonly #insert: Statement
   readonly #counters: Counters
@@ -22,6 +23,7 @@ export class Ledger {
 
   constructor(db: Database, counters: Counters) {
     this.#hold = db.prepare('UPDATE accounts SET held = held + :by WHERE user_id = :userId')
+    this.#owe = db.prepare('UPDATE accounts SET owed = owed + :by WHERE user_id = :userId')
     this.#move = db
       .prepare('UPDATE accounts SET balance = balance + :amount WHERE user_id = :userId RETURNING balance')
       .pluck()
@@ -38,6 +40,7 @@ export class Ledger {
       taskId: null,
       sessionId: null,
       turnId: null,
+      topupId: null,
       idempotencyKey: null,
       ...posting,
       id,
@@ -53,6 +56,11 @@ export class Ledger {
   /** Holds more of a balance, or less. The account's CHECK throws if more would be held than there is. */
   hold(userId: string, by: Units): void {
     this.#hold.run({ userId, by })
+  }
+
+  /** Adds to what is owed, or takes from it, never below zero. */
+  owe(userId: string, by: Units): void {
+    this.#owe.run({ userId, by })
   }
 
   keep(): void {

@@ -91,6 +91,8 @@ export function accountTables({
       spendReset: text('spend_reset'),
       /** Executions a minute; null for those of its user. */
       rateLimit: number('rate_limit'),
+      /** The first of the keys that it took the place of by rotations: what is spent with one counts for all. */
+      countsAs: text('counts_as'),
       /** JSON array of ids; null for all agents. */
       agents: text(),
     },
@@ -207,10 +209,13 @@ export function accountTables({
       limit: number('spend_limit').notNull(),
       charged: number().notNull(),
       held: number().notNull(),
+      /** When something was first refused because of it, of which its owner is told once. */
+      reachedAt: number('reached_at'),
     },
     (window) => [
       primaryKey({ columns: [window.ownerId, window.startsAt] }),
       index('spend_windows_user').on(window.userId),
+      index('spend_windows_starts').on(window.startsAt),
       check(
         'spent_within_limit',
         sql`${window.charged} >= 0 AND ${window.held} >= 0 AND ${window.charged} + ${window.held} <= ${window.limit}`,

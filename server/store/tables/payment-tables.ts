@@ -23,12 +23,15 @@ export function paymentTables(
       isAuto: number('is_auto').notNull(),
       /** The provider's ids: of the page where it is paid, and of the payment. */
       checkoutId: text('checkout_id'),
+      checkoutUrl: text('checkout_url'),
       paymentId: text('payment_id'),
       receiptUrl: text('receipt_url'),
       /** What the provider gave back to its user, in all. */
       refunded: number().notNull().default(0),
       /** What disputes have withdrawn and not given back. */
       disputed: number().notNull().default(0),
+      /** JSON object of its disputes by the provider's id: what was withdrawn and what was given back of each. */
+      disputes: text(),
       createdAt: number('created_at').notNull(),
       updatedAt: number('updated_at').notNull(),
       paidAt: number('paid_at'),

@@ -18,6 +18,7 @@ const limit = 25
 const typeLabels: Readonly<Record<Transaction['type'], string>> = {
   credit: 'Credit',
   adjustment: 'Adjustment',
+  topup_reversal: 'Top-up reversal',
   task_charge: 'Task',
   task_refund: 'Refund',
   chat_charge: 'Chat',

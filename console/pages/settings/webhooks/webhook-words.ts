@@ -10,6 +10,11 @@ export const eventTexts: readonly { type: EventType; label: string }[] = [
   { type: 'chat.settled', label: 'A reply of a chat has ended and was charged' },
   { type: 'credit.added', label: 'Credit was added' },
   { type: 'session.expired', label: 'A session has expired' },
+  { type: 'balance.low', label: 'The balance fell below your threshold' },
+  { type: 'payment.succeeded', label: 'A top-up was paid' },
+  { type: 'payment.failed', label: 'A top-up could not be paid' },
+  { type: 'payment.refunded', label: 'A top-up was refunded' },
+  { type: 'payment.disputed', label: 'A top-up is disputed, or no longer' },
 ]
 
 type Look = { status: BadgeStatus; label: string }

@@ -118,6 +118,22 @@ function dataOf(facts: EventFacts): Record<string, Value> {
       const { agentId, sessionId } = facts
       return { sessionId, agentId }
     }
+    case 'balance.low':
+      return { balanceUsd: formatUsd(facts.balance), notifyBelowUsd: formatUsd(facts.threshold) }
+    case 'payment.succeeded':
+      return { topupId: facts.topupId, amountUsd: formatUsd(facts.amount) }
+    case 'payment.failed':
+      return { topupId: facts.topupId, amountUsd: formatUsd(facts.amount), reason: facts.reason }
+    case 'payment.refunded': {
+      const { amount, owed, refunded, topupId } = facts
+      const of = { topupId, amountUsd: formatUsd(amount) }
+      return { ...of, refundedUsd: formatUsd(refunded), owedUsd: formatUsd(owed) }
+    }
+    case 'payment.disputed': {
+      const { amount, disputed, owed, topupId } = facts
+      const of = { topupId, amountUsd: formatUsd(amount) }
+      return { ...of, disputedUsd: formatUsd(disputed), owedUsd: formatUsd(owed) }
+    }
     case 'webhook.test':
       return { webhookId: facts.webhookId }
   }

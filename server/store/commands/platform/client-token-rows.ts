@@ -1,5 +1,6 @@
 import { newId } from '../../../kernel/ids.ts'
 import { assertTokenRoom } from '../../account-bounds.ts'
+import type { CredentialLimits } from '../../execution-limits.ts'
 import type { ClientTokenHolder, ClientTokenRecord, CreateClientToken } from '../../platform/platform-records.ts'
 import type { Scope } from '../../records.ts'
 import type { Answer, Op, Reads, Tx } from '../command.ts'
@@ -85,9 +86,13 @@ export function* revokeClientToken(
   return yield* getClientToken(tx, token)
 }
 
-/** Takes the one execution that a token admits; false when it was taken before. For an account that is locked. */
-export function* useClientToken(tx: Tx, tokenId: string): Op<boolean> {
-  return (yield* tx.run(use, { tokenId, now: yield* tx.now() })) === 1
+/**
+ * Takes the one execution that a client token admits, where that is its limit; false when it was taken before. For an
+ * account that is locked, in the transaction that admits the execution.
+ */
+export function* takeOnce(tx: Tx, limits: CredentialLimits | null | undefined): Op<boolean> {
+  const tokenId = limits?.onceTokenId ?? null
+  return tokenId === null || (yield* tx.run(use, { tokenId, now: yield* tx.now() })) === 1
 }
 
 /** How many were removed. */

@@ -74,6 +74,7 @@ CREATE TABLE "spend_windows" (
 	"spend_limit" bigint NOT NULL,
 	"charged" bigint NOT NULL,
 	"held" bigint NOT NULL,
+	"reached_at" bigint,
 	CONSTRAINT "spend_windows_owner_id_starts_at_pk" PRIMARY KEY("owner_id","starts_at"),
 	CONSTRAINT "spent_within_limit" CHECK ("spend_windows"."charged" >= 0 AND "spend_windows"."held" >= 0 AND "spend_windows"."charged" + "spend_windows"."held" <= "spend_windows"."spend_limit")
 );
@@ -86,10 +87,12 @@ CREATE TABLE "topups" (
 	"amount" bigint NOT NULL,
 	"is_auto" bigint NOT NULL,
 	"checkout_id" text,
+	"checkout_url" text,
 	"payment_id" text,
 	"receipt_url" text,
 	"refunded" bigint DEFAULT 0 NOT NULL,
 	"disputed" bigint DEFAULT 0 NOT NULL,
+	"disputes" text,
 	"created_at" bigint NOT NULL,
 	"updated_at" bigint NOT NULL,
 	"paid_at" bigint,
@@ -106,6 +109,7 @@ ALTER TABLE "accounts" ADD COLUMN "low_at" bigint;--> statement-breakpoint
 ALTER TABLE "api_keys" ADD COLUMN "spend_limit" bigint;--> statement-breakpoint
 ALTER TABLE "api_keys" ADD COLUMN "spend_reset" text;--> statement-breakpoint
 ALTER TABLE "api_keys" ADD COLUMN "rate_limit" bigint;--> statement-breakpoint
+ALTER TABLE "api_keys" ADD COLUMN "counts_as" text;--> statement-breakpoint
 ALTER TABLE "api_keys" ADD COLUMN "agents" text;--> statement-breakpoint
 ALTER TABLE "tasks" ADD COLUMN "counted_in" text;--> statement-breakpoint
 ALTER TABLE "transactions" ADD COLUMN "topup_id" text;--> statement-breakpoint
@@ -119,6 +123,7 @@ CREATE INDEX "client_tokens_expires" ON "client_tokens" USING btree ("expires_at
 CREATE INDEX "payment_events_topup" ON "payment_events" USING btree ("topup_id");--> statement-breakpoint
 CREATE INDEX "payment_events_received" ON "payment_events" USING btree ("received_at");--> statement-breakpoint
 CREATE INDEX "spend_windows_user" ON "spend_windows" USING btree ("user_id");--> statement-breakpoint
+CREATE INDEX "spend_windows_starts" ON "spend_windows" USING btree ("starts_at");--> statement-breakpoint
 CREATE INDEX "topups_user" ON "topups" USING btree ("user_id","created_at");--> statement-breakpoint
 CREATE UNIQUE INDEX "topups_checkout" ON "topups" USING btree ("checkout_id") WHERE checkout_id IS NOT NULL;--> statement-breakpoint
 CREATE UNIQUE INDEX "topups_payment" ON "topups" USING btree ("payment_id") WHERE payment_id IS NOT NULL;--> statement-breakpoint

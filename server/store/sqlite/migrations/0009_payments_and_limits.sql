@@ -78,11 +78,13 @@ CREATE TABLE `spend_windows` (
 	`spend_limit` integer NOT NULL,
 	`charged` integer NOT NULL,
 	`held` integer NOT NULL,
+	`reached_at` integer,
 	PRIMARY KEY(`owner_id`, `starts_at`),
 	CONSTRAINT "spent_within_limit" CHECK("spend_windows"."charged" >= 0 AND "spend_windows"."held" >= 0 AND "spend_windows"."charged" + "spend_windows"."held" <= "spend_windows"."spend_limit")
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `spend_windows_user` ON `spend_windows` (`user_id`);--> statement-breakpoint
+CREATE INDEX `spend_windows_starts` ON `spend_windows` (`starts_at`);--> statement-breakpoint
 CREATE TABLE `topups` (
 	`id` text PRIMARY KEY NOT NULL,
 	`user_id` text NOT NULL,
@@ -91,10 +93,12 @@ CREATE TABLE `topups` (
 	`amount` integer NOT NULL,
 	`is_auto` integer NOT NULL,
 	`checkout_id` text,
+	`checkout_url` text,
 	`payment_id` text,
 	`receipt_url` text,
 	`refunded` integer DEFAULT 0 NOT NULL,
 	`disputed` integer DEFAULT 0 NOT NULL,
+	`disputes` text,
 	`created_at` integer NOT NULL,
 	`updated_at` integer NOT NULL,
 	`paid_at` integer,
@@ -116,6 +120,7 @@ ALTER TABLE `accounts` ADD `low_at` integer;--> statement-breakpoint
 ALTER TABLE `api_keys` ADD `spend_limit` integer;--> statement-breakpoint
 ALTER TABLE `api_keys` ADD `spend_reset` text;--> statement-breakpoint
 ALTER TABLE `api_keys` ADD `rate_limit` integer;--> statement-breakpoint
+ALTER TABLE `api_keys` ADD `counts_as` text;--> statement-breakpoint
 ALTER TABLE `api_keys` ADD `agents` text;--> statement-breakpoint
 ALTER TABLE `tasks` ADD `counted_in` text;--> statement-breakpoint
 CREATE INDEX `tasks_waiting` ON `tasks` (`user_id`) WHERE queued = 1 AND completed_at IS NULL;--> statement-breakpoint

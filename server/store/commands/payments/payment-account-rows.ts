@@ -1,0 +1,173 @@
+import { must } from '../../../kernel/assert.ts'
+import type { EpochMs } from '../../../kernel/clock.ts'
+import type { Units } from '../../../kernel/money.ts'
+import type {
+  DueRecharge,
+  PaymentAccount,
+  PaymentChange,
+  PaymentMethod,
+  PaymentStore,
+  Recharge,
+} from '../../payment-records.ts'
+import type { Op, Reads, Tx } from '../command.ts'
+import { columns, statement } from '../statement.ts'
+import { findRow, insertTopup, toTopup, type TopupRow } from './topup-rows.ts'
+
+// How users pay, and whose balance is topped up without them. Every writer has the lock on the user's account.
+
+type Row = {
+  userId: string
+  customerId: string | null
+  methodId: string | null
+  methodLabel: string | null
+  rechargeBelow: Units | null
+  rechargeTo: Units | null
+  rechargeMonthlyMax: Units | null
+  rechargeOffReason: string | null
+  rechargeTopupId: string | null
+}
+
+const centUnits = 100
+
+const row = columns(
+  'userId customerId methodId methodLabel rechargeBelow rechargeTo rechargeMonthlyMax rechargeOffReason rechargeTopupId',
+)
+const get = statement<Row>('payment_account_get', `SELECT ${row} FROM payment_accounts WHERE user_id = :userId`)
+const keep = statement(
+  'payment_account_keep_method',
+  `INSERT INTO payment_accounts (user_id, provider, customer_id, method_id, method_label, updated_at)
+    VALUES (:userId, 'stripe', :customerId, :methodId, :methodLabel, :now)
+    ON CONFLICT (user_id) DO UPDATE SET customer_id = excluded.customer_id, method_id = excluded.method_id,
+      method_label = excluded.method_label, recharge_off_reason = NULL, updated_at = excluded.updated_at`,
+)
+const forget = statement(
+  'payment_account_forget_method',
+  `UPDATE payment_accounts SET method_id = NULL, method_label = NULL, recharge_below = NULL, recharge_to = NULL,
+      recharge_monthly_max = NULL, recharge_off_reason = NULL, updated_at = :now
+    WHERE user_id = :userId`,
+)
+const setRechargeOf = statement(
+  'payment_account_set_recharge',
+  `UPDATE payment_accounts SET recharge_below = :below, recharge_to = :to, recharge_monthly_max = :monthlyMax,
+      recharge_off_reason = :reason, updated_at = :now
+    WHERE user_id = :userId`,
+)
+const setTopup = statement(
+  'payment_account_set_topup',
+  'UPDATE payment_accounts SET recharge_topup_id = :topupId, updated_at = :now WHERE user_id = :userId',
+)
+const setNotify = statement(
+  'account_notify_below',
+  'UPDATE accounts SET notify_below = :notifyBelow, low_at = NULL WHERE user_id = :userId',
+)
+const due = statement<{ userId: string }>(
+  'payment_account_due',
+  `SELECT p.user_id AS "userId" FROM payment_accounts p
+    JOIN accounts a ON a.user_id = p.user_id JOIN users u ON u.id = p.user_id
+    WHERE p.user_id > :afterId AND (p.recharge_topup_id IS NOT NULL
+      OR p.recharge_below IS NOT NULL AND a.balance < p.recharge_below AND u.suspended_at IS NULL)
+    ORDER BY p.user_id LIMIT :limit`,
+)
+const chargedSince = statement<{ total: number }>(
+  'payment_account_charged_since',
+  `SELECT CAST(coalesce(sum(amount), 0) AS bigint) AS total FROM topups
+    WHERE user_id = :userId AND created_at >= :since AND is_auto = 1 AND status IN ('open', 'paid')`,
+)
+const suspended = statement<{ suspendedAt: number | null }>(
+  'payment_account_suspended',
+  'SELECT suspended_at AS "suspendedAt" FROM users WHERE id = :userId',
+)
+
+export function* getPaymentAccount(on: Reads, userId: string): Op<PaymentAccount> {
+  const found = yield* on.get(get, { userId })
+  const { customerId = null, methodId = null, methodLabel = null, rechargeOffReason = null } = found ?? {}
+  return { customerId, methodId, methodLabel, recharge: found ? rechargeOf(found) : null, rechargeOffReason }
+}
+
+function rechargeOf({ rechargeBelow: below, rechargeMonthlyMax: monthlyMax, rechargeTo: to }: Row): Recharge | null {
+  return below === null || to === null || monthlyMax === null ? null : { below, to, monthlyMax }
+}
+
+export function* keepMethod(
+  tx: Tx,
+  { method, now, userId }: { userId: string; method: PaymentMethod; now: EpochMs },
+): Op<void> {
+  yield* tx.run(keep, { userId, ...method, now })
+}
+
+export function* forgetMethod(tx: Tx, userId: string): Op<string | null> {
+  yield* tx.lockAccount({ userId })
+  const found = yield* tx.get(get, { userId })
+  yield* tx.run(forget, { userId, now: yield* tx.now() })
+  return found?.methodId ?? null
+}
+
+export function* setNotifyBelow(
+  tx: Tx,
+  { notifyBelow, userId }: { userId: string; notifyBelow: Units | null },
+): Op<void> {
+  yield* tx.lockAccount({ userId })
+  yield* tx.run(setNotify, { userId, notifyBelow })
+}
+
+type SetRecharge = { userId: string; recharge: Recharge | null }
+
+export function* setRecharge(tx: Tx, { recharge, userId }: SetRecharge): Op<'changed' | 'no-method'> {
+  yield* tx.lockAccount({ userId })
+  const found = yield* tx.get(get, { userId })
+  if (recharge && (!found || found.methodId === null)) return 'no-method'
+  yield* writeRecharge(tx, { userId, recharge, reason: null })
+  return 'changed'
+}
+
+function* writeRecharge(tx: Tx, { reason, recharge, userId }: SetRecharge & { reason: string | null }): Op<void> {
+  const { below = null, monthlyMax = null, to = null } = recharge ?? {}
+  yield* tx.run(setRechargeOf, { userId, below, to, monthlyMax, reason, now: yield* tx.now() })
+}
+
+/** Of the top-up that is under way: the next may begin, or none where the provider declined it. */
+export function* rechargeEnded(
+  tx: Tx,
+  { change, now, topup }: { topup: TopupRow; change: PaymentChange; now: EpochMs },
+): Op<void> {
+  const { id, isAuto, userId } = topup
+  if (isAuto === 0) return
+  const found = yield* tx.get(get, { userId })
+  if (found?.rechargeTopupId !== id) return
+  yield* tx.run(setTopup, { userId, topupId: null, now })
+  if (change.kind === 'failed') yield* writeRecharge(tx, { userId, recharge: null, reason: change.reason })
+}
+
+export function* rechargeable(on: Reads, of: { afterId: string; limit: number }): Op<string[]> {
+  return (yield* on.all(due, of)).map(({ userId }) => userId)
+}
+
+type Begin = Parameters<PaymentStore['beginRecharge']>[0]
+
+export function* beginRecharge(tx: Tx, { least, most, topupId, userId }: Begin): Op<DueRecharge | undefined> {
+  const account = yield* tx.lockAccount({ userId })
+  const found = account && (yield* tx.get(get, { userId }))
+  if (!found || found.customerId === null || found.methodId === null) return undefined
+  const { customerId, methodId, rechargeTopupId } = found
+  if (rechargeTopupId !== null) {
+    const underWay = yield* findRow(tx, { topupId: rechargeTopupId, checkoutId: null, paymentId: null })
+    return { topup: toTopup(must(underWay, 'top-ups are kept')), customerId, methodId }
+  }
+  const recharge = rechargeOf(found)
+  const user = yield* tx.get(suspended, { userId })
+  if (!recharge || account.balance >= recharge.below || user?.suspendedAt !== null) return undefined
+  const now = yield* tx.now()
+  const { total } = (yield* tx.get(chargedSince, { userId, since: monthOf(now) }))!
+  const wanted = Math.max(least, Math.ceil((recharge.to - account.balance + account.owed) / centUnits) * centUnits)
+  const left = Math.floor((recharge.monthlyMax - total) / centUnits) * centUnits
+  const amount = Math.min(wanted, left, most)
+  if (amount < least) return undefined
+  const topup = yield* insertTopup(tx, { id: topupId, userId, provider: 'stripe', amount, isAuto: true }, now)
+  yield* tx.run(setTopup, { userId, topupId, now })
+  return { topup, customerId, methodId }
+}
+
+function monthOf(at: EpochMs): EpochMs {
+  const date = new Date(at)
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth())
+}

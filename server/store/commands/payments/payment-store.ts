@@ -1,0 +1,28 @@
+import type { PaymentStore } from '../../payment-records.ts'
+import type { Engine } from '../command.ts'
+import * as accounts from './payment-account-rows.ts'
+import { applyEvent } from './payment-events.ts'
+import * as topups from './topup-rows.ts'
+
+/** What users pay: the same on every engine. */
+export function paymentStore(engine: Engine): PaymentStore {
+  return {
+    createTopup: (input) => engine.run((tx) => topups.createTopup(tx, input), { userId: input.userId }),
+    noteCheckout: (input) => engine.run((tx) => topups.noteCheckout(tx, input), { userId: input.userId }),
+    getTopup: (of) => engine.read((on) => topups.getTopup(on, of)),
+    listTopups: (input) => engine.read((on) => topups.listTopups(on, input), input.userId),
+    findTopup: (of) => engine.read((on) => topups.findTopup(on, of)),
+    applyEvent: async (event) => {
+      const topup = await engine.read((on) => topups.findTopup(on, event))
+      const of = topup && { userId: topup.userId }
+      return await engine.run((tx) => applyEvent(tx, event), of)
+    },
+    totals: (since) => engine.read((on) => topups.totals(on, since)),
+    getAccount: (userId) => engine.read((on) => accounts.getPaymentAccount(on, userId)),
+    setNotifyBelow: (input) => engine.run((tx) => accounts.setNotifyBelow(tx, input), { userId: input.userId }),
+    setRecharge: (input) => engine.run((tx) => accounts.setRecharge(tx, input), { userId: input.userId }),
+    forgetMethod: (userId) => engine.run((tx) => accounts.forgetMethod(tx, userId), { userId }),
+    rechargeable: (input) => engine.read((on) => accounts.rechargeable(on, input)),
+    beginRecharge: (input) => engine.run((tx) => accounts.beginRecharge(tx, input), { userId: input.userId }),
+  }
+}

@@ -1,0 +1,174 @@
+import { must } from '../../../kernel/assert.ts'
+import {
+  unpaidTopupsMax,
+  type CreateTopup,
+  type CreateTopupResult,
+  type ListTopups,
+  type PaymentEvent,
+  type PaymentTotals,
+  type TopupOf,
+  type TopupRecord,
+  type UserTopup,
+} from '../../payment-records.ts'
+import { balanceMax } from '../../store.ts'
+import type { Op, Reads, Tx } from '../command.ts'
+import { askKey, insertKey, stillKept } from '../idempotency-rows.ts'
+import { columns, insertInto, statement } from '../statement.ts'
+
+// Top-ups, from the moment that somebody is about to pay. Every writer has the lock on the account of their user.
+
+export type TopupRow = Omit<TopupRecord, 'isAuto'> & { isAuto: 0 | 1; disputes: string | null }
+
+const operation = 'createTopup'
+const dayMs = 86_400_000
+
+const names =
+  'id userId provider status amount isAuto checkoutId checkoutUrl paymentId receiptUrl refunded disputed disputes createdAt updatedAt paidAt'
+const row = columns(names)
+const insert = statement(
+  'topup_insert',
+  insertInto('topups', 'id userId provider status amount isAuto createdAt updatedAt'),
+)
+const get = statement<TopupRow>('topup_get', `SELECT ${row} FROM topups WHERE id = :topupId`)
+const byCheckout = statement<TopupRow>(
+  'topup_by_checkout',
+  `SELECT ${row} FROM topups WHERE checkout_id = :checkoutId AND checkout_id IS NOT NULL`,
+)
+const byPayment = statement<TopupRow>(
+  'topup_by_payment',
+  `SELECT ${row} FROM topups WHERE payment_id = :paymentId AND payment_id IS NOT NULL`,
+)
+const suspended = statement<{ suspendedAt: number | null }>(
+  'topup_user_suspended',
+  'SELECT suspended_at AS "suspendedAt" FROM users WHERE id = :userId',
+)
+const unpaid = statement<{ count: number }>(
+  'topup_unpaid',
+  `SELECT count(*) AS count FROM topups WHERE user_id = :userId AND created_at > :since AND status <> 'paid'`,
+)
+const noteOf = statement(
+  'topup_note_checkout',
+  `UPDATE topups SET checkout_id = :checkoutId, checkout_url = :checkoutUrl, updated_at = :now
+    WHERE id = :topupId AND (checkout_id IS NULL OR checkout_id = :checkoutId)`,
+)
+type Name = 'all' | 'of_user'
+const wheres: Record<Name, string> = { all: '', of_user: 'topups.user_id = :userId AND' }
+const ofStatus = '(CAST(:status AS text) IS NULL OR status = :status)'
+const listOf = (name: Name) =>
+  statement<TopupRow & { email: string }>(
+    `topup_list_${name}`,
+    `SELECT t.*, email FROM (SELECT ${row} FROM topups
+        WHERE ${wheres[name]} ${ofStatus} AND created_at <= :createdAt AND (created_at < :createdAt OR id < :id)
+        ORDER BY created_at DESC, id DESC LIMIT :limit) AS t
+      JOIN users ON users.id = t."userId" ORDER BY t."createdAt" DESC, t.id DESC`,
+  )
+const lists = { all: listOf('all'), of_user: listOf('of_user') }
+const sums = statement<Omit<PaymentTotals, 'owed'>>(
+  'topup_sums',
+  `SELECT count(*) AS topups, CAST(coalesce(sum(amount), 0) AS bigint) AS paid, CAST(coalesce(sum(refunded), 0) AS bigint) AS refunded,
+      CAST(coalesce(sum(disputed), 0) AS bigint) AS disputed
+    FROM topups WHERE created_at > :since AND status = 'paid'`,
+)
+const owing = statement<{ owed: number }>(
+  'topup_owed',
+  'SELECT CAST(coalesce(sum(owed), 0) AS bigint) AS owed FROM accounts WHERE owed > 0',
+)
+const expire = statement(
+  'topup_expire',
+  ({ skipLocked }) => `WITH old AS MATERIALIZED (
+      SELECT id FROM topups WHERE status = 'open' AND is_auto = 0 AND created_at <= :until
+        ORDER BY created_at LIMIT :rowsMax ${skipLocked})
+    UPDATE topups SET status = 'expired', updated_at = :now WHERE id IN (SELECT id FROM old)`,
+)
+
+export function* createTopup(tx: Tx, input: CreateTopup): Op<CreateTopupResult> {
+  const { amount, idempotency, provider, topupId, userId } = input
+  const account = must(yield* tx.lockAccount({ userId }), 'an authenticated user has an account')
+  const now = yield* tx.now()
+  if (idempotency) {
+    const earlier = stillKept(yield* askKey(tx, { userId, operation, key: idempotency.key }), now)
+    if (earlier && earlier.bodyHash !== idempotency.bodyHash) {
+      return { outcome: 'refused', reason: 'idempotency-conflict' }
+    }
+    if (earlier) {
+      const known = yield* tx.get(get, { topupId: earlier.resourceId })
+      return { outcome: 'replayed', topup: toTopup(must(known, 'top-ups are kept')) }
+    }
+  }
+  if ((yield* tx.get(suspended, { userId }))?.suspendedAt !== null) return { outcome: 'refused', reason: 'suspended' }
+  const { count } = (yield* tx.get(unpaid, { userId, since: now - dayMs }))!
+  if (count >= unpaidTopupsMax) return { outcome: 'refused', reason: 'too-many' }
+  if (account.balance + amount > balanceMax) return { outcome: 'refused', reason: 'balance' }
+  const topup = yield* insertTopup(tx, { id: topupId, userId, provider, amount, isAuto: false }, now)
+  if (idempotency) insertKey(tx, { userId, operation, ...idempotency, resourceId: topupId }, now)
+  return { outcome: 'created', topup }
+}
+
+type NewTopup = Pick<TopupRecord, 'id' | 'userId' | 'provider' | 'amount' | 'isAuto'>
+
+/** For a user whose account is locked. */
+export function* insertTopup(tx: Tx, { isAuto, ...given }: NewTopup, now: number): Op<TopupRecord> {
+  const made = { ...given, status: 'open', isAuto: isAuto ? 1 : 0, createdAt: now, updatedAt: now }
+  yield* tx.run(insert, made)
+  tx.made({ table: 'topups', id: given.id })
+  return toTopup(must(yield* tx.get(get, { topupId: given.id }), 'it was just made'))
+}
+
+export function* noteCheckout(
+  tx: Tx,
+  { userId, ...noted }: TopupOf & { checkoutId: string; checkoutUrl: string },
+): Op<TopupRecord | undefined> {
+  yield* tx.lockAccount({ userId })
+  yield* tx.run(noteOf, { ...noted, now: yield* tx.now() })
+  return yield* getTopup(tx, { userId, topupId: noted.topupId })
+}
+
+export function* getTopup(on: Reads, { topupId, userId }: TopupOf): Op<TopupRecord | undefined> {
+  const found = yield* on.get(get, { topupId })
+  return found?.userId === userId ? toTopup(found) : undefined
+}
+
+export type IdsOfTopup = Pick<PaymentEvent, 'topupId' | 'checkoutId' | 'paymentId'>
+
+/** By our own id before those of the provider, which a crash may have kept us from noting. */
+export function* findRow(on: Reads, { checkoutId, paymentId, topupId }: IdsOfTopup): Op<TopupRow | undefined> {
+  const named = topupId === null ? undefined : yield* on.get(get, { topupId })
+  if (named) return named
+  const ofPage = checkoutId === null ? undefined : yield* on.get(byCheckout, { checkoutId })
+  if (ofPage) return ofPage
+  return paymentId === null ? undefined : yield* on.get(byPayment, { paymentId })
+}
+
+export function* findTopup(on: Reads, of: IdsOfTopup): Op<TopupRecord | undefined> {
+  const found = yield* findRow(on, of)
+  return found && toTopup(found)
+}
+
+export function* listTopups(on: Reads, { after, limit, status, userId }: ListTopups): Op<UserTopup[]> {
+  const last = after === undefined ? undefined : yield* on.get(get, { topupId: after })
+  if (after !== undefined && (!last || (userId !== undefined && last.userId !== userId))) return []
+  const place = { createdAt: last?.createdAt ?? Number.MAX_SAFE_INTEGER, id: last?.id ?? '' }
+  const values = { status: status ?? null, limit, ...place }
+  const rows = yield* userId === undefined ? on.all(lists.all, values) : on.all(lists.of_user, { ...values, userId })
+  return rows.map((one) => ({ ...toTopup(one), email: one.email }))
+}
+
+export function* totals(on: Reads, since: number): Op<PaymentTotals> {
+  const summed = on.get(sums, { since })
+  const owed = on.get(owing)
+  return { ...(yield* summed)!, owed: (yield* owed)!.owed }
+}
+
+/** Closes top-ups that nobody has paid for so long that nobody will; one that is paid all the same is credited. */
+export function* expireTopups(tx: Tx, { openMs, rowsMax }: { openMs: number; rowsMax: number }): Op<number> {
+  const now = yield* tx.now()
+  return yield* tx.run(expire, { until: now - openMs, now, rowsMax })
+}
+
+export function toTopup({ disputes: _, isAuto, ...topup }: TopupRow): TopupRecord {
+  // A row that was joined has more than a top-up has.
+  const { id, userId, provider, status, amount, checkoutId, checkoutUrl, paymentId, receiptUrl } = topup
+  const { refunded, disputed, createdAt, updatedAt, paidAt } = topup
+  const of = { id, userId, provider, status, amount, isAuto: isAuto === 1, checkoutId, checkoutUrl, paymentId }
+  return { ...of, receiptUrl, refunded, disputed, createdAt, updatedAt, paidAt }
+}

@@ -1,0 +1,325 @@
+import { expect } from 'vitest'
+import { newId } from '../../server/kernel/ids.ts'
+import { paymentEventsKeptMs, unpaidTopupsMax, type PaymentChange } from '../../server/store/payment-records.ts'
+import type { LedgerDifference } from '../../server/store/store.ts'
+import { nothingUsed } from '../../server/store/turn-endings.ts'
+import { openSession } from './contract-events.ts'
+import { changes, eventOf, moneyOf, openTopup, tell } from './payment-drafts.ts'
+import type { ContractTest } from './store-contract.ts'
+import type { StoreWorld, Tampering } from './store-world.ts'
+
+const { failed, paid, refunded, reinstated, withdrawn } = changes
+const whole = 100_000
+const day = 86_400_000
+
+async function told(world: StoreWorld, userId: string) {
+  const rows = await world.events(userId)
+  return rows.map(({ body, type }) => ({ type, ...(JSON.parse(body) as { data: object }).data }))
+}
+
+/** A user whose one top-up is paid, and who has spent so much of it. */
+async function spent(world: StoreWorld, cost: number) {
+  const userId = await world.createUser(0)
+  const topup = await openTopup(world, userId, whole)
+  await tell(world, topup, paid(whole))
+  if (cost > 0) await world.completed(userId, { cost })
+  return { userId, topup }
+}
+
+type Damage = {
+  title: string
+  change: (of: { userId: string; topupId: string }) => Tampering
+  finds: Partial<LedgerDifference>
+}
+
+const owedWhat = 'what is owed is what was taken back of top-ups and not paid'
+/** Of an account with 9 USD, left of a top-up of 10 of which one was refunded. */
+const damages: Damage[] = [
+  {
+    title: 'a debt that no top-up explains',
+    change: ({ userId }) => ({ what: 'owed', userId, by: 5 }),
+    finds: { what: owedWhat, expected: '0.0000', actual: '0.0005' },
+  },
+  {
+    title: 'a debt beside a balance that is free',
+    change: ({ userId }) => ({ what: 'owed', userId, by: 5 }),
+    finds: { what: 'nobody owes who has something free', expected: '0.0000', actual: '9.0000' },
+  },
+  {
+    title: 'a refund that was not taken back',
+    change: ({ topupId }) => ({ what: 'topup-refunded', topupId, by: 100 }),
+    finds: { what: owedWhat, expected: '0.0100', actual: '0.0000' },
+  },
+  {
+    title: 'a dispute of more than its top-up',
+    change: ({ topupId }) => ({ what: 'topup-disputed', topupId, by: whole + 1 }),
+    finds: { what: 'no more was given back or disputed of a top-up than its amount', actual: '10.0001' },
+  },
+  {
+    title: 'a credit whose top-up is gone',
+    change: ({ topupId }) => ({ what: 'topup-removed', topupId }),
+    finds: { what: 'every transaction of a top-up belongs to one that is paid, and to its user', actual: '10.0000' },
+  },
+  {
+    title: 'a credit of a top-up that is not paid',
+    change: ({ topupId }) => ({ what: 'topup-unpaid', topupId }),
+    finds: { what: 'a paid top-up has one credit equal to its amount, and no other top-up has one', actual: '10.0000' },
+  },
+]
+
+export function describePayments(contractTest: ContractTest): void {
+  contractTest('a paid top-up is credited once, with its event, whatever comes twice', async (world) => {
+    const userId = await world.createUser(0)
+    const topup = await openTopup(world, userId, whole)
+    expect(topup).toMatchObject({ status: 'open', amount: whole, isAuto: false, paidAt: null })
+    expect(await tell(world, topup, { kind: 'pending' })).toMatchObject({ topup: { status: 'open' } })
+    expect(await moneyOf(world, userId)).toEqual({ balance: 0, owed: 0 })
+    const first = await tell(world, topup, paid(whole), { eventId: 'evt_paid' })
+    expect(first).toMatchObject({ outcome: 'applied', topup: { status: 'paid', paidAt: world.clock.now() } })
+    expect(await tell(world, topup, paid(whole), { eventId: 'evt_paid' })).toMatchObject({ outcome: 'repeated' })
+    expect(await tell(world, topup, paid(whole))).toMatchObject({ outcome: 'nothing-new' })
+    expect(await moneyOf(world, userId)).toEqual({ balance: whole, owed: 0 })
+    const { transactions } = await world.store.listTransactions({ userId, limit: 10, offset: 0 })
+    expect(transactions).toMatchObject([{ type: 'credit', amount: whole, topupId: topup.id }])
+    const events = (await told(world, userId)).toSorted((a, b) => a.type.localeCompare(b.type))
+    expect(events).toMatchObject([
+      { type: 'credit.added' },
+      { type: 'payment.succeeded', topupId: topup.id, amountUsd: '10.0000' },
+    ])
+  })
+
+  contractTest('what is told of another payment, amount, currency or top-up changes nothing', async (world) => {
+    const userId = await world.createUser(0)
+    const topup = await openTopup(world, userId, whole)
+    const before = await world.everything(userId)
+    expect(await tell(world, topup, paid(whole - 1))).toMatchObject({ outcome: 'another-amount' })
+    const euros = { ...paid(whole), currency: 'eur' } as PaymentChange
+    expect(await tell(world, topup, euros)).toMatchObject({ outcome: 'another-currency' })
+    const unknown = { topupId: 'top_unknown', checkoutId: 'cs_1', paymentId: 'pi_1' }
+    expect(await tell(world, topup, paid(whole), unknown)).toEqual({ outcome: 'unknown-topup', topup: null })
+    expect(await world.everything(userId)).toEqual(before)
+    await world.store.payments.noteCheckout({
+      userId,
+      topupId: topup.id,
+      checkoutId: 'cs_own',
+      checkoutUrl: 'https://x',
+    })
+    const other = { checkoutId: 'cs_other' }
+    expect(await tell(world, topup, paid(whole), other)).toMatchObject({ outcome: 'another-payment' })
+    await tell(world, topup, paid(whole), { checkoutId: 'cs_own', paymentId: 'pi_own' })
+    const refund = await tell(world, topup, refunded(whole), { paymentId: 'pi_other' })
+    expect(refund).toMatchObject({ outcome: 'another-payment' })
+    expect(await moneyOf(world, userId)).toEqual({ balance: whole, owed: 0 })
+  })
+
+  contractTest('a top-up that failed or expired is credited when it is paid after all', async (world) => {
+    const userId = await world.createUser(0)
+    const topup = await openTopup(world, userId, whole)
+    expect(await tell(world, topup, failed)).toMatchObject({ topup: { status: 'failed' } })
+    expect(await tell(world, topup, { kind: 'expired' })).toMatchObject({ outcome: 'nothing-new' })
+    expect(await tell(world, topup, paid(whole))).toMatchObject({ topup: { status: 'paid' } })
+    expect(await tell(world, topup, failed)).toMatchObject({ outcome: 'nothing-new' })
+    expect(await moneyOf(world, userId)).toEqual({ balance: whole, owed: 0 })
+    const types = (await told(world, userId)).map(({ type }) => type)
+    expect(types.toSorted()).toEqual(['credit.added', 'payment.failed', 'payment.succeeded'])
+  })
+
+  contractTest('refunds are taken back as they add up, and never more than was paid', async (world) => {
+    const { topup, userId } = await spent(world, 0)
+    await tell(world, topup, refunded(30_000))
+    await tell(world, topup, refunded(20_000))
+    expect(await moneyOf(world, userId)).toEqual({ balance: 70_000, owed: 0 })
+    await tell(world, topup, refunded(50_000))
+    expect(await moneyOf(world, userId)).toEqual({ balance: 50_000, owed: 0 })
+    world.clock.advance(1)
+    expect(await tell(world, topup, refunded(9_000_000))).toMatchObject({ topup: { refunded: whole } })
+    expect(await moneyOf(world, userId)).toEqual({ balance: 0, owed: 0 })
+    const reversals = await world.store.listTransactions({ userId, type: 'topup_reversal', limit: 10, offset: 0 })
+    expect(reversals.transactions.map(({ amount }) => amount)).toEqual([-50_000, -20_000, -30_000])
+    expect((await told(world, userId)).at(-1)).toMatchObject({ type: 'payment.refunded', refundedUsd: '10.0000' })
+  })
+
+  contractTest(
+    'what the balance does not have is owed, and refuses tasks and chats until it is paid',
+    async (world) => {
+      const { topup, userId } = await spent(world, 80_000)
+      await tell(world, topup, refunded(whole))
+      expect(await moneyOf(world, userId)).toEqual({ balance: 0, owed: 80_000 })
+      await world.expectRefused(world.draft(userId, { cost: 0 }), { outcome: 'refused', reason: 'owed', owed: 80_000 })
+      const turn = { turnId: newId('turn', 0), sessionId: await openSession(world, userId), userId, idempotency: null }
+      const asked = { ...turn, required: 0, hold: 0, leaving: 0 }
+      expect(await world.store.openTurn(asked)).toMatchObject({ outcome: 'refused', reason: 'owed', owed: 80_000 })
+      const credit = { userId, amount: 50_000, description: 'A gift', idempotencyKey: 'gift' }
+      const credited = await world.store.credit(credit)
+      expect(credited).toMatchObject({ outcome: 'credited', balance: 0 })
+      expect(await moneyOf(world, userId)).toEqual({ balance: 0, owed: 30_000 })
+      expect(await world.store.credit(credit)).toEqual({ ...credited, outcome: 'replayed' })
+      await world.store.credit({ ...credit, idempotencyKey: 'more' })
+      expect(await moneyOf(world, userId)).toEqual({ balance: 20_000, owed: 0 })
+      expect(await world.admit(userId)).toMatchObject({ outcome: 'accepted' })
+    },
+  )
+
+  contractTest('what a failed task or a chat gives back pays what is owed', async (world) => {
+    const { topup, userId } = await spent(world, 0)
+    const task = await world.processing(userId, { cost: 30_000 })
+    const turnId = newId('turn', world.clock.now())
+    const sessionId = await openSession(world, userId)
+    const money = { required: 1, hold: 40_000, leaving: 0 }
+    await world.store.openTurn({ turnId, sessionId, userId, idempotency: null, ...money })
+    await tell(world, topup, withdrawn(whole))
+    expect(await moneyOf(world, userId)).toEqual({ balance: 40_000, owed: 70_000 })
+    const settled = { turnId, outcome: 'finished', cost: 10_000, breakdown: nothingUsed, exchange: null } as const
+    expect(await world.store.settleTurn(settled)).toMatchObject({ charged: 10_000, balance: 0 })
+    expect(await moneyOf(world, userId)).toEqual({ balance: 0, owed: 40_000 })
+    const error = { code: 'AGENT_ERROR', message: 'It threw.', details: '' }
+    await world.store.failTask({ taskId: task.id, attempt: 1, error, countsAsAbuse: false })
+    expect(await moneyOf(world, userId)).toEqual({ balance: 0, owed: 10_000 })
+  })
+
+  contractTest(
+    'a dispute takes when it withdraws and gives back when it is won, also what was spent',
+    async (world) => {
+      const { topup, userId } = await spent(world, 60_000)
+      await tell(world, topup, { kind: 'noted' })
+      await tell(world, topup, withdrawn(whole))
+      expect(await moneyOf(world, userId)).toEqual({ balance: 0, owed: 60_000 })
+      world.clock.advance(1)
+      const won = await tell(world, topup, reinstated(whole))
+      expect(won).toMatchObject({ outcome: 'applied', topup: { disputed: 0 } })
+      expect(await moneyOf(world, userId)).toEqual({ balance: 40_000, owed: 0 })
+      expect(await tell(world, topup, withdrawn(whole))).toMatchObject({ outcome: 'nothing-new' })
+      const disputes = (await told(world, userId)).filter(({ type }) => type === 'payment.disputed')
+      expect(disputes).toMatchObject([
+        { disputedUsd: '10.0000', owedUsd: '6.0000' },
+        { disputedUsd: '0.0000', owedUsd: '0.0000' },
+      ])
+    },
+  )
+
+  contractTest('what comes before the payment is known is taken when it is', async (world) => {
+    const userId = await world.createUser(0)
+    const topup = await openTopup(world, userId, whole)
+    await tell(world, topup, reinstated(20_000, 'dp_won'))
+    await tell(world, topup, withdrawn(20_000, 'dp_won'))
+    await tell(world, topup, withdrawn(30_000, 'dp_lost'))
+    await tell(world, topup, refunded(10_000))
+    expect(await told(world, userId)).toEqual([])
+    await tell(world, topup, paid(whole))
+    expect(await moneyOf(world, userId)).toEqual({ balance: 60_000, owed: 0 })
+    const types = (await told(world, userId)).map(({ type }) => type)
+    expect(types.toSorted()).toEqual(['credit.added', 'payment.disputed', 'payment.refunded', 'payment.succeeded'])
+  })
+
+  contractTest('an event is known for longer than it can be sent, and after that changes nothing', async (world) => {
+    const { topup, userId } = await spent(world, 0)
+    const refund = eventOf(topup, refunded(40_000))
+    await world.store.payments.applyEvent(refund)
+    world.clock.advance(paymentEventsKeptMs - day)
+    await world.purge()
+    expect(await world.store.payments.applyEvent(refund)).toMatchObject({ outcome: 'repeated' })
+    world.clock.advance(366 * day)
+    await world.purge()
+    expect(await world.store.payments.applyEvent(refund)).toMatchObject({ outcome: 'nothing-new' })
+    expect(await tell(world, topup, paid(whole))).toMatchObject({ outcome: 'nothing-new' })
+    expect(await moneyOf(world, userId)).toEqual({ balance: 60_000, owed: 0 })
+  })
+
+  contractTest('a top-up is found by each of its ids, and is its own user’s only', async (world) => {
+    const userId = await world.createUser(0)
+    const topup = await openTopup(world, userId)
+    const { payments } = world.store
+    const none = { topupId: null, checkoutId: null, paymentId: null }
+    const page = { userId, topupId: topup.id, checkoutId: 'cs_1', checkoutUrl: 'https://pay.example/1' }
+    expect(await payments.noteCheckout(page)).toMatchObject({ checkoutUrl: 'https://pay.example/1' })
+    await tell(world, topup, { kind: 'pending' }, { paymentId: 'pi_1' })
+    for (const known of [{ topupId: topup.id }, { checkoutId: 'cs_1' }, { paymentId: 'pi_1' }]) {
+      expect(await payments.findTopup({ ...none, ...known })).toMatchObject({ id: topup.id })
+    }
+    const other = await world.createUser(0)
+    expect(await payments.getTopup({ userId: other, topupId: topup.id })).toBeUndefined()
+    expect(await payments.listTopups({ userId: other, limit: 10 })).toEqual([])
+    expect(await payments.listTopups({ userId: other, after: topup.id, limit: 10 })).toEqual([])
+  })
+
+  contractTest('top-ups are listed newest first, page by page, of a user, of all and of a state', async (world) => {
+    const userId = await world.createUser(0)
+    const made = []
+    for (let n = 0; n < 5; n++) {
+      made.push(await openTopup(world, userId, 100 * (n + 1)))
+      world.clock.advance(1)
+    }
+    await tell(world, made[1]!, paid(200))
+    const { payments } = world.store
+    const ids = async (input: object) => (await payments.listTopups({ limit: 2, ...input })).map(({ id }) => id)
+    const newest = made.map(({ id }) => id).toReversed()
+    expect(await ids({ userId })).toEqual(newest.slice(0, 2))
+    expect(await ids({ userId, after: newest[1] })).toEqual(newest.slice(2, 4))
+    expect(await ids({ after: newest[3] })).toEqual(newest.slice(4))
+    expect(await ids({ status: 'paid' })).toEqual([made[1]!.id])
+    expect(await payments.totals(0)).toEqual({ topups: 1, paid: 200, refunded: 0, disputed: 0, owed: 0 })
+  })
+
+  contractTest('a repeated request makes one top-up, and another body or too many are refused', async (world) => {
+    const userId = await world.createUser(0)
+    const { payments } = world.store
+    const input = (bodyHash: string) => ({
+      topupId: newId('top', world.clock.now()),
+      userId,
+      provider: 'stripe' as const,
+      amount: 100,
+      idempotency: { key: 'one', bodyHash },
+    })
+    const made = await payments.createTopup(input('a'))
+    expect(await payments.createTopup(input('a'))).toEqual({ ...made, outcome: 'replayed' })
+    expect(await payments.createTopup(input('b'))).toEqual({ outcome: 'refused', reason: 'idempotency-conflict' })
+    for (let n = 1; n < unpaidTopupsMax; n++) await openTopup(world, userId)
+    const many = { ...input('c'), idempotency: null }
+    expect(await payments.createTopup(many)).toEqual({ outcome: 'refused', reason: 'too-many' })
+    world.clock.advance(day)
+    await world.store.updateUser({ userId, isSuspended: true })
+    expect(await payments.createTopup(many)).toEqual({ outcome: 'refused', reason: 'suspended' })
+    await world.store.updateUser({ userId, isSuspended: false })
+    expect(await payments.createTopup(many)).toMatchObject({ outcome: 'created' })
+  })
+
+  contractTest('a balance that falls below its threshold is told once, until a credit has lifted it', async (world) => {
+    const userId = await world.createUser(1000)
+    const lows = async () => (await told(world, userId)).filter(({ type }) => type === 'balance.low')
+    await world.completed(userId, { cost: 500 })
+    await world.store.payments.setNotifyBelow({ userId, notifyBelow: 400 })
+    await world.completed(userId, { cost: 100 })
+    expect(await lows()).toEqual([])
+    await world.completed(userId, { cost: 1 })
+    await world.completed(userId, { cost: 1 })
+    // What comes back of a task is no credit.
+    await world.failed(userId, { cost: 100 })
+    const credit = { userId, description: 'More', idempotencyKey: null }
+    await world.store.credit({ ...credit, amount: 1 })
+    await world.completed(userId, { cost: 1 })
+    expect(await lows()).toEqual([{ type: 'balance.low', balanceUsd: '0.0399', notifyBelowUsd: '0.0400' }])
+    await world.store.credit({ ...credit, amount: 10 })
+    await world.store.credit({ ...credit, amount: -20 })
+    expect(await lows()).toHaveLength(2)
+    await world.store.payments.setNotifyBelow({ userId, notifyBelow: null })
+    await world.store.credit({ ...credit, amount: 100 })
+    await world.completed(userId, { cost: 100 })
+    expect(await lows()).toHaveLength(2)
+  })
+
+  for (const { change, finds, title } of damages) {
+    contractTest(
+      `the ledger's check finds ${title}`,
+      async (world) => {
+        const { topup, userId } = await spent(world, 0)
+        await tell(world, topup, refunded(10_000))
+        expect(await world.verify()).toMatchObject({ ok: true })
+        await world.tamper(change({ userId, topupId: topup.id }))
+        const { differences, ok } = await world.verify()
+        expect(ok).toBe(false)
+        expect(differences).toContainEqual(expect.objectContaining({ ...finds, userId }))
+      },
+      { tampers: true },
+    )
+  }
+}
