@@ -248,6 +248,27 @@ export type CreatedKey = {
   key: string
 }
 
+export type CreatedPlatformKey = {
+  id: string
+  name: string
+  /** The key's last four characters */
+  hint: string
+  scopes: Array<"users" | "credit" | "limits" | "act">
+  /** Addresses and networks that it is accepted from; null for all */
+  addresses: string[] | null
+  /** What it may add to balances in a day of UTC; null without a ceiling */
+  creditPerDayUsd: string | null
+  /** What it has added since the day began */
+  creditedTodayUsd: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  expiresAt: string | null
+  revokedAt: string | null
+  lastUsedAt: string | null
+  /** The platform key itself, shown this once */
+  key: string
+}
+
 export type CreatedWebhook = {
   id: string
   /** Null for the one that signs for the `webhookUrl` of tasks */
@@ -386,6 +407,30 @@ export type Message = {
   createdAt: string
 }
 
+export type OpenedUser = {
+  id: string
+  /** Of a user without an address, one that no mail reaches */
+  email: string
+  /** A product's own id of the user, whom it made; null for others */
+  externalId: string | null
+  isAdmin: boolean
+  isSuspended: boolean
+  /** Amount in USD with four fraction digits */
+  balanceUsd: string
+  /** Amount in USD with four fraction digits */
+  heldUsd: string
+  /** What was taken back of top-ups and the balance did not have */
+  owedUsd: string
+  /** What chats of the user cost beyond the balance and their caps, ever, and nobody was charged */
+  writtenOffUsd: string
+  /** When an abuse block ends; null when there is none */
+  blockedUntil: string | null
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  /** Whether this request made the user */
+  created: boolean
+}
+
 export type PasswordLink = {
   /** Shown this once */
   url: string
@@ -403,6 +448,25 @@ export type PaymentAccount = {
   autoRecharge: AutoRecharge | null
   /** Why it was switched off by itself, in a word of the provider; null where it was not */
   autoRechargeOffReason: string | null
+}
+
+export type PlatformKey = {
+  id: string
+  name: string
+  /** The key's last four characters */
+  hint: string
+  scopes: Array<"users" | "credit" | "limits" | "act">
+  /** Addresses and networks that it is accepted from; null for all */
+  addresses: string[] | null
+  /** What it may add to balances in a day of UTC; null without a ceiling */
+  creditPerDayUsd: string | null
+  /** What it has added since the day began */
+  creditedTodayUsd: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  expiresAt: string | null
+  revokedAt: string | null
+  lastUsedAt: string | null
 }
 
 export type Quote = {
@@ -675,7 +739,10 @@ export type Usage = {
 
 export type User = {
   id: string
+  /** Of a user without an address, one that no mail reaches */
   email: string
+  /** A product's own id of the user, whom it made; null for others */
+  externalId: string | null
   isAdmin: boolean
   isSuspended: boolean
   /** Amount in USD with four fraction digits */
@@ -1119,7 +1186,7 @@ export type Queries = {
   }
   'users.list': {
     input: {
-      /** Only users whose email address contains it */
+      /** Only users whose email address, or external id, contains it */
       search?: string | undefined
       /** Page size */
       limit?: number | undefined
@@ -1139,6 +1206,13 @@ export type Queries = {
     }
     output: User
   }
+  'users.getByExternalId': {
+    input: {
+      /** The product's own id of the user: 1 to 200 characters in the form NFC, none of them a control character or invisible. Compared exactly, with case */
+      externalId: string
+    }
+    output: User
+  }
   'users.transactions': {
     input: {
       userId: string
@@ -1154,6 +1228,37 @@ export type Queries = {
       offset: number
       /** Where the next page begins, as its `after`; omitted on the last page */
       next?: string | undefined
+    }
+  }
+  'users.listKeys': {
+    input: {
+      /** Only keys that work, or only those that were revoked or have expired */
+      state?: "live" | "ended" | undefined
+      /** Page size */
+      limit?: number | undefined
+      /** How many items to skip */
+      offset?: number | undefined
+      userId: string
+    }
+    output: {
+      keys: Key[]
+      total: number
+      limit: number
+      offset: number
+    }
+  }
+  'platformKeys.list': {
+    input: {
+      /** Page size */
+      limit?: number | undefined
+      /** How many items to skip */
+      offset?: number | undefined
+    }
+    output: {
+      keys: PlatformKey[]
+      total: number
+      limit: number
+      offset: number
     }
   }
   'system.get': {
@@ -1502,6 +1607,15 @@ export type Mutations = {
     }
     output: LoggedIn
   }
+  'users.getOrCreate': {
+    input: {
+      /** The product's own id of the user: 1 to 200 characters in the form NFC, none of them a control character or invisible. Compared exactly, with case */
+      externalId: string
+      /** Of a user who is made by this request; without one there is no way to log in */
+      email?: string | undefined
+    }
+    output: OpenedUser
+  }
   'users.update': {
     input: {
       userId: string
@@ -1527,10 +1641,50 @@ export type Mutations = {
     }
     output: CreditedUser
   }
+  'users.createKey': {
+    input: {
+      /** What the key is for */
+      name: string
+      /** What may be done in a user's name; `manage` is for the user alone */
+      scopes?: Array<"read" | "execute"> | undefined
+      /** Never by default */
+      expiresInDays?: number | undefined
+      userId: string
+    }
+    output: CreatedKey
+  }
+  'users.revokeKey': {
+    input: {
+      keyId: string
+      userId: string
+    }
+    output: Key
+  }
   'users.createPasswordLink': {
     input: {
       userId: string
     }
     output: PasswordLink
+  }
+  'platformKeys.create': {
+    input: {
+      /** What the key is for */
+      name: string
+      /** `users` makes, reads and suspends users and ends their keys; `credit` adds to balances; `limits` sets limits; `act` acts for users, and makes keys for them */
+      scopes: Array<"users" | "credit" | "limits" | "act">
+      /** IP addresses and networks that it is accepted from; from anywhere by default */
+      addresses?: string[] | undefined
+      /** What it may add to balances in a day of UTC; any amount by default */
+      creditPerDayUsd?: string | undefined
+      /** Never by default */
+      expiresInDays?: number | undefined
+    }
+    output: CreatedPlatformKey
+  }
+  'platformKeys.revoke': {
+    input: {
+      keyId: string
+    }
+    output: PlatformKey
   }
 }

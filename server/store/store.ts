@@ -71,6 +71,7 @@ import type { Plans } from './limits/account-limits.ts'
 import type { ChangeAccountLimits, KeyLimits, LimitsState, UpdateKey } from './limits/limit-inputs.ts'
 import type { PaymentStore } from './payment-records.ts'
 import type { Listed, ListRange } from './list-place.ts'
+import type { PlatformStore } from './platform/platform-records.ts'
 import type { PostedTotals } from './posted-totals.ts'
 import type { SharedSettings, SharedStore } from './shared.ts'
 import type { WebhookStore } from './webhook-inputs.ts'
@@ -126,10 +127,17 @@ export type SpendPage = {
   oldestDay: number | null
 }
 
-export type Credit = { userId: string; amount: Units; description: string; idempotencyKey: string | null }
+export type Credit = {
+  userId: string
+  amount: Units
+  description: string
+  idempotencyKey: string | null
+  /** The platform key that credits, whose ceiling counts it; to it an admin is as unknown as nobody. */
+  platformKeyId?: string
+}
 export type CreditResult =
   | { outcome: 'credited' | 'replayed'; transactionId: string; balance: Units }
-  | { outcome: 'refused'; reason: 'unknown-user' | 'idempotency-conflict' | 'balance' }
+  | { outcome: 'refused'; reason: 'unknown-user' | 'idempotency-conflict' | 'balance' | 'ceiling' }
 
 /** What is under way, for the operator. */
 export type StoreState = {
@@ -192,6 +200,8 @@ export type Store = {
   readonly settings: SharedSettings
   /** Who is told of events, and what became of that. */
   readonly webhooks: WebhookStore
+  /** Keys of products that are built on the service, their users, and tokens for browsers. */
+  readonly platform: PlatformStore
   /** What users pay, and what the provider took back of it. */
   readonly payments: PaymentStore
 

@@ -35,7 +35,7 @@ export type AdmitTask = {
 export type AdmitTaskResult =
   | { outcome: 'accepted'; seq: number; rate: RateState }
   | { outcome: 'replayed'; taskId: string; rate: RateState }
-  | { outcome: 'refused'; reason: 'idempotency-conflict' | 'quote-used'; rate: RateState }
+  | { outcome: 'refused'; reason: 'idempotency-conflict' | 'quote-used' | 'token-used'; rate: RateState }
   | { outcome: 'refused'; reason: 'blocked'; until: EpochMs; rate: RateState }
   | { outcome: 'refused'; reason: 'rate'; rate: RateState }
   | LimitRefusal

@@ -36,6 +36,8 @@ export type MadeRow = {
     | 'invitations'
     | 'connectors'
     | 'webhooks'
+    | 'platform_keys'
+    | 'client_tokens'
     | 'topups'
   id: string
 }
@@ -136,10 +138,13 @@ export type Tx = Reads & {
 }
 
 /** Whose token a credential's is. */
-export type Holding = 'keys' | 'logins'
+export type Holding = 'keys' | 'logins' | 'platform-keys' | 'client-tokens'
 
-/** Of the admins, of an address or a client that tries to log in, and of an identity at a provider. */
-export type LockKind = 'admins' | 'login-email' | 'login-client' | 'identity'
+/**
+ * Of the admins, of an address or a client that tries to log in, of an identity at a provider, and of a product's id of a
+ * user.
+ */
+export type LockKind = 'admins' | 'login-email' | 'login-client' | 'identity' | 'external-id'
 
 /** How an engine runs what is written once. */
 export type Engine = {

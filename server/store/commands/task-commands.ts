@@ -23,6 +23,7 @@ import { countKeyRate } from './limits/key-rates.ts'
 import { askLimits, type ReadLimits } from './limits/limit-facts.ts'
 import { changeCounted, countIn, noteReached, type CountedIn } from './limits/spend-windows.ts'
 import { payDebt, spend } from './payments/debt.ts'
+import { takeOnce } from './platform/client-token-rows.ts'
 import { columns, insertInto, statement } from './statement.ts'
 
 // The commands that move a task. Each locks the account of the task's user first, a refund too.
@@ -120,6 +121,7 @@ export function* admitTask(tx: Tx, input: AdmitTask, limits: StoreLimits): Op<Ad
       yield* noteReached(tx, against.window, { userId, now })
     return against
   }
+  if (!(yield* takeOnce(tx, input.limits))) return { outcome: 'refused', reason: 'token-used', rate: read.rate }
   const charge = { userId, type: 'task_charge', amount: -cost, taskId, description: `Task ${endpointId}`, now } as const
   yield* spend(tx, account, charge)
   tx.count({ userId, kind: 'task', part: agentId, status: 'pending', by: 1 })

@@ -13,6 +13,7 @@ import { purgeTries } from './login-throttle.ts'
 import { readRate } from './limits/limit-facts.ts'
 import { changeAccountLimits, readLimits, readPlansInUse } from './limits/account-plans.ts'
 import { purgeWindows, readWindows } from './limits/spend-windows.ts'
+import { purgeClientTokens } from './platform/client-token-rows.ts'
 import { purgePaymentEvents } from './payments/payment-events.ts'
 import { paymentStore } from './payments/payment-store.ts'
 import { expireTopups } from './payments/topup-rows.ts'
@@ -115,6 +116,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
           yield* purgeInvitations(tx, purgeRowsMax),
           yield* purgeEvents(tx, purgeRowsMax),
           yield* purgeWindows(tx, purgeRowsMax),
+          yield* purgeClientTokens(tx, purgeRowsMax),
           yield* purgePaymentEvents(tx, purgeRowsMax),
           yield* expireTopups(tx, { openMs: openTopupMs, rowsMax: purgeRowsMax }),
         ]

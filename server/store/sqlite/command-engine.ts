@@ -149,7 +149,9 @@ export class SqliteEngine implements Engine {
       queued: () => done,
       made: () => {},
       holdersChanged: (of) => {
-        for (const [kind, cache] of this.#holders) if (of === 'users' || of === kind) cache.clear()
+        // A client token ends with the key or the login that made it.
+        const isOf = (kind: Holding) => of === 'users' || of === kind || kind === 'client-tokens'
+        for (const [kind, cache] of this.#holders) if (isOf(kind)) cache.clear()
       },
     }
   }
