@@ -134,10 +134,9 @@ function readsOn(connection: Connection, rateWindow: RateWindow): Reads {
   }
 }
 
-type EngineParts = { all: Transactions; jobs: TaskQueue; ledger: Ledger; rateWindow: RateWindow }
-type TaskQueue = { send(tx: Transaction, taskId: string): Promise<void> }
+type EngineParts = { all: Transactions; ledger: Ledger; rateWindow: RateWindow }
 
-function transactionOn(tx: Transaction, { jobs, ledger, rateWindow }: EngineParts): Tx {
+function transactionOn(tx: Transaction, { ledger, rateWindow }: EngineParts): Tx {
   const { client } = tx
   return {
     ...readsOn(tx, rateWindow),
@@ -160,7 +159,6 @@ function transactionOn(tx: Transaction, { jobs, ledger, rateWindow }: EnginePart
     count: (change) => void tx.changes.push(change),
     // Rows are read anew at every admission.
     accepted: ignore,
-    queued: (taskId) => new Sent(jobs.send(tx, taskId)),
     made: (row) => tx.made(row),
     // No cache: what one node changes applies to the next request on every other.
     holdersChanged: ignore,

@@ -144,7 +144,6 @@ export class SqliteEngine implements Engine {
       hold: (userId, by) => ledger.hold(userId, by),
       owe: (userId, by) => ledger.owe(userId, by),
       count: (change) => counters.count(change),
-      queued: () => done,
       made: () => {},
       holdersChanged: (of) => {
         for (const [kind, cache] of this.#holders) if (of === 'users' || of === kind) cache.clear()
