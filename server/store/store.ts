@@ -65,6 +65,8 @@ import type {
   Interruption,
   ListTasks,
   ProgressNote,
+  Taken,
+  Taking,
 } from './task-inputs.ts'
 import type { SpendLimit, SpendState } from './execution-limits.ts'
 import type { Plans } from './limits/account-limits.ts'
@@ -231,8 +233,12 @@ export type Store = {
   expireTask(input: { taskId: string; error: TaskFailure }): Promise<boolean>
   /** Queues the task again while `attempt` leaves a retry, else fails and refunds it. */
   interruptTask(input: Interruption): Promise<'requeued' | 'failed' | 'stale'>
-  /** Queued tasks in order of admission, after `afterSeq`. */
-  queuedTasks(input: { afterSeq: number; limit: number }): Promise<{ seq: number; id: string }[]>
+  /**
+   * The next tasks to claim: of users in turn, beginning behind one of them, the oldest of each. Fewer than `limit` mean that
+   * no others wait, but for tasks of users who are passed over. Where nodes share the store, no other is given them while
+   * their lease lasts.
+   */
+  takeTasks(input: Taking): Promise<Taken>
   /**
    * Tasks that were taken up by a process that is gone, queued ones left out: all of them where one process owns the
    * store, which asks once when it starts; else those whose lease has passed.

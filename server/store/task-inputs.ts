@@ -85,3 +85,18 @@ export type Interruption = AttemptRef & {
 
 /** With all of the tags. */
 export type ListTasks = Page & ListRange & { userId: string; status?: TaskStatus; agentId?: string; tags?: string[] }
+
+export type Taking = {
+  limit: number
+  /** The user who was served last. */
+  after: string
+  /** Users whose turn is left out. */
+  passOver: ReadonlySet<string>
+  /** Tasks that are being claimed, which are left out. Where nodes share the store, leases tell that. */
+  claiming: Iterable<string>
+}
+export type Taken = {
+  tasks: { id: string; userId: string }[]
+  /** The user who was served last. */
+  after: string
+}

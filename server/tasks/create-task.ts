@@ -133,7 +133,7 @@ export async function createTask(
   if (request.payloadId !== null) await payloads.release(request.payloadId, result.outcome !== 'accepted')
   if (result.outcome === 'accepted') {
     parts.tracing?.taskAdmitted(admission.taskId, about.span)
-    runner.taskQueued(admission.taskId)
+    runner.taskQueued()
   }
   return answer(result, { taskId: admission.taskId, about, onRate })
 }

@@ -129,8 +129,6 @@ export type Tx = Reads & {
   count(change: CounterChange): void
   /** An execution of a user whose rate window was read is accepted. */
   accepted(userId: string, at: EpochMs): void
-  /** Tells nodes, in the transaction that queues a task, that there is one to take. */
-  queued(taskId: string): Answer<void>
   /** By this row it is found out whether a COMMIT whose answer was lost took place; the first one is enough. */
   made(row: MadeRow): void
   /** What keys are checked against has changed, or logins, or what both are: a user. */

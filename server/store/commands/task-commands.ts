@@ -134,7 +134,6 @@ export function* admitTask(tx: Tx, input: AdmitTask, limits: StoreLimits): Op<Ad
   addPayload(tx, { stored: request, taskId, now })
   if (input.idempotency) insertKey(tx, { userId, operation, ...input.idempotency, resourceId: taskId }, now)
   tx.accepted(userId, now)
-  yield* tx.queued(taskId)
   return accepted
 }
 
@@ -308,7 +307,6 @@ export function* interruptTask(
   if (!Number.isSafeInteger(attempt) || !(yield* tx.lockOwner({ taskId }))) return 'stale'
   const passedAt = ifAbandoned ? yield* tx.now() : null
   if ((yield* tx.run(requeue, { taskId, attempt, passedAt })) === 0) return 'stale'
-  yield* tx.queued(taskId)
   return 'requeued'
 }
 

@@ -146,7 +146,6 @@ export class SqliteEngine implements Engine {
       hold: (userId, by) => ledger.hold(userId, by),
       owe: (userId, by) => ledger.owe(userId, by),
       count: (change) => counters.count(change),
-      queued: () => done,
       made: () => {},
       holdersChanged: (of) => {
         // A client token ends with the key or the login that made it.
