@@ -3,7 +3,7 @@ import { Catalogue } from './agents/config/catalogue.ts'
 import type { ErrandConfig } from './agents/config/define-config.ts'
 import { createSystem } from './admin/system-state.ts'
 import { createAuthenticator } from './auth/authenticate.ts'
-import { lastKeyUses, lastLoginUses, type LastUses } from './auth/last-uses.ts'
+import { lastKeyUses, lastLoginUses, lastPlatformUses, type LastUses } from './auth/last-uses.ts'
 import { createOidcLogin } from './auth/logins/oidc-login.ts'
 import type { Limits, Role } from './config.ts'
 import { createAgentHost } from './create-agent-host.ts'
@@ -132,7 +132,9 @@ export async function startApp(options: AppOptions): Promise<App> {
     closers.push(() => keyUses.close())
     const loginUses = lastLoginUses(store, log)
     closers.push(() => loginUses.close())
-    const server = createServer({ options, services, keyUses, loginUses, gate, metrics })
+    const platformUses = lastPlatformUses(store, log)
+    closers.push(() => platformUses.close())
+    const server = createServer({ options, services, keyUses, loginUses, platformUses, gate, metrics })
     closers.push(() => closeServer(server))
     metrics.observe({ chats, connections: () => connectionCount(server), gate, runner, store, system })
 
@@ -183,16 +185,17 @@ type ServerParts = {
   services: Services
   keyUses: LastUses
   loginUses: LastUses
+  platformUses: LastUses
   gate: RequestGate
   metrics: ServiceMetrics
 }
 
-function createServer({ options, services, keyUses, loginUses, gate, metrics }: ServerParts): Server {
+function createServer({ options, services, gate, metrics, ...uses }: ServerParts): Server {
   const { limits, log } = options
   const { clock, people, tasks, store } = services
-  const { cookie, origins } = people.logins
+  const { clients, cookie, origins } = people.logins
   const flows = new SecretVault(options.secrets, 'errand: single sign-on')
-  const authenticate = createAuthenticator({ store, clock, keyUses, loginUses, cookie, origins })
+  const authenticate = createAuthenticator({ store, clock, clients, cookie, origins, ...uses })
   const whyNotReady = async () => {
     if (!tasks.runner.isAccepting) return 'The service is stopping.'
     return (await store.canWrite()) ? null : 'The database cannot be written.'

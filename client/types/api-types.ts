@@ -1,7 +1,7 @@
 // Written by `npm run reference` from the schemas of the procedures; a test fails while it differs from them.
 
 /** What the service refuses or fails with. */
-export type ErrorCode = 'BAD_REQUEST' | 'UNAUTHORIZED' | 'FORBIDDEN' | 'ACCOUNT_BLOCKED' | 'INSUFFICIENT_BALANCE' | 'BUDGET_REACHED' | 'NOT_FOUND' | 'CONNECTOR_NOT_FOUND' | 'METHOD_NOT_ALLOWED' | 'REQUEST_TIMEOUT' | 'CONFLICT' | 'SESSION_BUSY' | 'SESSION_COMPLETED' | 'SESSION_EXPIRED' | 'PAYLOAD_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'EXPECTATION_FAILED' | 'CONNECTOR_FAILED' | 'RATE_LIMIT_EXCEEDED' | 'LOGIN_THROTTLED' | 'HEADERS_TOO_LARGE' | 'INTERNAL_ERROR' | 'SERVICE_UNAVAILABLE'
+export type ErrorCode = 'BAD_REQUEST' | 'UNAUTHORIZED' | 'FORBIDDEN' | 'ACCOUNT_BLOCKED' | 'INSUFFICIENT_BALANCE' | 'BUDGET_REACHED' | 'LIMIT_REACHED' | 'NOT_FOUND' | 'CONNECTOR_NOT_FOUND' | 'METHOD_NOT_ALLOWED' | 'REQUEST_TIMEOUT' | 'CONFLICT' | 'SESSION_BUSY' | 'SESSION_COMPLETED' | 'SESSION_EXPIRED' | 'PAYLOAD_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'EXPECTATION_FAILED' | 'CONNECTOR_FAILED' | 'RATE_LIMIT_EXCEEDED' | 'LOGIN_THROTTLED' | 'HEADERS_TOO_LARGE' | 'INTERNAL_ERROR' | 'SERVICE_UNAVAILABLE'
 
 /** One thing that is wrong with a request: `path` names the field, for example `params.text`. */
 export type ErrorDetail = { path: string; message: string }
@@ -248,13 +248,34 @@ export type CreatedKey = {
   key: string
 }
 
+export type CreatedPlatformKey = {
+  id: string
+  name: string
+  /** The key's last four characters */
+  hint: string
+  scopes: Array<"users" | "credit" | "limits" | "act">
+  /** Addresses and networks that it is accepted from; null for all */
+  addresses: string[] | null
+  /** What it may add to balances in a day of UTC; null without a ceiling */
+  creditPerDayUsd: string | null
+  /** What it has added since the day began */
+  creditedTodayUsd: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  expiresAt: string | null
+  revokedAt: string | null
+  lastUsedAt: string | null
+  /** The platform key itself, shown this once */
+  key: string
+}
+
 export type CreatedWebhook = {
   id: string
   /** Null for the one that signs for the `webhookUrl` of tasks */
   url: string | null
   description: string
   /** Null for all */
-  types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null
+  types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null
   isEnabled: boolean
   /** `user`; `gone` when it answered 410; `failing` after three days without one success */
   disabledReason: "user" | "gone" | "failing" | null
@@ -386,6 +407,30 @@ export type Message = {
   createdAt: string
 }
 
+export type OpenedUser = {
+  id: string
+  /** Of a user without an address, one that no mail reaches */
+  email: string
+  /** A product's own id of the user, whom it made; null for others */
+  externalId: string | null
+  isAdmin: boolean
+  isSuspended: boolean
+  /** Amount in USD with four fraction digits */
+  balanceUsd: string
+  /** Amount in USD with four fraction digits */
+  heldUsd: string
+  /** What was taken back of top-ups and the balance did not have */
+  owedUsd: string
+  /** What chats of the user cost beyond the balance and their caps, ever, and nobody was charged */
+  writtenOffUsd: string
+  /** When an abuse block ends; null when there is none */
+  blockedUntil: string | null
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  /** Whether this request made the user */
+  created: boolean
+}
+
 export type PasswordLink = {
   /** Shown this once */
   url: string
@@ -403,6 +448,25 @@ export type PaymentAccount = {
   autoRecharge: AutoRecharge | null
   /** Why it was switched off by itself, in a word of the provider; null where it was not */
   autoRechargeOffReason: string | null
+}
+
+export type PlatformKey = {
+  id: string
+  name: string
+  /** The key's last four characters */
+  hint: string
+  scopes: Array<"users" | "credit" | "limits" | "act">
+  /** Addresses and networks that it is accepted from; null for all */
+  addresses: string[] | null
+  /** What it may add to balances in a day of UTC; null without a ceiling */
+  creditPerDayUsd: string | null
+  /** What it has added since the day began */
+  creditedTodayUsd: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  expiresAt: string | null
+  revokedAt: string | null
+  lastUsedAt: string | null
 }
 
 export type Quote = {
@@ -675,7 +739,10 @@ export type Usage = {
 
 export type User = {
   id: string
+  /** Of a user without an address, one that no mail reaches */
   email: string
+  /** A product's own id of the user, whom it made; null for others */
+  externalId: string | null
   isAdmin: boolean
   isSuspended: boolean
   /** Amount in USD with four fraction digits */
@@ -721,7 +788,7 @@ export type Webhook = {
   url: string | null
   description: string
   /** Null for all */
-  types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null
+  types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null
   isEnabled: boolean
   /** `user`; `gone` when it answered 410; `failing` after three days without one success */
   disabledReason: "user" | "gone" | "failing" | null
@@ -739,7 +806,7 @@ export type Webhook = {
 export type WebhookDelivery = {
   eventId: string
   webhookId: string
-  type: "task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed" | "webhook.test"
+  type: "task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed" | "webhook.test"
   /** The `webhookUrl` of the task, where that is whom it goes to */
   url: string | null
   /** `canceled` when its webhook was disabled or deleted before it was delivered */
@@ -1119,7 +1186,7 @@ export type Queries = {
   }
   'users.list': {
     input: {
-      /** Only users whose email address contains it */
+      /** Only users whose email address, or external id, contains it */
       search?: string | undefined
       /** Page size */
       limit?: number | undefined
@@ -1139,6 +1206,13 @@ export type Queries = {
     }
     output: User
   }
+  'users.getByExternalId': {
+    input: {
+      /** The product's own id of the user: 1 to 200 characters in the form NFC, none of them a control character or invisible. Compared exactly, with case */
+      externalId: string
+    }
+    output: User
+  }
   'users.transactions': {
     input: {
       userId: string
@@ -1154,6 +1228,37 @@ export type Queries = {
       offset: number
       /** Where the next page begins, as its `after`; omitted on the last page */
       next?: string | undefined
+    }
+  }
+  'users.listKeys': {
+    input: {
+      /** Only keys that work, or only those that were revoked or have expired */
+      state?: "live" | "ended" | undefined
+      /** Page size */
+      limit?: number | undefined
+      /** How many items to skip */
+      offset?: number | undefined
+      userId: string
+    }
+    output: {
+      keys: Key[]
+      total: number
+      limit: number
+      offset: number
+    }
+  }
+  'platformKeys.list': {
+    input: {
+      /** Page size */
+      limit?: number | undefined
+      /** How many items to skip */
+      offset?: number | undefined
+    }
+    output: {
+      keys: PlatformKey[]
+      total: number
+      limit: number
+      offset: number
     }
   }
   'system.get': {
@@ -1342,7 +1447,7 @@ export type Mutations = {
       /** What it is for; never sent */
       description?: string | undefined
       /** The events that are sent; all when left out */
-      types?: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | undefined
+      types?: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | undefined
     }
     output: CreatedWebhook
   }
@@ -1354,7 +1459,7 @@ export type Mutations = {
       /** What it is for; never sent */
       description?: string | undefined
       /** Null for all */
-      types?: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null | undefined
+      types?: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null | undefined
       /** What waits for one that is disabled is never sent */
       isEnabled?: boolean | undefined
     }
@@ -1502,6 +1607,15 @@ export type Mutations = {
     }
     output: LoggedIn
   }
+  'users.getOrCreate': {
+    input: {
+      /** The product's own id of the user: 1 to 200 characters in the form NFC, none of them a control character or invisible. Compared exactly, with case */
+      externalId: string
+      /** Of a user who is made by this request; without one there is no way to log in */
+      email?: string | undefined
+    }
+    output: OpenedUser
+  }
   'users.update': {
     input: {
       userId: string
@@ -1527,10 +1641,50 @@ export type Mutations = {
     }
     output: CreditedUser
   }
+  'users.createKey': {
+    input: {
+      /** What the key is for */
+      name: string
+      /** What may be done in a user's name; `manage` is for the user alone */
+      scopes?: Array<"read" | "execute"> | undefined
+      /** Never by default */
+      expiresInDays?: number | undefined
+      userId: string
+    }
+    output: CreatedKey
+  }
+  'users.revokeKey': {
+    input: {
+      keyId: string
+      userId: string
+    }
+    output: Key
+  }
   'users.createPasswordLink': {
     input: {
       userId: string
     }
     output: PasswordLink
+  }
+  'platformKeys.create': {
+    input: {
+      /** What the key is for */
+      name: string
+      /** `users` makes, reads and suspends users and ends their keys; `credit` adds to balances; `limits` sets limits; `act` acts for users, and makes keys for them */
+      scopes: Array<"users" | "credit" | "limits" | "act">
+      /** IP addresses and networks that it is accepted from; from anywhere by default */
+      addresses?: string[] | undefined
+      /** What it may add to balances in a day of UTC; any amount by default */
+      creditPerDayUsd?: string | undefined
+      /** Never by default */
+      expiresInDays?: number | undefined
+    }
+    output: CreatedPlatformKey
+  }
+  'platformKeys.revoke': {
+    input: {
+      keyId: string
+    }
+    output: PlatformKey
   }
 }

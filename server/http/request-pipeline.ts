@@ -87,7 +87,7 @@ async function readBody(
   throw badField('', 'The request body must be a JSON object.')
 }
 
-const everyMethod = 'GET, HEAD, POST, PATCH, DELETE'
+const everyMethod = 'GET, HEAD, POST, PUT, PATCH, DELETE'
 
 function answerOptions({ headers, request, response }: RoutedRequest, allow = `${everyMethod}, OPTIONS`): void {
   const own = {

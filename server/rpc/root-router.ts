@@ -5,6 +5,7 @@ import { invitationsRouter } from '../auth/invitations/invitations-router.ts'
 import { keysRouter } from '../auth/keys/keys-router.ts'
 import { loginRouter } from '../auth/logins/login-router.ts'
 import { loginsRouter } from '../auth/logins/login-list-router.ts'
+import { platformKeysRouter } from '../auth/platform/platform-keys-router.ts'
 import { accountRouter } from '../billing/account-router.ts'
 import { transactionsRouter } from '../billing/transactions-router.ts'
 import { chatRouter } from '../chat/chat-router.ts'
@@ -32,6 +33,7 @@ export const rootRouter = router({
   logins: loginsRouter,
   invitations: invitationsRouter,
   users: usersRouter,
+  platformKeys: platformKeysRouter,
   system: systemRouter,
 })
 

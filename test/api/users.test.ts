@@ -20,6 +20,7 @@ test('a user has exactly the promised fields', async () => {
   const ada = {
     id: userId,
     email: 'ada@example.com',
+    externalId: null,
     isAdmin: false,
     isSuspended: false,
     balanceUsd: '12.5000',

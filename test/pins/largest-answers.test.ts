@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { defineConfig } from '../../server/agents/config/define-config.ts'
 import { chatUse } from '../../server/billing/chat-price.ts'
 import { rootRouter } from '../../server/rpc/root-router.ts'
+import { platformScopes } from '../../server/store/platform/platform-records.ts'
 import { messageTextBytesMax, pageBytesMax, toolCallsBytesMax } from '../../server/store/byte-bounds.ts'
 import { nothingUsed } from '../../server/store/turn-endings.ts'
 import type { Browser } from '../api/browser-login.ts'
@@ -78,10 +79,18 @@ const bounds: Record<string, number | typeof configured> = {
   'invitations.check': kb,
   'invitations.accept': 2 * kb,
   'users.list': 128 * kb,
-  'users.get': 2 * kb,
-  'users.update': 2 * kb,
-  'users.unblock': 2 * kb,
+  'users.get': 4 * kb,
+  'users.update': 4 * kb,
+  'users.unblock': 4 * kb,
   'users.credit': kb,
+  'users.getByExternalId': 4 * kb,
+  'users.getOrCreate': 4 * kb,
+  'users.createKey': 2 * kb,
+  'users.listKeys': 128 * kb,
+  'users.revokeKey': kb,
+  'platformKeys.create': 8 * kb,
+  'platformKeys.list': 512 * kb,
+  'platformKeys.revoke': 8 * kb,
   'users.transactions': 512 * kb,
   'users.createPasswordLink': 2 * kb,
   'system.get': configured,
@@ -92,6 +101,8 @@ type World = { admin: Browser; person: Person; service: TestService; ids: Record
 /** A character that takes six bytes of JSON. */
 const wide = (count: number) => '\u0001'.repeat(count)
 const limit = 'limit=100'
+/** The longest external id. */
+const ideographs = encodeURIComponent('\u4e00'.repeat(200))
 
 const largest: Record<string, (world: World) => Promise<{ body: unknown }>> = {
   'tasks.get': ({ ids, person, service }) => service.get(`/api/tasks/${ids['task']}`, person.key),
@@ -123,6 +134,9 @@ const largest: Record<string, (world: World) => Promise<{ body: unknown }>> = {
   'invitations.list': ({ admin }) => admin.request('GET', `/api/invitations?${limit}`),
   'users.list': ({ admin }) => admin.request('GET', `/api/users?${limit}`),
   'users.get': ({ admin, person }) => admin.request('GET', `/api/users/${person.userId}`),
+  'users.getByExternalId': ({ admin }) => admin.request('GET', `/api/users/by-external-id/${ideographs}`),
+  'users.listKeys': ({ admin, person }) => admin.request('GET', `/api/users/${person.userId}/keys?${limit}`),
+  'platformKeys.list': ({ admin }) => admin.request('GET', `/api/platform-keys?${limit}`),
   'users.transactions': ({ admin, person }) =>
     admin.request('GET', `/api/users/${person.userId}/transactions?${limit}`),
 }
@@ -173,6 +187,15 @@ async function fill(service: TestService, url: string): Promise<World> {
   const person = await service.createPerson({ email: `${'a'.repeat(64)}@${'b'.repeat(63)}.${'c'.repeat(63)}.example` })
   const { key, userId } = person
   const ids: Record<string, string> = {}
+  const platformKey = {
+    name: wide(100),
+    hint: 'abcd',
+    scopes: [...platformScopes],
+    addresses: Array.from({ length: 50 }, () => `${'1234:'.repeat(7)}1234/128`),
+    creditPerDay: null,
+    createdBy: null,
+    expiresAt: null,
+  }
   for (let n = 0; n < 100; n++) {
     const { body } = await service.post(
       '/api/sessions',
@@ -219,9 +242,12 @@ async function fill(service: TestService, url: string): Promise<World> {
     const login = { userId: adminId, method: 'password', provider: null, forget: null } as const
     if (n < 99) await store.createLogin({ ...login, tokenHash: `login${n}`, userAgent: 'ÿ'.repeat(300) })
     await store.createUser({ email: `${n}${'a'.repeat(200)}@example.com`, passwordHash: null, isAdmin: false })
+    await store.platform.createKey({ ...platformKey, tokenHash: `${n}` })
+    await store.platform.openUser({ externalId: `${n}${'\u4e00'.repeat(190)}`, email: null })
     const invited = { email: `i${n}${'a'.repeat(200)}@example.com`, isAdmin: false, creditUsd: '1.0000' }
     await admin.request('POST', '/api/invitations', { body: invited })
   }
+  await admin.request('PUT', `/api/users/by-external-id/${ideographs}`)
   const params = { text: wide(2727) }
   const turnId = 'turn_largest'
   const sessionId = ids['session']!

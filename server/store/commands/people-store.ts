@@ -5,11 +5,13 @@ import * as invitations from './invitation-rows.ts'
 import * as keys from './key-rows.ts'
 import * as people from './login-commands.ts'
 import * as logins from './login-rows.ts'
+import { platformStore } from './platform/platform-store.ts'
 import * as users from './user-rows.ts'
 
 /** People, how they come in, and what they connect: the same on every engine. */
 export function peopleStore(engine: Engine) {
   return {
+    platform: platformStore(engine),
     createUser: (input) => engine.run((tx) => users.createUser(tx, input)),
     findUser: (email) => engine.read((on) => users.findUser(on, email)),
     getUser: (userId) => engine.read((on) => users.getUser(on, userId)),
@@ -20,6 +22,7 @@ export function peopleStore(engine: Engine) {
     findKey: engine.holderOf('keys', keys.findKey),
     listKeys: (input) => engine.read((on) => keys.listKeys(on, input), input.userId),
     getKey: (input) => engine.read((on) => keys.getKey(on, input)),
+    updateKey: (input) => engine.run((tx) => keys.updateKey(tx, input), input),
     revokeKey: (input) => engine.run((tx) => keys.revokeKey(tx, input)),
     rotateKey: (input) => engine.run((tx) => keys.rotateKey(tx, input)),
     touchKeys: (uses) => engine.run((tx) => keys.touchKeys(tx, uses)),
