@@ -51,6 +51,7 @@ const writes = new Set([
   'testWebhook',
   'redeliverEvent',
   'createKey',
+  'updateKey',
   'rotateKey',
 ])
 const tooManyWrites = 'More changes than the limit allows within a minute.'

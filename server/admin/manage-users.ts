@@ -1,5 +1,7 @@
 import type { z } from 'zod'
+import { assertAgents, type Catalogue } from '../agents/config/catalogue.ts'
 import type { Caller } from '../auth/caller.ts'
+import { changesOf, toOwnLimits } from '../billing/limit-schema.ts'
 import { isoTime, type Clock } from '../kernel/clock.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/logger.ts'
@@ -33,11 +35,13 @@ export async function getUser({ clock, store }: Parts, userId: string): Promise<
 
 type Change<Input> = { caller: Caller; input: Input }
 
+/** Throws 400 where the configuration has no such plan or agent, before anything is changed. */
 export async function updateUser(
-  parts: Parts,
+  parts: Parts & { catalogue: Catalogue },
   { caller, input }: Change<z.output<typeof UpdateUserInput>>,
 ): Promise<User> {
-  const { userId, isAdmin, isSuspended } = input
+  const { userId, isAdmin, isSuspended, limits, plan } = input
+  assertKnown(parts.catalogue, input)
   const result = await parts.store.updateUser({
     userId,
     ...(isAdmin !== undefined && { isAdmin }),
@@ -47,8 +51,20 @@ export async function updateUser(
     if (result.reason === 'unknown') throw unknown()
     throw new ErrandError('CONFLICT', 'This is the last admin who can act; make another user an admin first.')
   }
-  parts.log.info({ adminId: caller.userId, userId, isAdmin, isSuspended }, 'an admin changed a user')
+  if (plan !== undefined || limits !== undefined) {
+    const changes = changesOf(limits ?? {})
+    await parts.store.changeAccountLimits({ userId, changes, ...(plan !== undefined && { plan }) })
+  }
+  parts.log.info({ adminId: caller.userId, userId, isAdmin, isSuspended, plan, limits }, 'an admin changed a user')
   return await getUser(parts, userId)
+}
+
+function assertKnown(catalogue: Catalogue, { limits, plan }: z.output<typeof UpdateUserInput>): void {
+  if (plan != null && !catalogue.plans.named.has(plan)) {
+    const names = [...catalogue.plans.named.keys()].join(', ')
+    throw badField('plan', names === '' ? 'The configuration has no plans' : `Must be one of ${names}`)
+  }
+  assertAgents(catalogue, { agentIds: limits?.agents, path: 'limits.agents' })
 }
 
 /** Lifts an abuse block; nothing happens to a user who is not blocked. */
@@ -82,7 +98,7 @@ export async function creditUser(
 }
 
 function toUser(user: UserAccount, clock: Clock): User {
-  const { balance, blockedUntil, createdAt, email, held, id, isAdmin, suspendedAt, writtenOff } = user
+  const { balance, blockedUntil, createdAt, email, held, id, isAdmin, limits, plan, suspendedAt, writtenOff } = user
   return {
     id,
     email,
@@ -91,6 +107,8 @@ function toUser(user: UserAccount, clock: Clock): User {
     balanceUsd: formatUsd(balance),
     heldUsd: formatUsd(held),
     writtenOffUsd: formatUsd(writtenOff),
+    plan,
+    limits: toOwnLimits(limits),
     blockedUntil: blockedUntil !== null && blockedUntil > clock.now() ? isoTime(blockedUntil) : null,
     createdAt: isoTime(createdAt),
   }

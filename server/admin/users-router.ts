@@ -68,15 +68,21 @@ export const usersRouter = router({
         method: 'PATCH',
         path: '/api/users/{userId}',
         operationId: 'updateUser',
-        summary: 'Suspend a user, end the suspension, or change who is an admin (admins)',
-        description: 'A suspended user can do nothing, and all browser logins end.',
+        summary: 'Suspend a user, end the suspension, change who is an admin, or what a user may do (admins)',
+        description:
+          'A suspended user can do nothing, and all browser logins end. `plan` and `limits` hold from the next execution on; what is under way goes on within them.',
         successDescription: 'The user as it is now.',
         errorResponses: { ...bodyErrors, ...unknown, 409: 'It is the last admin who can act.' },
       }),
     })
     .input(UpdateUserInput)
     .output(User)
-    .mutation(withAdmin(({ ctx, input }) => updateUser(ctx.services.people, { caller: ctx.caller, input }))),
+    .mutation(
+      withAdmin(({ ctx, input }) => {
+        const { catalogue, people } = ctx.services
+        return updateUser({ ...people, catalogue }, { caller: ctx.caller, input })
+      }),
+    ),
 
   unblock: procedure
     .meta({

@@ -16,6 +16,12 @@ export type Caller = {
   agents: readonly string[] | null
 }
 
+/** Throws 403 when the credential is for other agents. */
+export function requireAgent({ agents }: Caller, agentId: string): void {
+  if (agents === null || agents.includes(agentId)) return
+  throw new ErrandError('FORBIDDEN', `This credential is not for the agent ${agentId}; use one that is.`)
+}
+
 /** Throws 403 when the credential does not carry that scope. */
 export function requireScope(caller: Caller, scope: Scope): void {
   if (caller.scopes.includes(scope)) return

@@ -2,11 +2,14 @@ import { z } from 'zod'
 import { changePassword } from '../auth/logins/change-password.ts'
 import { ChangePasswordInput } from '../auth/logins/login-schema.ts'
 import { must } from '../kernel/assert.ts'
-import { isoTime } from '../kernel/clock.ts'
+import { isoTime, isoTimeOrNull } from '../kernel/clock.ts'
+import type { Caller } from '../auth/caller.ts'
 import { formatUsd } from '../kernel/money.ts'
+import type { Store } from '../store/store.ts'
 import { Confirmation } from '../kernel/wire-types.ts'
 import { procedure, router, withScope } from '../rpc/trpc.ts'
 import { Account, Usage, UsageInput } from './billing-schema.ts'
+import { toLimits } from './limit-schema.ts'
 import { remainingOf, resetAt } from './rate-headers.ts'
 
 export const accountRouter = router({
@@ -48,6 +51,8 @@ export const accountRouter = router({
             remaining: remainingOf(rate),
             resetAt: rate.oldestAt === null ? null : isoTime(resetAt(rate)),
           },
+          limits: toLimits(must(await store.readLimits(userId), 'a user has limits'), ctx.services.catalogue.plans),
+          credential: await credentialLimits(store, ctx.caller),
           maxBodyBytes: bodyBytesMax,
         }
       }),
@@ -114,3 +119,15 @@ export const accountRouter = router({
       ),
     ),
 })
+
+async function credentialLimits(store: Store, { agents, limits }: Caller): Promise<Account['credential']> {
+  if (!limits && !agents) return null
+  const [spend] = limits?.spend ? await store.spendStates([limits.spend]) : []
+  return {
+    limitUsd: spend ? formatUsd(spend.amount) : null,
+    usedUsd: spend ? formatUsd(spend.charged + spend.held) : null,
+    resetsAt: isoTimeOrNull(spend?.resetsAt ?? null),
+    executionsPerMinute: limits?.rate?.perMinute ?? null,
+    agents: agents && [...agents],
+  }
+}

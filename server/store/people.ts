@@ -1,5 +1,6 @@
 import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
+import type { AccountLimits } from './limits/account-limits.ts'
 import type { AccountRecord, InvitationKind, InvitationRecord, LoginMethod, Page, UserRecord } from './records.ts'
 
 // What the store port takes and gives for users, their browser logins and invitations.
@@ -18,7 +19,8 @@ export type CreateUserResult = { outcome: 'created'; userId: string } | { outcom
 /** `search` finds a part of the email address. */
 export type ListUsers = Page & { search?: string }
 /** `writtenOff` is what the user's chats cost beyond the balance, ever. */
-export type UserAccount = UserRecord & AccountRecord & { writtenOff: Units }
+export type UserAccount = UserRecord &
+  AccountRecord & { writtenOff: Units; plan: string | null; limits: Partial<AccountLimits> }
 export type UpdateUser = { userId: string; isSuspended?: boolean; isAdmin?: boolean }
 export type UpdateUserResult = { outcome: 'updated' } | { outcome: 'refused'; reason: 'unknown' | 'last-admin' }
 

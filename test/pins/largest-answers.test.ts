@@ -49,14 +49,15 @@ const bounds: Record<string, number | typeof configured> = {
   'webhooks.test': 4 * kb,
   'webhooks.deliveries': 300 * kb,
   'webhooks.redeliver': 4 * kb,
-  'account.get': 2 * kb,
+  'account.get': 10 * kb,
   'account.usage': 20 * kb,
   'account.changePassword': kb,
   'transactions.list': 512 * kb,
-  'keys.create': 2 * kb,
-  'keys.list': 128 * kb,
-  'keys.rotate': 2 * kb,
-  'keys.revoke': kb,
+  'keys.create': 5 * kb,
+  'keys.list': 450 * kb,
+  'keys.update': 5 * kb,
+  'keys.rotate': 5 * kb,
+  'keys.revoke': 5 * kb,
   'login.options': configured,
   'login.create': 2 * kb,
   'login.end': kb,
@@ -68,10 +69,10 @@ const bounds: Record<string, number | typeof configured> = {
   'invitations.revoke': kb,
   'invitations.check': kb,
   'invitations.accept': 2 * kb,
-  'users.list': 128 * kb,
-  'users.get': 2 * kb,
-  'users.update': 2 * kb,
-  'users.unblock': 2 * kb,
+  'users.list': 450 * kb,
+  'users.get': 5 * kb,
+  'users.update': 5 * kb,
+  'users.unblock': 5 * kb,
   'users.credit': kb,
   'users.transactions': 512 * kb,
   'users.createPasswordLink': 2 * kb,
@@ -158,6 +159,8 @@ async function fill(service: TestService, url: string): Promise<World> {
   const person = await service.createPerson({ email: `${'a'.repeat(64)}@${'b'.repeat(63)}.${'c'.repeat(63)}.example` })
   const { key, userId } = person
   const ids: Record<string, string> = {}
+  const agents = Array.from({ length: 50 }, (_, agent) => `${agent}`.padStart(63, 'a'))
+  const limited = { agents, spendLimit: 10 ** 15, spendReset: 'month' as const, rateLimit: 100_000 }
   for (let n = 0; n < 100; n++) {
     const { body } = await service.post(
       '/api/sessions',
@@ -187,6 +190,7 @@ async function fill(service: TestService, url: string): Promise<World> {
       scopes: ['read'],
       expiresAt: null,
       tokenHash: `${n}`,
+      ...limited,
     })
     const login = { userId: adminId, method: 'password', provider: null, forget: null } as const
     if (n < 99) await store.createLogin({ ...login, tokenHash: `login${n}`, userAgent: 'ÿ'.repeat(300) })
@@ -222,5 +226,6 @@ async function fill(service: TestService, url: string): Promise<World> {
   for (let n = 0; n < 99; n++) await service.post('/api/tasks', told, { key })
   const credit = { userId, amount: 1, description: wide(500), idempotencyKey: null }
   for (let n = 0; n < 100; n++) await store.credit(credit)
+  await store.changeAccountLimits({ userId, changes: { agents, spendPerDay: 10 ** 15 } })
   return { admin, ids, person, service }
 }

@@ -52,6 +52,17 @@ test('the validation by schema sees a missing field, an unknown one and a wrong 
     isAdmin: false,
     hasPassword: true,
     createdAt: '2026-01-15T12:00:00.000Z',
+    limits: {
+      plan: null,
+      executionsPerMinute: 10,
+      tasksAtWork: null,
+      tasksWaiting: null,
+      spendPerDayUsd: null,
+      agents: null,
+      used: { tasksAtWork: 0, tasksWaiting: 0, spentTodayUsd: null },
+      spendResetsAt: null,
+    },
+    credential: null,
     maxBodyBytes: 10_485_760,
   }
   expect(validator.safeParse(account).success).toBe(true)
@@ -207,6 +218,12 @@ async function checkKeys(checker: Checker): Promise<void> {
   const rotate = (keyId: string) => `POST /api/keys/${keyId}/rotate`
   const { id } = (await checker.check(200, rotate(ended), { body: { overlapSeconds: 0 } })).body
   await checker.check(200, 'GET /api/keys')
+  const change = (keyId: string) => `PATCH /api/keys/${keyId}`
+  await checker.check(200, change(id), { body: { limitUsd: '1', limitReset: 'day', agents: ['gate'] } })
+  await checker.check(200, 'GET /api/keys')
+  await checker.check(409, change(ended), { body: { limitUsd: null } })
+  await checker.check(404, change('key_0'), { body: { limitUsd: null } })
+  await checker.check(400, change(id), { body: {} })
   await checker.check(200, `DELETE /api/keys/${id}`)
   await checker.check(409, rotate(ended), { body: {} })
   await checker.check(404, rotate('key_0'), { body: {} })
@@ -215,7 +232,7 @@ async function checkKeys(checker: Checker): Promise<void> {
   await checker.check(400, rotate('key_0'), { body: { overlapSeconds: -1 } })
   await checker.check(400, 'GET /api/keys?limit=x')
   await checker.check(400, `DELETE /api/keys/${long}`)
-  for (const request of ['POST /api/keys', rotate('key_0')]) {
+  for (const request of ['POST /api/keys', change('key_0'), rotate('key_0')]) {
     await checker.check(413, request, { body: { name: large } })
     await checker.check(415, request, { body: '{}', headers: text })
   }
@@ -325,6 +342,7 @@ async function checkBounds(checker: Checker, userId: string): Promise<void> {
     'POST /api/webhooks/hook_0/rotate': {},
     'POST /api/webhooks/hook_0/deliveries/evt_0/redeliver': {},
     'POST /api/keys': { name: 'more', scopes: ['read'] },
+    'PATCH /api/keys/key_0': { limitUsd: null },
     'POST /api/keys/key_0/rotate': {},
   }
   for (const [request, body] of Object.entries(own)) await checker.check(429, request, { body })

@@ -143,6 +143,7 @@ test('every operation documents each status that it answers', () => {
         redeliverEvent: [...shared, ...body, 404, 409, 429],
         createKey: [...shared, ...body, 409, 429],
         listKeys: [...shared, 400],
+        updateKey: [...shared, ...body, 404, 409, 429],
         revokeKey: [...shared, 400, 404],
         rotateKey: [...shared, ...body, 404, 409, 429],
         getUsage: [...shared, 400],
