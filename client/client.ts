@@ -102,9 +102,11 @@ export type ErrandClient = LoginClients &
       /** The key itself is in this answer and is never shown again. */
       create: Method<'keys.create'>
       list: ListMethod<'keys.list'>
+      /** Changes its limits; what is left out stays, and null removes one. */
+      update: Method<'keys.update'>
       /** Acts on the next request; repeating it changes nothing. */
       revoke: Method<'keys.revoke'>
-      /** A new key with the same name and scopes; the old one goes on working for `overlapSeconds`. */
+      /** A new key with the same name, scopes and limits; the old one goes on working for `overlapSeconds`. */
       rotate: Method<'keys.rotate'>
     }
   }
@@ -136,6 +138,7 @@ export function createClient(options: ErrandClientOptions): ErrandClient {
     keys: {
       create: change('keys.create'),
       list: list('keys.list'),
+      update: change('keys.update'),
       revoke: change('keys.revoke'),
       rotate: change('keys.rotate'),
     },

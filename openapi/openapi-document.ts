@@ -56,6 +56,7 @@ const writes = new Set([
   'updateAccount',
   'removePaymentMethod',
   'createKey',
+  'updateKey',
   'rotateKey',
 ])
 const tooManyWrites = 'More changes than the limit allows within a minute.'

@@ -10,7 +10,7 @@ import { findIdempotent, purgeKeys } from './idempotency-rows.ts'
 import { purgeInvitations } from './invitation-rows.ts'
 import { purgeLogins } from './login-rows.ts'
 import { purgeTries } from './login-throttle.ts'
-import { readRate } from './limits/limit-facts.ts'
+import { foreseeLimits, readRate } from './limits/limit-facts.ts'
 import { changeAccountLimits, readLimits, readPlansInUse } from './limits/account-plans.ts'
 import { purgeWindows, readWindows } from './limits/spend-windows.ts'
 import { purgeClientTokens } from './platform/client-token-rows.ts'
@@ -103,6 +103,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
       engine.read(function* (on) {
         return yield* readWindows(on, of, yield* on.now())
       }),
+    foreseeLimits: (input) => engine.read((on) => foreseeLimits(on, input, limits)),
     readRate: (userId) => engine.read((on) => readRate(on, userId, limits)),
     getAccount: (userId) => engine.read((on) => accounts.getAccount(on, userId)),
     listTransactions: (input) => engine.read((on) => accounts.listTransactions(on, input), input.userId),
