@@ -58,6 +58,8 @@ const bounds: Record<string, number | typeof configured> = {
   'keys.list': 128 * kb,
   'keys.rotate': 2 * kb,
   'keys.revoke': kb,
+  'clientTokens.create': 16 * kb,
+  'clientTokens.revoke': 16 * kb,
   'login.options': configured,
   'login.create': 2 * kb,
   'login.end': kb,

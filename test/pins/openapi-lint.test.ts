@@ -7,7 +7,14 @@ import { waitersMax } from '../../server/tasks/task-ends.ts'
 import { closedUrl, startStubMcpServer } from '../api/stub-mcp-server.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService } from '../support/test-service.ts'
-import { checkFullAccount, checkInvitations, checkLogins, checkPlatformKeys, checkUsers } from './documented-people.ts'
+import {
+  checkClientTokens,
+  checkFullAccount,
+  checkInvitations,
+  checkLogins,
+  checkPlatformKeys,
+  checkUsers,
+} from './documented-people.ts'
 import { checkWebhooks } from './documented-webhooks.ts'
 import {
   answerValidatorOf,
@@ -332,6 +339,7 @@ async function checkBounds(checker: Checker, userId: string): Promise<void> {
     'POST /api/webhooks/hook_0/deliveries/evt_0/redeliver': {},
     'POST /api/keys': { name: 'more', scopes: ['read'] },
     'POST /api/keys/key_0/rotate': {},
+    'POST /api/client-tokens': {},
   }
   for (const [request, body] of Object.entries(own)) await checker.check(429, request, { body })
   await checkFullAccount(checker, userId)
@@ -355,6 +363,7 @@ test('a running service gives each documented answer of each operation, and each
   await checkInvitations(checker)
   await checkUsers(checker)
   await checkPlatformKeys(checker)
+  await checkClientTokens(checker)
   await checkAccess(checker, userId)
   const create = 'POST /api/tasks'
   for (const status of [200, 200, 429]) await checker.check(status, create, { body: task() })

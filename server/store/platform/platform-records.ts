@@ -64,7 +64,10 @@ export type ClientTokenRecord = {
   revokedAt: EpochMs | null
 }
 
-export type CreateClientToken = Omit<ClientTokenRecord, 'id' | 'createdAt' | 'revokedAt'> & { tokenHash: string }
+export type CreateClientToken = Omit<ClientTokenRecord, 'id' | 'createdAt' | 'expiresAt' | 'revokedAt'> & {
+  tokenHash: string
+  lifeMs: number
+}
 
 /** What a client token is checked against on every request. It ends with what made it, at `makerEndsAt`. */
 export type ClientTokenHolder = Omit<ClientTokenRecord, 'createdAt'> & {

@@ -59,13 +59,13 @@ const purge = statement(
 )
 
 export function* createClientToken(tx: Tx, input: CreateClientToken): Op<ClientTokenRecord> {
-  const { agents, isOnce, scopes, userId } = input
+  const { agents, isOnce, lifeMs, scopes, userId, ...rest } = input
   yield* tx.lockAccount({ userId })
   const now = yield* tx.now()
   assertTokenRoom((yield* tx.get(countLive, { userId, now }))!.live)
   const id = newId('ctok', now)
   const written = { scopes: scopes.join(','), agents: agents && JSON.stringify(agents), isOnce: isOnce ? 1 : 0 }
-  yield* tx.run(insert, { ...input, ...written, id, createdAt: now })
+  yield* tx.run(insert, { ...rest, ...written, id, userId, createdAt: now, expiresAt: now + lifeMs })
   tx.made({ table: 'client_tokens', id })
   return (yield* getClientToken(tx, { userId, tokenId: id }))!
 }
