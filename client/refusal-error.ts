@@ -67,6 +67,7 @@ function readErrorBody(value: unknown, status: number): Refusal | undefined {
 const titledCodes = [
   { code: 'INSUFFICIENT_BALANCE', status: 403, error: 'Insufficient balance' },
   { code: 'BUDGET_REACHED', status: 403, error: 'Budget reached' },
+  { code: 'LIMIT_REACHED', status: 403, error: 'Limit reached' },
   { code: 'LOGIN_THROTTLED', status: 429, error: 'Too many login attempts' },
 ] as const satisfies readonly TitledCode[]
 

@@ -27,6 +27,8 @@ export type WebhookEvent =
     >
   | EventOf<'credit.added', { transactionId: string; amountUsd: string; balanceUsd: string }>
   | EventOf<'session.expired', { sessionId: string; agentId: string }>
+  /** A key's limit refused something, for the first time in its period; `resetsAt` is null where that has no end. */
+  | EventOf<'key.limit_reached', { keyId: string; limitUsd: string; resetsAt: string | null }>
   /** Once, until a credit has lifted the balance again. */
   | EventOf<'balance.low', { balanceUsd: string; notifyBelowUsd: string }>
   | EventOf<'payment.succeeded', { topupId: string; amountUsd: string }>

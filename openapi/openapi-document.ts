@@ -52,6 +52,9 @@ const writes = new Set([
   'rotateWebhook',
   'testWebhook',
   'redeliverEvent',
+  'createTopup',
+  'updateAccount',
+  'removePaymentMethod',
   'createKey',
   'createClientToken',
   'rotateKey',
@@ -61,6 +64,7 @@ const keptFor24Hours = 'Kept for 24 hours: a repeated request with the same key 
 const idempotent: Record<string, string> = {
   createTask: keptFor24Hours,
   createSession: keptFor24Hours,
+  createTopup: keptFor24Hours,
   creditUser: 'Kept with the transaction: a repeated request with the same key and amount credits nothing more.',
 }
 /** These refuse a key when they are called, whatever its scopes. */

@@ -28,13 +28,19 @@ export const errorWords: Record<ErrorCode, Words> = {
   },
   INSUFFICIENT_BALANCE: {
     cause:
-      'The balance, less what is held of it, is lower than the cost; the message states balance and required cost.',
+      'The balance, less what is held of it, is lower than the cost, or something is owed because a payment was taken back; the message states which, with the amounts.',
     remedy: 'Have the account credited, wait until other chats release what they hold, or send a smaller `maxTokens`.',
   },
   BUDGET_REACHED: {
     cause:
       'The task costs more than its `maxCostUsd`, or `maxCostUsd` of the chat or of its session does not pay for the first words of a reply.',
     remedy: 'Raise `maxCostUsd`, or leave it out; of a session `PATCH /api/sessions/{sessionId}` changes it.',
+  },
+  LIMIT_REACHED: {
+    cause:
+      'More than the API key, the client token or the plan of the account may spend in its period; the message states the limit, what is used of it and when it begins anew.',
+    remedy:
+      'Wait for `Retry-After`, or have the limit raised: of a key by `PATCH /api/keys/{keyId}`, of an account by an admin. `GET /api/account` shows what is used.',
   },
   NOT_FOUND: {
     cause:
@@ -157,6 +163,11 @@ export const turnEndWords: Record<TurnEndCode, Words> = {
     cause:
       'More of this reply would cost more than `maxCostUsd` of the chat or of its session; what was delivered is charged and kept.',
     remedy: 'Raise the cap, then go on in the next message.',
+  },
+  LIMIT_REACHED: {
+    cause:
+      'More of this reply would be beyond what the API key, the client token or the plan of the account may spend in its period; what was delivered is charged and kept.',
+    remedy: 'Have the limit raised or wait until it begins anew, then go on in the next message.',
   },
   INTERNAL_ERROR: {
     cause: 'The service failed, or could not settle the chat in time.',

@@ -27,6 +27,10 @@ import { ServiceMetrics } from './metrics/service-metrics.ts'
 import type { PayloadBucket } from './payloads/payload-bucket.ts'
 import { openPayloads } from './open-payloads.ts'
 import { openServiceStore } from './open-service-store.ts'
+import { AutoRecharge } from './payments/auto-recharge.ts'
+import { openPayments } from './payments/open-payments.ts'
+import type { PaymentSettings } from './payments/payment-settings.ts'
+import { receiveEvent } from './payments/receive-events.ts'
 import { Quotes } from './quotes/quotes.ts'
 import type { Services } from './rpc/context.ts'
 import type { Store, LedgerReport } from './store/store.ts'
@@ -48,6 +52,8 @@ export type AppOptions = {
   port: number
   /** Where clients reach the service; null for the address that it listens on. */
   baseUrl: string | null
+  /** How users pay; undefined when they cannot. */
+  payments?: PaymentSettings | undefined
   /** Asked again when a secret is not known: a command may have put a new one in its place. */
   secrets: () => Secrets
   /** Hosts that users' connectors may reach though their addresses are private. */
@@ -113,12 +119,15 @@ export async function startApp(options: AppOptions): Promise<App> {
     const running = { access, agents, catalogue, clock, log, payloads, quotes, store, tracing, vault }
     const work = createWork({ ...running, meter: metrics }, options)
     const { chats, dispatcher, ends, keeper, runner, stops } = work
+    const port = await openPayments(options.payments)
     const system = createSystem({ agents, clock, runner })
     closers.push(() => system.loopDelay.close())
     // Known when the server listens, and asked for by its requests.
     let listensOn = ''
     const baseUrl = () => options.baseUrl ?? listensOn
-    const services = createServices(options, { ...running, baseUrl, system, work })
+    const services = createServices(options, { ...running, baseUrl, port, system, work })
+    const recharge = new AutoRecharge(services.payments)
+    closers.push(() => recharge.stop())
     const keyUses = lastKeyUses(store, log)
     closers.push(() => keyUses.close())
     const loginUses = lastLoginUses(store, log)
@@ -137,6 +146,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     dispatcher.start()
     closers.push(() => dispatcher.stop())
     stops.start()
+    if (options.role !== 'worker') recharge.start()
     closers.push(() => stops.close())
     closers.push(() => keeper?.stop())
     const onLedgerReport = (report: LedgerReport) => (system.ledger = { report, checkedAt: clock.now() })
@@ -202,6 +212,7 @@ function createServer({ options, services, gate, metrics, ...uses }: ServerParts
     }),
     oidc: createOidcLogin({ ...people, vault: flows }),
     payload: (routed) => servePayload(tasks, routed),
+    paymentEvent: ({ request }, body) => receiveEvent(services.payments, { request, body: body as string }),
     onRefused,
     log,
     isWorker: options.role === 'worker',

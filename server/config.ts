@@ -6,6 +6,7 @@ import type { Secrets } from './connectors/secret-vault.ts'
 import { makeFolder } from './kernel/make-folder.ts'
 import { UsageError } from './kernel/usage-error.ts'
 import { codeOf } from './kernel/thrown.ts'
+import { checkPayments, type PaymentSettings } from './payments/payment-settings.ts'
 import { isNetwork } from './outbound/network-list.ts'
 import type { PayloadBucket } from './payloads/payload-bucket.ts'
 import type { LimitsConfig, LoginConfig } from './agents/config/service-config.ts'
@@ -129,6 +130,16 @@ export function checkDatabaseUrl(field: string, url: string): string {
     )
   }
   return url
+}
+
+/** How users pay; undefined when they cannot. */
+export function resolvePayments(env: Environment = process.env): PaymentSettings | undefined {
+  return checkPayments({
+    secretKey: env.ERRAND_STRIPE_SECRET_KEY ?? '',
+    webhookSecret: env.ERRAND_STRIPE_WEBHOOK_SECRET ?? '',
+    apiUrl: env.ERRAND_STRIPE_API_URL ?? '',
+    returnOrigins: env.ERRAND_PAYMENT_RETURN_ORIGINS ?? '',
+  })
 }
 
 const bucketVariables = 'ERRAND_PAYLOADS_S3_'

@@ -1,7 +1,7 @@
 // Written by `npm run reference` from the schemas of the procedures; a test fails while it differs from them.
 
 /** What the service refuses or fails with. */
-export type ErrorCode = 'BAD_REQUEST' | 'UNAUTHORIZED' | 'FORBIDDEN' | 'ACCOUNT_BLOCKED' | 'INSUFFICIENT_BALANCE' | 'BUDGET_REACHED' | 'NOT_FOUND' | 'CONNECTOR_NOT_FOUND' | 'METHOD_NOT_ALLOWED' | 'REQUEST_TIMEOUT' | 'CONFLICT' | 'SESSION_BUSY' | 'SESSION_COMPLETED' | 'SESSION_EXPIRED' | 'PAYLOAD_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'EXPECTATION_FAILED' | 'CONNECTOR_FAILED' | 'RATE_LIMIT_EXCEEDED' | 'LOGIN_THROTTLED' | 'HEADERS_TOO_LARGE' | 'INTERNAL_ERROR' | 'SERVICE_UNAVAILABLE'
+export type ErrorCode = 'BAD_REQUEST' | 'UNAUTHORIZED' | 'FORBIDDEN' | 'ACCOUNT_BLOCKED' | 'INSUFFICIENT_BALANCE' | 'BUDGET_REACHED' | 'LIMIT_REACHED' | 'NOT_FOUND' | 'CONNECTOR_NOT_FOUND' | 'METHOD_NOT_ALLOWED' | 'REQUEST_TIMEOUT' | 'CONFLICT' | 'SESSION_BUSY' | 'SESSION_COMPLETED' | 'SESSION_EXPIRED' | 'PAYLOAD_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'EXPECTATION_FAILED' | 'CONNECTOR_FAILED' | 'RATE_LIMIT_EXCEEDED' | 'LOGIN_THROTTLED' | 'HEADERS_TOO_LARGE' | 'INTERNAL_ERROR' | 'SERVICE_UNAVAILABLE'
 
 /** One thing that is wrong with a request: `path` names the field, for example `params.text`. */
 export type ErrorDetail = { path: string; message: string }
@@ -13,6 +13,10 @@ export type Account = {
   balanceUsd: string
   /** The part of the balance that running chats hold */
   heldUsd: string
+  /** What was taken back of a top-up and the balance did not have; no execution begins before it is paid */
+  owedUsd: string
+  /** An event `balance.low` tells when the balance falls below it */
+  notifyBelowUsd: string | null
   /** When an abuse block ends; null when there is none */
   blockedUntil: string | null
   isAdmin: boolean
@@ -28,6 +32,8 @@ export type Account = {
     /** When the oldest counted execution leaves the window; null when none is counted */
     resetAt: string | null
   }
+  /** How the account is topped up; null where nobody can pay */
+  payments: PaymentAccount | null
   /** The largest body that a request may have */
   maxBodyBytes: number
 }
@@ -61,6 +67,15 @@ export type AgentChat = {
   maxOutputTokens: number
   /** Whether reasoning is streamed */
   reasoning: boolean
+}
+
+export type AutoRecharge = {
+  /** Below this balance it is recharged */
+  belowUsd: string
+  /** To this balance, as far as the limits of a payment and of the month allow it */
+  toUsd: string
+  /** In a month of UTC, no more than that */
+  monthlyMaxUsd: string
 }
 
 export type ChatBreakdown = {
@@ -304,7 +319,7 @@ export type CreatedWebhook = {
   url: string | null
   description: string
   /** Null for all */
-  types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null
+  types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null
   isEnabled: boolean
   /** `user`; `gone` when it answered 410; `failing` after three days without one success */
   disabledReason: "user" | "gone" | "failing" | null
@@ -448,6 +463,8 @@ export type OpenedUser = {
   balanceUsd: string
   /** Amount in USD with four fraction digits */
   heldUsd: string
+  /** What was taken back of top-ups and the balance did not have */
+  owedUsd: string
   /** What chats of the user cost beyond the balance and their caps, ever, and nobody was charged */
   writtenOffUsd: string
   /** When an abuse block ends; null when there is none */
@@ -463,6 +480,18 @@ export type PasswordLink = {
   url: string
   /** ISO 8601 UTC timestamp with milliseconds */
   expiresAt: string
+}
+
+export type PaymentAccount = {
+  /** Of one top-up */
+  minUsd: string
+  /** Of one top-up */
+  maxUsd: string
+  /** Brand and last digits of what is saved; null for nothing */
+  savedMethod: string | null
+  autoRecharge: AutoRecharge | null
+  /** Why it was switched off by itself, in a word of the provider; null where it was not */
+  autoRechargeOffReason: string | null
 }
 
 export type PlatformKey = {
@@ -695,6 +724,27 @@ export type TaskProgress = {
   at: string
 }
 
+export type Topup = {
+  id: string
+  /** Only `paid` is credited; one that `failed` or `expired` can still be paid, where the provider lets its page be used */
+  status: "open" | "paid" | "failed" | "expired"
+  /** What is credited when it is paid */
+  amountUsd: string
+  /** Whether it was made by auto-recharge */
+  isAuto: boolean
+  /** Where it is paid; null once it is paid, or cannot be any more */
+  checkoutUrl: string | null
+  /** The provider's receipt */
+  receiptUrl: string | null
+  /** What was given back of it, and taken from the balance */
+  refundedUsd: string
+  /** What a dispute has withdrawn of it, and is taken from the balance until it is won */
+  disputedUsd: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  paidAt: string | null
+}
+
 export type Transaction = {
   id: string
   userId: string
@@ -743,6 +793,8 @@ export type User = {
   balanceUsd: string
   /** Amount in USD with four fraction digits */
   heldUsd: string
+  /** What was taken back of top-ups and the balance did not have */
+  owedUsd: string
   /** What chats of the user cost beyond the balance and their caps, ever, and nobody was charged */
   writtenOffUsd: string
   /** When an abuse block ends; null when there is none */
@@ -751,13 +803,36 @@ export type User = {
   createdAt: string
 }
 
+export type UserTopup = {
+  id: string
+  /** Only `paid` is credited; one that `failed` or `expired` can still be paid, where the provider lets its page be used */
+  status: "open" | "paid" | "failed" | "expired"
+  /** What is credited when it is paid */
+  amountUsd: string
+  /** Whether it was made by auto-recharge */
+  isAuto: boolean
+  /** Where it is paid; null once it is paid, or cannot be any more */
+  checkoutUrl: string | null
+  /** The provider's receipt */
+  receiptUrl: string | null
+  /** What was given back of it, and taken from the balance */
+  refundedUsd: string
+  /** What a dispute has withdrawn of it, and is taken from the balance until it is won */
+  disputedUsd: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  paidAt: string | null
+  userId: string
+  email: string
+}
+
 export type Webhook = {
   id: string
   /** Null for the one that signs for the `webhookUrl` of tasks */
   url: string | null
   description: string
   /** Null for all */
-  types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null
+  types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null
   isEnabled: boolean
   /** `user`; `gone` when it answered 410; `failing` after three days without one success */
   disabledReason: "user" | "gone" | "failing" | null
@@ -775,7 +850,7 @@ export type Webhook = {
 export type WebhookDelivery = {
   eventId: string
   webhookId: string
-  type: "task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed" | "webhook.test"
+  type: "task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed" | "webhook.test"
   /** The `webhookUrl` of the task, where that is whom it goes to */
   url: string | null
   /** `canceled` when its webhook was disabled or deleted before it was delivered */
@@ -1043,6 +1118,66 @@ export type Queries = {
       offset: number
       /** Where the next page begins, as its `after`; omitted on the last page */
       next?: string | undefined
+    }
+  }
+  'topups.list': {
+    input: {
+      /** Only top-ups in this state */
+      status?: "open" | "paid" | "failed" | "expired" | undefined
+      /** Page size */
+      limit?: number | undefined
+      /** How many items to skip */
+      offset?: number | undefined
+      /** The `next` of a page, after which this one begins */
+      after?: string | undefined
+    }
+    output: {
+      topups: Topup[]
+      total: number
+      limit: number
+      offset: number
+      /** Where the next page begins, as its `after`; omitted on the last page */
+      next?: string | undefined
+    }
+  }
+  'topups.get': {
+    input: {
+      /** The id returned when the top-up was created */
+      topupId: string
+    }
+    output: Topup
+  }
+  'topups.listAll': {
+    input: {
+      /** Only top-ups in this state */
+      status?: "open" | "paid" | "failed" | "expired" | undefined
+      /** The `next` of the page before */
+      after?: string | undefined
+      /** Page size */
+      limit?: number | undefined
+      /** Only those of this user */
+      userId?: string | undefined
+      /** How many days the totals are of */
+      days?: number | undefined
+    }
+    output: {
+      topups: UserTopup[]
+      limit: number
+      /** Where the next page begins, as its `after`; omitted on the last page */
+      next?: string | undefined
+      /** Of the last `days`, of all users */
+      totals: {
+        /** Amount in USD with four fraction digits */
+        paidUsd: string
+        /** Of what was paid in these days */
+        refundedUsd: string
+        /** Of what was paid in these days */
+        disputedUsd: string
+        /** By all users, at present */
+        owedUsd: string
+        /** How many were paid */
+        topups: number
+      }
     }
   }
   'keys.list': {
@@ -1356,7 +1491,7 @@ export type Mutations = {
       /** What it is for; never sent */
       description?: string | undefined
       /** The events that are sent; all when left out */
-      types?: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | undefined
+      types?: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | undefined
     }
     output: CreatedWebhook
   }
@@ -1368,7 +1503,7 @@ export type Mutations = {
       /** What it is for; never sent */
       description?: string | undefined
       /** Null for all */
-      types?: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null | undefined
+      types?: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null | undefined
       /** What waits for one that is disabled is never sent */
       isEnabled?: boolean | undefined
     }
@@ -1406,11 +1541,39 @@ export type Mutations = {
     }
     output: WebhookDelivery
   }
+  'account.update': {
+    input: {
+      /** An event `balance.low` tells when the balance falls below it; null for never */
+      notifyBelowUsd?: string | null | undefined
+      /** Needs a saved payment method; null switches it off */
+      autoRecharge?: {
+        belowUsd: string
+        toUsd: string
+        monthlyMaxUsd: string
+      } | null | undefined
+    }
+    output: Account
+  }
   'account.changePassword': {
     input: {
       currentPassword: string
       newPassword: string
     }
+    output: Confirmation
+  }
+  'topups.create': {
+    input: {
+      /** In whole cents, within what the account says of `payments` */
+      amountUsd: string
+      /** Where the payment page leads to, of the service's own origin or one that the operator allows */
+      returnUrl?: string | undefined
+      /** Whether what is paid with is kept for auto-recharge */
+      savesMethod?: boolean | undefined
+    }
+    output: Topup
+  }
+  'topups.removeMethod': {
+    input: Record<string, unknown>
     output: Confirmation
   }
   'keys.create': {

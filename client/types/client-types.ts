@@ -31,6 +31,7 @@ export type {
   TaskEvent,
   TaskListItem,
   TaskProgress,
+  Topup,
   Transaction,
   Usage,
   User,

@@ -132,7 +132,7 @@ async function ceilingRefusal({ clock, store }: UserParts, { keyId }: { keyId: s
   const resetsAt = (Math.floor(now / dayMs) + 1) * dayMs
   const most = formatUsd(key.creditPerDay ?? 0)
   const message = `This platform key credits at most ${most} USD a day and has credited ${formatUsd(key.creditedToday)}; the next day begins at ${isoTime(resetsAt)}.`
-  return new ErrandError('FORBIDDEN', message, { retryAfterSeconds: secondsUntil(resetsAt, now) })
+  return new ErrandError('LIMIT_REACHED', message, { retryAfterSeconds: secondsUntil(resetsAt, now) })
 }
 
 /** What is done to other people's accounts is in the log, with who did it. */
@@ -146,7 +146,7 @@ export function noteChange(
 }
 
 function toUser(user: UserAccount, clock: Clock): User {
-  const { balance, blockedUntil, createdAt, email, externalId, held, id, isAdmin, suspendedAt, writtenOff } = user
+  const { balance, blockedUntil, createdAt, email, externalId, held, id, isAdmin, owed, suspendedAt, writtenOff } = user
   return {
     id,
     email,
@@ -155,6 +155,7 @@ function toUser(user: UserAccount, clock: Clock): User {
     isSuspended: suspendedAt !== null,
     balanceUsd: formatUsd(balance),
     heldUsd: formatUsd(held),
+    owedUsd: formatUsd(owed),
     writtenOffUsd: formatUsd(writtenOff),
     blockedUntil: blockedUntil !== null && blockedUntil > clock.now() ? isoTime(blockedUntil) : null,
     createdAt: isoTime(createdAt),

@@ -15,6 +15,7 @@ export const User = z
     isSuspended: z.boolean(),
     balanceUsd: usd,
     heldUsd: usd,
+    owedUsd: usd.describe('What was taken back of top-ups and the balance did not have'),
     writtenOffUsd: usd.describe(
       'What chats of the user cost beyond the balance and their caps, ever, and nobody was charged',
     ),

@@ -83,8 +83,9 @@ async function byKey({ clock, keyUses, store }: AuthenticatorParts, tokenHash: s
   assertNotExpired(key, now, 'API key')
   assertNotSuspended(key)
   keyUses.used(key.id, now)
-  const { userId, email, isAdmin } = key
-  return { ...ownCredential, userId, email, isAdmin, scopes: key.scopes, keyId: key.id, loginId: null }
+  const { agents, email, isAdmin, limits, userId } = key
+  const own = { userId, email, isAdmin, scopes: key.scopes, keyId: key.id, loginId: null }
+  return { ...ownCredential, ...own, limits, agents }
 }
 
 function keep(known: Map<string, KnownToken>, authorization: string, token: KnownToken): void {
@@ -135,7 +136,7 @@ async function byClientToken({ clock, store }: AuthenticatorParts, tokenHash: st
     throw unauthorized('The client token is invalid or has ended; ask for a new one.')
   }
   assertNotSuspended(token)
-  const { agents, email, id: tokenId, isOnce, maxCost, sessionId, taskId, userId } = token
+  const { agents, email, id: tokenId, isOnce, makerLimits, maxCost, sessionId, taskId, userId } = token
   const spend = maxCost === null ? null : { ownerId: tokenId, amount: maxCost, reset: 'never' as const }
   return {
     userId,
@@ -144,7 +145,12 @@ async function byClientToken({ clock, store }: AuthenticatorParts, tokenHash: st
     scopes: token.scopes,
     keyId: null,
     loginId: null,
-    limits: { spend, rate: null, onceTokenId: isOnce ? tokenId : null },
+    limits: {
+      spend,
+      rate: makerLimits?.rate ?? null,
+      onceTokenId: isOnce ? tokenId : null,
+      makerSpend: makerLimits?.spend ?? null,
+    },
     agents,
     platform: null,
     token: { tokenId, sessionId, taskId },

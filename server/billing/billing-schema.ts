@@ -9,6 +9,7 @@ import {
   usd,
 } from '../kernel/wire-types.ts'
 import { transactionTypes } from '../store/records.ts'
+import { PaymentAccount } from './payment-account-schema.ts'
 
 export const Account = z
   .object({
@@ -16,6 +17,10 @@ export const Account = z
     email: z.string(),
     balanceUsd: usd,
     heldUsd: usd.describe('The part of the balance that running chats hold'),
+    owedUsd: usd.describe(
+      'What was taken back of a top-up and the balance did not have; no execution begins before it is paid',
+    ),
+    notifyBelowUsd: usd.nullable().describe('An event `balance.low` tells when the balance falls below it'),
     blockedUntil: isoTimestamp.nullable().describe('When an abuse block ends; null when there is none'),
     isAdmin: z.boolean(),
     hasPassword: z.boolean().describe('False for an account that only single sign-on or API keys open'),
@@ -29,6 +34,7 @@ export const Account = z
           .describe('When the oldest counted execution leaves the window; null when none is counted'),
       })
       .describe('As the X-RateLimit headers have it'),
+    payments: PaymentAccount.nullable().describe('How the account is topped up; null where nobody can pay'),
     maxBodyBytes: z.number().int().describe('The largest body that a request may have'),
   })
   .meta({ id: 'Account' })

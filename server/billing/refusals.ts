@@ -1,7 +1,10 @@
+import { isoTime } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { formatUsd, type Units } from '../kernel/money.ts'
+import type { LimitReset } from '../store/execution-limits.ts'
 import type { RateState } from '../store/records.ts'
 import { rateWindowMs } from '../store/store.ts'
+import type { LimitRefusal } from '../store/task-inputs.ts'
 
 export function rateRefusal(rate: RateState): ErrandError {
   const freeAt = (rate.oldestAt ?? rate.now) + rateWindowMs
@@ -29,6 +32,54 @@ export function owedRefusal(owed: Units): ErrandError {
 export function budgetRefusal({ left, required }: Record<'left' | 'required', Units>): ErrandError {
   const message = `At least ${formatUsd(required)} USD is required, and maxCostUsd leaves ${formatUsd(left)} USD.`
   return new ErrandError('BUDGET_REACHED', message)
+}
+
+/** After so long one that found as many tasks waiting as may may try again. */
+const waitingRetrySeconds = 5
+
+export function waitingRefusal({ limit }: { limit: number }): ErrandError {
+  const message = `At most ${limit} tasks of this account may wait, and as many do; create it again when some have begun.`
+  return new ErrandError('RATE_LIMIT_EXCEEDED', message, { isOtherRate: true, retryAfterSeconds: waitingRetrySeconds })
+}
+
+/** By a limit of the plan, the user, the API key or the client token. */
+export function limitRefusal(refused: LimitRefusal): ErrandError {
+  const { now } = refused.rate
+  switch (refused.reason) {
+    case 'agent':
+      return agentRefusal('The plan of this account', refused.agentId)
+    case 'key-rate': {
+      const { limit, resetsAt } = refused.keyRate
+      const message = `At most ${limit} agent executions per minute are allowed with this API key; further ones from ${isoTime(resetsAt)}.`
+      return new ErrandError('RATE_LIMIT_EXCEEDED', message, {
+        isOtherRate: true,
+        retryAfterSeconds: secondsUntil(resetsAt, now),
+      })
+    }
+    case 'limit': {
+      const { required, window } = refused
+      const { amount, charged, held, ownerId, reset, resetsAt } = window
+      const limit = `${spenderOf(ownerId)} may spend ${formatUsd(amount)} USD${periods[reset]}`
+      const ofWhich = held > 0 ? `, and ${formatUsd(held)} USD is held` : ''
+      const used = `${formatUsd(charged)} USD is spent${ofWhich}, and ${formatUsd(required)} USD is required`
+      const anew = resetsAt === null ? '' : ` It begins anew at ${isoTime(resetsAt)}.`
+      return new ErrandError('LIMIT_REACHED', `${limit}: ${used}.${anew}`, {
+        ...(resetsAt !== null && { retryAfterSeconds: secondsUntil(resetsAt, now) }),
+      })
+    }
+  }
+}
+
+/** `who` is what does not reach the agent, as its user knows it. */
+export function agentRefusal(who: string, agentId: string): ErrandError {
+  return new ErrandError('FORBIDDEN', `${who} does not include the agent ${agentId}.`)
+}
+
+const periods: Record<LimitReset, string> = { never: '', day: ' a day', week: ' a week', month: ' a month' }
+
+function spenderOf(ownerId: string): string {
+  if (ownerId.startsWith('key_')) return 'This API key'
+  return ownerId.startsWith('ctok_') ? 'This client token' : 'This account'
 }
 
 export function tokenUsed(): ErrandError {

@@ -253,7 +253,7 @@ export class ChatTurn {
     const unread = this.#inbox
     if (isCutByHold(outcome)) this.#cause ??= this.#hold.limit
     // What the agent had made before it was stopped was used, whether it was read or not; what could not be held was not.
-    const isBeyondHold = this.#cause === 'balance' || this.#cause === 'budget'
+    const isBeyondHold = this.#cause === 'balance' || this.#cause === 'budget' || this.#cause === 'limit'
     if (!isBeyondHold || isCutByHold(outcome)) this.#accept(unread.splice(0))
     const reported = unread.at(-1)?.reported
     const { used } = this.#known
@@ -329,6 +329,7 @@ export class ChatTurn {
         return free
       case 'balance':
       case 'budget':
+      case 'limit':
         // Of a call of a model its thread knows more; of other texts what was not given is not charged.
         return chargedAs(
           'truncated',

@@ -7,7 +7,16 @@ import type { Units } from '../kernel/money.ts'
 const connectShareMax = 0.25
 
 /** Why a turn is ended before its reply. */
-export type StopCause = 'disconnect' | 'deleted' | 'timeout' | 'balance' | 'budget' | 'drain' | 'fault' | 'lost'
+export type StopCause =
+  | 'disconnect'
+  | 'deleted'
+  | 'timeout'
+  | 'balance'
+  | 'budget'
+  | 'limit'
+  | 'drain'
+  | 'fault'
+  | 'lost'
 
 /** The codes of a stream's `error` event, when a reply ended before its time. */
 export type TurnEndCode =
@@ -16,6 +25,7 @@ export type TurnEndCode =
   | 'AGENT_INTERRUPTED'
   | 'INSUFFICIENT_BALANCE'
   | 'BUDGET_REACHED'
+  | 'LIMIT_REACHED'
   | 'INTERNAL_ERROR'
 
 export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): { code: TurnEndCode; message: string } {
@@ -28,6 +38,11 @@ export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): 
       return { code: 'INSUFFICIENT_BALANCE', message: 'The balance does not cover more of this reply.' }
     case 'budget':
       return { code: 'BUDGET_REACHED', message: 'The chat or its session may not cost more than its maxCostUsd.' }
+    case 'limit':
+      return {
+        code: 'LIMIT_REACHED',
+        message: 'More of this reply would be beyond what this API key, this token or your plan may spend.',
+      }
     case 'timeout':
       return { code: 'AGENT_TIMEOUT', message: 'The reply took longer than a chat may.' }
     case 'deleted':

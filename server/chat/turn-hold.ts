@@ -7,8 +7,8 @@ import type { Membership } from './user-turns.ts'
 
 const retryMs = 200
 
-/** What keeps a hold from growing: the balance, or the most that the chat or its session may cost. */
-export type HoldLimit = 'balance' | 'budget'
+/** What keeps a hold from growing: the balance, the most that the chat or its session may cost, or a limit on what is spent. */
+export type HoldLimit = 'balance' | 'budget' | 'limit'
 
 type TurnHoldParts = {
   store: Pick<Store, 'growHold'>
@@ -26,7 +26,7 @@ type TurnHoldParts = {
 export class TurnHold {
   readonly #parts: TurnHoldParts
   #held: Units
-  /** Of the last growth that was refused, and what caps left then. */
+  /** Of the last growth that was refused, and what caps and limits left then. */
   #limit: HoldLimit = 'balance'
   #left: Units = 0
   #last: Promise<unknown> = Promise.resolve()
@@ -65,7 +65,7 @@ export class TurnHold {
       if (await this.#cover(need, 0)) return true
       const atLeast = chatHold(least, rates)
       const allowed = this.#held + this.#left
-      if (this.#limit === 'budget' && allowed >= atLeast && (await this.#cover(allowed, 0))) return true
+      if (this.#limit !== 'balance' && allowed >= atLeast && (await this.#cover(allowed, 0))) return true
       await this.#grow({ by: need - this.#held, least: Math.max(1, atLeast - this.#held) })
       return this.#held >= atLeast
     })
@@ -87,7 +87,7 @@ export class TurnHold {
       const least = need - this.#held
       if (await this.#grow({ by: Math.max(least, step), least })) continue
       if (isOver()) return true
-      if (this.#limit === 'budget') return false
+      if (this.#limit !== 'balance') return false
       const mayGoOn = await membership.wait()
       if (isOver()) return true
       if (!mayGoOn) return false
@@ -106,8 +106,8 @@ export class TurnHold {
           membership.holds(grown.held)
           return true
         }
-        this.#limit = grown.reason === 'budget' ? 'budget' : 'balance'
-        this.#left = grown.reason === 'budget' ? grown.left : 0
+        this.#limit = grown.reason === 'over' ? 'balance' : grown.reason
+        this.#left = 'left' in grown ? grown.left : 0
         return false
       } catch (error) {
         if (!isPassing(error)) {

@@ -49,6 +49,7 @@ const streamed = new Set<ErrorCode>([
   'RATE_LIMIT_EXCEEDED',
   'INSUFFICIENT_BALANCE',
   'BUDGET_REACHED',
+  'LIMIT_REACHED',
 ])
 
 /** Lines of JSON. What is refused before there is a stream is answered with its status. */

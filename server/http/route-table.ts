@@ -18,6 +18,8 @@ export type Route = {
   auth: ((caller: Caller, routed: RoutedRequest) => void) | null
   /** Read after the caller is known, if there is one; an optional object that is not sent is an empty one. */
   body?: 'object' | 'optional object' | 'text' | undefined
+  /** How large a body may be that comes without authentication; that of a login when left out. */
+  strangerBytesMax?: number
   takesIdempotencyKey?: boolean
   /** How its results and errors are written. */
   form: AnswerForm

@@ -9,6 +9,7 @@ export const errorCatalogue = {
   ACCOUNT_BLOCKED: { status: 403, error: 'Forbidden' },
   INSUFFICIENT_BALANCE: { status: 403, error: 'Insufficient balance' },
   BUDGET_REACHED: { status: 403, error: 'Budget reached' },
+  LIMIT_REACHED: { status: 403, error: 'Limit reached' },
   NOT_FOUND: { status: 404, error: 'Not found' },
   CONNECTOR_NOT_FOUND: { status: 404, error: 'Not found' },
   METHOD_NOT_ALLOWED: { status: 405, error: 'Method not allowed' },

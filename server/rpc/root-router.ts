@@ -11,6 +11,7 @@ import { accountRouter } from '../billing/account-router.ts'
 import { transactionsRouter } from '../billing/transactions-router.ts'
 import { chatRouter } from '../chat/chat-router.ts'
 import { connectorsRouter } from '../connectors/connectors-router.ts'
+import { topupsRouter } from '../payments/topups-router.ts'
 import { quotesRouter } from '../quotes/quotes-router.ts'
 import { sessionsRouter } from '../sessions/sessions-router.ts'
 import { tasksRouter } from '../tasks/tasks-router.ts'
@@ -27,6 +28,7 @@ export const rootRouter = router({
   webhooks: webhooksRouter,
   account: accountRouter,
   transactions: transactionsRouter,
+  topups: topupsRouter,
   keys: keysRouter,
   clientTokens: clientTokensRouter,
   login: loginRouter,

@@ -1,3 +1,4 @@
+import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
 
 // What stands between an execution and an account that could pay for it: limits of plans, of users and of credentials. All
@@ -7,7 +8,7 @@ import type { Units } from '../kernel/money.ts'
 export const limitResets = ['never', 'day', 'week', 'month'] as const
 export type LimitReset = (typeof limitResets)[number]
 
-/** What may be spent with a key or client token, charged and held, in each period. */
+/** What may be spent with a key or client token, or by a user, charged and held, in each period. */
 export type SpendLimit = { ownerId: string; amount: Units; reset: LimitReset }
 
 /** What a credential allows of the executions that its user may begin. */
@@ -17,4 +18,20 @@ export type CredentialLimits = {
   rate: { keyId: string; perMinute: number } | null
   /** A client token that admits one execution. */
   onceTokenId: string | null
+  /** Of the key that made a client token, beside the token's own. */
+  makerSpend?: SpendLimit | null
 }
+
+/** What is spent within a limit in the period that it is in. */
+export type SpendState = SpendLimit & {
+  startsAt: EpochMs
+  /** Null where the limit never begins anew. */
+  resetsAt: EpochMs | null
+  charged: Units
+  held: Units
+  /** When something was first refused because of it. */
+  reachedAt: EpochMs | null
+}
+
+/** Executions of this minute of UTC with a key. */
+export type KeyRateState = { limit: number; used: number; resetsAt: EpochMs }

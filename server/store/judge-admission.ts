@@ -1,6 +1,7 @@
-import { must } from '../kernel/assert.ts'
 import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
+import type { KeyRateState, SpendState } from './execution-limits.ts'
+import type { AccountLimits } from './limits/account-limits.ts'
 import type { RateState, SessionStatus } from './records.ts'
 import type { AdmitTask, AdmitTaskResult } from './task-inputs.ts'
 import type { OpenTurn, OpenTurnResult } from './session-inputs.ts'
@@ -10,38 +11,56 @@ export type TurnNotOpened = Exclude<OpenTurnResult, { outcome: 'opened' }>
 
 type Account = { balance: Units; held: Units; owed: Units; blockedUntil: EpochMs | null }
 
-type TaskFacts = {
+/** What limits leave of executions; those that an account does not have are not asked for. */
+export type LimitFacts = {
+  limits: AccountLimits
+  /** Of the key. */
+  keyRate: KeyRateState | undefined
+  /** Tasks of the user that wait; 0 where nothing limits them. */
+  waiting: number
+  windows: readonly SpendState[]
+}
+
+type TaskFacts = LimitFacts & {
   now: EpochMs
   rate: RateState
   /** What the request's idempotency key was used for. */
   earlier: { bodyHash: string; resourceId: string } | undefined
   /** Whether a task was admitted by its quote. */
   isQuoteUsed: boolean
-  account: Account | undefined
+  account: Account
 }
 
-/** What stands against a task: an earlier request with its key or quote, a block, the rate, the balance, in this order. */
+/** What stands against a task: an earlier request with its key or quote, the plan, a block, rates, limits, the balance, in this order. */
 export function judgeTask(
-  { cost, idempotency }: Pick<AdmitTask, 'cost' | 'idempotency'>,
-  { account, earlier, isQuoteUsed, now, rate }: TaskFacts,
+  { agentId, cost, idempotency }: Pick<AdmitTask, 'agentId' | 'cost' | 'idempotency'>,
+  facts: TaskFacts,
 ): TaskNotAccepted | undefined {
+  const { account, earlier, isQuoteUsed, keyRate, limits, now, rate, waiting, windows } = facts
   if (earlier) {
     return earlier.bodyHash === idempotency?.bodyHash
       ? { outcome: 'replayed', taskId: earlier.resourceId, rate }
       : { outcome: 'refused', reason: 'idempotency-conflict', rate }
   }
   if (isQuoteUsed) return { outcome: 'refused', reason: 'quote-used', rate }
-  const { balance, blockedUntil, held, owed } = must(account, 'an authenticated user has an account')
+  if (!mayRun(limits, agentId)) return { outcome: 'refused', reason: 'agent', agentId, rate }
+  const { balance, blockedUntil, held, owed } = account
   if (blockedUntil !== null && blockedUntil > now) {
     return { outcome: 'refused', reason: 'blocked', until: blockedUntil, rate }
   }
   if (isFull(rate)) return { outcome: 'refused', reason: 'rate', rate }
+  if (keyRate && keyRate.used >= keyRate.limit) return { outcome: 'refused', reason: 'key-rate', keyRate, rate }
+  if (limits.tasksWaiting !== null && waiting >= limits.tasksWaiting) {
+    return { outcome: 'refused', reason: 'waiting', limit: limits.tasksWaiting, rate }
+  }
+  const full = windows.find((window) => cost > leftOf(window))
+  if (full && cost > 0) return { outcome: 'refused', reason: 'limit', window: full, required: cost, rate }
   if (owed > 0) return { outcome: 'refused', reason: 'owed', owed, rate }
   if (balance - held < cost) return { outcome: 'refused', reason: 'balance', balance, held, required: cost, rate }
   return undefined
 }
 
-type TurnFacts = {
+type TurnFacts = Omit<LimitFacts, 'waiting'> & {
   rate: RateState
   /** Whether the request's idempotency key was used. */
   isUsed: boolean
@@ -49,27 +68,31 @@ type TurnFacts = {
   isQuoteUsed: boolean
   /** What its caps leave; Infinity without any. */
   left: Units
-  session: { status: SessionStatus; openTurnId: string | null } | undefined
-  account: Account | undefined
+  session: { status: SessionStatus; agentId: string; openTurnId: string | null } | undefined
+  account: Account
 }
 
 /** What stands against a chat turn, in the same order; else how much is held of the balance. */
 export function judgeTurn(
   { hold, leaving, required }: Pick<OpenTurn, 'hold' | 'leaving' | 'required'>,
-  { account, isQuoteUsed, isUsed, left, rate, session }: TurnFacts,
+  { account, isQuoteUsed, isUsed, keyRate, left, limits, rate, session, windows }: TurnFacts,
 ): TurnNotOpened | { taken: Units } {
   if (isUsed) return { outcome: 'refused', reason: 'idempotency-conflict', rate }
   if (!session) return { outcome: 'refused', reason: 'unknown', rate }
   if (session.status !== 'active') return { outcome: 'refused', reason: session.status, rate }
   if (session.openTurnId !== null) return { outcome: 'refused', reason: 'busy', rate }
   if (isQuoteUsed) return { outcome: 'refused', reason: 'quote-used', rate }
+  if (!mayRun(limits, session.agentId)) return { outcome: 'refused', reason: 'agent', agentId: session.agentId, rate }
   if (isFull(rate)) return { outcome: 'refused', reason: 'rate', rate }
+  if (keyRate && keyRate.used >= keyRate.limit) return { outcome: 'refused', reason: 'key-rate', keyRate, rate }
   // Before the balance, for which a turn may wait.
   if (left < required) return { outcome: 'refused', reason: 'budget', left, required, rate }
-  const { balance, held, owed } = must(account, 'an authenticated user has an account')
+  const full = windows.find((window) => required > leftOf(window))
+  if (full && required > 0) return { outcome: 'refused', reason: 'limit', window: full, required, rate }
+  const { balance, held, owed } = account
   if (owed > 0) return { outcome: 'refused', reason: 'owed', owed, rate }
   const free = balance - held
-  const taken = Math.min(hold, free, left)
+  const taken = Math.max(0, Math.min(hold, free, left, ...windows.map(leftOf)))
   if (free < required || free - taken < leaving) {
     return { outcome: 'refused', reason: 'balance', balance, held, required, rate }
   }
@@ -80,6 +103,15 @@ export function judgeTurn(
 export function leftWithin(maxCost: Units | null, session: { maxCost: Units | null; spent: Units } | undefined): Units {
   const ofSession = session && session.maxCost !== null ? session.maxCost - session.spent : Infinity
   return Math.min(maxCost ?? Infinity, ofSession)
+}
+
+/** What may still be spent of a limit; below 0 where it was lowered. */
+export function leftOf({ amount, charged, held }: SpendState): Units {
+  return amount - charged - held
+}
+
+function mayRun({ agents }: AccountLimits, agentId: string): boolean {
+  return agents === null || agents.includes(agentId)
 }
 
 function isFull({ limit, used }: RateState): boolean {

@@ -129,6 +129,44 @@ export const ledgerChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
           GROUP BY a.user_id HAVING coalesce(sum(k.held), 0) <> a.held`,
   },
   {
+    // What counts in a window that has passed its time and is gone is not missed.
+    what: 'what is charged in a spend window is the sum of what its tasks and turns cost',
+    isMoney: true,
+    sql: `SELECT w.user_id AS "userId", NULL AS "taskId", coalesce(sum(c.cost), 0) AS expected, w.charged AS actual
+          FROM spend_windows w LEFT JOIN (
+            SELECT k.user_id, n.key AS owner_id, CAST(n.value AS bigint) AS starts_at,
+                   CASE k.status WHEN 'failed' THEN 0 ELSE k.cost END AS cost
+            FROM tasks k, ${entries('k.counted_in')} AS n WHERE k.counted_in IS NOT NULL
+            UNION ALL SELECT k.user_id, n.key, CAST(n.value AS bigint), coalesce(k.cost, 0)
+            FROM turns k, ${entries('k.counted_in')} AS n WHERE k.counted_in IS NOT NULL) AS c
+          ON c.owner_id = w.owner_id AND c.starts_at = w.starts_at AND c.user_id = w.user_id
+          GROUP BY w.owner_id, w.starts_at, w.user_id, w.charged HAVING coalesce(sum(c.cost), 0) <> w.charged`,
+  },
+  {
+    what: 'what is held in a spend window is what its open turns hold',
+    isMoney: true,
+    sql: `SELECT w.user_id AS "userId", NULL AS "taskId", coalesce(sum(c.held), 0) AS expected, w.held AS actual
+          FROM spend_windows w LEFT JOIN (
+            SELECT k.user_id, n.key AS owner_id, CAST(n.value AS bigint) AS starts_at, k.held
+            FROM turns k, ${entries('k.counted_in')} AS n
+            WHERE k.counted_in IS NOT NULL AND k.settled_at IS NULL) AS c
+          ON c.owner_id = w.owner_id AND c.starts_at = w.starts_at AND c.user_id = w.user_id
+          GROUP BY w.owner_id, w.starts_at, w.user_id, w.held HAVING coalesce(sum(c.held), 0) <> w.held`,
+  },
+  {
+    what: 'what is charged and held in a spend window is within its limit',
+    isMoney: true,
+    sql: `SELECT user_id AS "userId", NULL AS "taskId", spend_limit AS expected, charged + held AS actual
+          FROM spend_windows WHERE charged + held > spend_limit`,
+  },
+  {
+    what: 'no client token has spent more than its cap',
+    isMoney: true,
+    sql: `SELECT w.user_id AS "userId", NULL AS "taskId", t.max_cost AS expected, w.charged + w.held AS actual
+          FROM client_tokens t JOIN spend_windows w ON w.owner_id = t.id
+          WHERE w.charged + w.held > t.max_cost OR w.user_id <> t.user_id`,
+  },
+  {
     // What is taken back of a top-up is owed until it is paid, of the balance where that has it.
     what: 'what is owed is what was taken back of top-ups and not paid',
     isMoney: true,
@@ -206,6 +244,13 @@ export const ledgerChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
     sql: `SELECT t.user_id AS "userId", NULL AS "taskId", 1 AS expected, CASE WHEN e.id IS NULL THEN 0 ELSE 1 END AS actual
           FROM transactions t LEFT JOIN events e ON e.id = 'evt' || substr(t.id, 4)
           WHERE t.type = 'credit' AND t.created_at > ${since} AND NOT (${isOf('t', "'credit.added'")})`,
+  },
+  {
+    what: 'a spend window of a key that refused something has its event',
+    isMoney: false,
+    sql: `SELECT w.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM spend_windows w
+          LEFT JOIN events e ON e.user_id = w.user_id AND e.created_at = w.reached_at AND e.type = 'key.limit_reached'
+          WHERE w.reached_at > ${since} AND e.id IS NULL`,
   },
   {
     what: 'a paid top-up has its event',

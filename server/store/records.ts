@@ -1,5 +1,7 @@
 import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
+import type { CredentialLimits } from './execution-limits.ts'
+import type { KeyLimits } from './limits/limit-inputs.ts'
 
 // The rows that the store hands out, in the words of the contract. Times are epoch milliseconds, money is units.
 
@@ -247,10 +249,13 @@ export type KeyRecord = {
   lastUsedAt: EpochMs | null
   /** Whether a rotation has put another key in its place. */
   isReplaced: boolean
-}
+  /** The id under which what is spent with it is counted: the first of keys that took each other's place. */
+  countsAs: string
+} & KeyLimits
 
 /** What a key is checked against on every request. */
-export type KeyHolder = Pick<KeyRecord, 'id' | 'userId' | 'scopes' | 'expiresAt' | 'revokedAt'> & {
+export type KeyHolder = Pick<KeyRecord, 'id' | 'userId' | 'scopes' | 'expiresAt' | 'revokedAt' | 'agents'> & {
+  limits: CredentialLimits | null
   email: string
   isAdmin: boolean
   suspendedAt: EpochMs | null

@@ -11,7 +11,7 @@ import type {
 } from './records.ts'
 import type { CredentialLimits } from './execution-limits.ts'
 import type { ListRange } from './list-place.ts'
-import type { Idempotency } from './task-inputs.ts'
+import type { Idempotency, LimitRefusal } from './task-inputs.ts'
 
 // What the commands and lists of sessions and of chats are given, and answer.
 
@@ -79,6 +79,7 @@ export type OpenTurnResult =
         | 'rate'
       rate: RateState
     }
+  | LimitRefusal
   /** `left` is what its caps leave. */
   | { outcome: 'refused'; reason: 'budget'; left: Units; required: Units; rate: RateState }
   /** As of a task. */
@@ -87,11 +88,11 @@ export type OpenTurnResult =
 
 /** The whole of `by`, or as much as there is, but no less than `least`. */
 export type GrowHold = { turnId: string; by: Units; least: Units }
-/** `held` is what the turn holds then; `left` what its caps leave beside what it holds. */
+/** `held` is what the turn holds then; `left` what its caps, or limits, leave beside what it holds. */
 export type GrowHoldResult =
   | { outcome: 'held'; held: Units }
   | { outcome: 'refused'; reason: 'balance' | 'over' }
-  | { outcome: 'refused'; reason: 'budget'; left: Units }
+  | { outcome: 'refused'; reason: 'budget' | 'limit'; left: Units }
 
 export type SettleTurn = {
   turnId: string

@@ -65,8 +65,12 @@ import type {
   Interruption,
   ListTasks,
   ProgressNote,
+  Taken,
+  Taking,
 } from './task-inputs.ts'
+import type { SpendLimit, SpendState } from './execution-limits.ts'
 import type { Plans } from './limits/account-limits.ts'
+import type { ChangeAccountLimits, KeyLimits, LimitsState, UpdateKey } from './limits/limit-inputs.ts'
 import type { PaymentStore } from './payment-records.ts'
 import type { Listed, ListRange } from './list-place.ts'
 import type { PlatformStore } from './platform/platform-records.ts'
@@ -152,7 +156,8 @@ export type StoreState = {
   posted: PostedTotals
 }
 
-export type CreateKey = Pick<KeyRecord, 'userId' | 'name' | 'hint' | 'scopes' | 'expiresAt'> & { tokenHash: string }
+export type CreateKey = Pick<KeyRecord, 'userId' | 'name' | 'hint' | 'scopes' | 'expiresAt'> &
+  Partial<KeyLimits> & { tokenHash: string }
 
 export type LedgerDifference = {
   userId: string | null
@@ -228,8 +233,12 @@ export type Store = {
   expireTask(input: { taskId: string; error: TaskFailure }): Promise<boolean>
   /** Queues the task again while `attempt` leaves a retry, else fails and refunds it. */
   interruptTask(input: Interruption): Promise<'requeued' | 'failed' | 'stale'>
-  /** Queued tasks in order of admission, after `afterSeq`. */
-  queuedTasks(input: { afterSeq: number; limit: number }): Promise<{ seq: number; id: string }[]>
+  /**
+   * The next tasks to claim: of users in turn, beginning behind one of them, the oldest of each. Fewer than `limit` mean that
+   * no others wait, but for tasks of users who are passed over. Where nodes share the store, no other is given them while
+   * their lease lasts.
+   */
+  takeTasks(input: Taking): Promise<Taken>
   /**
    * Tasks that were taken up by a process that is gone, queued ones left out: all of them where one process owns the
    * store, which asks once when it starts; else those whose lease has passed.
@@ -243,6 +252,14 @@ export type Store = {
     key: string
   }): Promise<{ bodyHash: string; resourceId: string } | undefined>
   readRate(userId: string): Promise<RateState>
+  /** What limits a user, and what is used of it; undefined for an unknown user. */
+  readLimits(userId: string): Promise<LimitsState | undefined>
+  /** Of a user's plan and own limits; what is under way goes on within the new ones. False for an unknown user. */
+  changeAccountLimits(input: ChangeAccountLimits): Promise<boolean>
+  /** Names of the plans that users have, as they are kept. */
+  plansInUse(): Promise<string[]>
+  /** What is spent of limits now, in their order. */
+  spendStates(of: readonly SpendLimit[]): Promise<SpendState[]>
   /** Undefined when no task names it. */
   findPayload(payloadId: string): Promise<OwnedPayload | undefined>
   /** Payloads in order of their ids, after `afterId`. */
@@ -297,9 +314,11 @@ export type Store = {
   /** Newest first; with `isLive` only keys that work, or only those that have ended. */
   listKeys(input: Page & { userId: string; isLive?: boolean }): Promise<{ keys: KeyRecord[]; total: number }>
   getKey(input: { userId: string; keyId: string }): Promise<KeyRecord | undefined>
+  /** Changes what keys may be used for: this one, and those that took its place by rotation. Undefined for an unknown key. */
+  updateKey(input: UpdateKey): Promise<KeyRecord | undefined>
   /** Ends a key now, or at `at` when that is later (the overlap of a rotation); false when it is unknown or revoked. */
   revokeKey(input: { userId: string; keyId: string }): Promise<boolean>
-  /** A new key with the old one's name and scopes; the old one expires at `oldExpiresAt`. */
+  /** A new key with the old one's name, scopes and limits, of which they spend together; the old one expires at `oldExpiresAt`. */
   rotateKey(input: {
     userId: string
     keyId: string

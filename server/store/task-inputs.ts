@@ -1,7 +1,7 @@
 import type { Units } from '../kernel/money.ts'
 import type { AttemptRef, Page, RateState, StoredJson, Tags, TaskFailure, TaskStatus } from './records.ts'
 import type { EpochMs } from '../kernel/clock.ts'
-import type { CredentialLimits } from './execution-limits.ts'
+import type { CredentialLimits, KeyRateState, SpendState } from './execution-limits.ts'
 import type { ListRange } from './list-place.ts'
 
 // What the commands and lists of tasks are given, and answer.
@@ -38,9 +38,19 @@ export type AdmitTaskResult =
   | { outcome: 'refused'; reason: 'idempotency-conflict' | 'quote-used' | 'token-used'; rate: RateState }
   | { outcome: 'refused'; reason: 'blocked'; until: EpochMs; rate: RateState }
   | { outcome: 'refused'; reason: 'rate'; rate: RateState }
+  | LimitRefusal
+  /** As many tasks of the user wait as may. */
+  | { outcome: 'refused'; reason: 'waiting'; limit: number; rate: RateState }
   /** What was taken back of a top-up, and must be paid first. */
   | { outcome: 'refused'; reason: 'owed'; owed: Units; rate: RateState }
   | { outcome: 'refused'; reason: 'balance'; balance: Units; held: Units; required: Units; rate: RateState }
+
+/** By a limit of the plan, the user or the credential. */
+export type LimitRefusal =
+  /** The user's plan does not have the agent. */
+  | { outcome: 'refused'; reason: 'agent'; agentId: string; rate: RateState }
+  | { outcome: 'refused'; reason: 'key-rate'; keyRate: KeyRateState; rate: RateState }
+  | { outcome: 'refused'; reason: 'limit'; window: SpendState; required: Units; rate: RateState }
 
 export type CompleteTask = AttemptRef & {
   response: StoredJson
@@ -75,3 +85,18 @@ export type Interruption = AttemptRef & {
 
 /** With all of the tags. */
 export type ListTasks = Page & ListRange & { userId: string; status?: TaskStatus; agentId?: string; tags?: string[] }
+
+export type Taking = {
+  limit: number
+  /** The user who was served last. */
+  after: string
+  /** Users whose turn is left out. */
+  passOver: ReadonlySet<string>
+  /** Tasks that are being claimed, which are left out. Where nodes share the store, leases tell that. */
+  claiming: Iterable<string>
+}
+export type Taken = {
+  tasks: { id: string; userId: string }[]
+  /** The user who was served last. */
+  after: string
+}

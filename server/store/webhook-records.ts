@@ -11,6 +11,7 @@ export const eventTypes = [
   'chat.settled',
   'credit.added',
   'session.expired',
+  'key.limit_reached',
   'balance.low',
   'payment.succeeded',
   'payment.failed',
@@ -38,6 +39,7 @@ export type EventFacts =
   | { type: 'chat.settled'; turnId: string; sessionId: string; agentId: string; outcome: TurnOutcome; cost: Units }
   | { type: 'credit.added'; transactionId: string; amount: Units; balance: Units }
   | { type: 'session.expired'; sessionId: string; agentId: string }
+  | { type: 'key.limit_reached'; keyId: string; amount: Units; resetsAt: EpochMs | null }
   | { type: 'balance.low'; balance: Units; threshold: Units }
   | { type: 'payment.succeeded'; topupId: string; amount: Units }
   /** `reason` is the provider's word for it. */

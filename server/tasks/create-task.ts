@@ -2,7 +2,15 @@ import type { z } from 'zod'
 import type { Catalogue } from '../agents/config/catalogue.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { ConnectorAccess } from '../connectors/connector-access.ts'
-import { balanceRefusal, owedRefusal, rateRefusal, secondsUntil, tokenUsed } from '../billing/refusals.ts'
+import {
+  balanceRefusal,
+  limitRefusal,
+  owedRefusal,
+  rateRefusal,
+  secondsUntil,
+  tokenUsed,
+  waitingRefusal,
+} from '../billing/refusals.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
 import { isoTime, type Clock } from '../kernel/clock.ts'
 import { unreachable } from '../kernel/assert.ts'
@@ -125,7 +133,7 @@ export async function createTask(
   if (request.payloadId !== null) await payloads.release(request.payloadId, result.outcome !== 'accepted')
   if (result.outcome === 'accepted') {
     parts.tracing?.taskAdmitted(admission.taskId, about.span)
-    runner.taskQueued(admission.taskId)
+    runner.taskQueued()
   }
   return answer(result, { taskId: admission.taskId, about, onRate })
 }
@@ -189,6 +197,12 @@ function refusal(result: Extract<AdmitTaskResult, { outcome: 'refused' }>): Erra
     }
     case 'rate':
       return rateRefusal(rate)
+    case 'waiting':
+      return waitingRefusal(result)
+    case 'agent':
+    case 'key-rate':
+    case 'limit':
+      return limitRefusal(result)
     case 'balance':
       return balanceRefusal(result)
     case 'owed':

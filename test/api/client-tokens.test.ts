@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { draftKey } from '../../server/auth/keys/manage-keys.ts'
 import { defineConfig } from '../../server/agents/config/define-config.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type Answer, type TestService } from '../support/test-service.ts'
@@ -40,11 +41,7 @@ async function tokenBy(service: TestService, key: string, input: object = {}) {
 
 const task = { endpointId: 'job.run', params: {} }
 const chat = (service: TestService, key: string, sessionId: string) =>
-  service.post(
-    '/api/chat',
-    { sessionId, message: 'Hello' },
-    { key, headers: { Accept: 'application/json, application/x-ndjson' } },
-  )
+  service.post('/api/chat', { sessionId, message: 'Hello' }, { key, headers: { Accept: 'application/json' } })
 const openSession = async (service: TestService, key: string, agentId = 'one'): Promise<string> =>
   (await expectStatus(200, service.post('/api/sessions', { agentId }, { key }))).sessionId
 const outcomeOf = ({ body, status }: Answer) => [status, body.code]
@@ -309,5 +306,46 @@ test('1000 tokens of one user work at a time, and the next is refused', async ()
   }))
   await Promise.all(own.map((input) => store.platform.createToken(input)))
   expect(outcomeOf(await service.post('/api/client-tokens', {}, { key }))).toEqual([409, 'CONFLICT'])
+  await service.stop()
+})
+
+test('what is spent with a token stays within its cap, by 100 tasks at a time and by chats', async () => {
+  const service = await start()
+  const { key } = await service.createPerson()
+  const { token } = await tokenBy(service, key, { maxCostUsd: '0.05' })
+  const answers = await Promise.all(Array.from({ length: 100 }, () => service.post('/api/tasks', task, { key: token })))
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(5)
+  const [refused] = answers.filter(({ status }) => status !== 200)
+  expect(outcomeOf(refused!)).toEqual([403, 'LIMIT_REACHED'])
+  const sessionId = await openSession(service, key)
+  expect(outcomeOf(await chat(service, token, sessionId))).toEqual([403, 'LIMIT_REACHED'])
+  const { token: talking } = await tokenBy(service, key, { sessionId, maxCostUsd: '0.03' })
+  expect((await chat(service, talking, sessionId)).status).toBe(200)
+  // The second reply may cost no more than is left, so it ends there.
+  await chat(service, talking, sessionId)
+  expect(outcomeOf(await chat(service, talking, sessionId))).toEqual([403, 'LIMIT_REACHED'])
+  const { transactions } = (await service.get('/api/transactions?type=chat_charge', key)).body
+  const spent = transactions.reduce((sum: number, { amountUsd }: { amountUsd: string }) => sum - Number(amountUsd), 0)
+  expect(spent).toBeLessThanOrEqual(0.03)
+  expect((await service.post('/api/tasks', task, { key })).status).toBe(200)
+  expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
+  await service.stop()
+})
+
+test('a token counts in the limits of the key that made it, too', async () => {
+  const service = await start()
+  const { key, userId } = await service.createPerson()
+  const own = draftKey({ userId, name: 'limited', scopes: ['read', 'execute'], expiresAt: null })
+  await service.app.store.createKey({ ...own.key, spendLimit: 300, spendReset: 'never' })
+  const made = { key: own.token }
+  const { token } = await tokenBy(service, made.key, { maxCostUsd: '0.02' })
+  const { token: second } = await tokenBy(service, made.key)
+  const create = (by: string) => service.post('/api/tasks', task, { key: by })
+  expect([(await create(token)).status, (await create(token)).status]).toEqual([200, 200])
+  expect(outcomeOf(await create(token))).toEqual([403, 'LIMIT_REACHED'])
+  expect((await create(made.key)).status).toBe(200)
+  for (const by of [second, made.key]) expect(outcomeOf(await create(by))).toEqual([403, 'LIMIT_REACHED'])
+  expect((await create(key)).status).toBe(200)
+  expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
   await service.stop()
 })

@@ -25,6 +25,7 @@ test('a user has exactly the promised fields', async () => {
     isSuspended: false,
     balanceUsd: '12.5000',
     heldUsd: '0.0000',
+    owedUsd: '0.0000',
     writtenOffUsd: '0.0000',
     blockedUntil: null,
     createdAt: '2026-01-15T12:00:01.000Z',

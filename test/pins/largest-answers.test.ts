@@ -1,3 +1,6 @@
+import { newId } from '../../server/kernel/ids.ts'
+import { addressCharsMax } from '../../server/payments/payment-port.ts'
+import { StripeStub } from '../payments/stripe-stub.ts'
 import { expect, test } from 'vitest'
 import { defineConfig } from '../../server/agents/config/define-config.ts'
 import { chatUse } from '../../server/billing/chat-price.ts'
@@ -51,8 +54,14 @@ const bounds: Record<string, number | typeof configured> = {
   'webhooks.deliveries': 300 * kb,
   'webhooks.redeliver': 4 * kb,
   'account.get': 2 * kb,
+  'account.update': 2 * kb,
   'account.usage': 20 * kb,
   'account.changePassword': kb,
+  'topups.create': 8 * kb,
+  'topups.get': 8 * kb,
+  'topups.list': 512 * kb,
+  'topups.listAll': 512 * kb,
+  'topups.removeMethod': kb,
   'transactions.list': 512 * kb,
   'keys.create': 2 * kb,
   'keys.list': 128 * kb,
@@ -118,6 +127,9 @@ const largest: Record<string, (world: World) => Promise<{ body: unknown }>> = {
     service.get(`/api/webhooks/${ids['webhook']}/deliveries?${limit}`, person.key),
   'account.get': ({ person, service }) => service.get('/api/account', person.key),
   'account.usage': ({ person, service }) => service.get('/api/usage?days=90', person.key),
+  'topups.list': ({ person, service }) => service.get(`/api/topups?${limit}`, person.key),
+  'topups.get': ({ ids, person, service }) => service.get(`/api/topups/${ids['topup']}`, person.key),
+  'topups.listAll': ({ admin }) => admin.request('GET', `/api/payments?${limit}`),
   'transactions.list': ({ person, service }) => service.get(`/api/transactions?${limit}`, person.key),
   'keys.list': ({ person, service }) => service.get(`/api/keys?${limit}`, person.key),
   'logins.list': ({ admin }) => admin.request('GET', `/api/logins?${limit}`),
@@ -146,8 +158,10 @@ test('the largest answer of each list and of each kind of thing is within its bo
       inputSchema: { type: 'object', properties: { a: { description: 'é'.repeat(500) } } },
     })),
   })
+  const payer = await StripeStub.start()
   const service = await startService({
     config: defineConfig({ agents: [...sessionAgents.agents] }),
+    payments: payer.settings,
     privateHosts: ['127.0.0.1'],
     limits: { executionsPerMinute: 0 },
   })
@@ -166,6 +180,7 @@ test('the largest answer of each list and of each kind of thing is within its bo
   for (const list of ['transactions.list', 'connectors.tools']) expect(sizes[list]).toBeGreaterThan(100 * kb)
   await service.stop()
   await stub.stop()
+  await payer.stop()
 })
 
 async function fill(service: TestService, url: string): Promise<World> {
@@ -201,6 +216,19 @@ async function fill(service: TestService, url: string): Promise<World> {
         { key },
       )
     ).body.id
+    const topupId = (ids['topup'] = newId('top', n))
+    const topup = { userId, topupId, provider: 'stripe', amount: 1_000_000, idempotency: null } as const
+    await store.payments.createTopup(topup)
+    const receiptUrl = `https://receipts.example/${'u'.repeat(addressCharsMax - 40)}`
+    await store.payments.applyEvent({
+      provider: 'stripe',
+      eventId: topupId,
+      type: 'paid',
+      topupId,
+      checkoutId: null,
+      paymentId: topupId,
+      change: { kind: 'paid', amount: topup.amount, currency: 'usd', receiptUrl, method: null },
+    })
     if (n < 10) {
       const hook = { url: `http://127.0.0.1:9/${'u'.repeat(2020)}`, description: wide(100) }
       ids['webhook'] = (await service.post('/api/webhooks', n === 9 ? { ...hook, url: null } : hook, { key })).body.id

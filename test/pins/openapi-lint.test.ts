@@ -6,6 +6,7 @@ import { documentFile } from '../../server/http/files/docs-pages.ts'
 import { waitersMax } from '../../server/tasks/task-ends.ts'
 import { closedUrl, startStubMcpServer } from '../api/stub-mcp-server.ts'
 import { FakeClock } from '../support/fake-clock.ts'
+import { StripeStub } from '../payments/stripe-stub.ts'
 import { startService } from '../support/test-service.ts'
 import {
   checkClientTokens,
@@ -15,6 +16,7 @@ import {
   checkPlatformKeys,
   checkUsers,
 } from './documented-people.ts'
+import { checkPayments } from './documented-payments.ts'
 import { checkWebhooks } from './documented-webhooks.ts'
 import {
   answerValidatorOf,
@@ -57,7 +59,8 @@ test('the strict rules of the linter find nothing in it, and do find what is wro
 test('the validation by schema sees a missing field, an unknown one and a wrong form', () => {
   const validator = answerValidatorOf(operationAt('GET', '/api/account').spec['responses'][200].content)
   const rateLimit = { limit: 10, remaining: 10, resetAt: null }
-  const money = { balanceUsd: '1.0000', heldUsd: '0.0000', blockedUntil: null, rateLimit }
+  const topups = { owedUsd: '0.0000', notifyBelowUsd: null, payments: null }
+  const money = { balanceUsd: '1.0000', heldUsd: '0.0000', blockedUntil: null, rateLimit, ...topups }
   const account = {
     userId: 'u',
     email: 'e',
@@ -302,7 +305,7 @@ async function checkAccess(checker: Checker, userId: string): Promise<void> {
         currentPassword: 'x',
         newPassword: 'x'.repeat(10),
       },
-      PATCH: { metadata: {}, name: 'new', isAdmin: true },
+      PATCH: { metadata: {}, name: 'new', isAdmin: true, notifyBelowUsd: null },
     }
     const body = own[method as keyof typeof own]
     await checker.check(401, request, { body, key: null })
@@ -337,6 +340,9 @@ async function checkBounds(checker: Checker, userId: string): Promise<void> {
     'POST /api/webhooks/hook_0/test': {},
     'POST /api/webhooks/hook_0/rotate': {},
     'POST /api/webhooks/hook_0/deliveries/evt_0/redeliver': {},
+    'POST /api/topups': { amountUsd: '25.00' },
+    'PATCH /api/account': { notifyBelowUsd: null },
+    'DELETE /api/account/payment-method': undefined,
     'POST /api/keys': { name: 'more', scopes: ['read'] },
     'POST /api/keys/key_0/rotate': {},
     'POST /api/client-tokens': {},
@@ -349,7 +355,9 @@ test('a running service gives each documented answer of each operation, and each
   const { config, open } = gated()
   const clock = new FakeClock()
   const limits = { executionsPerMinute: 6, connectorChecksPerMinute: 8, maxBodyBytes: 20_000 }
-  const service = await startService({ clock, config, limits, privateHosts: ['127.0.0.1'] })
+  const stub = await StripeStub.start()
+  const payments = stub.settings
+  const service = await startService({ clock, config, limits, payments, privateHosts: ['127.0.0.1'] })
   const { key, userId } = await service.createPerson()
   const poor = await service.createPerson({ balanceUsd: '0' })
   const checker = new Checker(service, key)
@@ -359,6 +367,7 @@ test('a running service gives each documented answer of each operation, and each
   await checkKeys(checker)
   await checkConnectors(checker)
   await checkWebhooks(checker)
+  await checkPayments(checker)
   await checkLogins(checker)
   await checkInvitations(checker)
   await checkUsers(checker)
@@ -377,6 +386,7 @@ test('a running service gives each documented answer of each operation, and each
   await checker.check(503, 'POST /api/chat', { body: { sessionId, message: 'hello' } })
   open()
   await stopped
+  await stub.stop()
 
   for (const { id, spec } of operations) {
     const cannotBeMade = ['createTask', 'chat'].includes(id) ? [500] : [500, 503]

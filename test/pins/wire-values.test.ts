@@ -27,6 +27,7 @@ test('the error catalogue: code, status and text', () => {
     ['ACCOUNT_BLOCKED', 403, 'Forbidden'],
     ['INSUFFICIENT_BALANCE', 403, 'Insufficient balance'],
     ['BUDGET_REACHED', 403, 'Budget reached'],
+    ['LIMIT_REACHED', 403, 'Limit reached'],
     ['NOT_FOUND', 404, 'Not found'],
     ['CONNECTOR_NOT_FOUND', 404, 'Not found'],
     ['METHOD_NOT_ALLOWED', 405, 'Method not allowed'],

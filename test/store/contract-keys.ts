@@ -33,12 +33,18 @@ export function describeKeys(contractTest: ContractTest): void {
       revokedAt: null,
       lastUsedAt: null,
       isReplaced: false,
+      countsAs: expect.stringMatching(/^key_/),
+      spendLimit: null,
+      spendReset: null,
+      rateLimit: null,
+      agents: null,
     })
     const { email } = must(await world.store.getAccount(userId), 'an account')
     const { id, scopes, expiresAt, revokedAt } = key
     for (let finds = 0; finds < 2; finds++) {
       const found = await world.store.findKey(draft.tokenHash)
-      expect(found).toEqual({ id, userId, scopes, expiresAt, revokedAt, email, isAdmin: false, suspendedAt: null })
+      const holder = { email, isAdmin: false, suspendedAt: null, limits: null, agents: null }
+      expect(found).toEqual({ id, userId, scopes, expiresAt, revokedAt, ...holder })
     }
     expect(await world.store.findKey('0'.repeat(64))).toBeUndefined()
     expect(await world.store.getKey({ userId, keyId: id })).toEqual(key)

@@ -5,6 +5,7 @@ import { connectPostgres, startPostgres, withPool, type PostgresServer } from '.
 import { CannotRun, skipOrFail } from '../support/test-parts.ts'
 import {
   eventRows,
+  queuedRows,
   type EventRow,
   type OpenedStore,
   type OpenOptions,
@@ -49,6 +50,8 @@ async function openOn(server: PostgresServer, url: string, options: OpenOptions)
         const { rows } = await pool.query(eventRows.replace('$userId', '$1'), [userId])
         return rows as EventRow[]
       }),
+    queued: () =>
+      withPool(url, async (pool) => ((await pool.query(queuedRows)).rows as { id: string }[]).map(({ id }) => id)),
     verify: () => store.verifyLedger(),
   }
 }
@@ -60,6 +63,7 @@ async function tamper(pool: PgPool, change: Tampering): Promise<void> {
   // Neither triggers nor foreign keys look on.
   await pool.query('SET session_replication_role = replica')
   await pool.query('ALTER TABLE turns DROP CONSTRAINT IF EXISTS within_cap')
+  await pool.query('ALTER TABLE spend_windows DROP CONSTRAINT IF EXISTS spent_within_limit')
   if (change.what === 'hold') {
     const turn = `INSERT INTO turns (id, user_id, session_id, agent_id, held, created_at, lease_until)
       VALUES ('turn_0', $1, 'ses_0', 'agent', $2, 0, 0)`
@@ -110,6 +114,13 @@ function statementOf(change: Tampering): [string, unknown[]] {
       return ['UPDATE sessions SET max_cost = $2 WHERE id = $1', [change.sessionId, change.maxCost]]
     case 'turn-cap':
       return ['UPDATE turns SET max_cost = $2 WHERE id = $1', [change.turnId, change.maxCost]]
+    case 'window':
+      return [
+        'UPDATE spend_windows SET charged = charged + $2, held = held + $3 WHERE owner_id = $1',
+        [change.ownerId, change.charged, change.held],
+      ]
+    case 'window-limit':
+      return ['UPDATE spend_windows SET spend_limit = $2 WHERE owner_id = $1', [change.ownerId, change.limit]]
     case 'owed':
       return ['UPDATE accounts SET owed = owed + $2 WHERE user_id = $1', [change.userId, change.by]]
     case 'topup-refunded':

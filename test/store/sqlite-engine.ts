@@ -6,6 +6,7 @@ import { verifyLedger } from '../../server/store/sqlite/damage/verify-ledger.ts'
 import { temporaryFolder } from '../support/resources.ts'
 import {
   eventRows,
+  queuedRows,
   type EventRow,
   type OpenedStore,
   type OpenOptions,
@@ -37,6 +38,7 @@ export function openIn(dataDir: string, options: OpenOptions): OpenedStore {
     },
     tamper: async (change) => withRaw(dataDir, (raw) => tamper(raw, change)),
     events: async (userId) => withRaw(dataDir, (raw) => raw.prepare<[object], EventRow>(eventRows).all({ userId })),
+    queued: async () => withRaw(dataDir, (raw) => raw.prepare<[], string>(queuedRows).pluck().all()),
     verify: async () => withRaw(dataDir, verifyLedger),
   }
 }
@@ -77,6 +79,8 @@ const tamperings: Record<Tampering['what'], string> = {
   'session-spent': 'UPDATE sessions SET spent = spent + @by WHERE id = @sessionId',
   'session-cap': 'UPDATE sessions SET max_cost = @maxCost WHERE id = @sessionId',
   'turn-cap': 'UPDATE turns SET max_cost = @maxCost WHERE id = @turnId',
+  window: 'UPDATE spend_windows SET charged = charged + @charged, held = held + @held WHERE owner_id = @ownerId',
+  'window-limit': 'UPDATE spend_windows SET spend_limit = @limit WHERE owner_id = @ownerId',
   owed: 'UPDATE accounts SET owed = owed + @by WHERE user_id = @userId',
   'topup-refunded': 'UPDATE topups SET refunded = refunded + @by WHERE id = @topupId',
   'topup-disputed': 'UPDATE topups SET disputed = disputed + @by WHERE id = @topupId',

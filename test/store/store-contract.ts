@@ -10,12 +10,14 @@ import { describeIdempotency } from './contract-idempotency.ts'
 import { describeInvitations } from './contract-invitations.ts'
 import { describeKeys } from './contract-keys.ts'
 import { describeLedger } from './contract-ledger.ts'
+import { describeLimits } from './contract-limits.ts'
 import { describeLists } from './contract-lists.ts'
 import { describeLogins } from './contract-logins.ts'
 import { describeMetered } from './contract-metered.ts'
 import { describeMoney } from './contract-money.ts'
 import { describePayments } from './contract-payments.ts'
 import { describePeople } from './contract-people.ts'
+import { describeQueue } from './contract-queue.ts'
 import { describeRandomHistories } from './contract-random.ts'
 import { describeRate } from './contract-rate.ts'
 import { describeRestart } from './contract-restart.ts'
@@ -23,6 +25,8 @@ import { describeRetries } from './contract-retries.ts'
 import { describeSpend } from './contract-spend.ts'
 import { describeTags } from './contract-tags.ts'
 import { describeTaskMoves } from './contract-task-moves.ts'
+import { describeWindowChanges } from './contract-window-changes.ts'
+import { describeWindows } from './contract-windows.ts'
 import { noLimits, openWorld, type StoreEngine, type StoreWorld } from './store-world.ts'
 
 /** Registers one test of the contract; the body gets a new, empty store. */
@@ -59,6 +63,7 @@ export function describeStoreContract(engine: StoreEngine): void {
   describeRate(contractTest)
   describeIdempotency(contractTest)
   describeTaskMoves(contractTest)
+  describeQueue(contractTest)
   describeRetries(contractTest)
   describeCancel(contractTest)
   describeAbuseBlock(contractTest)
@@ -67,6 +72,9 @@ export function describeStoreContract(engine: StoreEngine): void {
   describeMoney(contractTest)
   describeMetered(contractTest)
   describeCaps(contractTest)
+  describeLimits(contractTest)
+  describeWindows(contractTest)
+  describeWindowChanges(contractTest)
   describeLedger(contractTest)
   describeEvents(contractTest)
   describeDeliveries(contractTest)

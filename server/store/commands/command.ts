@@ -57,6 +57,13 @@ export type Posting = {
   now: EpochMs
 }
 
+/** A user's newest executions, as many as were asked for. */
+export type RateRead = {
+  /** For a higher limit it must be read anew. */
+  readonly limitMax: number
+  at(limit: number, now: EpochMs): RateState
+}
+
 /** What a read is made with. */
 export type Reads = {
   get<Row>(statement: Statement<Row>, values?: Values): Answer<Row | undefined>
@@ -65,8 +72,10 @@ export type Reads = {
   now(): Answer<EpochMs>
   /** As it is, without a lock; in a command that has locked it, as the command has left it. */
   account(userId: string): Answer<AccountRow | undefined>
-  /** The rate window of a user, at a time that is not known yet. */
-  rate(userId: string): Answer<(now: EpochMs) => RateState>
+  /** The rate window of a user, at a time and for a limit that need not be known yet; told how many of them may count. */
+  rate(userId: string, limit: number): Answer<RateRead>
+  /** How many tasks of a user wait; as `account`, in a command that has locked that. */
+  waiting(userId: string): Answer<number>
   /** Of a list, how many rows are skipped in one tick. */
   readonly passedAtOnce: number
   pause(userId: string): Answer<void>
@@ -120,8 +129,6 @@ export type Tx = Reads & {
   count(change: CounterChange): void
   /** An execution of a user whose rate window was read is accepted. */
   accepted(userId: string, at: EpochMs): void
-  /** Tells nodes, in the transaction that queues a task, that there is one to take. */
-  queued(taskId: string): Answer<void>
   /** By this row it is found out whether a COMMIT whose answer was lost took place; the first one is enough. */
   made(row: MadeRow): void
   /** What keys are checked against has changed, or logins, or what both are: a user. */

@@ -2,35 +2,47 @@ import type { EpochMs } from '../../kernel/clock.ts'
 import { newId } from '../../kernel/ids.ts'
 import { assertKeyRoom, endedKeptMs } from '../account-bounds.ts'
 import type { KeyHolder, KeyRecord, Page, Scope } from '../records.ts'
+import type { CredentialLimits } from '../execution-limits.ts'
+import type { UpdateKey } from '../limits/limit-inputs.ts'
 import type { CreateKey } from '../store.ts'
 import type { Answer, Op, Reads, Tx } from './command.ts'
-import { columns, insertInto, statement } from './statement.ts'
+import { limitWindows } from './limits/spend-windows.ts'
+import { assign, columns, insertInto, statement } from './statement.ts'
 
 // API keys.
 
 type KeyOf = { userId: string; keyId: string }
-type Row = Omit<KeyRecord, 'scopes' | 'isReplaced'> & { scopes: string; replacedBy: string | null }
+type Row = Omit<KeyRecord, 'scopes' | 'isReplaced' | 'countsAs' | 'agents'> & {
+  scopes: string
+  replacedBy: string | null
+  countsAs: string | null
+  agents: string | null
+}
 
-const row = columns('id userId name hint scopes createdAt expiresAt lastUsedAt revokedAt replacedBy')
+const limited = 'spendLimit spendReset rateLimit agents countsAs'
+const row = columns(`id userId name hint scopes createdAt expiresAt lastUsedAt revokedAt replacedBy ${limited}`)
 const live = '(revoked_at IS NULL AND coalesce(expires_at > :now, true))'
 const thisKey = 'id = :keyId AND user_id = :userId'
 const inOrder = (seq: string) => `ORDER BY created_at DESC, ${seq} DESC LIMIT :limit OFFSET :offset`
-const listOf = (name: string, where: string) =>
+const inList = (name: string, where: string) =>
   statement<Row>(name, ({ seq }) => `SELECT ${row} FROM api_keys WHERE user_id = :userId ${where} ${inOrder(seq)}`)
 
-const find = statement<Omit<KeyHolder, 'scopes' | 'isAdmin'> & { scopes: string; isAdmin: 0 | 1 }>(
+export type KeyLimits = Pick<Row, 'spendLimit' | 'spendReset' | 'rateLimit' | 'countsAs'>
+type FoundRow = Omit<KeyHolder, 'scopes' | 'isAdmin' | 'agents' | 'limits'> &
+  Pick<Row, 'scopes' | 'spendLimit' | 'spendReset' | 'rateLimit' | 'agents' | 'countsAs'> & { isAdmin: 0 | 1 }
+const find = statement<FoundRow>(
   'key_find',
-  `SELECT api_keys.id, ${columns('userId scopes expiresAt revokedAt email isAdmin suspendedAt')}
+  `SELECT api_keys.id, ${columns(`userId scopes expiresAt revokedAt email isAdmin suspendedAt ${limited}`)}
     FROM api_keys JOIN users ON users.id = user_id WHERE token_hash = :tokenHash`,
 )
 const insert = statement(
   'key_insert',
-  insertInto('api_keys', 'id userId name tokenHash hint scopes createdAt expiresAt'),
+  insertInto('api_keys', `id userId name tokenHash hint scopes createdAt expiresAt ${limited}`),
 )
 const get = statement<Row>('key_get', `SELECT ${row} FROM api_keys WHERE ${thisKey}`)
-const list = listOf('key_list', '')
-const listLive = listOf('key_list_live', `AND ${live}`)
-const listEnded = listOf('key_list_ended', `AND NOT ${live}`)
+const list = inList('key_list', '')
+const listLive = inList('key_list_live', `AND ${live}`)
+const listEnded = inList('key_list_ended', `AND NOT ${live}`)
 const count = statement<{ all: number; live: number }>(
   'key_count',
   `SELECT count(*) AS "all", count(*) FILTER (WHERE ${live}) AS live FROM api_keys WHERE user_id = :userId`,
@@ -43,10 +55,28 @@ const replace = statement(
       expires_at = ${least}(coalesce(expires_at, :oldExpiresAt), :oldExpiresAt)
     WHERE ${thisKey} AND revoked_at IS NULL AND replaced_by IS NULL`,
 )
+const ofChain = 'user_id = :userId AND (id = :countsAs OR counts_as = :countsAs)'
+const update = statement(
+  'key_update',
+  `UPDATE api_keys SET ${assign('spendLimit spendReset rateLimit agents')} WHERE ${ofChain}`,
+)
 const remove = statement('key_delete', `DELETE FROM api_keys WHERE ${thisKey}`)
 const purgeEnded = statement(
   'key_purge_ended',
   'DELETE FROM api_keys WHERE user_id = :userId AND (revoked_at <= :until OR expires_at <= :until)',
+)
+// Windows that never end go with the last of the keys that count in them, and so do rates.
+const countsFor = 'coalesce(counts_as, id)'
+const isKept = '(coalesce(revoked_at > :until, true) AND coalesce(expires_at > :until, true))'
+const gone = `(SELECT ${countsFor} FROM api_keys WHERE user_id = :userId AND NOT ${isKept})`
+const stays = `(SELECT ${countsFor} FROM api_keys WHERE user_id = :userId AND ${isKept})`
+const purgeWindows = statement(
+  'key_purge_windows',
+  `DELETE FROM spend_windows WHERE owner_id IN ${gone} AND owner_id NOT IN ${stays} AND held = 0`,
+)
+const purgeRates = statement(
+  'key_purge_rates',
+  `DELETE FROM key_rates WHERE key_id IN ${gone} AND key_id NOT IN ${stays}`,
 )
 const touch = statement(
   'key_touch',
@@ -55,20 +85,46 @@ const touch = statement(
 )
 
 export function findKey(on: Reads, tokenHash: string): Answer<KeyHolder | undefined> {
-  return on
-    .get(find, { tokenHash })
-    .map((row) => row && { ...row, scopes: row.scopes.split(',') as Scope[], isAdmin: row.isAdmin === 1 })
+  return on.get(find, { tokenHash }).map((row) => row && toHolder(row))
+}
+
+function toHolder({ agents, countsAs, rateLimit, spendLimit, spendReset, ...row }: FoundRow): KeyHolder {
+  const known = { ...row, scopes: row.scopes.split(',') as Scope[], isAdmin: row.isAdmin === 1, agents: listOf(agents) }
+  return { ...known, limits: keyLimits({ keyId: row.id, countsAs, rateLimit, spendLimit, spendReset }) }
+}
+
+/** What a key allows of executions; null where it limits none. */
+export function keyLimits({
+  countsAs,
+  keyId,
+  rateLimit,
+  spendLimit,
+  spendReset,
+}: { keyId: string } & KeyLimits): CredentialLimits | null {
+  if (spendLimit === null && rateLimit === null) return null
+  const ownerId = countsAs ?? keyId
+  const spend = spendLimit === null ? null : { ownerId, amount: spendLimit, reset: spendReset ?? 'never' }
+  const rate = rateLimit === null ? null : { keyId: ownerId, perMinute: rateLimit }
+  return { spend, rate, onceTokenId: null }
+}
+
+function listOf(agents: string | null): string[] | null {
+  return agents === null ? null : (JSON.parse(agents) as string[])
 }
 
 /** Throws CONFLICT when the user has as many live keys as are allowed. */
-export function* createKey(tx: Tx, input: CreateKey): Op<KeyRecord> {
-  const { scopes, userId, ...rest } = input
+export function* createKey(tx: Tx, input: CreateKey, countsAs: string | null = null): Op<KeyRecord> {
+  const { agents = null, rateLimit = null, scopes, spendLimit = null, spendReset = null, userId, ...rest } = input
   yield* tx.lockAccount({ userId })
   const now = yield* tx.now()
-  yield* tx.run(purgeEnded, { userId, until: now - endedKeptMs })
+  const until = now - endedKeptMs
+  tx.send(purgeWindows, { userId, until })
+  tx.send(purgeRates, { userId, until })
+  yield* tx.run(purgeEnded, { userId, until })
   assertKeyRoom((yield* tx.get(count, { userId, now }))!)
   const id = newId('key', now)
-  yield* tx.run(insert, { ...rest, id, userId, scopes: scopes.join(','), createdAt: now })
+  const limits = { spendLimit, spendReset, rateLimit, agents: agents && JSON.stringify(agents), countsAs }
+  yield* tx.run(insert, { ...rest, id, userId, scopes: scopes.join(','), createdAt: now, ...limits })
   tx.made({ table: 'api_keys', id })
   return (yield* getKey(tx, { userId, keyId: id }))!
 }
@@ -90,6 +146,19 @@ export function* listKeys(
   return { keys: (yield* asked).map(toRecord), total }
 }
 
+export function* updateKey(tx: Tx, { changes, ...of }: UpdateKey): Op<KeyRecord | undefined> {
+  yield* tx.lockAccount({ userId: of.userId })
+  const known = yield* getKey(tx, of)
+  if (!known) return undefined
+  tx.holdersChanged('keys')
+  const { agents, rateLimit, spendLimit, spendReset } = { ...known, ...changes }
+  const { countsAs } = known
+  const limits = { spendLimit, spendReset, rateLimit, agents: agents && JSON.stringify(agents) }
+  yield* tx.run(update, { userId: of.userId, countsAs, ...limits })
+  limitWindows(tx, { ownerId: countsAs, amount: spendLimit ?? Infinity })
+  return yield* getKey(tx, of)
+}
+
 export function* revokeKey(tx: Tx, of: KeyOf): Op<boolean> {
   yield* tx.lockAccount({ userId: of.userId })
   tx.holdersChanged('keys')
@@ -101,7 +170,11 @@ export function* rotateKey(
   { key, keyId, oldExpiresAt, userId }: KeyOf & { key: CreateKey; oldExpiresAt: EpochMs },
 ): Op<KeyRecord | undefined> {
   tx.holdersChanged('keys')
-  const created = yield* createKey(tx, key)
+  yield* tx.lockAccount({ userId })
+  const old = yield* getKey(tx, { userId, keyId })
+  if (!old) return undefined
+  const { agents, countsAs, rateLimit, spendLimit, spendReset } = old
+  const created = yield* createKey(tx, { ...key, agents, rateLimit, spendLimit, spendReset }, countsAs)
   const replaced = yield* tx.run(replace, { userId, keyId, oldExpiresAt, replacedBy: created.id })
   if (replaced === 1) return created
   yield* tx.run(remove, { userId, keyId: created.id })
@@ -112,6 +185,12 @@ export function* touchKeys(tx: Tx, uses: readonly { keyId: string; at: EpochMs }
   yield* tx.run(touch, { uses: JSON.stringify(Object.fromEntries(uses.map(({ at, keyId }) => [keyId, at]))) })
 }
 
-function toRecord({ replacedBy, scopes, ...key }: Row): KeyRecord {
-  return { ...key, scopes: scopes.split(',') as Scope[], isReplaced: replacedBy !== null }
+function toRecord({ agents, countsAs, replacedBy, scopes, ...key }: Row): KeyRecord {
+  return {
+    ...key,
+    agents: listOf(agents),
+    countsAs: countsAs ?? key.id,
+    scopes: scopes.split(',') as Scope[],
+    isReplaced: replacedBy !== null,
+  }
 }

@@ -1,7 +1,7 @@
 import { assert, must } from '../../kernel/assert.ts'
 import type { EpochMs } from '../../kernel/clock.ts'
 import { judgeTask, withOneMore, type TaskNotAccepted } from '../judge-admission.ts'
-import type { RateState, StoredJson, TaskFailure, TaskRecord, TaskStatus } from '../records.ts'
+import type { StoredJson, TaskFailure, TaskRecord, TaskStatus } from '../records.ts'
 import type { StoreLimits } from '../store.ts'
 import type {
   AdmitTask,
@@ -19,6 +19,9 @@ import { countFailure } from './abuse-block.ts'
 import type { Answer, Op, Reads, Tx } from './command.ts'
 import { eventIdOf, recordEvent } from './events/event-rows.ts'
 import { askKey, insertKey, stillKept } from './idempotency-rows.ts'
+import { countKeyRate } from './limits/key-rates.ts'
+import { askLimits, type ReadLimits } from './limits/limit-facts.ts'
+import { changeCounted, countIn, noteReached, type CountedIn } from './limits/spend-windows.ts'
 import { payDebt, spend } from './payments/debt.ts'
 import { takeOnce } from './platform/client-token-rows.ts'
 import { columns, insertInto, statement } from './statement.ts'
@@ -34,14 +37,15 @@ type Ended = {
   cost: number
   webhookUrl: string | null
   completedAt: EpochMs
+  countedIn: CountedIn
 }
 type Ending = { error: TaskFailure; countsAsAbuse: boolean; now: number; limits: StoreLimits }
-type Judged = { against: TaskNotAccepted | undefined; rate: RateState; now: number; account: AccountRow | undefined }
+type Judged = { against: TaskNotAccepted | undefined; read: ReadLimits; now: number; account: AccountRow }
 
 const operation = 'createTask'
 
 const given =
-  'id userId agentId endpointId cost meters request requestPayload connectorIds tags webhookUrl quoteId expiresAt timeoutMs'
+  'id userId agentId endpointId cost meters request requestPayload connectorIds tags webhookUrl quoteId expiresAt timeoutMs countedIn'
 const insert = statement<{ seq: number }>(
   'task_insert',
   `${insertInto('tasks', `${given} status queued attempt createdAt`)} RETURNING seq`,
@@ -60,7 +64,7 @@ const claim = statement<ReadTaskRow>(
 const thisAttempt = `id = :taskId AND attempt = :attempt AND status = 'processing' AND queued = 0`
 // A node renews its lease without a lock on the account, so the lease is judged by the statement that ends the attempt.
 const ifPassed = ' AND (CAST(:passedAt AS bigint) IS NULL OR lease_until <= :passedAt)'
-const ended = `RETURNING ${columns('userId agentId endpointId cost webhookUrl completedAt')}`
+const ended = `RETURNING ${columns('userId agentId endpointId cost webhookUrl completedAt countedIn')}`
 const complete = statement<Ended>(
   'task_complete',
   ({ greatest, ofLease }) => `UPDATE tasks SET status = 'completed', response = :response,
@@ -109,22 +113,27 @@ const requeue = statement(
     WHERE ${thisAttempt}${ofLease(ifPassed)}`,
 )
 
-export function* admitTask(tx: Tx, input: AdmitTask): Op<AdmitTaskResult> {
+export function* admitTask(tx: Tx, input: AdmitTask, limits: StoreLimits): Op<AdmitTaskResult> {
   const { agentId, cost, endpointId, request, taskId, userId } = input
-  const { account, against, now, rate } = yield* judge(tx, input, tx.lockAccount({ userId }))
-  if (against) return against
-  if (!(yield* takeOnce(tx, input.limits))) return { outcome: 'refused', reason: 'token-used', rate }
+  const { account, against, now, read } = yield* judge(tx, input, { asked: tx.lockAccount({ userId }), limits })
+  if (against) {
+    if (against.outcome === 'refused' && against.reason === 'limit')
+      yield* noteReached(tx, against.window, { userId, now })
+    return against
+  }
+  if (!(yield* takeOnce(tx, input.limits))) return { outcome: 'refused', reason: 'token-used', rate: read.rate }
   const charge = { userId, type: 'task_charge', amount: -cost, taskId, description: `Task ${endpointId}`, now } as const
-  yield* spend(tx, must(account, 'it was judged by its account'), charge)
+  yield* spend(tx, account, charge)
   tx.count({ userId, kind: 'task', part: agentId, status: 'pending', by: 1 })
-  const accepted = { outcome: 'accepted' as const, seq: 0, rate: withOneMore(rate, now) }
+  const accepted = { outcome: 'accepted' as const, seq: 0, rate: withOneMore(read.rate, now) }
   const sent = { request: request.text, requestPayload: request.payloadId, ...optionsOf(input, now) }
-  const row = { id: taskId, userId, agentId, endpointId, cost, ...sent, createdAt: now }
+  const countedIn = cost > 0 ? countIn(tx, read.windows, { userId, charged: cost }) : null
+  if (read.keyRate) countKeyRate(tx, input.limits!.rate!.keyId, read.keyRate)
+  const row = { id: taskId, userId, agentId, endpointId, cost, countedIn, ...sent, createdAt: now }
   tx.sendFor(insert, { ...row, status: 'pending', queued: 1, attempt: 0 }, ({ seq }) => (accepted.seq = seq))
   addPayload(tx, { stored: request, taskId, now })
   if (input.idempotency) insertKey(tx, { userId, operation, ...input.idempotency, resourceId: taskId }, now)
   tx.accepted(userId, now)
-  yield* tx.queued(taskId)
   return accepted
 }
 
@@ -140,28 +149,25 @@ function json(value: object | null | undefined): string | null {
 }
 
 /** What `admitTask` would answer other than `accepted`; writes nothing and waits for no lock. */
-export function* foreseeAdmission(on: Reads, input: Draft): Op<TaskNotAccepted | undefined> {
-  return (yield* judge(on, input, on.account(input.userId))).against
+export function* foreseeAdmission(on: Reads, input: Draft, limits: StoreLimits): Op<TaskNotAccepted | undefined> {
+  return (yield* judge(on, input, { asked: on.account(input.userId), limits })).against
 }
 
+type Judge = { asked: Answer<AccountRow | undefined>; limits: StoreLimits }
+
 /** The reads are on their way before the account is locked, and the server runs them after that, one by one. */
-function* judge(on: Reads, input: Draft, asked: Answer<AccountRow | undefined>): Op<Judged> {
+function* judge(on: Reads, input: Draft, { asked, limits }: Judge): Op<Judged> {
   const { idempotency, quoteId = null, userId } = input
-  const askedRate = on.rate(userId)
+  const readLimits = askLimits(on, input, limits)
   const askedKey = idempotency ? askKey(on, { userId, operation, key: idempotency.key }) : undefined
   const askedQuote = quoteId === null ? undefined : on.get(byQuote, { quoteId })
-  const account = yield* asked
-  const rateAt = yield* askedRate
+  const account = must(yield* asked, 'an authenticated user has an account')
   const used = askedKey && (yield* askedKey)
   const isQuoteUsed = askedQuote !== undefined && (yield* askedQuote) !== undefined
   const now = yield* on.now()
-  const rate = rateAt(now)
-  return {
-    account,
-    rate,
-    now,
-    against: judgeTask(input, { now, rate, earlier: stillKept(used, now), isQuoteUsed, account }),
-  }
+  const read = yield* readLimits(account, { now, ofTask: true })
+  const against = judgeTask(input, { ...read, now, earlier: stillKept(used, now), isQuoteUsed, account })
+  return { account, against, now, read }
 }
 
 export function* claimTask(
@@ -187,8 +193,9 @@ export function* completeTask(tx: Tx, input: CompleteTask): Op<boolean> {
   const used = { givenBack, usage: json(usage), progress }
   const row = yield* tx.get(complete, { taskId, attempt, response: text, responsePayload: payloadId, ...used, now })
   if (!row) return false
-  const { endpointId, userId } = row
+  const { countedIn, endpointId, userId } = row
   if (givenBack > 0) {
+    changeCounted(tx, countedIn, { charged: -givenBack })
     const description = `Not used by task ${endpointId}`
     yield* tx.post({ userId, type: 'adjustment', amount: givenBack, taskId, description, now })
     yield* payDebt(tx, { userId, now })
@@ -278,7 +285,8 @@ function* refund(
   { from, row, taskId }: Open & { row: Ended },
   { countsAsAbuse, error, limits, now }: Ending,
 ): Op<void> {
-  const { cost, endpointId, userId } = row
+  const { cost, countedIn, endpointId, userId } = row
+  changeCounted(tx, countedIn, { charged: -cost })
   const description = `Refund of task ${endpointId}: ${error.code}`
   yield* tx.post({ userId, type: 'task_refund', amount: cost, taskId, description, now })
   yield* payDebt(tx, { userId, now })
@@ -299,7 +307,6 @@ export function* interruptTask(
   if (!Number.isSafeInteger(attempt) || !(yield* tx.lockOwner({ taskId }))) return 'stale'
   const passedAt = ifAbandoned ? yield* tx.now() : null
   if ((yield* tx.run(requeue, { taskId, attempt, passedAt })) === 0) return 'stale'
-  yield* tx.queued(taskId)
   return 'requeued'
 }
 

@@ -12,6 +12,9 @@ import { askKey, insertKey, stillKept } from './idempotency-rows.ts'
 import { payDebt, spend } from './payments/debt.ts'
 import { takeOnce } from './platform/client-token-rows.ts'
 import { activeAfter, askSession, closeTurn, openInSession } from './session-rows.ts'
+import { countKeyRate } from './limits/key-rates.ts'
+import { askLimits } from './limits/limit-facts.ts'
+import { changeCounted, countIn, leftInNamed, noteReached, type CountedIn } from './limits/spend-windows.ts'
 import { columns, statement } from './statement.ts'
 
 // The commands that move a chat turn. While it is open it holds a part of its account's balance:
@@ -24,6 +27,7 @@ type Growing = {
   held: Units
   maxCost: Units | null
   settledAt: EpochMs | null
+  countedIn: CountedIn
   /** Of its session. */
   sessionMaxCost: Units | null
   spent: Units | null
@@ -38,11 +42,12 @@ type Row = {
   createdAt: EpochMs
   settledAt: EpochMs | null
   leaseUntil: EpochMs | null
+  countedIn: CountedIn
 }
 
 const operation = 'chat'
 
-const row = columns('userId sessionId agentId held maxCost createdAt settledAt')
+const row = columns('userId sessionId agentId held maxCost createdAt settledAt countedIn')
 const leased = (ofLease: (part: string, without?: string) => string) =>
   `SELECT ${row}, ${ofLease('lease_until', 'NULL')} AS "leaseUntil" FROM turns WHERE id = :turnId`
 const get = statement<Row>('turn_get', ({ ofLease }) => leased(ofLease))
@@ -50,8 +55,8 @@ const getLocked = statement<Row>('turn_get_locked', ({ forUpdate, ofLease }) => 
 const insert = statement(
   'turn_insert',
   ({ ofLease }) => `INSERT INTO turns
-      (id, user_id, session_id, agent_id, held, max_cost, quote_id, created_at${ofLease(', lease_until')})
-    VALUES (:turnId, :userId, :sessionId, :agentId, :held, :maxCost, :quoteId, :now${ofLease(', :leaseUntil')})`,
+      (id, user_id, session_id, agent_id, held, max_cost, quote_id, counted_in, created_at${ofLease(', lease_until')})
+    VALUES (:turnId, :userId, :sessionId, :agentId, :held, :maxCost, :quoteId, :countedIn, :now${ofLease(', :leaseUntil')})`,
 )
 const byQuote = statement<{ id: string }>(
   'turn_by_quote',
@@ -60,6 +65,7 @@ const byQuote = statement<{ id: string }>(
 const growing = statement<Growing>(
   'turn_growing',
   `SELECT k.user_id AS "userId", k.settled_at AS "settledAt", k.held, k.max_cost AS "maxCost",
+      k.counted_in AS "countedIn",
       s.max_cost AS "sessionMaxCost", s.spent
     FROM turns AS k LEFT JOIN sessions AS s ON s.id = k.session_id WHERE k.id = :turnId`,
 )
@@ -77,43 +83,49 @@ const abandoned = statement<{ id: string }>(
 
 export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<OpenTurnResult> {
   const { idempotency, maxCost = null, quoteId = null, sessionId, turnId, userId } = input
+  const readLimits = askLimits(tx, input, limits)
   const asked = {
     account: tx.lockAccount({ userId }),
     session: askSession(tx, { userId, sessionId }),
-    rate: tx.rate(userId),
     key: idempotency ? askKey(tx, { userId, operation, key: idempotency.key }) : undefined,
     quote: quoteId === null ? undefined : tx.get(byQuote, { quoteId }),
   }
-  const account = yield* asked.account
+  const account = must(yield* asked.account, 'an authenticated user has an account')
   const session = yield* asked.session
-  const rateAt = yield* asked.rate
   const used = asked.key && (yield* asked.key)
   const quoted = asked.quote && (yield* asked.quote)
   const now = yield* tx.now()
-  const rate = rateAt(now)
+  const read = yield* readLimits(account, { now, ofTask: false })
   const status = session && sessionStatus(session, activeAfter(now, limits))
   const judged = judgeTurn(input, {
-    rate,
+    ...read,
     account,
     isUsed: stillKept(used, now) !== undefined,
     isQuoteUsed: quoted !== undefined,
     left: leftWithin(maxCost, session),
-    session: session && status && { status, openTurnId: session.openTurnId },
+    session: session && status && { status, agentId: session.agentId, openTurnId: session.openTurnId },
   })
-  if ('outcome' in judged) return judged
-  if (!(yield* takeOnce(tx, input.limits))) return { outcome: 'refused', reason: 'token-used', rate }
+  if ('outcome' in judged) {
+    if (judged.outcome === 'refused' && judged.reason === 'limit') {
+      yield* noteReached(tx, judged.window, { userId, now })
+    }
+    return judged
+  }
+  if (!(yield* takeOnce(tx, input.limits))) return { outcome: 'refused', reason: 'token-used', rate: read.rate }
   const { taken } = judged
   const { agentId } = must(session, 'a turn has a session')
   tx.hold(userId, taken)
   if (idempotency) insertKey(tx, { userId, operation, ...idempotency, resourceId: turnId }, now)
   const isMarked = openInSession(tx, { sessionId, turnId })
   const leaseUntil = now + limits.leaseSeconds * 1000
-  const turn = { turnId, userId, sessionId, agentId, held: taken, maxCost, quoteId, now, leaseUntil }
+  const countedIn = countIn(tx, read.windows, { userId, held: taken })
+  if (read.keyRate) countKeyRate(tx, input.limits!.rate!.keyId, read.keyRate)
+  const turn = { turnId, userId, sessionId, agentId, held: taken, maxCost, quoteId, countedIn, now, leaseUntil }
   yield* tx.run(insert, turn)
   yield* isMarked
   tx.accepted(userId, now)
   tx.made({ table: 'turns', id: turnId })
-  return { outcome: 'opened', held: taken, rate: withOneMore(rate, now) }
+  return { outcome: 'opened', held: taken, rate: withOneMore(read.rate, now) }
 }
 
 /** By the caps as they are now: that of a session may be changed while its turn is open. */
@@ -124,12 +136,19 @@ export function* growHold(tx: Tx, { by, least, turnId }: GrowHold): Op<GrowHoldR
   const { userId } = turn
   const { balance, held } = must(yield* tx.account(userId), 'a turn has an account')
   const session = turn.spent === null ? undefined : { maxCost: turn.sessionMaxCost, spent: turn.spent }
-  const left = leftWithin(turn.maxCost, session) - turn.held
+  const ofCaps = leftWithin(turn.maxCost, session) - turn.held
+  const windows = yield* leftInNamed(tx, turn.countedIn)
+  const left = Math.min(ofCaps, windows.left)
   // Before the balance, for which a turn may wait.
-  if (left < least) return { outcome: 'refused', reason: 'budget', left }
+  if (ofCaps < least) return { outcome: 'refused', reason: 'budget', left }
+  if (windows.least && windows.left < least) {
+    yield* noteReached(tx, windows.least, { userId, now: yield* tx.now() })
+    return { outcome: 'refused', reason: 'limit', left }
+  }
   const taken = Math.min(by, balance - held, left)
   if (taken < least) return { outcome: 'refused', reason: 'balance' }
   tx.hold(userId, taken)
+  changeCounted(tx, turn.countedIn, { held: taken })
   yield* tx.run(grow, { turnId, by: taken })
   return { outcome: 'held', held: turn.held + taken }
 }
@@ -143,11 +162,14 @@ export function* settleTurn(tx: Tx, input: SettleTurn, when?: 'if abandoned'): O
   if (!turn || turn.settledAt !== null) return undefined
   const now = yield* tx.now()
   if (when && turn.leaseUntil !== null && turn.leaseUntil > now) return undefined
-  const { agentId, createdAt: beganAt, held, sessionId, userId } = turn
+  const { agentId, countedIn, createdAt: beganAt, held, sessionId, userId } = turn
   const session = yield* askSession(tx, { userId, sessionId })
   tx.hold(userId, -held)
   const account = must(yield* tx.account(userId), 'a turn has an account')
-  const charged = Math.min(cost, account.balance - account.held, leftWithin(turn.maxCost, session))
+  // What is within its hold is within its windows.
+  const ofWindows = cost <= held ? Infinity : held + (yield* leftInNamed(tx, countedIn)).left
+  const charged = Math.min(cost, account.balance - account.held, leftWithin(turn.maxCost, session), ofWindows)
+  changeCounted(tx, countedIn, { charged, held: -held })
   const writtenOff = Math.min(cost - charged, Number.MAX_SAFE_INTEGER)
   if (writtenOff > 0) tx.count({ userId, kind: 'written-off', part: '', status: '', by: writtenOff })
   let { balance } = account

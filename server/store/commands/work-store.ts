@@ -10,11 +10,15 @@ import { findIdempotent, purgeKeys } from './idempotency-rows.ts'
 import { purgeInvitations } from './invitation-rows.ts'
 import { purgeLogins } from './login-rows.ts'
 import { purgeTries } from './login-throttle.ts'
+import { readRate } from './limits/limit-facts.ts'
+import { changeAccountLimits, readLimits, readPlansInUse } from './limits/account-plans.ts'
+import { purgeWindows, readWindows } from './limits/spend-windows.ts'
 import { purgeClientTokens } from './platform/client-token-rows.ts'
 import { purgePaymentEvents } from './payments/payment-events.ts'
 import { paymentStore } from './payments/payment-store.ts'
 import { expireTopups } from './payments/topup-rows.ts'
 import * as sessions from './session-rows.ts'
+import { takeTasks } from './queue/take-tasks.ts'
 import { readSpend } from './spend-query.ts'
 import * as tasks from './task-commands.ts'
 import * as reads from './task-queries.ts'
@@ -29,11 +33,11 @@ export function workStore(engine: Engine, limits: StoreLimits) {
   const leaseMs = limits.leaseSeconds * 1000
   return {
     admitTask: async (input) => {
-      const admitted = await engine.run((tx) => tasks.admitTask(tx, input), input)
+      const admitted = await engine.run((tx) => tasks.admitTask(tx, input, limits), input)
       if (admitted.outcome === 'accepted') engine.know(input.taskId, input.userId)
       return admitted
     },
-    foreseeAdmission: (input) => engine.read((on) => tasks.foreseeAdmission(on, input)),
+    foreseeAdmission: (input) => engine.read((on) => tasks.foreseeAdmission(on, input, limits)),
     claimTask: async (taskId) => {
       const task = await engine.run((tx) => tasks.claimTask(tx, { taskId, leaseMs }), { taskId })
       if (task) engine.know(taskId, task.userId)
@@ -62,7 +66,11 @@ export function workStore(engine: Engine, limits: StoreLimits) {
       return isDone
     },
     interruptTask: (input) => engine.run((tx) => tasks.interruptTask(tx, input, limits), input),
-    queuedTasks: (input) => engine.read((on) => reads.queuedTasks(on, input)),
+    takeTasks: async (input) => {
+      const taken = await engine.run((tx) => takeTasks(tx, input, leaseMs))
+      for (const { id, userId } of taken.tasks) engine.know(id, userId)
+      return taken
+    },
     abandonedTasks: (limit) => engine.read((on) => reads.abandonedTasks(on, limit)),
     getTask: (input) => engine.read((on) => reads.getTask(on, input)),
     listTasks: (input) => engine.read((on) => reads.listTasks(on, input), input.userId),
@@ -88,6 +96,14 @@ export function workStore(engine: Engine, limits: StoreLimits) {
       return settled
     },
     closeAbandonedTurns: () => closeAbandonedTurns(engine),
+    readLimits: (userId) => engine.read((on) => readLimits(on, userId, limits)),
+    changeAccountLimits: (input) => engine.run((tx) => changeAccountLimits(tx, input, limits), input),
+    plansInUse: () => engine.read(readPlansInUse),
+    spendStates: (of) =>
+      engine.read(function* (on) {
+        return yield* readWindows(on, of, yield* on.now())
+      }),
+    readRate: (userId) => engine.read((on) => readRate(on, userId, limits)),
     getAccount: (userId) => engine.read((on) => accounts.getAccount(on, userId)),
     listTransactions: (input) => engine.read((on) => accounts.listTransactions(on, input), input.userId),
     credit: (input) => engine.run((tx) => accounts.credit(tx, input), input),
@@ -104,6 +120,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
           yield* purgeTries(tx, purgeRowsMax),
           yield* purgeInvitations(tx, purgeRowsMax),
           yield* purgeEvents(tx, purgeRowsMax),
+          yield* purgeWindows(tx, purgeRowsMax),
           yield* purgeClientTokens(tx, purgeRowsMax),
           yield* purgePaymentEvents(tx, purgeRowsMax),
           yield* expireTopups(tx, { openMs: openTopupMs, rowsMax: purgeRowsMax }),

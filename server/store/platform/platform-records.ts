@@ -1,5 +1,6 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { Units } from '../../kernel/money.ts'
+import type { CredentialLimits } from '../execution-limits.ts'
 import type { Page, Scope } from '../records.ts'
 
 // What the store keeps and answers for products that are built on the service: their keys, their users, and the tokens
@@ -69,9 +70,13 @@ export type CreateClientToken = Omit<ClientTokenRecord, 'id' | 'createdAt' | 'ex
   lifeMs: number
 }
 
-/** What a client token is checked against on every request. It ends with what made it, at `makerEndsAt`. */
+/**
+ * What a client token is checked against on every request. It ends with what made it, at `makerEndsAt`, and a key that
+ * made it limits it as it limits itself; `agents` are those that both reach.
+ */
 export type ClientTokenHolder = Omit<ClientTokenRecord, 'createdAt'> & {
   makerEndsAt: EpochMs
+  makerLimits: CredentialLimits | null
   email: string
   isAdmin: boolean
   suspendedAt: EpochMs | null

@@ -1,14 +1,12 @@
-import type { EpochMs } from '../../kernel/clock.ts'
 import type { AccountOf, Answer, Engine, Holding, LockKind, Op, Reads, Tx } from '../commands/command.ts'
 import { resultOf } from '../commands/drive.ts'
 import { columns, postgres, Statement, type Values } from '../commands/statement.ts'
-import type { RateState } from '../records.ts'
 import { messageColumns, type MessageRow } from '../session-records.ts'
 import { readAccountRow } from './connection/account-lock.ts'
 import type { PgQuery } from './connection/driver.ts'
 import type { Ledger } from './ledger.ts'
 import type { Connection } from './connection/pooled-connection.ts'
-import type { RateWindow } from './nodes/rate-window.ts'
+import { readRate } from './nodes/rate-window.ts'
 import type { Transaction } from './connection/transaction.ts'
 import type { Transactions } from './connection/transactions.ts'
 
@@ -106,7 +104,13 @@ const newestPage = { limit: 100, bytesMax: 4 * 1024 * 1024 }
 /** `rows` are those of the page before it was cut. */
 type NewestRow = { seq: number; content: string; tokens: number; rows: number }
 
-function readsOn(connection: Connection, rateWindow: RateWindow): Reads {
+const waiting = {
+  name: 'counter_waiting',
+  text: `SELECT CAST(coalesce(sum(count), 0) AS bigint) AS count FROM counters
+    WHERE user_id = :userId AND kind = 'task' AND status = 'pending'`,
+}
+
+function readsOn(connection: Connection): Reads {
   const { client } = connection
   const rowsOf = async <Row>(one: Written, values?: Values) => (await client.query(queryOf(one, values))).rows as Row[]
   const takeNewest = async (sessionId: string, take: (message: NewestRow) => boolean) => {
@@ -123,10 +127,9 @@ function readsOn(connection: Connection, rateWindow: RateWindow): Reads {
     all: <Row>(one: Statement<Row>, values?: Values) => new Sent(rowsOf<Row>(one, values)),
     now: () => new Sent(connection.now()),
     account: (userId) => new Sent(readAccountRow(client, userId)),
-    rate: (userId) =>
-      new Sent<(now: EpochMs) => RateState>(
-        rateWindow.newest(connection, userId).then((newest) => (now: EpochMs) => rateWindow.at(newest, now)),
-      ),
+    rate: (userId, limit) => new Sent(readRate(connection, userId, limit)),
+    waiting: (userId) =>
+      new Sent<number>(rowsOf<{ count: number }>(waiting, { userId }).then(([row]) => row?.count ?? 0)),
     // The server does that, and gives it up after a while.
     passedAtOnce: Infinity,
     pause: () => none,
@@ -135,13 +138,12 @@ function readsOn(connection: Connection, rateWindow: RateWindow): Reads {
   }
 }
 
-type EngineParts = { all: Transactions; jobs: TaskQueue; ledger: Ledger; rateWindow: RateWindow }
-type TaskQueue = { send(tx: Transaction, taskId: string): Promise<void> }
+type EngineParts = { all: Transactions; ledger: Ledger }
 
-function transactionOn(tx: Transaction, { jobs, ledger, rateWindow }: EngineParts): Tx {
+function transactionOn(tx: Transaction, { ledger }: EngineParts): Tx {
   const { client } = tx
   return {
-    ...readsOn(tx, rateWindow),
+    ...readsOn(tx),
     account: () => new Sent(Promise.resolve(tx.account)),
     run: (one, values) => new Sent<number>(client.query(queryOf(one, values)).then(({ rowCount }) => rowCount ?? 0)),
     send: (one, values) => void tx.write(queryOf(one, values)),
@@ -161,7 +163,6 @@ function transactionOn(tx: Transaction, { jobs, ledger, rateWindow }: EnginePart
     count: (change) => void tx.changes.push(change),
     // Rows are read anew at every admission.
     accepted: ignore,
-    queued: (taskId) => new Sent(jobs.send(tx, taskId)),
     made: (row) => tx.made(row),
     // No cache: what one node changes applies to the next request on every other.
     holdersChanged: ignore,
@@ -179,8 +180,7 @@ export class PostgresEngine implements Engine {
   }
 
   read<Result>(read: (on: Reads) => Op<Result> | Answer<Result>, listOf?: string): Promise<Result> {
-    const { all, rateWindow } = this.#parts
-    return all.read((connection) => resultOf(read(readsOn(connection, rateWindow))), listOf)
+    return this.#parts.all.read((connection) => resultOf(read(readsOn(connection))), listOf)
   }
 
   run<Result>(command: (tx: Tx) => Op<Result>, of?: AccountOf): Promise<Result> {

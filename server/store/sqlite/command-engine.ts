@@ -128,7 +128,9 @@ export class SqliteEngine implements Engine {
       lockAccount: ({ userId }) => get(account, { userId }),
       lockOwner: () => owned,
       lock: () => done,
-      rate: (userId) => new Given((now: number) => rateWindow.read(userId, now)),
+      rate: (userId) =>
+        new Given({ limitMax: Infinity, at: (limit: number, now: number) => rateWindow.read(userId, limit, now) }),
+      waiting: (userId) => new Given(counters.waiting(userId)),
       accepted: (userId, at) => rateWindow.accepted(userId, at),
       passedAtOnce,
       pause: (userId) => new Pause(ownTurn(userId)),
@@ -144,7 +146,6 @@ export class SqliteEngine implements Engine {
       hold: (userId, by) => ledger.hold(userId, by),
       owe: (userId, by) => ledger.owe(userId, by),
       count: (change) => counters.count(change),
-      queued: () => done,
       made: () => {},
       holdersChanged: (of) => {
         // A client token ends with the key or the login that made it.

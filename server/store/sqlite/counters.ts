@@ -10,6 +10,9 @@ import { insertInto } from '../commands/statement.ts'
 export class Counters {
   readonly #add: Statement
   readonly #subtract: Statement
+  readonly #waiting: Statement<unknown[], number>
+  /** By how much the batch changes the number of a user's tasks that wait. */
+  readonly #waitingBy = new Map<string, number>()
   #ofCommand: CounterChange[] = []
   readonly #ofBatch = new Map<string, CounterChange>()
 
@@ -19,6 +22,17 @@ export class Counters {
     // A CHECK judges the row of an upsert before its conflict is seen, so a decrease is a plain update.
     this.#subtract = db.prepare(`UPDATE counters SET count = count + :count
       WHERE user_id = :userId AND kind = :kind AND part = :part AND status = :status`)
+    this.#waiting = db
+      .prepare<unknown[], number>(
+        `SELECT coalesce(sum(count), 0) FROM counters
+          WHERE user_id = :userId AND kind = 'task' AND status = 'pending'`,
+      )
+      .pluck()
+  }
+
+  /** How many tasks of a user wait, those of commands of the batch included that are done. */
+  waiting(userId: string): number {
+    return this.#waiting.get({ userId })! + (this.#waitingBy.get(userId) ?? 0)
   }
 
   count(change: CounterChange): void {
@@ -31,6 +45,9 @@ export class Counters {
       const known = this.#ofBatch.get(key)
       if (known) known.by += change.by
       else this.#ofBatch.set(key, change)
+      if (change.kind === 'task' && change.status === 'pending') {
+        this.#waitingBy.set(change.userId, (this.#waitingBy.get(change.userId) ?? 0) + change.by)
+      }
     }
     this.#ofCommand.length = 0
   }
@@ -45,10 +62,12 @@ export class Counters {
       else if (count < 0) assert(this.#subtract.run({ ...counter, count }).changes === 1, 'a counter that falls exists')
     }
     this.#ofBatch.clear()
+    this.#waitingBy.clear()
   }
 
   clear(): void {
     this.#ofCommand.length = 0
     this.#ofBatch.clear()
+    this.#waitingBy.clear()
   }
 }

@@ -1,7 +1,7 @@
 import type { Database } from 'better-sqlite3'
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { RateState } from '../records.ts'
-import { rateWindowMs, type StoreLimits } from '../store.ts'
+import { rateWindowMs } from '../store.ts'
 
 const knownUsersMax = 50_000
 
@@ -17,12 +17,10 @@ const knownUsersMax = 50_000
  */
 export class RateWindow {
   readonly #newest
-  readonly #limit: number
-  /** Times of a user's counted executions, newest first. */
-  readonly #known = new Map<string, EpochMs[]>()
+  /** Times of a user's counted executions, newest first, as many as `limit`. */
+  readonly #known = new Map<string, { limit: number; times: EpochMs[] }>()
 
-  constructor(db: Database, { executionsPerMinute }: StoreLimits) {
-    this.#limit = executionsPerMinute
+  constructor(db: Database) {
     // The rows themselves: an aggregate over the limited rows runs as a co-routine, which takes twice as long.
     const inWindow = (table: 'tasks' | 'turns') =>
       db
@@ -34,30 +32,31 @@ export class RateWindow {
     this.#newest = [inWindow('tasks'), inWindow('turns')]
   }
 
-  read(userId: string, now: EpochMs): RateState {
-    const limit = this.#limit
+  read(userId: string, limit: number, now: EpochMs): RateState {
     if (limit === 0) return { limit, used: 0, oldestAt: null, now }
     const after = now - rateWindowMs
-    let times = this.#known.get(userId)
-    if (!times) {
+    let known = this.#known.get(userId)
+    if (!known || known.limit < limit) {
       const of = { userId, after, now, limit }
-      times = this.#newest
+      const times = this.#newest
         .flatMap((newest) => newest.all(of))
         .toSorted((a, b) => b - a)
         .slice(0, limit)
       if (this.#known.size >= knownUsersMax) this.#known.clear()
-      this.#known.set(userId, times)
+      this.#known.set(userId, (known = { limit, times }))
     }
+    const { times } = known
     while (times.length > 0 && times.at(-1)! <= after) times.pop()
-    return { limit, used: times.length, oldestAt: times.at(-1) ?? null, now }
+    const used = Math.min(times.length, limit)
+    return { limit, used, oldestAt: used === 0 ? null : times[used - 1]!, now }
   }
 
   /** An execution of a user whose state was just read is being accepted. */
   accepted(userId: string, at: EpochMs): void {
-    const times = this.#known.get(userId)
-    if (!times || this.#limit === 0) return
-    times.unshift(at)
-    if (times.length > this.#limit) times.pop()
+    const known = this.#known.get(userId)
+    if (!known) return
+    known.times.unshift(at)
+    if (known.times.length > known.limit) known.times.pop()
   }
 
   /** A command was undone or a commit failed: what was accepted is to be read from the rows again. */

@@ -4,6 +4,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import { makeFolder } from '../../kernel/make-folder.ts'
 import { peopleStore } from '../commands/people-store.ts'
 import { readOpen } from '../commands/state-rows.ts'
+import { takeTasks } from '../commands/queue/take-tasks.ts'
 import { workStore } from '../commands/work-store.ts'
 import type { Committed } from '../committed.ts'
 import { StoreOpenError } from '../store-open-error.ts'
@@ -117,7 +118,7 @@ function composeStore(db: Database, options: SqliteStoreOptions, onClose: () => 
   const clock = options.clock(newestTime(db))
   const counters = new Counters(db)
   const ledger = new Ledger(db, counters)
-  const rateWindow = new RateWindow(db, limits)
+  const rateWindow = new RateWindow(db)
   const batchEnd = {
     keep: () => {
       counters.keep()
@@ -149,8 +150,9 @@ function composeStore(db: Database, options: SqliteStoreOptions, onClose: () => 
   return {
     ...peopleStore(engine),
     ...workStore(engine, limits),
+    // Nothing is leased, so it is a read, which waits for no commit.
+    takeTasks: (input) => engine.read((on) => takeTasks(on, input, 0)),
     settings: settingRows(db),
-    readRate: async (userId) => rateWindow.read(userId, clock.now()),
     verifyLedger: () => ledgerCheck.run(),
     readState: async () => ({
       ...(await engine.read(readOpen)),

@@ -21,6 +21,7 @@ const titles: Record<string, string> = {
   RATE_LIMIT_EXCEEDED: 'Too many messages in a minute',
   INSUFFICIENT_BALANCE: 'The balance is too low',
   BUDGET_REACHED: 'The cap of this session is reached',
+  LIMIT_REACHED: 'A spend limit is reached',
   SESSION_BUSY: 'This session is busy',
   SESSION_EXPIRED: 'This session has expired',
   SESSION_COMPLETED: 'This session is completed',

@@ -22,17 +22,20 @@ const titles: Record<string, string> = {
   UNKNOWN: 'The service could not be asked',
   INSUFFICIENT_BALANCE: 'The balance ran out',
   BUDGET_REACHED: 'The cap was reached',
+  LIMIT_REACHED: 'A spend limit was reached',
   AGENT_ERROR: 'The agent failed',
   AGENT_TIMEOUT: 'The reply took too long',
   AGENT_INTERRUPTED: 'The reply was interrupted',
 }
+
+const warnings = new Set(['INSUFFICIENT_BALANCE', 'BUDGET_REACHED', 'LIMIT_REACHED', 'LOOKING_UP'])
 
 /** Why a reply is not whole, what was stored of it, and what it cost. */
 export function ReplyNotice({ note, sessionId, isStored, charge }: ReplyNoticeProps) {
   const { code, message, requestId } = note
   const costUsd = note.costUsd ?? charge?.amountUsd.replace(/^-/, '')
   const isMild = code === 'STOPPED' || code === 'RELOADED'
-  const isWarning = code === 'INSUFFICIENT_BALANCE' || code === 'BUDGET_REACHED' || code === 'LOOKING_UP'
+  const isWarning = warnings.has(code)
   const Icon = isMild ? InfoCircledIcon : ExclamationTriangleIcon
   return (
     <Alert

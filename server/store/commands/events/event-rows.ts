@@ -1,4 +1,4 @@
-import { isoTime, type EpochMs } from '../../../kernel/clock.ts'
+import { isoTime, isoTimeOrNull, type EpochMs } from '../../../kernel/clock.ts'
 import { newId } from '../../../kernel/ids.ts'
 import { formatUsd } from '../../../kernel/money.ts'
 import type { StoreLimits } from '../../store.ts'
@@ -117,6 +117,10 @@ function dataOf(facts: EventFacts): Record<string, Value> {
     case 'session.expired': {
       const { agentId, sessionId } = facts
       return { sessionId, agentId }
+    }
+    case 'key.limit_reached': {
+      const { amount, keyId, resetsAt } = facts
+      return { keyId, limitUsd: formatUsd(amount), resetsAt: isoTimeOrNull(resetsAt) }
     }
     case 'balance.low':
       return { balanceUsd: formatUsd(facts.balance), notifyBelowUsd: formatUsd(facts.threshold) }

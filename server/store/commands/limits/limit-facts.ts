@@ -1,0 +1,66 @@
+import type { EpochMs } from '../../../kernel/clock.ts'
+import type { CredentialLimits, SpendLimit } from '../../execution-limits.ts'
+import type { LimitFacts } from '../../judge-admission.ts'
+import { limitsOf, noPlans } from '../../limits/account-limits.ts'
+import type { RateState } from '../../records.ts'
+import type { StoreLimits } from '../../store.ts'
+import type { AccountRow } from '../../tables/account-tables.ts'
+import type { Op, Reads } from '../command.ts'
+import { askKeyRate } from './key-rates.ts'
+import { readWindows } from './spend-windows.ts'
+
+// What an admission reads of limits. Those of the credential are asked for before the account is locked, and run after that;
+// those of the plan and the user when the account says that there are any, so that who has none pays for none.
+
+type Asking = { userId: string; limits?: CredentialLimits | null }
+
+export type ReadLimits = LimitFacts & { rate: RateState }
+
+/** Of a user without a plan. */
+function commonRate({ executionsPerMinute, plans = noPlans }: StoreLimits): number {
+  return plans.byDefault.executionsPerMinute ?? executionsPerMinute
+}
+
+export function askLimits(on: Reads, { limits: credential, userId }: Asking, limits: StoreLimits) {
+  const asked = {
+    rate: on.rate(userId, commonRate(limits)),
+    keyRate: credential?.rate ? askKeyRate(on, credential.rate) : undefined,
+  }
+  /** `ofTask` reads what limits tasks only. */
+  return function* read(
+    account: Pick<AccountRow, 'plan' | 'limits'>,
+    { now, ofTask }: { now: EpochMs; ofTask: boolean },
+  ): Op<ReadLimits> {
+    const own = limitsOf(account, limits.plans ?? noPlans)
+    const perMinute = own.executionsPerMinute ?? limits.executionsPerMinute
+    const askedWaiting = ofTask && own.tasksWaiting !== null ? on.waiting(userId) : undefined
+    let rate = yield* asked.rate
+    if (rate.limitMax < perMinute) rate = yield* on.rate(userId, perMinute)
+    const keyRate = asked.keyRate && (yield* asked.keyRate)(now)
+    const windows = yield* readWindows(on, spendLimits(own.spendPerDay, { credential, userId }), now)
+    const waiting = askedWaiting === undefined ? 0 : yield* askedWaiting
+    return { limits: own, rate: rate.at(perMinute, now), keyRate, waiting, windows }
+  }
+}
+
+function spendLimits(
+  perDay: number | null,
+  { credential, userId }: { credential: CredentialLimits | null | undefined; userId: string },
+): SpendLimit[] {
+  const limits: SpendLimit[] = credential?.spend ? [credential.spend] : []
+  if (credential?.makerSpend) limits.push(credential.makerSpend)
+  if (perDay !== null) limits.push({ ownerId: userId, amount: perDay, reset: 'day' })
+  return limits
+}
+
+/** The rate window of a user as it is. */
+export function* readRate(on: Reads, userId: string, limits: StoreLimits): Op<RateState> {
+  const asked = on.account(userId)
+  const askedRate = on.rate(userId, commonRate(limits))
+  const now = yield* on.now()
+  const own = limitsOf((yield* asked) ?? { plan: null, limits: null }, limits.plans ?? noPlans)
+  const perMinute = own.executionsPerMinute ?? limits.executionsPerMinute
+  let rate = yield* askedRate
+  if (rate.limitMax < perMinute) rate = yield* on.rate(userId, perMinute)
+  return rate.at(perMinute, now)
+}

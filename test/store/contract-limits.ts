@@ -1,0 +1,304 @@
+import { expect } from 'vitest'
+import type { CredentialLimits } from '../../server/store/execution-limits.ts'
+import type { AccountLimits, Plans } from '../../server/store/limits/account-limits.ts'
+import type { CreateKey } from '../../server/store/store.ts'
+import { draftSession } from './session-contract.ts'
+import type { ContractTest } from './store-contract.ts'
+import type { StoreWorld } from './store-world.ts'
+
+const minute = 60_000
+const nothing = { executionsPerMinute: null, tasksAtWork: null, tasksWaiting: null, spendPerDay: null, agents: null }
+const all = { limit: 100, offset: 0 }
+
+function plansOf(named: Record<string, Partial<AccountLimits>>, byDefault?: string): Plans {
+  const plans = new Map(Object.entries(named).map(([name, limits]) => [name, { ...nothing, ...limits }]))
+  return { named: plans, byDefault: (byDefault === undefined ? undefined : plans.get(byDefault)) ?? nothing }
+}
+
+const plans = plansOf(
+  {
+    free: { executionsPerMinute: 2, tasksWaiting: 3, spendPerDay: 500, agents: ['text'] },
+    paid: { executionsPerMinute: 5 },
+    open: { executionsPerMinute: 0 },
+  },
+  'free',
+)
+const ratePlans = plansOf({
+  slow: { executionsPerMinute: 2 },
+  fast: { executionsPerMinute: 5 },
+  open: { executionsPerMinute: 0 },
+})
+
+const keyed = (keyId: string, perMinute: number): CredentialLimits => ({
+  spend: null,
+  rate: { keyId, perMinute },
+  onceTokenId: null,
+})
+
+function openTurn(world: StoreWorld, userId: string, sessionId: string, limits: CredentialLimits | null = null) {
+  const turn = { turnId: `turn_${sessionId}`, required: 10, hold: 50, leaving: 0, idempotency: null }
+  return world.store.openTurn({ ...turn, userId, sessionId, limits })
+}
+
+async function sessionOf(world: StoreWorld, userId: string, agentId = 'text'): Promise<string> {
+  const draft = draftSession(world, userId, { agentId })
+  expect(await world.store.createSession(draft)).toMatchObject({ outcome: 'created' })
+  return draft.sessionId
+}
+
+/** What every engine of the store does with the limits of plans, users and keys; those on what is spent are in contract-windows. */
+export function describeLimits(contractTest: ContractTest): void {
+  describePlans(contractTest)
+  describeRates(contractTest)
+  describeWaiting(contractTest)
+  describeKeyLimits(contractTest)
+}
+
+function describePlans(contractTest: ContractTest): void {
+  contractTest(
+    'a user has the limits of the default plan, of a plan of their own, and of what is set for them, as it is now',
+    async (world) => {
+      const { store } = world
+      const userId = await world.createUser()
+      const read = async () => (await store.readLimits(userId))!
+      const free = { executionsPerMinute: 2, tasksAtWork: null, tasksWaiting: 3, spendPerDay: 500, agents: ['text'] }
+      expect(await read()).toMatchObject({ plan: null, own: {}, limits: free, tasksWaiting: 0, tasksAtWork: 0 })
+      expect((await read()).spend).toMatchObject({ ownerId: userId, amount: 500, charged: 0, held: 0, reset: 'day' })
+      expect(await store.changeAccountLimits({ userId, plan: 'paid', changes: {} })).toBe(true)
+      const paid = { ...nothing, executionsPerMinute: 5 }
+      expect(await read()).toEqual({
+        plan: 'paid',
+        own: {},
+        limits: paid,
+        spend: null,
+        tasksWaiting: 0,
+        tasksAtWork: 0,
+      })
+      await store.changeAccountLimits({ userId, changes: { tasksWaiting: 9, agents: ['code'] } })
+      await store.changeAccountLimits({ userId, changes: { spendPerDay: 70 } })
+      const own = { tasksWaiting: 9, agents: ['code'], spendPerDay: 70 }
+      expect(await read()).toMatchObject({ plan: 'paid', own, limits: { ...paid, ...own } })
+      await store.changeAccountLimits({ userId, plan: null, changes: { agents: null, spendPerDay: null } })
+      expect(await read()).toMatchObject({ plan: null, own: { tasksWaiting: 9 }, limits: { ...free, tasksWaiting: 9 } })
+      await store.changeAccountLimits({ userId, changes: { tasksWaiting: null } })
+      expect(await read()).toMatchObject({ own: {}, limits: free })
+      expect(await store.changeAccountLimits({ userId: 'user_nobody', plan: 'paid', changes: {} })).toBe(false)
+      expect(await store.readLimits('user_nobody')).toBeUndefined()
+    },
+    { limits: { plans } },
+  )
+
+  contractTest(
+    'a plan that the configuration does not have counts as the default plan, and is told of',
+    async (world) => {
+      const userId = await world.createUser()
+      await world.store.changeAccountLimits({ userId, plan: 'gone', changes: {} })
+      expect(await world.store.plansInUse()).toEqual(['gone'])
+      await world.pending(userId)
+      await world.pending(userId)
+      await world.expectRefused(world.draft(userId), { reason: 'rate', rate: { limit: 2 } })
+      expect(await world.store.readLimits(userId)).toMatchObject({ plan: 'gone', limits: { executionsPerMinute: 2 } })
+    },
+    { limits: { plans } },
+  )
+
+  contractTest(
+    'a plan admits no tasks and no chats of agents that it does not have',
+    async (world) => {
+      const userId = await world.createUser()
+      const refusal = { outcome: 'refused', reason: 'agent', agentId: 'code' }
+      await world.expectRefused(world.draft(userId, { agentId: 'code', endpointId: 'code.run' }), refusal)
+      expect(await openTurn(world, userId, await sessionOf(world, userId, 'code'))).toMatchObject(refusal)
+      expect(await openTurn(world, userId, await sessionOf(world, userId))).toMatchObject({ outcome: 'opened' })
+      expect(await world.admit(userId)).toMatchObject({ outcome: 'accepted' })
+      await world.store.changeAccountLimits({ userId, plan: 'paid', changes: {} })
+      expect(await world.admit(userId, { agentId: 'code' })).toMatchObject({ outcome: 'accepted' })
+    },
+    { limits: { plans } },
+  )
+}
+
+function describeRates(contractTest: ContractTest): void {
+  contractTest(
+    'executions a minute are those of the plan, higher or lower than those of all, and change with it',
+    async (world) => {
+      const { store } = world
+      const userId = await world.createUser()
+      const change = (plan: string | null) => store.changeAccountLimits({ userId, plan, changes: {} })
+      await change('slow')
+      for (let used = 1; used <= 2; used++) {
+        expect(await world.admit(userId)).toMatchObject({ outcome: 'accepted', rate: { limit: 2, used } })
+        world.clock.advance(1000)
+      }
+      const start = world.clock.now() - 2000
+      await world.expectRefused(world.draft(userId), { reason: 'rate', rate: { limit: 2, used: 2, oldestAt: start } })
+      await change('fast')
+      expect(await store.readRate(userId)).toMatchObject({ limit: 5, used: 2, oldestAt: start })
+      for (let used = 3; used <= 5; used++) {
+        expect(await world.admit(userId)).toMatchObject({ outcome: 'accepted', rate: { limit: 5, used } })
+        world.clock.advance(1000)
+      }
+      await world.expectRefused(world.draft(userId), { reason: 'rate', rate: { limit: 5, used: 5, oldestAt: start } })
+      await change(null)
+      await world.expectRefused(world.draft(userId), { reason: 'rate', rate: { limit: 3, used: 3 } })
+      // Of more than are allowed now, the next is free when so many have left that fewer than those are there.
+      await change('slow')
+      expect(await store.readRate(userId)).toMatchObject({ limit: 2, used: 2, oldestAt: start + 3000 })
+      world.clock.advance(minute - 3000)
+      await world.expectRefused(world.draft(userId), { reason: 'rate', rate: { oldestAt: start + 3000 } })
+      await change('open')
+      for (let used = 0; used < 8; used++) await world.pending(userId)
+      expect(await store.readRate(userId)).toMatchObject({ limit: 0, used: 0 })
+      await change('fast')
+      await world.expectRefused(world.draft(userId), { reason: 'rate', rate: { limit: 5, used: 5 } })
+      expect(await openTurn(world, userId, await sessionOf(world, userId))).toMatchObject({ reason: 'rate' })
+    },
+    { limits: { executionsPerMinute: 3, plans: ratePlans } },
+  )
+
+  contractTest(
+    'of many requests at one moment as many are admitted as the plan allows a minute, over restarts too',
+    async (world) => {
+      const userId = await world.createUser()
+      await world.store.changeAccountLimits({ userId, plan: 'fast', changes: {} })
+      const results = await Promise.all(Array.from({ length: 20 }, () => world.admit(userId)))
+      expect(results.filter(({ outcome }) => outcome === 'accepted')).toHaveLength(5)
+      await world.reopen()
+      await world.expectRefused(world.draft(userId), { reason: 'rate', rate: { limit: 5, used: 5 } })
+    },
+    { limits: { executionsPerMinute: 3, plans: ratePlans } },
+  )
+
+  contractTest(
+    'a key has executions of each minute of UTC, tasks and chats together, beside those of its user',
+    async (world) => {
+      const userId = await world.createUser()
+      const limits = keyed('key_a', 3)
+      world.clock.advance(minute - (world.clock.now() % minute) - 1)
+      await world.pending(userId, { limits })
+      world.clock.advance(1)
+      const begins = world.clock.now()
+      const tasks = await Promise.all(Array.from({ length: 10 }, () => world.admit(userId, { limits })))
+      expect(tasks.filter(({ outcome }) => outcome === 'accepted')).toHaveLength(3)
+      const full = { outcome: 'refused', reason: 'key-rate', keyRate: { limit: 3, used: 3, resetsAt: begins + minute } }
+      world.clock.advance(minute - 1)
+      await world.expectRefused(world.draft(userId, { limits }), full)
+      const sessionId = await sessionOf(world, userId)
+      expect(await openTurn(world, userId, sessionId, limits)).toMatchObject(full)
+      // Of another key, and without one.
+      await world.pending(userId, { limits: keyed('key_b', 1) })
+      await world.pending(userId)
+      world.clock.advance(1)
+      expect(await openTurn(world, userId, sessionId, limits)).toMatchObject({ outcome: 'opened' })
+      for (let used = 1; used < 3; used++) await world.pending(userId, { limits })
+      await world.expectRefused(world.draft(userId, { limits }), { reason: 'key-rate' })
+    },
+  )
+
+  contractTest('what is refused for another reason uses nothing of the rate of a key', async (world) => {
+    const userId = await world.createUser(150)
+    const limits = keyed('key_a', 2)
+    for (let tries = 0; tries < 5; tries++)
+      await world.expectRefused(world.draft(userId, { limits, cost: 151 }), { reason: 'balance' })
+    await world.pending(userId, { limits, cost: 1 })
+    await world.pending(userId, { limits, cost: 1 })
+    await world.expectRefused(world.draft(userId, { limits, cost: 1 }), { reason: 'key-rate' })
+  })
+}
+
+function describeWaiting(contractTest: ContractTest): void {
+  contractTest(
+    'as many tasks of a user wait as the plan allows, also of many at one moment, and one that begins or ends makes room',
+    async (world) => {
+      const userId = await world.createUser()
+      await world.store.changeAccountLimits({ userId, changes: { executionsPerMinute: 0, spendPerDay: 100_000 } })
+      const drafts = Array.from({ length: 12 }, () => world.draft(userId))
+      const results = await Promise.all(drafts.map((draft) => world.store.admitTask(draft)))
+      const taken = drafts.filter((_, at) => results[at]!.outcome === 'accepted')
+      expect(taken).toHaveLength(3)
+      const full = { outcome: 'refused', reason: 'waiting', limit: 3 }
+      await world.expectRefused(world.draft(userId), full)
+      expect(await world.store.readLimits(userId)).toMatchObject({ tasksWaiting: 3, tasksAtWork: 0 })
+      await world.store.claimTask(taken[0]!.taskId)
+      expect(await world.store.readLimits(userId)).toMatchObject({ tasksWaiting: 2, tasksAtWork: 1 })
+      await world.pending(userId)
+      await world.expectRefused(world.draft(userId), full)
+      const error = { code: 'CANCELED', message: 'Canceled.', details: '' }
+      await world.store.cancelTask({ userId, taskId: taken[1]!.taskId, error, mayStopWork: true })
+      await world.pending(userId)
+      await world.expectRefused(world.draft(userId), full)
+      // Chats wait for nobody.
+      expect(await openTurn(world, userId, await sessionOf(world, userId))).toMatchObject({ outcome: 'opened' })
+      await world.store.changeAccountLimits({ userId, changes: { tasksWaiting: 4 } })
+      await world.pending(userId)
+    },
+    { limits: { plans } },
+  )
+}
+
+let hashes = 0
+
+function draftKey(userId: string, changes: Partial<CreateKey> = {}): CreateKey {
+  const tokenHash = `limited${++hashes}`.padStart(64, '0')
+  return { userId, name: 'laptop', hint: 'a1b2', scopes: ['execute'], expiresAt: null, tokenHash, ...changes }
+}
+
+function describeKeyLimits(contractTest: ContractTest): void {
+  contractTest(
+    'a key has its limits, which its holder brings along, and which are changed one by one',
+    async (world) => {
+      const { store } = world
+      const userId = await world.createUser()
+      const unlimited = { spendLimit: null, spendReset: null, rateLimit: null, agents: null }
+      const free = draftKey(userId)
+      expect(await store.createKey(free)).toMatchObject(unlimited)
+      expect(await store.findKey(free.tokenHash)).toMatchObject({ limits: null, agents: null })
+      const limits = { spendLimit: 500, spendReset: 'day' as const, rateLimit: 7, agents: ['text'] }
+      const draft = draftKey(userId, limits)
+      const { id } = await store.createKey(draft)
+      expect(await store.getKey({ userId, keyId: id })).toMatchObject({ ...limits, countsAs: id })
+      const spend = { ownerId: id, amount: 500, reset: 'day' }
+      const held = { spend, rate: { keyId: id, perMinute: 7 }, onceTokenId: null }
+      expect(await store.findKey(draft.tokenHash)).toMatchObject({ limits: held, agents: ['text'] })
+      const update = (changes: object) => store.updateKey({ userId, keyId: id, changes })
+      expect(await update({ rateLimit: null })).toMatchObject({ ...limits, rateLimit: null })
+      expect(await store.findKey(draft.tokenHash)).toMatchObject({ limits: { spend, rate: null } })
+      expect(await update({ spendLimit: null, spendReset: null, agents: null })).toMatchObject(unlimited)
+      expect(await store.findKey(draft.tokenHash)).toMatchObject({ limits: null, agents: null })
+      expect(await update({})).toMatchObject(unlimited)
+      const other = await world.createUser()
+      expect(await store.updateKey({ userId: other, keyId: id, changes: { rateLimit: 1 } })).toBeUndefined()
+      expect((await store.listKeys({ userId, ...all })).keys).toMatchObject([unlimited, unlimited])
+    },
+  )
+
+  contractTest('keys that take each other’s place have the same limits, and spend of them together', async (world) => {
+    const { store } = world
+    const userId = await world.createUser()
+    const draft = draftKey(userId, { spendLimit: 300, spendReset: 'never', rateLimit: 9, agents: ['text'] })
+    const first = await store.createKey(draft)
+    const limitsOf = async ({ tokenHash }: CreateKey) => (await store.findKey(tokenHash))!.limits
+    await world.pending(userId, { limits: await limitsOf(draft) })
+    let keyId = first.id
+    let last = draft
+    for (let rotations = 0; rotations < 2; rotations++) {
+      last = draftKey(userId)
+      const oldExpiresAt = world.clock.now() + minute
+      const rotated = await store.rotateKey({ userId, keyId, key: last, oldExpiresAt })
+      expect(rotated).toMatchObject({ spendLimit: 300, rateLimit: 9, agents: ['text'], countsAs: first.id })
+      keyId = rotated!.id
+    }
+    await world.pending(userId, { limits: await limitsOf(last) })
+    await world.pending(userId, { limits: await limitsOf(draft) })
+    const full = { reason: 'limit', window: { ownerId: first.id, charged: 300 } }
+    for (const key of [draft, last])
+      expect(await world.admit(userId, { limits: await limitsOf(key) })).toMatchObject(full)
+    // What is changed of one holds for those that still work, too.
+    await store.updateKey({ userId, keyId, changes: { spendLimit: 400 } })
+    await world.pending(userId, { limits: await limitsOf(draft) })
+    expect(await world.admit(userId, { limits: await limitsOf(last) })).toMatchObject({ reason: 'limit' })
+    // They are told of as the one that can be changed.
+    const events = (await world.events(userId)).filter(({ type }) => type === 'key.limit_reached')
+    expect(events.map(({ body }) => (JSON.parse(body) as { data: { keyId: string } }).data.keyId)).toEqual([keyId])
+  })
+}

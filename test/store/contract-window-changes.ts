@@ -1,0 +1,151 @@
+import { expect } from 'vitest'
+import { must } from '../../server/kernel/assert.ts'
+import type { Units } from '../../server/kernel/money.ts'
+import type { ContractTest } from './store-contract.ts'
+import { agentError, type StoreWorld, type Tampering } from './store-world.ts'
+import { aDay, begun, day, settle, spending } from './window-calls.ts'
+
+/** What every engine of the store does when limits on what is spent are changed, reached or damaged. */
+export function describeWindowChanges(contractTest: ContractTest): void {
+  describeChanges(contractTest)
+  describeReached(contractTest)
+  describeDamages(contractTest)
+}
+
+function describeChanges(contractTest: ContractTest): void {
+  contractTest('a limit that is lowered below what is spent keeps neither a refund nor a settlement', async (world) => {
+    const { store } = world
+    const userId = await world.createUser()
+    const draft = { name: 'a', hint: 'a1b2', scopes: ['execute' as const], expiresAt: null, tokenHash: 'e'.repeat(64) }
+    const { id } = await store.createKey({ ...draft, userId, spendLimit: 500, spendReset: 'week' })
+    const limits = async () => (await store.findKey(draft.tokenHash))!.limits
+    const change = (spendLimit: Units | null) => store.updateKey({ userId, keyId: id, changes: { spendLimit } })
+    const task = await world.processing(userId, { limits: await limits(), cost: 200 })
+    const turnId = await begun(world, userId, { limits: await limits(), hold: 100 })
+    await change(50)
+    expect(await store.growHold({ turnId, by: 1, least: 1 })).toMatchObject({ reason: 'limit', left: 0 })
+    const window = { amount: 50, charged: 200, held: 100 }
+    await world.expectRefused(world.draft(userId, { limits: await limits(), cost: 1 }), { reason: 'limit', window })
+    await world.pending(userId, { limits: await limits(), cost: 0 })
+    expect(await settle(world, turnId, 900)).toMatchObject({ charged: 100, writtenOff: 800 })
+    await store.failTask({ taskId: task.id, attempt: 1, error: agentError, countsAsAbuse: false })
+    await world.expectRefused(world.draft(userId, { limits: await limits(), cost: 1 }), { window: { charged: 100 } })
+    await change(130)
+    await world.pending(userId, { limits: await limits(), cost: 30 })
+    const open = await begun(world, userId, { limits: await limits(), required: 0, hold: 10 })
+    await change(null)
+    // What is under way is not limited any more either.
+    expect(await store.growHold({ turnId: open, by: 700, least: 700 })).toMatchObject({ outcome: 'held' })
+    await settle(world, open, 700)
+    expect(await limits()).toBeNull()
+    await change(900)
+    await world.expectRefused(world.draft(userId, { limits: await limits(), cost: 71 }), { window: { charged: 830 } })
+    await world.pending(userId, { limits: await limits(), cost: 70 })
+  })
+
+  contractTest(
+    "a user's day is lowered and raised while it is spent",
+    async (world) => {
+      const { store } = world
+      const userId = await world.createUser()
+      const change = (spendPerDay: Units | null) => store.changeAccountLimits({ userId, changes: { spendPerDay } })
+      await world.pending(userId, { cost: 400 })
+      const turnId = await begun(world, userId, { hold: 50 })
+      await change(100)
+      expect(await store.growHold({ turnId, by: 10, least: 10 })).toMatchObject({ reason: 'limit', left: 0 })
+      await world.expectRefused(world.draft(userId, { cost: 1 }), { window: { amount: 100, charged: 400, held: 50 } })
+      await change(1000)
+      expect(await store.growHold({ turnId, by: 600, least: 1 })).toMatchObject({ held: 600 })
+      await settle(world, turnId, 300)
+      await world.pending(userId, { cost: 300 })
+      await change(null)
+      await world.expectRefused(world.draft(userId, { cost: 1 }), { window: { amount: 500, charged: 1000 } })
+    },
+    { limits: { plans: aDay } },
+  )
+}
+
+async function reached(world: StoreWorld, userId: string): Promise<unknown[]> {
+  const events = (await world.events(userId)).filter(({ type }) => type === 'key.limit_reached')
+  return events.map(({ body }) => (JSON.parse(body) as { data: unknown }).data)
+}
+
+function describeReached(contractTest: ContractTest): void {
+  contractTest('that a limit of a key is reached is told once in each period, by its first refusal', async (world) => {
+    const { store } = world
+    const userId = await world.createUser()
+    const draft = { name: 'a', hint: 'a1b2', scopes: ['execute' as const], expiresAt: null, tokenHash: 'e'.repeat(64) }
+    const { id } = await store.createKey({ ...draft, userId, spendLimit: 150, spendReset: 'day' })
+    const { limits } = must(await store.findKey(draft.tokenHash), 'the key exists')
+    await world.pending(userId, { limits })
+    expect(await store.foreseeAdmission(world.draft(userId, { limits }))).toMatchObject({ reason: 'limit' })
+    expect(await reached(world, userId)).toEqual([])
+    await Promise.all(Array.from({ length: 10 }, () => world.admit(userId, { limits })))
+    const midnight = world.clock.now() - (world.clock.now() % day) + day
+    const told = { keyId: id, limitUsd: '0.0150', resetsAt: new Date(midnight).toISOString() }
+    expect(await reached(world, userId)).toEqual([told])
+    await world.expectRefused(world.draft(userId, { limits }), { reason: 'limit' })
+    world.clock.advance(day)
+    // Nothing is spent yet, and what is asked for is more than a whole day has.
+    await world.admit(userId, { limits, cost: 151 })
+    const next = { ...told, resetsAt: new Date(midnight + day).toISOString() }
+    expect(await reached(world, userId)).toEqual([told, next])
+    world.clock.advance(day)
+    const turnId = await begun(world, userId, { limits, hold: 150 })
+    for (let grows = 0; grows < 3; grows++) await store.growHold({ turnId, by: 1, least: 1 })
+    expect(await reached(world, userId)).toHaveLength(3)
+    await settle(world, turnId, 150)
+    expect(await world.admit(userId, { limits })).toMatchObject({ reason: 'limit' })
+    expect(await reached(world, userId)).toHaveLength(3)
+  })
+
+  contractTest(
+    'of limits of users and tokens there is no event',
+    async (world) => {
+      const userId = await world.createUser()
+      expect(await world.admit(userId, { limits: spending('ctok_a', 10) })).toMatchObject({ reason: 'limit' })
+      expect(await world.admit(userId, { cost: 501 })).toMatchObject({ reason: 'limit' })
+      expect(await reached(world, userId)).toEqual([])
+    },
+    { limits: { plans: aDay } },
+  )
+}
+
+const damages: { title: string; change: Tampering; finds: { expected: string; actual: string } }[] = [
+  {
+    title: 'a window in which more is charged than its tasks and chats cost',
+    change: { what: 'window', ownerId: 'key_a', charged: 7, held: 0 },
+    finds: { expected: '0.0130', actual: '0.0137' },
+  },
+  {
+    title: 'a window in which less is held than its open chats hold',
+    change: { what: 'window', ownerId: 'key_a', charged: 0, held: -7 },
+    finds: { expected: '0.0050', actual: '0.0043' },
+  },
+  {
+    title: 'a window beyond its limit',
+    change: { what: 'window-limit', ownerId: 'key_a', limit: 179 },
+    finds: { expected: '0.0179', actual: '0.0180' },
+  },
+]
+
+function describeDamages(contractTest: ContractTest): void {
+  for (const { change, finds, title } of damages) {
+    contractTest(
+      `the ledger's check finds ${title}`,
+      async (world) => {
+        const userId = await world.createUser()
+        const limits = spending('key_a', 500)
+        await world.completed(userId, { limits })
+        await world.failed(userId, { limits })
+        await settle(world, await begun(world, userId, { limits }), 30)
+        await begun(world, userId, { limits })
+        expect(await world.verify()).toMatchObject({ ok: true, differences: [] })
+        await world.tamper(change)
+        const { differences } = await world.verify()
+        expect(differences).toEqual([expect.objectContaining({ userId, ...finds })])
+      },
+      { tampers: true },
+    )
+  }
+}
