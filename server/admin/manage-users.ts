@@ -151,7 +151,7 @@ async function ceilingRefusal({ clock, store }: UserParts, { keyId }: { keyId: s
   const resetsAt = (Math.floor(now / dayMs) + 1) * dayMs
   const most = formatUsd(key.creditPerDay ?? 0)
   const message = `This platform key credits at most ${most} USD a day and has credited ${formatUsd(key.creditedToday)}; the next day begins at ${isoTime(resetsAt)}.`
-  return new ErrandError('FORBIDDEN', message, { retryAfterSeconds: secondsUntil(resetsAt, now) })
+  return new ErrandError('LIMIT_REACHED', message, { retryAfterSeconds: secondsUntil(resetsAt, now) })
 }
 
 /** What is done to other people's accounts is in the log, with who did it. */

@@ -32,6 +32,7 @@ export async function checkBounds(checker: Checker, userId: string): Promise<voi
     'POST /api/keys': { name: 'more', scopes: ['read'] },
     'PATCH /api/keys/key_0': { limitUsd: null },
     'POST /api/keys/key_0/rotate': {},
+    'POST /api/client-tokens': {},
   }
   for (const [request, body] of Object.entries(own)) await checker.check(429, request, { body })
   await checkFullAccount(checker, userId)

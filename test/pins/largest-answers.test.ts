@@ -68,6 +68,8 @@ const bounds: Record<string, number | typeof configured> = {
   'keys.update': 5 * kb,
   'keys.rotate': 5 * kb,
   'keys.revoke': 5 * kb,
+  'clientTokens.create': 16 * kb,
+  'clientTokens.revoke': 16 * kb,
   'login.options': configured,
   'login.create': 2 * kb,
   'login.end': kb,

@@ -9,7 +9,7 @@ import { FakeClock } from '../support/fake-clock.ts'
 import { StripeStub } from '../payments/stripe-stub.ts'
 import { startService } from '../support/test-service.ts'
 import { checkBounds } from './documented-bounds.ts'
-import { checkInvitations, checkLogins, checkPlatformKeys, checkUsers } from './documented-people.ts'
+import { checkClientTokens, checkInvitations, checkLogins, checkPlatformKeys, checkUsers } from './documented-people.ts'
 import { checkPayments } from './documented-payments.ts'
 import { checkWebhooks } from './documented-webhooks.ts'
 import {
@@ -347,6 +347,7 @@ test('a running service gives each documented answer of each operation, and each
   await checkInvitations(checker)
   await checkUsers(checker)
   await checkPlatformKeys(checker)
+  await checkClientTokens(checker)
   await checkAccess(checker, userId)
   const create = 'POST /api/tasks'
   for (const status of [200, 200, 429]) await checker.check(status, create, { body: task() })

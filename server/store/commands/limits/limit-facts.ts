@@ -62,6 +62,7 @@ function spendLimits(
   { credential, userId }: { credential: CredentialLimits | null | undefined; userId: string },
 ): SpendLimit[] {
   const limits: SpendLimit[] = credential?.spend ? [credential.spend] : []
+  if (credential?.makerSpend) limits.push(credential.makerSpend)
   if (perDay !== null) limits.push({ ownerId: userId, amount: perDay, reset: 'day' })
   return limits
 }
