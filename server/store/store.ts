@@ -242,9 +242,8 @@ export type Store = {
   /** Queues the task again while `attempt` leaves a retry, else fails and refunds it. */
   interruptTask(input: Interruption): Promise<'requeued' | 'failed' | 'stale'>
   /**
-   * The next tasks to claim: of users in turn, beginning behind one of them, the oldest of each. Fewer than `limit` mean that
-   * no others wait, but for tasks of users who are passed over. Where nodes share the store, no other is given them while
-   * their lease lasts.
+   * The next tasks to claim: of users in turn, beginning behind one of them, the oldest of each. None when none wait, but
+   * for those of users who are passed over. Where nodes share the store, no other is given them while their lease lasts.
    */
   takeTasks(input: Taking): Promise<Taken>
   /**

@@ -18,7 +18,6 @@ import { purgePaymentEvents } from './payments/payment-events.ts'
 import { paymentStore } from './payments/payment-store.ts'
 import { expireTopups } from './payments/topup-rows.ts'
 import * as sessions from './session-rows.ts'
-import { takeTasks } from './queue/take-tasks.ts'
 import { readSpend } from './spend-query.ts'
 import * as tasks from './task-commands.ts'
 import * as reads from './task-queries.ts'
@@ -66,11 +65,6 @@ export function workStore(engine: Engine, limits: StoreLimits) {
       return isDone
     },
     interruptTask: (input) => engine.run((tx) => tasks.interruptTask(tx, input, limits), input),
-    takeTasks: async (input) => {
-      const taken = await engine.run((tx) => takeTasks(tx, input, leaseMs))
-      for (const { id, userId } of taken.tasks) engine.know(id, userId)
-      return taken
-    },
     abandonedTasks: (limit) => engine.read((on) => reads.abandonedTasks(on, limit)),
     getTask: (input) => engine.read((on) => reads.getTask(on, input)),
     listTasks: (input) => engine.read((on) => reads.listTasks(on, input), input.userId),
