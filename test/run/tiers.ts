@@ -36,6 +36,8 @@ export const onlyInAll: Record<string, string> = {
     'more of the pages whose journeys the other browser files make; what they call is tested in api and client',
   'test/reach/client/*.test.ts':
     'the packed client in every runtime, compiler and kind of app; what it does is tested in client, from its sources',
+  'test/store/sqlite-window-history.test.ts':
+    'a hundred thousand operations under limits on what is spent; the contract has shorter histories on every engine',
   'test/reach/package/*.test.ts':
     'the packed server, its image and unit, and the scripts of a clone; what they start is tested from its sources',
   'test/moving/refused-moves.test.ts':
