@@ -6,6 +6,7 @@ import { prepareData } from './bench-data.ts'
 import { formatTable, type Row } from './bench-table.ts'
 import { measureBlocking } from './measure-blocking.ts'
 import { measureChat } from './measure-chat.ts'
+import { measureClaims } from './measure-claims.ts'
 import { measureCluster } from './measure-cluster.ts'
 import { measureEvents } from './measure-events.ts'
 import { measureLists } from './measure-lists.ts'
@@ -32,6 +33,7 @@ const groups = {
   blocking: measureBlocking,
   start: measureStart,
   memory: measureMemory,
+  claims: measureClaims,
   postgres: measurePostgres,
   cluster: measureCluster,
 }

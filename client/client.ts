@@ -1,5 +1,6 @@
 import { createAdminClients, type AdminClients } from './admin-client.ts'
-import { createMethods, type EasyMethod, type ListMethod, type Method, type PlainMethod } from './calls/methods.ts'
+import { createBillingClients, type BillingClients } from './billing-client.ts'
+import { createMethods, type ListMethod, type Method } from './calls/methods.ts'
 import { createCall } from './calls/rpc-call.ts'
 import { createChatClient, type ChatClient } from './chat-client.ts'
 import { toConnection, type ErrandClientOptions } from './connection.ts'
@@ -13,6 +14,7 @@ import { createWebhooksClient, type WebhooksClient } from './webhooks-client.ts'
 // options of the call.
 
 export type { AdminClients } from './admin-client.ts'
+export type { BillingClients } from './billing-client.ts'
 export type { CallPromise, WithResponse } from './calls/call-promise.ts'
 export type { ListPromise } from './calls/list-pages.ts'
 export type {
@@ -70,6 +72,7 @@ export type {
   TaskEvent,
   TaskListItem,
   TaskProgress,
+  Topup,
   Transaction,
   Usage,
   User,
@@ -78,7 +81,8 @@ export type {
 } from './types/client-types.ts'
 
 export type ErrandClient = LoginClients &
-  AdminClients & {
+  AdminClients &
+  BillingClients & {
     tasks: TasksClient
     sessions: SessionsClient
     chat: ChatClient
@@ -89,21 +93,9 @@ export type ErrandClient = LoginClients &
       list: ListMethod<'agents.list'>
       get: Method<'agents.get'>
     }
-    account: {
-      /** The caller's account with its balance. */
-      get: PlainMethod<'account.get'>
-      /** What the account spent on each of the last days. */
-      usage: EasyMethod<'account.usage'>
-      /** Needs a browser login, and ends all others of the account. */
-      changePassword: Method<'account.changePassword'>
-    }
     quotes: {
       /** What a task or a chat would cost; created with the `quoteId` within ten minutes, it costs that. */
       create: Method<'quotes.create'>
-    }
-    transactions: {
-      /** Charges, refunds and credits, newest first. */
-      list: ListMethod<'transactions.list'>
     }
     /** The account's API keys; needs the scope `manage`. */
     keys: {
@@ -131,23 +123,18 @@ export type ErrandClient = LoginClients &
 export function createClient(options: ErrandClientOptions): ErrandClient {
   const connection = toConnection(options)
   const call = createCall(connection)
-  const { change, list, plainRead, read } = createMethods(call)
+  const { change, list, read } = createMethods(call)
   return {
     tasks: createTasksClient(call, connection),
     sessions: createSessionsClient(call),
     chat: createChatClient(connection),
     ...createLoginClients(call),
     ...createAdminClients(call),
+    ...createBillingClients(call),
     connectors: createConnectorsClient(call),
     webhooks: createWebhooksClient(call),
     agents: { list: list('agents.list'), get: read('agents.get') },
-    account: {
-      get: plainRead('account.get'),
-      usage: read('account.usage'),
-      changePassword: change('account.changePassword'),
-    },
     quotes: { create: change('quotes.create') },
-    transactions: { list: list('transactions.list') },
     keys: {
       create: change('keys.create'),
       list: list('keys.list'),

@@ -12,7 +12,7 @@ export function chatOperation(responses: Json, success: Json): Json {
     summary: 'Send a message and stream the reply',
     description:
       'The answer is a stream of events (`ChatEvent`), one JSON object a line: read it as a stream, or whole as text, and parse each line; as one JSON document it cannot be parsed. The last event is `done`, with what was charged, or `error`; a stream that ends without either broke off. Closing the connection stops the reply, which is charged for what it used.',
-    security: [{ apiKey: [] }, { browserSession: [] }],
+    security: [{ apiKey: [] }, { browserSession: [] }, { platformKey: [] }, { clientToken: [] }],
     requestBody: { required: true, content: { 'application/json': { schema: schemaOf(ChatInput, 'input') } } },
     responses: {
       200: {

@@ -13,7 +13,7 @@ export function followOperation(success: Json): Json {
     summary: 'Follow a task',
     description:
       'The answer is a stream of events (`TaskEvent`), one JSON object a line, or server-sent events where `Accept` asks for `text/event-stream`: read it as a stream and parse each line. The first event is the state as it is now, then each change of it and of the progress, and the last one `end` with the task. A stream that ends without it broke off: ask again. Beside 200 requests of the caller that wait for tasks it is refused.',
-    security: [{ apiKey: [] }, { browserSession: [] }],
+    security: [{ apiKey: [] }, { browserSession: [] }, { platformKey: [] }, { clientToken: [] }],
     parameters: [
       {
         name: 'taskId',

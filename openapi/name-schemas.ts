@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { cancelModes } from '../server/agents/config/agent-schema.ts'
 import { agentKinds } from '../server/agents/config/catalogue.ts'
 import { errorCatalogue } from '../server/kernel/errors.ts'
+import { topupStatuses } from '../server/store/payment-records.ts'
 import {
   connectorAuthTypes,
   connectorStatuses,
@@ -37,6 +38,7 @@ const enums: Record<string, readonly string[]> = {
   InvitationKind: invitationKinds,
   ConnectorStatus: connectorStatuses,
   ConnectorAuthType: connectorAuthTypes,
+  TopupStatus: topupStatuses,
   EventType: eventTypes,
   DeliveryStatus: deliveryStatuses,
   WebhookDisabledReason: disabledReasons,

@@ -1,8 +1,10 @@
+import type { AnyProcedure } from '@trpc/server'
 import { generateOpenApiDocument } from 'trpc-to-openapi'
 import type { z } from 'zod'
 import { must } from '../server/kernel/assert.ts'
 import { packageVersion } from '../server/kernel/package-version.ts'
 import { rootRouter } from '../server/rpc/root-router.ts'
+import { credentialsOf } from '../server/rpc/trpc.ts'
 import { chatOperation, chatSchemas } from './chat-operation.ts'
 import {
   chatErrors,
@@ -50,6 +52,9 @@ const writes = new Set([
   'rotateWebhook',
   'testWebhook',
   'redeliverEvent',
+  'createTopup',
+  'updateAccount',
+  'removePaymentMethod',
   'createKey',
   'updateKey',
   'rotateKey',
@@ -59,11 +64,11 @@ const keptFor24Hours = 'Kept for 24 hours: a repeated request with the same key 
 const idempotent: Record<string, string> = {
   createTask: keptFor24Hours,
   createSession: keptFor24Hours,
+  createTopup: keptFor24Hours,
   creditUser: 'Kept with the transaction: a repeated request with the same key and amount credits nothing more.',
 }
-/** These are for browser logins alone, as all that admins do is. */
+/** These refuse a key when they are called, whatever its scopes. */
 const forBrowsers = new Set(['logOut', 'changePassword'])
-const forAdmins = new Set(['Invitations', 'Users', 'System'])
 const settingCookie = new Set(['logIn', 'logOut', 'acceptInvitation', 'endLogins'])
 const countingLogins = new Set(['logIn', 'changePassword'])
 
@@ -78,6 +83,7 @@ const tags = [
   { name: 'Browser login', description: 'The logins of people, beside the keys of programs' },
   { name: 'Invitations', description: 'Links that make an account or set a password, once' },
   { name: 'Users', description: 'What admins see and change of accounts' },
+  { name: 'Platform keys', description: 'Credentials of products that are built on the service' },
   { name: 'System', description: 'What admins see of the running service' },
   { name: 'Payloads', description: 'Requests and responses that are too large to be inline' },
 ]
@@ -99,6 +105,17 @@ export function createOpenApiDocument(): Json {
     tags: tags.map(({ name }) => name),
     securitySchemes: {
       apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, `errand_sk_…`' },
+      platformKey: {
+        type: 'http',
+        scheme: 'bearer',
+        description:
+          "A platform key, `errand_pk_…`; with the scope `act`, and the header Errand-User, it is that user's with `read` and `execute`",
+      },
+      clientToken: {
+        type: 'http',
+        scheme: 'bearer',
+        description: 'A client token, `errand_ct_…`, which browsers are handed for at most an hour',
+      },
       browserSession: { type: 'apiKey', in: 'cookie', name: '__Host-errand', description: 'A browser login' },
     },
   }) as unknown as Json & { paths: Record<string, Record<string, Operation>>; components: Json & { schemas: Json } }
@@ -135,9 +152,7 @@ function completeOperation(operation: Operation): void {
   const { operationId } = operation
   const isPublic = operation.security === undefined
   const isExecution = executions.has(operationId)
-  const isForBrowsers = forBrowsers.has(operationId) || operation.tags.some((tag) => forAdmins.has(tag))
-  if (isPublic) operation.security = []
-  else if (isForBrowsers) operation.security = [{ browserSession: [] }]
+  operation.security = isPublic ? [] : securityOf(operation)
   // Only a caller has a rate.
   const ofCaller = isPublic ? {} : rateHeaders
   const success = operation.responses['200']!
@@ -160,6 +175,11 @@ function completeOperation(operation: Operation): void {
   describeParameters(operation)
   const effect = idempotent[operationId]
   if (effect !== undefined) operation.parameters = [...(operation.parameters ?? []), idempotencyParameter(effect)]
+}
+
+function securityOf({ operationId }: Operation): Json[] {
+  if (forBrowsers.has(operationId)) return [{ browserSession: [] }]
+  return credentialsOf(procedureNamed(operationId)).map((credential) => ({ [credential]: [] }))
 }
 
 /** The generator names its error responses by status alone, so that all operations get the texts of the first. */
@@ -207,9 +227,13 @@ type Procedure = {
 }
 
 function procedureOf({ operationId }: Operation): Procedure {
-  const procedures = Object.values(rootRouter._def.procedures) as unknown as { _def: Procedure }[]
+  return procedureNamed(operationId)._def as unknown as Procedure
+}
+
+function procedureNamed(operationId: string): AnyProcedure {
+  const procedures = Object.values(rootRouter._def.procedures) as unknown as (AnyProcedure & { _def: Procedure })[]
   const found = procedures.find(({ _def }) => _def.meta?.openapi?.operationId === operationId)
-  return must(found?._def, `a procedure is ${operationId}`)
+  return must(found, `a procedure is ${operationId}`)
 }
 
 function addExamples({ operationId, requestBody, responses }: Operation): void {

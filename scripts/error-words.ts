@@ -28,7 +28,7 @@ export const errorWords: Record<ErrorCode, Words> = {
   },
   INSUFFICIENT_BALANCE: {
     cause:
-      'The balance, less what is held of it, is lower than the cost; the message states balance and required cost.',
+      'The balance, less what is held of it, is lower than the cost, or something is owed because a payment was taken back; the message states which, with the amounts.',
     remedy: 'Have the account credited, wait until other chats release what they hold, or send a smaller `maxTokens`.',
   },
   BUDGET_REACHED: {

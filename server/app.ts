@@ -3,7 +3,7 @@ import { Catalogue } from './agents/config/catalogue.ts'
 import type { ErrandConfig } from './agents/config/define-config.ts'
 import { createSystem } from './admin/system-state.ts'
 import { createAuthenticator } from './auth/authenticate.ts'
-import { lastKeyUses, lastLoginUses, type LastUses } from './auth/last-uses.ts'
+import { lastKeyUses, lastLoginUses, lastPlatformUses, type LastUses } from './auth/last-uses.ts'
 import { createOidcLogin } from './auth/logins/oidc-login.ts'
 import type { Limits, Role } from './config.ts'
 import { createAgentHost } from './create-agent-host.ts'
@@ -27,6 +27,10 @@ import { ServiceMetrics } from './metrics/service-metrics.ts'
 import type { PayloadBucket } from './payloads/payload-bucket.ts'
 import { openPayloads } from './open-payloads.ts'
 import { openServiceStore } from './open-service-store.ts'
+import { AutoRecharge } from './payments/auto-recharge.ts'
+import { openPayments } from './payments/open-payments.ts'
+import type { PaymentSettings } from './payments/payment-settings.ts'
+import { receiveEvent } from './payments/receive-events.ts'
 import { Quotes } from './quotes/quotes.ts'
 import type { Services } from './rpc/context.ts'
 import type { Plans } from './store/limits/account-limits.ts'
@@ -49,6 +53,8 @@ export type AppOptions = {
   port: number
   /** Where clients reach the service; null for the address that it listens on. */
   baseUrl: string | null
+  /** How users pay; undefined when they cannot. */
+  payments?: PaymentSettings | undefined
   /** Asked again when a secret is not known: a command may have put a new one in its place. */
   secrets: () => Secrets
   /** Hosts that users' connectors may reach though their addresses are private. */
@@ -115,17 +121,22 @@ export async function startApp(options: AppOptions): Promise<App> {
     const running = { access, agents, catalogue, clock, log, payloads, quotes, store, tracing, vault }
     const work = createWork({ ...running, meter: metrics }, options)
     const { chats, dispatcher, ends, keeper, runner, stops } = work
+    const port = await openPayments(options.payments)
     const system = createSystem({ agents, clock, runner })
     closers.push(() => system.loopDelay.close())
     // Known when the server listens, and asked for by its requests.
     let listensOn = ''
     const baseUrl = () => options.baseUrl ?? listensOn
-    const services = createServices(options, { ...running, baseUrl, system, work })
+    const services = createServices(options, { ...running, baseUrl, port, system, work })
+    const recharge = new AutoRecharge(services.payments)
+    closers.push(() => recharge.stop())
     const keyUses = lastKeyUses(store, log)
     closers.push(() => keyUses.close())
     const loginUses = lastLoginUses(store, log)
     closers.push(() => loginUses.close())
-    const server = createServer({ options, services, keyUses, loginUses, gate, metrics })
+    const platformUses = lastPlatformUses(store, log)
+    closers.push(() => platformUses.close())
+    const server = createServer({ options, services, keyUses, loginUses, platformUses, gate, metrics })
     closers.push(() => closeServer(server))
     metrics.observe({ chats, connections: () => connectionCount(server), gate, runner, store, system })
 
@@ -137,6 +148,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     dispatcher.start()
     closers.push(() => dispatcher.stop())
     stops.start()
+    if (options.role !== 'worker') recharge.start()
     closers.push(() => stops.close())
     closers.push(() => keeper?.stop())
     const onLedgerReport = (report: LedgerReport) => (system.ledger = { report, checkedAt: clock.now() })
@@ -182,16 +194,17 @@ type ServerParts = {
   services: Services
   keyUses: LastUses
   loginUses: LastUses
+  platformUses: LastUses
   gate: RequestGate
   metrics: ServiceMetrics
 }
 
-function createServer({ options, services, keyUses, loginUses, gate, metrics }: ServerParts): Server {
+function createServer({ options, services, gate, metrics, ...uses }: ServerParts): Server {
   const { limits, log } = options
   const { clock, people, tasks, store } = services
-  const { cookie, origins } = people.logins
+  const { clients, cookie, origins } = people.logins
   const flows = new SecretVault(options.secrets, 'errand: single sign-on')
-  const authenticate = createAuthenticator({ store, clock, keyUses, loginUses, cookie, origins })
+  const authenticate = createAuthenticator({ store, clock, clients, cookie, origins, ...uses })
   const whyNotReady = async () => {
     if (!tasks.runner.isAccepting) return 'The service is stopping.'
     return (await store.canWrite()) ? null : 'The database cannot be written.'
@@ -208,6 +221,7 @@ function createServer({ options, services, keyUses, loginUses, gate, metrics }: 
     }),
     oidc: createOidcLogin({ ...people, vault: flows }),
     payload: (routed) => servePayload(tasks, routed),
+    paymentEvent: ({ request }, body) => receiveEvent(services.payments, { request, body: body as string }),
     onRefused,
     log,
     isWorker: options.role === 'worker',

@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { chmodSync, closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { ConfigError } from './agents/config/catalogue.ts'
 import type { Secrets } from './connectors/secret-vault.ts'
 import { makeFolder } from './kernel/make-folder.ts'
 import { UsageError } from './kernel/usage-error.ts'
 import { codeOf } from './kernel/thrown.ts'
+import { checkPayments, type PaymentSettings } from './payments/payment-settings.ts'
+import { isNetwork } from './outbound/network-list.ts'
 import type { PayloadBucket } from './payloads/payload-bucket.ts'
 import type { LimitsConfig, LoginConfig } from './agents/config/service-config.ts'
 import {
@@ -131,6 +132,16 @@ export function checkDatabaseUrl(field: string, url: string): string {
   return url
 }
 
+/** How users pay; undefined when they cannot. */
+export function resolvePayments(env: Environment = process.env): PaymentSettings | undefined {
+  return checkPayments({
+    secretKey: env.ERRAND_STRIPE_SECRET_KEY ?? '',
+    webhookSecret: env.ERRAND_STRIPE_WEBHOOK_SECRET ?? '',
+    apiUrl: env.ERRAND_STRIPE_API_URL ?? '',
+    returnOrigins: env.ERRAND_PAYMENT_RETURN_ORIGINS ?? '',
+  })
+}
+
 const bucketVariables = 'ERRAND_PAYLOADS_S3_'
 type BucketVariable<Name = keyof Environment> = Name extends `ERRAND_PAYLOADS_S3_${infer Rest}` ? Rest : never
 
@@ -207,12 +218,8 @@ export function resolveTrustedProxies(env: Environment = process.env): string[] 
   const entries = (env.ERRAND_TRUSTED_PROXIES ?? '').split(',').map((entry) => entry.trim())
   const given = entries.filter((entry) => entry !== '')
   for (const entry of given) {
-    const [address = '', prefix, ...more] = entry.split('/')
-    const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1
-    const isPrefix = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits)
-    if (bits === -1 || !isPrefix || more.length > 0) {
-      throw new ConfigError(`ERRAND_TRUSTED_PROXIES: "${entry}" must be an IP address or a network such as 10.0.0.0/8`)
-    }
+    if (isNetwork(entry)) continue
+    throw new ConfigError(`ERRAND_TRUSTED_PROXIES: "${entry}" must be an IP address or a network such as 10.0.0.0/8`)
   }
   return given
 }

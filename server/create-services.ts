@@ -14,6 +14,9 @@ import type { Clock } from './kernel/clock.ts'
 import type { Logger } from './kernel/logger.ts'
 import type { PayloadStore } from './payloads/payload-store.ts'
 import { SignedLinks } from './payloads/signed-links.ts'
+import { amountsOf } from './payments/manage-topups.ts'
+import type { PaymentPort } from './payments/payment-port.ts'
+import type { PaymentSettings } from './payments/payment-settings.ts'
 import type { Quotes } from './quotes/quotes.ts'
 import type { Services } from './rpc/context.ts'
 import { WriteRate } from './rpc/write-rate.ts'
@@ -22,6 +25,7 @@ import type { ServiceTracing } from './tracing/service-tracing.ts'
 
 type Settings = {
   limits: Limits
+  payments?: PaymentSettings | undefined
   secrets: () => Secrets
   trustedProxies: readonly string[]
   webhookPrivateHosts: readonly string[]
@@ -36,6 +40,8 @@ type ServiceParts = {
   clock: Clock
   log: Logger
   payloads: PayloadStore
+  /** Undefined where nobody can pay. */
+  port: PaymentPort | undefined
   quotes: Quotes
   store: Store
   system: SystemParts
@@ -47,8 +53,8 @@ type ServiceParts = {
 /** Makes what the operations work with. */
 export function createServices(settings: Settings, parts: ServiceParts): Services {
   const { limits, secrets, trustedProxies, webhookPrivateHosts: privateHosts } = settings
-  const { access, agents, baseUrl, catalogue, clock, log, payloads, quotes, store, system, tracing, vault, work } =
-    parts
+  const { access, agents, baseUrl, catalogue, clock, log, payloads, port, quotes, store, system } = parts
+  const { tracing, vault, work } = parts
   const { chats, ends, live, runner, stops } = work
   const { inlineBytes, maxBodyBytes: bodyBytesMax } = limits
   const origins = new OwnOrigins(baseUrl)
@@ -68,6 +74,16 @@ export function createServices(settings: Settings, parts: ServiceParts): Service
     catalogue,
     chats,
     connectors: { access, catalogue, checks, clock, store, vault },
+    payments: {
+      amounts: amountsOf(limits),
+      baseUrl,
+      clock,
+      log,
+      origins,
+      port,
+      returnOrigins: settings.payments?.returnOrigins ?? [],
+      store,
+    },
     people: { clock, log, logins, store },
     sessions: { access, catalogue, chats, clock, store },
     tasks: {

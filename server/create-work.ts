@@ -66,7 +66,7 @@ export function createWork(parts: WorkParts, { limits, role, webhookPrivateHosts
     inlineBytes: limits.inlineBytes,
     live,
     queuedMax,
-    source: shared ? sharedTasks({ clock, concurrency, shared }) : localTasks({ concurrency, ...settling }),
+    source: shared ? sharedTasks({ clock, shared }) : localTasks(settling),
   })
   const stops = new TaskStops({ ends, log, runner, store })
   const assertAccepting = () => runner.assertAccepting()

@@ -2,11 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
-import { PgBoss } from 'pg-boss'
 
 // The floor on PostgreSQL: a program with the bare `pg` client that writes the transaction of a submission, statement by
-// statement, each prepared and awaited, on its own connections, with pg-boss's own statement for the job. No HTTP, no authentication, no validation. It runs as many
-// as it is asked for: GET /?count=N answers the seconds that they took.
+// statement, each prepared and awaited, on its own connections. No HTTP, no authentication, no validation. It runs as many as it
+// is asked for: GET /?count=N answers the seconds that they took.
 // Usage: node postgres-floor.ts <databaseUrl> <connections>
 
 type Client = {
@@ -37,15 +36,6 @@ const texts = {
 
 type Account = { balance: number; held: number; blocked_until: number | null; now: number }
 
-// As pg-boss asks for it.
-// oxlint-disable-next-line typescript/no-explicit-any
-type Executor = { executeSql: (text: string, values?: unknown[]) => Promise<{ rows: any[] }> }
-
-const jobsOn = (client: Client): Executor => ({
-  executeSql: async (text, values = []) =>
-    await client.query(values.length ? { name: `job${text.length}`, text, values } : text),
-})
-
 async function submit(client: Client, userId: string): Promise<void> {
   const run = async (name: keyof typeof texts, values: unknown[]) =>
     (await client.query({ name, text: texts[name], values })).rows
@@ -59,7 +49,6 @@ async function submit(client: Client, userId: string): Promise<void> {
   await run('move', [userId, -price])
   await run('ledger', [`txn${id}`, userId, -price, balance - price, id, 'Task bench.noop', now])
   await run('task', [id, userId, price, '{"n":1}', now])
-  await boss.send('tasks', { taskId: id }, { db: jobsOn(client) })
   await run('counters', [userId])
   await client.query('COMMIT')
 }
@@ -72,9 +61,6 @@ async function connected(): Promise<Client> {
   return client
 }
 const clients = await Promise.all(Array.from({ length: Number(connections) }, connected))
-const boss = new PgBoss({ db: jobsOn(await connected()), schema: 'errand_jobs', schedule: false, supervise: false })
-await boss.start()
-await boss.getQueues()
 const { rows } = await clients[0]!.query('SELECT user_id FROM accounts ORDER BY user_id')
 const userIds = (rows as { user_id: string }[]).map((row) => row.user_id)
 let sent = 0

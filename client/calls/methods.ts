@@ -42,7 +42,7 @@ export type Lists = {
   [Name in keyof Queries]: Queries[Name]['output'] extends PageHead ? Name : never
 }[keyof Queries]
 
-type Keyed = 'tasks.create' | 'sessions.create' | 'users.credit'
+type Keyed = 'tasks.create' | 'sessions.create' | 'topups.create' | 'users.credit'
 
 /** How the methods of the client are made of the names of operations. */
 export function createMethods(call: Call) {

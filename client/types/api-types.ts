@@ -13,6 +13,10 @@ export type Account = {
   balanceUsd: string
   /** The part of the balance that running chats hold */
   heldUsd: string
+  /** What was taken back of a top-up and the balance did not have; no execution begins before it is paid */
+  owedUsd: string
+  /** An event `balance.low` tells when the balance falls below it */
+  notifyBelowUsd: string | null
   /** When an abuse block ends; null when there is none */
   blockedUntil: string | null
   isAdmin: boolean
@@ -31,6 +35,8 @@ export type Account = {
   limits: Limits
   /** What the API key or token of this request may do less than its user; null without limits of its own */
   credential: CredentialLimits | null
+  /** How the account is topped up; null where nobody can pay */
+  payments: PaymentAccount | null
   /** The largest body that a request may have */
   maxBodyBytes: number
 }
@@ -64,6 +70,15 @@ export type AgentChat = {
   maxOutputTokens: number
   /** Whether reasoning is streamed */
   reasoning: boolean
+}
+
+export type AutoRecharge = {
+  /** Below this balance it is recharged */
+  belowUsd: string
+  /** To this balance, as far as the limits of a payment and of the month allow it */
+  toUsd: string
+  /** In a month of UTC, no more than that */
+  monthlyMaxUsd: string
 }
 
 export type ChatBreakdown = {
@@ -245,6 +260,27 @@ export type CreatedKey = {
   /** True when the key is in use and older than 90 days */
   rotationDue: boolean
   /** The API key itself, shown this once */
+  key: string
+}
+
+export type CreatedPlatformKey = {
+  id: string
+  name: string
+  /** The key's last four characters */
+  hint: string
+  scopes: Array<"users" | "credit" | "limits" | "act">
+  /** Addresses and networks that it is accepted from; null for all */
+  addresses: string[] | null
+  /** What it may add to balances in a day of UTC; null without a ceiling */
+  creditPerDayUsd: string | null
+  /** What it has added since the day began */
+  creditedTodayUsd: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  expiresAt: string | null
+  revokedAt: string | null
+  lastUsedAt: string | null
+  /** The platform key itself, shown this once */
   key: string
 }
 
@@ -434,6 +470,33 @@ export type Message = {
   createdAt: string
 }
 
+export type OpenedUser = {
+  id: string
+  /** Of a user without an address, one that no mail reaches */
+  email: string
+  /** A product's own id of the user, whom it made; null for others */
+  externalId: string | null
+  isAdmin: boolean
+  isSuspended: boolean
+  /** Amount in USD with four fraction digits */
+  balanceUsd: string
+  /** Amount in USD with four fraction digits */
+  heldUsd: string
+  /** What was taken back of top-ups and the balance did not have */
+  owedUsd: string
+  /** What chats of the user cost beyond the balance and their caps, ever, and nobody was charged */
+  writtenOffUsd: string
+  /** The plan that the user was given; null for the default one */
+  plan: string | null
+  limits: OwnLimits
+  /** When an abuse block ends; null when there is none */
+  blockedUntil: string | null
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  /** Whether this request made the user */
+  created: boolean
+}
+
 export type OwnLimits = {
   executionsPerMinute?: number | undefined
   tasksAtWork?: number | undefined
@@ -448,6 +511,37 @@ export type PasswordLink = {
   url: string
   /** ISO 8601 UTC timestamp with milliseconds */
   expiresAt: string
+}
+
+export type PaymentAccount = {
+  /** Of one top-up */
+  minUsd: string
+  /** Of one top-up */
+  maxUsd: string
+  /** Brand and last digits of what is saved; null for nothing */
+  savedMethod: string | null
+  autoRecharge: AutoRecharge | null
+  /** Why it was switched off by itself, in a word of the provider; null where it was not */
+  autoRechargeOffReason: string | null
+}
+
+export type PlatformKey = {
+  id: string
+  name: string
+  /** The key's last four characters */
+  hint: string
+  scopes: Array<"users" | "credit" | "limits" | "act">
+  /** Addresses and networks that it is accepted from; null for all */
+  addresses: string[] | null
+  /** What it may add to balances in a day of UTC; null without a ceiling */
+  creditPerDayUsd: string | null
+  /** What it has added since the day began */
+  creditedTodayUsd: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  expiresAt: string | null
+  revokedAt: string | null
+  lastUsedAt: string | null
 }
 
 export type Quote = {
@@ -661,6 +755,27 @@ export type TaskProgress = {
   at: string
 }
 
+export type Topup = {
+  id: string
+  /** Only `paid` is credited; one that `failed` or `expired` can still be paid, where the provider lets its page be used */
+  status: "open" | "paid" | "failed" | "expired"
+  /** What is credited when it is paid */
+  amountUsd: string
+  /** Whether it was made by auto-recharge */
+  isAuto: boolean
+  /** Where it is paid; null once it is paid, or cannot be any more */
+  checkoutUrl: string | null
+  /** The provider's receipt */
+  receiptUrl: string | null
+  /** What was given back of it, and taken from the balance */
+  refundedUsd: string
+  /** What a dispute has withdrawn of it, and is taken from the balance until it is won */
+  disputedUsd: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  paidAt: string | null
+}
+
 export type Transaction = {
   id: string
   userId: string
@@ -699,13 +814,18 @@ export type Usage = {
 
 export type User = {
   id: string
+  /** Of a user without an address, one that no mail reaches */
   email: string
+  /** A product's own id of the user, whom it made; null for others */
+  externalId: string | null
   isAdmin: boolean
   isSuspended: boolean
   /** Amount in USD with four fraction digits */
   balanceUsd: string
   /** Amount in USD with four fraction digits */
   heldUsd: string
+  /** What was taken back of top-ups and the balance did not have */
+  owedUsd: string
   /** What chats of the user cost beyond the balance and their caps, ever, and nobody was charged */
   writtenOffUsd: string
   /** The plan that the user was given; null for the default one */
@@ -715,6 +835,29 @@ export type User = {
   blockedUntil: string | null
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
+}
+
+export type UserTopup = {
+  id: string
+  /** Only `paid` is credited; one that `failed` or `expired` can still be paid, where the provider lets its page be used */
+  status: "open" | "paid" | "failed" | "expired"
+  /** What is credited when it is paid */
+  amountUsd: string
+  /** Whether it was made by auto-recharge */
+  isAuto: boolean
+  /** Where it is paid; null once it is paid, or cannot be any more */
+  checkoutUrl: string | null
+  /** The provider's receipt */
+  receiptUrl: string | null
+  /** What was given back of it, and taken from the balance */
+  refundedUsd: string
+  /** What a dispute has withdrawn of it, and is taken from the balance until it is won */
+  disputedUsd: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  paidAt: string | null
+  userId: string
+  email: string
 }
 
 export type Webhook = {
@@ -1011,6 +1154,66 @@ export type Queries = {
       next?: string | undefined
     }
   }
+  'topups.list': {
+    input: {
+      /** Only top-ups in this state */
+      status?: "open" | "paid" | "failed" | "expired" | undefined
+      /** Page size */
+      limit?: number | undefined
+      /** How many items to skip */
+      offset?: number | undefined
+      /** The `next` of a page, after which this one begins */
+      after?: string | undefined
+    }
+    output: {
+      topups: Topup[]
+      total: number
+      limit: number
+      offset: number
+      /** Where the next page begins, as its `after`; omitted on the last page */
+      next?: string | undefined
+    }
+  }
+  'topups.get': {
+    input: {
+      /** The id returned when the top-up was created */
+      topupId: string
+    }
+    output: Topup
+  }
+  'topups.listAll': {
+    input: {
+      /** Only top-ups in this state */
+      status?: "open" | "paid" | "failed" | "expired" | undefined
+      /** The `next` of the page before */
+      after?: string | undefined
+      /** Page size */
+      limit?: number | undefined
+      /** Only those of this user */
+      userId?: string | undefined
+      /** How many days the totals are of */
+      days?: number | undefined
+    }
+    output: {
+      topups: UserTopup[]
+      limit: number
+      /** Where the next page begins, as its `after`; omitted on the last page */
+      next?: string | undefined
+      /** Of the last `days`, of all users */
+      totals: {
+        /** Amount in USD with four fraction digits */
+        paidUsd: string
+        /** Of what was paid in these days */
+        refundedUsd: string
+        /** Of what was paid in these days */
+        disputedUsd: string
+        /** By all users, at present */
+        owedUsd: string
+        /** How many were paid */
+        topups: number
+      }
+    }
+  }
   'keys.list': {
     input: {
       /** Only keys that work, or only those that were revoked or have expired */
@@ -1061,7 +1264,7 @@ export type Queries = {
   }
   'users.list': {
     input: {
-      /** Only users whose email address contains it */
+      /** Only users whose email address, or external id, contains it */
       search?: string | undefined
       /** Page size */
       limit?: number | undefined
@@ -1081,6 +1284,13 @@ export type Queries = {
     }
     output: User
   }
+  'users.getByExternalId': {
+    input: {
+      /** The product's own id of the user: 1 to 200 characters in the form NFC, none of them a control character or invisible. Compared exactly, with case */
+      externalId: string
+    }
+    output: User
+  }
   'users.transactions': {
     input: {
       userId: string
@@ -1096,6 +1306,37 @@ export type Queries = {
       offset: number
       /** Where the next page begins, as its `after`; omitted on the last page */
       next?: string | undefined
+    }
+  }
+  'users.listKeys': {
+    input: {
+      /** Only keys that work, or only those that were revoked or have expired */
+      state?: "live" | "ended" | undefined
+      /** Page size */
+      limit?: number | undefined
+      /** How many items to skip */
+      offset?: number | undefined
+      userId: string
+    }
+    output: {
+      keys: Key[]
+      total: number
+      limit: number
+      offset: number
+    }
+  }
+  'platformKeys.list': {
+    input: {
+      /** Page size */
+      limit?: number | undefined
+      /** How many items to skip */
+      offset?: number | undefined
+    }
+    output: {
+      keys: PlatformKey[]
+      total: number
+      limit: number
+      offset: number
     }
   }
   'system.get': {
@@ -1334,11 +1575,39 @@ export type Mutations = {
     }
     output: WebhookDelivery
   }
+  'account.update': {
+    input: {
+      /** An event `balance.low` tells when the balance falls below it; null for never */
+      notifyBelowUsd?: string | null | undefined
+      /** Needs a saved payment method; null switches it off */
+      autoRecharge?: {
+        belowUsd: string
+        toUsd: string
+        monthlyMaxUsd: string
+      } | null | undefined
+    }
+    output: Account
+  }
   'account.changePassword': {
     input: {
       currentPassword: string
       newPassword: string
     }
+    output: Confirmation
+  }
+  'topups.create': {
+    input: {
+      /** In whole cents, within what the account says of `payments` */
+      amountUsd: string
+      /** Where the payment page leads to, of the service's own origin or one that the operator allows */
+      returnUrl?: string | undefined
+      /** Whether what is paid with is kept for auto-recharge */
+      savesMethod?: boolean | undefined
+    }
+    output: Topup
+  }
+  'topups.removeMethod': {
+    input: Record<string, unknown>
     output: Confirmation
   }
   'keys.create': {
@@ -1435,6 +1704,15 @@ export type Mutations = {
     }
     output: LoggedIn
   }
+  'users.getOrCreate': {
+    input: {
+      /** The product's own id of the user: 1 to 200 characters in the form NFC, none of them a control character or invisible. Compared exactly, with case */
+      externalId: string
+      /** Of a user who is made by this request; without one there is no way to log in */
+      email?: string | undefined
+    }
+    output: OpenedUser
+  }
   'users.update': {
     input: {
       userId: string
@@ -1475,10 +1753,58 @@ export type Mutations = {
     }
     output: CreditedUser
   }
+  'users.createKey': {
+    input: {
+      /** What the key is for */
+      name: string
+      /** What may be done in a user's name; `manage` is for the user alone */
+      scopes?: Array<"read" | "execute"> | undefined
+      /** Never by default */
+      expiresInDays?: number | undefined
+      /** What may be spent with it, charged and held, in each period of `limitReset` */
+      limitUsd?: string | undefined
+      /** When `limitUsd` begins anew, by UTC; weeks begin on Monday. `never` when it is left out */
+      limitReset?: "never" | "day" | "week" | "month" | undefined
+      /** Tasks and chats in a minute of UTC, beside the limit of its user */
+      executionsPerMinute?: number | undefined
+      /** Ids of the agents that it is for; all of them by default */
+      agents?: string[] | undefined
+      userId: string
+    }
+    output: CreatedKey
+  }
+  'users.revokeKey': {
+    input: {
+      keyId: string
+      userId: string
+    }
+    output: Key
+  }
   'users.createPasswordLink': {
     input: {
       userId: string
     }
     output: PasswordLink
+  }
+  'platformKeys.create': {
+    input: {
+      /** What the key is for */
+      name: string
+      /** `users` makes, reads and suspends users and ends their keys; `credit` adds to balances; `limits` sets limits; `act` acts for users, and makes keys for them */
+      scopes: Array<"users" | "credit" | "limits" | "act">
+      /** IP addresses and networks that it is accepted from; from anywhere by default */
+      addresses?: string[] | undefined
+      /** What it may add to balances in a day of UTC; any amount by default */
+      creditPerDayUsd?: string | undefined
+      /** Never by default */
+      expiresInDays?: number | undefined
+    }
+    output: CreatedPlatformKey
+  }
+  'platformKeys.revoke': {
+    input: {
+      keyId: string
+    }
+    output: PlatformKey
   }
 }

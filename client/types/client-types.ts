@@ -27,6 +27,7 @@ export type {
   TaskEvent,
   TaskListItem,
   TaskProgress,
+  Topup,
   Transaction,
   Usage,
   User,

@@ -1,7 +1,9 @@
 import type { z } from 'zod'
 import { assertAgents, type Catalogue } from '../agents/config/catalogue.ts'
-import type { Caller } from '../auth/caller.ts'
+import { actorOf, requirePlatform, type Caller } from '../auth/caller.ts'
 import { changesOf, toOwnLimits } from '../billing/limit-schema.ts'
+import { secondsUntil } from '../billing/refusals.ts'
+import { must } from '../kernel/assert.ts'
 import { isoTime, type Clock } from '../kernel/clock.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/logger.ts'
@@ -13,37 +15,77 @@ import type {
   CreditUserInput,
   ListUsersInput,
   ListUsersOutput,
+  OpenedUser,
+  OpenExternalUserInput,
   UpdateUserInput,
   User,
 } from './user-schema.ts'
 
-type Parts = { store: Store; clock: Clock; log: Logger }
+const dayMs = 86_400_000
+
+export type UserParts = { store: Store; clock: Clock; log: Logger }
 
 export async function listUsers(
-  { clock, store }: Parts,
-  { limit, offset, search }: z.output<typeof ListUsersInput>,
+  { clock, store }: UserParts,
+  { caller, input: { limit, offset, search } }: Change<z.output<typeof ListUsersInput>>,
 ): Promise<z.output<typeof ListUsersOutput>> {
-  const { total, users } = await store.listUsers({ limit, offset, ...(search !== undefined && { search }) })
+  const asked = { limit, offset, ...reachOf(caller), ...(search !== undefined && { search }) }
+  const { total, users } = await store.listUsers(asked)
   return { users: users.map((user) => toUser(user, clock)), total, limit, offset }
-}
-
-export async function getUser({ clock, store }: Parts, userId: string): Promise<User> {
-  const user = await store.getUser(userId)
-  if (!user) throw unknown()
-  return toUser(user, clock)
 }
 
 type Change<Input> = { caller: Caller; input: Input }
 
+/** To a platform key admins are as unknown as nobody. */
+function reachOf({ platform }: Caller) {
+  return platform ? { withoutAdmins: true } : {}
+}
+
+export async function getUser({ clock, store }: UserParts, { caller, userId }: { caller: Caller; userId: string }) {
+  const user = await store.getUser(userId)
+  if (!user || (user.isAdmin && caller.platform)) throw unknown()
+  return toUser(user, clock)
+}
+
+export async function getExternalUser(
+  parts: UserParts,
+  { caller, externalId }: { caller: Caller; externalId: string },
+): Promise<User> {
+  const user = await parts.store.platform.findUser({ externalId })
+  if (!user) throw unknown()
+  return await getUser(parts, { caller, userId: user.id })
+}
+
+/** The one user with that external id. Where there is none it is made, with an empty account, once however many ask. */
+export async function openExternalUser(
+  parts: UserParts,
+  { caller, input }: Change<z.output<typeof OpenExternalUserInput>>,
+): Promise<z.output<typeof OpenedUser>> {
+  const { email = null, externalId } = input
+  const opened = await parts.store.platform.openUser({ externalId, email })
+  if (opened.outcome === 'refused') {
+    throw new ErrandError('CONFLICT', 'Another user has this email address; leave it out, or give another one.')
+  }
+  const { outcome, userId } = opened
+  if (outcome === 'created') noteChange(parts, { caller, userId }, 'made a user')
+  return { ...(await getUser(parts, { caller, userId })), created: outcome === 'created' }
+}
+
 /** Throws 400 where the configuration has no such plan or agent, before anything is changed. */
 export async function updateUser(
-  parts: Parts & { catalogue: Catalogue },
+  parts: UserParts & { catalogue: Catalogue },
   { caller, input }: Change<z.output<typeof UpdateUserInput>>,
 ): Promise<User> {
   const { userId, isAdmin, isSuspended, limits, plan } = input
+  if (isAdmin !== undefined && caller.platform) {
+    throw new ErrandError('FORBIDDEN', 'A platform key makes nobody an admin; leave out isAdmin.')
+  }
+  const isLimiting = plan !== undefined || limits !== undefined
+  if (isLimiting && caller.platform) requirePlatform(caller, 'limits')
   assertKnown(parts.catalogue, input)
   const result = await parts.store.updateUser({
     userId,
+    ...reachOf(caller),
     ...(isAdmin !== undefined && { isAdmin }),
     ...(isSuspended !== undefined && { isSuspended }),
   })
@@ -51,12 +93,12 @@ export async function updateUser(
     if (result.reason === 'unknown') throw unknown()
     throw new ErrandError('CONFLICT', 'This is the last admin who can act; make another user an admin first.')
   }
-  if (plan !== undefined || limits !== undefined) {
+  if (isLimiting) {
     const changes = changesOf(limits ?? {})
     await parts.store.changeAccountLimits({ userId, changes, ...(plan !== undefined && { plan }) })
   }
-  parts.log.info({ adminId: caller.userId, userId, isAdmin, isSuspended, plan, limits }, 'an admin changed a user')
-  return await getUser(parts, userId)
+  noteChange(parts, { caller, userId, isAdmin, isSuspended, plan, limits }, 'changed a user')
+  return await getUser(parts, { caller, userId })
 }
 
 function assertKnown(catalogue: Catalogue, { limits, plan }: z.output<typeof UpdateUserInput>): void {
@@ -68,44 +110,84 @@ function assertKnown(catalogue: Catalogue, { limits, plan }: z.output<typeof Upd
 }
 
 /** Lifts an abuse block; nothing happens to a user who is not blocked. */
-export async function unblockUser(parts: Parts, { caller, input }: Change<{ userId: string }>): Promise<User> {
+export async function unblockUser(parts: UserParts, { caller, input }: Change<{ userId: string }>): Promise<User> {
   const { userId } = input
-  await getUser(parts, userId)
+  await getUser(parts, { caller, userId })
   await parts.store.unblock(userId)
-  parts.log.info({ adminId: caller.userId, userId }, 'an admin lifted a block')
-  return await getUser(parts, userId)
+  noteChange(parts, { caller, userId }, 'lifted a block')
+  return await getUser(parts, { caller, userId })
 }
 
 /** Adds to a user's balance, or takes from it, never below what running chats hold. */
 export async function creditUser(
-  { log, store }: Parts,
+  parts: UserParts,
   { caller, idempotencyKey, input }: Change<z.output<typeof CreditUserInput>> & { idempotencyKey: string | null },
 ): Promise<z.output<typeof CreditedUser>> {
+  const { store } = parts
+  const { platform } = caller
   const { amountUsd, reason, userId } = input
   const amount = parseUsd(amountUsd)
   if (amount === undefined || amount === 0) throw badField('amountUsd', 'Must be an amount other than zero')
-  const result = await store.credit({ userId, amount, description: reason, idempotencyKey })
+  const by = platform ? { platformKeyId: platform.keyId } : {}
+  const result = await store.credit({ userId, amount, description: reason, idempotencyKey, ...by })
   if (result.outcome === 'refused') {
     if (result.reason === 'unknown-user') throw unknown()
     if (result.reason === 'idempotency-conflict') {
       throw new ErrandError('CONFLICT', 'The Idempotency-Key was used for this user with another amount.')
     }
+    if (result.reason === 'ceiling') throw await ceilingRefusal(parts, must(platform, 'a ceiling is of a platform key'))
     throw badField('amountUsd', 'Would take the balance below what is held of it, or beyond 100 billion USD')
   }
   const { balance, transactionId } = result
-  log.info({ adminId: caller.userId, userId, transactionId, amountUsd: formatUsd(amount) }, 'an admin credited a user')
+  noteChange(parts, { caller, userId, transactionId, amountUsd: formatUsd(amount) }, 'credited a user')
   return { transactionId, balanceUsd: formatUsd(balance) }
 }
 
+async function ceilingRefusal({ clock, store }: UserParts, { keyId }: { keyId: string }): Promise<ErrandError> {
+  const key = await store.platform.getKey(keyId)
+  if (!key || key.revokedAt !== null) return new ErrandError('UNAUTHORIZED', 'The platform key is invalid.')
+  const now = clock.now()
+  const resetsAt = (Math.floor(now / dayMs) + 1) * dayMs
+  const most = formatUsd(key.creditPerDay ?? 0)
+  const message = `This platform key credits at most ${most} USD a day and has credited ${formatUsd(key.creditedToday)}; the next day begins at ${isoTime(resetsAt)}.`
+  return new ErrandError('FORBIDDEN', message, { retryAfterSeconds: secondsUntil(resetsAt, now) })
+}
+
+/** What is done to other people's accounts is in the log, with who did it. */
+export function noteChange(
+  { log }: UserParts,
+  { caller, ...about }: { caller: Caller; userId: string; [field: string]: unknown },
+  what: string,
+): void {
+  const { ids, who } = actorOf(caller)
+  log.info({ ...ids, ...about }, `${who} ${what}`)
+}
+
 function toUser(user: UserAccount, clock: Clock): User {
-  const { balance, blockedUntil, createdAt, email, held, id, isAdmin, limits, plan, suspendedAt, writtenOff } = user
+  const {
+    balance,
+    blockedUntil,
+    createdAt,
+    email,
+    externalId,
+    held,
+    id,
+    isAdmin,
+    limits,
+    owed,
+    plan,
+    suspendedAt,
+    writtenOff,
+  } = user
   return {
     id,
     email,
+    externalId,
     isAdmin,
     isSuspended: suspendedAt !== null,
     balanceUsd: formatUsd(balance),
     heldUsd: formatUsd(held),
+    owedUsd: formatUsd(owed),
     writtenOffUsd: formatUsd(writtenOff),
     plan,
     limits: toOwnLimits(limits),

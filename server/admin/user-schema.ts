@@ -1,5 +1,8 @@
 import { z } from 'zod'
 import { OwnLimits, OwnLimitsInput } from '../billing/limit-schema.ts'
+import { CreateKeyInput, ListKeysInput, RevokeKeyInput } from '../auth/keys/key-schema.ts'
+import { Email } from '../auth/logins/login-schema.ts'
+import { ExternalId } from '../auth/platform/external-id.ts'
 import { isoTimestamp, pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
 
 // The shapes of what admins see of users.
@@ -7,11 +10,13 @@ import { isoTimestamp, pageInput, pageOutput, resourceId, usd } from '../kernel/
 export const User = z
   .object({
     id: z.string(),
-    email: z.string(),
+    email: z.string().describe('Of a user without an address, one that no mail reaches'),
+    externalId: z.string().nullable().describe("A product's own id of the user, whom it made; null for others"),
     isAdmin: z.boolean(),
     isSuspended: z.boolean(),
     balanceUsd: usd,
     heldUsd: usd,
+    owedUsd: usd.describe('What was taken back of top-ups and the balance did not have'),
     writtenOffUsd: usd.describe(
       'What chats of the user cost beyond the balance and their caps, ever, and nobody was charged',
     ),
@@ -26,12 +31,33 @@ export type User = z.output<typeof User>
 const userId = resourceId
 
 export const ListUsersInput = z.object({
-  search: z.string().max(254).optional().describe('Only users whose email address contains it'),
+  search: z.string().max(254).optional().describe('Only users whose email address, or external id, contains it'),
   ...pageInput,
 })
 export const ListUsersOutput = z.object({ users: z.array(User), ...pageOutput })
 
 export const UserInput = z.object({ userId })
+
+export const ExternalUserInput = z.object({ externalId: ExternalId })
+export const OpenExternalUserInput = z.object({
+  externalId: ExternalId,
+  email: Email.optional().describe('Of a user who is made by this request; without one there is no way to log in'),
+})
+export const OpenedUser = User.extend({
+  created: z.boolean().describe('Whether this request made the user'),
+}).meta({ id: 'OpenedUser' })
+
+export const CreateUserKeyInput = CreateKeyInput.safeExtend({
+  userId,
+  scopes: z
+    .array(z.enum(['read', 'execute']))
+    .min(1)
+    .max(2)
+    .default(['read', 'execute'])
+    .describe("What may be done in a user's name; `manage` is for the user alone"),
+})
+export const ListUserKeysInput = ListKeysInput.extend({ userId })
+export const UserKeyInput = RevokeKeyInput.extend({ userId })
 
 export const UpdateUserInput = z
   .object({

@@ -1,22 +1,43 @@
+import { assertAgents } from '../agents/config/catalogue.ts'
 import { PasswordLink } from '../auth/invitations/invitation-schema.ts'
 import { createPasswordLink } from '../auth/invitations/manage-invitations.ts'
+import { CreatedKey, Key, ListKeysOutput } from '../auth/keys/key-schema.ts'
 import { ListTransactionsOutput } from '../billing/billing-schema.ts'
 import { listTransactions } from '../billing/list-transactions.ts'
-import { procedure, router, withAdmin, type RestMeta } from '../rpc/trpc.ts'
-import { creditUser, getUser, listUsers, unblockUser, updateUser } from './manage-users.ts'
+import { procedure, router, withAdmin, withPlatform, type RestMeta } from '../rpc/trpc.ts'
+import type { PlatformScope } from '../store/platform/platform-records.ts'
+import { createUserKey, listUserKeys, revokeUserKey } from './manage-user-keys.ts'
+import {
+  creditUser,
+  getExternalUser,
+  getUser,
+  listUsers,
+  openExternalUser,
+  unblockUser,
+  updateUser,
+} from './manage-users.ts'
 import {
   CreditedUser,
   CreditUserInput,
+  CreateUserKeyInput,
+  ExternalUserInput,
+  ListUserKeysInput,
   ListUsersInput,
   ListUsersOutput,
   ListUserTransactionsInput,
+  OpenedUser,
+  OpenExternalUserInput,
   UpdateUserInput,
   User,
   UserInput,
+  UserKeyInput,
 } from './user-schema.ts'
 
 const bodyErrors = { 400: 'The body is invalid.', 413: 'The body is too large.', 415: 'The body is not JSON.' }
 const adminOnly = { 403: 'The caller is no admin with a browser login.' }
+const platformToo = (scope: PlatformScope) => ({
+  403: `The caller is neither an admin with a browser login nor a platform key with the scope \`${scope}\`.`,
+})
 const unknown = { 404: 'The user was not found.' }
 
 function meta(
@@ -25,7 +46,7 @@ function meta(
     'method' | 'path' | 'operationId' | 'summary' | 'description' | 'successDescription' | 'errorResponses'
   >,
 ) {
-  return { ...own, tags: ['Users'], protect: true, errorResponses: { ...own.errorResponses, ...adminOnly } }
+  return { ...own, tags: ['Users'], protect: true, errorResponses: { ...adminOnly, ...own.errorResponses } }
 }
 
 export const usersRouter = router({
@@ -35,15 +56,16 @@ export const usersRouter = router({
         method: 'GET',
         path: '/api/users',
         operationId: 'listUsers',
-        summary: 'List users in the order in which they came (admins)',
-        description: 'With their balances; `search` finds a user by the email address.',
+        summary: 'List users in the order in which they came (admins, platforms)',
+        description:
+          'With their balances; `search` finds a user by the email address or the external id. To a platform key there are no admins.',
         successDescription: 'One page of users and the total.',
-        errorResponses: { 400: 'A parameter is invalid.' },
+        errorResponses: { 400: 'A parameter is invalid.', ...platformToo('users') },
       }),
     })
     .input(ListUsersInput)
     .output(ListUsersOutput)
-    .query(withAdmin(({ ctx, input }) => listUsers(ctx.services.people, input))),
+    .query(withPlatform('users', ({ ctx, input }) => listUsers(ctx.services.people, { caller: ctx.caller, input }))),
 
   get: procedure
     .meta({
@@ -51,16 +73,59 @@ export const usersRouter = router({
         method: 'GET',
         path: '/api/users/{userId}',
         operationId: 'getUser',
-        summary: 'Get a user (admins)',
+        summary: 'Get a user (admins, platforms)',
         description:
           'Also what chats hold of the balance, what was written off, and until when the account is blocked.',
         successDescription: 'The user with the balance.',
-        errorResponses: { 400: 'A parameter is invalid.', ...unknown },
+        errorResponses: { 400: 'A parameter is invalid.', ...unknown, ...platformToo('users') },
       }),
     })
     .input(UserInput)
     .output(User)
-    .query(withAdmin(({ ctx, input }) => getUser(ctx.services.people, input.userId))),
+    .query(withPlatform('users', ({ ctx, input }) => getUser(ctx.services.people, { caller: ctx.caller, ...input }))),
+
+  getByExternalId: procedure
+    .meta({
+      openapi: meta({
+        method: 'GET',
+        path: '/api/users/by-external-id/{externalId}',
+        operationId: 'getUserByExternalId',
+        summary: 'Get a user by the id of a product (admins, platforms)',
+        description: 'The external id is compared exactly, with case.',
+        successDescription: 'The user with the balance.',
+        errorResponses: { 400: 'A parameter is invalid.', ...unknown, ...platformToo('users') },
+      }),
+    })
+    .input(ExternalUserInput)
+    .output(User)
+    .query(
+      withPlatform('users', ({ ctx, input }) => getExternalUser(ctx.services.people, { caller: ctx.caller, ...input })),
+    ),
+
+  getOrCreate: procedure
+    .meta({
+      isBodyOptional: true,
+      openapi: meta({
+        method: 'PUT',
+        path: '/api/users/by-external-id/{externalId}',
+        operationId: 'getOrCreateUser',
+        summary: 'Get a user by the id of a product, or make it (admins, platforms)',
+        description:
+          'However many ask at once, one user with one account is made; `created` says by whom. `email` counts only then.',
+        successDescription: 'The user with the balance.',
+        errorResponses: {
+          ...bodyErrors,
+          ...platformToo('users'),
+          404: 'The user is an admin, whom a platform key does not reach.',
+          409: 'Another user has this email address.',
+        },
+      }),
+    })
+    .input(OpenExternalUserInput)
+    .output(OpenedUser)
+    .mutation(
+      withPlatform('users', ({ ctx, input }) => openExternalUser(ctx.services.people, { caller: ctx.caller, input })),
+    ),
 
   update: procedure
     .meta({
@@ -68,17 +133,23 @@ export const usersRouter = router({
         method: 'PATCH',
         path: '/api/users/{userId}',
         operationId: 'updateUser',
-        summary: 'Suspend a user, end the suspension, change who is an admin, or what a user may do (admins)',
+        summary:
+          'Suspend a user, end the suspension, change who is an admin, or what a user may do (admins, platforms)',
         description:
-          'A suspended user can do nothing, and all browser logins end. `plan` and `limits` hold from the next execution on; what is under way goes on within them.',
+          'A suspended user can do nothing, and all browser logins end. `plan` and `limits` hold from the next execution on, and of chats under way for what they may still spend. A platform key changes no admins, and plans and limits only with the scope `limits`.',
         successDescription: 'The user as it is now.',
-        errorResponses: { ...bodyErrors, ...unknown, 409: 'It is the last admin who can act.' },
+        errorResponses: {
+          ...bodyErrors,
+          ...unknown,
+          ...platformToo('users'),
+          409: 'It is the last admin who can act.',
+        },
       }),
     })
     .input(UpdateUserInput)
     .output(User)
     .mutation(
-      withAdmin(({ ctx, input }) => {
+      withPlatform('users', ({ ctx, input }) => {
         const { catalogue, people } = ctx.services
         return updateUser({ ...people, catalogue }, { caller: ctx.caller, input })
       }),
@@ -108,16 +179,22 @@ export const usersRouter = router({
         method: 'POST',
         path: '/api/users/{userId}/credit',
         operationId: 'creditUser',
-        summary: "Add to a user's balance, or take from it (admins)",
-        description: 'A negative amount is an adjustment. `reason` stands in the transaction, which the user sees.',
+        summary: "Add to a user's balance, or take from it (admins, platforms)",
+        description:
+          'A negative amount is an adjustment. `reason` stands in the transaction, which the user sees. A platform key may have a ceiling of what it adds in a day of UTC, which nothing that it takes away raises.',
         successDescription: 'The transaction and the balance after it.',
-        errorResponses: { ...bodyErrors, ...unknown, 409: 'The Idempotency-Key was used with another amount.' },
+        errorResponses: {
+          ...bodyErrors,
+          ...unknown,
+          403: `${platformToo('credit')[403]} Or it has credited as much as it may today.`,
+          409: 'The Idempotency-Key was used with another amount.',
+        },
       }),
     })
     .input(CreditUserInput)
     .output(CreditedUser)
     .mutation(
-      withAdmin(({ ctx, input }) =>
+      withPlatform('credit', ({ ctx, input }) =>
         creditUser(ctx.services.people, { caller: ctx.caller, idempotencyKey: ctx.idempotencyKey, input }),
       ),
     ),
@@ -138,10 +215,71 @@ export const usersRouter = router({
     .output(ListTransactionsOutput)
     .query(
       withAdmin(async ({ ctx, input }) => {
-        await getUser(ctx.services.people, input.userId)
+        await getUser(ctx.services.people, { caller: ctx.caller, userId: input.userId })
         const { userId, ...rest } = input
         return await listTransactions(ctx.services.people.store, { input: rest, userId })
       }),
+    ),
+
+  createKey: procedure
+    .meta({
+      openapi: meta({
+        method: 'POST',
+        path: '/api/users/{userId}/keys',
+        operationId: 'createUserKey',
+        summary: "Create an API key of a user's (admins, platforms)",
+        description:
+          'With what a platform may do in the name of a user: `read`, `execute` or both. The key itself is in this answer and is never shown again.',
+        successDescription: 'The new key.',
+        errorResponses: { ...bodyErrors, ...unknown, ...platformToo('act'), 409: 'The account has too many keys.' },
+      }),
+    })
+    .input(CreateUserKeyInput)
+    .output(CreatedKey)
+    .mutation(
+      withPlatform('act', ({ ctx, input }) => {
+        const { catalogue, people } = ctx.services
+        assertAgents(catalogue, { agentIds: input.agents, path: 'agents' })
+        return createUserKey(people, { caller: ctx.caller, input })
+      }),
+    ),
+
+  listKeys: procedure
+    .meta({
+      openapi: meta({
+        method: 'GET',
+        path: '/api/users/{userId}/keys',
+        operationId: 'listUserKeys',
+        summary: "List a user's API keys, newest first (admins, platforms)",
+        description: 'Each with the last four characters of its key.',
+        successDescription: 'One page of keys and the total.',
+        errorResponses: { 400: 'A parameter is invalid.', ...unknown, ...platformToo('users') },
+      }),
+    })
+    .input(ListUserKeysInput)
+    .output(ListKeysOutput)
+    .query(withPlatform('users', ({ ctx, input }) => listUserKeys(ctx.services.people, { caller: ctx.caller, input }))),
+
+  revokeKey: procedure
+    .meta({
+      openapi: meta({
+        method: 'DELETE',
+        path: '/api/users/{userId}/keys/{keyId}',
+        operationId: 'revokeUserKey',
+        summary: "Revoke a user's API key (admins, platforms)",
+        description: 'Acts on the next request. Repeating it changes nothing.',
+        successDescription: 'The key, revoked.',
+        errorResponses: {
+          400: 'A parameter is invalid.',
+          404: 'The user or the key was not found.',
+          ...platformToo('users'),
+        },
+      }),
+    })
+    .input(UserKeyInput)
+    .output(Key)
+    .mutation(
+      withPlatform('users', ({ ctx, input }) => revokeUserKey(ctx.services.people, { caller: ctx.caller, input })),
     ),
 
   createPasswordLink: procedure

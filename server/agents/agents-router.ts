@@ -78,14 +78,18 @@ export const agentsRouter = router({
     .input(z.object(pageInput))
     .output(z.object({ agents: z.array(Agent), ...pageOutput }))
     .query(
-      withScope('read', ({ ctx, input }) => {
-        const { limit, offset } = input
-        const { agents, email } = ctx.caller
-        const visible = ctx.services.catalogue.agents.filter(
-          (agent) => isVisibleTo(agent, email) && (agents === null || agents.includes(agent.id)),
-        )
-        return { agents: visible.slice(offset, offset + limit).map(toAgent), total: visible.length, limit, offset }
-      }),
+      withScope(
+        'read',
+        ({ ctx, input }) => {
+          const { limit, offset } = input
+          const { agents, email } = ctx.caller
+          const visible = ctx.services.catalogue.agents.filter(
+            (agent) => isVisibleTo(agent, email) && (agents === null || agents.includes(agent.id)),
+          )
+          return { agents: visible.slice(offset, offset + limit).map(toAgent), total: visible.length, limit, offset }
+        },
+        'account',
+      ),
     ),
 
   get: procedure
@@ -105,12 +109,16 @@ export const agentsRouter = router({
     .input(z.object({ agentId: resourceId }))
     .output(Agent)
     .query(
-      withScope('read', ({ ctx, input }) => {
-        const agent = ctx.services.catalogue.agent(input.agentId)
-        // Decision: an agent that is not for the caller answers as one that does not exist.
-        if (!agent || !isVisibleTo(agent, ctx.caller.email)) throw new ErrandError('NOT_FOUND', 'Agent not found')
-        return toAgent(agent)
-      }),
+      withScope(
+        'read',
+        ({ ctx, input }) => {
+          const agent = ctx.services.catalogue.agent(input.agentId)
+          // Decision: an agent that is not for the caller answers as one that does not exist.
+          if (!agent || !isVisibleTo(agent, ctx.caller.email)) throw new ErrandError('NOT_FOUND', 'Agent not found')
+          return toAgent(agent)
+        },
+        'account',
+      ),
     ),
 })
 

@@ -1,15 +1,19 @@
 import type { IncomingMessage } from 'node:http'
-import type { Clock } from '../kernel/clock.ts'
+import type { Clock, EpochMs } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
+import { NetworkList } from '../outbound/network-list.ts'
 import { scopes } from '../store/records.ts'
+import type { PlatformKeyHolder, UserRef } from '../store/platform/platform-records.ts'
 import { loginIdleMs } from '../store/people.ts'
 import type { Store } from '../store/store.ts'
-import { hashToken, isToken } from './keys/api-token.ts'
-import type { Caller } from './caller.ts'
+import { hashToken, kindOfToken, type TokenKind } from './keys/api-token.ts'
+import { ownCredential, type Caller } from './caller.ts'
 import type { LastUses } from './last-uses.ts'
+import type { ClientAddresses } from './logins/client-address.ts'
 import type { ServiceCookie } from './logins/login-cookie.ts'
 import { hashSecretToken } from './logins/login-token.ts'
 import type { OwnOrigins } from './logins/own-origin.ts'
+import { assertNoActingUser, readActingUser } from './platform/acting-user.ts'
 
 export type Authenticator = (request: IncomingMessage) => Promise<Caller>
 
@@ -18,12 +22,14 @@ type AuthenticatorParts = {
   clock: Clock
   keyUses: LastUses
   loginUses: LastUses
+  platformUses: LastUses
+  clients: ClientAddresses
   cookie: ServiceCookie
   origins: OwnOrigins
 }
 
-/** The hashes of keys that exist, by their headers: to check and hash a key again is a twentieth of the time of a read. */
-type KnownHashes = Map<string, string>
+/** The hashes of tokens that exist, by their headers: to check and hash one again is a twentieth of the time of a read. */
+type KnownToken = { kind: TokenKind; tokenHash: string }
 const knownMax = 10_000
 const knownCharsMax = 64
 
@@ -32,10 +38,20 @@ const knownCharsMax = 64
  * with the reason, when there is none. A header that is present decides, even beside a good cookie.
  */
 export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
-  const withKnown = { ...parts, knownHashes: new Map<string, string>() }
-  return (request) => {
+  const known = new Map<string, KnownToken>()
+  return async (request) => {
     const { authorization } = request.headers
-    return authorization === undefined ? byCookie(parts, request) : byKey(withKnown, authorization)
+    if (authorization === undefined) return await byCookie(parts, request)
+    const remembered = known.get(authorization)
+    const { kind, tokenHash } = remembered ?? readToken(authorization)
+    const caller = await (kind === 'key'
+      ? byKey(parts, tokenHash)
+      : kind === 'platform'
+        ? byPlatformKey(parts, tokenHash, request)
+        : byClientToken(parts, tokenHash))
+    if (!remembered) keep(known, authorization, { kind, tokenHash })
+    if (kind !== 'platform') assertNoActingUser(request)
+    return caller
   }
 }
 
@@ -47,38 +63,93 @@ async function byCookie(parts: AuthenticatorParts, request: IncomingMessage): Pr
   const caller = await byLogin(parts, token)
   // A cookie comes along with whatever makes the browser send a request; what changes something must come from our pages.
   if (request.method !== 'GET' && request.method !== 'HEAD') parts.origins.assert(request)
+  assertNoActingUser(request)
   return caller
 }
 
-async function byKey(
-  { clock, keyUses, knownHashes, store }: AuthenticatorParts & { knownHashes: KnownHashes },
-  authorization: string,
-): Promise<Caller> {
-  const known = knownHashes.get(authorization)
-  const tokenHash = known ?? hashOf(authorization)
+function readToken(authorization: string): KnownToken {
+  const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
+  if (token === undefined) throw unauthorized('The Authorization header must be: Bearer <API_KEY>.')
+  const kind = kindOfToken(token)
+  // One text for all of these: it does not reveal which keys exist.
+  if (kind === undefined) throw unauthorized('The API key is invalid.')
+  return { kind, tokenHash: hashToken(token) }
+}
+
+async function byKey({ clock, keyUses, store }: AuthenticatorParts, tokenHash: string): Promise<Caller> {
   const key = await store.findKey(tokenHash)
   if (!key || key.revokedAt !== null) throw unauthorized('The API key is invalid.')
-  if (known === undefined) keep(knownHashes, authorization, tokenHash)
   const now = clock.now()
-  if (key.expiresAt !== null && key.expiresAt <= now) throw unauthorized('The API key has expired.')
+  assertNotExpired(key, now, 'API key')
   assertNotSuspended(key)
   keyUses.used(key.id, now)
   const { agents, email, isAdmin, limits, userId } = key
-  return { userId, email, isAdmin, scopes: key.scopes, keyId: key.id, loginId: null, limits, agents }
+  const own = { userId, email, isAdmin, scopes: key.scopes, keyId: key.id, loginId: null }
+  return { ...ownCredential, ...own, limits, agents }
 }
 
-function hashOf(authorization: string): string {
-  const token = /^Bearer +(\S+)$/i.exec(authorization)?.[1]
-  if (token === undefined) throw unauthorized('The Authorization header must be: Bearer <API_KEY>.')
-  // One text for all of these: it does not reveal which keys exist.
-  if (!isToken(token)) throw unauthorized('The API key is invalid.')
-  return hashToken(token)
-}
-
-function keep(known: KnownHashes, authorization: string, tokenHash: string): void {
+function keep(known: Map<string, KnownToken>, authorization: string, token: KnownToken): void {
   if (authorization.length > knownCharsMax) return
   if (known.size >= knownMax) known.clear()
-  known.set(authorization, tokenHash)
+  known.set(authorization, token)
+}
+
+async function byPlatformKey(parts: AuthenticatorParts, tokenHash: string, request: IncomingMessage): Promise<Caller> {
+  const { clients, clock, platformUses, store } = parts
+  const key = await store.platform.findKey(tokenHash)
+  if (!key || key.revokedAt !== null) throw unauthorized('The platform key is invalid.')
+  const now = clock.now()
+  assertNotExpired(key, now, 'platform key')
+  if (key.addresses && !new NetworkList(key.addresses).has(clients.addressOf(request))) {
+    throw new ErrandError(
+      'FORBIDDEN',
+      'This platform key is not accepted from the address that the request comes from.',
+    )
+  }
+  const asked = readActingUser(request)
+  platformUses.used(key.id, now)
+  if (asked) return await actFor(parts, key, asked)
+  const platform = { keyId: key.id, scopes: key.scopes, isActing: false }
+  const nobody = { userId: key.id, email: '', isAdmin: false, scopes: [], keyId: null, loginId: null }
+  return { ...ownCredential, ...nobody, platform }
+}
+
+/** The user, with what a platform may do in a user's name: never what only the user may. */
+async function actFor({ store }: AuthenticatorParts, key: PlatformKeyHolder, asked: UserRef): Promise<Caller> {
+  if (!key.scopes.includes('act')) {
+    throw new ErrandError('FORBIDDEN', 'This platform key may not act for users: it lacks the scope "act".')
+  }
+  const user = await store.platform.findUser(asked)
+  // An admin is as unknown to it as nobody.
+  if (!user || user.isAdmin)
+    throw new ErrandError('FORBIDDEN', 'Errand-User names no user whom a platform key reaches.')
+  assertNotSuspended(user)
+  const platform = { keyId: key.id, scopes: key.scopes, isActing: true }
+  const acting = { userId: user.id, email: user.email, isAdmin: false, keyId: null, loginId: null, platform }
+  return { ...ownCredential, ...acting, scopes: ['read', 'execute'] }
+}
+
+async function byClientToken({ clock, store }: AuthenticatorParts, tokenHash: string): Promise<Caller> {
+  const token = await store.platform.findToken(tokenHash)
+  const now = clock.now()
+  if (!token || token.revokedAt !== null || token.expiresAt <= now || token.makerEndsAt <= now) {
+    throw unauthorized('The client token is invalid or has ended; ask for a new one.')
+  }
+  assertNotSuspended(token)
+  const { agents, email, id: tokenId, isOnce, maxCost, sessionId, taskId, userId } = token
+  const spend = maxCost === null ? null : { ownerId: tokenId, amount: maxCost, reset: 'never' as const }
+  return {
+    userId,
+    email,
+    isAdmin: false,
+    scopes: token.scopes,
+    keyId: null,
+    loginId: null,
+    limits: { spend, rate: null, onceTokenId: isOnce ? tokenId : null },
+    agents,
+    platform: null,
+    token: { tokenId, sessionId, taskId },
+  }
 }
 
 async function byLogin({ clock, loginUses, store }: AuthenticatorParts, token: string): Promise<Caller> {
@@ -91,7 +162,11 @@ async function byLogin({ clock, loginUses, store }: AuthenticatorParts, token: s
   assertNotSuspended(login)
   loginUses.used(login.id, now)
   const { userId, email, isAdmin } = login
-  return { userId, email, isAdmin, scopes, keyId: null, loginId: login.id, limits: null, agents: null }
+  return { ...ownCredential, userId, email, isAdmin, scopes, keyId: null, loginId: login.id }
+}
+
+function assertNotExpired({ expiresAt }: { expiresAt: EpochMs | null }, now: EpochMs, what: string): void {
+  if (expiresAt !== null && expiresAt <= now) throw unauthorized(`The ${what} has expired.`)
 }
 
 function assertNotSuspended({ suspendedAt }: { suspendedAt: number | null }): void {

@@ -49,6 +49,11 @@ export function lastKeyUses(store: Store, log: Logger): LastUses {
   return new LastUses({ what: 'keys', write, log })
 }
 
+export function lastPlatformUses(store: Store, log: Logger): LastUses {
+  const write: Write = (uses) => store.platform.touchKeys(uses.map(({ at, id }) => ({ keyId: id, at })))
+  return new LastUses({ what: 'platform keys', write, log })
+}
+
 export function lastLoginUses(store: Store, log: Logger): LastUses {
   const write: Write = (uses) => store.touchLogins(uses.map(({ at, id }) => ({ loginId: id, at })))
   return new LastUses({ what: 'logins', write, log })

@@ -7,9 +7,12 @@ import type { Caller } from '../auth/caller.ts'
 import { formatUsd } from '../kernel/money.ts'
 import type { Store } from '../store/store.ts'
 import { Confirmation } from '../kernel/wire-types.ts'
-import { procedure, router, withScope } from '../rpc/trpc.ts'
+import { paymentAccountOf, updatePaymentAccount } from '../payments/payment-account.ts'
+import type { CallerContext } from '../rpc/context.ts'
+import { procedure, router, withScope, withWrite } from '../rpc/trpc.ts'
 import { Account, Usage, UsageInput } from './billing-schema.ts'
 import { toLimits } from './limit-schema.ts'
+import { UpdateAccountInput } from './payment-account-schema.ts'
 import { remainingOf, resetAt } from './rate-headers.ts'
 
 export const accountRouter = router({
@@ -30,31 +33,35 @@ export const accountRouter = router({
     })
     .input(z.object({}).optional())
     .output(Account)
-    .query(
-      withScope('read', async ({ ctx }): Promise<Account> => {
-        const { bodyBytesMax, clock, store } = ctx.services.account
-        const account = must(await store.getUser(ctx.caller.userId), 'an authenticated user has an account')
-        const { userId, email, balance, held, blockedUntil, createdAt, isAdmin, passwordHash } = account
-        const rate = await store.readRate(userId)
-        const isBlocked = blockedUntil !== null && blockedUntil > clock.now()
-        return {
-          userId,
-          email,
-          balanceUsd: formatUsd(balance),
-          heldUsd: formatUsd(held),
-          blockedUntil: isBlocked ? isoTime(blockedUntil) : null,
-          isAdmin,
-          hasPassword: passwordHash !== null,
-          createdAt: isoTime(createdAt),
-          rateLimit: {
-            limit: rate.limit,
-            remaining: remainingOf(rate),
-            resetAt: rate.oldestAt === null ? null : isoTime(resetAt(rate)),
-          },
-          limits: toLimits(must(await store.readLimits(userId), 'a user has limits'), ctx.services.catalogue.plans),
-          credential: await credentialLimits(store, ctx.caller),
-          maxBodyBytes: bodyBytesMax,
-        }
+    .query(withScope('read', ({ ctx }) => readAccount(ctx))),
+
+  update: procedure
+    .meta({
+      openapi: {
+        method: 'PATCH',
+        path: '/api/account',
+        operationId: 'updateAccount',
+        tags: ['Billing'],
+        summary: 'Change what the owner is told of, and when the balance is recharged',
+        description: 'Fields that are left out stay as they are. A threshold that is changed is told anew.',
+        protect: true,
+        successDescription: 'The account as it is now.',
+        errorResponses: {
+          400: 'The body is invalid.',
+          403: 'Permission is missing.',
+          404: 'The service takes no payments, so that nothing can be recharged.',
+          409: 'Nothing is saved to pay with.',
+          413: 'The body is too large.',
+          415: 'The body is not JSON.',
+        },
+      },
+    })
+    .input(UpdateAccountInput)
+    .output(Account)
+    .mutation(
+      withWrite('manage', async ({ ctx, input }) => {
+        await updatePaymentAccount(ctx.services.payments, { input, userId: ctx.caller.userId })
+        return await readAccount(ctx)
       }),
     ),
 
@@ -119,6 +126,35 @@ export const accountRouter = router({
       ),
     ),
 })
+
+async function readAccount({ caller, services }: CallerContext): Promise<Account> {
+  const { bodyBytesMax, clock, store } = services.account
+  const account = must(await store.getUser(caller.userId), 'an authenticated user has an account')
+  const { balance, blockedUntil, createdAt, email, held, isAdmin, notifyBelow, owed, passwordHash, userId } = account
+  const rate = await store.readRate(userId)
+  const isBlocked = blockedUntil !== null && blockedUntil > clock.now()
+  return {
+    userId,
+    email,
+    balanceUsd: formatUsd(balance),
+    heldUsd: formatUsd(held),
+    owedUsd: formatUsd(owed),
+    notifyBelowUsd: notifyBelow === null ? null : formatUsd(notifyBelow),
+    blockedUntil: isBlocked ? isoTime(blockedUntil) : null,
+    isAdmin,
+    hasPassword: passwordHash !== null,
+    createdAt: isoTime(createdAt),
+    rateLimit: {
+      limit: rate.limit,
+      remaining: remainingOf(rate),
+      resetAt: rate.oldestAt === null ? null : isoTime(resetAt(rate)),
+    },
+    limits: toLimits(must(await store.readLimits(userId), 'a user has limits'), services.catalogue.plans),
+    credential: await credentialLimits(store, caller),
+    payments: await paymentAccountOf(services.payments, userId),
+    maxBodyBytes: bodyBytesMax,
+  }
+}
 
 async function credentialLimits(store: Store, { agents, limits }: Caller): Promise<Account['credential']> {
   if (!limits && !agents) return null

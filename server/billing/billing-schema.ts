@@ -21,6 +21,7 @@ const CredentialLimits = z
     agents: z.array(z.string()).nullable().describe('Ids of the agents that it is for; null for all'),
   })
   .meta({ id: 'CredentialLimits' })
+import { PaymentAccount } from './payment-account-schema.ts'
 
 export const Account = z
   .object({
@@ -28,6 +29,10 @@ export const Account = z
     email: z.string(),
     balanceUsd: usd,
     heldUsd: usd.describe('The part of the balance that running chats hold'),
+    owedUsd: usd.describe(
+      'What was taken back of a top-up and the balance did not have; no execution begins before it is paid',
+    ),
+    notifyBelowUsd: usd.nullable().describe('An event `balance.low` tells when the balance falls below it'),
     blockedUntil: isoTimestamp.nullable().describe('When an abuse block ends; null when there is none'),
     isAdmin: z.boolean(),
     hasPassword: z.boolean().describe('False for an account that only single sign-on or API keys open'),
@@ -45,6 +50,7 @@ export const Account = z
     credential: CredentialLimits.nullable().describe(
       'What the API key or token of this request may do less than its user; null without limits of its own',
     ),
+    payments: PaymentAccount.nullable().describe('How the account is topped up; null where nobody can pay'),
     maxBodyBytes: z.number().int().describe('The largest body that a request may have'),
   })
   .meta({ id: 'Account' })

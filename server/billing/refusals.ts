@@ -82,6 +82,10 @@ function spenderOf(ownerId: string): string {
   return ownerId.startsWith('ctok_') ? 'This client token' : 'This account'
 }
 
+export function tokenUsed(): ErrandError {
+  return new ErrandError('FORBIDDEN', 'This client token has admitted its one execution; ask for a new one.')
+}
+
 export function secondsUntil(at: number, now: number): number {
   return Math.max(1, Math.ceil((at - now) / 1000))
 }

@@ -1,4 +1,11 @@
-import { balanceRefusal, budgetRefusal, limitRefusal, owedRefusal, rateRefusal } from '../billing/refusals.ts'
+import {
+  balanceRefusal,
+  budgetRefusal,
+  limitRefusal,
+  owedRefusal,
+  rateRefusal,
+  tokenUsed,
+} from '../billing/refusals.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { sessionRefusal } from '../sessions/session-operations.ts'
 import type { OpenTurnResult } from '../store/session-inputs.ts'
@@ -23,6 +30,8 @@ export function turnRefusal(result: Extract<OpenTurnResult, { outcome: 'refused'
       return keyUsed()
     case 'quote-used':
       return quoteUsed()
+    case 'token-used':
+      return tokenUsed()
     case 'budget':
       return budgetRefusal(result)
     case 'agent':

@@ -11,20 +11,24 @@ export const chatRouter = router({
     .meta({ isStream: true })
     .input(ChatInput)
     .mutation(
-      withScope('execute', async ({ ctx, input }): Promise<ChatStream> => {
-        const { about, caller, idempotencyKey, services } = ctx
-        if (!ctx.stream) throw badField('', 'A chat is a stream; call it through httpBatchStreamLink')
-        const { left: signal } = ctx.stream
-        const onRate = (rate: RateState) => (ctx.rate = rate)
-        const onLarge = () => callerTurn(ctx)
-        const onWait = () => holdAnswer(ctx)
-        const told = { onLarge, onRate, onWait }
-        const turn = await services.chats.start({ about, caller, idempotencyKey, input, signal, ...told })
-        // A client that leaves before it reads never ends the stream that it was given.
-        if (signal.aborted) turn.stop('disconnect')
-        else signal.addEventListener('abort', () => turn.stop('disconnect'), { once: true })
-        holdAnswer(ctx)
-        return new ChatStream(turn, ctx.stream)
-      }),
+      withScope(
+        'execute',
+        async ({ ctx, input }): Promise<ChatStream> => {
+          const { about, caller, idempotencyKey, services } = ctx
+          if (!ctx.stream) throw badField('', 'A chat is a stream; call it through httpBatchStreamLink')
+          const { left: signal } = ctx.stream
+          const onRate = (rate: RateState) => (ctx.rate = rate)
+          const onLarge = () => callerTurn(ctx)
+          const onWait = () => holdAnswer(ctx)
+          const told = { onLarge, onRate, onWait }
+          const turn = await services.chats.start({ about, caller, idempotencyKey, input, signal, ...told })
+          // A client that leaves before it reads never ends the stream that it was given.
+          if (signal.aborted) turn.stop('disconnect')
+          else signal.addEventListener('abort', () => turn.stop('disconnect'), { once: true })
+          holdAnswer(ctx)
+          return new ChatStream(turn, ctx.stream)
+        },
+        'session',
+      ),
     ),
 })

@@ -56,6 +56,7 @@ export function createProgram(): Command {
   addUsers(program)
   addCredit(program)
   addKeys(program)
+  addPlatformKeys(program)
   addUpkeep(program)
   return program
 }
@@ -145,6 +146,25 @@ function addKeys(program: Command): void {
     .requiredOption('--email <email>')
     .requiredOption('--key-id <id>', 'the id that `keys list` shows')
     .action(lazily(async () => (await import('./key-commands.ts')).revokeKeyOfUser))
+}
+
+function addPlatformKeys(program: Command): void {
+  const keys = program.command('platform-key').description('manage the keys of products that are built on the service')
+  common(keys.command('create'))
+    .description('create a platform key and print it once')
+    .requiredOption('--name <name>', 'what the key is for')
+    .requiredOption('--scopes <list>', 'comma-separated: users, credit, limits, act')
+    .option('--addresses <list>', 'comma-separated IP addresses and networks that it is accepted from (all by default)')
+    .option('--credit-per-day <usd>', 'what it may add to balances in a day of UTC (any amount by default)')
+    .option('--expires-days <days>', 'never by default', wholeDays)
+    .action(lazily(async () => (await import('./platform-key-commands.ts')).createPlatformKeyCommand))
+  common(keys.command('list'))
+    .description('list platform keys')
+    .action(lazily(async () => (await import('./platform-key-commands.ts')).listPlatformKeysCommand))
+  common(keys.command('revoke'))
+    .description('end a platform key at once, with the client tokens that were made with it')
+    .requiredOption('--key-id <id>', 'the id that `platform-key list` shows')
+    .action(lazily(async () => (await import('./platform-key-commands.ts')).revokePlatformKeyCommand))
 }
 
 function addUpkeep(program: Command): void {

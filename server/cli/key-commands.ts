@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { CreateKeyInput } from '../auth/keys/key-schema.ts'
-import type { Caller } from '../auth/caller.ts'
+import { ownCredential, type Caller } from '../auth/caller.ts'
 import { createKey, listKeys, revokeKey } from '../auth/keys/manage-keys.ts'
 import { SystemClock } from '../kernel/clock.ts'
 import { UsageError } from '../kernel/usage-error.ts'
@@ -69,5 +69,5 @@ export function listOf(text: string | undefined): string[] | undefined {
 
 /** Whoever reads and writes the data directory may do everything. */
 function operatorFor({ id: userId, email, isAdmin }: UserRecord): Caller {
-  return { userId, email, isAdmin, scopes, keyId: null, loginId: null, limits: null, agents: null }
+  return { userId, email, isAdmin, scopes, keyId: null, loginId: null, ...ownCredential }
 }

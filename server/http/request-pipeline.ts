@@ -72,10 +72,14 @@ function readIdempotencyKey({ headers }: IncomingMessage): string | null {
   throw badField('Idempotency-Key', 'Must be 1 to 255 visible ASCII characters')
 }
 
-async function readBody({ bodyBytesMax }: PipelineParts, { auth, body }: Route, routed: RoutedRequest) {
+async function readBody(
+  { bodyBytesMax }: PipelineParts,
+  { auth, body, strangerBytesMax = publicBodyBytesMax }: Route,
+  routed: RoutedRequest,
+) {
   const { context, request, response } = routed
   if (body === 'optional object' && !hasBody(request)) return {}
-  const bytesMax = auth ? bodyBytesMax : Math.min(publicBodyBytesMax, bodyBytesMax)
+  const bytesMax = auth ? bodyBytesMax : Math.min(strangerBytesMax, bodyBytesMax)
   const read = { request, response, bytesMax, owner: context.caller?.userId ?? null }
   if (body === 'text') return await readBodyText(read)
   const value = await readJsonBody(read)
@@ -83,7 +87,7 @@ async function readBody({ bodyBytesMax }: PipelineParts, { auth, body }: Route, 
   throw badField('', 'The request body must be a JSON object.')
 }
 
-const everyMethod = 'GET, HEAD, POST, PATCH, DELETE'
+const everyMethod = 'GET, HEAD, POST, PUT, PATCH, DELETE'
 
 function answerOptions({ headers, request, response }: RoutedRequest, allow = `${everyMethod}, OPTIONS`): void {
   const own = {

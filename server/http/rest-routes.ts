@@ -26,7 +26,7 @@ function toRoute(procedure: AnyProcedure): Route[] {
   assert(type === 'query' || type === 'mutation', 'a REST operation is a query or a mutation')
   const { method, operationId, path } = meta.openapi
   const call = directCall(procedure)
-  const hasBody = method === 'POST' || method === 'PATCH'
+  const hasBody = method !== 'GET' && method !== 'DELETE'
   const fields = queryFields(inputs[0])
   return [
     {

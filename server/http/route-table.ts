@@ -18,6 +18,8 @@ export type Route = {
   auth: ((caller: Caller, routed: RoutedRequest) => void) | null
   /** Read after the caller is known, if there is one; an optional object that is not sent is an empty one. */
   body?: 'object' | 'optional object' | 'text' | undefined
+  /** How large a body may be that comes without authentication; that of a login when left out. */
+  strangerBytesMax?: number
   takesIdempotencyKey?: boolean
   /** How its results and errors are written. */
   form: AnswerForm
@@ -63,6 +65,8 @@ export class RouteTable {
       else if (path.includes('{')) this.#open.set(length, [...(this.#open.get(length) ?? []), place])
       else this.#fixed.set(path, place)
     }
+    // What a path names itself goes before what may stand there.
+    for (const places of this.#open.values()) places.sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
   }
 
   /** Undefined where the table has nothing to say of a path. */
@@ -88,6 +92,11 @@ export class RouteTable {
     const [like] = others
     return match ?? (like && { route: undefined, like, sent: {}, allow: allowOf(others) })
   }
+}
+
+/** A digit for each segment; of two places the earlier one names the first segment at which they differ. */
+function orderOf({ segments }: Place): string {
+  return segments.map((segment) => (segment.startsWith('{') ? '1' : '0')).join('')
 }
 
 function isAbove({ segments: parts }: Place, segments: readonly string[]): boolean {

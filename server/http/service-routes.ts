@@ -3,6 +3,7 @@ import { ErrandError } from '../kernel/errors.ts'
 import { restForm } from './answer-forms.ts'
 import { filePaths, pagePaths, type ConsoleFiles } from './files/console-files.ts'
 import { docsPaths, serveDocs } from './files/docs-pages.ts'
+import { eventBytesMax, eventsPath } from '../payments/receive-events.ts'
 import type { ErrorParts } from './request-pipeline.ts'
 import { read, restRoutes, streamRoutes } from './rest-routes.ts'
 import { rpcRoutes } from './rpc-routes.ts'
@@ -16,6 +17,8 @@ export type RouteParts = ErrorParts & {
   /** Both addresses of a single sign-on. */
   oidc: Handler
   payload: Handler
+  /** What a payment provider sends. */
+  paymentEvent: Handler
   /** Serves nothing but what an operator's tools read. */
   isWorker: boolean
   /** A reader that takes nothing of a stream for so long is cut off. */
@@ -48,6 +51,12 @@ export function createRoutes(parts: RouteParts): RouteTable {
     ...rpcRoutes(parts),
     // Without an id it is a link that is wrong.
     ...['/api/payloads/{}', '/api/payloads/'].map((path) => open(path, 'payload', parts.payload)),
+    {
+      ...open(eventsPath, 'paymentEvent', parts.paymentEvent),
+      methods: ['POST'],
+      body: 'text',
+      strangerBytesMax: eventBytesMax,
+    },
     ...oidcPaths.map((path) => ({ ...open(path, 'oidc', parts.oidc), methods: ['GET'] })),
     ...operator,
     ...docsPaths.map((path) => open(path, 'page', serveDocs)),

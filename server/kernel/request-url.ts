@@ -35,8 +35,8 @@ export function decodeSegment(segment: string): string | undefined {
 }
 
 const shownCharsMax = 200
-/** Keys, webhook secrets, and the tokens of logins and invitations. */
-const secretPattern = /(?:errand_sk_|whsec_)[\w+/=%-]*|[\w-]{43,}/gi
+/** Keys and tokens of programs, webhook secrets, and the tokens of logins and invitations. */
+const secretPattern = /(?:errand_(?:sk|pk|ct)_|whsec_)[\w+/=%-]*|[\w-]{43,}/gi
 
 /** A path as logs and traces have it: short, and without what looks like a secret that a client put there by mistake. */
 export function shownPath(path: string): string {

@@ -159,6 +159,26 @@ export const variables = {
     otherwise: '`true` with an endpoint, else `false`',
     values: 'true, false',
   },
+  ERRAND_STRIPE_SECRET_KEY: {
+    meaning: 'key of the Stripe account that users pay to; required with `ERRAND_STRIPE_WEBHOOK_SECRET`',
+    otherwise: 'nobody can pay, and nothing of it is shown',
+    values: 'begins with `sk_test_`, `sk_live_`, `rk_test_` or `rk_live_`',
+    isSecret: true,
+  },
+  ERRAND_STRIPE_WEBHOOK_SECRET: {
+    meaning: "what Stripe signs the events of this service's endpoint with; required with `ERRAND_STRIPE_SECRET_KEY`",
+    values: 'begins with `whsec_`',
+    isSecret: true,
+  },
+  ERRAND_STRIPE_API_URL: {
+    meaning: "address of a proxy of Stripe's API",
+    otherwise: "Stripe's",
+    values: '`http://` or `https://`, a host, and nothing after it',
+  },
+  ERRAND_PAYMENT_RETURN_ORIGINS: {
+    meaning: "origins that people who pay may be sent back to, besides the service's own",
+    values: 'as `https://app.example.com`, separated by commas',
+  },
 } satisfies Record<`ERRAND_${string}`, Variable>
 
 /** What is read of the process's environment, which may hold anything else. */
@@ -223,6 +243,8 @@ export const limits = {
     meaning: "checks of one user's connectors, and lists of their tools, on a node",
   },
   maxConnectorProcesses: { default: 64, meaning: 'processes of `connectors.servers` at a time, for all users' },
+  topupMinUsd: { default: 5, meaning: 'USD that are paid at a time, at least' },
+  topupMaxUsd: { default: 1000, meaning: 'USD that are paid at a time, at most' },
   maxConnectorProcessesPerUser: { default: 20, meaning: 'processes of `connectors.servers` at a time, for one user' },
 } satisfies Record<string, Limit>
 

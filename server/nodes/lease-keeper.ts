@@ -21,8 +21,6 @@ const retryMsMax = 1000
 const breaksPerLease = 2
 /** So many renewals left out are a break too: all nodes may have stood still, and none but this one goes on yet. */
 const renewalsLeftOut = 3
-/** Seldom: the search for tasks that are missing in the queue reads all that wait. */
-const unheardMs = 600_000
 
 /**
  * Among nodes that share a database: renews this node's leases, ends the runs whose lease it has lost, and settles the
@@ -45,7 +43,6 @@ export class LeaseKeeper {
   #renewedAt = -Infinity
   #steadySince: number | undefined
   #clockOffset: number | undefined
-  #lookedForUnheardAt = -Infinity
 
   constructor(parts: LeaseKeeperParts) {
     this.#parts = parts
@@ -94,7 +91,6 @@ export class LeaseKeeper {
     if (!this.#maySettle()) return
     this.#beside('the end of chats that another node left', () => this.#closeTurns())
     this.#beside('the end of tasks that another node left', () => settleTasks(this.#maySettle))
-    this.#beside('the return of tasks to the queue', () => this.#requeue())
   }
 
   #beside(what: string, work: () => Promise<void>): void {
@@ -135,20 +131,6 @@ export class LeaseKeeper {
       closed = await this.#parts.store.closeAbandonedTurns()
     }
     if (turns > 0) this.#parts.log.info({ turns }, 'chats of a node that is gone have been closed without a charge')
-  }
-
-  async #requeue(): Promise<void> {
-    const { log, shared } = this.#parts
-    let tasks = 0
-    for (let moved = -1; moved !== 0 && this.#maySettle(); tasks += moved) moved = await shared.requeueTaken()
-    if (performance.now() - this.#lookedForUnheardAt > unheardMs && this.#maySettle()) {
-      for (let moved = -1; moved !== 0; tasks += moved) moved = await shared.queueUnheard()
-      this.#lookedForUnheardAt = performance.now()
-    }
-    if (tasks > 0) {
-      log.info({ tasks }, 'tasks that no node had begun have been put back into the queue')
-      shared.signals.send('task-queued', '')
-    }
   }
 
   async #countQueued(): Promise<void> {

@@ -30,11 +30,15 @@ export const quotesRouter = router({
     .input(QuoteInput)
     .output(Quote)
     .mutation(
-      withScope('execute', ({ ctx, input }) => {
-        const { about, caller, services } = ctx
-        const { catalogue, chats, store, tasks } = services
-        const onLarge = () => callerTurn(ctx)
-        return createQuote({ catalogue, chats, quotes: tasks.quotes, store }, { about, caller, input, onLarge })
-      }),
+      withScope(
+        'execute',
+        ({ ctx, input }) => {
+          const { about, caller, services } = ctx
+          const { catalogue, chats, store, tasks } = services
+          const onLarge = () => callerTurn(ctx)
+          return createQuote({ catalogue, chats, quotes: tasks.quotes, store }, { about, caller, input, onLarge })
+        },
+        'account',
+      ),
     ),
 })

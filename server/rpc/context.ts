@@ -8,6 +8,7 @@ import type { StreamReader } from '../chat/chat-stream.ts'
 import type { ChatTurns } from '../chat/chat-turns.ts'
 import type { ConnectorParts } from '../connectors/manage-connectors.ts'
 import type { Clock } from '../kernel/clock.ts'
+import type { PaymentParts } from '../payments/manage-topups.ts'
 import type { SessionParts } from '../sessions/session-operations.ts'
 import { pageBytesMax } from '../store/byte-bounds.ts'
 import type { RateState } from '../store/records.ts'
@@ -27,6 +28,7 @@ export type Services = {
   catalogue: Catalogue
   chats: ChatTurns
   connectors: ConnectorParts
+  payments: PaymentParts
   people: LoginAccess
   sessions: SessionParts
   tasks: CreateTaskParts & CancelTaskParts

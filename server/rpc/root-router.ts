@@ -5,10 +5,12 @@ import { invitationsRouter } from '../auth/invitations/invitations-router.ts'
 import { keysRouter } from '../auth/keys/keys-router.ts'
 import { loginRouter } from '../auth/logins/login-router.ts'
 import { loginsRouter } from '../auth/logins/login-list-router.ts'
+import { platformKeysRouter } from '../auth/platform/platform-keys-router.ts'
 import { accountRouter } from '../billing/account-router.ts'
 import { transactionsRouter } from '../billing/transactions-router.ts'
 import { chatRouter } from '../chat/chat-router.ts'
 import { connectorsRouter } from '../connectors/connectors-router.ts'
+import { topupsRouter } from '../payments/topups-router.ts'
 import { quotesRouter } from '../quotes/quotes-router.ts'
 import { sessionsRouter } from '../sessions/sessions-router.ts'
 import { tasksRouter } from '../tasks/tasks-router.ts'
@@ -25,11 +27,13 @@ export const rootRouter = router({
   webhooks: webhooksRouter,
   account: accountRouter,
   transactions: transactionsRouter,
+  topups: topupsRouter,
   keys: keysRouter,
   login: loginRouter,
   logins: loginsRouter,
   invitations: invitationsRouter,
   users: usersRouter,
+  platformKeys: platformKeysRouter,
   system: systemRouter,
 })
 

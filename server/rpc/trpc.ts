@@ -3,16 +3,18 @@ import { TRPC_ERROR_CODES_BY_KEY, type TRPC_ERROR_CODE_KEY } from '@trpc/server/
 import { ZodError } from 'zod'
 import { badInput } from '../agents/config/params-schema.ts'
 import type { Caller } from '../auth/caller.ts'
-import { requireAdmin, requireScope } from '../auth/caller.ts'
+import { requireAdmin, requirePlatform, requireScope } from '../auth/caller.ts'
+import { assertReached, requireReach, type Reach } from '../auth/client-tokens/token-reach.ts'
 import { assert } from '../kernel/assert.ts'
 import { badField, ErrandError, errorBody, toErrandError } from '../kernel/errors.ts'
+import type { PlatformScope } from '../store/platform/platform-records.ts'
 import type { Scope } from '../store/records.ts'
 import type { CallerContext, Context } from './context.ts'
 import { envelope } from './envelope.ts'
 
 /** How a procedure stands in the REST interface and its OpenAPI document. */
 export type RestMeta = {
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** With parameters as `{name}`. */
   path: `/${string}`
   operationId: string
@@ -89,62 +91,95 @@ export const procedure = t.procedure
 /** Throws 403 unless the caller may call a procedure. */
 export type AccessCheck = (caller: Caller) => void
 
+/** What a caller may be known by, as the OpenAPI document names it. */
+export type Credential = 'apiKey' | 'browserSession' | 'platformKey' | 'clientToken'
+
 /** By the resolver that it is for. */
-const accessChecks = new WeakMap<object, AccessCheck>()
+const accesses = new WeakMap<object, { check: AccessCheck; credentials: readonly Credential[] }>()
 
 /** What a procedure asks of its caller, so that no body is read for one who may not send it; null of a public one. */
 export function accessOf({ _def: definition }: AnyProcedure): AccessCheck | null {
   const { meta, resolver } = definition as unknown as { meta?: ProcedureMeta; resolver: object }
-  const check = accessChecks.get(resolver)
-  assert((check === undefined) === (meta?.isPublic === true), 'a procedure says whom it is for, or is public')
-  return check ?? null
+  const access = accesses.get(resolver)
+  assert((access === undefined) === (meta?.isPublic === true), 'a procedure says whom it is for, or is public')
+  return access?.check ?? null
+}
+
+/** With what a procedure is called; empty for one that is public. */
+export function credentialsOf({ _def: definition }: AnyProcedure): readonly Credential[] {
+  return accesses.get((definition as unknown as { resolver: object }).resolver)?.credentials ?? []
 }
 
 type Resolver<Options, Output> = (options: Options) => Output
 type WithCaller<Options> = Omit<Options, 'ctx'> & { ctx: CallerContext }
 
 /**
- * A resolver whose caller must hold that scope. A middleware would say the same; each costs every call a copy of its
+ * A resolver whose caller must hold that scope. A client token also needs the operation to be within its reach; one that
+ * says nothing of tokens is closed to them. A middleware would say the same; each costs every call a copy of its
  * options, a tenth of the time of a read.
  */
-export function withScope<Options extends { ctx: Context }, Output>(
+export function withScope<Options extends { ctx: Context; input: unknown }, Output>(
   scope: Scope,
   resolve: Resolver<WithCaller<Options>, Output>,
+  reach: Reach = 'none',
 ): Resolver<Options, Output> {
-  return guarded((caller) => requireScope(caller, scope), resolve)
+  const check = (caller: Caller) => {
+    requireScope(caller, scope)
+    requireReach(caller, reach)
+  }
+  const credentials: Credential[] = ['apiKey', 'browserSession']
+  // Acting for a user it has never the scope `manage`.
+  if (scope !== 'manage') credentials.push('platformKey')
+  if (reach !== 'none') credentials.push('clientToken')
+  if (reach === 'none' || reach === 'account') return guarded({ check, credentials }, resolve)
+  return guarded<Options, Output>({ check, credentials }, (options) => {
+    assertReached(options.ctx.caller, options.input, reach)
+    return resolve(options)
+  })
 }
 
 /**
  * As `withScope`, of a change that is no execution: the user may make so many of them in a minute. What ends keys and
  * logins is not counted, or one stolen key could keep its owner from ending it.
  */
-export function withWrite<Options extends { ctx: Context }, Output>(
+export function withWrite<Options extends { ctx: Context; input: unknown }, Output>(
   scope: Scope,
   resolve: Resolver<WithCaller<Options>, Output>,
+  reach: Reach = 'none',
 ): Resolver<Options, Output> {
-  return withScope(scope, (options: WithCaller<Options>) => {
+  const counted = (options: WithCaller<Options>) => {
     const { caller, services } = options.ctx
     services.writeRate.count(caller.userId)
     return resolve(options)
-  })
+  }
+  return withScope(scope, counted, reach)
 }
 
 /** A resolver whose caller must be an admin who has logged in with a browser. */
 export function withAdmin<Options extends { ctx: Context }, Output>(
   resolve: Resolver<WithCaller<Options>, Output>,
 ): Resolver<Options, Output> {
-  return guarded(requireAdmin, resolve)
+  return guarded({ check: requireAdmin, credentials: ['browserSession'] }, resolve)
+}
+
+/** A resolver whose caller must be such an admin, or a platform key with that scope. */
+export function withPlatform<Options extends { ctx: Context }, Output>(
+  scope: PlatformScope,
+  resolve: Resolver<WithCaller<Options>, Output>,
+): Resolver<Options, Output> {
+  const check = (caller: Caller) => requirePlatform(caller, scope)
+  return guarded({ check, credentials: ['browserSession', 'platformKey'] }, resolve)
 }
 
 function guarded<Options extends { ctx: Context }, Output>(
-  check: AccessCheck,
+  access: { check: AccessCheck; credentials: readonly Credential[] },
   resolve: Resolver<WithCaller<Options>, Output>,
 ): Resolver<Options, Output> {
   const own = (options: Options) => {
-    check(callerOf(options.ctx))
+    access.check(callerOf(options.ctx))
     return resolveIn(options, resolve)
   }
-  accessChecks.set(own, check)
+  accesses.set(own, access)
   return own
 }
 

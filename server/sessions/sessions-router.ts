@@ -52,10 +52,14 @@ export const sessionsRouter = router({
     .input(CreateSessionInput)
     .output(CreateSessionOutput)
     .mutation(
-      withWrite('execute', ({ ctx, input }) => {
-        const { caller, idempotencyKey, services } = ctx
-        return createSession(services.sessions, { caller, input, idempotencyKey })
-      }),
+      withWrite(
+        'execute',
+        ({ ctx, input }) => {
+          const { caller, idempotencyKey, services } = ctx
+          return createSession(services.sessions, { caller, input, idempotencyKey })
+        },
+        'account',
+      ),
     ),
 
   get: procedure
@@ -76,9 +80,13 @@ export const sessionsRouter = router({
     .input(SessionInput)
     .output(Session)
     .query(
-      withScope('read', ({ ctx, input }) => {
-        return getSession(ctx.services.store, { userId: ctx.caller.userId, sessionId: input.sessionId })
-      }),
+      withScope(
+        'read',
+        ({ ctx, input }) => {
+          return getSession(ctx.services.store, { userId: ctx.caller.userId, sessionId: input.sessionId })
+        },
+        'session',
+      ),
     ),
 
   list: procedure
@@ -98,7 +106,11 @@ export const sessionsRouter = router({
     .input(ListSessionsInput)
     .output(ListSessionsOutput)
     .query(
-      withScope('read', ({ ctx, input }) => listSessions(ctx.services.store, { input, userId: ctx.caller.userId })),
+      withScope(
+        'read',
+        ({ ctx, input }) => listSessions(ctx.services.store, { input, userId: ctx.caller.userId }),
+        'account',
+      ),
     ),
 
   update: procedure
@@ -126,8 +138,10 @@ export const sessionsRouter = router({
     .input(UpdateSessionInput)
     .output(Session)
     .mutation(
-      withWrite('execute', ({ ctx, input }) =>
-        updateSession(ctx.services.sessions, { input, userId: ctx.caller.userId }),
+      withWrite(
+        'execute',
+        ({ ctx, input }) => updateSession(ctx.services.sessions, { input, userId: ctx.caller.userId }),
+        'account',
       ),
     ),
 
@@ -148,10 +162,14 @@ export const sessionsRouter = router({
     .input(SessionInput)
     .output(Confirmation)
     .mutation(
-      withWrite('execute', async ({ ctx, input }) => {
-        await deleteSession(ctx.services.sessions, { userId: ctx.caller.userId, sessionId: input.sessionId })
-        return { message: 'Session deleted' }
-      }),
+      withWrite(
+        'execute',
+        async ({ ctx, input }) => {
+          await deleteSession(ctx.services.sessions, { userId: ctx.caller.userId, sessionId: input.sessionId })
+          return { message: 'Session deleted' }
+        },
+        'account',
+      ),
     ),
 
   messages: procedure
@@ -172,10 +190,14 @@ export const sessionsRouter = router({
     .input(ListMessagesInput)
     .output(ListMessagesOutput)
     .query(
-      withScope('read', async ({ ctx, input }) => {
-        await pageTurn(ctx.caller.userId)
-        const page = { ...input, bytesMax: pageBytesOf(ctx) }
-        return await listMessages(ctx.services.store, { input: page, userId: ctx.caller.userId })
-      }),
+      withScope(
+        'read',
+        async ({ ctx, input }) => {
+          await pageTurn(ctx.caller.userId)
+          const page = { ...input, bytesMax: pageBytesOf(ctx) }
+          return await listMessages(ctx.services.store, { input: page, userId: ctx.caller.userId })
+        },
+        'session',
+      ),
     ),
 })

@@ -22,6 +22,12 @@ export const endedKeptMs = 90 * 86_400_000
 
 export const connectorsMax = 100
 
+/** Of the installation, and with those that ended. */
+const livePlatformKeysMax = 100
+const platformKeysMax = 10_000
+/** Of one user. */
+const liveTokensMax = 1000
+
 /** Throws CONFLICT when an account with so many keys can have no other. */
 export function assertKeyRoom({ all, live }: { all: number; live: number }): void {
   if (live >= liveKeysMax) {
@@ -31,4 +37,18 @@ export function assertKeyRoom({ all, live }: { all: number; live: number }): voi
     const message = `An account has at most ${keysMax} keys, with those that ended in the last 90 days; wait until the oldest are gone.`
     throw new ErrandError('CONFLICT', message)
   }
+}
+
+/** Throws CONFLICT when an installation with so many platform keys can have no other. */
+export function assertPlatformKeyRoom({ all, live }: { all: number; live: number }): void {
+  if (live < livePlatformKeysMax && all < platformKeysMax) return
+  const message = `There are at most ${livePlatformKeysMax} platform keys that work, and ${platformKeysMax} with those that ended; revoke one first.`
+  throw new ErrandError('CONFLICT', message)
+}
+
+/** Throws CONFLICT when a user with so many client tokens can have no other. */
+export function assertTokenRoom(live: number): void {
+  if (live < liveTokensMax) return
+  const message = `An account has at most ${liveTokensMax} client tokens that work; wait until the oldest have ended, or revoke one.`
+  throw new ErrandError('CONFLICT', message)
 }

@@ -53,7 +53,7 @@ export type CreateTopupResult =
   | { outcome: 'refused'; reason: 'idempotency-conflict' | 'suspended' | 'too-many' | 'balance' }
 
 /** `after` is the last one that was seen; without a user those of all. */
-export type ListTopups = { userId?: string; status?: TopupStatus; after?: string; limit: number }
+export type ListTopups = { userId?: string; status?: TopupStatus; after?: string; limit: number; offset?: number }
 
 export type UserTopup = TopupRecord & { email: string }
 
@@ -109,7 +109,13 @@ export type PaymentAccount = {
 }
 
 /** A top-up that is to be paid with what its user has saved. */
-export type DueRecharge = { topup: TopupRecord; customerId: string; methodId: string }
+export type DueRecharge = {
+  topup: TopupRecord
+  customerId: string
+  methodId: string
+  /** Whether the provider was never asked for it. */
+  isNew: boolean
+}
 
 /** Of the top-ups since some time, and what is owed at present. */
 export type PaymentTotals = { paid: Units; refunded: Units; disputed: Units; owed: Units; topups: number }
@@ -120,6 +126,8 @@ export type PaymentStore = {
   /** Keeps where it is paid; undefined when it is unknown. */
   noteCheckout(input: TopupOf & { checkoutId: string; checkoutUrl: string }): Promise<TopupRecord | undefined>
   getTopup(of: TopupOf): Promise<TopupRecord | undefined>
+  /** How many a user has, of one state or of all. */
+  countTopups(of: { userId: string; status?: TopupStatus }): Promise<number>
   /** Newest first. */
   listTopups(input: ListTopups): Promise<UserTopup[]>
   /** By whichever of the ids is known of it, in this order; whoever's it is. */

@@ -12,16 +12,23 @@ export const loginIdleMs = 7 * 86_400_000
 /** A user has this many browser logins; a further one ends the one that was used longest ago. */
 export const loginsMax = 100
 
-export type CreateUser = { email: string; passwordHash: string | null; isAdmin: boolean }
+/** Without an address the user gets one that no mail reaches and nobody can log in with. */
+export type CreateUser = {
+  email: string | null
+  passwordHash: string | null
+  isAdmin: boolean
+  externalId?: string
+}
 
 export type CreateUserResult = { outcome: 'created'; userId: string } | { outcome: 'refused'; reason: 'email-taken' }
 
-/** `search` finds a part of the email address. */
-export type ListUsers = Page & { search?: string }
+/** `search` finds a part of the email address or of the external id. */
+export type ListUsers = Page & { search?: string; withoutAdmins?: boolean }
 /** `writtenOff` is what the user's chats cost beyond the balance, ever. */
 export type UserAccount = UserRecord &
   AccountRecord & { writtenOff: Units; plan: string | null; limits: Partial<AccountLimits> }
-export type UpdateUser = { userId: string; isSuspended?: boolean; isAdmin?: boolean }
+/** With `withoutAdmins` an admin is as unknown as nobody. */
+export type UpdateUser = { userId: string; isSuspended?: boolean; isAdmin?: boolean; withoutAdmins?: boolean }
 export type UpdateUserResult = { outcome: 'updated' } | { outcome: 'refused'; reason: 'unknown' | 'last-admin' }
 
 export type SetPassword = {

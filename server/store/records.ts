@@ -191,6 +191,8 @@ export type UserRecord = {
   isAdmin: boolean
   createdAt: EpochMs
   suspendedAt: EpochMs | null
+  /** What a product that is built on the service calls the user. */
+  externalId: string | null
 }
 
 export const loginMethods = ['password', 'oidc', 'invitation'] as const

@@ -68,7 +68,15 @@ export type OpenTurnResult =
   | { outcome: 'opened'; held: Units; rate: RateState }
   | {
       outcome: 'refused'
-      reason: 'idempotency-conflict' | 'unknown' | 'expired' | 'completed' | 'busy' | 'quote-used' | 'rate'
+      reason:
+        | 'idempotency-conflict'
+        | 'unknown'
+        | 'expired'
+        | 'completed'
+        | 'busy'
+        | 'quote-used'
+        | 'token-used'
+        | 'rate'
       rate: RateState
     }
   | LimitRefusal

@@ -29,14 +29,8 @@ export type Signals = {
 /** What a store offers that several processes, its nodes, share. */
 export type SharedStore = {
   signals: Signals
-  /** Takes queued tasks for this node, oldest first; no other node is given them while their lease lasts. */
-  takeTasks(limit: number): Promise<string[]>
   /** Renews this node's leases; returns the work that it has lost. */
   renewLeases(held: { tasks: readonly AttemptRef[]; turnIds: readonly string[] }): Promise<LostWork>
-  /** Requeues a bounded number of tasks that a node took and never began; how many. */
-  requeueTaken(): Promise<number>
-  /** Requeues a bounded number of tasks that are missing in the queue, as after a partial restore; how many. */
-  queueUnheard(): Promise<number>
   /** Tasks that wait, counted up to `most`. */
   countQueued(most: number): Promise<number>
 }

@@ -66,12 +66,15 @@ import type {
   LimitRefusal,
   ListTasks,
   ProgressNote,
+  Taken,
+  Taking,
 } from './task-inputs.ts'
 import type { CredentialLimits, SpendLimit, SpendState } from './execution-limits.ts'
 import type { Plans } from './limits/account-limits.ts'
 import type { ChangeAccountLimits, KeyLimits, LimitsState, UpdateKey } from './limits/limit-inputs.ts'
 import type { PaymentStore } from './payment-records.ts'
 import type { Listed, ListRange } from './list-place.ts'
+import type { PlatformStore } from './platform/platform-records.ts'
 import type { PostedTotals } from './posted-totals.ts'
 import type { SharedSettings, SharedStore } from './shared.ts'
 import type { WebhookStore } from './webhook-inputs.ts'
@@ -127,10 +130,17 @@ export type SpendPage = {
   oldestDay: number | null
 }
 
-export type Credit = { userId: string; amount: Units; description: string; idempotencyKey: string | null }
+export type Credit = {
+  userId: string
+  amount: Units
+  description: string
+  idempotencyKey: string | null
+  /** The platform key that credits, whose ceiling counts it; to it an admin is as unknown as nobody. */
+  platformKeyId?: string
+}
 export type CreditResult =
   | { outcome: 'credited' | 'replayed'; transactionId: string; balance: Units }
-  | { outcome: 'refused'; reason: 'unknown-user' | 'idempotency-conflict' | 'balance' }
+  | { outcome: 'refused'; reason: 'unknown-user' | 'idempotency-conflict' | 'balance' | 'ceiling' }
 
 /** What is under way, for the operator. */
 export type StoreState = {
@@ -193,6 +203,8 @@ export type Store = {
   readonly settings: SharedSettings
   /** Who is told of events, and what became of that. */
   readonly webhooks: WebhookStore
+  /** Keys of products that are built on the service, their users, and tokens for browsers. */
+  readonly platform: PlatformStore
   /** What users pay, and what the provider took back of it. */
   readonly payments: PaymentStore
 
@@ -229,8 +241,12 @@ export type Store = {
   expireTask(input: { taskId: string; error: TaskFailure }): Promise<boolean>
   /** Queues the task again while `attempt` leaves a retry, else fails and refunds it. */
   interruptTask(input: Interruption): Promise<'requeued' | 'failed' | 'stale'>
-  /** Queued tasks in order of admission, after `afterSeq`. */
-  queuedTasks(input: { afterSeq: number; limit: number }): Promise<{ seq: number; id: string }[]>
+  /**
+   * The next tasks to claim: of users in turn, beginning behind one of them, the oldest of each. Fewer than `limit` mean that
+   * no others wait, but for tasks of users who are passed over. Where nodes share the store, no other is given them while
+   * their lease lasts.
+   */
+  takeTasks(input: Taking): Promise<Taken>
   /**
    * Tasks that were taken up by a process that is gone, queued ones left out: all of them where one process owns the
    * store, which asks once when it starts; else those whose lease has passed.

@@ -35,7 +35,7 @@ export type AdmitTask = {
 export type AdmitTaskResult =
   | { outcome: 'accepted'; seq: number; rate: RateState }
   | { outcome: 'replayed'; taskId: string; rate: RateState }
-  | { outcome: 'refused'; reason: 'idempotency-conflict' | 'quote-used'; rate: RateState }
+  | { outcome: 'refused'; reason: 'idempotency-conflict' | 'quote-used' | 'token-used'; rate: RateState }
   | { outcome: 'refused'; reason: 'blocked'; until: EpochMs; rate: RateState }
   | { outcome: 'refused'; reason: 'rate'; rate: RateState }
   | LimitRefusal
@@ -85,3 +85,18 @@ export type Interruption = AttemptRef & {
 
 /** With all of the tags. */
 export type ListTasks = Page & ListRange & { userId: string; status?: TaskStatus; agentId?: string; tags?: string[] }
+
+export type Taking = {
+  limit: number
+  /** The user who was served last. */
+  after: string
+  /** Users whose turn is left out. */
+  passOver: ReadonlySet<string>
+  /** Tasks that are being claimed, which are left out. Where nodes share the store, leases tell that. */
+  claiming: Iterable<string>
+}
+export type Taken = {
+  tasks: { id: string; userId: string }[]
+  /** The user who was served last. */
+  after: string
+}

@@ -8,6 +8,7 @@ import {
   owedRefusal,
   rateRefusal,
   secondsUntil,
+  tokenUsed,
   waitingRefusal,
 } from '../billing/refusals.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
@@ -132,7 +133,7 @@ export async function createTask(
   if (request.payloadId !== null) await payloads.release(request.payloadId, result.outcome !== 'accepted')
   if (result.outcome === 'accepted') {
     parts.tracing?.taskAdmitted(admission.taskId, about.span)
-    runner.taskQueued(admission.taskId)
+    runner.taskQueued()
   }
   return answer(result, { taskId: admission.taskId, about, onRate })
 }
@@ -187,6 +188,8 @@ function refusal(result: Extract<AdmitTaskResult, { outcome: 'refused' }>): Erra
       return idempotencyConflict()
     case 'quote-used':
       return quoteUsed()
+    case 'token-used':
+      return tokenUsed()
     case 'blocked': {
       const until = isoTime(result.until)
       const message = `Too many failed tasks: this account cannot create tasks until ${until}.`

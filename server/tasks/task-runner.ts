@@ -1,4 +1,3 @@
-import PQueue from 'p-queue'
 import { assert } from '../kernel/assert.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { canceled, interrupted, runTask, timeoutMsOf, type RunTaskParts } from './run-task.ts'
@@ -11,17 +10,18 @@ const pauseMs = 1000
 const fullRetrySeconds = 30
 
 /**
- * Takes tasks from a source and runs them, oldest first, `concurrency` at a time.
+ * Runs the tasks that wait in the store, `concurrency` at a time, those of each user in turn.
  *
- * The store is the queue. Memory holds the ids of the next few tasks, whatever the backlog, and the source is asked for
- * more as they run out. A task is claimed inside its own job, so `startedAt` is when it was really taken up.
+ * The store is the queue, and memory has the tasks only that are at work: which one is next is asked when there is room for it
+ * to run, so that nobody waits behind what was chosen before. Each is then claimed by itself, so `startedAt` is when it was
+ * really taken up.
  *
  * A runner is in one of four states, and each leads only to those below it:
  *
  * - `waiting`: admitted tasks stay in the queue. So is every runner until it is started, and one with a concurrency of 0
  *   for good.
- * - `running`: tasks are taken up. While more of them may wait than are known in memory (`#hasMore`), the source is asked
- *   whenever there is room, by one question at a time, and not within a second after the store has failed.
+ * - `running`: tasks are taken up. While some may wait (`#hasMore`), the store is asked whenever there is room, by one
+ *   question at a time, and not within a second after it has failed.
  * - `draining`: no task is admitted or taken up. What runs, and what is being claimed, may go on until its timeout, or
  *   until the time of the drain is up.
  * - `interrupted`: what runs has been told to stop, and what is still being claimed stops as soon as it is. It is
@@ -29,14 +29,16 @@ const fullRetrySeconds = 30
  */
 export class TaskRunner {
   readonly #options: TaskRunnerOptions
-  readonly #queue: PQueue
-  readonly #known = new Set<string>()
+  /** What is being claimed or run. */
+  readonly #taken = new Map<string, Promise<void>>()
   readonly #running = new Map<string, { task: TaskRecord; deadline: number; stop: AbortController }>()
   /** Tasks that are being claimed; true of those that were canceled after that. */
   readonly #claims = new Map<string, { claim: Promise<unknown>; isCanceled: boolean }>()
   /** Given again before their last run was quite done with. */
   readonly #again = new Set<string>()
   readonly #draining = Promise.withResolvers<void>()
+  /** The user whose task was taken last: the turn is the next one's. */
+  #after = ''
   #state: 'waiting' | 'running' | 'draining' | 'interrupted' = 'waiting'
   #unsubscribe: (() => void) | undefined
   /** Tasks that nobody has taken up yet, in memory or not. */
@@ -47,11 +49,11 @@ export class TaskRunner {
 
   constructor(options: TaskRunnerOptions) {
     this.#options = options
-    this.#queue = new PQueue({ concurrency: Math.max(1, options.concurrency) })
   }
 
-  get waitingCount(): number {
-    return this.#queue.size
+  /** Tasks that are being claimed or run, of which memory has something. */
+  get takenCount(): number {
+    return this.#taken.size
   }
 
   get runningCount(): number {
@@ -120,9 +122,9 @@ export class TaskRunner {
   }
 
   /** A task waits: it was admitted and is durable, or waits for another attempt. */
-  taskQueued(taskId: string): void {
+  taskQueued(): void {
     this.#queuedCount++
-    this.#options.source.announce(taskId)
+    this.#options.source.announce()
   }
 
   /**
@@ -139,10 +141,10 @@ export class TaskRunner {
       const deadlines = [...this.#running.values()].map(({ deadline }) => deadline)
       const waitMs = Math.min(Math.max(0, ...deadlines) - clock.now() + 1000, drainSeconds * 1000)
       const timer = setTimeout(() => this.interrupt(), Math.max(0, waitMs))
-      await this.#queue.onIdle()
+      await this.#idle()
       clearTimeout(timer)
     }
-    await this.#queue.onIdle()
+    await this.#idle()
   }
 
   /** Ends a drain early. */
@@ -154,7 +156,7 @@ export class TaskRunner {
   #setRunning(): void {
     assert(this.#state === 'waiting', 'a runner is started once')
     this.#state = 'running'
-    this.#unsubscribe = this.#options.source.subscribe((taskId) => this.#taskWaits(taskId))
+    this.#unsubscribe = this.#options.source.subscribe(() => this.#tasksWait())
     void this.#fill()
   }
 
@@ -163,8 +165,6 @@ export class TaskRunner {
     this.#state = 'draining'
     this.#unsubscribe?.()
     this.#draining.resolve()
-    this.#queue.clear()
-    this.#known.clear()
   }
 
   #setInterrupted(): void {
@@ -173,17 +173,18 @@ export class TaskRunner {
     for (const { stop } of this.#running.values()) stop.abort(interrupted)
   }
 
-  /** Behind a backlog a new task waits its turn in the store. */
-  #taskWaits(taskId: string | undefined): void {
-    if (taskId === undefined || this.#hasMore || this.#known.size >= this.#options.source.idsMax) {
-      this.#hasMore = true
-      void this.#fill()
-    } else if (!this.#known.has(taskId)) this.#add(taskId)
+  /** Resolves when nothing is taken any more. */
+  async #idle(): Promise<void> {
+    while (this.#taken.size > 0) await Promise.all(this.#taken.values())
+  }
+
+  #tasksWait(): void {
+    this.#hasMore = true
+    void this.#fill()
   }
 
   #add(taskId: string): void {
-    this.#known.add(taskId)
-    void this.#queue.add(() => this.#job(taskId))
+    this.#taken.set(taskId, this.#job(taskId))
   }
 
   async #job(taskId: string): Promise<void> {
@@ -193,11 +194,11 @@ export class TaskRunner {
       this.#storeFailed()
     })
     this.#running.delete(taskId)
-    this.#known.delete(taskId)
+    this.#taken.delete(taskId)
     if (end === 'ended') ends.taskEnded(taskId)
     if (end === 'requeued') {
       ends.taskChanged(taskId, 'state')
-      this.taskQueued(taskId)
+      this.taskQueued()
     }
     if (this.#again.delete(taskId)) this.#add(taskId)
     void this.#fill()
@@ -205,9 +206,7 @@ export class TaskRunner {
 
   /** Undefined when the task was not there to be run, or not to be run any more. */
   async #run(taskId: string): Promise<'ended' | 'requeued' | undefined> {
-    const { agents, source, store } = this.#options
-    // A race would leave a reaction on the promise of the drain for every task that ever ran.
-    if (!agents.isReady) await Promise.race([agents.ready(), this.#draining.promise])
+    const { source, store } = this.#options
     if (this.#state !== 'running') return undefined
     const claiming = { claim: store.claimTask(taskId), isCanceled: false }
     this.#claims.set(taskId, claiming)
@@ -232,22 +231,29 @@ export class TaskRunner {
     return this.#state === 'interrupted'
   }
 
-  /** Asks the source for tasks as long as it may have some and there is room. */
+  /** Asks the store for tasks as long as some may wait and there is room. */
   async #fill(): Promise<void> {
-    const { log, source } = this.#options
+    const { agents, concurrency, log, store } = this.#options
     if (this.#isAsking) return
     this.#isAsking = true
-    while (this.#state === 'running' && this.#hasMore && this.#known.size <= source.refillAt) {
+    while (this.#state === 'running' && this.#hasMore && this.#taken.size < concurrency) {
       if (this.#pause) {
         await this.#pause
         continue
       }
+      if (!agents.isReady) {
+        await Promise.race([agents.ready(), this.#draining.promise])
+        continue
+      }
       this.#hasMore = false
+      const limit = concurrency - this.#taken.size
+      const claiming = this.#claims.keys()
       try {
-        const { hasMore, taskIds } = await source.next(this.#known)
-        if (hasMore) this.#hasMore = true
-        for (const id of taskIds) {
-          if (this.#known.has(id)) this.#again.add(id)
+        const { after, tasks } = await store.takeTasks({ after: this.#after, limit, claiming, passOver: new Set() })
+        this.#after = after
+        if (tasks.length === limit) this.#hasMore = true
+        for (const { id } of tasks) {
+          if (this.#taken.has(id)) this.#again.add(id)
           else this.#add(id)
         }
       } catch (error) {

@@ -3,36 +3,26 @@ import type { TaskRecord } from '../store/records.ts'
 import type { SharedStore } from '../store/shared.ts'
 import { settleAbandoned, type SettleParts } from './settle-abandoned.ts'
 
-/** Where tasks wait for a runner. */
+/** How a runner learns that tasks wait in the store, and what of them a process before it has left. */
 export type TaskSource = {
-  /** How many ids the runner has in memory at most, and with how many left it asks for more. */
-  readonly idsMax: number
-  readonly refillAt: number
   /** Ends what a process before this one left at work, where a start can tell. */
   recover(): Promise<void>
-  /** The next tasks, oldest first, without those that wait in memory, and whether others may wait behind them. */
-  next(held: ReadonlySet<string>): Promise<{ taskIds: string[]; hasMore: boolean }>
   /** A task waits: one that was admitted and is durable, or one that waits for another attempt. */
-  announce(taskId: string): void
-  /** `onWaiting` is told when tasks wait: which one, or else that it is time to ask. Returns what ends that. */
-  subscribe(onWaiting: (taskId?: string) => void): () => void
+  announce(): void
+  /** `onWaiting` is told when tasks may wait. Returns what ends that. */
+  subscribe(onWaiting: () => void): () => void
   /** From when on the time of a task counts that was claimed a moment ago. */
   begunAt(task: TaskRecord): EpochMs
 }
 
-type LocalParts = SettleParts & { concurrency: number }
-
 const recoveryTriesMax = 10
 const recoveryPauseMs = 1000
 
-/** The tasks of a store that one process owns: what it was told of need not be read. */
-export function localTasks({ concurrency, ...parts }: LocalParts): TaskSource {
-  const { log, store } = parts
-  const idsMax = concurrency * 8
-  let listener: ((taskId: string) => void) | undefined
+/** The tasks of a store that one process owns. */
+export function localTasks(parts: SettleParts): TaskSource {
+  const { log } = parts
+  let listener: (() => void) | undefined
   return {
-    idsMax,
-    refillAt: idsMax / 2,
     // A start beside a command that writes, or on a disk that is full for a moment, waits.
     recover: async () => {
       for (let tries = 1; ; tries++) {
@@ -45,12 +35,7 @@ export function localTasks({ concurrency, ...parts }: LocalParts): TaskSource {
         }
       }
     },
-    next: async (held) => {
-      const queued = await store.queuedTasks({ afterSeq: 0, limit: idsMax })
-      const taskIds = queued.map(({ id }) => id).filter((id) => !held.has(id))
-      return { taskIds, hasMore: queued.length >= idsMax }
-    },
-    announce: (taskId) => listener?.(taskId),
+    announce: () => listener?.(),
     subscribe: (onWaiting) => {
       listener = onWaiting
       return () => (listener = undefined)
@@ -59,30 +44,18 @@ export function localTasks({ concurrency, ...parts }: LocalParts): TaskSource {
   }
 }
 
-type SharedParts = { shared: SharedStore; concurrency: number; clock: Clock }
-
 /** Between two looks of a node at the queue, should a signal be lost. */
 const lookMs = 1000
 
-/**
- * The tasks of a store that nodes share: a node takes no more out of the queue than it has room to run, and what it takes
- * is its own while its lease lasts. What others left is not told by a start but by the leases (`LeaseKeeper`).
- */
-export function sharedTasks({ clock, concurrency, shared }: SharedParts): TaskSource {
+/** The tasks of a store that nodes share. What others left is not told by a start but by the leases (`LeaseKeeper`). */
+export function sharedTasks({ clock, shared }: { clock: Clock; shared: SharedStore }): TaskSource {
   const { signals } = shared
   return {
-    idsMax: concurrency,
-    refillAt: concurrency - 1,
     recover: async () => {},
-    next: async (held) => {
-      const room = concurrency - held.size
-      const taskIds = await shared.takeTasks(room)
-      return { taskIds, hasMore: taskIds.length >= room }
-    },
     announce: () => signals.send('task-queued', ''),
     subscribe: (onWaiting) => {
       const looking = setInterval(onWaiting, lookMs).unref()
-      const unsubscribe = signals.on('task-queued', () => onWaiting())
+      const unsubscribe = signals.on('task-queued', onWaiting)
       return () => {
         clearInterval(looking)
         unsubscribe()

@@ -46,12 +46,16 @@ export const tasksRouter = router({
     .input(CreateTaskInput)
     .output(CreateTaskOutput)
     .mutation(
-      withScope('execute', ({ ctx, input }) => {
-        const { about, caller, idempotencyKey, services } = ctx
-        const onRate = (rate: RateState) => (ctx.rate = rate)
-        const onLarge = () => callerTurn(ctx)
-        return createTask(services.tasks, { about, caller, input, idempotencyKey, onLarge, onRate })
-      }),
+      withScope(
+        'execute',
+        ({ ctx, input }) => {
+          const { about, caller, idempotencyKey, services } = ctx
+          const onRate = (rate: RateState) => (ctx.rate = rate)
+          const onLarge = () => callerTurn(ctx)
+          return createTask(services.tasks, { about, caller, input, idempotencyKey, onLarge, onRate })
+        },
+        'account',
+      ),
     ),
 
   get: procedure
@@ -75,11 +79,15 @@ export const tasksRouter = router({
     .input(GetTaskInput)
     .output(Task)
     .query(
-      withScope('read', ({ ctx, input, signal }) => {
-        const { taskId, wait = 0 } = input
-        const onHold = () => holdAnswer(ctx)
-        return getTask(ctx.services.tasks, { userId: ctx.caller.userId, taskId, waitSeconds: wait, signal, onHold })
-      }),
+      withScope(
+        'read',
+        ({ ctx, input, signal }) => {
+          const { taskId, wait = 0 } = input
+          const onHold = () => holdAnswer(ctx)
+          return getTask(ctx.services.tasks, { userId: ctx.caller.userId, taskId, waitSeconds: wait, signal, onHold })
+        },
+        'task',
+      ),
     ),
 
   cancel: procedure
@@ -107,8 +115,10 @@ export const tasksRouter = router({
     .input(CancelTaskInput)
     .output(Task)
     .mutation(
-      withScope('execute', ({ ctx, input }) =>
-        cancelTask(ctx.services.tasks, { userId: ctx.caller.userId, taskId: input.taskId }),
+      withScope(
+        'execute',
+        ({ ctx, input }) => cancelTask(ctx.services.tasks, { userId: ctx.caller.userId, taskId: input.taskId }),
+        'task',
       ),
     ),
 
@@ -117,13 +127,17 @@ export const tasksRouter = router({
     .meta({ isStream: true })
     .input(TaskEventsInput)
     .query(
-      withScope('read', async ({ ctx, input }): Promise<TaskStream> => {
-        if (!ctx.stream) throw badField('', 'The events of a task are a stream; call it through httpBatchStreamLink')
-        const { caller, services, stream: reader } = ctx
-        const stream = await TaskStream.open(services.tasks, { userId: caller.userId, taskId: input.taskId, reader })
-        holdAnswer(ctx)
-        return stream
-      }),
+      withScope(
+        'read',
+        async ({ ctx, input }): Promise<TaskStream> => {
+          if (!ctx.stream) throw badField('', 'The events of a task are a stream; call it through httpBatchStreamLink')
+          const { caller, services, stream: reader } = ctx
+          const stream = await TaskStream.open(services.tasks, { userId: caller.userId, taskId: input.taskId, reader })
+          holdAnswer(ctx)
+          return stream
+        },
+        'task',
+      ),
     ),
 
   list: procedure
@@ -143,6 +157,10 @@ export const tasksRouter = router({
     .input(ListTasksInput)
     .output(ListTasksOutput)
     .query(
-      withScope('read', ({ ctx, input }) => listTasks(ctx.services.tasks.store, { input, userId: ctx.caller.userId })),
+      withScope(
+        'read',
+        ({ ctx, input }) => listTasks(ctx.services.tasks.store, { input, userId: ctx.caller.userId }),
+        'account',
+      ),
     ),
 })

@@ -32,7 +32,7 @@ test('401 without a header, with another scheme, and with a key that is malforme
     ['Bearer secret', invalid],
     [`Bearer ${mistyped}`, invalid],
     [`Bearer ${key.toUpperCase()}`, invalid],
-    [`Bearer ${newToken()}`, invalid],
+    [`Bearer ${newToken('key')}`, invalid],
   ]
   expectRefused(await service.get('/api/account'), required)
   for (const [authorization, message] of wrong) {

@@ -40,7 +40,7 @@ const credentials: [title: string, lines: (key: string) => string[]][] = [
   ['10 KB of spaces', () => [`Authorization: Bearer ${' '.repeat(10_000)}x y`]],
   ['a key in Cyrillic letters', () => ['Authorization: Bearer еrrаnd_sk_ключ']],
   ['bytes that are no UTF-8', () => ['Authorization: Bearer \xff\xfe']],
-  ['a well-formed key that does not exist', () => [`Authorization: Bearer ${newToken()}`]],
+  ['a well-formed key that does not exist', () => [`Authorization: Bearer ${newToken('key')}`]],
   ['SQL for a key', () => [`Authorization: Bearer ' OR '1'='1`]],
   ['SQL without spaces', () => [`Authorization: Bearer errand_sk_'/**/OR/**/1=1--`]],
   ['SQL as long as a key', () => [`Authorization: Bearer errand_sk_${`'OR(1=1)OR'`.padEnd(36, '0')}`]],
@@ -100,7 +100,7 @@ test('401 for a revoked key, word for word as for one that never existed', async
   expect((await service.get('/api/account', extra.key)).status).toBe(200)
   await service.request('DELETE', `/api/keys/${extra.id}`, { key: person.key })
   const revoked = await expectRefused(guarded, { status: 401 }, () => service.createTask(extra.key, 'test.echo'))
-  expect(revoked.body).toEqual((await service.get('/api/account', newToken())).body)
+  expect(revoked.body).toEqual((await service.get('/api/account', newToken('key'))).body)
 })
 
 test('401 for an expired key, which says so', async () => {

@@ -17,7 +17,7 @@ test('a preflight of any path allows the methods and headers of the API from eve
     expect([status, body], path).toEqual([204, ''])
     expect(headers.get('access-control-allow-origin')).toBe('*')
     expect(headers.get('access-control-allow-credentials')).toBe(null)
-    expect(list(headers.get('access-control-allow-methods'))).toEqual(['DELETE', 'GET', 'HEAD', 'PATCH', 'POST'])
+    expect(list(headers.get('access-control-allow-methods'))).toEqual(['DELETE', 'GET', 'HEAD', 'PATCH', 'POST', 'PUT'])
     expect(list(headers.get('access-control-allow-headers'))).toEqual([
       'Authorization',
       'Content-Type',

@@ -2,12 +2,15 @@ import { expect, test } from 'vitest'
 import { createClient } from '../../client/client.ts'
 import { operations } from '../pins/documented-answers.ts'
 import { startService, type TestService } from '../support/test-service.ts'
+import { PlatformCalls } from './platform-calls.ts'
 import { signUp, signUpAdmin } from './signed-in.ts'
 
 type AdminCall = { id: string; method: string; path: string; body?: Record<string, unknown> }
 
 /** Every operation of admins, each of which would work for one. */
-const callsOn = (userId: string, invitationId: string): AdminCall[] => [
+type Ids = { userId: string; invitationId: string; keyId: string; platformKeyId: string }
+
+const callsOn = ({ invitationId, keyId, platformKeyId, userId }: Ids): AdminCall[] => [
   { id: 'listUsers', method: 'GET', path: '/api/users' },
   { id: 'getUser', method: 'GET', path: `/api/users/${userId}` },
   { id: 'updateUser', method: 'PATCH', path: `/api/users/${userId}`, body: { isSuspended: true, isAdmin: true } },
@@ -19,6 +22,14 @@ const callsOn = (userId: string, invitationId: string): AdminCall[] => [
     body: { amountUsd: '1', reason: 'Top-up' },
   },
   { id: 'listUserTransactions', method: 'GET', path: `/api/users/${userId}/transactions` },
+  { id: 'getOrCreateUser', method: 'PUT', path: '/api/users/by-external-id/one', body: {} },
+  { id: 'getUserByExternalId', method: 'GET', path: '/api/users/by-external-id/one' },
+  { id: 'createUserKey', method: 'POST', path: `/api/users/${userId}/keys`, body: { name: 'device' } },
+  { id: 'listUserKeys', method: 'GET', path: `/api/users/${userId}/keys` },
+  { id: 'revokeUserKey', method: 'DELETE', path: `/api/users/${userId}/keys/${keyId}` },
+  { id: 'createPlatformKey', method: 'POST', path: '/api/platform-keys', body: { name: 'shop', scopes: ['act'] } },
+  { id: 'listPlatformKeys', method: 'GET', path: '/api/platform-keys' },
+  { id: 'revokePlatformKey', method: 'DELETE', path: `/api/platform-keys/${platformKeyId}` },
   { id: 'createPasswordLink', method: 'POST', path: `/api/users/${userId}/password-link`, body: {} },
   { id: 'createInvitation', method: 'POST', path: '/api/invitations', body: { email: 'new@example.com' } },
   { id: 'listInvitations', method: 'GET', path: '/api/invitations' },
@@ -30,7 +41,12 @@ async function everything({ app: { store } }: TestService): Promise<unknown> {
   const page = { limit: 100, offset: 0 }
   const { users } = await store.listUsers(page)
   const transactions = users.map(({ id }) => store.listTransactions({ ...page, userId: id }))
-  return [users, await Promise.all(transactions), await store.listInvitations(page)]
+  return [
+    users,
+    await Promise.all(transactions),
+    await store.listInvitations(page),
+    await store.platform.listKeys(page),
+  ]
 }
 
 async function prepare() {
@@ -38,14 +54,20 @@ async function prepare() {
   const admin = await signUpAdmin(service)
   const person = await signUp(service)
   const { body: invited } = await admin.browser.post('/api/invitations', { email: 'invited@example.com' })
-  return { service, admin, person, calls: callsOn(person.userId, invited.id) }
+  const { keyId: platformKeyId } = await PlatformCalls.open(service)
+  const draft = { userId: person.userId, name: 'own', hint: 'abcd', scopes: ['read' as const], expiresAt: null }
+  const { id: keyId } = await service.app.store.createKey({ ...draft, tokenHash: 'of the key' })
+  const calls = callsOn({ userId: person.userId, invitationId: invited.id, keyId, platformKeyId })
+  return { service, admin, person, calls }
 }
 
 test('the operations of admins that are tried here are all that the document has', async () => {
-  const own = operations.filter(({ spec }) => /Users|Invitations|System/.test(spec['tags']) && spec['security'].length)
-  const tried = callsOn('user_0', 'inv_0').map(({ id }) => id)
+  const ofAdmins = /Users|Invitations|Platform keys|System/
+  const own = operations.filter(({ spec }) => ofAdmins.test(spec['tags']) && spec['security'].length > 0)
+  const nothing = { userId: 'user_0', invitationId: 'inv_0', keyId: 'key_0', platformKeyId: 'pkey_0' }
+  const tried = callsOn(nothing).map(({ id }) => id)
   expect(own.map(({ id }) => id).toSorted()).toEqual(tried.toSorted())
-  expect(own.map(({ spec }) => spec['security'])).toEqual(own.map(() => [{ browserSession: [] }]))
+  for (const { spec } of own) expect(spec['security']).toContainEqual({ browserSession: [] })
 })
 
 test('401 without a login for every operation of admins, and nothing is done', async () => {
@@ -134,8 +156,14 @@ test("typed RPC refuses an admin's key as REST does", async () => {
 test('404 for the id of a user whom nobody has, and nothing is done', async () => {
   const { admin, service } = await prepare()
   const before = await everything(service)
-  const onUser = callsOn('user_00000000000000000000000000', 'inv_0').filter(({ path }) => path.includes('user_'))
-  expect(onUser).toHaveLength(6)
+  const nobody = {
+    userId: 'user_00000000000000000000000000',
+    invitationId: 'inv_0',
+    keyId: 'key_0',
+    platformKeyId: 'pkey_0',
+  }
+  const onUser = callsOn(nobody).filter(({ path }) => path.includes('user_'))
+  expect(onUser).toHaveLength(9)
   for (const { body, id, method, path } of onUser) {
     const answer = await admin.browser.request(method, path, { body })
     expect([id, answer.status, answer.body]).toEqual([

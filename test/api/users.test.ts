@@ -20,10 +20,12 @@ test('a user has exactly the promised fields', async () => {
   const ada = {
     id: userId,
     email: 'ada@example.com',
+    externalId: null,
     isAdmin: false,
     isSuspended: false,
     balanceUsd: '12.5000',
     heldUsd: '0.0000',
+    owedUsd: '0.0000',
     writtenOffUsd: '0.0000',
     plan: null,
     limits: {},

@@ -1,3 +1,4 @@
+import { ownCredential } from '../../server/auth/caller.ts'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { writeFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
@@ -50,8 +51,7 @@ test('a client that leaves during its admission while the store fails leaves no 
       scopes: ['execute'],
       keyId: null,
       loginId: null,
-      limits: null,
-      agents: null,
+      ...ownCredential,
     },
     input: { sessionId: talker.sessionId, message: 'Hello' },
     idempotencyKey: null,

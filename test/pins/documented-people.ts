@@ -159,3 +159,61 @@ export async function checkUsers(checker: Checker): Promise<void> {
   await checkBodies(check, [...posts, `PATCH ${at}`, `POST ${at}/credit`])
   await check(200, 'GET /api/system')
 }
+
+export async function checkPlatformKeys(checker: Checker): Promise<void> {
+  const { service } = checker
+  const { browser } = await signUpAdmin(service)
+  const check = checkAs(partsOf(checker), browser)
+  const draft = {
+    name: 'shop',
+    scopes: ['users', 'credit', 'limits', 'act'],
+    addresses: ['127.0.0.1'],
+    creditPerDayUsd: '1',
+  }
+  const { id, key } = (await check(200, 'POST /api/platform-keys', draft)).body
+  await check(400, 'POST /api/platform-keys', { ...draft, addresses: ['nowhere'] })
+  await check(200, 'GET /api/platform-keys')
+  await check(400, 'GET /api/platform-keys?limit=0')
+  const asPlatform = (status: number, request: string, body?: unknown) => checker.check(status, request, { key, body })
+  const of = '/api/users/by-external-id/'
+  const { body: user } = await asPlatform(200, `PUT ${of}one`, {})
+  await check(200, `GET ${of}one`)
+  await asPlatform(400, `PUT ${of}two`, { email: 'nobody' })
+  await asPlatform(409, `PUT ${of}two`, { email: 'taken@example.com' })
+  await asPlatform(400, `GET ${of}${long}`)
+  await asPlatform(404, `GET ${of}two`)
+  const keys = `/api/users/${user.id}/keys`
+  const made = (await asPlatform(200, `POST ${keys}`, { name: 'device' })).body
+  await asPlatform(200, `GET ${keys}`)
+  await asPlatform(200, `DELETE ${keys}/${made.id}`)
+  await asPlatform(404, `DELETE ${keys}/key_0`)
+  await asPlatform(400, `DELETE ${keys}/${long}`)
+  await asPlatform(400, `GET ${keys}?limit=0`)
+  await asPlatform(400, `POST ${keys}`, {})
+  for (const method of ['GET', 'POST'])
+    await asPlatform(404, `${method} /api/users/user_0/keys`, method === 'GET' ? undefined : { name: 'x' })
+  await check(200, `PATCH /api/users/${user.id}`, { isAdmin: true })
+  await asPlatform(404, `PUT ${of}one`)
+  await checkBodies(check, ['POST /api/platform-keys', `POST ${keys}`, `PUT ${of}one`])
+  await check(200, `DELETE /api/platform-keys/${id}`)
+  await check(404, 'DELETE /api/platform-keys/pkey_0')
+  await check(400, `DELETE /api/platform-keys/${long}`)
+  const { store } = service.app
+  const other = {
+    name: 'x',
+    hint: 'abcd',
+    scopes: ['users' as const],
+    addresses: null,
+    creditPerDay: null,
+    createdBy: null,
+  }
+  const others = Array.from({ length: 100 }, (_, n) => ({ ...other, tokenHash: `of platform ${n}`, expiresAt: null }))
+  await Promise.all(others.map((input) => store.platform.createKey(input)))
+  await check(409, 'POST /api/platform-keys', draft)
+}
+
+/** Of a user who has as many keys as there may be. */
+export async function checkFullAccount(checker: Checker, userId: string): Promise<void> {
+  const { browser } = await signUpAdmin(checker.service)
+  await checkAs(partsOf(checker), browser)(409, `POST /api/users/${userId}/keys`, { name: 'more' })
+}

@@ -1,7 +1,11 @@
+import { newId } from '../../server/kernel/ids.ts'
+import { addressCharsMax } from '../../server/payments/payment-port.ts'
+import { StripeStub } from '../payments/stripe-stub.ts'
 import { expect, test } from 'vitest'
 import { defineConfig } from '../../server/agents/config/define-config.ts'
 import { chatUse } from '../../server/billing/chat-price.ts'
 import { rootRouter } from '../../server/rpc/root-router.ts'
+import { platformScopes } from '../../server/store/platform/platform-records.ts'
 import { messageTextBytesMax, pageBytesMax, toolCallsBytesMax } from '../../server/store/byte-bounds.ts'
 import { nothingUsed } from '../../server/store/turn-endings.ts'
 import type { Browser } from '../api/browser-login.ts'
@@ -50,8 +54,14 @@ const bounds: Record<string, number | typeof configured> = {
   'webhooks.deliveries': 300 * kb,
   'webhooks.redeliver': 4 * kb,
   'account.get': 10 * kb,
+  'account.update': 10 * kb,
   'account.usage': 20 * kb,
   'account.changePassword': kb,
+  'topups.create': 8 * kb,
+  'topups.get': 8 * kb,
+  'topups.list': 512 * kb,
+  'topups.listAll': 512 * kb,
+  'topups.removeMethod': kb,
   'transactions.list': 512 * kb,
   'keys.create': 5 * kb,
   'keys.list': 450 * kb,
@@ -74,6 +84,14 @@ const bounds: Record<string, number | typeof configured> = {
   'users.update': 5 * kb,
   'users.unblock': 5 * kb,
   'users.credit': kb,
+  'users.getByExternalId': 4 * kb,
+  'users.getOrCreate': 4 * kb,
+  'users.createKey': 2 * kb,
+  'users.listKeys': 128 * kb,
+  'users.revokeKey': kb,
+  'platformKeys.create': 8 * kb,
+  'platformKeys.list': 512 * kb,
+  'platformKeys.revoke': 8 * kb,
   'users.transactions': 512 * kb,
   'users.createPasswordLink': 2 * kb,
   'system.get': configured,
@@ -84,6 +102,8 @@ type World = { admin: Browser; person: Person; service: TestService; ids: Record
 /** A character that takes six bytes of JSON. */
 const wide = (count: number) => '\u0001'.repeat(count)
 const limit = 'limit=100'
+/** The longest external id. */
+const ideographs = encodeURIComponent('\u4e00'.repeat(200))
 
 const largest: Record<string, (world: World) => Promise<{ body: unknown }>> = {
   'tasks.get': ({ ids, person, service }) => service.get(`/api/tasks/${ids['task']}`, person.key),
@@ -106,12 +126,18 @@ const largest: Record<string, (world: World) => Promise<{ body: unknown }>> = {
     service.get(`/api/webhooks/${ids['webhook']}/deliveries?${limit}`, person.key),
   'account.get': ({ person, service }) => service.get('/api/account', person.key),
   'account.usage': ({ person, service }) => service.get('/api/usage?days=90', person.key),
+  'topups.list': ({ person, service }) => service.get(`/api/topups?${limit}`, person.key),
+  'topups.get': ({ ids, person, service }) => service.get(`/api/topups/${ids['topup']}`, person.key),
+  'topups.listAll': ({ admin }) => admin.request('GET', `/api/payments?${limit}`),
   'transactions.list': ({ person, service }) => service.get(`/api/transactions?${limit}`, person.key),
   'keys.list': ({ person, service }) => service.get(`/api/keys?${limit}`, person.key),
   'logins.list': ({ admin }) => admin.request('GET', `/api/logins?${limit}`),
   'invitations.list': ({ admin }) => admin.request('GET', `/api/invitations?${limit}`),
   'users.list': ({ admin }) => admin.request('GET', `/api/users?${limit}`),
   'users.get': ({ admin, person }) => admin.request('GET', `/api/users/${person.userId}`),
+  'users.getByExternalId': ({ admin }) => admin.request('GET', `/api/users/by-external-id/${ideographs}`),
+  'users.listKeys': ({ admin, person }) => admin.request('GET', `/api/users/${person.userId}/keys?${limit}`),
+  'platformKeys.list': ({ admin }) => admin.request('GET', `/api/platform-keys?${limit}`),
   'users.transactions': ({ admin, person }) =>
     admin.request('GET', `/api/users/${person.userId}/transactions?${limit}`),
 }
@@ -131,8 +157,10 @@ test('the largest answer of each list and of each kind of thing is within its bo
       inputSchema: { type: 'object', properties: { a: { description: 'é'.repeat(500) } } },
     })),
   })
+  const payer = await StripeStub.start()
   const service = await startService({
     config: defineConfig({ agents: [...sessionAgents.agents] }),
+    payments: payer.settings,
     privateHosts: ['127.0.0.1'],
     limits: { executionsPerMinute: 0 },
   })
@@ -151,6 +179,7 @@ test('the largest answer of each list and of each kind of thing is within its bo
   for (const list of ['transactions.list', 'connectors.tools']) expect(sizes[list]).toBeGreaterThan(100 * kb)
   await service.stop()
   await stub.stop()
+  await payer.stop()
 })
 
 async function fill(service: TestService, url: string): Promise<World> {
@@ -161,6 +190,15 @@ async function fill(service: TestService, url: string): Promise<World> {
   const ids: Record<string, string> = {}
   const agents = Array.from({ length: 50 }, (_, agent) => `${agent}`.padStart(63, 'a'))
   const limited = { agents, spendLimit: 10 ** 15, spendReset: 'month' as const, rateLimit: 100_000 }
+  const platformKey = {
+    name: wide(100),
+    hint: 'abcd',
+    scopes: [...platformScopes],
+    addresses: Array.from({ length: 50 }, () => `${'1234:'.repeat(7)}1234/128`),
+    creditPerDay: null,
+    createdBy: null,
+    expiresAt: null,
+  }
   for (let n = 0; n < 100; n++) {
     const { body } = await service.post(
       '/api/sessions',
@@ -179,6 +217,19 @@ async function fill(service: TestService, url: string): Promise<World> {
         { key },
       )
     ).body.id
+    const topupId = (ids['topup'] = newId('top', n))
+    const topup = { userId, topupId, provider: 'stripe', amount: 1_000_000, idempotency: null } as const
+    await store.payments.createTopup(topup)
+    const receiptUrl = `https://receipts.example/${'u'.repeat(addressCharsMax - 40)}`
+    await store.payments.applyEvent({
+      provider: 'stripe',
+      eventId: topupId,
+      type: 'paid',
+      topupId,
+      checkoutId: null,
+      paymentId: topupId,
+      change: { kind: 'paid', amount: topup.amount, currency: 'usd', receiptUrl, method: null },
+    })
     if (n < 10) {
       const hook = { url: `http://127.0.0.1:9/${'u'.repeat(2020)}`, description: wide(100) }
       ids['webhook'] = (await service.post('/api/webhooks', n === 9 ? { ...hook, url: null } : hook, { key })).body.id
@@ -195,9 +246,12 @@ async function fill(service: TestService, url: string): Promise<World> {
     const login = { userId: adminId, method: 'password', provider: null, forget: null } as const
     if (n < 99) await store.createLogin({ ...login, tokenHash: `login${n}`, userAgent: 'ÿ'.repeat(300) })
     await store.createUser({ email: `${n}${'a'.repeat(200)}@example.com`, passwordHash: null, isAdmin: false })
+    await store.platform.createKey({ ...platformKey, tokenHash: `${n}` })
+    await store.platform.openUser({ externalId: `${n}${'\u4e00'.repeat(190)}`, email: null })
     const invited = { email: `i${n}${'a'.repeat(200)}@example.com`, isAdmin: false, creditUsd: '1.0000' }
     await admin.request('POST', '/api/invitations', { body: invited })
   }
+  await admin.request('PUT', `/api/users/by-external-id/${ideographs}`)
   const params = { text: wide(2727) }
   const turnId = 'turn_largest'
   const sessionId = ids['session']!

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { hashToken, isToken, newToken } from '../../server/auth/keys/api-token.ts'
+import { hashToken, kindOfToken, newToken } from '../../server/auth/keys/api-token.ts'
 import { errorBody, errorCatalogue, ErrandError, toErrandError, type ErrorCode } from '../../server/kernel/errors.ts'
 import { isId, newId } from '../../server/kernel/ids.ts'
 import { formatUsd, parseUsd } from '../../server/kernel/money.ts'
@@ -112,24 +112,30 @@ test('the codes of a failed task, wherever the server writes one', () => {
   expect(taskFailureCodes.toSorted()).toEqual([...new Set(codes)].toSorted())
 })
 
-test('an API key is errand_sk_, 30 characters of base62 and a checksum of 6 that tells a mistyped one', () => {
+test('an API key is errand_sk_, a platform key errand_pk_ and a client token errand_ct_, each with 30 characters of base62 and a checksum of 6', () => {
   const known = 'errand_sk_0123456789ABCDEFGHIJabcdefghij4Us3aw'
   expect(known).toHaveLength(46)
-  expect(isToken(known)).toBe(true)
+  expect(kindOfToken(known)).toBe('key')
   expect(hashToken(known)).toBe('5b46138f3cc281e2564ad99475a6fa706bdb61cd045a5ee264efee07fe4a48c6')
   for (let at = 'errand_sk_'.length; at < known.length; at++) {
     const other = known[at] === 'x' ? 'y' : 'x'
-    expect(isToken(known.slice(0, at) + other + known.slice(at + 1)), `character ${at}`).toBe(false)
+    expect(kindOfToken(known.slice(0, at) + other + known.slice(at + 1)), `character ${at}`).toBe(undefined)
   }
-  for (const wrong of ['', known.slice(0, -1), `${known}0`, ` ${known}`, `${known}\n`, known.replace('sk', 'pk')]) {
-    expect(isToken(wrong)).toBe(false)
+  for (const wrong of ['', known.slice(0, -1), `${known}0`, ` ${known}`, `${known}\n`, known.replace('sk', 'xk')]) {
+    expect(kindOfToken(wrong)).toBe(undefined)
   }
-  const made = Array.from({ length: 200 }, newToken)
-  for (const token of made) {
-    expect(token).toMatch(/^errand_sk_[0-9A-Za-z]{36}$/)
-    expect(isToken(token)).toBe(true)
+  for (const [kind, prefix] of [
+    ['key', 'sk'],
+    ['platform', 'pk'],
+    ['client', 'ct'],
+  ] as const) {
+    const made = Array.from({ length: 200 }, () => newToken(kind))
+    for (const token of made) {
+      expect(token).toMatch(new RegExp(`^errand_${prefix}_[0-9A-Za-z]{36}$`))
+      expect(kindOfToken(token)).toBe(kind)
+    }
+    expect(new Set(made).size).toBe(200)
   }
-  expect(new Set(made).size).toBe(200)
 })
 
 test('an identifier is its prefix, ten characters of time and sixteen random ones, and sorts by time', () => {

@@ -127,7 +127,14 @@ function inputSchemaOf(operation: Operation): Json {
 }
 
 /** Without an input at all the procedures of these operations do the same. */
-const takesNothing = new Set(['getAccount', 'getSystem', 'endLogins', 'getLoginOptions', 'logOut'])
+const takesNothing = new Set([
+  'getAccount',
+  'getSystem',
+  'endLogins',
+  'getLoginOptions',
+  'logOut',
+  'removePaymentMethod',
+])
 
 const inRpc = operations.filter((operation) => procedureOf(operation))
 let waysOfRpc = 0

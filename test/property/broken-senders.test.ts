@@ -80,7 +80,7 @@ function badCredentials(): fc.Arbitrary<readonly string[]> {
     })
   const headers = fc.oneof(
     fc.constantFrom(
-      bearer(newToken()),
+      bearer(newToken('key')),
       bearer(ended.revoked),
       bearer(ended.expired),
       'Authorization:',

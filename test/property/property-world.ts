@@ -7,6 +7,7 @@ import { hashPassword } from '../../server/auth/logins/passwords.ts'
 import { must } from '../../server/kernel/assert.ts'
 import { password } from '../api/browser-login.ts'
 import { signIn, signUpAdmin } from '../api/signed-in.ts'
+import { StripeStub } from '../payments/stripe-stub.ts'
 import { startStubMcpServer, type StubMcpServer } from '../api/stub-mcp-server.ts'
 import { Checker, type Operation } from '../pins/documented-answers.ts'
 import { openResources } from '../support/resources.ts'
@@ -120,11 +121,12 @@ const limits = {
   maxLoopDelayMs: 600_000,
 }
 
-async function createWorld(mcp: StubMcpServer): Promise<World> {
+async function createWorld(mcp: StubMcpServer, payer: StripeStub): Promise<World> {
   const faults: unknown[] = []
   const note = (_fields: unknown, message: string) => void faults.push(message, _fields)
   const service = await startService({
     limits,
+    payments: payer.settings,
     privateHosts: [new URL(mcp.url).host],
     log: { debug() {}, info() {}, warn: note, error: note },
   })
@@ -161,6 +163,7 @@ async function createIds(service: TestService, { person, other, mcpUrl }: People
   const { store } = service.app
   const task = await service.runTask(key, 'test.echo', { large: 'x'.repeat(17_000) })
   const session = await service.post('/api/sessions', { agentId: 'talk' }, { key })
+  const topup = await service.post('/api/topups', { amountUsd: '10' }, { key })
   const connector = await service.post('/api/connectors', { name: 'one', url: mcpUrl }, { key })
   const hook = { url: mcpUrl, types: ['session.expired'] }
   const webhook = await service.post('/api/webhooks', hook, { key })
@@ -178,6 +181,7 @@ async function createIds(service: TestService, { person, other, mcpUrl }: People
     connectorId: connector.body.id,
     webhookId: webhook.body.id,
     eventId: tested.body.eventId,
+    topupId: topup.body.id,
     keyId: keys.find((one: { id: string; hint: string }) => one.hint !== key.slice(-4)).id,
     loginId: must(logins[0], 'a login').id,
     userId: other.userId,
@@ -200,15 +204,17 @@ export async function invite(service: TestService, of: { email: string; createdB
 
 /** One world for all tests of a file. */
 export function shareWorld(): { world: World } {
-  const shared = {} as { world: World; mcp: StubMcpServer }
+  const shared = {} as { world: World; mcp: StubMcpServer; payer: StripeStub }
   beforeAll(async () => {
     shared.mcp = await startStubMcpServer({ tools: [{ name: 'look', inputSchema: { type: 'object' } }] })
-    shared.world = await createWorld(shared.mcp)
+    shared.payer = await StripeStub.start()
+    shared.world = await createWorld(shared.mcp, shared.payer)
     expect(shared.world.takeFaults()).toEqual([])
   })
   afterAll(async () => {
     await shared.world.stop()
     await shared.mcp.stop()
+    await shared.payer.stop()
   })
   return shared
 }

@@ -65,6 +65,9 @@ export function knownOf({ ids, mcpUrl }: World, { id }: Operation): Known {
     'auth.token': secret,
     'auth.headers': fc.dictionary(fc.stringMatching(/^x-[a-z]{1,9}$/), secret, { minKeys: 1, maxKeys: 4 }),
     amountUsd: fc.stringMatching(/^[1-9]\d{0,4}(?:\.\d{1,4})?$/),
+    // Of payments, in whole cents and within the limits.
+    ...(id === 'createTopup' && { amountUsd: fc.stringMatching(/^[1-9]\d{1,2}(?:\.\d\d)?$/) }),
+    returnUrl: fc.constantFrom('https://app.example.com/', 'https://app.example.com/billing?tab=1#top'),
     token: fc.constant(ids['token']),
     currentPassword: fc.constant(password),
     ...(id === 'logIn' && { password: fc.constant(password) }),
@@ -77,6 +80,9 @@ function together(id: string, body: Json): Json | undefined {
   // A quote is what an answer gave.
   const { quoteId: _quoteId, server: _, ...rest } = body
   if (id === 'createConnector') return { url: 'https://mcp.example.com/', ...rest }
+  // Nothing is saved to pay with.
+  const { autoRecharge: _auto, ...told } = body
+  if (id === 'updateAccount') return Object.keys(told).length > 0 ? told : undefined
   if (id === 'updateSession' || id === 'updateConnector' || id === 'updateWebhook' || id === 'updateUser') {
     return Object.keys(body).length > 0 ? body : undefined
   }

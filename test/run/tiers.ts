@@ -68,7 +68,7 @@ export const onlyInAll: Record<string, string> = {
 
 /** Of the files that both engines run, those that `npm test` runs on PostgreSQL too. */
 export const smallPostgres: readonly string[] = [
-  'test/api/{abuse-block,account,account-bounds,bad-foreign-ids,create-task,foreign-owners,get-task,idempotency,keys,rate-limit,sessions,transactions,users-credit}.test.ts',
+  'test/api/{abuse-block,account,account-bounds,bad-foreign-ids,create-task,errand-user,external-users,foreign-owners,get-task,idempotency,keys,platform-credit,rate-limit,sessions,transactions,users-credit}.test.ts',
   'test/chat/{chat-admission,chat-idempotency,chat-line,chat-money,chat-restarts,chat-steps}.test.ts',
   'test/connectors/run-money.test.ts',
   'test/nodes/*.test.ts',

@@ -9,6 +9,7 @@ setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 
 const batch = 500
+let total = 0
 
 /** Admits that many tasks, a batch at a time, and waits until they have run. */
 async function runMany({ app }: TestService, userId: string, count: number): Promise<void> {
@@ -18,8 +19,9 @@ async function runMany({ app }: TestService, userId: string, count: number): Pro
   for (let done = 0; done < count; done += batch) {
     const ids = Array.from({ length: batch }, () => newId('task', Date.now()))
     await Promise.all(ids.map((taskId) => store.admitTask({ ...task, taskId, idempotency: null })))
-    for (const taskId of ids) runner.taskQueued(taskId)
-    await expect.poll(() => runner.waitingCount + runner.runningCount, { timeout: 20_000, interval: 2 }).toBe(0)
+    for (const _ of ids) runner.taskQueued()
+    const ended = async () => (await store.listTasks({ userId, status: 'completed', limit: 1, offset: 0 })).total
+    await expect.poll(ended, { timeout: 20_000, interval: 2 }).toBe((total += batch))
   }
 }
 

@@ -45,6 +45,7 @@ export function describeAdmission(contractTest: ContractTest): void {
       taskId: draft.taskId,
       sessionId: null,
       turnId: null,
+      topupId: null,
       description: expect.stringContaining('text.summarize'),
       breakdown: null,
       createdAt: now,

@@ -26,7 +26,7 @@ export function describeCancel(contractTest: ContractTest): void {
       { type: 'task_charge', amount: -333 },
     ])
     expect(await world.store.claimTask(taskId)).toBeUndefined()
-    expect(await world.store.queuedTasks({ afterSeq: 0, limit: 10 })).toEqual([])
+    expect(await world.queued()).toEqual([])
     expect(await world.store.listTasks({ userId, status: 'failed', limit: 10, offset: 0 })).toMatchObject({ total: 1 })
     expect(await world.store.listTasks({ userId, status: 'pending', limit: 10, offset: 0 })).toMatchObject({ total: 0 })
   })

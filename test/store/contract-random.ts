@@ -148,7 +148,8 @@ function usageWithin({ cost, meters, status }: Pick<ModelTask, 'cost' | 'meters'
   return { page, figure: status === 'processing' && left >= meters!['figure']! ? 1 : 0 }
 }
 
-async function expectSame({ world: { clock, store }, model, people }: History): Promise<void> {
+async function expectSame({ world, model, people }: History): Promise<void> {
+  const { clock, store } = world
   for (const userId of people) {
     const user = model.users.get(userId)!
     for (const status of [undefined, ...taskStatuses]) {
@@ -173,8 +174,7 @@ async function expectSame({ world: { clock, store }, model, people }: History): 
     if (!people.includes(userId)) continue
     expect(await store.getTask({ userId, taskId })).toMatchObject({ givenBack, progress, usage })
   }
-  const queued = await store.queuedTasks({ afterSeq: 0, limit: 1000 })
-  const ofRun = queued.map(({ id }) => id).filter((id) => model.tasks.some((task) => task.id === id))
+  const ofRun = (await world.queued()).filter((id) => model.tasks.some((task) => task.id === id))
   expect(ofRun).toEqual(model.tasks.filter(({ isQueued }) => isQueued).map(({ id }) => id))
 }
 

@@ -4,10 +4,6 @@ import { agentError, interrupted, type StoreWorld } from './store-world.ts'
 
 const response = { text: '{"summary":"hi"}', payloadId: null }
 
-async function queuedIds({ store }: StoreWorld): Promise<string[]> {
-  return (await store.queuedTasks({ afterSeq: 0, limit: 1000 })).map(({ id }) => id)
-}
-
 async function processingIds({ store }: StoreWorld): Promise<string[]> {
   return (await store.abandonedTasks(1000)).map(({ id }) => id)
 }
@@ -19,7 +15,7 @@ export function describeRetries(contractTest: ContractTest): void {
     const { transactions } = await world.everything(userId)
     expect(await world.store.interruptTask({ taskId, attempt: 1, error: interrupted, retries: 1 })).toBe('requeued')
     expect(await world.read(userId, taskId)).toMatchObject({ status: 'processing', attempt: 1, error: null })
-    expect(await queuedIds(world)).toEqual([taskId])
+    expect(await world.queued()).toEqual([taskId])
     expect(await processingIds(world)).toEqual([])
     expect((await world.everything(userId)).transactions).toEqual(transactions)
     const page = { limit: 10, offset: 0 }
@@ -64,7 +60,7 @@ export function describeRetries(contractTest: ContractTest): void {
     expect(await world.store.interruptTask({ taskId, attempt: 3, error: interrupted, retries })).toBe('stale')
     expect(await world.read(userId, taskId)).toMatchObject({ status: 'failed', attempt: 3, error: interrupted })
     expect(await world.balance(userId)).toBe(1000)
-    expect(await queuedIds(world)).toEqual([])
+    expect(await world.queued()).toEqual([])
   })
 
   contractTest('of overlapping interruptions of one attempt exactly one queues the task again', async (world) => {
@@ -74,40 +70,7 @@ export function describeRetries(contractTest: ContractTest): void {
     const results = await Promise.all(Array.from({ length: 6 }, () => world.store.interruptTask(interruption)))
     expect(results.filter((result) => result === 'requeued')).toHaveLength(1)
     expect(results.filter((result) => result === 'stale')).toHaveLength(5)
-    expect(await queuedIds(world)).toEqual([taskId])
-  })
-
-  contractTest(
-    'queued tasks come in order of admission, whoever owns them, a retried one at its old place',
-    async (world) => {
-      const people = [await world.createUser(), await world.createUser()]
-      const ids: string[] = []
-      for (let index = 0; index < 6; index++) {
-        ids.push(await world.pending(people[index % 2]!))
-        world.clock.advance(-1)
-      }
-      await world.store.claimTask(ids[1]!)
-      await world.store.claimTask(ids[3]!)
-      await world.store.interruptTask({ taskId: ids[3]!, attempt: 1, error: interrupted, retries: 1 })
-      expect(await queuedIds(world)).toEqual([ids[0], ids[2], ids[3], ids[4], ids[5]])
-    },
-  )
-
-  contractTest('queued tasks are read in bounded steps after the last one seen', async (world) => {
-    const userId = await world.createUser()
-    const ids: string[] = []
-    for (let index = 0; index < 7; index++) ids.push(await world.pending(userId))
-    const seen: string[] = []
-    let afterSeq = 0
-    for (;;) {
-      const step = await world.store.queuedTasks({ afterSeq, limit: 3 })
-      expect(step.length).toBeLessThanOrEqual(3)
-      if (step.length === 0) break
-      seen.push(...step.map(({ id }) => id))
-      afterSeq = step.at(-1)!.seq
-    }
-    expect(seen).toEqual(ids)
-    expect(await world.store.queuedTasks({ afterSeq: 0, limit: 0 })).toEqual([])
+    expect(await world.queued()).toEqual([taskId])
   })
 
   contractTest('what was at work is found with its endpoint and attempt, and nothing else', async (world) => {

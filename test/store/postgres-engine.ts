@@ -5,6 +5,7 @@ import { connectPostgres, startPostgres, withPool, type PostgresServer } from '.
 import { CannotRun, skipOrFail } from '../support/test-parts.ts'
 import {
   eventRows,
+  queuedRows,
   type EventRow,
   type OpenedStore,
   type OpenOptions,
@@ -49,6 +50,8 @@ async function openOn(server: PostgresServer, url: string, options: OpenOptions)
         const { rows } = await pool.query(eventRows.replace('$userId', '$1'), [userId])
         return rows as EventRow[]
       }),
+    queued: () =>
+      withPool(url, async (pool) => ((await pool.query(queuedRows)).rows as { id: string }[]).map(({ id }) => id)),
     verify: () => store.verifyLedger(),
   }
 }

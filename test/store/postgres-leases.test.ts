@@ -47,11 +47,11 @@ await describePostgres('leases of nodes that share a database', (server) => {
   nodesTest('each queued task is taken by one node, oldest first, however many take at once', async (nodes) => {
     const { one, two } = nodes
     const taskIds = await admit(nodes, 40)
-    const first = await one.shared.takeTasks(5)
+    const first = await take(one, 5)
     expect(first).toEqual(taskIds.slice(0, 5))
-    const taken = await Promise.all([...Array(8).keys()].map((at) => [one, two][at % 2]!.shared.takeTasks(7)))
+    const taken = await Promise.all([...Array(8).keys()].map((at) => take([one, two][at % 2]!, 7)))
     expect([...first, ...taken.flat()].toSorted()).toEqual(taskIds.toSorted())
-    expect(await one.shared.takeTasks(10)).toEqual([])
+    expect(await take(one, 10)).toEqual([])
     expect(await two.shared.countQueued(1000)).toBe(40)
     expect(await two.shared.countQueued(15)).toBe(15)
   })
@@ -63,25 +63,24 @@ await describePostgres('leases of nodes that share a database', (server) => {
     for (const taskId of taskIds.slice(0, 20)) {
       await two.store.cancelTask({ userId, taskId, error, mayStopWork: false })
     }
-    expect(await one.shared.takeTasks(4)).toEqual(taskIds.slice(20, 24))
-    expect(await one.shared.takeTasks(10)).toEqual(taskIds.slice(24))
+    expect(await take(one, 4)).toEqual(taskIds.slice(20, 24))
+    expect(await take(one, 10)).toEqual(taskIds.slice(24))
   })
 
   nodesTest('a task that was taken and never begun is taken again once its lease has passed', async (nodes) => {
     const { clock, one, two } = nodes
     const taskIds = await admit(nodes, 3)
-    expect(await one.shared.takeTasks(2)).toEqual(taskIds.slice(0, 2))
-    clock.advance(leaseMs - 1)
-    expect(await two.shared.requeueTaken()).toBe(0)
+    expect(await take(one, 2)).toEqual(taskIds.slice(0, 2))
+    clock.advance(leaseMs)
+    expect(await take(two, 10)).toEqual(taskIds.slice(2))
     clock.advance(1)
-    expect(await Promise.all([one.shared.requeueTaken(), two.shared.requeueTaken()]).then(sum)).toBe(2)
-    expect((await two.shared.takeTasks(10)).toSorted()).toEqual(taskIds.toSorted())
+    expect((await Promise.all([take(one, 2), take(two, 2)])).flat().toSorted()).toEqual(taskIds.slice(0, 2).toSorted())
   })
 
   nodesTest('a task at work is abandoned when its node has been silent for a lease, and not before', async (nodes) => {
     const { clock, one, two } = nodes
     const [taskId = ''] = await admit(nodes, 1)
-    await one.shared.takeTasks(1)
+    await take(one, 1)
     expect(await one.store.claimTask(taskId)).toMatchObject({ attempt: 1, status: 'processing' })
     const held = { tasks: [{ taskId, attempt: 1 }], turnIds: [] }
     for (let renewed = 0; renewed < 3; renewed++) {
@@ -96,7 +95,7 @@ await describePostgres('leases of nodes that share a database', (server) => {
   nodesTest('a node that only seemed dead changes nothing of a task that another took over', async (nodes) => {
     const { clock, one, two, userId } = nodes
     const [taskId = ''] = await admit(nodes, 1)
-    await one.shared.takeTasks(1)
+    await take(one, 1)
     await one.store.claimTask(taskId)
     clock.advance(leaseMs)
     const error = interrupted
@@ -104,7 +103,7 @@ await describePostgres('leases of nodes that share a database', (server) => {
     expect(await one.shared.renewLeases({ tasks: [{ taskId, attempt: 1 }], turnIds: [] })).toMatchObject({
       taskIds: [taskId],
     })
-    expect(await two.shared.takeTasks(1)).toEqual([taskId])
+    expect(await take(two, 1)).toEqual([taskId])
     expect(await two.store.claimTask(taskId)).toMatchObject({ attempt: 2 })
     expect(await one.store.completeTask({ taskId, attempt: 1, response: completed })).toBe(false)
     expect(await one.store.failTask({ taskId, attempt: 1, error: agentError, countsAsAbuse: true })).toBe(false)
@@ -116,7 +115,7 @@ await describePostgres('leases of nodes that share a database', (server) => {
   nodesTest('a task of a dead node is refunded once, by whichever node settles it', async (nodes) => {
     const { clock, one, two, userId } = nodes
     const [taskId = ''] = await admit(nodes, 1)
-    await one.shared.takeTasks(1)
+    await take(one, 1)
     await one.store.claimTask(taskId)
     clock.advance(leaseMs)
     const end = { taskId, attempt: 1, error: interrupted, retries: 0 }
@@ -129,7 +128,7 @@ await describePostgres('leases of nodes that share a database', (server) => {
   nodesTest('a node that renews its lease at the last moment keeps its work', async (nodes) => {
     const { clock, one, two, userId } = nodes
     const [taskId = ''] = await admit(nodes, 1)
-    await one.shared.takeTasks(1)
+    await take(one, 1)
     await one.store.claimTask(taskId)
     clock.advance(leaseMs)
     expect(await two.store.abandonedTasks(10)).toHaveLength(1)
@@ -146,18 +145,7 @@ await describePostgres('leases of nodes that share a database', (server) => {
     const { one, userId } = nodes
     const admitted = await one.store.admitTask({ ...draft(nodes), userId, cost: 200_000 })
     expect(admitted).toMatchObject({ outcome: 'refused', reason: 'balance' })
-    expect(await one.shared.takeTasks(10)).toEqual([])
-  })
-
-  nodesTest('tasks that the queue has lost are put into it again, once', async (nodes) => {
-    const { one, two, url } = nodes
-    const taskIds = await admit(nodes, 3)
-    expect(await one.shared.queueUnheard()).toBe(0)
-    await withPool(url, (pool) => pool.query('DELETE FROM errand_jobs.job'))
-    expect(await one.shared.takeTasks(10)).toEqual([])
-    expect(await two.shared.queueUnheard()).toBe(3)
-    expect(await one.shared.queueUnheard()).toBe(0)
-    expect((await two.shared.takeTasks(10)).toSorted()).toEqual(taskIds.toSorted())
+    expect(await take(one, 10)).toEqual([])
   })
 
   nodesTest(
@@ -208,6 +196,11 @@ await describePostgres('leases of nodes that share a database', (server) => {
   })
 })
 
+async function take({ store }: Node, limit: number): Promise<string[]> {
+  const { tasks } = await store.takeTasks({ limit, after: '', passOver: new Set(), claiming: [] })
+  return tasks.map(({ id }) => id)
+}
+
 async function admit(nodes: Nodes, count: number): Promise<string[]> {
   const taskIds: string[] = []
   for (let at = 0; at < count; at++) {
@@ -229,8 +222,4 @@ function draft({ clock, userId }: Nodes): AdmitTask {
     connectorIds: null,
     idempotency: null,
   }
-}
-
-function sum(counts: number[]): number {
-  return counts.reduce((total, count) => total + count, 0)
 }

@@ -6,6 +6,7 @@ import { verifyLedger } from '../../server/store/sqlite/damage/verify-ledger.ts'
 import { temporaryFolder } from '../support/resources.ts'
 import {
   eventRows,
+  queuedRows,
   type EventRow,
   type OpenedStore,
   type OpenOptions,
@@ -37,6 +38,7 @@ export function openIn(dataDir: string, options: OpenOptions): OpenedStore {
     },
     tamper: async (change) => withRaw(dataDir, (raw) => tamper(raw, change)),
     events: async (userId) => withRaw(dataDir, (raw) => raw.prepare<[object], EventRow>(eventRows).all({ userId })),
+    queued: async () => withRaw(dataDir, (raw) => raw.prepare<[], string>(queuedRows).pluck().all()),
     verify: async () => withRaw(dataDir, verifyLedger),
   }
 }

@@ -115,12 +115,28 @@ test('the rate window reads an index only, from its newest entry', () => {
   ])
 })
 
-test('what is queued and what is at work is read from the index of open tasks', () => {
+test('what is at work is read from the index of open tasks', () => {
   const open = planned.filter(({ sql }) =>
-    /^select (?!.*(?:count|expires_at)).* from tasks .*completed_at is null/i.test(sql),
+    /^select (?!.*(?:count|expires_at|queued = 1)).* from tasks .*completed_at is null/i.test(sql),
   )
-  expect(open).toHaveLength(2)
+  expect(open).toHaveLength(1)
   for (const { plan } of open) expect(plan.join('\n')).toMatch(/^SEARCH tasks USING INDEX tasks_open \(queued=\?/)
+})
+
+test('whose turn it is among those who wait is found by one descent of an index, whoever has how many', () => {
+  const byPlace = ['user_id>?', 'user_id<?'].map((place) =>
+    expect.stringMatching(
+      new RegExp(`^SEARCH tasks USING (?:COVERING )?INDEX tasks_waiting \\(${place.replace('?', '\\?')}\\)$`),
+    ),
+  )
+  const turns = planned.filter(({ sql }) => sql.includes('INDEXED BY tasks_waiting'))
+  expect(
+    turns.map(({ plan }) => plan.filter((step) => !step.startsWith('SCALAR') && !/rowid=|CONSTANT/.test(step))),
+  ).toEqual([
+    byPlace,
+    [expect.stringMatching(/^SEARCH tasks USING INDEX tasks_waiting \(user_id=\? AND rowid>\?\)$/)],
+    byPlace,
+  ])
 })
 
 test("the ledger's check joins by indexes, so that its time grows with the rows and not with their square", async () => {

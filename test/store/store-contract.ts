@@ -17,6 +17,7 @@ import { describeMetered } from './contract-metered.ts'
 import { describeMoney } from './contract-money.ts'
 import { describePayments } from './contract-payments.ts'
 import { describePeople } from './contract-people.ts'
+import { describeQueue } from './contract-queue.ts'
 import { describeRandomHistories } from './contract-random.ts'
 import { describeRate } from './contract-rate.ts'
 import { describeRestart } from './contract-restart.ts'
@@ -62,6 +63,7 @@ export function describeStoreContract(engine: StoreEngine): void {
   describeRate(contractTest)
   describeIdempotency(contractTest)
   describeTaskMoves(contractTest)
+  describeQueue(contractTest)
   describeRetries(contractTest)
   describeCancel(contractTest)
   describeAbuseBlock(contractTest)

@@ -55,6 +55,8 @@ export type OpenedStore = {
   tamper(change: Tampering): Promise<void>
   /** A user's events, in order of what they tell of. */
   events(userId: string): Promise<EventRow[]>
+  /** Ids of the tasks that wait, in order of admission. */
+  queued(): Promise<string[]>
   /** What `verifyLedger` reports, by the quickest way that the engine has. */
   verify(): Promise<LedgerReport>
 }
@@ -79,6 +81,7 @@ export const everyone = { limit: 1000, offset: 0 }
 export const interrupted: TaskFailure = { code: 'AGENT_INTERRUPTED', message: 'The service stopped.', details: '' }
 
 const allRows = { limit: 10_000, offset: 0 }
+export const queuedRows = 'SELECT id FROM tasks WHERE queued = 1 ORDER BY seq'
 export const eventRows = 'SELECT id, type, body FROM events WHERE user_id = $userId ORDER BY created_at, id'
 let worlds = 0
 
@@ -134,6 +137,10 @@ export class StoreWorld {
 
   events(userId: string): Promise<EventRow[]> {
     return this.#opened.events(userId)
+  }
+
+  queued(): Promise<string[]> {
+    return this.#opened.queued()
   }
 
   async purge(): Promise<void> {
@@ -218,7 +225,7 @@ export class StoreWorld {
       transactions: await store.listTransactions({ userId, ...allRows }),
       keys: await store.listKeys({ userId, ...allRows }),
       rate: await store.readRate(userId),
-      queued: await store.queuedTasks({ afterSeq: 0, limit: 10_000 }),
+      queued: await this.queued(),
       processing: await store.abandonedTasks(10_000),
     }
   }

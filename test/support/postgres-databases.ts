@@ -6,7 +6,6 @@ import type { RawDatabase, TestEngine } from './test-engine.ts'
 
 /** Processes of one installation share their secret. */
 const secret = 'a secret of the tests only'
-const jobsSchema = 'errand_jobs'
 /** A node that is gone keeps what it held for this long. */
 const limits = { leaseSeconds: 1 }
 
@@ -43,7 +42,7 @@ export function postgresDatabases(server: PostgresServer): TestEngine & { remove
     elsewhere: async (dataDir) => {
       const raw = rawPostgres(openPool(await urlOf(dataDir), 1))
       const bytes: Buffer[] = []
-      for (const table of [...(await raw.tables()), `${jobsSchema}.job`]) {
+      for (const table of await raw.tables()) {
         for (const row of await raw.query(`SELECT * FROM ${table}`)) bytes.push(...Object.values(row).map(bytesOf))
       }
       await raw.close()

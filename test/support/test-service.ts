@@ -9,6 +9,7 @@ import type { Secrets } from '../../server/connectors/secret-vault.ts'
 import type { Clock } from '../../server/kernel/clock.ts'
 import type { Logger } from '../../server/kernel/logger.ts'
 import { parseUsd } from '../../server/kernel/money.ts'
+import type { PaymentSettings } from '../../server/payments/payment-settings.ts'
 import type { PayloadBucket } from '../../server/payloads/payload-bucket.ts'
 import { scopes, type Scope } from '../../server/store/records.ts'
 import testAgents from './test-agents.ts'
@@ -43,6 +44,8 @@ type TestServiceOptions = {
   consoleFolder?: string
   /** Keeps the folder for a restart; a new one that is removed at the end when left out. */
   dataDir?: string
+  /** Nobody can pay when left out. */
+  payments?: PaymentSettings
   /** Of a PostgreSQL database that is another service's as well; the engine's own choice when left out. */
   databaseUrl?: string
 }
@@ -60,6 +63,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     dataDir,
     databaseUrl,
     payloadBucket: options.payloadBucket,
+    payments: options.payments,
     host: '127.0.0.1',
     port: 0,
     baseUrl: options.baseUrl ?? null,

@@ -18,14 +18,11 @@ class Reached {
     store: { closeAbandonedTurns: () => Promise.resolve(0) },
     shared: {
       signals: { send() {}, on: () => () => {}, onGap: () => () => {} },
-      takeTasks: () => Promise.resolve([]),
       renewLeases: async () => {
         await this.trouble?.()
         this.renewedAt = performance.now()
         return { taskIds: [], turnIds: [], at: Date.now() + this.clockStepMs }
       },
-      requeueTaken: () => Promise.resolve(0),
-      queueUnheard: () => Promise.resolve(0),
       countQueued: () => Promise.resolve(0),
     },
     runner: {

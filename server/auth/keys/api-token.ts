@@ -1,24 +1,27 @@
 import { hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
-const prefix = 'errand_sk_'
+/** Of the tokens of programs: users' API keys, platform keys, and what browsers are handed. */
+const prefixes = { key: 'errand_sk_', platform: 'errand_pk_', client: 'errand_ct_' } as const
+export type TokenKind = keyof typeof prefixes
+
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const randomChars = 30
 const checksumChars = 6
-const tokenPattern = new RegExp(`^${prefix}[0-9A-Za-z]{${randomChars + checksumChars}}$`)
+const tokenPattern = new RegExp(`^errand_(sk|pk|ct)_([0-9A-Za-z]{${randomChars}})([0-9A-Za-z]{${checksumChars}})$`)
+const kinds: Record<string, TokenKind> = { sk: 'key', pk: 'platform', ct: 'client' }
 
-/** A new API key: `errand_sk_`, 30 random characters of base62 (178 bits) and a checksum of 6. */
-export function newToken(): string {
+/** A new token: its prefix, such as `errand_sk_`, 30 random characters of base62 (178 bits) and a checksum of 6. */
+export function newToken(kind: TokenKind): string {
   let random = ''
   for (let char = 0; char < randomChars; char++) random += alphabet[randomInt(alphabet.length)]
-  return prefix + random + checksum(random)
+  return prefixes[kind] + random + checksum(random)
 }
 
-/** Whether the checksum fits, so that a mistyped or made-up key costs no read of the database. */
-export function isToken(text: string): boolean {
-  if (!tokenPattern.test(text)) return false
-  const random = text.slice(prefix.length, prefix.length + randomChars)
-  return text.endsWith(checksum(random))
+/** Undefined where the checksum does not fit, so that a mistyped or made-up token costs no read of the database. */
+export function kindOfToken(text: string): TokenKind | undefined {
+  const [, kind = '', random = '', sum] = tokenPattern.exec(text) ?? []
+  return sum !== undefined && sum === checksum(random) ? kinds[kind] : undefined
 }
 
 /** What is stored of a key. It is random through and through, so a fast hash is as good as a slow one. */

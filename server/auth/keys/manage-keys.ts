@@ -110,7 +110,7 @@ export async function rotateKey(
 }
 
 export function draftKey(draft: { userId: string; name: string; scopes: Scope[]; expiresAt: EpochMs | null }) {
-  const token = newToken()
+  const token = newToken('key')
   return { token, key: { ...draft, tokenHash: hashToken(token), hint: token.slice(-4) } }
 }
 

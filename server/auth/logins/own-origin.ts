@@ -28,6 +28,11 @@ export class OwnOrigins {
     return this.of(request) + baseUrl.slice(origin.length)
   }
 
+  /** Whether the service has that origin. */
+  has(origin: string): boolean {
+    return this.#origins().all.has(origin)
+  }
+
   get isSecure(): boolean {
     return this.#origins().origin.startsWith('https:')
   }

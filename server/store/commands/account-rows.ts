@@ -5,6 +5,8 @@ import type { AccountRecord, ChatBreakdown, Page, TransactionRecord } from '../r
 import type { Op, Posting, Reads, Tx } from './command.ts'
 import { compare, pieceOf, readDeepPage, readFilteredPage, toPage, type Piece } from './deep-page.ts'
 import { eventIdOf, recordEvent } from './events/event-rows.ts'
+import { findActingUser } from './platform/external-users.ts'
+import { takeCredit } from './platform/platform-key-rows.ts'
 import { payDebt, rearm, spend } from './payments/debt.ts'
 import { columns, statement, type Dialect } from './statement.ts'
 
@@ -78,9 +80,13 @@ export function* getAccount(on: Reads, userId: string): Op<AccountRecord | undef
   return yield* on.get(getOne, { userId })
 }
 
-export function* credit(tx: Tx, { amount, description, idempotencyKey, userId }: Credit): Op<CreditResult> {
+export function* credit(tx: Tx, input: Credit): Op<CreditResult> {
+  const { amount, description, idempotencyKey, platformKeyId, userId } = input
   const account = yield* tx.lockAccount({ userId })
   if (!account) return { outcome: 'refused', reason: 'unknown-user' }
+  if (platformKeyId !== undefined && (yield* findActingUser(tx, { userId }))?.isAdmin !== false) {
+    return { outcome: 'refused', reason: 'unknown-user' }
+  }
   if (idempotencyKey !== null) {
     const earlier = yield* tx.get(byIdempotencyKey, { userId, idempotencyKey })
     if (earlier && earlier.amount !== amount) return { outcome: 'refused', reason: 'idempotency-conflict' }
@@ -88,7 +94,11 @@ export function* credit(tx: Tx, { amount, description, idempotencyKey, userId }:
   }
   const after = account.balance + amount
   if (after < account.held || (amount > 0 && after > balanceMax)) return { outcome: 'refused', reason: 'balance' }
-  const posting = { userId, amount, description, idempotencyKey, now: yield* tx.now() }
+  const now = yield* tx.now()
+  if (platformKeyId !== undefined && !(yield* takeCredit(tx, { keyId: platformKeyId, amount, now }))) {
+    return { outcome: 'refused', reason: 'ceiling' }
+  }
+  const posting = { userId, amount, description, idempotencyKey, now }
   const { balance, id } =
     amount < 0 ? yield* spend(tx, account, { ...posting, type: 'adjustment' }) : yield* postCredit(tx, posting)
   return { outcome: 'credited', transactionId: id, balance }

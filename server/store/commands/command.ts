@@ -36,6 +36,8 @@ export type MadeRow = {
     | 'invitations'
     | 'connectors'
     | 'webhooks'
+    | 'platform_keys'
+    | 'client_tokens'
     | 'topups'
   id: string
 }
@@ -127,8 +129,6 @@ export type Tx = Reads & {
   count(change: CounterChange): void
   /** An execution of a user whose rate window was read is accepted. */
   accepted(userId: string, at: EpochMs): void
-  /** Tells nodes, in the transaction that queues a task, that there is one to take. */
-  queued(taskId: string): Answer<void>
   /** By this row it is found out whether a COMMIT whose answer was lost took place; the first one is enough. */
   made(row: MadeRow): void
   /** What keys are checked against has changed, or logins, or what both are: a user. */
@@ -136,10 +136,13 @@ export type Tx = Reads & {
 }
 
 /** Whose token a credential's is. */
-export type Holding = 'keys' | 'logins'
+export type Holding = 'keys' | 'logins' | 'platform-keys' | 'client-tokens'
 
-/** Of the admins, of an address or a client that tries to log in, and of an identity at a provider. */
-export type LockKind = 'admins' | 'login-email' | 'login-client' | 'identity'
+/**
+ * Of the admins, of an address or a client that tries to log in, of an identity at a provider, and of a product's id of a
+ * user.
+ */
+export type LockKind = 'admins' | 'login-email' | 'login-client' | 'identity' | 'external-id'
 
 /** How an engine runs what is written once. */
 export type Engine = {

@@ -5,11 +5,13 @@ import * as invitations from './invitation-rows.ts'
 import * as keys from './key-rows.ts'
 import * as people from './login-commands.ts'
 import * as logins from './login-rows.ts'
+import { platformStore } from './platform/platform-store.ts'
 import * as users from './user-rows.ts'
 
 /** People, how they come in, and what they connect: the same on every engine. */
 export function peopleStore(engine: Engine) {
   return {
+    platform: platformStore(engine),
     createUser: (input) => engine.run((tx) => users.createUser(tx, input)),
     findUser: (email) => engine.read((on) => users.findUser(on, email)),
     getUser: (userId) => engine.read((on) => users.getUser(on, userId)),

@@ -23,6 +23,7 @@ import { countKeyRate } from './limits/key-rates.ts'
 import { askLimits, type ReadLimits } from './limits/limit-facts.ts'
 import { changeCounted, countIn, noteReached, type CountedIn } from './limits/spend-windows.ts'
 import { payDebt, spend } from './payments/debt.ts'
+import { takeOnce } from './platform/client-token-rows.ts'
 import { columns, insertInto, statement } from './statement.ts'
 
 // The commands that move a task. Each locks the account of the task's user first, a refund too.
@@ -120,6 +121,7 @@ export function* admitTask(tx: Tx, input: AdmitTask, limits: StoreLimits): Op<Ad
       yield* noteReached(tx, against.window, { userId, now })
     return against
   }
+  if (!(yield* takeOnce(tx, input.limits))) return { outcome: 'refused', reason: 'token-used', rate: read.rate }
   const charge = { userId, type: 'task_charge', amount: -cost, taskId, description: `Task ${endpointId}`, now } as const
   yield* spend(tx, account, charge)
   tx.count({ userId, kind: 'task', part: agentId, status: 'pending', by: 1 })
@@ -132,7 +134,6 @@ export function* admitTask(tx: Tx, input: AdmitTask, limits: StoreLimits): Op<Ad
   addPayload(tx, { stored: request, taskId, now })
   if (input.idempotency) insertKey(tx, { userId, operation, ...input.idempotency, resourceId: taskId }, now)
   tx.accepted(userId, now)
-  yield* tx.queued(taskId)
   return accepted
 }
 
@@ -306,7 +307,6 @@ export function* interruptTask(
   if (!Number.isSafeInteger(attempt) || !(yield* tx.lockOwner({ taskId }))) return 'stale'
   const passedAt = ifAbandoned ? yield* tx.now() : null
   if ((yield* tx.run(requeue, { taskId, attempt, passedAt })) === 0) return 'stale'
-  yield* tx.queued(taskId)
   return 'requeued'
 }
 

@@ -38,10 +38,6 @@ const get = statement<ReadTaskRow>(
   `SELECT ${columns(taskColumns)} FROM tasks WHERE id = :taskId AND user_id = :userId`,
 )
 // A partial index is used only when its condition stands in the query, without parameters.
-const queued = statement<{ seq: number; id: string }>(
-  'task_queued',
-  'SELECT seq, id FROM tasks WHERE completed_at IS NULL AND queued = 1 AND seq > :afterSeq ORDER BY seq LIMIT :limit',
-)
 const abandoned = statement<{ id: string; endpointId: string; attempt: number }>(
   'task_abandoned',
   ({ ofLease }) => `SELECT ${columns('id endpointId attempt')} FROM tasks
@@ -88,10 +84,6 @@ export function getTask(on: Reads, of: { userId: string; taskId: string }): Answ
 }
 
 const recordOf = (row: ReadTaskRow | undefined) => row && taskRecord(row)
-
-export function* queuedTasks(on: Reads, of: { afterSeq: number; limit: number }): Op<{ seq: number; id: string }[]> {
-  return yield* on.all(queued, of)
-}
 
 /** Tasks that a process which is gone was at work on. */
 export function* abandonedTasks(on: Reads, limit: number): Op<{ id: string; endpointId: string; attempt: number }[]> {

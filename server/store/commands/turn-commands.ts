@@ -10,6 +10,7 @@ import type { Op, Reads, Tx } from './command.ts'
 import { eventIdOf, recordEvent } from './events/event-rows.ts'
 import { askKey, insertKey, stillKept } from './idempotency-rows.ts'
 import { payDebt, spend } from './payments/debt.ts'
+import { takeOnce } from './platform/client-token-rows.ts'
 import { activeAfter, askSession, closeTurn, openInSession } from './session-rows.ts'
 import { countKeyRate } from './limits/key-rates.ts'
 import { askLimits } from './limits/limit-facts.ts'
@@ -110,6 +111,7 @@ export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<Open
     }
     return judged
   }
+  if (!(yield* takeOnce(tx, input.limits))) return { outcome: 'refused', reason: 'token-used', rate: read.rate }
   const { taken } = judged
   const { agentId } = must(session, 'a turn has a session')
   tx.hold(userId, taken)

@@ -19,16 +19,17 @@ import { columns, insertInto, statement } from './statement.ts'
 type Flagged<Record extends { isAdmin: boolean }> = Omit<Record, 'isAdmin'> & { isAdmin: 0 | 1 }
 type WithHash = { passwordHash: string | null }
 
-const user = columns('id email isAdmin createdAt suspendedAt')
+const user = columns('id email isAdmin createdAt suspendedAt externalId')
 const account = columns('userId balance held owed notifyBelow blockedUntil plan limits')
 /** More than a number holds is told as the most that it holds. */
 const writtenOff = (least: string) => `${least}(${Number.MAX_SAFE_INTEGER}, coalesce((
   SELECT count FROM counters
   WHERE counters.user_id = users.id AND kind = 'written-off' AND part = '' AND status = ''), 0)) AS "writtenOff"`
 const joined = 'FROM users JOIN accounts ON accounts.user_id = users.id'
-const found = (position: string) => `(:part = '' OR ${position}(email, :part) > 0)`
+const found = (position: string) => `(:withAdmins = 1 OR is_admin = 0)
+  AND (:part = '' OR ${position}(email, :part) > 0 OR coalesce(${position}(external_id, :search), 0) > 0)`
 
-const insert = statement('user_insert', insertInto('users', 'id email passwordHash isAdmin createdAt'))
+const insert = statement('user_insert', insertInto('users', 'id email passwordHash isAdmin createdAt externalId'))
 const insertAccount = statement(
   'user_insert_account',
   'INSERT INTO accounts (user_id, balance, held) VALUES (:userId, 0, 0)',
@@ -66,11 +67,14 @@ const changePassword = statement(
 )
 
 /** Two nodes that make a user of one address at the same moment: the second is undone by the index and looks again. */
-export function* createUser(tx: Tx, { email, isAdmin, passwordHash }: CreateUser): Op<CreateUserResult> {
-  if (yield* findUser(tx, email)) return { outcome: 'refused', reason: 'email-taken' }
+export function* createUser(tx: Tx, input: CreateUser): Op<CreateUserResult> {
+  const { email, externalId = null, isAdmin, passwordHash } = input
+  if (email !== null && (yield* findUser(tx, email))) return { outcome: 'refused', reason: 'email-taken' }
   const now = yield* tx.now()
   const userId = newId('user', now)
-  const row = { id: userId, email: email.toLowerCase(), passwordHash, isAdmin: isAdmin ? 1 : 0, createdAt: now }
+  // The domain is reserved, so that no mail server has it.
+  const address = email?.toLowerCase() ?? `${userId}@users.invalid`
+  const row = { id: userId, email: address, passwordHash, isAdmin: isAdmin ? 1 : 0, createdAt: now, externalId }
   yield* tx.run(insert, row)
   yield* tx.run(insertAccount, { userId })
   tx.made({ table: 'users', id: userId })
@@ -97,22 +101,23 @@ export function* getUser(on: Reads, userId: string): Op<(UserAccount & WithHash)
 
 export function* listUsers(
   on: Reads,
-  { limit, offset, search = '' }: ListUsers,
+  { limit, offset, search = '', withoutAdmins = false }: ListUsers,
 ): Op<{ users: UserAccount[]; total: number }> {
-  const part = search.toLowerCase()
-  const rows = on.all(list, { part, limit, offset })
-  const counted = on.get(count, { part })
+  const asked = { part: search.toLowerCase(), search, withAdmins: withoutAdmins ? 0 : 1 }
+  const rows = on.all(list, { ...asked, limit, offset })
+  const counted = on.get(count, asked)
   return { users: (yield* rows).map((row) => toAccount(row)), total: (yield* counted)!.total }
 }
 
 /** For a user whose account is locked. */
-export function* updateUser(tx: Tx, { isAdmin, isSuspended, userId }: UpdateUser): Op<UpdateUserResult> {
+export function* updateUser(tx: Tx, input: UpdateUser): Op<UpdateUserResult> {
+  const { isAdmin, isSuspended, userId, withoutAdmins = false } = input
   yield* tx.lockAccount({ userId })
   // Whoever takes an admin away waits for whoever does the same to another one.
   yield* tx.lock('admins')
   tx.holdersChanged('users')
   const known = yield* getUser(tx, userId)
-  if (!known) return { outcome: 'refused', reason: 'unknown' }
+  if (!known || (known.isAdmin && withoutAdmins)) return { outcome: 'refused', reason: 'unknown' }
   const wasActing = known.isAdmin && known.suspendedAt === null
   const staysAdmin = isAdmin ?? known.isAdmin
   const staysSuspended = isSuspended ?? known.suspendedAt !== null

@@ -13,10 +13,12 @@ import { purgeTries } from './login-throttle.ts'
 import { foreseeLimits, readRate } from './limits/limit-facts.ts'
 import { changeAccountLimits, readLimits, readPlansInUse } from './limits/account-plans.ts'
 import { purgeWindows, readWindows } from './limits/spend-windows.ts'
+import { purgeClientTokens } from './platform/client-token-rows.ts'
 import { purgePaymentEvents } from './payments/payment-events.ts'
 import { paymentStore } from './payments/payment-store.ts'
 import { expireTopups } from './payments/topup-rows.ts'
 import * as sessions from './session-rows.ts'
+import { takeTasks } from './queue/take-tasks.ts'
 import { readSpend } from './spend-query.ts'
 import * as tasks from './task-commands.ts'
 import * as reads from './task-queries.ts'
@@ -64,7 +66,11 @@ export function workStore(engine: Engine, limits: StoreLimits) {
       return isDone
     },
     interruptTask: (input) => engine.run((tx) => tasks.interruptTask(tx, input, limits), input),
-    queuedTasks: (input) => engine.read((on) => reads.queuedTasks(on, input)),
+    takeTasks: async (input) => {
+      const taken = await engine.run((tx) => takeTasks(tx, input, leaseMs))
+      for (const { id, userId } of taken.tasks) engine.know(id, userId)
+      return taken
+    },
     abandonedTasks: (limit) => engine.read((on) => reads.abandonedTasks(on, limit)),
     getTask: (input) => engine.read((on) => reads.getTask(on, input)),
     listTasks: (input) => engine.read((on) => reads.listTasks(on, input), input.userId),
@@ -116,6 +122,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
           yield* purgeInvitations(tx, purgeRowsMax),
           yield* purgeEvents(tx, purgeRowsMax),
           yield* purgeWindows(tx, purgeRowsMax),
+          yield* purgeClientTokens(tx, purgeRowsMax),
           yield* purgePaymentEvents(tx, purgeRowsMax),
           yield* expireTopups(tx, { openMs: openTopupMs, rowsMax: purgeRowsMax }),
         ]

@@ -72,6 +72,7 @@ const lockNumbers: Record<LockKind, number> = {
   'login-email': 7016,
   'login-client': 7017,
   identity: 7018,
+  'external-id': 7019,
 }
 const lock = { name: 'command_lock', text: 'SELECT pg_advisory_xact_lock($1, $2)' }
 const lockText = { name: 'command_lock_text', text: 'SELECT pg_advisory_xact_lock($1, hashtext($2))' }
@@ -137,10 +138,9 @@ function readsOn(connection: Connection): Reads {
   }
 }
 
-type EngineParts = { all: Transactions; jobs: TaskQueue; ledger: Ledger }
-type TaskQueue = { send(tx: Transaction, taskId: string): Promise<void> }
+type EngineParts = { all: Transactions; ledger: Ledger }
 
-function transactionOn(tx: Transaction, { jobs, ledger }: EngineParts): Tx {
+function transactionOn(tx: Transaction, { ledger }: EngineParts): Tx {
   const { client } = tx
   return {
     ...readsOn(tx),
@@ -163,7 +163,6 @@ function transactionOn(tx: Transaction, { jobs, ledger }: EngineParts): Tx {
     count: (change) => void tx.changes.push(change),
     // Rows are read anew at every admission.
     accepted: ignore,
-    queued: (taskId) => new Sent(jobs.send(tx, taskId)),
     made: (row) => tx.made(row),
     // No cache: what one node changes applies to the next request on every other.
     holdersChanged: ignore,

@@ -12,7 +12,6 @@ import { Ledger } from './ledger.ts'
 import { sharedBy } from './nodes/shared-store.ts'
 import { agreeSetting, assertMoved, replaceSetting } from './setting-rows.ts'
 import { PgSignals } from './nodes/signals.ts'
-import { TaskJobs } from './nodes/task-jobs.ts'
 import { silentMsMax, Transactions } from './connection/transactions.ts'
 import { verifyLedger } from './verify-ledger.ts'
 
@@ -39,35 +38,30 @@ export type PostgresStoreOptions = {
 
 /** Opens the store as a server, of which there may be many on one database: brings its schema up to date. */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
-  const onFault = (error: Error) => options.onWarning?.(`The upkeep of the queue failed: ${error.message}`)
-  return await opened(options, async (pool) => {
+  return await opened(options, { isNode: true }, async (pool) => {
     await migrateSchema(pool)
     await assertMoved(pool)
-    return await TaskJobs.open(options.databaseUrl, onFault)
   })
 }
 
 /** Opens the store for a few short writes of the command line. Only a server migrates, but an empty database may be filled. */
 export async function openPostgresStoreBeside(options: PostgresStoreOptions & { mayCreate?: boolean }): Promise<Store> {
-  return await opened(options, async (pool) => {
+  return await opened(options, { isNode: false }, async (pool) => {
     await assertCurrent(pool, options.mayCreate ?? false)
     await assertMoved(pool)
-    return undefined
   })
 }
 
-type Prepare = (pool: PgPool) => Promise<TaskJobs | undefined>
+type As = { isNode: boolean }
 
-async function opened(options: PostgresStoreOptions, prepare: Prepare): Promise<Store> {
+async function opened(options: PostgresStoreOptions, as: As, prepare: (pool: PgPool) => Promise<void>): Promise<Store> {
   const { connectionsMax, databaseUrl, statementMsMax = defaultStatementMsMax } = options
   const pool = openPool(databaseUrl, connectionsMax, { statementMsMax })
-  let jobs: TaskJobs | undefined
   try {
-    jobs = await prepare(pool)
+    await prepare(pool)
     const clock = options.clock?.(await newestTime(pool))
-    return composeStore({ pool, jobs, clock }, options)
+    return composeStore({ pool, clock, ...as }, options)
   } catch (error) {
-    await jobs?.close()
     await pool.end()
     throw error
   }
@@ -78,14 +72,9 @@ function renewalMsMax(leaseMs: number): number {
   return Math.min(silentMsMax, Math.max(1000, leaseMs / 3))
 }
 
-/** A store of the command line never queues a task. */
-const noQueue = {
-  send: () => Promise.reject(new UsageError('Tasks are queued by a running service.')),
-}
+type Opened = As & { pool: PgPool; clock: Clock | undefined }
 
-type Opened = { pool: PgPool; clock: Clock | undefined; jobs: TaskJobs | undefined }
-
-function composeStore({ clock, jobs, pool }: Opened, options: PostgresStoreOptions): Store {
+function composeStore({ clock, isNode, pool }: Opened, options: PostgresStoreOptions): Store {
   const { databaseUrl, limits, onCommit, onWarning } = options
   const leaseMs = limits.leaseSeconds * 1000
   const ledger = new Ledger()
@@ -98,7 +87,7 @@ function composeStore({ clock, jobs, pool }: Opened, options: PostgresStoreOptio
   const urgent = new Transactions(urgentPool, { clock, onCommitted: () => {}, silentMs: renewalMsMax(leaseMs) })
   // Connects when it is first used, so never for a command of the command line.
   const signals = new PgSignals({ databaseUrl, pool, onWarning })
-  const engine = new PostgresEngine({ all, jobs: jobs ?? noQueue, ledger })
+  const engine = new PostgresEngine({ all, ledger })
   let closing: Promise<void> | undefined
   return {
     ...peopleStore(engine),
@@ -106,7 +95,7 @@ function composeStore({ clock, jobs, pool }: Opened, options: PostgresStoreOptio
       agree: (name, value) => all.run((tx) => agreeSetting(tx.client, name, value)),
       replace: (name, value) => all.run((tx) => replaceSetting(tx.client, name, value)),
     },
-    ...(jobs && { shared: sharedBy({ all, jobs, leaseMs, signals, urgent }) }),
+    ...(isNode && { shared: sharedBy({ all, leaseMs, signals, urgent }) }),
     ...workStore(engine, limits),
     verifyLedger: () => all.readAll(({ client }) => verifyLedger(client)),
     readState: async () => {
@@ -131,7 +120,6 @@ function composeStore({ clock, jobs, pool }: Opened, options: PostgresStoreOptio
       closing ??= (async () => {
         await all.settled()
         await signals.close()
-        await jobs?.close()
         await urgent.settled()
         await Promise.all([urgentPool.end(), pool.end()])
       })()

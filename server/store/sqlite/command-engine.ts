@@ -146,10 +146,11 @@ export class SqliteEngine implements Engine {
       hold: (userId, by) => ledger.hold(userId, by),
       owe: (userId, by) => ledger.owe(userId, by),
       count: (change) => counters.count(change),
-      queued: () => done,
       made: () => {},
       holdersChanged: (of) => {
-        for (const [kind, cache] of this.#holders) if (of === 'users' || of === kind) cache.clear()
+        // A client token ends with the key or the login that made it.
+        const isOf = (kind: Holding) => of === 'users' || of === kind || kind === 'client-tokens'
+        for (const [kind, cache] of this.#holders) if (isOf(kind)) cache.clear()
       },
     }
   }

@@ -4,6 +4,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import { makeFolder } from '../../kernel/make-folder.ts'
 import { peopleStore } from '../commands/people-store.ts'
 import { readOpen } from '../commands/state-rows.ts'
+import { takeTasks } from '../commands/queue/take-tasks.ts'
 import { workStore } from '../commands/work-store.ts'
 import type { Committed } from '../committed.ts'
 import { StoreOpenError } from '../store-open-error.ts'
@@ -149,6 +150,8 @@ function composeStore(db: Database, options: SqliteStoreOptions, onClose: () => 
   return {
     ...peopleStore(engine),
     ...workStore(engine, limits),
+    // Nothing is leased, so it is a read, which waits for no commit.
+    takeTasks: (input) => engine.read((on) => takeTasks(on, input, 0)),
     settings: settingRows(db),
     verifyLedger: () => ledgerCheck.run(),
     readState: async () => ({

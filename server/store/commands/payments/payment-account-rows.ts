@@ -151,7 +151,7 @@ export function* beginRecharge(tx: Tx, { least, most, topupId, userId }: Begin):
   const { customerId, methodId, rechargeTopupId } = found
   if (rechargeTopupId !== null) {
     const underWay = yield* findRow(tx, { topupId: rechargeTopupId, checkoutId: null, paymentId: null })
-    return { topup: toTopup(must(underWay, 'top-ups are kept')), customerId, methodId }
+    return { topup: toTopup(must(underWay, 'top-ups are kept')), customerId, methodId, isNew: false }
   }
   const recharge = rechargeOf(found)
   const user = yield* tx.get(suspended, { userId })
@@ -164,7 +164,7 @@ export function* beginRecharge(tx: Tx, { least, most, topupId, userId }: Begin):
   if (amount < least) return undefined
   const topup = yield* insertTopup(tx, { id: topupId, userId, provider: 'stripe', amount, isAuto: true }, now)
   yield* tx.run(setTopup, { userId, topupId, now })
-  return { topup, customerId, methodId }
+  return { topup, customerId, methodId, isNew: true }
 }
 
 function monthOf(at: EpochMs): EpochMs {

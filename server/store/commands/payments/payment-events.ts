@@ -80,11 +80,11 @@ export function* applyEvent(tx: Tx, event: PaymentEvent): Op<AppliedEvent> {
 }
 
 /** Why an event is not of this top-up, though it names it. */
-function judge(row: TopupRow, { change, checkoutId, paymentId, provider }: PaymentEvent): PaymentOutcome | undefined {
+function judge(row: TopupRow, event: PaymentEvent): PaymentOutcome | undefined {
+  const { change, checkoutId, paymentId, provider, topupId } = event
   const isOther = (known: string | null, named: string | null) => known !== null && named !== null && known !== named
-  if (row.provider !== provider || isOther(row.checkoutId, checkoutId) || isOther(row.paymentId, paymentId)) {
-    return 'another-payment'
-  }
+  const isOfOther = isOther(row.id, topupId) || isOther(row.checkoutId, checkoutId) || isOther(row.paymentId, paymentId)
+  if (row.provider !== provider || isOfOther) return 'another-payment'
   if ('currency' in change && change.currency !== 'usd') return 'another-currency'
   if (change.kind === 'paid' && change.amount !== row.amount) return 'another-amount'
   return undefined

@@ -10,6 +10,7 @@ export function paymentStore(engine: Engine): PaymentStore {
     createTopup: (input) => engine.run((tx) => topups.createTopup(tx, input), { userId: input.userId }),
     noteCheckout: (input) => engine.run((tx) => topups.noteCheckout(tx, input), { userId: input.userId }),
     getTopup: (of) => engine.read((on) => topups.getTopup(on, of)),
+    countTopups: (of) => engine.read((on) => topups.countTopups(on, of)),
     listTopups: (input) => engine.read((on) => topups.listTopups(on, input), input.userId),
     findTopup: (of) => engine.read((on) => topups.findTopup(on, of)),
     applyEvent: async (event) => {

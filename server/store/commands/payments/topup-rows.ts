@@ -8,6 +8,7 @@ import {
   type PaymentTotals,
   type TopupOf,
   type TopupRecord,
+  type TopupStatus,
   type UserTopup,
 } from '../../payment-records.ts'
 import { balanceMax } from '../../store.ts'
@@ -59,10 +60,14 @@ const listOf = (name: Name) =>
     `topup_list_${name}`,
     `SELECT t.*, email FROM (SELECT ${row} FROM topups
         WHERE ${wheres[name]} ${ofStatus} AND created_at <= :createdAt AND (created_at < :createdAt OR id < :id)
-        ORDER BY created_at DESC, id DESC LIMIT :limit) AS t
+        ORDER BY created_at DESC, id DESC LIMIT :limit OFFSET :offset) AS t
       JOIN users ON users.id = t."userId" ORDER BY t."createdAt" DESC, t.id DESC`,
   )
 const lists = { all: listOf('all'), of_user: listOf('of_user') }
+const count = statement<{ count: number }>(
+  'topup_count',
+  `SELECT count(*) AS count FROM topups WHERE user_id = :userId AND ${ofStatus}`,
+)
 const sums = statement<Omit<PaymentTotals, 'owed'>>(
   'topup_sums',
   `SELECT count(*) AS topups, CAST(coalesce(sum(amount), 0) AS bigint) AS paid, CAST(coalesce(sum(refunded), 0) AS bigint) AS refunded,
@@ -144,13 +149,19 @@ export function* findTopup(on: Reads, of: IdsOfTopup): Op<TopupRecord | undefine
   return found && toTopup(found)
 }
 
-export function* listTopups(on: Reads, { after, limit, status, userId }: ListTopups): Op<UserTopup[]> {
+export function* listTopups(on: Reads, { after, limit, offset = 0, status, userId }: ListTopups): Op<UserTopup[]> {
   const last = after === undefined ? undefined : yield* on.get(get, { topupId: after })
   if (after !== undefined && (!last || (userId !== undefined && last.userId !== userId))) return []
   const place = { createdAt: last?.createdAt ?? Number.MAX_SAFE_INTEGER, id: last?.id ?? '' }
-  const values = { status: status ?? null, limit, ...place }
+  const values = { status: status ?? null, limit, offset, ...place }
   const rows = yield* userId === undefined ? on.all(lists.all, values) : on.all(lists.of_user, { ...values, userId })
   return rows.map((one) => ({ ...toTopup(one), email: one.email }))
+}
+
+type CountOf = { userId: string; status?: TopupStatus }
+
+export function* countTopups(on: Reads, { status, userId }: CountOf): Op<number> {
+  return (yield* on.get(count, { userId, status: status ?? null }))!.count
 }
 
 export function* totals(on: Reads, since: number): Op<PaymentTotals> {

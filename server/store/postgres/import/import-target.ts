@@ -14,7 +14,6 @@ import {
 } from './import-tables.ts'
 import { codeOf } from '../connection/pg-errors.ts'
 import { migrationSetting, readSetting, replaceSetting } from '../setting-rows.ts'
-import { queueAll } from './import-jobs.ts'
 import { verifyLedger } from '../verify-ledger.ts'
 
 // A database that an installation is copied into.
@@ -33,12 +32,10 @@ const ownName = 'errand migrate-to'
 const triesMax = 20
 
 export class ImportTarget {
-  readonly #databaseUrl: string
   readonly #pool: PgPool
   readonly #client: PgClient
 
-  private constructor(databaseUrl: string, { client, pool }: { pool: PgPool; client: PgClient }) {
-    this.#databaseUrl = databaseUrl
+  private constructor({ client, pool }: { pool: PgPool; client: PgClient }) {
     this.#pool = pool
     this.#client = client
   }
@@ -53,7 +50,7 @@ export class ImportTarget {
       const client = await connectTo(pool)
       try {
         await prepare(pool, client, isAgain)
-        return new ImportTarget(databaseUrl, { pool, client })
+        return new ImportTarget({ pool, client })
       } catch (error) {
         client.release(true)
         throw error
@@ -78,12 +75,14 @@ export class ImportTarget {
     await replaceSetting(this.#client, name, value)
   }
 
-  /** After the last row: what nodes need that is not in the rows. How many tasks wait for them. */
+  /** After the last row. How many tasks wait for nodes. */
   async complete(): Promise<{ queued: number }> {
     await continueSequences(this.#client)
-    const queued = await queueAll(this.#databaseUrl, this.#client)
     await this.#client.query('ANALYZE')
-    return { queued }
+    const { rows } = await this.#client.query(
+      'SELECT count(*)::float8 AS queued FROM tasks WHERE completed_at IS NULL AND queued = 1',
+    )
+    return rows[0] as { queued: number }
   }
 
   /** Reads everything again, as one snapshot. */
@@ -215,6 +214,5 @@ async function empty(client: PgClient): Promise<void> {
   await client.query(`TRUNCATE ${names.join(', ')} RESTART IDENTITY`)
   await client.query('ALTER TABLE transactions ENABLE TRIGGER transactions_no_truncate')
   await client.query('DELETE FROM settings WHERE name <> $1', [migrationSetting])
-  await client.query('DROP SCHEMA IF EXISTS errand_jobs CASCADE')
   await client.query('COMMIT')
 }

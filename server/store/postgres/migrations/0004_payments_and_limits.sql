@@ -131,4 +131,5 @@ CREATE INDEX "topups_created" ON "topups" USING btree ("created_at");--> stateme
 CREATE INDEX "tasks_waiting" ON "tasks" USING btree ("user_id","seq") WHERE queued = 1 AND completed_at IS NULL;--> statement-breakpoint
 CREATE UNIQUE INDEX "transactions_topup" ON "transactions" USING btree ("topup_id") WHERE topup_id IS NOT NULL AND type = 'credit';--> statement-breakpoint
 CREATE UNIQUE INDEX "users_external" ON "users" USING btree ("external_id") WHERE external_id IS NOT NULL;--> statement-breakpoint
-ALTER TABLE "accounts" ADD CONSTRAINT "owed_not_negative" CHECK ("accounts"."owed" >= 0);
+ALTER TABLE "accounts" ADD CONSTRAINT "owed_not_negative" CHECK ("accounts"."owed" >= 0);--> statement-breakpoint
+DROP SCHEMA IF EXISTS errand_jobs CASCADE;

@@ -1,0 +1,42 @@
+import type { z } from 'zod'
+import { ownCredential, type Caller } from '../auth/caller.ts'
+import type { CreatedKey, Key, ListKeysOutput } from '../auth/keys/key-schema.ts'
+import { createKey, listKeys, revokeKey } from '../auth/keys/manage-keys.ts'
+import { getUser, noteChange, type UserParts } from './manage-users.ts'
+import type { CreateUserKeyInput, ListUserKeysInput, UserKeyInput } from './user-schema.ts'
+
+type Asked<Input> = { caller: Caller; input: Input }
+
+/** A key of the user, with what a platform may do in a user's name. The key itself is in the answer and nowhere else. */
+export async function createUserKey(
+  parts: UserParts,
+  { caller, input }: Asked<z.output<typeof CreateUserKeyInput>>,
+): Promise<z.output<typeof CreatedKey>> {
+  const { userId, ...given } = input
+  const { email } = await getUser(parts, { caller, userId })
+  const nobody = { isAdmin: false, keyId: null, loginId: null }
+  const user: Caller = { ...ownCredential, ...nobody, userId, email, scopes: ['read', 'execute'] }
+  const created = await createKey(parts, { caller: user, input: given })
+  noteChange(parts, { caller, userId, keyId: created.id }, "made a user's API key")
+  return created
+}
+
+export async function listUserKeys(
+  parts: UserParts,
+  { caller, input }: Asked<z.output<typeof ListUserKeysInput>>,
+): Promise<z.output<typeof ListKeysOutput>> {
+  await getUser(parts, { caller, userId: input.userId })
+  return await listKeys(parts, input)
+}
+
+/** Ends a key at once; repeating it changes nothing. */
+export async function revokeUserKey(
+  parts: UserParts,
+  { caller, input }: Asked<z.output<typeof UserKeyInput>>,
+): Promise<Key> {
+  const { keyId, userId } = input
+  await getUser(parts, { caller, userId })
+  const revoked = await revokeKey(parts, input)
+  noteChange(parts, { caller, userId, keyId }, "revoked a user's API key")
+  return revoked
+}

@@ -1,0 +1,75 @@
+import type { z } from 'zod'
+import { isoTime, isoTimeOrNull, type Clock } from '../../kernel/clock.ts'
+import { badField, ErrandError } from '../../kernel/errors.ts'
+import type { Logger } from '../../kernel/logger.ts'
+import { formatUsd, parseUsd } from '../../kernel/money.ts'
+import type { PlatformKeyRecord } from '../../store/platform/platform-records.ts'
+import type { Page } from '../../store/records.ts'
+import type { Store } from '../../store/store.ts'
+import { hashToken, newToken } from '../keys/api-token.ts'
+import type {
+  CreatedPlatformKey,
+  CreatePlatformKeyInput,
+  ListPlatformKeysOutput,
+  PlatformKey,
+} from './platform-key-schema.ts'
+
+type Parts = { store: Store; clock: Clock; log: Logger }
+/** The admin; null for the command line. */
+type By = { adminId: string | null }
+
+const dayMs = 86_400_000
+
+/** The key itself is in the answer and nowhere else. */
+export async function createPlatformKey(
+  { clock, log, store }: Parts,
+  { adminId, input }: By & { input: z.output<typeof CreatePlatformKeyInput> },
+): Promise<z.output<typeof CreatedPlatformKey>> {
+  const { addresses = null, creditPerDayUsd, expiresInDays, name } = input
+  const creditPerDay = creditPerDayUsd === undefined ? null : parseUsd(creditPerDayUsd)
+  if (creditPerDay === undefined) throw badField('creditPerDayUsd', 'Must be a decimal of USD with at most four digits')
+  const scopes = [...new Set(input.scopes)]
+  const expiresAt = expiresInDays === undefined ? null : clock.now() + expiresInDays * dayMs
+  const token = newToken('platform')
+  const own = { tokenHash: hashToken(token), hint: token.slice(-4), createdBy: adminId }
+  const key = await store.platform.createKey({ ...own, name, scopes, addresses, creditPerDay, expiresAt })
+  log.info({ adminId, platformKeyId: key.id, scopes }, 'a platform key was created')
+  return { ...toPlatformKey(key), key: token }
+}
+
+export async function listPlatformKeys(
+  { store }: Pick<Parts, 'store'>,
+  { limit, offset }: Page,
+): Promise<z.output<typeof ListPlatformKeysOutput>> {
+  const { keys, total } = await store.platform.listKeys({ limit, offset })
+  return { keys: keys.map(toPlatformKey), total, limit, offset }
+}
+
+/** Ends a key at once; repeating it changes nothing. */
+export async function revokePlatformKey(
+  { log, store }: Omit<Parts, 'clock'>,
+  { adminId, keyId }: By & { keyId: string },
+): Promise<PlatformKey> {
+  await store.platform.revokeKey(keyId)
+  const key = await store.platform.getKey(keyId)
+  if (!key) throw new ErrandError('NOT_FOUND', 'Platform key not found')
+  log.info({ adminId, platformKeyId: keyId }, 'a platform key was revoked')
+  return toPlatformKey(key)
+}
+
+function toPlatformKey(key: PlatformKeyRecord): PlatformKey {
+  const { addresses, creditedToday, creditPerDay, hint, id, name, scopes } = key
+  return {
+    id,
+    name,
+    hint,
+    scopes,
+    addresses,
+    creditPerDayUsd: creditPerDay === null ? null : formatUsd(creditPerDay),
+    creditedTodayUsd: formatUsd(creditedToday),
+    createdAt: isoTime(key.createdAt),
+    expiresAt: isoTimeOrNull(key.expiresAt),
+    revokedAt: isoTimeOrNull(key.revokedAt),
+    lastUsedAt: isoTimeOrNull(key.lastUsedAt),
+  }
+}

@@ -1,0 +1,40 @@
+import { ConfigError } from '../agents/config/catalogue.ts'
+
+export type PaymentSettings = {
+  secretKey: string
+  webhookSecret: string
+  /** Where the provider's API is; undefined for its own. */
+  apiUrl?: string
+  /** Origins that people may be sent back to, beside the service's own. */
+  returnOrigins: readonly string[]
+}
+
+type Given = { [Name in Exclude<keyof PaymentSettings, 'returnOrigins'>]: string } & { returnOrigins: string }
+
+/** Undefined without the two secrets: then nobody can pay, and nothing of it is shown. What is not set is empty. */
+export function checkPayments({ apiUrl, returnOrigins, secretKey, webhookSecret }: Required<Given>) {
+  if (secretKey === '' && webhookSecret === '') return undefined
+  if (webhookSecret === '') {
+    throw new ConfigError('ERRAND_STRIPE_WEBHOOK_SECRET: is required with ERRAND_STRIPE_SECRET_KEY')
+  }
+  if (!/^[sr]k_(?:test|live)_\w+$/.test(secretKey)) {
+    throw new ConfigError('ERRAND_STRIPE_SECRET_KEY: must begin with sk_test_, sk_live_, rk_test_ or rk_live_')
+  }
+  if (!/^whsec_\S+$/.test(webhookSecret)) {
+    throw new ConfigError('ERRAND_STRIPE_WEBHOOK_SECRET: must begin with whsec_')
+  }
+  if (apiUrl !== '' && !/^https?:\/\/[^/?#\s@]+$/.test(apiUrl)) {
+    throw new ConfigError('ERRAND_STRIPE_API_URL: must be http:// or https://, a host, and nothing after it')
+  }
+  const origins = returnOrigins
+    .split(',')
+    .map((origin) => origin.trim())
+    .filter((origin) => origin !== '')
+  for (const origin of origins) {
+    if (!/^https?:/.test(origin) || URL.parse(origin)?.origin !== origin) {
+      throw new ConfigError(`ERRAND_PAYMENT_RETURN_ORIGINS: "${origin}" must be an origin, as https://app.example.com`)
+    }
+  }
+  const settings: PaymentSettings = { secretKey, webhookSecret, returnOrigins: origins }
+  return apiUrl === '' ? settings : { ...settings, apiUrl }
+}

@@ -1,0 +1,123 @@
+import type { EpochMs } from '../../../kernel/clock.ts'
+import { newId } from '../../../kernel/ids.ts'
+import type { Units } from '../../../kernel/money.ts'
+import { assertPlatformKeyRoom } from '../../account-bounds.ts'
+import type {
+  CreatePlatformKey,
+  PlatformKeyHolder,
+  PlatformKeyRecord,
+  PlatformScope,
+} from '../../platform/platform-records.ts'
+import type { Page } from '../../records.ts'
+import type { Answer, Op, Reads, Tx } from '../command.ts'
+import { columns, insertInto, statement } from '../statement.ts'
+
+// Platform keys, and what they credit.
+
+type Written<Record extends { scopes: unknown; addresses: unknown }> = Omit<Record, 'scopes' | 'addresses'> & {
+  scopes: string
+  addresses: string | null
+}
+type Row = Written<Omit<PlatformKeyRecord, 'creditedToday'>> & { creditDay: number; credited: Units }
+
+const dayMs = 86_400_000
+
+const names = 'id name hint scopes addresses creditPerDay createdBy createdAt expiresAt'
+const row = columns(`${names} creditDay credited revokedAt lastUsedAt`)
+const live = '(revoked_at IS NULL AND coalesce(expires_at > :now, true))'
+
+const insert = statement('platform_key_insert', insertInto('platform_keys', `${names} tokenHash`))
+const find = statement<Written<PlatformKeyHolder>>(
+  'platform_key_find',
+  `SELECT ${columns('id scopes addresses expiresAt revokedAt')} FROM platform_keys WHERE token_hash = :tokenHash`,
+)
+const get = statement<Row>('platform_key_get', `SELECT ${row} FROM platform_keys WHERE id = :keyId`)
+const list = statement<Row>(
+  'platform_key_list',
+  ({ seq }) => `SELECT ${row} FROM platform_keys ORDER BY created_at DESC, ${seq} DESC LIMIT :limit OFFSET :offset`,
+)
+const count = statement<{ all: number; live: number }>(
+  'platform_key_count',
+  `SELECT count(*) AS "all", count(*) FILTER (WHERE ${live}) AS live FROM platform_keys`,
+)
+const revoke = statement(
+  'platform_key_revoke',
+  'UPDATE platform_keys SET revoked_at = :now WHERE id = :keyId AND revoked_at IS NULL',
+)
+const touch = statement(
+  'platform_key_touch',
+  ({
+    greatest,
+    members,
+  }) => `UPDATE platform_keys SET last_used_at = ${greatest}(coalesce(last_used_at, used.at), used.at)
+    FROM ${members(':uses')} WHERE platform_keys.id = used.id`,
+)
+// One statement judges and counts, so credits of one key to many accounts at once stay below its ceiling. A clock that
+// was set back gives no second day.
+const ofDay = 'CASE WHEN credit_day >= :day THEN credited ELSE 0 END'
+const countCredit = statement(
+  'platform_key_credit',
+  ({ greatest }) => `UPDATE platform_keys
+    SET credited = ${ofDay} + :amount, credit_day = ${greatest}(credit_day, :day)
+    WHERE id = :keyId AND revoked_at IS NULL AND (credit_per_day IS NULL OR ${ofDay} + :amount <= credit_per_day)`,
+)
+
+export function* createPlatformKey(tx: Tx, input: CreatePlatformKey): Op<PlatformKeyRecord> {
+  const { addresses, scopes, ...rest } = input
+  yield* tx.lock('admins')
+  const now = yield* tx.now()
+  assertPlatformKeyRoom((yield* tx.get(count, { now }))!)
+  const id = newId('pkey', now)
+  const written = { scopes: scopes.join(','), addresses: addresses && JSON.stringify(addresses) }
+  yield* tx.run(insert, { ...rest, ...written, id, createdAt: now })
+  tx.made({ table: 'platform_keys', id })
+  return (yield* getPlatformKey(tx, id))!
+}
+
+export function findPlatformKey(on: Reads, tokenHash: string): Answer<PlatformKeyHolder | undefined> {
+  return on.get(find, { tokenHash }).map((found) => found && { ...found, ...readLists(found) })
+}
+
+export function* getPlatformKey(on: Reads, keyId: string): Op<PlatformKeyRecord | undefined> {
+  const found = yield* on.get(get, { keyId })
+  return found && toRecord(found, yield* on.now())
+}
+
+export function* listPlatformKeys(on: Reads, page: Page): Op<{ keys: PlatformKeyRecord[]; total: number }> {
+  const now = yield* on.now()
+  const rows = on.all(list, { limit: page.limit, offset: page.offset })
+  const { all: total } = (yield* on.get(count, { now }))!
+  return { keys: (yield* rows).map((found) => toRecord(found, now)), total }
+}
+
+export function* revokePlatformKey(tx: Tx, keyId: string): Op<boolean> {
+  tx.holdersChanged('platform-keys')
+  return (yield* tx.run(revoke, { keyId, now: yield* tx.now() })) === 1
+}
+
+export function* touchPlatformKeys(tx: Tx, uses: readonly { keyId: string; at: EpochMs }[]): Op<void> {
+  yield* tx.run(touch, { uses: JSON.stringify(Object.fromEntries(uses.map(({ at, keyId }) => [keyId, at]))) })
+}
+
+/** Counts a credit toward the ceiling of its key; false when the key has ended or the day has no room for it. */
+export function* takeCredit(tx: Tx, of: { keyId: string; amount: Units; now: EpochMs }): Op<boolean> {
+  const { amount, keyId, now } = of
+  // What is taken from an account gives the key nothing back.
+  const counted = { keyId, amount: Math.max(0, amount), day: dayOf(now) }
+  return (yield* tx.run(countCredit, counted)) === 1
+}
+
+function dayOf(now: EpochMs): number {
+  return Math.floor(now / dayMs)
+}
+
+function readLists({ addresses, scopes }: { scopes: string; addresses: string | null }) {
+  return {
+    scopes: scopes.split(',') as PlatformScope[],
+    addresses: addresses === null ? null : (JSON.parse(addresses) as string[]),
+  }
+}
+
+function toRecord({ creditDay, credited, ...key }: Row, now: EpochMs): PlatformKeyRecord {
+  return { ...key, ...readLists(key), creditedToday: creditDay >= dayOf(now) ? credited : 0 }
+}

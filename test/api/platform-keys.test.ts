@@ -1,0 +1,266 @@
+import { expect, test } from 'vitest'
+import { FakeClock } from '../support/fake-clock.ts'
+import { startService } from '../support/test-service.ts'
+import { PlatformCalls } from './platform-calls.ts'
+import { expectStatus, signUp, signUpAdmin } from './signed-in.ts'
+
+test('an admin makes a platform key, which is shown once, lists it and ends it', async () => {
+  const service = await startService()
+  const { browser } = await signUpAdmin(service)
+  const draft = { name: 'shop', scopes: ['users', 'credit'], addresses: ['127.0.0.0/8', '::1'], creditPerDayUsd: '50' }
+  const { key, ...made } = await expectStatus(200, browser.post('/api/platform-keys', draft))
+  expect(key).toMatch(/^errand_pk_[0-9A-Za-z]{36}$/)
+  expect(made).toEqual({
+    id: expect.stringMatching(/^pkey_/),
+    name: 'shop',
+    hint: key.slice(-4),
+    scopes: ['users', 'credit'],
+    addresses: ['127.0.0.0/8', '::1'],
+    creditPerDayUsd: '50.0000',
+    creditedTodayUsd: '0.0000',
+    createdAt: expect.any(String),
+    expiresAt: null,
+    revokedAt: null,
+    lastUsedAt: null,
+  })
+  expect(await expectStatus(200, browser.get('/api/platform-keys'))).toEqual({
+    keys: [made],
+    total: 1,
+    limit: 50,
+    offset: 0,
+  })
+  expect((await service.get('/api/users', key)).status).toBe(200)
+  const revoked = await expectStatus(200, browser.delete(`/api/platform-keys/${made.id}`))
+  expect(revoked).toMatchObject({ id: made.id, revokedAt: expect.any(String) })
+  expect(await expectStatus(200, browser.delete(`/api/platform-keys/${made.id}`))).toEqual(revoked)
+  const refused = await service.get('/api/users', key)
+  expect([refused.status, refused.body.message]).toEqual([401, 'The platform key is invalid.'])
+  await expectStatus(404, browser.delete('/api/platform-keys/pkey_nobody'))
+  await service.stop()
+})
+
+test('only an admin in a browser makes, lists or ends platform keys', async () => {
+  const service = await startService()
+  const { browser } = await signUp(service)
+  const admin = await service.createPerson({ isAdmin: true })
+  const platform = await PlatformCalls.open(service)
+  const draft = { name: 'own', scopes: ['users'] }
+  for (const answer of [
+    await browser.post('/api/platform-keys', draft),
+    await browser.get('/api/platform-keys'),
+    await browser.delete(`/api/platform-keys/${platform.keyId}`),
+    await service.post('/api/platform-keys', draft, { key: admin.key }),
+    await platform.post('/api/platform-keys', draft),
+    await platform.get('/api/platform-keys'),
+    await platform.call('DELETE', `/api/platform-keys/${platform.keyId}`),
+  ]) {
+    expect([answer.status, answer.body.code]).toEqual([403, 'FORBIDDEN'])
+  }
+  expect((await platform.get('/api/users')).status).toBe(200)
+  await service.stop()
+})
+
+test.each([
+  ['name', { name: '' }],
+  ['scopes', { scopes: [] }],
+  ['scopes[0]', { scopes: ['manage'] }],
+  ['addresses', { addresses: [] }],
+  ['addresses[0]', { addresses: ['10.0.0.0/33'] }],
+  ['addresses[1]', { addresses: ['10.0.0.1', 'example.com'] }],
+  ['addresses[0]', { addresses: ['2001:db8::/129'] }],
+  ['addresses[0]', { addresses: ['10.0.0.0/8/8'] }],
+  ['addresses', { addresses: Array.from({ length: 51 }, () => '10.0.0.1') }],
+  ['creditPerDayUsd', { creditPerDayUsd: '-1' }],
+  ['creditPerDayUsd', { creditPerDayUsd: '1.00001' }],
+  ['expiresInDays', { expiresInDays: 0 }],
+])('400 names %s, and no key is made', async (path, wrong) => {
+  const service = await startService()
+  const { browser } = await signUpAdmin(service)
+  const body = { name: 'shop', scopes: ['users'], ...wrong }
+  const { details } = await expectStatus(400, browser.post('/api/platform-keys', body))
+  expect(details[0].path).toBe(path)
+  expect((await browser.get('/api/platform-keys')).body.total).toBe(0)
+  await service.stop()
+})
+
+test('a platform key ends at its time', async () => {
+  const clock = new FakeClock()
+  const service = await startService({ clock })
+  const platform = await PlatformCalls.open(service, { expiresInDays: 1 })
+  expect((await platform.get('/api/users')).status).toBe(200)
+  clock.advance(86_400_000)
+  const { body, status } = await platform.get('/api/users')
+  expect([status, body.message]).toEqual([401, 'The platform key has expired.'])
+  await service.stop()
+})
+
+test('each scope opens its operations and no other, and a second scope switches none of the first off', async () => {
+  const service = await startService()
+  const { userId } = await service.createPerson()
+  const calls: [string, (platform: PlatformCalls) => ReturnType<PlatformCalls['get']>][] = [
+    ['users', (platform) => platform.get('/api/users')],
+    ['users', (platform) => platform.get(`/api/users/${userId}`)],
+    ['users', (platform) => platform.openUser('customer-1')],
+    ['users', (platform) => platform.get('/api/users/by-external-id/customer-1')],
+    ['users', (platform) => platform.call('PATCH', `/api/users/${userId}`, { body: { isSuspended: false } })],
+    ['users', (platform) => platform.get(`/api/users/${userId}/keys`)],
+    ['credit', (platform) => platform.post(`/api/users/${userId}/credit`, { amountUsd: '1', reason: 'x' })],
+    ['act', (platform) => platform.post(`/api/users/${userId}/keys`, { name: 'x' })],
+    ['act', (platform) => platform.get('/api/account', userId)],
+  ]
+  for (const scopes of [
+    ['users'],
+    ['credit'],
+    ['act'],
+    ['limits'],
+    ['users', 'credit'],
+    ['credit', 'act'],
+    ['act', 'limits', 'users'],
+    ['limits', 'credit', 'users', 'act'],
+  ] as const) {
+    const platform = await PlatformCalls.open(service, { scopes: [...scopes] })
+    for (const [index, [scope, call]] of calls.entries()) {
+      // Made by the first key that may.
+      if (index === 3 && scopes[0] !== 'users') continue
+      const isAllowed = (scopes as readonly string[]).includes(scope)
+      const { body, status } = await call(platform)
+      expect([status, body.code], `${scopes.join()} call ${index}`).toEqual(
+        isAllowed ? [200, undefined] : [403, 'FORBIDDEN'],
+      )
+    }
+  }
+  await service.stop()
+})
+
+test('a platform key reaches no content of its own, and says by what it would', async () => {
+  const service = await startService()
+  const { key, userId } = await service.createPerson()
+  const { id: taskId } = await service.runTask(key, 'test.echo', { secret: 1 })
+  const platform = await PlatformCalls.open(service)
+  for (const path of [
+    '/api/tasks',
+    `/api/tasks/${taskId}`,
+    `/api/tasks/${taskId}/events`,
+    '/api/sessions',
+    '/api/account',
+    '/api/transactions',
+    '/api/connectors',
+    '/api/webhooks',
+    '/api/agents',
+    '/api/usage',
+  ]) {
+    const { body, status } = await platform.get(path)
+    expect([status, body.code], path).toEqual([403, 'FORBIDDEN'])
+    expect(body.message).toContain('Errand-User')
+  }
+  for (const path of [
+    `/api/users/${userId}/transactions`,
+    '/api/keys',
+    '/api/logins',
+    '/api/system',
+    '/api/invitations',
+  ]) {
+    expect((await platform.get(path)).status, path).toBe(403)
+  }
+  for (const [path, body] of [
+    ['/api/tasks', { endpointId: 'test.echo', params: {} }],
+    ['/api/logout', {}],
+    ['/api/keys', { name: 'x' }],
+    [`/api/users/${userId}/password-link`, {}],
+    ['/api/invitations', { email: 'new@example.com' }],
+    ['/trpc/tasks.create', { json: { endpointId: 'test.echo', params: {} } }],
+  ] as const) {
+    expect((await platform.post(path, body)).status, path).toBe(403)
+  }
+  const rpc = await platform.get(`/trpc/tasks.list?input=${encodeURIComponent('{"json":{}}')}`)
+  expect(rpc.status).toBe(403)
+  expect((await service.get('/api/account', key)).body.balanceUsd).toBe('9.9900')
+  await service.stop()
+})
+
+test("a platform key makes no admins and touches no admin's account", async () => {
+  const service = await startService()
+  const admin = await service.createPerson({ isAdmin: true })
+  const person = await service.createPerson()
+  const platform = await PlatformCalls.open(service)
+  const path = `/api/users/${admin.userId}`
+  const unknown = await platform.get('/api/users/user_nobody')
+  expect(unknown.status).toBe(404)
+  for (const answer of [
+    await platform.get(path),
+    await platform.call('PATCH', path, { body: { isSuspended: true } }),
+    await platform.post(`${path}/credit`, { amountUsd: '1', reason: 'x' }),
+    await platform.post(`${path}/credit`, { amountUsd: '-1', reason: 'x' }),
+    await platform.post(`${path}/keys`, { name: 'x' }),
+    await platform.get(`${path}/keys`),
+  ]) {
+    expect([answer.status, answer.body]).toEqual([404, unknown.body])
+  }
+  const { total, users } = (await platform.get('/api/users')).body
+  expect([total, users.map(({ id }: { id: string }) => id)]).toEqual([1, [person.userId]])
+  const promoted = await platform.call('PATCH', `/api/users/${person.userId}`, { body: { isAdmin: true } })
+  expect(promoted.status).toBe(403)
+  expect((await service.app.store.getUser(person.userId))!.isAdmin).toBe(false)
+  expect((await service.get('/api/account', admin.key)).body.balanceUsd).toBe('10.0000')
+  await service.stop()
+})
+
+test('a key is accepted from its addresses only, behind a proxy too', async () => {
+  const service = await startService({ trustedProxies: ['127.0.0.1'] })
+  const from = (platform: PlatformCalls, address: string) =>
+    platform.call('GET', '/api/users', { headers: { 'X-Forwarded-For': address } })
+  const v4 = await PlatformCalls.open(service, { addresses: ['192.0.2.7', '10.0.0.0/8'] })
+  for (const [address, status] of [
+    ['192.0.2.7', 200],
+    ['192.0.2.8', 403],
+    ['10.255.0.1', 200],
+    ['11.0.0.1', 403],
+    ['::ffff:10.1.2.3', 200],
+    ['2001:db8::1', 403],
+    // What a client claims stands before what the proxy adds.
+    ['10.0.0.1, 192.0.2.8', 403],
+    ['nonsense', 403],
+    ['', 403],
+  ] as const) {
+    expect((await from(v4, address)).status, address).toBe(status)
+  }
+  const v6 = await PlatformCalls.open(service, { addresses: ['2001:db8::/32', '::1'] })
+  for (const [address, status] of [
+    ['2001:db8:ffff::1', 200],
+    ['2001:db9::1', 403],
+    ['0:0:0:0:0:0:0:1', 200],
+    ['10.0.0.1', 403],
+  ] as const) {
+    expect((await from(v6, address)).status, address).toBe(status)
+  }
+  const { body } = await from(v6, '10.0.0.1')
+  expect(body.message).toContain('address')
+  // Without a proxy nobody is believed, and a key without a list is accepted from anywhere.
+  const bare = await startService()
+  const local = await PlatformCalls.open(bare, { addresses: ['127.0.0.1'] })
+  expect((await from(local, '192.0.2.7')).status).toBe(200)
+  const elsewhere = await PlatformCalls.open(bare, { addresses: ['192.0.2.7'] })
+  expect((await from(elsewhere, '192.0.2.7')).status).toBe(403)
+  await bare.stop()
+  await service.stop()
+})
+
+test('what keys do to accounts is in the log, by key', async () => {
+  const lines: [object, string][] = []
+  const info = (fields: object, message: string) => void lines.push([fields, message])
+  const service = await startService({ log: { debug() {}, info, warn() {}, error() {} } })
+  const platform = await PlatformCalls.open(service)
+  const userId = await platform.newUser('customer-1', '3')
+  await platform.call('PATCH', `/api/users/${userId}`, { body: { isSuspended: true } })
+  const { keyId: platformKeyId } = platform
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      [expect.objectContaining({ platformKeyId, adminId: null }), 'a platform key was created'],
+      [{ platformKeyId, userId }, 'a platform key made a user'],
+      [expect.objectContaining({ platformKeyId, userId, amountUsd: '3.0000' }), 'a platform key credited a user'],
+      [expect.objectContaining({ platformKeyId, userId, isSuspended: true }), 'a platform key changed a user'],
+    ]),
+  )
+  expect(JSON.stringify(lines)).not.toContain(platform.key)
+  await service.stop()
+})

@@ -1,0 +1,227 @@
+import { afterEach, expect, test } from 'vitest'
+import type { StubEvent } from '../payments/stripe-objects.ts'
+import { signed, StripeStub } from '../payments/stripe-stub.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { startService, type TestService } from '../support/test-service.ts'
+
+const events = '/api/payments/stripe/events'
+const opened: { stop(): Promise<void> }[] = []
+
+afterEach(async () => {
+  for (const one of opened.splice(0).toReversed()) await one.stop()
+})
+
+async function start(options: Parameters<typeof startService>[0] = {}) {
+  const stub = await StripeStub.start()
+  opened.push(stub)
+  const service = await startService({ payments: stub.settings, ...options })
+  opened.push(service)
+  const person = await service.createPerson({ balanceUsd: '0' })
+  const begin = async (amountUsd = '10.00', body: object = {}) =>
+    (await service.post('/api/topups', { amountUsd, ...body }, { key: person.key })).body
+  const tell = (event: StubEvent | string, send = {}) => stub.deliver(service.url + events, event, send)
+  const account = async () => (await service.get('/api/account', person.key)).body
+  return { account, begin, person, service, stub, tell }
+}
+
+async function ledgerOf(service: TestService) {
+  return await service.app.store.verifyLedger()
+}
+
+test('without the secrets of a provider there is nothing of payments', async () => {
+  const service = await startService()
+  opened.push(service)
+  const { key } = await service.createPerson()
+  expect((await service.get('/api/account', key)).body.payments).toBeNull()
+  for (const path of ['/api/topups', '/api/topups/top_1']) expect((await service.get(path, key)).status).toBe(404)
+  expect((await service.post('/api/topups', { amountUsd: '10.00' }, { key })).status).toBe(404)
+  expect((await service.post(events, {})).status).toBe(404)
+})
+
+test('a top-up is credited when the provider says that it is paid, and not by the way back', async () => {
+  const { account, begin, person, service, stub, tell } = await start()
+  const topup = await begin('25.50')
+  expect(topup).toMatchObject({ status: 'open', amountUsd: '25.5000', receiptUrl: null, refundedUsd: '0.0000' })
+  const session = stub.sessionOf(topup.id)
+  expect(topup.checkoutUrl).toBe(session.url)
+  expect(session).toMatchObject({ amount_total: 2550, currency: 'usd', metadata: { errand_topup: topup.id } })
+  expect(session.success_url).toBe(`${service.url}/billing?topup=${topup.id}`)
+  await service.get(`/billing?topup=${topup.id}`)
+  expect((await account()).balanceUsd).toBe('0.0000')
+  expect(await tell(stub.pay(session))).toBe(200)
+  expect((await account()).balanceUsd).toBe('25.5000')
+  const read = (await service.get(`/api/topups/${topup.id}`, person.key)).body
+  expect(read).toMatchObject({ status: 'paid', checkoutUrl: null, receiptUrl: expect.stringContaining('/receipts/') })
+  const { topups, total } = (await service.get('/api/topups', person.key)).body
+  expect({ topups, total }).toEqual({ topups: [read], total: 1 })
+  expect(await ledgerOf(service)).toMatchObject({ ok: true })
+})
+
+test('what is paid later is credited later, and what fails is not', async () => {
+  const { account, begin, stub, tell } = await start()
+  const [first, second] = [await begin(), await begin()]
+  for (const { id } of [first, second]) await tell(stub.pay(stub.sessionOf(id), { isLater: true }))
+  expect((await account()).balanceUsd).toBe('0.0000')
+  await tell(stub.settle(stub.sessionOf(first.id), true))
+  await tell(stub.settle(stub.sessionOf(second.id), false))
+  expect((await account()).balanceUsd).toBe('10.0000')
+})
+
+test('a refund and a lost dispute are taken back, the rest is owed, and a won one is given back', async () => {
+  const { account, begin, person, service, stub, tell } = await start()
+  const topup = await begin('10.00')
+  const paid = stub.pay(stub.sessionOf(topup.id))
+  await tell(paid)
+  await service.app.store.credit({ userId: person.userId, amount: -60_000, description: 'Spent', idempotencyKey: null })
+  const intent = stub.intentOf(topup.id)
+  await tell(stub.refund(intent, 200))
+  await tell(stub.refund(intent, 100))
+  expect(await account()).toMatchObject({ balanceUsd: '1.0000', owedUsd: '0.0000' })
+  const { created, id, withdrawn } = stub.dispute(intent, 700)
+  await tell(withdrawn)
+  await tell(created)
+  expect(await account()).toMatchObject({ balanceUsd: '0.0000', owedUsd: '6.0000' })
+  const refused = await service.createTask(person.key, 'test.echo', { text: 'Hello' })
+  expect(refused).toMatchObject({ status: 403, body: { code: 'INSUFFICIENT_BALANCE' } })
+  expect(refused.body.message).toContain('6.0000 USD is owed')
+  for (const event of stub.endDispute(id, 'won')) await tell(event)
+  expect(await account()).toMatchObject({ balanceUsd: '1.0000', owedUsd: '0.0000' })
+  const read = (await service.get(`/api/topups/${topup.id}`, person.key)).body
+  expect(read).toMatchObject({ refundedUsd: '3.0000', disputedUsd: '0.0000' })
+  expect(await ledgerOf(service)).toMatchObject({ ok: true })
+})
+
+test('a dispute that comes before the payment is known finds its top-up at the provider', async () => {
+  const { account, begin, stub, tell } = await start()
+  const topup = await begin('10.00')
+  const paid = stub.pay(stub.sessionOf(topup.id))
+  const { withdrawn } = stub.dispute(stub.intentOf(topup.id), 400)
+  expect(await tell(withdrawn)).toBe(200)
+  expect(await account()).toMatchObject({ balanceUsd: '0.0000', owedUsd: '0.0000' })
+  await tell(paid)
+  expect(await account()).toMatchObject({ balanceUsd: '6.0000', owedUsd: '0.0000' })
+  stub.failure = 500
+  const unknown = {
+    ...withdrawn,
+    id: 'evt_x',
+    data: { object: { ...(withdrawn.data.object as object), payment_intent: 'pi_x' } },
+  }
+  expect(await tell(unknown)).toBe(503)
+}, 60_000)
+
+test('an event is believed by its signature only, of this body, this secret and this time', async () => {
+  const clock = new FakeClock(Date.now())
+  const { account, begin, stub, tell } = await start({ clock })
+  stub.now = () => clock.now()
+  const topup = await begin()
+  const paid = stub.pay(stub.sessionOf(topup.id))
+  const body = JSON.stringify(paid)
+  const now = Math.floor(clock.now() / 1000)
+  for (const send of [
+    { signature: null },
+    { signature: '' },
+    { signature: 'v1=00' },
+    { signature: `t=${now},v1=${'0'.repeat(64)}` },
+    { secret: 'whsec_other' },
+    { at: now - 301 },
+  ]) {
+    expect(await tell(body, send), JSON.stringify(send)).toBe(400)
+  }
+  expect(await tell(`${body} `, { signature: signed(body, 'whsec_stub', now) })).toBe(400)
+  expect(await tell('{"id":', {})).toBe(400)
+  expect(await tell(JSON.stringify({ padding: 'x'.repeat(300_000) }))).toBe(413)
+  expect((await account()).balanceUsd).toBe('0.0000')
+  expect(await tell(body)).toBe(200)
+  expect((await account()).balanceUsd).toBe('10.0000')
+  // A year later, sent again as it was, and signed anew.
+  clock.advance(366 * 86_400_000)
+  await stubPurge()
+  expect(await tell(body, { at: now })).toBe(400)
+  expect(await tell(body)).toBe(200)
+  expect((await account()).balanceUsd).toBe('10.0000')
+
+  async function stubPurge() {
+    const { service } = { service: opened.find((one) => 'app' in one) as TestService }
+    while (await service.app.store.purgeExpired()) continue
+  }
+})
+
+test('what does not fit is taken note of and changes nothing', async () => {
+  const { account, begin, stub, tell } = await start()
+  const topup = await begin()
+  const session = stub.sessionOf(topup.id)
+  const paid = stub.pay(session)
+  const object = paid.data.object as object
+  const other = (changes: object, of: Partial<StubEvent> = {}): StubEvent => {
+    return { ...paid, id: `evt_${Math.random()}`, ...of, data: { object: { ...object, ...changes } } }
+  }
+  for (const event of [
+    other({}, { account: 'acct_other' }),
+    other({}, { livemode: true }),
+    other({ amount_total: 999 }),
+    other({ amount_total: null }),
+    other({ currency: 'eur' }),
+    other({ payment_status: 'unpaid' }),
+    other({ payment_status: 'no_payment_required' }),
+    other({ mode: 'subscription' }),
+    other({ id: 'cs_other' }),
+    other({ client_reference_id: 'top_other', metadata: {} }),
+    other({ client_reference_id: null, metadata: {} }),
+    other({}, { type: 'invoice.paid' }),
+    other({}, { type: 'constructor' }),
+  ]) {
+    expect(await tell(event), JSON.stringify(event)).toBe(200)
+  }
+  for (const odd of ['{}', '{"id":"evt_1","object":"event","type":"charge.refunded","livemode":false,"data":{}}']) {
+    expect(await tell(odd)).toBe(200)
+  }
+  expect(await account()).toMatchObject({ balanceUsd: '0.0000', owedUsd: '0.0000' })
+  await tell(paid)
+  const refund = stub.refund(stub.intentOf(topup.id), 100)
+  const tooMuch = { ...(refund.data.object as object), amount_refunded: 99_999 }
+  await tell({ ...refund, id: 'evt_more', data: { object: tooMuch } })
+  expect(await account()).toMatchObject({ balanceUsd: '0.0000', owedUsd: '0.0000' })
+})
+
+test('amounts are whole cents within the limits, and a way back is one that is allowed', async () => {
+  const { person, service, stub } = await start({ limits: { topupMinUsd: 5, topupMaxUsd: 100 } })
+  const { key } = person
+  for (const amountUsd of ['0', '0.00', '-5', '4.99', '100.01', '10.001', '1e3', 'ten', 10, null]) {
+    const refused = await service.post('/api/topups', { amountUsd }, { key })
+    expect(refused, String(amountUsd)).toMatchObject({ status: 400, body: { details: [{ path: 'amountUsd' }] } })
+  }
+  for (const returnUrl of [
+    'https://evil.example',
+    'javascript:alert(1)',
+    '/billing',
+    'https://a@app.example.com/',
+    `${service.url}.evil.example/`,
+  ]) {
+    const refused = await service.post('/api/topups', { amountUsd: '5', returnUrl }, { key })
+    expect(refused, returnUrl).toMatchObject({ status: 400, body: { details: [{ path: 'returnUrl' }] } })
+  }
+  expect((await service.get('/api/topups', key)).body.total).toBe(0)
+  expect(stub.asked).toEqual([])
+  const ownApp = 'https://app.example.com/done?a=b'
+  const made = await service.post('/api/topups', { amountUsd: '5', returnUrl: ownApp }, { key })
+  expect(stub.sessionOf(made.body.id).success_url).toBe(`${ownApp}&topup=${made.body.id}`)
+  const reader = await service.createKey(person.userId, ['read', 'execute'])
+  expect((await service.post('/api/topups', { amountUsd: '5' }, { key: reader })).status).toBe(403)
+  await service.app.store.updateUser({ userId: person.userId, isSuspended: true })
+  expect((await service.post('/api/topups', { amountUsd: '5' }, { key })).status).toBe(403)
+})
+
+test('a repeated request answers the page of the first, also when that never got its answer', async () => {
+  const { person, service, stub } = await start()
+  const { key } = person
+  const headers = { 'Idempotency-Key': 'one' }
+  stub.losesAnswers = true
+  expect((await service.post('/api/topups', { amountUsd: '5' }, { key, headers })).status).toBe(503)
+  stub.losesAnswers = false
+  const first = await service.post('/api/topups', { amountUsd: '5' }, { key, headers })
+  const second = await service.post('/api/topups', { amountUsd: '5' }, { key, headers })
+  expect(second.body).toEqual(first.body)
+  expect(stub.sessions.size).toBe(1)
+  expect((await service.get('/api/topups', key)).body.total).toBe(1)
+  expect((await service.post('/api/topups', { amountUsd: '6' }, { key, headers })).status).toBe(409)
+}, 60_000)

@@ -1,0 +1,56 @@
+// What Stripe's API answers and its events carry, as far as the service reads it.
+
+export type Metadata = Record<string, string>
+
+export type StubSession = {
+  id: string
+  object: 'checkout.session'
+  mode: string
+  url: string
+  status: 'open' | 'complete' | 'expired'
+  payment_status: 'paid' | 'unpaid'
+  amount_total: number
+  currency: string
+  client_reference_id: string | null
+  customer: string | null
+  payment_intent: string | null
+  metadata: Metadata
+  success_url: string
+  cancel_url: string
+  intentMetadata: Metadata
+  saves: boolean
+}
+export type StubIntent = {
+  id: string
+  object: 'payment_intent'
+  status: string
+  amount: number
+  amount_received: number
+  currency: string
+  customer: string | null
+  created: number
+  metadata: Metadata
+  payment_method: string | null
+  setup_future_usage: string | null
+  last_payment_error: { code: string; decline_code: string } | null
+  latest_charge: StubCharge | null
+}
+export type StubCharge = {
+  id: string
+  object: 'charge'
+  payment_intent: string
+  amount: number
+  amount_refunded: number
+  currency: string
+  receipt_url: string
+  metadata: Metadata
+}
+export type StubEvent = {
+  id: string
+  object: 'event'
+  type: string
+  created: number
+  livemode: boolean
+  account?: string
+  data: { object: unknown }
+}

@@ -1,0 +1,373 @@
+import { createHmac } from 'node:crypto'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+import type { Metadata, StubEvent, StubIntent, StubSession } from './stripe-objects.ts'
+
+// The part of Stripe that the service uses, over real HTTP: its API, the page where people pay, and the events that it sends,
+// signed as its documentation says. A test decides what is paid, and which events are delivered, when and how often.
+
+export const stubKeys = { secretKey: 'sk_test_stub', webhookSecret: 'whsec_stub' }
+
+type Fields = Record<string, string>
+
+/** What the next charges of a saved method come to. */
+export type Card = 'accepts' | 'declines' | 'needs-authentication' | 'processes'
+
+type Send = { secret?: string; at?: number; signature?: string | null }
+
+export class StripeStub {
+  readonly sessions = new Map<string, StubSession>()
+  readonly intents = new Map<string, StubIntent>()
+  readonly disputes = new Map<
+    string,
+    { id: string; object: 'dispute'; payment_intent: string; [field: string]: unknown }
+  >()
+  readonly events: StubEvent[] = []
+  /** Of the API, each as method and path. */
+  readonly asked: string[] = []
+  card: Card = 'accepts'
+  /** While it is set, the API answers that, or nothing at all. */
+  failure: number | 'silence' | undefined
+  /** Called before a request is answered; what it throws cuts the connection after the work was done. */
+  losesAnswers = false
+  /** Where events go at once; null keeps them for `deliver`. */
+  endpoint: string | null = null
+  now = () => Date.now()
+  readonly #server: Server
+  readonly #made = new Map<string, { body: string; status: number; answer: object }>()
+  #ids = 0
+
+  private constructor() {
+    this.#server = createServer((request, response) => {
+      this.#serve(request, response).catch((error: unknown) => {
+        response.destroy(error instanceof Error ? error : undefined)
+      })
+    })
+  }
+
+  static async start(port = 0): Promise<StripeStub> {
+    const stub = new StripeStub()
+    await new Promise<void>((resolve) => stub.#server.listen(port, '127.0.0.1', resolve))
+    return stub
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  /** As the service is told of it. */
+  get settings() {
+    return { ...stubKeys, apiUrl: this.url, returnOrigins: ['https://app.example.com'] }
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections()
+    await new Promise((resolve) => this.#server.close(resolve))
+  }
+
+  /** The last session of a top-up. */
+  sessionOf(topupId: string): StubSession {
+    const found = [...this.sessions.values()].find((session) => session.client_reference_id === topupId)
+    if (!found) throw new Error(`no page was made for ${topupId}`)
+    return found
+  }
+
+  intentOf(topupId: string): StubIntent {
+    const found = [...this.intents.values()].find(({ metadata }) => metadata['errand_topup'] === topupId)
+    if (!found) throw new Error(`no payment was made for ${topupId}`)
+    return found
+  }
+
+  /** Somebody goes through the page; with `isLater` the money comes later, as a bank debit does. */
+  pay(session: StubSession, { isLater = false } = {}): StubEvent {
+    const id = this.#newId('pi')
+    if (session.saves) session.customer ??= this.#newId('cus')
+    const { amount_total: amount, currency, customer, intentMetadata } = session
+    const intent: StubIntent = {
+      id,
+      object: 'payment_intent',
+      status: isLater ? 'processing' : 'succeeded',
+      amount,
+      amount_received: isLater ? 0 : amount,
+      currency,
+      customer,
+      created: Math.floor(this.now() / 1000),
+      metadata: intentMetadata,
+      payment_method: this.#newId('pm'),
+      setup_future_usage: session.saves ? 'off_session' : null,
+      last_payment_error: null,
+      latest_charge: null,
+    }
+    this.intents.set(id, intent)
+    if (!isLater) this.#charged(intent)
+    Object.assign(session, { payment_intent: id, status: 'complete', payment_status: isLater ? 'unpaid' : 'paid' })
+    return this.event('checkout.session.completed', session)
+  }
+
+  settle(session: StubSession, succeeds: boolean): StubEvent {
+    const intent = this.intents.get(session.payment_intent!)!
+    if (!succeeds) {
+      intent.status = 'requires_payment_method'
+      return this.event('checkout.session.async_payment_failed', session)
+    }
+    session.payment_status = 'paid'
+    Object.assign(intent, { status: 'succeeded', amount_received: intent.amount })
+    this.#charged(intent)
+    return this.event('checkout.session.async_payment_succeeded', session)
+  }
+
+  expire(session: StubSession): StubEvent {
+    session.status = 'expired'
+    return this.event('checkout.session.expired', session)
+  }
+
+  refund(intent: StubIntent, cents: number): StubEvent {
+    const charge = intent.latest_charge!
+    charge.amount_refunded += cents
+    return this.event('charge.refunded', charge)
+  }
+
+  dispute(intent: StubIntent, cents = intent.amount): { id: string; created: StubEvent; withdrawn: StubEvent } {
+    const id = this.#newId('dp')
+    const charge = intent.latest_charge?.id
+    const dispute = {
+      id,
+      object: 'dispute' as const,
+      payment_intent: intent.id,
+      charge,
+      amount: cents,
+      currency: 'usd',
+    }
+    this.disputes.set(id, { ...dispute, status: 'needs_response' })
+    const created = this.event('charge.dispute.created', this.disputes.get(id)!)
+    return { id, created, withdrawn: this.event('charge.dispute.funds_withdrawn', this.disputes.get(id)!) }
+  }
+
+  /** How a dispute ends; a won one gives its money back. */
+  endDispute(id: string, outcome: 'won' | 'lost'): StubEvent[] {
+    const dispute = this.disputes.get(id)!
+    dispute['status'] = outcome
+    const closed = this.event('charge.dispute.closed', dispute)
+    return outcome === 'won' ? [closed, this.event('charge.dispute.funds_reinstated', dispute)] : [closed]
+  }
+
+  /** Keeps an event, as it is now; it goes out at once where there is an endpoint. */
+  event(type: string, object: object, changes: Partial<StubEvent> = {}): StubEvent {
+    const created = Math.floor(this.now() / 1000)
+    const { intentMetadata: _, saves: _saves, ...shown } = structuredClone(object) as Record<string, unknown>
+    const data = { object: shown }
+    const event: StubEvent = {
+      id: this.#newId('evt'),
+      object: 'event',
+      type,
+      created,
+      livemode: false,
+      data,
+      ...changes,
+    }
+    this.events.push(event)
+    if (this.endpoint !== null) void this.deliver(this.endpoint, event).catch(() => {})
+    return event
+  }
+
+  /** Sends an event, or whatever stands in its place; the status that is answered. */
+  async deliver(address: string, event: StubEvent | string, send: Send = {}): Promise<number> {
+    const body = typeof event === 'string' ? event : JSON.stringify(event)
+    const { at = Math.floor(this.now() / 1000), secret = stubKeys.webhookSecret } = send
+    const signature = send.signature === undefined ? signed(body, secret, at) : send.signature
+    const headers = { 'content-type': 'application/json; charset=utf-8' }
+    const response = await fetch(address, {
+      method: 'POST',
+      headers: { ...headers, ...(signature !== null && { 'stripe-signature': signature }) },
+      body,
+    })
+    await response.arrayBuffer()
+    return response.status
+  }
+
+  #charged(intent: StubIntent): void {
+    const id = this.#newId('ch')
+    const { amount, currency, metadata } = intent
+    const receipt = `${this.url}/receipts/${id}`
+    const of = { id, object: 'charge' as const, payment_intent: intent.id, amount, amount_refunded: 0, currency }
+    intent.latest_charge = { ...of, receipt_url: receipt, metadata }
+  }
+
+  #newId(prefix: string): string {
+    return `${prefix}_stub${String(++this.#ids).padStart(6, '0')}`
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = '', url = '' } = request
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const body = Buffer.concat(chunks).toString('utf8')
+    const { pathname, searchParams } = new URL(url, this.url)
+    if (pathname.startsWith('/pay/')) return this.#servePage(response, { method, pathname, body })
+    if (pathname.startsWith('/receipts/')) return void response.end('A receipt')
+    this.asked.push(`${method} ${pathname}`)
+    if (this.failure === 'silence') return
+    if (request.headers.authorization !== `Bearer ${stubKeys.secretKey}`)
+      return refuse(response, 401, 'api_key_invalid')
+    if (this.failure !== undefined) return refuse(response, this.failure, 'api_error', 'api_error')
+    const key = request.headers['idempotency-key']
+    const earlier = typeof key === 'string' ? this.#made.get(key) : undefined
+    if (earlier && earlier.body !== body) return refuse(response, 400, 'idempotency_key_in_use', 'idempotency_error')
+    const { answer, status } =
+      earlier ??
+      this.#answer(method, pathname, {
+        form: Object.fromEntries(new URLSearchParams(body)),
+        query: Object.fromEntries(searchParams),
+        types: searchParams
+          .getAll('types[]')
+          .concat([...searchParams].filter(([name]) => /^types\[\d+\]$/.test(name)).map(([, type]) => type)),
+      })
+    if (method === 'POST' && typeof key === 'string') this.#made.set(key, { body, status, answer })
+    if (this.losesAnswers) return void response.destroy()
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+  }
+
+  #answer(
+    method: string,
+    path: string,
+    { form, query, types }: { form: Fields; query: Fields; types: string[] },
+  ): { status: number; answer: object } {
+    const [, , kind = '', id = '', act = ''] = path.split('/')
+    if (path === '/v1/checkout/sessions' && method === 'POST') return ok(this.#createSession(form))
+    if (path.startsWith('/v1/checkout/sessions/')) return found(this.sessions.get(act))
+    if (path === '/v1/payment_intents' && method === 'POST') return this.#createIntent(form)
+    if (path === '/v1/payment_intents') return ok(this.#listIntents(query))
+    if (kind === 'payment_intents') return found(this.#expanded(this.intents.get(id), Object.values(query)))
+    if (path === '/v1/events') return ok(this.#listEvents(query, types))
+    if (kind === 'payment_methods' && act === 'detach') return ok({ id, object: 'payment_method' })
+    return { status: 404, answer: { error: { type: 'invalid_request_error', message: `there is no ${path}` } } }
+  }
+
+  #createSession(form: Fields): StubSession {
+    const id = `cs_test_${String(++this.#ids).padStart(6, '0')}`
+    const session: StubSession = {
+      id,
+      object: 'checkout.session',
+      mode: form['mode'] ?? '',
+      url: `${this.url}/pay/${id}`,
+      status: 'open',
+      payment_status: 'unpaid',
+      amount_total: Number(form['line_items[0][price_data][unit_amount]']),
+      currency: form['line_items[0][price_data][currency]'] ?? '',
+      client_reference_id: form['client_reference_id'] ?? null,
+      customer: form['customer'] ?? null,
+      payment_intent: null,
+      metadata: metadataIn(form, 'metadata'),
+      success_url: form['success_url'] ?? '',
+      cancel_url: form['cancel_url'] ?? '',
+      intentMetadata: metadataIn(form, 'payment_intent_data[metadata]'),
+      saves: form['payment_intent_data[setup_future_usage]'] === 'off_session',
+    }
+    this.sessions.set(id, session)
+    return session
+  }
+
+  #createIntent(form: Fields): { status: number; answer: object } {
+    const intent: StubIntent = {
+      id: this.#newId('pi'),
+      object: 'payment_intent',
+      status: { accepts: 'succeeded', processes: 'processing' }[this.card as string] ?? 'requires_payment_method',
+      amount: Number(form['amount']),
+      amount_received: this.card === 'accepts' ? Number(form['amount']) : 0,
+      currency: form['currency'] ?? '',
+      customer: form['customer'] ?? null,
+      created: Math.floor(this.now() / 1000),
+      metadata: metadataIn(form, 'metadata'),
+      payment_method: form['payment_method'] ?? null,
+      setup_future_usage: null,
+      last_payment_error: null,
+      latest_charge: null,
+    }
+    this.intents.set(intent.id, intent)
+    if (this.card === 'accepts') {
+      this.#charged(intent)
+      this.event('payment_intent.succeeded', intent)
+      return ok(intent)
+    }
+    if (this.card === 'processes') return ok(intent)
+    const code = this.card === 'declines' ? 'card_declined' : 'authentication_required'
+    const declined = this.card === 'declines' ? 'insufficient_funds' : 'authentication_required'
+    intent.last_payment_error = { code, decline_code: declined }
+    this.event('payment_intent.payment_failed', intent)
+    const error = { type: 'card_error', code, decline_code: declined, message: 'declined', payment_intent: intent }
+    return { status: 402, answer: { error } }
+  }
+
+  #listIntents(query: Fields) {
+    const since = Number(query['created[gte]'] ?? 0)
+    const of = [...this.intents.values()].filter(({ created, customer }) => {
+      return created >= since && customer === query['customer']
+    })
+    return { object: 'list', url: '/v1/payment_intents', has_more: false, data: of.toReversed() }
+  }
+
+  #listEvents(query: Fields, types: string[]) {
+    const since = Number(query['created[gte]'] ?? 0)
+    const newest = this.events.filter(({ created, type }) => created >= since && types.includes(type)).toReversed()
+    const after = newest.findIndex(({ id }) => id === query['starting_after']) + 1
+    const limit = Number(query['limit'] ?? 10)
+    const data = newest.slice(after, after + limit)
+    return { object: 'list', url: '/v1/events', has_more: newest.length > after + limit, data }
+  }
+
+  #expanded(intent: StubIntent | undefined, expand: string[]): object | undefined {
+    if (!intent) return undefined
+    const { latest_charge: charge, payment_method: method } = intent
+    const card = { brand: 'visa', last4: '4242' }
+    return {
+      ...intent,
+      latest_charge: expand.includes('latest_charge') ? charge : (charge?.id ?? null),
+      payment_method: expand.includes('payment_method') ? { id: method, type: 'card', card } : method,
+    }
+  }
+
+  #servePage(
+    response: ServerResponse,
+    { body, method, pathname }: Record<'method' | 'pathname' | 'body', string>,
+  ): void {
+    const session = this.sessions.get(pathname.split('/')[2] ?? '')
+    if (!session) return void response.writeHead(404).end()
+    if (method === 'POST' && session.status === 'open') {
+      const way = new URLSearchParams(body).get('way')
+      if (way === 'pay') this.pay(session)
+      if (way === 'later') this.pay(session, { isLater: true })
+      const url = way === 'leave' ? session.cancel_url : session.success_url
+      return void response.writeHead(303, { location: url }).end()
+    }
+    const button = (way: string, text: string) => `<button name="way" value="${way}">${text}</button>`
+    const amount = (session.amount_total / 100).toFixed(2)
+    const page = `<!doctype html><html lang="en"><title>Stripe stub</title><h1>Pay ${amount} USD</h1>
+      <form method="post">${button('pay', 'Pay')} ${button('later', 'Pay by bank debit')} ${button('leave', 'Back')}</form>`
+    response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(page)
+  }
+}
+
+/** As the documentation of Stripe's signatures has it. */
+export function signed(body: string, secret: string, at: number): string {
+  return `t=${at},v1=${createHmac('sha256', secret).update(`${at}.${body}`).digest('hex')}`
+}
+
+function metadataIn(form: Fields, name: string): Metadata {
+  const inner = Object.entries(form).filter(([field]) => field.startsWith(`${name}[`))
+  return Object.fromEntries(inner.map(([field, value]) => [field.slice(name.length + 1, -1), value]))
+}
+
+function ok(answer: object): { status: number; answer: object } {
+  return { status: 200, answer }
+}
+
+function found(answer: object | undefined): { status: number; answer: object } {
+  const error = { type: 'invalid_request_error', code: 'resource_missing', message: 'No such object' }
+  return answer ? ok(answer) : { status: 404, answer: { error } }
+}
+
+function refuse(response: ServerResponse, status: number, code: string, type = 'invalid_request_error'): void {
+  response.writeHead(status, { 'content-type': 'application/json' })
+  response.end(JSON.stringify({ error: { type, code, message: code } }))
+}

@@ -1,0 +1,102 @@
+import { expect } from 'vitest'
+import type { Taking } from '../../server/store/task-inputs.ts'
+import type { ContractTest } from './store-contract.ts'
+import { interrupted, type StoreWorld } from './store-world.ts'
+
+const all: Taking = { limit: 100, after: '', passOver: new Set(), claiming: [] }
+
+/** Whose tasks are next, by the name of each task. */
+async function taken(world: StoreWorld, names: ReadonlyMap<string, string>, of: Partial<Taking> = {}) {
+  // Leases of the contract last for no time.
+  world.clock.advance(1)
+  const { after, tasks } = await world.store.takeTasks({ ...all, ...of })
+  return { after, names: tasks.map(({ id }) => names.get(id)) }
+}
+
+/** Users in the order of their turns, with so many waiting tasks each, which are named `a1` for the first user's first one. */
+async function waiting(world: StoreWorld, counts: readonly number[]) {
+  const userIds = await Promise.all(counts.map(() => world.createUser()))
+  const names = new Map<string, string>()
+  const ids = new Map<string, string>()
+  const add = async (userId: string, name: string) => {
+    const id = await world.pending(userId)
+    names.set(id, name)
+    ids.set(name, id)
+  }
+  // Who is first is found out by asking.
+  for (const userId of userIds) await add(userId, userId)
+  world.clock.advance(1)
+  const { tasks } = await world.store.takeTasks(all)
+  const users = tasks.map(({ userId }) => userId)
+  for (const { id } of tasks) await world.store.claimTask(id)
+  for (const [index, userId] of users.entries()) {
+    for (let n = 1; n <= counts[index]!; n++) await add(userId, `${'abcdef'[index]}${n}`)
+  }
+  return { users, names, ids }
+}
+
+export function describeQueue(contractTest: ContractTest): void {
+  contractTest(
+    'users are served in turn, each with the oldest task of theirs, and who has none is skipped',
+    async (world) => {
+      const { names, users } = await waiting(world, [4, 1, 0, 2])
+      const order = ['a1', 'b1', 'd1', 'a2', 'd2', 'a3', 'a4']
+      expect(await taken(world, names)).toEqual({ after: users[0], names: order })
+      for (let limit = 0; limit < order.length; limit++) {
+        expect((await taken(world, names, { limit })).names).toEqual(order.slice(0, limit))
+      }
+      expect(await taken(world, names, { after: users[0]!, limit: 3 })).toEqual({
+        after: users[0],
+        names: ['b1', 'd1', 'a1'],
+      })
+      expect((await taken(world, names, { after: users[2]!, limit: 2 })).names).toEqual(['d1', 'a1'])
+      // Behind the last one, and behind one who is there no more.
+      expect((await taken(world, names, { after: users[3]!, limit: 1 })).names).toEqual(['a1'])
+      expect((await taken(world, names, { after: `${users[0]}x`, limit: 1 })).names).toEqual(['b1'])
+    },
+  )
+
+  contractTest('a task that waits for another attempt is where it was among those of its user', async (world) => {
+    const { ids, names } = await waiting(world, [3, 1])
+    for (const name of ['a1', 'a2']) await world.store.claimTask(ids.get(name)!)
+    expect((await taken(world, names)).names).toEqual(['a3', 'b1'])
+    const again = { taskId: ids.get('a2')!, attempt: 1, error: interrupted, retries: 1 }
+    expect(await world.store.interruptTask(again)).toBe('requeued')
+    expect((await taken(world, names)).names).toEqual(['a2', 'b1', 'a3'])
+  })
+
+  contractTest('a user who is passed over keeps nobody else from their turn', async (world) => {
+    const { names, users } = await waiting(world, [3, 2, 1, 1])
+    const over = (...at: number[]) => ({ passOver: new Set(at.map((index) => users[index]!)) })
+    expect((await taken(world, names, over(0))).names).toEqual(['b1', 'c1', 'd1', 'b2'])
+    expect((await taken(world, names, over(1, 2))).names).toEqual(['a1', 'd1', 'a2', 'a3'])
+    expect((await taken(world, names, { ...over(0, 3), after: users[2]!, limit: 2 })).names).toEqual(['b1', 'c1'])
+    expect((await taken(world, names, over(0, 1, 2, 3))).names).toEqual([])
+  })
+
+  contractTest('what has been claimed, has ended or was never there is not taken', async (world) => {
+    const { ids, names, users } = await waiting(world, [2, 2])
+    await world.store.claimTask(ids.get('b1')!)
+    const error = { code: 'CANCELED', message: 'Canceled.', details: '' }
+    await world.store.cancelTask({ userId: users[0]!, taskId: ids.get('a1')!, error, mayStopWork: false })
+    expect((await taken(world, names)).names).toEqual(['a2', 'b2'])
+    for (const name of ['a2', 'b2']) await world.store.claimTask(ids.get(name)!)
+    expect(await taken(world, names, { after: 'nobody' })).toEqual({ after: 'nobody', names: [] })
+  })
+
+  contractTest('one whose claim is under way is not taken a second time', async (world) => {
+    const { ids, names } = await waiting(world, [3, 1])
+    if (world.store.shared) {
+      // Where nodes share the store, the lease says that.
+      world.clock.advance(1)
+      expect((await world.store.takeTasks({ ...all, limit: 2 })).tasks.map(({ id }) => names.get(id))).toEqual([
+        'a1',
+        'b1',
+      ])
+      expect((await world.store.takeTasks(all)).tasks.map(({ id }) => names.get(id))).toEqual(['a2', 'a3'])
+      return
+    }
+    const claiming = ['a1', 'b1'].map((name) => ids.get(name)!)
+    expect((await taken(world, names, { claiming })).names).toEqual(['a2', 'a3'])
+  })
+}
