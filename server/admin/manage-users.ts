@@ -102,7 +102,7 @@ export async function updateUser(
 }
 
 function assertKnown(catalogue: Catalogue, { limits, plan }: z.output<typeof UpdateUserInput>): void {
-  if (plan != null && !catalogue.plans.named.has(plan)) {
+  if (typeof plan === 'string' && !catalogue.plans.named.has(plan)) {
     const names = [...catalogue.plans.named.keys()].join(', ')
     throw badField('plan', names === '' ? 'The configuration has no plans' : `Must be one of ${names}`)
   }
