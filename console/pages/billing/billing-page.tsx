@@ -13,6 +13,7 @@ import { RouterLink } from '../../parts/router-link.tsx'
 import { Snippets } from '../../parts/snippets.tsx'
 import { useOffset, useSearchField } from '../../parts/hooks/use-search-field.ts'
 import { BalanceTiles } from './balance-tiles.tsx'
+import { LimitsPanel } from './limits-panel.tsx'
 import { ExportButton } from './export-button.tsx'
 import { transactionColumns } from './transaction-columns.tsx'
 import type { TransactionFilter } from './transaction-export.ts'
@@ -56,6 +57,7 @@ export function BillingPage() {
           />
         )}
         <BalanceTiles account={account} />
+        {account.data && <LimitsPanel account={account.data} />}
         <div>
           <Group mb="sm" gap="sm" align="flex-end">
             <NativeSelect
