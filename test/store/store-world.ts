@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { must } from '../../server/kernel/assert.ts'
+import { assert, must } from '../../server/kernel/assert.ts'
 import type { Clock, EpochMs } from '../../server/kernel/clock.ts'
 import { newId } from '../../server/kernel/ids.ts'
 import type { Units } from '../../server/kernel/money.ts'
@@ -189,7 +189,9 @@ export class StoreWorld {
 
   /** A new task that was claimed, in its first attempt. */
   async processing(userId: string, changes: Partial<AdmitTask> = {}): Promise<TaskRecord> {
-    return must(await this.store.claimTask(await this.pending(userId, changes)), 'a queued task')
+    const claimed = must(await this.store.claimTask(await this.pending(userId, changes)), 'a queued task')
+    assert(claimed !== 'at-limit', 'more of the user may be at work')
+    return claimed
   }
 
   async completed(userId: string, changes: Partial<AdmitTask> = {}): Promise<TaskRecord> {

@@ -38,9 +38,9 @@ export function workStore(engine: Engine, limits: StoreLimits) {
     },
     foreseeAdmission: (input) => engine.read((on) => tasks.foreseeAdmission(on, input, limits)),
     claimTask: async (taskId) => {
-      const task = await engine.run((tx) => tasks.claimTask(tx, { taskId, leaseMs }), { taskId })
-      if (task) engine.know(taskId, task.userId)
-      return task
+      const claimed = await engine.run((tx) => tasks.claimTask(tx, taskId, limits), { taskId })
+      if (typeof claimed === 'object') engine.know(taskId, claimed.userId)
+      return claimed
     },
     completeTask: async (input) => {
       const isDone = await engine.run((tx) => tasks.completeTask(tx, input), input)
