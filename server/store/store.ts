@@ -64,12 +64,13 @@ import type {
   CompleteTask,
   FailTask,
   Interruption,
+  LimitRefusal,
   ListTasks,
   ProgressNote,
   Taken,
   Taking,
 } from './task-inputs.ts'
-import type { SpendLimit, SpendState } from './execution-limits.ts'
+import type { CredentialLimits, SpendLimit, SpendState } from './execution-limits.ts'
 import type { Plans } from './limits/account-limits.ts'
 import type { ChangeAccountLimits, KeyLimits, LimitsState, UpdateKey } from './limits/limit-inputs.ts'
 import type { PaymentStore } from './payment-records.ts'
@@ -215,6 +216,13 @@ export type Store = {
   foreseeAdmission(
     input: Omit<AdmitTask, 'request'>,
   ): Promise<Exclude<AdmitTaskResult, { outcome: 'accepted' }> | undefined>
+  /** What an execution would be refused for by its limits, rates aside; writes nothing. */
+  foreseeLimits(input: {
+    userId: string
+    agentId: string
+    required: Units
+    limits?: CredentialLimits | null
+  }): Promise<LimitRefusal | undefined>
   /** Moves a queued task to processing under a new attempt, within what its user may have at work. */
   claimTask(taskId: string): Promise<ClaimTaskResult>
   /**

@@ -10,7 +10,7 @@ const readmittedMax = 100
 export class PassedOver {
   readonly #users = new Set<string>()
   readonly #onReadmitted: () => void
-  #timer: NodeJS.Timeout | undefined
+  #isLooking = false
 
   constructor(onReadmitted: () => void) {
     this.#onReadmitted = onReadmitted
@@ -22,17 +22,24 @@ export class PassedOver {
 
   add(userId: string): void {
     this.#users.add(userId)
-    this.#timer ??= setTimeout(() => this.#look(), lookMs).unref()
+    this.#plan()
   }
 
   readmit(userId: string): void {
     this.#users.delete(userId)
   }
 
+  #plan(): void {
+    if (this.#isLooking || this.#users.size === 0) return
+    this.#isLooking = true
+    setTimeout(() => this.#look(), lookMs).unref()
+  }
+
   #look(): void {
+    this.#isLooking = false
     // Those who have waited longest are the first of a set.
     for (const userId of [...this.#users].slice(0, readmittedMax)) this.#users.delete(userId)
-    this.#timer = this.#users.size === 0 ? undefined : setTimeout(() => this.#look(), lookMs).unref()
+    this.#plan()
     this.#onReadmitted()
   }
 }

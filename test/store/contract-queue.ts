@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { noPlans } from '../../server/store/limits/account-limits.ts'
 import type { Taking } from '../../server/store/task-inputs.ts'
 import type { ContractTest } from './store-contract.ts'
 import { interrupted, type StoreWorld } from './store-world.ts'
@@ -104,8 +105,7 @@ export function describeQueue(contractTest: ContractTest): void {
     expect(await taken(world, names)).toEqual(['a1', 'begun'])
   })
 
-  const nothing = { executionsPerMinute: null, tasksAtWork: null, tasksWaiting: null, spendPerDay: null, agents: null }
-  const plans = { named: new Map([['two', { ...nothing, tasksAtWork: 2 }]]), byDefault: nothing }
+  const plans = { ...noPlans, named: new Map([['two', { ...noPlans.byDefault, tasksAtWork: 2 }]]) }
   const response = { text: '{}', payloadId: null }
 
   contractTest(

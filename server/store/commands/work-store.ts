@@ -10,7 +10,7 @@ import { findIdempotent, purgeKeys } from './idempotency-rows.ts'
 import { purgeInvitations } from './invitation-rows.ts'
 import { purgeLogins } from './login-rows.ts'
 import { purgeTries } from './login-throttle.ts'
-import { readRate } from './limits/limit-facts.ts'
+import { foreseeLimits, readRate } from './limits/limit-facts.ts'
 import { changeAccountLimits, readLimits, readPlansInUse } from './limits/account-plans.ts'
 import { purgeWindows, readWindows } from './limits/spend-windows.ts'
 import { purgeClientTokens } from './platform/client-token-rows.ts'
@@ -29,7 +29,6 @@ const closedMax = 1000
 
 /** Tasks, sessions, chats and money: the same on every engine. */
 export function workStore(engine: Engine, limits: StoreLimits) {
-  const leaseMs = limits.leaseSeconds * 1000
   return {
     admitTask: async (input) => {
       const admitted = await engine.run((tx) => tasks.admitTask(tx, input, limits), input)
@@ -97,6 +96,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
       engine.read(function* (on) {
         return yield* readWindows(on, of, yield* on.now())
       }),
+    foreseeLimits: (input) => engine.read((on) => foreseeLimits(on, input, limits)),
     readRate: (userId) => engine.read((on) => readRate(on, userId, limits)),
     getAccount: (userId) => engine.read((on) => accounts.getAccount(on, userId)),
     listTransactions: (input) => engine.read((on) => accounts.listTransactions(on, input), input.userId),
