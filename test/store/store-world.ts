@@ -53,6 +53,8 @@ export type OpenedStore = {
   /** Closes the store and removes what it kept. */
   close(): Promise<void>
   tamper(change: Tampering): Promise<void>
+  /** Runs statements behind the store's back, with neither triggers nor constraints; each has to change something. */
+  damage(statements: readonly string[]): Promise<void>
   /** A user's events, in order of what they tell of. */
   events(userId: string): Promise<EventRow[]>
   /** Ids of the tasks that wait, in order of admission. */
@@ -133,6 +135,10 @@ export class StoreWorld {
 
   tamper(change: Tampering): Promise<void> {
     return this.#opened.tamper(change)
+  }
+
+  damage(statements: readonly string[]): Promise<void> {
+    return this.#opened.damage(statements)
   }
 
   events(userId: string): Promise<EventRow[]> {
