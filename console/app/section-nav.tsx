@@ -19,6 +19,7 @@ const sections: Record<Section, { label: string; pages: readonly { href: string;
     pages: [
       { href: '/admin/users', label: 'Users' },
       { href: '/admin/invitations', label: 'Invitations' },
+      { href: '/admin/platform-keys', label: 'Platform keys' },
       { href: '/admin/agents', label: 'Agents' },
       { href: '/admin/system', label: 'System' },
     ],
