@@ -113,9 +113,11 @@ export type ErrandClient = LoginClients &
       /** The key itself is in this answer and is never shown again. */
       create: Method<'keys.create'>
       list: ListMethod<'keys.list'>
+      /** Changes its limits; what is left out stays, and null removes one. */
+      update: Method<'keys.update'>
       /** Acts on the next request; repeating it changes nothing. */
       revoke: Method<'keys.revoke'>
-      /** A new key with the same name and scopes; the old one goes on working for `overlapSeconds`. */
+      /** A new key with the same name, scopes and limits; the old one goes on working for `overlapSeconds`. */
       rotate: Method<'keys.rotate'>
     }
     /** What a browser is handed, for an hour at most. */
@@ -162,6 +164,7 @@ function clientOn(connection: Connection): ErrandClient {
     keys: {
       create: change('keys.create'),
       list: list('keys.list'),
+      update: change('keys.update'),
       revoke: change('keys.revoke'),
       rotate: change('keys.rotate'),
     },

@@ -56,6 +56,7 @@ const writes = new Set([
   'updateAccount',
   'removePaymentMethod',
   'createKey',
+  'updateKey',
   'createClientToken',
   'rotateKey',
 ])

@@ -33,6 +33,7 @@ import type { PaymentSettings } from './payments/payment-settings.ts'
 import { receiveEvent } from './payments/receive-events.ts'
 import { Quotes } from './quotes/quotes.ts'
 import type { Services } from './rpc/context.ts'
+import type { Plans } from './store/limits/account-limits.ts'
 import type { Store, LedgerReport } from './store/store.ts'
 import { ServiceTracing } from './tracing/service-tracing.ts'
 import { startUpkeep } from './upkeep.ts'
@@ -108,6 +109,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       gate.synced(commit.syncMs)
     })
     closers.push(() => store.close())
+    await warnOfPlans(store, { log, plans: catalogue.plans })
     const payloads = await openPayloads(options, store, clock)
     closers.push(() => payloads.close())
     const agents = createAgentHost(options, catalogue)
@@ -171,6 +173,13 @@ export async function startApp(options: AppOptions): Promise<App> {
     await close()
     throw error
   }
+}
+
+/** Users have plans by their names, which the configuration may have changed since. */
+async function warnOfPlans(store: Store, { log, plans }: { log: Logger; plans: Plans }): Promise<void> {
+  const unknown = (await store.plansInUse()).filter((plan) => !plans.named.has(plan))
+  if (unknown.length === 0) return
+  log.warn({ plans: unknown }, 'users have plans that the configuration does not have: the default plan holds for them')
 }
 
 /** Chats that the process before this one left open; nothing is charged for them. */

@@ -34,6 +34,9 @@ export type Account = {
   }
   /** How the account is topped up; null where nobody can pay */
   payments: PaymentAccount | null
+  limits: Limits
+  /** What the API key or token of this request may do less than its user; null without limits of its own */
+  credential: CredentialLimits | null
   /** The largest body that a request may have */
   maxBodyBytes: number
 }
@@ -286,6 +289,18 @@ export type CreatedKey = {
   expiresAt: string | null
   revokedAt: string | null
   lastUsedAt: string | null
+  /** What may be spent with it in a period; null without a limit */
+  limitUsd: string | null
+  /** When `limitUsd` begins anew, by UTC; weeks on Mondays */
+  limitReset: "never" | "day" | "week" | "month" | null
+  /** Charged and held of `limitUsd` in this period; null without a limit */
+  usedUsd: string | null
+  /** When this period ends; null where none does */
+  resetsAt: string | null
+  /** Tasks and chats in a minute of UTC; null for those of its user */
+  executionsPerMinute: number | null
+  /** Ids of the agents that it is for; null for all */
+  agents: string[] | null
   /** True when the key is in use and older than 90 days */
   rotationDue: boolean
   /** The API key itself, shown this once */
@@ -334,6 +349,19 @@ export type CreatedWebhook = {
   updatedAt: string
   /** `whsec_` and base64 of 32 bytes; shown only here */
   secret: string
+}
+
+export type CredentialLimits = {
+  /** What may be spent with it in a period; null without a limit */
+  limitUsd: string | null
+  /** Charged and held of `limitUsd`; null without a limit */
+  usedUsd: string | null
+  /** When `limitUsd` begins anew; null where it never does */
+  resetsAt: string | null
+  /** Tasks and chats in a minute; null without a limit */
+  executionsPerMinute: number | null
+  /** Ids of the agents that it is for; null for all */
+  agents: string[] | null
 }
 
 export type CreditedUser = {
@@ -391,8 +419,43 @@ export type Key = {
   expiresAt: string | null
   revokedAt: string | null
   lastUsedAt: string | null
+  /** What may be spent with it in a period; null without a limit */
+  limitUsd: string | null
+  /** When `limitUsd` begins anew, by UTC; weeks on Mondays */
+  limitReset: "never" | "day" | "week" | "month" | null
+  /** Charged and held of `limitUsd` in this period; null without a limit */
+  usedUsd: string | null
+  /** When this period ends; null where none does */
+  resetsAt: string | null
+  /** Tasks and chats in a minute of UTC; null for those of its user */
+  executionsPerMinute: number | null
+  /** Ids of the agents that it is for; null for all */
+  agents: string[] | null
   /** True when the key is in use and older than 90 days */
   rotationDue: boolean
+}
+
+export type Limits = {
+  /** The plan that holds; null where the service has none for the account */
+  plan: string | null
+  /** Tasks and chats in any 60 seconds; 0 when there is no limit */
+  executionsPerMinute: number
+  /** Tasks that agents are at work on at the same time; null without a limit */
+  tasksAtWork: number | null
+  /** Tasks that may wait; null without a limit */
+  tasksWaiting: number | null
+  /** What may be spent on a day of UTC; null without a limit */
+  spendPerDayUsd: string | null
+  /** Ids of the agents that may be run; null for all */
+  agents: string[] | null
+  used: {
+    tasksAtWork: number
+    tasksWaiting: number
+    /** Charged and held of `spendPerDayUsd`; null without that limit */
+    spentTodayUsd: string | null
+  }
+  /** When `spendPerDayUsd` begins anew; null without that limit */
+  spendResetsAt: string | null
 }
 
 export type LoggedIn = {
@@ -467,12 +530,24 @@ export type OpenedUser = {
   owedUsd: string
   /** What chats of the user cost beyond the balance and their caps, ever, and nobody was charged */
   writtenOffUsd: string
+  /** The plan that the user was given; null for the default one */
+  plan: string | null
+  limits: OwnLimits
   /** When an abuse block ends; null when there is none */
   blockedUntil: string | null
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
   /** Whether this request made the user */
   created: boolean
+}
+
+export type OwnLimits = {
+  executionsPerMinute?: number | undefined
+  tasksAtWork?: number | undefined
+  tasksWaiting?: number | undefined
+  /** Amount in USD with four fraction digits */
+  spendPerDayUsd?: string | undefined
+  agents?: string[] | undefined
 }
 
 export type PasswordLink = {
@@ -797,6 +872,9 @@ export type User = {
   owedUsd: string
   /** What chats of the user cost beyond the balance and their caps, ever, and nobody was charged */
   writtenOffUsd: string
+  /** The plan that the user was given; null for the default one */
+  plan: string | null
+  limits: OwnLimits
   /** When an abuse block ends; null when there is none */
   blockedUntil: string | null
   /** ISO 8601 UTC timestamp with milliseconds */
@@ -1584,8 +1662,27 @@ export type Mutations = {
       scopes?: Array<"read" | "execute" | "manage"> | undefined
       /** Never by default */
       expiresInDays?: number | undefined
+      /** What may be spent with it, charged and held, in each period of `limitReset` */
+      limitUsd?: string | undefined
+      /** When `limitUsd` begins anew, by UTC; weeks begin on Monday. `never` when it is left out */
+      limitReset?: "never" | "day" | "week" | "month" | undefined
+      /** Tasks and chats in a minute of UTC, beside the limit of its user */
+      executionsPerMinute?: number | undefined
+      /** Ids of the agents that it is for; all of them by default */
+      agents?: string[] | undefined
     }
     output: CreatedKey
+  }
+  'keys.update': {
+    input: {
+      keyId: string
+      limitUsd?: string | null | undefined
+      /** When `limitUsd` begins anew, by UTC; weeks begin on Monday. `never` when it is left out */
+      limitReset?: "never" | "day" | "week" | "month" | undefined
+      executionsPerMinute?: number | null | undefined
+      agents?: string[] | null | undefined
+    }
+    output: Key
   }
   'keys.revoke': {
     input: {
@@ -1691,6 +1788,21 @@ export type Mutations = {
       /** A suspended user can do nothing, and all browser logins end */
       isSuspended?: boolean | undefined
       isAdmin?: boolean | undefined
+      /** One of the configuration; null for the default one */
+      plan?: string | null | undefined
+      /** Those that are named are changed; null removes one */
+      limits?: {
+        /** Tasks and chats that the user may begin; 0 for no limit */
+        executionsPerMinute?: number | null | undefined
+        /** Tasks that agents are at work on at the same time; further ones wait */
+        tasksAtWork?: number | null | undefined
+        /** Tasks that may wait; further ones are refused */
+        tasksWaiting?: number | null | undefined
+        /** What may be spent on a day of UTC */
+        spendPerDayUsd?: string | null | undefined
+        /** Ids of the agents that the user may run */
+        agents?: string[] | null | undefined
+      } | undefined
     }
     output: User
   }
@@ -1718,6 +1830,14 @@ export type Mutations = {
       scopes?: Array<"read" | "execute"> | undefined
       /** Never by default */
       expiresInDays?: number | undefined
+      /** What may be spent with it, charged and held, in each period of `limitReset` */
+      limitUsd?: string | undefined
+      /** When `limitUsd` begins anew, by UTC; weeks begin on Monday. `never` when it is left out */
+      limitReset?: "never" | "day" | "week" | "month" | undefined
+      /** Tasks and chats in a minute of UTC, beside the limit of its user */
+      executionsPerMinute?: number | undefined
+      /** Ids of the agents that it is for; all of them by default */
+      agents?: string[] | undefined
       userId: string
     }
     output: CreatedKey

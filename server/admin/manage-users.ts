@@ -1,5 +1,7 @@
 import type { z } from 'zod'
-import { actorOf, type Caller } from '../auth/caller.ts'
+import { assertAgents, type Catalogue } from '../agents/config/catalogue.ts'
+import { actorOf, requirePlatform, type Caller } from '../auth/caller.ts'
+import { changesOf, toOwnLimits } from '../billing/limit-schema.ts'
 import { secondsUntil } from '../billing/refusals.ts'
 import { must } from '../kernel/assert.ts'
 import { isoTime, type Clock } from '../kernel/clock.ts'
@@ -69,14 +71,19 @@ export async function openExternalUser(
   return { ...(await getUser(parts, { caller, userId })), created: outcome === 'created' }
 }
 
+/** Throws 400 where the configuration has no such plan or agent, before anything is changed. */
 export async function updateUser(
-  parts: UserParts,
+  parts: UserParts & { catalogue: Catalogue },
   { caller, input }: Change<z.output<typeof UpdateUserInput>>,
 ): Promise<User> {
-  const { userId, isAdmin, isSuspended } = input
+  const { userId, isAdmin, isSuspended, limits, plan } = input
   if (isAdmin !== undefined && caller.platform) {
     throw new ErrandError('FORBIDDEN', 'A platform key makes nobody an admin; leave out isAdmin.')
   }
+  const changesLimits = plan !== undefined || limits !== undefined
+  if (isSuspended !== undefined || !changesLimits) requirePlatform(caller, 'users')
+  if (changesLimits) requirePlatform(caller, 'limits')
+  assertKnown(parts.catalogue, input)
   const result = await parts.store.updateUser({
     userId,
     ...reachOf(caller),
@@ -87,8 +94,20 @@ export async function updateUser(
     if (result.reason === 'unknown') throw unknown()
     throw new ErrandError('CONFLICT', 'This is the last admin who can act; make another user an admin first.')
   }
-  noteChange(parts, { caller, userId, isAdmin, isSuspended }, 'changed a user')
+  if (changesLimits) {
+    const changes = changesOf(limits ?? {})
+    await parts.store.changeAccountLimits({ userId, changes, ...(plan !== undefined && { plan }) })
+  }
+  noteChange(parts, { caller, userId, isAdmin, isSuspended, plan, limits }, 'changed a user')
   return await getUser(parts, { caller, userId })
+}
+
+function assertKnown(catalogue: Catalogue, { limits, plan }: z.output<typeof UpdateUserInput>): void {
+  if (plan !== undefined && plan !== null && !catalogue.plans.named.has(plan)) {
+    const names = [...catalogue.plans.named.keys()].join(', ')
+    throw badField('plan', names === '' ? 'The configuration has no plans' : `Must be one of ${names}`)
+  }
+  assertAgents(catalogue, { agentIds: limits?.agents, path: 'limits.agents' })
 }
 
 /** Lifts an abuse block; nothing happens to a user who is not blocked. */
@@ -146,7 +165,8 @@ export function noteChange(
 }
 
 function toUser(user: UserAccount, clock: Clock): User {
-  const { balance, blockedUntil, createdAt, email, externalId, held, id, isAdmin, owed, suspendedAt, writtenOff } = user
+  const { balance, blockedUntil, createdAt, email, externalId, held, id, isAdmin, owed, suspendedAt } = user
+  const { limits, plan, writtenOff } = user
   return {
     id,
     email,
@@ -157,6 +177,8 @@ function toUser(user: UserAccount, clock: Clock): User {
     heldUsd: formatUsd(held),
     owedUsd: formatUsd(owed),
     writtenOffUsd: formatUsd(writtenOff),
+    plan,
+    limits: toOwnLimits(limits),
     blockedUntil: blockedUntil !== null && blockedUntil > clock.now() ? isoTime(blockedUntil) : null,
     createdAt: isoTime(createdAt),
   }

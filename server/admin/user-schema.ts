@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { CreateKeyInput, ListKeysInput, RevokeKeyInput } from '../auth/keys/key-schema.ts'
 import { Email } from '../auth/logins/login-schema.ts'
 import { ExternalId } from '../auth/platform/external-id.ts'
+import { OwnLimits, OwnLimitsInput } from '../billing/limit-schema.ts'
 import { isoTimestamp, pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
 
 // The shapes of what admins see of users.
@@ -19,6 +20,8 @@ export const User = z
     writtenOffUsd: usd.describe(
       'What chats of the user cost beyond the balance and their caps, ever, and nobody was charged',
     ),
+    plan: z.string().nullable().describe('The plan that the user was given; null for the default one'),
+    limits: OwnLimits,
     blockedUntil: isoTimestamp.nullable().describe('When an abuse block ends; null when there is none'),
     createdAt: isoTimestamp,
   })
@@ -44,7 +47,7 @@ export const OpenedUser = User.extend({
   created: z.boolean().describe('Whether this request made the user'),
 }).meta({ id: 'OpenedUser' })
 
-export const CreateUserKeyInput = CreateKeyInput.extend({
+export const CreateUserKeyInput = CreateKeyInput.safeExtend({
   userId,
   scopes: z
     .array(z.enum(['read', 'execute']))
@@ -61,9 +64,17 @@ export const UpdateUserInput = z
     userId,
     isSuspended: z.boolean().optional().describe('A suspended user can do nothing, and all browser logins end'),
     isAdmin: z.boolean().optional(),
+    plan: z
+      .string()
+      .min(1)
+      .max(63)
+      .nullable()
+      .optional()
+      .describe('One of the configuration; null for the default one'),
+    limits: OwnLimitsInput.optional().describe('Those that are named are changed; null removes one'),
   })
-  .refine(({ isAdmin, isSuspended }) => isAdmin !== undefined || isSuspended !== undefined, {
-    message: 'Give isSuspended, isAdmin or both',
+  .refine((input) => Object.entries(input).some(([name, value]) => name !== 'userId' && value !== undefined), {
+    message: 'Give isSuspended, isAdmin, plan, limits or several of them',
   })
 
 export const CreditUserInput = z.object({

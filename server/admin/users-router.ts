@@ -132,9 +132,10 @@ export const usersRouter = router({
         method: 'PATCH',
         path: '/api/users/{userId}',
         operationId: 'updateUser',
-        summary: 'Suspend a user, end the suspension, or change who is an admin (admins, platforms)',
+        summary:
+          'Suspend a user, end the suspension, change who is an admin, or what a user may do (admins, platforms)',
         description:
-          'A suspended user can do nothing, and all browser logins end. A platform key suspends users, and changes no admins.',
+          'A suspended user can do nothing, and all browser logins end. `plan` and `limits` hold from the next execution on; what is under way goes on within them. A platform key suspends users (scope `users`), limits them (scope `limits`), and changes no admins.',
         successDescription: 'The user as it is now.',
         errorResponses: {
           ...bodyErrors,
@@ -147,7 +148,10 @@ export const usersRouter = router({
     .input(UpdateUserInput)
     .output(User)
     .mutation(
-      withPlatform('users', ({ ctx, input }) => updateUser(ctx.services.people, { caller: ctx.caller, input })),
+      withPlatform(['users', 'limits'], ({ ctx, input }) => {
+        const { catalogue, people } = ctx.services
+        return updateUser({ ...people, catalogue }, { caller: ctx.caller, input })
+      }),
     ),
 
   unblock: procedure

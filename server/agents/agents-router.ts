@@ -82,7 +82,10 @@ export const agentsRouter = router({
         'read',
         ({ ctx, input }) => {
           const { limit, offset } = input
-          const visible = ctx.services.catalogue.agents.filter((agent) => isVisibleTo(agent, ctx.caller.email))
+          const { agents, email } = ctx.caller
+          const visible = ctx.services.catalogue.agents.filter(
+            (agent) => isVisibleTo(agent, email) && (agents === null || agents.includes(agent.id)),
+          )
           return { agents: visible.slice(offset, offset + limit).map(toAgent), total: visible.length, limit, offset }
         },
         'account',

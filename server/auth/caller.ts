@@ -34,6 +34,12 @@ export type TokenAccess = { tokenId: string; sessionId: string | null; taskId: s
 /** A user's own key or login, which is neither a platform's nor a browser's. */
 export const ownCredential = { limits: null, agents: null, platform: null, token: null }
 
+/** Throws 403 when the credential is for other agents. */
+export function requireAgent({ agents }: Caller, agentId: string): void {
+  if (agents === null || agents.includes(agentId)) return
+  throw new ErrandError('FORBIDDEN', `This credential is not for the agent ${agentId}; use one that is.`)
+}
+
 /** Throws 403 when the credential carries none of these scopes. */
 export function requireScope(caller: Caller, ...scopes: Scope[]): void {
   if (scopes.some((scope) => caller.scopes.includes(scope))) return

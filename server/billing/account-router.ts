@@ -2,14 +2,17 @@ import { z } from 'zod'
 import { changePassword } from '../auth/logins/change-password.ts'
 import { ChangePasswordInput } from '../auth/logins/login-schema.ts'
 import { must } from '../kernel/assert.ts'
-import { isoTime } from '../kernel/clock.ts'
+import { isoTime, isoTimeOrNull } from '../kernel/clock.ts'
+import type { Caller } from '../auth/caller.ts'
 import { formatUsd } from '../kernel/money.ts'
+import type { Store } from '../store/store.ts'
 import { Confirmation } from '../kernel/wire-types.ts'
 import { paymentAccountOf, updatePaymentAccount } from '../payments/payment-account.ts'
 import type { CallerContext } from '../rpc/context.ts'
 import { procedure, router, withScope, withWrite } from '../rpc/trpc.ts'
 import { Account, Usage, UsageInput } from './billing-schema.ts'
 import { UpdateAccountInput } from './payment-account-schema.ts'
+import { toLimits } from './limit-schema.ts'
 import { remainingOf, resetAt } from './rate-headers.ts'
 
 export const accountRouter = router({
@@ -147,6 +150,20 @@ async function readAccount({ caller, services }: CallerContext): Promise<Account
       resetAt: rate.oldestAt === null ? null : isoTime(resetAt(rate)),
     },
     payments: await paymentAccountOf(services.payments, userId),
+    limits: toLimits(must(await store.readLimits(userId), 'a user has limits'), services.catalogue.plans),
+    credential: await credentialLimits(store, caller),
     maxBodyBytes: bodyBytesMax,
+  }
+}
+
+async function credentialLimits(store: Store, { agents, limits }: Caller): Promise<Account['credential']> {
+  if (!limits && !agents) return null
+  const [spend] = limits?.spend ? await store.spendStates([limits.spend]) : []
+  return {
+    limitUsd: spend ? formatUsd(spend.amount) : null,
+    usedUsd: spend ? formatUsd(spend.charged + spend.held) : null,
+    resetsAt: isoTimeOrNull(spend?.resetsAt ?? null),
+    executionsPerMinute: limits?.rate?.perMinute ?? null,
+    agents: agents && [...agents],
   }
 }

@@ -10,6 +10,18 @@ import {
 } from '../kernel/wire-types.ts'
 import { transactionTypes } from '../store/records.ts'
 import { PaymentAccount } from './payment-account-schema.ts'
+import { Limits } from './limit-schema.ts'
+
+/** What a credential allows less than its user may do. */
+const CredentialLimits = z
+  .object({
+    limitUsd: usd.nullable().describe('What may be spent with it in a period; null without a limit'),
+    usedUsd: usd.nullable().describe('Charged and held of `limitUsd`; null without a limit'),
+    resetsAt: isoTimestamp.nullable().describe('When `limitUsd` begins anew; null where it never does'),
+    executionsPerMinute: z.number().int().nullable().describe('Tasks and chats in a minute; null without a limit'),
+    agents: z.array(z.string()).nullable().describe('Ids of the agents that it is for; null for all'),
+  })
+  .meta({ id: 'CredentialLimits' })
 
 export const Account = z
   .object({
@@ -35,6 +47,10 @@ export const Account = z
       })
       .describe('As the X-RateLimit headers have it'),
     payments: PaymentAccount.nullable().describe('How the account is topped up; null where nobody can pay'),
+    limits: Limits,
+    credential: CredentialLimits.nullable().describe(
+      'What the API key or token of this request may do less than its user; null without limits of its own',
+    ),
     maxBodyBytes: z.number().int().describe('The largest body that a request may have'),
   })
   .meta({ id: 'Account' })

@@ -1,10 +1,10 @@
 import type { z } from 'zod'
 import { isVisibleTo, type Agent, type Catalogue, type Chat } from '../agents/config/catalogue.ts'
 import { roughTokens } from '../agents/run/chat-messages.ts'
-import type { Caller } from '../auth/caller.ts'
+import { requireAgent, type Caller } from '../auth/caller.ts'
 import { chatUse, writtenRates, type ChatRates } from '../billing/chat-price.ts'
 import { chatTaker, type ConnectorAccess } from '../connectors/connector-access.ts'
-import { budgetRefusal } from '../billing/refusals.ts'
+import { budgetRefusal, limitRefusal } from '../billing/refusals.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import type { EpochMs } from '../kernel/clock.ts'
@@ -188,6 +188,8 @@ export class ChatTurns {
     const isOneCall = chat.isModel && agent.toolNames.length + connectorIds.length === 0
     const worst = isOneCall ? Math.min(left, amounts.most) : left
     if (worst < required) throw budgetRefusal({ left: worst, required })
+    const refused = await this.#parts.store.foreseeLimits({ ...caller, agentId: agent.id, required })
+    if (refused) throw limitRefusal(refused)
     const most = worst === Infinity ? null : worst
     const issued = this.#parts.quotes.issue(subjectOf(caller.userId, input), { rates, most } satisfies QuotedChat)
     return { ...issued, agentId: agent.id, rates, most, hold: Math.min(hold, worst) }
@@ -206,6 +208,7 @@ export class ChatTurns {
     if (!agent || !chat || !isVisibleTo(agent, caller.email)) {
       throw new ErrandError('NOT_FOUND', `The agent ${session.agentId} is no longer available.`)
     }
+    requireAgent(caller, agent.id)
     if (message.length > largeMessageChars) await onLarge()
     checkSize(chat, input)
     const connectorIds = connectorIdsOf(session.metadata)

@@ -7,11 +7,12 @@ import { isoTime } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { quoteTask } from '../tasks/check-task.ts'
+import type { Store } from '../store/store.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
 import type { Quote, QuoteInput } from './quote-schema.ts'
 import type { Quotes } from './quotes.ts'
 
-type QuoteParts = { catalogue: Catalogue; chats: ChatTurns; quotes: Quotes }
+type QuoteParts = { catalogue: Catalogue; chats: ChatTurns; quotes: Quotes; store: Store }
 type Asked = {
   about: RequestTrace
   caller: Caller
@@ -22,15 +23,15 @@ type Asked = {
 
 const versionChars = 16
 
-/** Prices of a task or chat as they are now. Refused as that would be, but for balance and rate; writes nothing. */
+/** Prices of a task or chat as they are now. Refused as that would be, but for balance and rates; writes nothing. */
 export async function createQuote(
-  { catalogue, chats, quotes }: QuoteParts,
+  { catalogue, chats, quotes, store }: QuoteParts,
   { about, caller, input: { chat, task }, onLarge }: Asked,
 ): Promise<Quote> {
   if (task) {
     const { expiresAt, meters, price, quoteId } = await within(
       'task',
-      quoteTask({ catalogue, quotes }, { caller, input: task, onLarge }),
+      quoteTask({ catalogue, quotes, store }, { caller, input: task, onLarge }),
     )
     const { endpointId } = task
     const priceUsd = formatUsd(price)

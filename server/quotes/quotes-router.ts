@@ -18,7 +18,7 @@ export const quotesRouter = router({
         successDescription: 'The quote.',
         errorResponses: {
           400: 'The body, the params or the message are invalid.',
-          403: '`maxCostUsd` of the request or of its session does not allow it, or permission is missing.',
+          403: '`maxCostUsd` of the request or of its session, or a limit, does not allow it, or permission is missing.',
           404: 'The agent endpoint, the session or a connector was not found.',
           409: 'The session is completed.',
           410: 'The session has expired.',
@@ -34,9 +34,9 @@ export const quotesRouter = router({
         'execute',
         ({ ctx, input }) => {
           const { about, caller, services } = ctx
-          const { catalogue, chats, tasks } = services
+          const { catalogue, chats, store, tasks } = services
           const onLarge = () => callerTurn(ctx)
-          return createQuote({ catalogue, chats, quotes: tasks.quotes }, { about, caller, input, onLarge })
+          return createQuote({ catalogue, chats, quotes: tasks.quotes, store }, { about, caller, input, onLarge })
         },
         'account',
       ),

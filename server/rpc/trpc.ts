@@ -163,12 +163,16 @@ export function withAdmin<Options extends { ctx: Context }, Output>(
   return guarded({ check: requireAdmin, credentials: ['browserSession'] }, resolve)
 }
 
-/** A resolver whose caller must be such an admin, or a platform key with that scope. */
+/** A resolver whose caller must be such an admin, or a platform key with that scope, or with one of these. */
 export function withPlatform<Options extends { ctx: Context }, Output>(
-  scope: PlatformScope,
+  scope: PlatformScope | readonly PlatformScope[],
   resolve: Resolver<WithCaller<Options>, Output>,
 ): Resolver<Options, Output> {
-  const check = (caller: Caller) => requirePlatform(caller, scope)
+  const scopes = [scope].flat()
+  const check = (caller: Caller) => {
+    const held = scopes.find((one) => caller.platform?.scopes.includes(one))
+    requirePlatform(caller, held ?? scopes[0]!)
+  }
   return guarded({ check, credentials: ['browserSession', 'platformKey'] }, resolve)
 }
 

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { isVisibleTo, type Catalogue } from '../agents/config/catalogue.ts'
-import type { Caller } from '../auth/caller.ts'
+import { requireAgent, type Caller } from '../auth/caller.ts'
 import { chatTaker, type ConnectorAccess } from '../connectors/connector-access.ts'
 import { unreachable } from '../kernel/assert.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
@@ -54,6 +54,7 @@ export async function createSession(
   }
   const agent = catalogue.agent(agentId)
   if (!agent || !isVisibleTo(agent, caller.email)) throw new ErrandError('NOT_FOUND', 'Agent not found')
+  requireAgent(caller, agentId)
   if (!agent.chat) throw badField('agentId', 'This agent does not converse; run its endpoints as tasks')
   const of = {
     taker: chatTaker(agentId, agent),

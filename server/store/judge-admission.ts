@@ -3,7 +3,7 @@ import type { Units } from '../kernel/money.ts'
 import type { KeyRateState, SpendState } from './execution-limits.ts'
 import type { AccountLimits } from './limits/account-limits.ts'
 import type { RateState, SessionStatus } from './records.ts'
-import type { AdmitTask, AdmitTaskResult } from './task-inputs.ts'
+import type { AdmitTask, AdmitTaskResult, LimitRefusal } from './task-inputs.ts'
 import type { OpenTurn, OpenTurnResult } from './session-inputs.ts'
 
 export type TaskNotAccepted = Exclude<AdmitTaskResult, { outcome: 'accepted' }>
@@ -53,8 +53,8 @@ export function judgeTask(
   if (limits.tasksWaiting !== null && waiting >= limits.tasksWaiting) {
     return { outcome: 'refused', reason: 'waiting', limit: limits.tasksWaiting, rate }
   }
-  const full = windows.find((window) => cost > leftOf(window))
-  if (full && cost > 0) return { outcome: 'refused', reason: 'limit', window: full, required: cost, rate }
+  const full = fullFor(cost, windows)
+  if (full) return { outcome: 'refused', reason: 'limit', window: full, required: cost, rate }
   if (owed > 0) return { outcome: 'refused', reason: 'owed', owed, rate }
   if (balance - held < cost) return { outcome: 'refused', reason: 'balance', balance, held, required: cost, rate }
   return undefined
@@ -87,8 +87,8 @@ export function judgeTurn(
   if (keyRate && keyRate.used >= keyRate.limit) return { outcome: 'refused', reason: 'key-rate', keyRate, rate }
   // Before the balance, for which a turn may wait.
   if (left < required) return { outcome: 'refused', reason: 'budget', left, required, rate }
-  const full = windows.find((window) => required > leftOf(window))
-  if (full && required > 0) return { outcome: 'refused', reason: 'limit', window: full, required, rate }
+  const full = fullFor(required, windows)
+  if (full) return { outcome: 'refused', reason: 'limit', window: full, required, rate }
   const { balance, held, owed } = account
   if (owed > 0) return { outcome: 'refused', reason: 'owed', owed, rate }
   const free = balance - held
@@ -103,6 +103,21 @@ export function judgeTurn(
 export function leftWithin(maxCost: Units | null, session: { maxCost: Units | null; spent: Units } | undefined): Units {
   const ofSession = session && session.maxCost !== null ? session.maxCost - session.spent : Infinity
   return Math.min(maxCost ?? Infinity, ofSession)
+}
+
+/** What stands against an execution whatever the time and the balance are: the plan, and limits on what is spent. */
+export function judgeLimits(
+  { agentId, required }: { agentId: string; required: Units },
+  { limits, rate, windows }: Pick<LimitFacts, 'limits' | 'windows'> & { rate: RateState },
+): LimitRefusal | undefined {
+  if (!mayRun(limits, agentId)) return { outcome: 'refused', reason: 'agent', agentId, rate }
+  const full = fullFor(required, windows)
+  return full && { outcome: 'refused', reason: 'limit', window: full, required, rate }
+}
+
+/** The limit that does not leave as much; what costs nothing is within one that was lowered, too. */
+function fullFor(required: Units, windows: readonly SpendState[]): SpendState | undefined {
+  return required === 0 ? undefined : windows.find((window) => required > leftOf(window))
 }
 
 /** What may still be spent of a limit; below 0 where it was lowered. */

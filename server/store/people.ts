@@ -1,5 +1,6 @@
 import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
+import type { AccountLimits } from './limits/account-limits.ts'
 import type { AccountRecord, InvitationKind, InvitationRecord, LoginMethod, Page, UserRecord } from './records.ts'
 
 // What the store port takes and gives for users, their browser logins and invitations.
@@ -24,7 +25,8 @@ export type CreateUserResult = { outcome: 'created'; userId: string } | { outcom
 /** `search` finds a part of the email address or of the external id. */
 export type ListUsers = Page & { search?: string; withoutAdmins?: boolean }
 /** `writtenOff` is what the user's chats cost beyond the balance, ever. */
-export type UserAccount = UserRecord & AccountRecord & { writtenOff: Units }
+export type UserAccount = UserRecord &
+  AccountRecord & { writtenOff: Units; plan: string | null; limits: Partial<AccountLimits> }
 /** With `withoutAdmins` an admin is as unknown as nobody. */
 export type UpdateUser = { userId: string; isSuspended?: boolean; isAdmin?: boolean; withoutAdmins?: boolean }
 export type UpdateUserResult = { outcome: 'updated' } | { outcome: 'refused'; reason: 'unknown' | 'last-admin' }

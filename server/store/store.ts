@@ -63,12 +63,13 @@ import type {
   CompleteTask,
   FailTask,
   Interruption,
+  LimitRefusal,
   ListTasks,
   ProgressNote,
   Taken,
   Taking,
 } from './task-inputs.ts'
-import type { SpendLimit, SpendState } from './execution-limits.ts'
+import type { CredentialLimits, SpendLimit, SpendState } from './execution-limits.ts'
 import type { Plans } from './limits/account-limits.ts'
 import type { ChangeAccountLimits, KeyLimits, LimitsState, UpdateKey } from './limits/limit-inputs.ts'
 import type { PaymentStore } from './payment-records.ts'
@@ -214,6 +215,13 @@ export type Store = {
   foreseeAdmission(
     input: Omit<AdmitTask, 'request'>,
   ): Promise<Exclude<AdmitTaskResult, { outcome: 'accepted' }> | undefined>
+  /** What an execution would be refused for by its limits, rates aside; writes nothing. */
+  foreseeLimits(input: {
+    userId: string
+    agentId: string
+    required: Units
+    limits?: CredentialLimits | null
+  }): Promise<LimitRefusal | undefined>
   /** Moves a queued task to processing under a new attempt; undefined when it is no longer queued. */
   claimTask(taskId: string): Promise<TaskRecord | undefined>
   /**
@@ -234,9 +242,8 @@ export type Store = {
   /** Queues the task again while `attempt` leaves a retry, else fails and refunds it. */
   interruptTask(input: Interruption): Promise<'requeued' | 'failed' | 'stale'>
   /**
-   * The next tasks to claim: of users in turn, beginning behind one of them, the oldest of each. Fewer than `limit` mean that
-   * no others wait, but for tasks of users who are passed over. Where nodes share the store, no other is given them while
-   * their lease lasts.
+   * The next tasks to claim: of users in turn, beginning behind one of them, the oldest of each. None when none wait, but
+   * for those of users who are passed over. Where nodes share the store, no other is given them while their lease lasts.
    */
   takeTasks(input: Taking): Promise<Taken>
   /**

@@ -1,12 +1,13 @@
 import type { z } from 'zod'
 import { checkParams, isVisibleTo, type Agent, type Catalogue, type Endpoint } from '../agents/config/catalogue.ts'
-import type { Caller } from '../auth/caller.ts'
-import { budgetRefusal } from '../billing/refusals.ts'
+import { requireAgent, type Caller } from '../auth/caller.ts'
+import { budgetRefusal, limitRefusal } from '../billing/refusals.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
 import type { EpochMs } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { parseUsd } from '../kernel/money.ts'
 import type { QuoteSubject, Quotes } from '../quotes/quotes.ts'
+import type { Store } from '../store/store.ts'
 import type { CreateTaskInput } from './task-schema.ts'
 
 type Input = Pick<z.output<typeof CreateTaskInput>, 'endpointId' | 'maxCostUsd' | 'params' | 'quoteId'>
@@ -35,6 +36,7 @@ export async function checkTask(
   const agent = endpoint && catalogue.agent(endpoint.agentId)!
   // One that is not for the caller is not there, or its schema could be read off the refusals of params.
   if (!agent || !isVisibleTo(agent, caller.email)) throw new ErrandError('NOT_FOUND', 'Agent endpoint not found')
+  requireAgent(caller, agent.id)
   await ownTick()
   const details = await checkParams(endpoint, input.params)
   const [first] = details
@@ -68,14 +70,17 @@ export async function priceOf(
   return { price: Math.min(price, left), meters, quoteId: id }
 }
 
-/** The price of a task as it is now, and the quote of it. Throws as its creation would, but for what depends on the account. */
+/** The price of a task as it is now, and the quote of it. Throws as its creation would, but for rates and the balance. */
 export async function quoteTask(
-  { catalogue, quotes }: { catalogue: Catalogue; quotes: Quotes },
+  { catalogue, quotes, store }: { catalogue: Catalogue; quotes: Quotes; store: Store },
   { caller, input, onLarge }: Pick<Asked, 'caller' | 'input'> & { onLarge: () => Promise<void> },
 ): Promise<QuotedTask & { quoteId: string; expiresAt: EpochMs }> {
   const ownTick = ticksFor(JSON.stringify(input.params), onLarge)
   const { endpoint } = await checkTask(catalogue, { caller, input, ownTick })
   const { meters, price } = await priceOf(quotes, { caller, endpoint, input, ownTick })
+  const { limits, userId } = caller
+  const refused = await store.foreseeLimits({ userId, agentId: endpoint.agentId, required: price, limits })
+  if (refused) throw limitRefusal(refused)
   await ownTick()
   const terms: QuotedTask = { price, meters }
   return { ...terms, ...quotes.issue(subjectOf(caller, input), terms) }

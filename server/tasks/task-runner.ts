@@ -251,7 +251,7 @@ export class TaskRunner {
       try {
         const { after, tasks } = await store.takeTasks({ after: this.#after, limit, claiming, passOver: new Set() })
         this.#after = after
-        if (tasks.length === limit) this.#hasMore = true
+        if (tasks.length > 0) this.#hasMore = true
         for (const { id } of tasks) {
           if (this.#taken.has(id)) this.#again.add(id)
           else this.#add(id)

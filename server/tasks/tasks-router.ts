@@ -35,7 +35,7 @@ export const tasksRouter = router({
         successDescription: 'The task was created and charged.',
         errorResponses: {
           400: 'The body or the params are invalid.',
-          403: 'The balance or `maxCostUsd` is lower than the price, the account is blocked, or permission is missing.',
+          403: 'The balance, `maxCostUsd` or a limit is lower than the price, the account is blocked, or permission is missing.',
           404: 'The agent endpoint or a connector was not found.',
           409: 'The Idempotency-Key was used with another body, or the quote was used or has expired.',
           413: 'The body is too large.',

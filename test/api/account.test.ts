@@ -21,6 +21,17 @@ test('200 states who the caller is, the balance, what is held and until when the
     hasPassword: false,
     createdAt: '2026-01-15T12:00:00.000Z',
     rateLimit: { limit: 10, remaining: 10, resetAt: null },
+    limits: {
+      plan: null,
+      executionsPerMinute: 10,
+      tasksAtWork: null,
+      tasksWaiting: null,
+      spendPerDayUsd: null,
+      agents: null,
+      used: { tasksAtWork: 0, tasksWaiting: 0, spentTodayUsd: null },
+      spendResetsAt: null,
+    },
+    credential: null,
     maxBodyBytes: 10_485_760,
   }
   const answer = await service.get('/api/account', key)

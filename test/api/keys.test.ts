@@ -16,6 +16,14 @@ const beyond = (scope: string) => ({
   statusCode: 403,
   code: 'FORBIDDEN',
 })
+const unlimited = {
+  limitUsd: null,
+  limitReset: null,
+  usedUsd: null,
+  resetsAt: null,
+  executionsPerMinute: null,
+  agents: null,
+}
 const unknownKey = { error: 'Not found', message: 'API key not found', statusCode: 404, code: 'NOT_FOUND' }
 
 async function statusOf(service: TestService, key: string): Promise<number> {
@@ -38,6 +46,7 @@ test('200 shows the new key once: it works, and no later answer contains it', as
     expiresAt: null,
     revokedAt: null,
     lastUsedAt: null,
+    ...unlimited,
     rotationDue: false,
     key: expect.stringMatching(/^errand_sk_[0-9A-Za-z]{36}$/),
   })
@@ -232,6 +241,7 @@ test('a rotation gives a new key with the name and scopes; the old one works for
     expiresAt: null,
     revokedAt: null,
     lastUsedAt: null,
+    ...unlimited,
     rotationDue: false,
     key: expect.stringMatching(/^errand_sk_/),
   })

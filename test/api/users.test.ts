@@ -27,6 +27,8 @@ test('a user has exactly the promised fields', async () => {
     heldUsd: '0.0000',
     owedUsd: '0.0000',
     writtenOffUsd: '0.0000',
+    plan: null,
+    limits: {},
     blockedUntil: null,
     createdAt: '2026-01-15T12:00:01.000Z',
   }

@@ -53,8 +53,8 @@ const bounds: Record<string, number | typeof configured> = {
   'webhooks.test': 4 * kb,
   'webhooks.deliveries': 300 * kb,
   'webhooks.redeliver': 4 * kb,
-  'account.get': 2 * kb,
-  'account.update': 2 * kb,
+  'account.get': 10 * kb,
+  'account.update': 10 * kb,
   'account.usage': 20 * kb,
   'account.changePassword': kb,
   'topups.create': 8 * kb,
@@ -63,10 +63,11 @@ const bounds: Record<string, number | typeof configured> = {
   'topups.listAll': 512 * kb,
   'topups.removeMethod': kb,
   'transactions.list': 512 * kb,
-  'keys.create': 2 * kb,
-  'keys.list': 128 * kb,
-  'keys.rotate': 2 * kb,
-  'keys.revoke': kb,
+  'keys.create': 5 * kb,
+  'keys.list': 450 * kb,
+  'keys.update': 5 * kb,
+  'keys.rotate': 5 * kb,
+  'keys.revoke': 5 * kb,
   'clientTokens.create': 16 * kb,
   'clientTokens.revoke': 16 * kb,
   'login.options': configured,
@@ -80,16 +81,16 @@ const bounds: Record<string, number | typeof configured> = {
   'invitations.revoke': kb,
   'invitations.check': kb,
   'invitations.accept': 2 * kb,
-  'users.list': 128 * kb,
-  'users.get': 4 * kb,
-  'users.update': 4 * kb,
-  'users.unblock': 4 * kb,
+  'users.list': 512 * kb,
+  'users.get': 6 * kb,
+  'users.update': 6 * kb,
+  'users.unblock': 6 * kb,
   'users.credit': kb,
-  'users.getByExternalId': 4 * kb,
-  'users.getOrCreate': 4 * kb,
-  'users.createKey': 2 * kb,
-  'users.listKeys': 128 * kb,
-  'users.revokeKey': kb,
+  'users.getByExternalId': 6 * kb,
+  'users.getOrCreate': 6 * kb,
+  'users.createKey': 5 * kb,
+  'users.listKeys': 450 * kb,
+  'users.revokeKey': 5 * kb,
   'platformKeys.create': 8 * kb,
   'platformKeys.list': 512 * kb,
   'platformKeys.revoke': 8 * kb,
@@ -198,6 +199,8 @@ async function fill(service: TestService, url: string): Promise<World> {
     createdBy: null,
     expiresAt: null,
   }
+  const agents = Array.from({ length: 50 }, (_, agent) => `${agent}`.padStart(63, 'a'))
+  const limited = { agents, spendLimit: 10 ** 15, spendReset: 'month' as const, rateLimit: 100_000 }
   for (let n = 0; n < 100; n++) {
     const { body } = await service.post(
       '/api/sessions',
@@ -240,6 +243,7 @@ async function fill(service: TestService, url: string): Promise<World> {
       scopes: ['read'],
       expiresAt: null,
       tokenHash: `${n}`,
+      ...limited,
     })
     const login = { userId: adminId, method: 'password', provider: null, forget: null } as const
     if (n < 99) await store.createLogin({ ...login, tokenHash: `login${n}`, userAgent: 'ÿ'.repeat(300) })
@@ -278,5 +282,6 @@ async function fill(service: TestService, url: string): Promise<World> {
   for (let n = 0; n < 99; n++) await service.post('/api/tasks', told, { key })
   const credit = { userId, amount: 1, description: wide(500), idempotencyKey: null }
   for (let n = 0; n < 100; n++) await store.credit(credit)
+  await store.changeAccountLimits({ userId, changes: { agents, spendPerDay: 10 ** 15 } })
   return { admin, ids, person, service }
 }

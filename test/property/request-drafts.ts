@@ -42,6 +42,10 @@ export function knownOf({ ids, mcpUrl }: World, { id }: Operation): Known {
   return {
     ...inQuote('task', { endpointId: fc.constantFrom('test.echo', 'test.free') }),
     agentId: fc.constant('talk'),
+    'agents[]': fc.constant('talk'),
+    'limits.agents[]': fc.constant('talk'),
+    // No plan is configured.
+    plan: fc.constant(null),
     'connectorIds[]': fc.constant(ids['connectorId']),
     ...inQuote('chat', {
       sessionId: fc.constant(ids['sessionId']),
@@ -83,6 +87,13 @@ function together(id: string, body: Json): Json | undefined {
     return Object.keys(body).length > 0 ? body : undefined
   }
   if (id === 'createTask' || id === 'chat') return rest
+  // It says when a limit begins anew that is given with it.
+  const { limitReset: _reset, ...unlimited } = body
+  if (id === 'createKey') return body['limitUsd'] === undefined ? unlimited : body
+  if (id === 'updateKey') {
+    const changes = typeof body['limitUsd'] === 'string' ? body : unlimited
+    return Object.keys(changes).length > 0 ? changes : undefined
+  }
   const { chat, task } = body
   if (id === 'createQuote') return task ? { task } : chat ? { chat } : undefined
   return body

@@ -12,7 +12,8 @@ const all = { limit: 100, offset: 0 }
 
 function plansOf(named: Record<string, Partial<AccountLimits>>, byDefault?: string): Plans {
   const plans = new Map(Object.entries(named).map(([name, limits]) => [name, { ...nothing, ...limits }]))
-  return { named: plans, byDefault: (byDefault === undefined ? undefined : plans.get(byDefault)) ?? nothing }
+  const limits = (byDefault === undefined ? undefined : plans.get(byDefault)) ?? nothing
+  return { named: plans, byDefault: limits, defaultName: byDefault ?? null }
 }
 
 const plans = plansOf(

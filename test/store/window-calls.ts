@@ -11,7 +11,11 @@ import type { StoreWorld } from './store-world.ts'
 export const day = 86_400_000
 const nothing = { executionsPerMinute: null, tasksAtWork: null, tasksWaiting: null, spendPerDay: null, agents: null }
 /** A user may spend 5 cents a day. */
-export const aDay: Plans = { named: new Map([['paid', nothing]]), byDefault: { ...nothing, spendPerDay: 500 } }
+export const aDay: Plans = {
+  named: new Map([['paid', nothing]]),
+  byDefault: { ...nothing, spendPerDay: 500 },
+  defaultName: 'free',
+}
 
 export function spending(ownerId: string, amount: Units, reset: LimitReset = 'never'): CredentialLimits {
   return { spend: { ownerId, amount, reset }, rate: null, onceTokenId: null }

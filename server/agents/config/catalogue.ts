@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { parseRate, type ChatRates } from '../../billing/chat-price.ts'
 import { unreachable } from '../../kernel/assert.ts'
-import type { ErrorDetail } from '../../kernel/errors.ts'
+import { badField, type ErrorDetail } from '../../kernel/errors.ts'
 import { parseUsd, type Units } from '../../kernel/money.ts'
 import { messageOf } from '../../kernel/thrown.ts'
 import {
@@ -136,7 +136,7 @@ function toPlans({ agents, defaultPlan, plans }: ParsedConfig): Plans {
   if (defaultPlan === undefined) return { ...noPlans, named }
   const byDefault = named.get(defaultPlan)
   if (!byDefault) throw new ConfigError(`defaultPlan: "${defaultPlan}" must be one of the names of plans`)
-  return { named, byDefault }
+  return { named, byDefault, defaultName: defaultPlan }
 }
 
 function toAgent(agent: ParsedAgent, source: AgentConfig): Agent {
@@ -237,6 +237,24 @@ function toRates(pricing: ParsedPricing): ChatRates {
 export function isVisibleTo(agent: Agent, email: string): boolean {
   const { visibility } = agent
   return visibility === 'public' || visibility.some((allowed) => allowed.toLowerCase() === email.toLowerCase())
+}
+
+type NamedAgents = {
+  agentIds: readonly string[] | null | undefined
+  /** The field that names them. */
+  path: string
+  /** Of who may see them; all of them where it is left out. */
+  email?: string
+}
+
+/** Throws 400 where one of them is no agent, or not for that user. */
+export function assertAgents(catalogue: Catalogue, { agentIds, email, path }: NamedAgents): void {
+  const isKnown = (agentId: string) => {
+    const agent = catalogue.agent(agentId)
+    return agent !== undefined && (email === undefined || isVisibleTo(agent, email))
+  }
+  const at = agentIds?.findIndex((agentId) => !isKnown(agentId)) ?? -1
+  if (at >= 0) throw badField(`${path}[${at}]`, 'There is no such agent')
 }
 
 /** What is wrong with params, empty when nothing is. A schema that itself throws refuses what it was given. */

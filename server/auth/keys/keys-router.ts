@@ -1,3 +1,4 @@
+import { assertAgents } from '../../agents/config/catalogue.ts'
 import type { CallerContext } from '../../rpc/context.ts'
 import { procedure, router, withScope, withWrite } from '../../rpc/trpc.ts'
 import {
@@ -8,8 +9,9 @@ import {
   ListKeysOutput,
   RevokeKeyInput,
   RotateKeyInput,
+  UpdateKeyInput,
 } from './key-schema.ts'
-import { createKey, listKeys, revokeKey, rotateKey } from './manage-keys.ts'
+import { createKey, listKeys, revokeKey, rotateKey, updateKey } from './manage-keys.ts'
 
 const tags = ['API keys']
 
@@ -17,6 +19,10 @@ const tags = ['API keys']
 function note({ about, caller, services }: CallerContext, { keyId, message }: { keyId: string; message: string }) {
   const { requestId } = about
   services.people.log.info({ requestId, userId: caller.userId, keyId }, message)
+}
+
+function assertOwnAgents({ caller, services }: CallerContext, agentIds: readonly string[] | null | undefined): void {
+  assertAgents(services.catalogue, { agentIds, path: 'agents', email: caller.email })
 }
 
 export const keysRouter = router({
@@ -44,6 +50,7 @@ export const keysRouter = router({
     .output(CreatedKey)
     .mutation(
       withWrite('manage', async ({ ctx, input }) => {
+        assertOwnAgents(ctx, input.agents)
         const created = await createKey(ctx.services.people, { caller: ctx.caller, input })
         note(ctx, { keyId: created.id, message: 'an API key was created' })
         return created
@@ -68,6 +75,39 @@ export const keysRouter = router({
     .output(ListKeysOutput)
     .query(
       withScope('manage', ({ ctx, input }) => listKeys(ctx.services.people, { userId: ctx.caller.userId, ...input })),
+    ),
+
+  update: procedure
+    .meta({
+      openapi: {
+        method: 'PATCH',
+        path: '/api/keys/{keyId}',
+        operationId: 'updateKey',
+        tags,
+        summary: 'Change the limits of an API key',
+        description:
+          'What is left out stays, and null removes a limit. Holds from the next execution on, also for keys that took its place or whose place it took by rotation; chats under way go on within it.',
+        protect: true,
+        successDescription: 'The key as it is now.',
+        errorResponses: {
+          400: 'The body is invalid.',
+          403: 'Permission is missing.',
+          404: 'The key was not found.',
+          409: 'The key has ended, or has no limit that could begin anew.',
+          413: 'The body is too large.',
+          415: 'The body is not JSON.',
+        },
+      },
+    })
+    .input(UpdateKeyInput)
+    .output(Key)
+    .mutation(
+      withWrite('manage', async ({ ctx, input }) => {
+        assertOwnAgents(ctx, input.agents)
+        const updated = await updateKey(ctx.services.people, { caller: ctx.caller, input })
+        note(ctx, { keyId: updated.id, message: 'the limits of an API key were changed' })
+        return updated
+      }),
     ),
 
   revoke: procedure
@@ -103,7 +143,8 @@ export const keysRouter = router({
         operationId: 'rotateKey',
         tags,
         summary: 'Replace an API key',
-        description: 'A new key with the same name and scopes; the old one goes on working for `overlapSeconds`.',
+        description:
+          'A new key with the same name, scopes and limits; the old one goes on working for `overlapSeconds`, and they spend together.',
         protect: true,
         successDescription: 'The new key.',
         errorResponses: {

@@ -1,11 +1,22 @@
 import type { z } from 'zod'
 import { isoTime, isoTimeOrNull, type Clock, type EpochMs } from '../../kernel/clock.ts'
 import { ErrandError } from '../../kernel/errors.ts'
+import { formatUsd, parseUsd } from '../../kernel/money.ts'
+import type { SpendLimit, SpendState } from '../../store/execution-limits.ts'
 import type { KeyRecord, Scope } from '../../store/records.ts'
 import type { Store } from '../../store/store.ts'
+import type { UpdateKey } from '../../store/limits/limit-inputs.ts'
 import { hashToken, newToken } from './api-token.ts'
 import type { Caller } from '../caller.ts'
-import type { CreatedKey, CreateKeyInput, Key, ListKeysInput, ListKeysOutput, RotateKeyInput } from './key-schema.ts'
+import type {
+  CreatedKey,
+  CreateKeyInput,
+  Key,
+  ListKeysInput,
+  ListKeysOutput,
+  RotateKeyInput,
+  UpdateKeyInput,
+} from './key-schema.ts'
 
 type KeyParts = { store: Store; clock: Clock }
 
@@ -14,15 +25,47 @@ const rotationDays = 90
 
 /** Creates a key with at most the caller's scopes. The token is in the answer and nowhere else. */
 export async function createKey(
-  { store, clock }: KeyParts,
+  { clock, store }: KeyParts,
   { caller, input }: { caller: Caller; input: z.output<typeof CreateKeyInput> },
 ): Promise<z.output<typeof CreatedKey>> {
   const scopes = [...new Set<Scope>(input.scopes ?? caller.scopes)]
   assertWithin(caller, scopes)
+  assertUnlimited(caller)
   const now = clock.now()
   const expiresAt = input.expiresInDays === undefined ? null : now + input.expiresInDays * dayMs
   const { token, key } = draftKey({ userId: caller.userId, name: input.name, scopes, expiresAt })
-  return { ...toKey(await store.createKey(key), now), key: token }
+  const { agents = null, executionsPerMinute: rateLimit = null, limitReset = 'never', limitUsd } = input
+  const spend = limitUsd === undefined ? {} : { spendLimit: parseUsd(limitUsd)!, spendReset: limitReset }
+  const created = await store.createKey({ ...key, ...spend, agents, rateLimit })
+  return { ...(await toKeys(store, [created], now))[0]!, key: token }
+}
+
+/** Changes what a key may be used for; it holds from the next execution on. */
+export async function updateKey(
+  { clock, store }: KeyParts,
+  { caller, input }: { caller: Caller; input: z.output<typeof UpdateKeyInput> },
+): Promise<Key> {
+  const { userId } = caller
+  const { agents, executionsPerMinute, keyId, limitReset, limitUsd } = input
+  assertUnlimited(caller)
+  const known = await store.getKey({ userId, keyId })
+  if (!known) throw notFound()
+  const now = clock.now()
+  if (!isLive(known, now)) throw new ErrandError('CONFLICT', 'This API key has ended; create a new one.')
+  if (limitReset !== undefined && limitUsd === undefined && known.spendLimit === null) {
+    throw new ErrandError('CONFLICT', 'This API key has no limit that could begin anew; give limitUsd too.')
+  }
+  const changes: UpdateKey['changes'] = {
+    ...(limitUsd !== undefined &&
+      limitUsd !== null && { spendLimit: parseUsd(limitUsd)!, spendReset: limitReset ?? known.spendReset ?? 'never' }),
+    ...(limitUsd === null && { spendLimit: null, spendReset: null }),
+    ...(limitUsd === undefined && limitReset !== undefined && { spendReset: limitReset }),
+    ...(executionsPerMinute !== undefined && { rateLimit: executionsPerMinute }),
+    ...(agents !== undefined && { agents }),
+  }
+  const updated = await store.updateKey({ userId, keyId, changes })
+  if (!updated) throw notFound()
+  return (await toKeys(store, [updated], now))[0]!
 }
 
 export async function listKeys(
@@ -31,8 +74,7 @@ export async function listKeys(
 ): Promise<z.output<typeof ListKeysOutput>> {
   const only = state === undefined ? {} : { isLive: state === 'live' }
   const { keys, total } = await store.listKeys({ userId, limit, offset, ...only })
-  const now = clock.now()
-  return { keys: keys.map((key) => toKey(key, now)), total, limit, offset }
+  return { keys: await toKeys(store, keys, clock.now()), total, limit, offset }
 }
 
 /** Ends a key at once; repeating it changes nothing. */
@@ -42,8 +84,8 @@ export async function revokeKey(
 ): Promise<Key> {
   await store.revokeKey({ userId, keyId })
   const key = await store.getKey({ userId, keyId })
-  if (!key) throw new ErrandError('NOT_FOUND', 'API key not found')
-  return toKey(key, clock.now())
+  if (!key) throw notFound()
+  return (await toKeys(store, [key], clock.now()))[0]!
 }
 
 /** A new key in the place of an old one, which goes on working for the overlap. */
@@ -54,16 +96,18 @@ export async function rotateKey(
   const { userId } = caller
   const { keyId, overlapSeconds } = input
   const old = await store.getKey({ userId, keyId })
-  if (!old) throw new ErrandError('NOT_FOUND', 'API key not found')
+  if (!old) throw notFound()
   const now = clock.now()
   if (old.isReplaced || !isLive(old, now)) throw notRotatable()
   assertWithin(caller, old.scopes)
+  // Its own limits go with it.
+  if (caller.keyId !== keyId) assertUnlimited(caller)
   // A key that was given a life gets a new one of the same length.
   const expiresAt = old.expiresAt === null ? null : now + (old.expiresAt - old.createdAt)
   const { token, key } = draftKey({ userId, name: old.name, scopes: old.scopes, expiresAt })
   const created = await store.rotateKey({ userId, keyId, key, oldExpiresAt: now + overlapSeconds * 1000 })
   if (!created) throw notRotatable()
-  return { ...toKey(created, now), key: token }
+  return { ...(await toKeys(store, [created], now))[0]!, key: token }
 }
 
 export function draftKey(draft: { userId: string; name: string; scopes: Scope[]; expiresAt: EpochMs | null }) {
@@ -86,7 +130,29 @@ function notRotatable(): ErrandError {
   return new ErrandError('CONFLICT', message)
 }
 
-function toKey(key: KeyRecord, now: EpochMs): Key {
+/** A key that is limited makes no key that is not, nor takes its own limits away. */
+function assertUnlimited({ agents, limits }: Caller): void {
+  if (agents === null && limits === null) return
+  const message = 'A key with limits of its own creates and changes no keys; use one without, or a browser login.'
+  throw new ErrandError('FORBIDDEN', message)
+}
+
+function notFound(): ErrandError {
+  return new ErrandError('NOT_FOUND', 'API key not found')
+}
+
+/** With what is spent of their limits now. */
+async function toKeys(store: Store, keys: readonly KeyRecord[], now: EpochMs): Promise<Key[]> {
+  const limits = keys.map(spendLimitOf)
+  const states = await store.spendStates(limits.filter((limit) => limit !== null))
+  return keys.map((key, at) => toKey(key, { now, spend: limits[at] ? states.shift()! : null }))
+}
+
+function spendLimitOf({ countsAs: ownerId, spendLimit: amount, spendReset }: KeyRecord): SpendLimit | null {
+  return amount === null ? null : { ownerId, amount, reset: spendReset ?? 'never' }
+}
+
+function toKey(key: KeyRecord, { now, spend }: { now: EpochMs; spend: SpendState | null }): Key {
   return {
     id: key.id,
     name: key.name,
@@ -96,6 +162,12 @@ function toKey(key: KeyRecord, now: EpochMs): Key {
     expiresAt: isoTimeOrNull(key.expiresAt),
     revokedAt: isoTimeOrNull(key.revokedAt),
     lastUsedAt: isoTimeOrNull(key.lastUsedAt),
+    limitUsd: spend && formatUsd(spend.amount),
+    limitReset: spend && spend.reset,
+    usedUsd: spend && formatUsd(spend.charged + spend.held),
+    resetsAt: isoTimeOrNull(spend && spend.resetsAt),
+    executionsPerMinute: key.rateLimit,
+    agents: key.agents,
     rotationDue: isLive(key, now) && now - key.createdAt >= rotationDays * dayMs,
   }
 }

@@ -9,6 +9,7 @@ import type {
   UpdateUserResult,
   UserAccount,
 } from '../people.ts'
+import type { AccountLimits } from '../limits/account-limits.ts'
 import type { UserRecord } from '../records.ts'
 import type { Op, Reads, Tx } from './command.ts'
 import { columns, insertInto, statement } from './statement.ts'
@@ -19,7 +20,7 @@ type Flagged<Record extends { isAdmin: boolean }> = Omit<Record, 'isAdmin'> & { 
 type WithHash = { passwordHash: string | null }
 
 const user = columns('id email isAdmin createdAt suspendedAt externalId')
-const account = columns('userId balance held owed notifyBelow blockedUntil')
+const account = columns('userId balance held owed notifyBelow blockedUntil plan limits')
 /** More than a number holds is told as the most that it holds. */
 const writtenOff = (least: string) => `${least}(${Number.MAX_SAFE_INTEGER}, coalesce((
   SELECT count FROM counters
@@ -37,12 +38,13 @@ const byEmail = statement<Flagged<UserRecord> & WithHash>(
   'user_by_email',
   `SELECT ${user}, ${columns('passwordHash')} FROM users WHERE email = :email`,
 )
-const byId = statement<Flagged<UserAccount> & WithHash>(
+type AccountRow = Omit<Flagged<UserAccount>, 'limits'> & { limits: string | null }
+const byId = statement<AccountRow & WithHash>(
   'user_by_id',
   ({ least }) => `SELECT ${user}, ${columns('passwordHash')}, ${account}, ${writtenOff(least)} ${joined}
     WHERE id = :userId`,
 )
-const list = statement<Flagged<UserAccount>>(
+const list = statement<AccountRow>(
   'user_list',
   ({ least, position, seq }) => `SELECT ${user}, ${account}, ${writtenOff(least)} ${joined}
     WHERE ${found(position)} ORDER BY users.${seq} LIMIT :limit OFFSET :offset`,
@@ -94,7 +96,7 @@ export function* findCandidate(on: Reads, email: string): Op<(UserRecord & Login
 
 export function* getUser(on: Reads, userId: string): Op<(UserAccount & WithHash) | undefined> {
   const row = yield* on.get(byId, { userId })
-  return row && toRecord(row)
+  return row && toAccount(row)
 }
 
 export function* listUsers(
@@ -104,7 +106,7 @@ export function* listUsers(
   const asked = { part: search.toLowerCase(), search, withAdmins: withoutAdmins ? 0 : 1 }
   const rows = on.all(list, { ...asked, limit, offset })
   const counted = on.get(count, asked)
-  return { users: (yield* rows).map((row) => toRecord(row)), total: (yield* counted)!.total }
+  return { users: (yield* rows).map((row) => toAccount(row)), total: (yield* counted)!.total }
 }
 
 /** For a user whose account is locked. */
@@ -137,4 +139,9 @@ export function* setPassword(
 
 function toRecord<Row extends { isAdmin: 0 | 1 }>(row: Row): Omit<Row, 'isAdmin'> & { isAdmin: boolean } {
   return { ...row, isAdmin: row.isAdmin === 1 }
+}
+
+function toAccount<Row extends AccountRow>(row: Row) {
+  const limits = row.limits === null ? {} : (JSON.parse(row.limits) as Partial<AccountLimits>)
+  return { ...toRecord(row), limits }
 }

@@ -10,7 +10,7 @@ import { findIdempotent, purgeKeys } from './idempotency-rows.ts'
 import { purgeInvitations } from './invitation-rows.ts'
 import { purgeLogins } from './login-rows.ts'
 import { purgeTries } from './login-throttle.ts'
-import { readRate } from './limits/limit-facts.ts'
+import { foreseeLimits, readRate } from './limits/limit-facts.ts'
 import { changeAccountLimits, readLimits, readPlansInUse } from './limits/account-plans.ts'
 import { purgeWindows, readWindows } from './limits/spend-windows.ts'
 import { purgeClientTokens } from './platform/client-token-rows.ts'
@@ -18,7 +18,6 @@ import { purgePaymentEvents } from './payments/payment-events.ts'
 import { paymentStore } from './payments/payment-store.ts'
 import { expireTopups } from './payments/topup-rows.ts'
 import * as sessions from './session-rows.ts'
-import { takeTasks } from './queue/take-tasks.ts'
 import { readSpend } from './spend-query.ts'
 import * as tasks from './task-commands.ts'
 import * as reads from './task-queries.ts'
@@ -66,11 +65,6 @@ export function workStore(engine: Engine, limits: StoreLimits) {
       return isDone
     },
     interruptTask: (input) => engine.run((tx) => tasks.interruptTask(tx, input, limits), input),
-    takeTasks: async (input) => {
-      const taken = await engine.run((tx) => takeTasks(tx, input, leaseMs))
-      for (const { id, userId } of taken.tasks) engine.know(id, userId)
-      return taken
-    },
     abandonedTasks: (limit) => engine.read((on) => reads.abandonedTasks(on, limit)),
     getTask: (input) => engine.read((on) => reads.getTask(on, input)),
     listTasks: (input) => engine.read((on) => reads.listTasks(on, input), input.userId),
@@ -103,6 +97,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
       engine.read(function* (on) {
         return yield* readWindows(on, of, yield* on.now())
       }),
+    foreseeLimits: (input) => engine.read((on) => foreseeLimits(on, input, limits)),
     readRate: (userId) => engine.read((on) => readRate(on, userId, limits)),
     getAccount: (userId) => engine.read((on) => accounts.getAccount(on, userId)),
     listTransactions: (input) => engine.read((on) => accounts.listTransactions(on, input), input.userId),

@@ -16,7 +16,12 @@ export type AccountLimits = {
 }
 
 /** The plans of the configuration; `byDefault` holds for who has none, or one that the configuration no longer has. */
-export type Plans = { readonly named: ReadonlyMap<string, AccountLimits>; readonly byDefault: AccountLimits }
+export type Plans = {
+  readonly named: ReadonlyMap<string, AccountLimits>
+  readonly byDefault: AccountLimits
+  /** Null where no plan is the default one. */
+  readonly defaultName: string | null
+}
 
 /** What a limit may be at most: the window of a minute is kept in memory, and queues hold no more. */
 export const executionsPerMinuteMax = 100_000
@@ -30,7 +35,7 @@ const noLimits: AccountLimits = {
   agents: null,
 }
 
-export const noPlans: Plans = { named: new Map(), byDefault: noLimits }
+export const noPlans: Plans = { named: new Map(), byDefault: noLimits, defaultName: null }
 
 const knownTextsMax = 10_000
 /** Limits of a plan with those of a user over them, by the text of the latter: it is parsed once. */

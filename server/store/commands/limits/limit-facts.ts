@@ -1,9 +1,12 @@
+import { must } from '../../../kernel/assert.ts'
 import type { EpochMs } from '../../../kernel/clock.ts'
+import type { Units } from '../../../kernel/money.ts'
 import type { CredentialLimits, SpendLimit } from '../../execution-limits.ts'
-import type { LimitFacts } from '../../judge-admission.ts'
+import { judgeLimits, type LimitFacts } from '../../judge-admission.ts'
 import { limitsOf, noPlans } from '../../limits/account-limits.ts'
 import type { RateState } from '../../records.ts'
 import type { StoreLimits } from '../../store.ts'
+import type { LimitRefusal } from '../../task-inputs.ts'
 import type { AccountRow } from '../../tables/account-tables.ts'
 import type { Op, Reads } from '../command.ts'
 import { askKeyRate } from './key-rates.ts'
@@ -41,6 +44,17 @@ export function askLimits(on: Reads, { limits: credential, userId }: Asking, lim
     const waiting = askedWaiting === undefined ? 0 : yield* askedWaiting
     return { limits: own, rate: rate.at(perMinute, now), keyRate, waiting, windows }
   }
+}
+
+/** What `admitTask` or `openTurn` would refuse it for by its limits; rates and the balance may be others by then. */
+export function* foreseeLimits(
+  on: Reads,
+  of: Asking & { agentId: string; required: Units },
+  limits: StoreLimits,
+): Op<LimitRefusal | undefined> {
+  const read = askLimits(on, of, limits)
+  const account = must(yield* on.account(of.userId), 'an authenticated user has an account')
+  return judgeLimits(of, yield* read(account, { now: yield* on.now(), ofTask: false }))
 }
 
 function spendLimits(

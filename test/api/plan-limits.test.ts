@@ -1,0 +1,181 @@
+import { expect, test } from 'vitest'
+import { FakeClock } from '../support/fake-clock.ts'
+import { startService, type TestService } from '../support/test-service.ts'
+import testAgents from '../support/test-agents.ts'
+import { expectStatus, signUpAdmin } from './signed-in.ts'
+
+const config = {
+  ...testAgents,
+  plans: {
+    free: { executionsPerMinute: 4, tasksWaiting: 2, tasksAtWork: 1, spendPerDayUsd: '0.03', agents: ['test'] },
+    paid: { executionsPerMinute: 100 },
+  },
+  defaultPlan: 'free',
+}
+const limits = { taskConcurrency: 1 }
+const midnight = '2026-01-16T00:00:00.000Z'
+const noon = Date.UTC(2026, 0, 15, 12)
+
+const run = (service: TestService, key: string) => service.createTask(key, 'test.echo')
+
+test("a free plan's user is refused with the reason and the reset, and a paid one is not", async () => {
+  const clock = new FakeClock(noon)
+  const service = await startService({ clock, config, limits })
+  const { browser } = await signUpAdmin(service)
+  const [free, paid] = [await service.createPerson(), await service.createPerson()]
+  await expectStatus(200, browser.request('PATCH', `/api/users/${paid.userId}`, { body: { plan: 'paid' } }))
+  for (const { key } of [free, paid]) for (let tasks = 0; tasks < 3; tasks++) await service.runTask(key, 'test.echo')
+  const refused = await run(service, free.key)
+  expect([refused.status, refused.body]).toEqual([
+    403,
+    {
+      error: 'Limit reached',
+      message: `This account may spend 0.0300 USD a day: 0.0300 USD is spent, and 0.0100 USD is required. It begins anew at ${midnight}.`,
+      statusCode: 403,
+      code: 'LIMIT_REACHED',
+    },
+  ])
+  expect(refused.headers.get('retry-after')).toBe('43200')
+  await expectStatus(200, run(service, paid.key))
+  expect((await expectStatus(200, service.get('/api/account', free.key))).limits).toEqual({
+    plan: 'free',
+    executionsPerMinute: 4,
+    tasksAtWork: 1,
+    tasksWaiting: 2,
+    spendPerDayUsd: '0.0300',
+    agents: ['test'],
+    used: { tasksAtWork: 0, tasksWaiting: 0, spentTodayUsd: '0.0300' },
+    spendResetsAt: midnight,
+  })
+  expect(await expectStatus(200, service.get('/api/account', paid.key))).toMatchObject({
+    limits: { plan: 'paid', executionsPerMinute: 100, spendPerDayUsd: null, agents: null, spendResetsAt: null },
+    rateLimit: { limit: 100, remaining: 96 },
+  })
+  clock.advance(12 * 3_600_000)
+  await expectStatus(200, run(service, free.key))
+  await service.stop()
+})
+
+test('the headers and the refusals of the rate are those of the plan', async () => {
+  const service = await startService({ clock: new FakeClock(noon), config, limits })
+  const { key, userId } = await service.createPerson()
+  await service.app.store.changeAccountLimits({ userId, changes: { spendPerDay: 1_000_000 } })
+  for (let left = 3; left >= 0; left--) {
+    const created = await run(service, key)
+    expect([created.headers.get('x-ratelimit-limit'), created.headers.get('x-ratelimit-remaining')]).toEqual([
+      '4',
+      `${left}`,
+    ])
+    await service.get(`/api/tasks/${created.body.taskId}?wait=10`, key)
+  }
+  const refused = await run(service, key)
+  expect([refused.status, refused.body.message]).toEqual([429, 'At most 4 agent executions per minute are allowed.'])
+  expect((await service.get('/api/account', key)).headers.get('x-ratelimit-limit')).toBe('4')
+  await service.stop()
+})
+
+test('as many tasks wait as the plan allows, and agents that it does not have are refused', async () => {
+  const service = await startService({ clock: new FakeClock(noon), config, limits: { taskConcurrency: 0 } })
+  const { key } = await service.createPerson()
+  for (let tasks = 0; tasks < 2; tasks++) await expectStatus(200, run(service, key))
+  const refused = await run(service, key)
+  expect([refused.status, refused.body.code, refused.headers.get('retry-after')]).toEqual([
+    429,
+    'RATE_LIMIT_EXCEEDED',
+    '5',
+  ])
+  expect(refused.body.message).toBe(
+    'At most 2 tasks of this account may wait, and as many do; create it again when some have begun.',
+  )
+  expect(refused.headers.get('x-ratelimit-limit')).toBeNull()
+  const { limits: own } = await expectStatus(200, service.get('/api/account', key))
+  expect(own.used).toEqual({ tasksAtWork: 0, tasksWaiting: 2, spentTodayUsd: '0.0200' })
+  const { sessionId } = await expectStatus(200, service.post('/api/sessions', { agentId: 'talk' }, { key }))
+  const chat = { sessionId, message: 'Hello' }
+  const headers = { Accept: 'application/json' }
+  for (const answer of [
+    await service.post('/api/chat', chat, { key, headers }),
+    await service.post('/api/quotes', { chat }, { key }),
+  ])
+    expect([answer.status, answer.body.code, answer.body.message.replace(/^chat\./, '')]).toEqual([
+      403,
+      'FORBIDDEN',
+      'The plan of this account does not include the agent talk.',
+    ])
+  await service.stop()
+})
+
+test('an admin gives a user a plan and limits of their own, and takes them away', async () => {
+  const service = await startService({ config, limits })
+  const { browser } = await signUpAdmin(service)
+  const { key, userId } = await service.createPerson()
+  const path = `/api/users/${userId}`
+  const patch = (body: object) => browser.request('PATCH', path, { body })
+  expect(await expectStatus(200, browser.get(path))).toMatchObject({ plan: null, limits: {} })
+  const own = { executionsPerMinute: 0, tasksAtWork: 3, spendPerDayUsd: '7.5000', agents: ['talk'] }
+  expect(await expectStatus(200, patch({ plan: 'paid', limits: own }))).toMatchObject({ plan: 'paid', limits: own })
+  expect((await service.get('/api/account', key)).body.limits).toMatchObject({
+    ...own,
+    plan: 'paid',
+    tasksWaiting: null,
+  })
+  const changed = await expectStatus(200, patch({ limits: { agents: null, tasksAtWork: 4, spendPerDayUsd: '0' } }))
+  expect(changed.limits).toEqual({ executionsPerMinute: 0, tasksAtWork: 4, spendPerDayUsd: '0.0000' })
+  expect((await run(service, key)).body.code).toBe('LIMIT_REACHED')
+  await expectStatus(200, service.createTask(key, 'test.free'))
+  const removed = { executionsPerMinute: null, tasksAtWork: null, spendPerDayUsd: null }
+  expect(await expectStatus(200, patch({ plan: null, limits: removed }))).toMatchObject({ plan: null, limits: {} })
+  const { users } = await expectStatus(200, browser.get('/api/users'))
+  expect(users).toContainEqual(expect.objectContaining({ id: userId, plan: null, limits: {} }))
+  await service.stop()
+})
+
+test.each([
+  [{ plan: 'gold' }, 'plan', 'Must be one of free, paid'],
+  [{ plan: '' }, 'plan', ''],
+  [{ limits: { tasksAtWork: 0 } }, 'limits.tasksAtWork', ''],
+  [{ limits: { tasksWaiting: '2' } }, 'limits.tasksWaiting', ''],
+  [{ limits: { executionsPerMinute: -1 } }, 'limits.executionsPerMinute', ''],
+  [{ limits: { spendPerDayUsd: '-1' } }, 'limits.spendPerDayUsd', 'Must be a decimal of USD'],
+  [{ limits: { agents: ['ghost'] } }, 'limits.agents[0]', 'There is no such agent'],
+  [{}, '', 'Give isSuspended, isAdmin, plan, limits or several of them'],
+])('%j is refused with 400, and the user stays as it was', async (body, path, message) => {
+  const service = await startService({ config, limits })
+  const { browser } = await signUpAdmin(service)
+  const { userId } = await service.createPerson()
+  const before = (await browser.get(`/api/users/${userId}`)).body
+  const refused = await browser.request('PATCH', `/api/users/${userId}`, { body: { isSuspended: true, ...body } })
+  const answer = path === '' ? await browser.request('PATCH', `/api/users/${userId}`, { body }) : refused
+  expect([answer.status, answer.body.details[0].path]).toEqual([400, path])
+  expect(answer.body.message).toContain(message)
+  if (path !== '') expect((await browser.get(`/api/users/${userId}`)).body).toEqual(before)
+  await service.stop()
+})
+
+test('a plan that the configuration no longer has holds as the default plan, and the start says so', async () => {
+  const lines: string[] = []
+  const log = {
+    debug() {},
+    info() {},
+    error() {},
+    fatal() {},
+    warn: (fields: object, text: string) => lines.push(`${text} ${JSON.stringify(fields)}`),
+  }
+  const first = await startService({ config, limits })
+  const { key, userId } = await first.createPerson()
+  await first.app.store.changeAccountLimits({ userId, plan: 'paid', changes: {} })
+  await first.app.stop()
+  const { paid: _, ...left } = config.plans
+  const service = await startService({
+    dataDir: first.dataDir,
+    config: { ...config, plans: left },
+    limits,
+    log: log,
+  })
+  expect(lines.join('\n')).toContain(
+    'users have plans that the configuration does not have: the default plan holds for them {"plans":["paid"]}',
+  )
+  expect((await service.get('/api/account', key)).body.limits).toMatchObject({ plan: 'free', executionsPerMinute: 4 })
+  await service.stop()
+  await first.stop()
+})
