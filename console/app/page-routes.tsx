@@ -68,6 +68,11 @@ export const pageRoutes: readonly PageRoute[] = [
     Page: lazyPart(async () => (await import('../pages/admin/invitations/invitations-page.tsx')).InvitationsPage),
   },
   {
+    path: '/admin/platform-keys',
+    section: 'admin',
+    Page: lazyPart(async () => (await import('../pages/admin/platform/platform-keys-page.tsx')).PlatformKeysPage),
+  },
+  {
     path: '/admin/agents',
     section: 'admin',
     Page: lazyPart(async () => (await import('../pages/admin/agents-admin-page.tsx')).AgentsAdminPage),

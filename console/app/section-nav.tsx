@@ -21,6 +21,7 @@ const sections: Record<Section, { label: string; pages: readonly { href: string;
       { href: '/admin/users', label: 'Users' },
       { href: '/admin/payments', label: 'Payments' },
       { href: '/admin/invitations', label: 'Invitations' },
+      { href: '/admin/platform-keys', label: 'Platform keys' },
       { href: '/admin/agents', label: 'Agents' },
       { href: '/admin/system', label: 'System' },
     ],

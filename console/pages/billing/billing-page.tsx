@@ -14,6 +14,7 @@ import { Snippets } from '../../parts/snippets.tsx'
 import { useOffset, useSearchField } from '../../parts/hooks/use-search-field.ts'
 import { BalanceNotice } from './balance-notice.tsx'
 import { BalanceTiles } from './balance-tiles.tsx'
+import { LimitsPanel } from './limits-panel.tsx'
 import { ExportButton } from './export-button.tsx'
 import { transactionColumns } from './transaction-columns.tsx'
 import type { TransactionFilter } from './transaction-export.ts'
@@ -61,6 +62,7 @@ export function BillingPage() {
         <TopupReturn />
         <BalanceNotice account={account.data} />
         <BalanceTiles account={account} />
+        {account.data && <LimitsPanel account={account.data} />}
         <TopupsPanel account={account.data} />
         <div>
           <Group mb="sm" gap="sm" align="flex-end">
