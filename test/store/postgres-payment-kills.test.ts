@@ -30,6 +30,7 @@ await describePostgres('payments whose statements fail', ({ dropDatabase, newDat
             return rows as EventRow[]
           }),
         queued: () => Promise.resolve([]),
+        damage: () => Promise.reject(new Error('nothing is damaged')),
         verify: () => store.verifyLedger(),
       }
       const world = new StoreWorld({ clock: new FakeClock(), opened, notBefore: () => 0 })
