@@ -16,14 +16,15 @@ test('SQLite: events of a payment are kept whole or not at all, whichever statem
   const counted: Prepare = function (sql) {
     const statement = prepare.call(this, sql)
     for (const name of ['run', 'get', 'all'] as const) {
-      const call = statement[name].bind(statement) as (...values: unknown[]) => unknown
+      const call = statement[name]
       Object.assign(statement, {
         [name]: (...values: unknown[]) => {
           if (this.inTransaction && left > 0 && --left === 0) {
             hasStruck = true
             throw new Database.SqliteError('disk I/O error', 'SQLITE_IOERR')
           }
-          return call(...values)
+          const result: unknown = Reflect.apply(call, statement, values)
+          return result
         },
       })
     }
