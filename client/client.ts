@@ -1,9 +1,9 @@
 import { createAdminClients, type AdminClients } from './admin-client.ts'
 import { createBillingClients, type BillingClients } from './billing-client.ts'
-import { createMethods, type ListMethod, type Method } from './calls/methods.ts'
+import { createMethods, type EasyMethod, type ListMethod, type Method } from './calls/methods.ts'
 import { createCall } from './calls/rpc-call.ts'
 import { createChatClient, type ChatClient } from './chat-client.ts'
-import { toConnection, type ErrandClientOptions } from './connection.ts'
+import { connectionOf, toConnection, type ActingUser, type Connection, type ErrandClientOptions } from './connection.ts'
 import { createConnectorsClient, type ConnectorsClient } from './connectors-client.ts'
 import { createLoginClients, type LoginClients } from './login-client.ts'
 import { createSessionsClient, type SessionsClient } from './sessions-client.ts'
@@ -29,7 +29,14 @@ export type {
 export type { CallOptions } from './calls/rpc-call.ts'
 export type { ChatClient, ChatReply, ChatToolCall } from './chat-client.ts'
 export { ErrandClientError, isErrandError, type ClientErrorCode } from './client-error.ts'
-export type { ClientFetch, ErrandClientOptions, RequestEvent, ResponseEvent, RetryEvent } from './connection.ts'
+export type {
+  ActingUser,
+  ClientFetch,
+  ErrandClientOptions,
+  RequestEvent,
+  ResponseEvent,
+  RetryEvent,
+} from './connection.ts'
 export type { ConnectorsClient } from './connectors-client.ts'
 export type { FollowOptions, TaskEvents } from './follow-task.ts'
 export type { WebhooksClient } from './webhooks-client.ts'
@@ -53,7 +60,10 @@ export type {
   ChatUsage,
   Connector,
   ConnectorTool,
+  ClientToken,
+  CreatedClientToken,
   CreatedKey,
+  CreatedPlatformKey,
   CreatedWebhook,
   EndedTask,
   EndpointId,
@@ -64,6 +74,7 @@ export type {
   Key,
   Login,
   Message,
+  PlatformKey,
   Quote,
   Session,
   SessionListItem,
@@ -109,6 +120,18 @@ export type ErrandClient = LoginClients &
       /** A new key with the same name, scopes and limits; the old one goes on working for `overlapSeconds`. */
       rotate: Method<'keys.rotate'>
     }
+    /** What a browser is handed, for an hour at most. */
+    clientTokens: {
+      /** The token itself is in this answer and is never shown again. A browser's client has it as its `apiKey`. */
+      create: EasyMethod<'clientTokens.create'>
+      /** Acts on the next request; repeating it changes nothing. */
+      revoke: Method<'clientTokens.revoke'>
+    }
+    /**
+     * The same client in the name of a user, of a platform key with the scope `act`: by the product's own id of the
+     * user, or `{ userId }`. Throws INVALID_ARGUMENT for what cannot be either.
+     */
+    asUser(user: ActingUser): ErrandClient
   }
 
 /**
@@ -121,9 +144,12 @@ export type ErrandClient = LoginClients &
  * console.log(task.status, task.response)
  */
 export function createClient(options: ErrandClientOptions): ErrandClient {
-  const connection = toConnection(options)
+  return clientOn(toConnection(options))
+}
+
+function clientOn(connection: Connection): ErrandClient {
   const call = createCall(connection)
-  const { change, list, read } = createMethods(call)
+  const { change, easyChange, list, read } = createMethods(call)
   return {
     tasks: createTasksClient(call, connection),
     sessions: createSessionsClient(call),
@@ -142,5 +168,7 @@ export function createClient(options: ErrandClientOptions): ErrandClient {
       revoke: change('keys.revoke'),
       rotate: change('keys.rotate'),
     },
+    clientTokens: { create: easyChange('clientTokens.create'), revoke: change('clientTokens.revoke') },
+    asUser: (user) => clientOn(connectionOf(connection, user)),
   }
 }

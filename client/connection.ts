@@ -67,6 +67,9 @@ export type Connection = {
   onRetry: (retry: RetryEvent) => void
 }
 
+/** A user by the product's own id, or by that of the service. */
+export type ActingUser = string | { userId: string }
+
 const defaultRequestTimeoutMs = 60_000
 const defaultMaxRetries = 2
 
@@ -92,6 +95,20 @@ export function toConnection(options: ErrandClientOptions): Connection {
     maxRetries,
     onRetry: (retry) => observe(options.onRetry, retry),
   }
+}
+
+/** The same service in the name of that user. */
+export function connectionOf(connection: Connection, user: ActingUser): Connection {
+  return { ...connection, headers: { ...connection.headers, 'errand-user': nameOf(user) } }
+}
+
+function nameOf(user: ActingUser): string {
+  if (typeof user === 'string' && user !== '' && user.isWellFormed()) {
+    return `ext:${encodeURIComponent(user)}`
+  }
+  const userId: unknown = (user as { userId?: unknown } | null)?.userId
+  if (typeof userId === 'string' && /^[\w-]+$/.test(userId)) return userId
+  throw invalidArgument('user', 'Must be an external id, or { userId }')
 }
 
 /** Throws INVALID_ARGUMENT unless it is a length of time; `Infinity` is one, 0 is not. */

@@ -57,6 +57,7 @@ const writes = new Set([
   'removePaymentMethod',
   'createKey',
   'updateKey',
+  'createClientToken',
   'rotateKey',
 ])
 const tooManyWrites = 'More changes than the limit allows within a minute.'
@@ -80,6 +81,7 @@ const tags = [
   { name: 'Webhooks', description: 'Where events are sent, and what became of that' },
   { name: 'Billing', description: 'The balance and its transactions' },
   { name: 'API keys', description: 'Credentials of the account' },
+  { name: 'Client tokens', description: 'What a browser is handed, for an hour at most' },
   { name: 'Browser login', description: 'The logins of people, beside the keys of programs' },
   { name: 'Invitations', description: 'Links that make an account or set a password, once' },
   { name: 'Users', description: 'What admins see and change of accounts' },

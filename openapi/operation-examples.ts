@@ -207,6 +207,13 @@ export const operationExamples: Record<string, Example> = {
       hasPassword: true,
       createdAt: '2026-11-23T02:00:20.857Z',
       rateLimit: { limit: 10, remaining: 8, resetAt: '2026-11-23T02:01:37.735Z' },
+      payments: {
+        minUsd: '5.0000',
+        maxUsd: '1000.0000',
+        savedMethod: 'visa 4242',
+        autoRecharge: { belowUsd: '5.0000', toUsd: '25.0000', monthlyMaxUsd: '100.0000' },
+        autoRechargeOffReason: null,
+      },
       limits: {
         plan: 'free',
         executionsPerMinute: 10,
@@ -218,13 +225,6 @@ export const operationExamples: Record<string, Example> = {
         spendResetsAt: '2026-11-24T00:00:00.000Z',
       },
       credential: null,
-      payments: {
-        minUsd: '5.0000',
-        maxUsd: '1000.0000',
-        savedMethod: 'visa 4242',
-        autoRecharge: { belowUsd: '5.0000', toUsd: '25.0000', monthlyMaxUsd: '100.0000' },
-        autoRechargeOffReason: null,
-      },
       maxBodyBytes: 10_485_760,
     },
   },

@@ -67,6 +67,11 @@ export function createMethods(call: Call) {
       (input, options) =>
         call(operation, { isQuery: false, input }, options),
 
+    easyChange:
+      <Name extends keyof Mutations>(operation: Name): EasyMethod<Name> =>
+      (input = {}, options) =>
+        call(operation, { isQuery: false, input }, options),
+
     /** Done again it changes nothing more. */
     repeatableChange:
       <Name extends keyof Mutations>(operation: Name): Method<Name> =>

@@ -32,11 +32,11 @@ export type Account = {
     /** When the oldest counted execution leaves the window; null when none is counted */
     resetAt: string | null
   }
+  /** How the account is topped up; null where nobody can pay */
+  payments: PaymentAccount | null
   limits: Limits
   /** What the API key or token of this request may do less than its user; null without limits of its own */
   credential: CredentialLimits | null
-  /** How the account is topped up; null where nobody can pay */
-  payments: PaymentAccount | null
   /** The largest body that a request may have */
   maxBodyBytes: number
 }
@@ -172,6 +172,27 @@ export type CheckedInvitation = {
   expiresAt: string
 }
 
+export type ClientToken = {
+  id: string
+  userId: string
+  scopes: Array<"read" | "execute">
+  /** The agents that it runs; null for all */
+  agents: string[] | null
+  /** The one session that it reaches */
+  sessionId: string | null
+  /** The one task that it reaches */
+  taskId: string | null
+  /** What may be spent with it in all */
+  maxCostUsd: string | null
+  /** Whether it admits one execution only */
+  once: boolean
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  expiresAt: string
+  revokedAt: string | null
+}
+
 export type Confirmation = {
   message: string
 }
@@ -215,6 +236,29 @@ export type ConnectorTool = {
   inputSchema: Record<string, unknown>
   /** Whether agents may call it */
   isAllowed: boolean
+}
+
+export type CreatedClientToken = {
+  id: string
+  userId: string
+  scopes: Array<"read" | "execute">
+  /** The agents that it runs; null for all */
+  agents: string[] | null
+  /** The one session that it reaches */
+  sessionId: string | null
+  /** The one task that it reaches */
+  taskId: string | null
+  /** What may be spent with it in all */
+  maxCostUsd: string | null
+  /** Whether it admits one execution only */
+  once: boolean
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  /** ISO 8601 UTC timestamp with milliseconds */
+  expiresAt: string
+  revokedAt: string | null
+  /** The client token itself, shown this once */
+  token: string
 }
 
 export type CreatedInvitation = {
@@ -1653,6 +1697,31 @@ export type Mutations = {
       overlapSeconds?: number | undefined
     }
     output: CreatedKey
+  }
+  'clientTokens.create': {
+    input: {
+      /** `read`, `execute` or both, of those that the credential has which makes it; all of these by default */
+      scopes?: Array<"read" | "execute"> | undefined
+      /** Ids of the agents that it runs, in tasks, sessions and chats; all by default */
+      agents?: string[] | undefined
+      /** It reaches this session alone, with its messages and chats */
+      sessionId?: string | undefined
+      /** It reaches this task alone */
+      taskId?: string | undefined
+      /** What may be spent with it in all; any amount by default */
+      maxCostUsd?: string | undefined
+      /** When it ends */
+      expiresInSeconds?: number | undefined
+      /** It admits one execution */
+      once?: boolean | undefined
+    }
+    output: CreatedClientToken
+  }
+  'clientTokens.revoke': {
+    input: {
+      tokenId: string
+    }
+    output: ClientToken
   }
   'login.create': {
     input: {

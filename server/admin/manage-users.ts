@@ -80,8 +80,9 @@ export async function updateUser(
   if (isAdmin !== undefined && caller.platform) {
     throw new ErrandError('FORBIDDEN', 'A platform key makes nobody an admin; leave out isAdmin.')
   }
-  const isLimiting = plan !== undefined || limits !== undefined
-  if (isLimiting && caller.platform) requirePlatform(caller, 'limits')
+  const changesLimits = plan !== undefined || limits !== undefined
+  if (isSuspended !== undefined || !changesLimits) requirePlatform(caller, 'users')
+  if (changesLimits) requirePlatform(caller, 'limits')
   assertKnown(parts.catalogue, input)
   const result = await parts.store.updateUser({
     userId,
@@ -93,7 +94,7 @@ export async function updateUser(
     if (result.reason === 'unknown') throw unknown()
     throw new ErrandError('CONFLICT', 'This is the last admin who can act; make another user an admin first.')
   }
-  if (isLimiting) {
+  if (changesLimits) {
     const changes = changesOf(limits ?? {})
     await parts.store.changeAccountLimits({ userId, changes, ...(plan !== undefined && { plan }) })
   }
@@ -102,7 +103,7 @@ export async function updateUser(
 }
 
 function assertKnown(catalogue: Catalogue, { limits, plan }: z.output<typeof UpdateUserInput>): void {
-  if (typeof plan === 'string' && !catalogue.plans.named.has(plan)) {
+  if (plan !== undefined && plan !== null && !catalogue.plans.named.has(plan)) {
     const names = [...catalogue.plans.named.keys()].join(', ')
     throw badField('plan', names === '' ? 'The configuration has no plans' : `Must be one of ${names}`)
   }
@@ -150,7 +151,7 @@ async function ceilingRefusal({ clock, store }: UserParts, { keyId }: { keyId: s
   const resetsAt = (Math.floor(now / dayMs) + 1) * dayMs
   const most = formatUsd(key.creditPerDay ?? 0)
   const message = `This platform key credits at most ${most} USD a day and has credited ${formatUsd(key.creditedToday)}; the next day begins at ${isoTime(resetsAt)}.`
-  return new ErrandError('FORBIDDEN', message, { retryAfterSeconds: secondsUntil(resetsAt, now) })
+  return new ErrandError('LIMIT_REACHED', message, { retryAfterSeconds: secondsUntil(resetsAt, now) })
 }
 
 /** What is done to other people's accounts is in the log, with who did it. */
@@ -164,21 +165,8 @@ export function noteChange(
 }
 
 function toUser(user: UserAccount, clock: Clock): User {
-  const {
-    balance,
-    blockedUntil,
-    createdAt,
-    email,
-    externalId,
-    held,
-    id,
-    isAdmin,
-    limits,
-    owed,
-    plan,
-    suspendedAt,
-    writtenOff,
-  } = user
+  const { balance, blockedUntil, createdAt, email, externalId, held, id, isAdmin, owed, suspendedAt } = user
+  const { limits, plan, writtenOff } = user
   return {
     id,
     email,

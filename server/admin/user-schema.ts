@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { OwnLimits, OwnLimitsInput } from '../billing/limit-schema.ts'
 import { CreateKeyInput, ListKeysInput, RevokeKeyInput } from '../auth/keys/key-schema.ts'
 import { Email } from '../auth/logins/login-schema.ts'
 import { ExternalId } from '../auth/platform/external-id.ts'
+import { OwnLimits, OwnLimitsInput } from '../billing/limit-schema.ts'
 import { isoTimestamp, pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
 
 // The shapes of what admins see of users.

@@ -136,7 +136,7 @@ export const usersRouter = router({
         summary:
           'Suspend a user, end the suspension, change who is an admin, or what a user may do (admins, platforms)',
         description:
-          'A suspended user can do nothing, and all browser logins end. `plan` and `limits` hold from the next execution on, and of chats under way for what they may still spend. A platform key changes no admins, and plans and limits only with the scope `limits`.',
+          'A suspended user can do nothing, and all browser logins end. `plan` and `limits` hold from the next execution on, and of chats under way for what they may still spend. A platform key suspends users (scope `users`), limits them (scope `limits`), and changes no admins.',
         successDescription: 'The user as it is now.',
         errorResponses: {
           ...bodyErrors,
@@ -149,7 +149,7 @@ export const usersRouter = router({
     .input(UpdateUserInput)
     .output(User)
     .mutation(
-      withPlatform('users', ({ ctx, input }) => {
+      withPlatform(['users', 'limits'], ({ ctx, input }) => {
         const { catalogue, people } = ctx.services
         return updateUser({ ...people, catalogue }, { caller: ctx.caller, input })
       }),

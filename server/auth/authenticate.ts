@@ -136,7 +136,7 @@ async function byClientToken({ clock, store }: AuthenticatorParts, tokenHash: st
     throw unauthorized('The client token is invalid or has ended; ask for a new one.')
   }
   assertNotSuspended(token)
-  const { agents, email, id: tokenId, isOnce, maxCost, sessionId, taskId, userId } = token
+  const { agents, email, id: tokenId, isOnce, makerLimits, maxCost, sessionId, taskId, userId } = token
   const spend = maxCost === null ? null : { ownerId: tokenId, amount: maxCost, reset: 'never' as const }
   return {
     userId,
@@ -145,7 +145,12 @@ async function byClientToken({ clock, store }: AuthenticatorParts, tokenHash: st
     scopes: token.scopes,
     keyId: null,
     loginId: null,
-    limits: { spend, rate: null, onceTokenId: isOnce ? tokenId : null },
+    limits: {
+      spend,
+      rate: makerLimits?.rate ?? null,
+      onceTokenId: isOnce ? tokenId : null,
+      makerSpend: makerLimits?.spend ?? null,
+    },
     agents,
     platform: null,
     token: { tokenId, sessionId, taskId },

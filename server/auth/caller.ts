@@ -21,12 +21,6 @@ export type Caller = {
   token: TokenAccess | null
 }
 
-/** Throws 403 when the credential is for other agents. */
-export function requireAgent({ agents }: Caller, agentId: string): void {
-  if (agents === null || agents.includes(agentId)) return
-  throw new ErrandError('FORBIDDEN', `This credential is not for the agent ${agentId}; use one that is.`)
-}
-
 export type PlatformAccess = {
   keyId: string
   scopes: readonly PlatformScope[]
@@ -40,16 +34,23 @@ export type TokenAccess = { tokenId: string; sessionId: string | null; taskId: s
 /** A user's own key or login, which is neither a platform's nor a browser's. */
 export const ownCredential = { limits: null, agents: null, platform: null, token: null }
 
-/** Throws 403 when the credential does not carry that scope. */
-export function requireScope(caller: Caller, scope: Scope): void {
-  if (caller.scopes.includes(scope)) return
+/** Throws 403 when the credential is for other agents. */
+export function requireAgent({ agents }: Caller, agentId: string): void {
+  if (agents === null || agents.includes(agentId)) return
+  throw new ErrandError('FORBIDDEN', `This credential is not for the agent ${agentId}; use one that is.`)
+}
+
+/** Throws 403 when the credential carries none of these scopes. */
+export function requireScope(caller: Caller, ...scopes: Scope[]): void {
+  if (scopes.some((scope) => caller.scopes.includes(scope))) return
+  const needed = scopes.map((scope) => `"${scope}"`).join(' or ')
   if (caller.platform && !caller.platform.isActing) {
-    const message = `A platform key has no ${scope} access of its own; with the scope "act" it acts for the user whom the header Errand-User names.`
+    const message = `A platform key has not the scope ${needed} of its own; with the scope "act" it acts for the user whom the header Errand-User names.`
     throw new ErrandError('FORBIDDEN', message)
   }
   throw new ErrandError(
     'FORBIDDEN',
-    `${nameOf(caller)} has no permission for this operation: it lacks the scope "${scope}".`,
+    `${nameOf(caller)} has no permission for this operation: it lacks the scope ${needed}.`,
   )
 }
 

@@ -11,8 +11,8 @@ import { paymentAccountOf, updatePaymentAccount } from '../payments/payment-acco
 import type { CallerContext } from '../rpc/context.ts'
 import { procedure, router, withScope, withWrite } from '../rpc/trpc.ts'
 import { Account, Usage, UsageInput } from './billing-schema.ts'
-import { toLimits } from './limit-schema.ts'
 import { UpdateAccountInput } from './payment-account-schema.ts'
+import { toLimits } from './limit-schema.ts'
 import { remainingOf, resetAt } from './rate-headers.ts'
 
 export const accountRouter = router({
@@ -149,9 +149,9 @@ async function readAccount({ caller, services }: CallerContext): Promise<Account
       remaining: remainingOf(rate),
       resetAt: rate.oldestAt === null ? null : isoTime(resetAt(rate)),
     },
+    payments: await paymentAccountOf(services.payments, userId),
     limits: toLimits(must(await store.readLimits(userId), 'a user has limits'), services.catalogue.plans),
     credential: await credentialLimits(store, caller),
-    payments: await paymentAccountOf(services.payments, userId),
     maxBodyBytes: bodyBytesMax,
   }
 }

@@ -9,6 +9,7 @@ import {
   usd,
 } from '../kernel/wire-types.ts'
 import { transactionTypes } from '../store/records.ts'
+import { PaymentAccount } from './payment-account-schema.ts'
 import { Limits } from './limit-schema.ts'
 
 /** What a credential allows less than its user may do. */
@@ -21,7 +22,6 @@ const CredentialLimits = z
     agents: z.array(z.string()).nullable().describe('Ids of the agents that it is for; null for all'),
   })
   .meta({ id: 'CredentialLimits' })
-import { PaymentAccount } from './payment-account-schema.ts'
 
 export const Account = z
   .object({
@@ -46,11 +46,11 @@ export const Account = z
           .describe('When the oldest counted execution leaves the window; null when none is counted'),
       })
       .describe('As the X-RateLimit headers have it'),
+    payments: PaymentAccount.nullable().describe('How the account is topped up; null where nobody can pay'),
     limits: Limits,
     credential: CredentialLimits.nullable().describe(
       'What the API key or token of this request may do less than its user; null without limits of its own',
     ),
-    payments: PaymentAccount.nullable().describe('How the account is topped up; null where nobody can pay'),
     maxBodyBytes: z.number().int().describe('The largest body that a request may have'),
   })
   .meta({ id: 'Account' })

@@ -82,7 +82,7 @@ export function changesOf(input: z.output<typeof OwnLimitsInput>): ChangeAccount
 export function toOwnLimits({ agents, spendPerDay, ...counts }: Partial<AccountLimits>): z.output<typeof OwnLimits> {
   return {
     ...(counts as z.output<typeof OwnLimits>),
-    ...(typeof spendPerDay === 'number' && { spendPerDayUsd: formatUsd(spendPerDay) }),
+    ...(spendPerDay !== undefined && spendPerDay !== null && { spendPerDayUsd: formatUsd(spendPerDay) }),
     ...(agents && { agents: [...agents] }),
   }
 }

@@ -165,13 +165,9 @@ async function readPage({ store }: PaymentParts, { after, limit, offset = 0, sta
  * Takes in what a provider told. What only the provider knows is asked for before: of which top-up a payment is, and what
  * it was paid with.
  */
-export async function takeEvent({ log, port, store }: PaymentParts, told: PaymentEvent): Promise<void> {
-  const event = { ...told }
-  let topup = await store.payments.findTopup(event)
-  if (!topup && event.topupId === null && event.paymentId !== null) {
-    event.topupId = (await port?.topupOfPayment(event.paymentId)) ?? null
-    topup = await store.payments.findTopup(event)
-  }
+export async function takeEvent(parts: EventParts, told: PaymentEvent): Promise<void> {
+  const { log, port, store } = parts
+  const { event, topup } = await resolveTopup(parts, told)
   if (topup?.status !== 'paid' && event.change.kind === 'paid' && event.paymentId !== null) {
     // That it is paid counts, and not what with.
     const details = await port?.detailsOf(event.paymentId).catch((error: unknown) => {
@@ -184,6 +180,20 @@ export async function takeEvent({ log, port, store }: PaymentParts, told: Paymen
   const about = { eventId: event.eventId, type: event.type, topupId: topup?.id, outcome }
   if (outcome.startsWith('another')) log.error(about, 'a payment event does not fit its top-up; nothing was changed')
   else log.info(about, 'a payment event was taken in')
+}
+
+type EventParts = Pick<PaymentParts, 'log' | 'port' | 'store'>
+
+/** The top-up that an event is of; one that names only a payment is looked up at the provider, where we do not know it. */
+export async function resolveTopup(
+  { port, store }: Pick<PaymentParts, 'port' | 'store'>,
+  told: PaymentEvent,
+): Promise<{ event: PaymentEvent; topup: TopupRecord | undefined }> {
+  const topup = await store.payments.findTopup(told)
+  const { paymentId, topupId } = told
+  if (topup || topupId !== null || paymentId === null || !port) return { event: { ...told }, topup }
+  const event = { ...told, topupId: await port.topupOfPayment(paymentId) }
+  return { event, topup: await store.payments.findTopup(event) }
 }
 
 export function toTopup(topup: TopupRecord): Topup {

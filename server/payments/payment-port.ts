@@ -45,6 +45,6 @@ export type PaymentPort = {
   removeMethod(methodId: string): Promise<void>
   /** What the provider has sent since then, oldest first. */
   eventsSince(since: EpochMs): Promise<PaymentEvent[]>
-  /** What the provider has of a top-up now, as events; none where it has nothing to say. */
+  /** What the provider has of a top-up now, as events would tell it; none where it knows no page or payment of it. */
   stateOf(topup: TopupRecord): Promise<PaymentEvent[]>
 }

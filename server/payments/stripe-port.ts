@@ -1,8 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { Stripe } from 'stripe'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { unitsPerUsd } from '../kernel/money.ts'
 import type { DueRecharge, PaymentEvent, PaymentMethod, TopupRecord } from '../store/payment-records.ts'
-import { addressCharsMax, type Checkout, type PaymentPort } from './payment-port.ts'
+import { addressCharsMax, type Checkout, type PaymentDetails, type PaymentPort } from './payment-port.ts'
 import type { PaymentSettings } from './payment-settings.ts'
 import {
   autoKey,
@@ -122,19 +123,19 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
       const session = await asked(() => stripe.checkout.sessions.retrieve(topup.checkoutId!))
       const read = changeOfSession(session)
       if (read?.topupId === topup.id) {
-        events.push({ provider: 'stripe', ...read, eventId: `state_${topup.id}_paid`, type: 'reconcile.session' })
+        events.push({ ...made(topup, read.change, read.paymentId), checkoutId: read.checkoutId })
         paymentId ??= read.paymentId
       }
     }
     if (paymentId === null) return events
-    const intent = await asked(() => stripe.paymentIntents.retrieve(paymentId, { expand: ['latest_charge'] }))
-    if (topup.isAuto && topup.status !== 'paid')
-      events.push(...[eventOf(topup, intent)].filter((one) => one !== undefined))
+    const expand = ['latest_charge', 'payment_method']
+    const intent = await asked(() => stripe.paymentIntents.retrieve(paymentId, { expand }))
+    const known = eventOf(topup, intent)
+    if (known && (topup.isAuto || topup.status === 'paid')) events.push(withDetails(known, intent))
     const { latest_charge: latest } = intent
     if (latest !== null && typeof latest === 'object' && latest.amount_refunded > 0) {
       const refunded = latest.amount_refunded * unitsPerCent
-      const change = { kind: 'refunded', refunded, currency: latest.currency } as const
-      events.push({ ...made(topup, change, paymentId), eventId: `state_${topup.id}_refunded_${refunded}` })
+      events.push(made(topup, { kind: 'refunded', refunded, currency: latest.currency }, paymentId))
     }
     return events
   }
@@ -174,9 +175,7 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
     async detailsOf(paymentId) {
       const expand = ['latest_charge', 'payment_method']
       const intent = await stripe.paymentIntents.retrieve(paymentId, { expand })
-      const { latest_charge: latest } = intent
-      const receiptUrl = latest !== null && typeof latest === 'object' ? addressOf(latest.receipt_url) : null
-      return { receiptUrl, method: methodOf(intent) }
+      return detailsIn(intent)
     },
     charge,
     async removeMethod(methodId) {
@@ -205,9 +204,19 @@ function eventOf(topup: TopupRecord, intent: unknown): PaymentEvent | undefined 
   return read?.topupId === topup.id ? made(topup, read.change, read.paymentId) : undefined
 }
 
-/** What we have found out by ourselves is an event too; of one state there is one. */
+function withDetails(event: PaymentEvent, intent: Stripe.PaymentIntent): PaymentEvent {
+  return event.change.kind === 'paid' ? { ...event, change: { ...event.change, ...detailsIn(intent) } } : event
+}
+
+function detailsIn(intent: Stripe.PaymentIntent): PaymentDetails {
+  const { latest_charge: latest } = intent
+  const receiptUrl = latest !== null && typeof latest === 'object' ? addressOf(latest.receipt_url) : null
+  return { receiptUrl, method: methodOf(intent) }
+}
+
+/** What we have found out by ourselves is an event too, with an id of its own each time: its top-up knows what is new. */
 function made({ id: topupId }: TopupRecord, change: PaymentEvent['change'], paymentId: string | null): PaymentEvent {
-  const eventId = `state_${topupId}_${change.kind}`
+  const eventId = `asked_${randomUUID()}`
   return { provider: 'stripe', eventId, type: `asked.${change.kind}`, topupId, checkoutId: null, paymentId, change }
 }
 

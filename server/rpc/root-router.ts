@@ -1,6 +1,7 @@
 import { systemRouter } from '../admin/system-router.ts'
 import { usersRouter } from '../admin/users-router.ts'
 import { agentsRouter } from '../agents/agents-router.ts'
+import { clientTokensRouter } from '../auth/client-tokens/client-tokens-router.ts'
 import { invitationsRouter } from '../auth/invitations/invitations-router.ts'
 import { keysRouter } from '../auth/keys/keys-router.ts'
 import { loginRouter } from '../auth/logins/login-router.ts'
@@ -29,6 +30,7 @@ export const rootRouter = router({
   transactions: transactionsRouter,
   topups: topupsRouter,
   keys: keysRouter,
+  clientTokens: clientTokensRouter,
   login: loginRouter,
   logins: loginsRouter,
   invitations: invitationsRouter,

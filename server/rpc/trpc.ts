@@ -114,22 +114,23 @@ type Resolver<Options, Output> = (options: Options) => Output
 type WithCaller<Options> = Omit<Options, 'ctx'> & { ctx: CallerContext }
 
 /**
- * A resolver whose caller must hold that scope. A client token also needs the operation to be within its reach; one that
+ * A resolver whose caller must hold that scope, or one of several. A client token also needs the operation to be within its reach; one that
  * says nothing of tokens is closed to them. A middleware would say the same; each costs every call a copy of its
  * options, a tenth of the time of a read.
  */
 export function withScope<Options extends { ctx: Context; input: unknown }, Output>(
-  scope: Scope,
+  scope: Scope | readonly Scope[],
   resolve: Resolver<WithCaller<Options>, Output>,
   reach: Reach = 'none',
 ): Resolver<Options, Output> {
+  const scopes = [scope].flat()
   const check = (caller: Caller) => {
-    requireScope(caller, scope)
+    requireScope(caller, ...scopes)
     requireReach(caller, reach)
   }
   const credentials: Credential[] = ['apiKey', 'browserSession']
   // Acting for a user it has never the scope `manage`.
-  if (scope !== 'manage') credentials.push('platformKey')
+  if (scopes.some((one) => one !== 'manage')) credentials.push('platformKey')
   if (reach !== 'none') credentials.push('clientToken')
   if (reach === 'none' || reach === 'account') return guarded({ check, credentials }, resolve)
   return guarded<Options, Output>({ check, credentials }, (options) => {
@@ -143,7 +144,7 @@ export function withScope<Options extends { ctx: Context; input: unknown }, Outp
  * logins is not counted, or one stolen key could keep its owner from ending it.
  */
 export function withWrite<Options extends { ctx: Context; input: unknown }, Output>(
-  scope: Scope,
+  scope: Scope | readonly Scope[],
   resolve: Resolver<WithCaller<Options>, Output>,
   reach: Reach = 'none',
 ): Resolver<Options, Output> {
@@ -162,12 +163,16 @@ export function withAdmin<Options extends { ctx: Context }, Output>(
   return guarded({ check: requireAdmin, credentials: ['browserSession'] }, resolve)
 }
 
-/** A resolver whose caller must be such an admin, or a platform key with that scope. */
+/** A resolver whose caller must be such an admin, or a platform key with that scope, or with one of these. */
 export function withPlatform<Options extends { ctx: Context }, Output>(
-  scope: PlatformScope,
+  scope: PlatformScope | readonly PlatformScope[],
   resolve: Resolver<WithCaller<Options>, Output>,
 ): Resolver<Options, Output> {
-  const check = (caller: Caller) => requirePlatform(caller, scope)
+  const scopes = [scope].flat()
+  const check = (caller: Caller) => {
+    const held = scopes.find((one) => caller.platform?.scopes.includes(one))
+    requirePlatform(caller, held ?? scopes[0]!)
+  }
   return guarded({ check, credentials: ['browserSession', 'platformKey'] }, resolve)
 }
 

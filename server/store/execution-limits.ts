@@ -18,6 +18,8 @@ export type CredentialLimits = {
   rate: { keyId: string; perMinute: number } | null
   /** A client token that admits one execution. */
   onceTokenId: string | null
+  /** Of the key that made a client token, beside the token's own. */
+  makerSpend?: SpendLimit | null
 }
 
 /** What is spent within a limit in the period that it is in. */

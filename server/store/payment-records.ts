@@ -134,6 +134,8 @@ export type PaymentStore = {
   findTopup(of: Pick<PaymentEvent, 'topupId' | 'checkoutId' | 'paymentId'>): Promise<TopupRecord | undefined>
   /** The event's row, the top-up's state, the ledger and the user's events, in one transaction, once. */
   applyEvent(event: PaymentEvent): Promise<AppliedEvent>
+  /** What `applyEvent` would answer, without writing anything. */
+  foreseeEvent(event: PaymentEvent): Promise<AppliedEvent>
   totals(since: EpochMs): Promise<PaymentTotals>
 
   getAccount(userId: string): Promise<PaymentAccount>

@@ -60,6 +60,7 @@ import type {
   AdmitTaskResult,
   CancelTask,
   CancelTaskResult,
+  ClaimTaskResult,
   CompleteTask,
   FailTask,
   Interruption,
@@ -222,8 +223,8 @@ export type Store = {
     required: Units
     limits?: CredentialLimits | null
   }): Promise<LimitRefusal | undefined>
-  /** Moves a queued task to processing under a new attempt; undefined when it is no longer queued. */
-  claimTask(taskId: string): Promise<TaskRecord | undefined>
+  /** Moves a queued task to processing under a new attempt, within what its user may have at work. */
+  claimTask(taskId: string): Promise<ClaimTaskResult>
   /**
    * False when the attempt is stale. With the usage of a metered task, what it did not use of its charge is given back in the
    * same transaction.
@@ -242,9 +243,8 @@ export type Store = {
   /** Queues the task again while `attempt` leaves a retry, else fails and refunds it. */
   interruptTask(input: Interruption): Promise<'requeued' | 'failed' | 'stale'>
   /**
-   * The next tasks to claim: of users in turn, beginning behind one of them, the oldest of each. Fewer than `limit` mean that
-   * no others wait, but for tasks of users who are passed over. Where nodes share the store, no other is given them while
-   * their lease lasts.
+   * The next tasks to claim: of users in turn, beginning behind one of them, the oldest of each. None when none wait, but
+   * for those of users who are passed over. Where nodes share the store, no other is given them while their lease lasts.
    */
   takeTasks(input: Taking): Promise<Taken>
   /**

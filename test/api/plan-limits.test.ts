@@ -170,7 +170,7 @@ test('a plan that the configuration no longer has holds as the default plan, and
     dataDir: first.dataDir,
     config: { ...config, plans: left },
     limits,
-    log: log as never,
+    log: log,
   })
   expect(lines.join('\n')).toContain(
     'users have plans that the configuration does not have: the default plan holds for them {"plans":["paid"]}',

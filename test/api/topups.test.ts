@@ -1,45 +1,25 @@
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { eventsPath, startPaying } from './paying.ts'
 import type { StubEvent } from '../payments/stripe-objects.ts'
-import { signed, StripeStub } from '../payments/stripe-stub.ts'
+import { signed } from '../payments/stripe-stub.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { startService, type TestService } from '../support/test-service.ts'
-
-const events = '/api/payments/stripe/events'
-const opened: { stop(): Promise<void> }[] = []
-
-afterEach(async () => {
-  for (const one of opened.splice(0).toReversed()) await one.stop()
-})
-
-async function start(options: Parameters<typeof startService>[0] = {}) {
-  const stub = await StripeStub.start()
-  opened.push(stub)
-  const service = await startService({ payments: stub.settings, ...options })
-  opened.push(service)
-  const person = await service.createPerson({ balanceUsd: '0' })
-  const begin = async (amountUsd = '10.00', body: object = {}) =>
-    (await service.post('/api/topups', { amountUsd, ...body }, { key: person.key })).body
-  const tell = (event: StubEvent | string, send = {}) => stub.deliver(service.url + events, event, send)
-  const account = async () => (await service.get('/api/account', person.key)).body
-  return { account, begin, person, service, stub, tell }
-}
+import type { TestService } from '../support/test-service.ts'
 
 async function ledgerOf(service: TestService) {
   return await service.app.store.verifyLedger()
 }
 
 test('without the secrets of a provider there is nothing of payments', async () => {
-  const service = await startService()
-  opened.push(service)
-  const { key } = await service.createPerson()
+  const { person, service } = await startPaying({ payments: undefined })
+  const { key } = person
   expect((await service.get('/api/account', key)).body.payments).toBeNull()
   for (const path of ['/api/topups', '/api/topups/top_1']) expect((await service.get(path, key)).status).toBe(404)
   expect((await service.post('/api/topups', { amountUsd: '10.00' }, { key })).status).toBe(404)
-  expect((await service.post(events, {})).status).toBe(404)
+  expect((await service.post(eventsPath, {})).status).toBe(404)
 })
 
 test('a top-up is credited when the provider says that it is paid, and not by the way back', async () => {
-  const { account, begin, person, service, stub, tell } = await start()
+  const { account, begin, person, service, stub, tell } = await startPaying()
   const topup = await begin('25.50')
   expect(topup).toMatchObject({ status: 'open', amountUsd: '25.5000', receiptUrl: null, refundedUsd: '0.0000' })
   const session = stub.sessionOf(topup.id)
@@ -58,7 +38,7 @@ test('a top-up is credited when the provider says that it is paid, and not by th
 })
 
 test('what is paid later is credited later, and what fails is not', async () => {
-  const { account, begin, stub, tell } = await start()
+  const { account, begin, stub, tell } = await startPaying()
   const [first, second] = [await begin(), await begin()]
   for (const { id } of [first, second]) await tell(stub.pay(stub.sessionOf(id), { isLater: true }))
   expect((await account()).balanceUsd).toBe('0.0000')
@@ -68,7 +48,7 @@ test('what is paid later is credited later, and what fails is not', async () => 
 })
 
 test('a refund and a lost dispute are taken back, the rest is owed, and a won one is given back', async () => {
-  const { account, begin, person, service, stub, tell } = await start()
+  const { account, begin, person, service, stub, tell } = await startPaying()
   const topup = await begin('10.00')
   const paid = stub.pay(stub.sessionOf(topup.id))
   await tell(paid)
@@ -92,7 +72,7 @@ test('a refund and a lost dispute are taken back, the rest is owed, and a won on
 })
 
 test('a dispute that comes before the payment is known finds its top-up at the provider', async () => {
-  const { account, begin, stub, tell } = await start()
+  const { account, begin, stub, tell } = await startPaying()
   const topup = await begin('10.00')
   const paid = stub.pay(stub.sessionOf(topup.id))
   const { withdrawn } = stub.dispute(stub.intentOf(topup.id), 400)
@@ -111,7 +91,7 @@ test('a dispute that comes before the payment is known finds its top-up at the p
 
 test('an event is believed by its signature only, of this body, this secret and this time', async () => {
   const clock = new FakeClock(Date.now())
-  const { account, begin, stub, tell } = await start({ clock })
+  const { account, begin, service, stub, tell } = await startPaying({ clock })
   stub.now = () => clock.now()
   const topup = await begin()
   const paid = stub.pay(stub.sessionOf(topup.id))
@@ -135,19 +115,14 @@ test('an event is believed by its signature only, of this body, this secret and 
   expect((await account()).balanceUsd).toBe('10.0000')
   // A year later, sent again as it was, and signed anew.
   clock.advance(366 * 86_400_000)
-  await stubPurge()
+  while (await service.app.store.purgeExpired()) continue
   expect(await tell(body, { at: now })).toBe(400)
   expect(await tell(body)).toBe(200)
   expect((await account()).balanceUsd).toBe('10.0000')
-
-  async function stubPurge() {
-    const { service } = { service: opened.find((one) => 'app' in one) as TestService }
-    while (await service.app.store.purgeExpired()) continue
-  }
 })
 
 test('what does not fit is taken note of and changes nothing', async () => {
-  const { account, begin, stub, tell } = await start()
+  const { account, begin, stub, tell } = await startPaying()
   const topup = await begin()
   const session = stub.sessionOf(topup.id)
   const paid = stub.pay(session)
@@ -184,7 +159,7 @@ test('what does not fit is taken note of and changes nothing', async () => {
 })
 
 test('amounts are whole cents within the limits, and a way back is one that is allowed', async () => {
-  const { person, service, stub } = await start({ limits: { topupMinUsd: 5, topupMaxUsd: 100 } })
+  const { person, service, stub } = await startPaying({ limits: { topupMinUsd: 5, topupMaxUsd: 100 } })
   const { key } = person
   for (const amountUsd of ['0', '0.00', '-5', '4.99', '100.01', '10.001', '1e3', 'ten', 10, null]) {
     const refused = await service.post('/api/topups', { amountUsd }, { key })
@@ -212,7 +187,7 @@ test('amounts are whole cents within the limits, and a way back is one that is a
 })
 
 test('a repeated request answers the page of the first, also when that never got its answer', async () => {
-  const { person, service, stub } = await start()
+  const { person, service, stub } = await startPaying()
   const { key } = person
   const headers = { 'Idempotency-Key': 'one' }
   stub.losesAnswers = true

@@ -217,3 +217,26 @@ export async function checkFullAccount(checker: Checker, userId: string): Promis
   const { browser } = await signUpAdmin(checker.service)
   await checkAs(partsOf(checker), browser)(409, `POST /api/users/${userId}/keys`, { name: 'more' })
 }
+
+export async function checkClientTokens(checker: Checker): Promise<void> {
+  const { service } = checker
+  const { key, userId } = await service.createPerson()
+  const create = 'POST /api/client-tokens'
+  const check = (status: number, request: string, body?: unknown, headers: Headers = {}) =>
+    checker.check(status, request, { key, body, headers })
+  const { id, token } = (await check(200, create, { maxCostUsd: '1', agents: ['gate'], once: true })).body
+  await check(400, create, { expiresInSeconds: 0 })
+  await checker.check(403, create, { key: token, body: {} })
+  await check(404, create, { sessionId: 'ses_0' })
+  await checkBodies(check, [create])
+  await check(200, `DELETE /api/client-tokens/${id}`)
+  await check(404, 'DELETE /api/client-tokens/ctok_0')
+  await check(400, `DELETE /api/client-tokens/${long}`)
+  const none = { agents: null, sessionId: null, taskId: null, maxCost: null }
+  const other = { ...none, userId, scopes: ['read' as const], isOnce: false, createdBy: 'key_0' }
+  const { platform } = service.app.store
+  await Promise.all(
+    Array.from({ length: 1000 }, (_, n) => platform.createToken({ ...other, lifeMs: 3_600_000, tokenHash: `${n}` })),
+  )
+  await check(409, create, {})
+}

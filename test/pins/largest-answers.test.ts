@@ -68,6 +68,8 @@ const bounds: Record<string, number | typeof configured> = {
   'keys.update': 5 * kb,
   'keys.rotate': 5 * kb,
   'keys.revoke': 5 * kb,
+  'clientTokens.create': 16 * kb,
+  'clientTokens.revoke': 16 * kb,
   'login.options': configured,
   'login.create': 2 * kb,
   'login.end': kb,
@@ -79,13 +81,13 @@ const bounds: Record<string, number | typeof configured> = {
   'invitations.revoke': kb,
   'invitations.check': kb,
   'invitations.accept': 2 * kb,
-  'users.list': 450 * kb,
-  'users.get': 5 * kb,
-  'users.update': 5 * kb,
-  'users.unblock': 5 * kb,
+  'users.list': 512 * kb,
+  'users.get': 6 * kb,
+  'users.update': 6 * kb,
+  'users.unblock': 6 * kb,
   'users.credit': kb,
-  'users.getByExternalId': 4 * kb,
-  'users.getOrCreate': 4 * kb,
+  'users.getByExternalId': 6 * kb,
+  'users.getOrCreate': 6 * kb,
   'users.createKey': 5 * kb,
   'users.listKeys': 450 * kb,
   'users.revokeKey': 5 * kb,
@@ -188,8 +190,6 @@ async function fill(service: TestService, url: string): Promise<World> {
   const person = await service.createPerson({ email: `${'a'.repeat(64)}@${'b'.repeat(63)}.${'c'.repeat(63)}.example` })
   const { key, userId } = person
   const ids: Record<string, string> = {}
-  const agents = Array.from({ length: 50 }, (_, agent) => `${agent}`.padStart(63, 'a'))
-  const limited = { agents, spendLimit: 10 ** 15, spendReset: 'month' as const, rateLimit: 100_000 }
   const platformKey = {
     name: wide(100),
     hint: 'abcd',
@@ -199,6 +199,8 @@ async function fill(service: TestService, url: string): Promise<World> {
     createdBy: null,
     expiresAt: null,
   }
+  const agents = Array.from({ length: 50 }, (_, agent) => `${agent}`.padStart(63, 'a'))
+  const limited = { agents, spendLimit: 10 ** 15, spendReset: 'month' as const, rateLimit: 100_000 }
   for (let n = 0; n < 100; n++) {
     const { body } = await service.post(
       '/api/sessions',

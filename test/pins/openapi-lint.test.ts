@@ -9,7 +9,8 @@ import { closedUrl, startStubMcpServer } from '../api/stub-mcp-server.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { StripeStub } from '../payments/stripe-stub.ts'
 import { startService } from '../support/test-service.ts'
-import { checkFullAccount, checkInvitations, checkLogins, checkPlatformKeys, checkUsers } from './documented-people.ts'
+import { checkBounds } from './documented-bounds.ts'
+import { checkClientTokens, checkInvitations, checkLogins, checkPlatformKeys, checkUsers } from './documented-people.ts'
 import { checkPayments } from './documented-payments.ts'
 import { checkWebhooks } from './documented-webhooks.ts'
 import {
@@ -304,42 +305,6 @@ async function checkAccess(checker: Checker, userId: string): Promise<void> {
   }
 }
 
-/** What an account may have, and change in a minute, is used up. */
-async function checkBounds(checker: Checker, userId: string): Promise<void> {
-  const { service } = checker
-  const { writeRate } = service.app.services
-  await Promise.allSettled(Array.from({ length: 1000 }, () => service.createKey(userId)))
-  await checker.check(409, 'POST /api/keys', { body: { name: 'more', scopes: ['read'] } })
-  try {
-    for (;;) writeRate.count(userId)
-  } catch {
-    // As much was changed in this minute as may be.
-  }
-  const own = {
-    'POST /api/sessions': { agentId: 'gate' },
-    'PATCH /api/sessions/ses_0': { metadata: {} },
-    'DELETE /api/sessions/ses_0': undefined,
-    'POST /api/connectors': { name: 'more', url: 'https://example.com' },
-    'PATCH /api/connectors/con_0': { name: 'more' },
-    'DELETE /api/connectors/con_0': undefined,
-    'POST /api/connectors/con_0/test': {},
-    'POST /api/webhooks': { url: null },
-    'PATCH /api/webhooks/hook_0': { isEnabled: true },
-    'DELETE /api/webhooks/hook_0': undefined,
-    'POST /api/webhooks/hook_0/test': {},
-    'POST /api/webhooks/hook_0/rotate': {},
-    'POST /api/webhooks/hook_0/deliveries/evt_0/redeliver': {},
-    'POST /api/topups': { amountUsd: '25.00' },
-    'PATCH /api/account': { notifyBelowUsd: null },
-    'DELETE /api/account/payment-method': undefined,
-    'POST /api/keys': { name: 'more', scopes: ['read'] },
-    'PATCH /api/keys/key_0': { limitUsd: null },
-    'POST /api/keys/key_0/rotate': {},
-  }
-  for (const [request, body] of Object.entries(own)) await checker.check(429, request, { body })
-  await checkFullAccount(checker, userId)
-}
-
 test('a running service gives each documented answer of each operation, and each fits its schema', async () => {
   const { config, open } = gated()
   const clock = new FakeClock()
@@ -361,6 +326,7 @@ test('a running service gives each documented answer of each operation, and each
   await checkInvitations(checker)
   await checkUsers(checker)
   await checkPlatformKeys(checker)
+  await checkClientTokens(checker)
   await checkAccess(checker, userId)
   const create = 'POST /api/tasks'
   for (const status of [200, 200, 429]) await checker.check(status, create, { body: task() })

@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { noPlans } from '../../server/store/limits/account-limits.ts'
 import type { Taking } from '../../server/store/task-inputs.ts'
 import type { ContractTest } from './store-contract.ts'
 import { interrupted, type StoreWorld } from './store-world.ts'
@@ -9,8 +10,16 @@ const all: Taking = { limit: 100, after: '', passOver: new Set(), claiming: [] }
 async function taken(world: StoreWorld, names: ReadonlyMap<string, string>, of: Partial<Taking> = {}) {
   // Leases of the contract last for no time.
   world.clock.advance(1)
-  const { after, tasks } = await world.store.takeTasks({ ...all, ...of })
-  return { after, names: tasks.map(({ id }) => names.get(id)) }
+  const found: string[] = []
+  const asked = { ...all, ...of }
+  let { after } = asked
+  for (;;) {
+    const claiming = [...asked.claiming, ...found]
+    const next = await world.store.takeTasks({ ...asked, after, limit: asked.limit - found.length, claiming })
+    if (next.tasks.length === 0) return found.map((id) => names.get(id))
+    found.push(...next.tasks.map(({ id }) => id))
+    ;({ after } = next)
+  }
 }
 
 /** Users in the order of their turns, with so many waiting tasks each, which are named `a1` for the first user's first one. */
@@ -41,37 +50,34 @@ export function describeQueue(contractTest: ContractTest): void {
     async (world) => {
       const { names, users } = await waiting(world, [4, 1, 0, 2])
       const order = ['a1', 'b1', 'd1', 'a2', 'd2', 'a3', 'a4']
-      expect(await taken(world, names)).toEqual({ after: users[0], names: order })
+      expect(await taken(world, names)).toEqual(order)
       for (let limit = 0; limit < order.length; limit++) {
-        expect((await taken(world, names, { limit })).names).toEqual(order.slice(0, limit))
+        expect(await taken(world, names, { limit })).toEqual(order.slice(0, limit))
       }
-      expect(await taken(world, names, { after: users[0]!, limit: 3 })).toEqual({
-        after: users[0],
-        names: ['b1', 'd1', 'a1'],
-      })
-      expect((await taken(world, names, { after: users[2]!, limit: 2 })).names).toEqual(['d1', 'a1'])
+      expect(await taken(world, names, { after: users[0]!, limit: 3 })).toEqual(['b1', 'd1', 'a1'])
+      expect(await taken(world, names, { after: users[2]!, limit: 2 })).toEqual(['d1', 'a1'])
       // Behind the last one, and behind one who is there no more.
-      expect((await taken(world, names, { after: users[3]!, limit: 1 })).names).toEqual(['a1'])
-      expect((await taken(world, names, { after: `${users[0]}x`, limit: 1 })).names).toEqual(['b1'])
+      expect(await taken(world, names, { after: users[3]!, limit: 1 })).toEqual(['a1'])
+      expect(await taken(world, names, { after: `${users[0]}x`, limit: 1 })).toEqual(['b1'])
     },
   )
 
   contractTest('a task that waits for another attempt is where it was among those of its user', async (world) => {
     const { ids, names } = await waiting(world, [3, 1])
     for (const name of ['a1', 'a2']) await world.store.claimTask(ids.get(name)!)
-    expect((await taken(world, names)).names).toEqual(['a3', 'b1'])
+    expect(await taken(world, names)).toEqual(['a3', 'b1'])
     const again = { taskId: ids.get('a2')!, attempt: 1, error: interrupted, retries: 1 }
     expect(await world.store.interruptTask(again)).toBe('requeued')
-    expect((await taken(world, names)).names).toEqual(['a2', 'b1', 'a3'])
+    expect(await taken(world, names)).toEqual(['a2', 'b1', 'a3'])
   })
 
   contractTest('a user who is passed over keeps nobody else from their turn', async (world) => {
     const { names, users } = await waiting(world, [3, 2, 1, 1])
     const over = (...at: number[]) => ({ passOver: new Set(at.map((index) => users[index]!)) })
-    expect((await taken(world, names, over(0))).names).toEqual(['b1', 'c1', 'd1', 'b2'])
-    expect((await taken(world, names, over(1, 2))).names).toEqual(['a1', 'd1', 'a2', 'a3'])
-    expect((await taken(world, names, { ...over(0, 3), after: users[2]!, limit: 2 })).names).toEqual(['b1', 'c1'])
-    expect((await taken(world, names, over(0, 1, 2, 3))).names).toEqual([])
+    expect(await taken(world, names, over(0))).toEqual(['b1', 'c1', 'd1', 'b2'])
+    expect(await taken(world, names, over(1, 2))).toEqual(['a1', 'd1', 'a2', 'a3'])
+    expect(await taken(world, names, { ...over(0, 3), after: users[2]!, limit: 2 })).toEqual(['b1', 'c1'])
+    expect(await taken(world, names, over(0, 1, 2, 3))).toEqual([])
   })
 
   contractTest('what has been claimed, has ended or was never there is not taken', async (world) => {
@@ -79,10 +85,73 @@ export function describeQueue(contractTest: ContractTest): void {
     await world.store.claimTask(ids.get('b1')!)
     const error = { code: 'CANCELED', message: 'Canceled.', details: '' }
     await world.store.cancelTask({ userId: users[0]!, taskId: ids.get('a1')!, error, mayStopWork: false })
-    expect((await taken(world, names)).names).toEqual(['a2', 'b2'])
+    expect(await taken(world, names)).toEqual(['a2', 'b2'])
     for (const name of ['a2', 'b2']) await world.store.claimTask(ids.get(name)!)
-    expect(await taken(world, names, { after: 'nobody' })).toEqual({ after: 'nobody', names: [] })
+    expect(await world.store.takeTasks({ ...all, after: 'nobody' })).toEqual({ after: 'nobody', tasks: [] })
   })
+
+  contractTest('what was not begun in time is not taken any more, but for another attempt', async (world) => {
+    const { ids, names, users } = await waiting(world, [1])
+    const add = async (name: string) => {
+      const id = await world.pending(users[0]!, { expiresInMs: 1000 })
+      names.set(id, name)
+      ids.set(name, id)
+    }
+    for (const name of ['late', 'begun']) await add(name)
+    await world.store.claimTask(ids.get('begun')!)
+    await world.store.interruptTask({ taskId: ids.get('begun')!, attempt: 1, error: interrupted, retries: 1 })
+    expect(await taken(world, names)).toEqual(['a1', 'late', 'begun'])
+    world.clock.advance(1000)
+    expect(await taken(world, names)).toEqual(['a1', 'begun'])
+  })
+
+  const plans = { ...noPlans, named: new Map([['two', { ...noPlans.byDefault, tasksAtWork: 2 }]]) }
+  const response = { text: '{}', payloadId: null }
+
+  contractTest(
+    'of a user no more is claimed than may be at work, whoever claims at once, and of others as ever',
+    async (world) => {
+      const { ids, names, users } = await waiting(world, [6, 4])
+      await world.store.changeAccountLimits({ userId: users[0]!, plan: 'two', changes: {} })
+      const claim = async (name: string) => {
+        const claimed = await world.store.claimTask(ids.get(name)!)
+        return typeof claimed === 'object' ? claimed.isLimited : claimed
+      }
+      // The first ones, by which users were put in order, are at work.
+      expect(await Promise.all(['a1', 'a2', 'a3', 'a4'].map(claim))).toEqual([true, 'at-limit', 'at-limit', 'at-limit'])
+      expect(await Promise.all(['b1', 'b2', 'b3'].map(claim))).toEqual([false, false, false])
+      expect(await world.read(users[0]!, ids.get('a2')!)).toMatchObject({ status: 'pending', attempt: 0 })
+      // It waits as before, for whoever takes it next.
+      expect(await taken(world, names)).toEqual(['a2', 'b4', 'a3', 'a4', 'a5', 'a6'])
+      expect(await world.store.completeTask({ taskId: ids.get('a1')!, attempt: 1, response })).toBe(true)
+      expect(await claim('a2')).toBe(true)
+      expect(await claim('a3')).toBe('at-limit')
+      const error = { code: 'CANCELED', message: 'Canceled.', details: '' }
+      await world.store.cancelTask({ userId: users[0]!, taskId: ids.get('a2')!, error, mayStopWork: true })
+      await world.store.changeAccountLimits({ userId: users[0]!, changes: { tasksAtWork: 3 } })
+      expect(await Promise.all(['a3', 'a4', 'a5'].map(claim))).toEqual([true, true, 'at-limit'])
+    },
+    { limits: { plans } },
+  )
+
+  contractTest(
+    'a task that waits for another attempt counts as at work, and is claimed whatever the limit has become',
+    async (world) => {
+      const { ids, users } = await waiting(world, [3])
+      const userId = users[0]!
+      const claim = (name: string) => world.store.claimTask(ids.get(name)!)
+      await world.store.changeAccountLimits({ userId, changes: { tasksAtWork: 3 } })
+      for (const name of ['a1', 'a2']) {
+        expect(await claim(name)).toMatchObject({ attempt: 1 })
+        const again = { taskId: ids.get(name)!, attempt: 1, error: interrupted, retries: 1 }
+        expect(await world.store.interruptTask(again)).toBe('requeued')
+      }
+      expect(await claim('a3')).toBe('at-limit')
+      await world.store.changeAccountLimits({ userId, changes: { tasksAtWork: 1 } })
+      for (const name of ['a1', 'a2']) expect(await claim(name)).toMatchObject({ attempt: 2 })
+      expect(await claim('a3')).toBe('at-limit')
+    },
+  )
 
   contractTest('one whose claim is under way is not taken a second time', async (world) => {
     const { ids, names } = await waiting(world, [3, 1])
@@ -97,6 +166,6 @@ export function describeQueue(contractTest: ContractTest): void {
       return
     }
     const claiming = ['a1', 'b1'].map((name) => ids.get(name)!)
-    expect((await taken(world, names, { claiming })).names).toEqual(['a2', 'a3'])
+    expect(await taken(world, names, { claiming })).toEqual(['a2', 'a3'])
   })
 }

@@ -115,7 +115,9 @@ export class WindowHistory {
     if (this.#random.chance(0.3)) {
       await store.cancelTask({ userId, taskId, error: agentError, mayStopWork: true })
     } else {
-      const { attempt } = must(await store.claimTask(taskId), 'a queued task')
+      const claimed = must(await store.claimTask(taskId), 'a queued task')
+      if (claimed === 'at-limit') throw new Error('nobody here has a limit of tasks at work')
+      const { attempt } = claimed
       if (this.#random.chance(0.4)) await store.failTask({ taskId, attempt, error: agentError, countsAsAbuse: false })
       else {
         const used = this.#random.between(0, task.cost)

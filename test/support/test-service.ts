@@ -45,7 +45,7 @@ type TestServiceOptions = {
   /** Keeps the folder for a restart; a new one that is removed at the end when left out. */
   dataDir?: string
   /** Nobody can pay when left out. */
-  payments?: PaymentSettings
+  payments?: PaymentSettings | undefined
   /** Of a PostgreSQL database that is another service's as well; the engine's own choice when left out. */
   databaseUrl?: string
 }

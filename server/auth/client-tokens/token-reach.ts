@@ -16,12 +16,17 @@ export function requireReach({ token }: Caller, reach: Reach): void {
   throw new ErrandError('FORBIDDEN', `This client token reaches its ${bound} only.`)
 }
 
-const notFound = { session: 'Session not found', task: 'Task not found' }
+const notFound: Record<'session' | 'task', string> = { session: 'Session not found', task: 'Task not found' }
 
 /** Throws 404, as for an id that nobody has, where a client token is bound to something else than the input names. */
 export function assertReached({ token }: Caller, input: unknown, reach: 'session' | 'task'): void {
   const field = reach === 'session' ? 'sessionId' : 'taskId'
   const own = token?.[field] ?? null
   if (own === null || (input as Record<typeof field, unknown>)[field] === own) return
-  throw new ErrandError('NOT_FOUND', notFound[reach])
+  throw boundElsewhere(reach)
+}
+
+/** As of an id that nobody has. */
+export function boundElsewhere(what: 'session' | 'task'): ErrandError {
+  return new ErrandError('NOT_FOUND', notFound[what])
 }

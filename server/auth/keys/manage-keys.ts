@@ -56,10 +56,8 @@ export async function updateKey(
     throw new ErrandError('CONFLICT', 'This API key has no limit that could begin anew; give limitUsd too.')
   }
   const changes: UpdateKey['changes'] = {
-    ...(typeof limitUsd === 'string' && {
-      spendLimit: parseUsd(limitUsd)!,
-      spendReset: limitReset ?? known.spendReset ?? 'never',
-    }),
+    ...(limitUsd !== undefined &&
+      limitUsd !== null && { spendLimit: parseUsd(limitUsd)!, spendReset: limitReset ?? known.spendReset ?? 'never' }),
     ...(limitUsd === null && { spendLimit: null, spendReset: null }),
     ...(limitUsd === undefined && limitReset !== undefined && { spendReset: limitReset }),
     ...(executionsPerMinute !== undefined && { rateLimit: executionsPerMinute }),

@@ -2,6 +2,7 @@ import type { EpochMs } from '../../kernel/clock.ts'
 import { newId } from '../../kernel/ids.ts'
 import { assertKeyRoom, endedKeptMs } from '../account-bounds.ts'
 import type { KeyHolder, KeyRecord, Page, Scope } from '../records.ts'
+import type { CredentialLimits } from '../execution-limits.ts'
 import type { UpdateKey } from '../limits/limit-inputs.ts'
 import type { CreateKey } from '../store.ts'
 import type { Answer, Op, Reads, Tx } from './command.ts'
@@ -26,6 +27,7 @@ const inOrder = (seq: string) => `ORDER BY created_at DESC, ${seq} DESC LIMIT :l
 const inList = (name: string, where: string) =>
   statement<Row>(name, ({ seq }) => `SELECT ${row} FROM api_keys WHERE user_id = :userId ${where} ${inOrder(seq)}`)
 
+export type KeyLimits = Pick<Row, 'spendLimit' | 'spendReset' | 'rateLimit' | 'countsAs'>
 type FoundRow = Omit<KeyHolder, 'scopes' | 'isAdmin' | 'agents' | 'limits'> &
   Pick<Row, 'scopes' | 'spendLimit' | 'spendReset' | 'rateLimit' | 'agents' | 'countsAs'> & { isAdmin: 0 | 1 }
 const find = statement<FoundRow>(
@@ -88,11 +90,22 @@ export function findKey(on: Reads, tokenHash: string): Answer<KeyHolder | undefi
 
 function toHolder({ agents, countsAs, rateLimit, spendLimit, spendReset, ...row }: FoundRow): KeyHolder {
   const known = { ...row, scopes: row.scopes.split(',') as Scope[], isAdmin: row.isAdmin === 1, agents: listOf(agents) }
-  if (spendLimit === null && rateLimit === null) return { ...known, limits: null }
-  const ownerId = countsAs ?? row.id
+  return { ...known, limits: keyLimits({ keyId: row.id, countsAs, rateLimit, spendLimit, spendReset }) }
+}
+
+/** What a key allows of executions; null where it limits none. */
+export function keyLimits({
+  countsAs,
+  keyId,
+  rateLimit,
+  spendLimit,
+  spendReset,
+}: { keyId: string } & KeyLimits): CredentialLimits | null {
+  if (spendLimit === null && rateLimit === null) return null
+  const ownerId = countsAs ?? keyId
   const spend = spendLimit === null ? null : { ownerId, amount: spendLimit, reset: spendReset ?? 'never' }
   const rate = rateLimit === null ? null : { keyId: ownerId, perMinute: rateLimit }
-  return { ...known, limits: { spend, rate, onceTokenId: null } }
+  return { spend, rate, onceTokenId: null }
 }
 
 function listOf(agents: string | null): string[] | null {

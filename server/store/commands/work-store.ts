@@ -18,7 +18,6 @@ import { purgePaymentEvents } from './payments/payment-events.ts'
 import { paymentStore } from './payments/payment-store.ts'
 import { expireTopups } from './payments/topup-rows.ts'
 import * as sessions from './session-rows.ts'
-import { takeTasks } from './queue/take-tasks.ts'
 import { readSpend } from './spend-query.ts'
 import * as tasks from './task-commands.ts'
 import * as reads from './task-queries.ts'
@@ -30,7 +29,6 @@ const closedMax = 1000
 
 /** Tasks, sessions, chats and money: the same on every engine. */
 export function workStore(engine: Engine, limits: StoreLimits) {
-  const leaseMs = limits.leaseSeconds * 1000
   return {
     admitTask: async (input) => {
       const admitted = await engine.run((tx) => tasks.admitTask(tx, input, limits), input)
@@ -39,9 +37,9 @@ export function workStore(engine: Engine, limits: StoreLimits) {
     },
     foreseeAdmission: (input) => engine.read((on) => tasks.foreseeAdmission(on, input, limits)),
     claimTask: async (taskId) => {
-      const task = await engine.run((tx) => tasks.claimTask(tx, { taskId, leaseMs }), { taskId })
-      if (task) engine.know(taskId, task.userId)
-      return task
+      const claimed = await engine.run((tx) => tasks.claimTask(tx, taskId, limits), { taskId })
+      if (typeof claimed === 'object') engine.know(taskId, claimed.userId)
+      return claimed
     },
     completeTask: async (input) => {
       const isDone = await engine.run((tx) => tasks.completeTask(tx, input), input)
@@ -66,11 +64,6 @@ export function workStore(engine: Engine, limits: StoreLimits) {
       return isDone
     },
     interruptTask: (input) => engine.run((tx) => tasks.interruptTask(tx, input, limits), input),
-    takeTasks: async (input) => {
-      const taken = await engine.run((tx) => takeTasks(tx, input, leaseMs))
-      for (const { id, userId } of taken.tasks) engine.know(id, userId)
-      return taken
-    },
     abandonedTasks: (limit) => engine.read((on) => reads.abandonedTasks(on, limit)),
     getTask: (input) => engine.read((on) => reads.getTask(on, input)),
     listTasks: (input) => engine.read((on) => reads.listTasks(on, input), input.userId),

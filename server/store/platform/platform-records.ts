@@ -1,5 +1,6 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { Units } from '../../kernel/money.ts'
+import type { CredentialLimits } from '../execution-limits.ts'
 import type { Page, Scope } from '../records.ts'
 
 // What the store keeps and answers for products that are built on the service: their keys, their users, and the tokens
@@ -64,11 +65,18 @@ export type ClientTokenRecord = {
   revokedAt: EpochMs | null
 }
 
-export type CreateClientToken = Omit<ClientTokenRecord, 'id' | 'createdAt' | 'revokedAt'> & { tokenHash: string }
+export type CreateClientToken = Omit<ClientTokenRecord, 'id' | 'createdAt' | 'expiresAt' | 'revokedAt'> & {
+  tokenHash: string
+  lifeMs: number
+}
 
-/** What a client token is checked against on every request. It ends with what made it, at `makerEndsAt`. */
+/**
+ * What a client token is checked against on every request. It ends with what made it, at `makerEndsAt`, and a key that
+ * made it limits it as it limits itself; `agents` are those that both reach.
+ */
 export type ClientTokenHolder = Omit<ClientTokenRecord, 'createdAt'> & {
   makerEndsAt: EpochMs
+  makerLimits: CredentialLimits | null
   email: string
   isAdmin: boolean
   suspendedAt: EpochMs | null

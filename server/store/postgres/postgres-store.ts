@@ -12,6 +12,7 @@ import { Ledger } from './ledger.ts'
 import { sharedBy } from './nodes/shared-store.ts'
 import { agreeSetting, assertMoved, replaceSetting } from './setting-rows.ts'
 import { PgSignals } from './nodes/signals.ts'
+import { takeTasks } from './nodes/take-tasks.ts'
 import { silentMsMax, Transactions } from './connection/transactions.ts'
 import { verifyLedger } from './verify-ledger.ts'
 
@@ -97,6 +98,11 @@ function composeStore({ clock, isNode, pool }: Opened, options: PostgresStoreOpt
     },
     ...(isNode && { shared: sharedBy({ all, leaseMs, signals, urgent }) }),
     ...workStore(engine, limits),
+    takeTasks: async (input) => {
+      const taken = await all.run((tx) => takeTasks(tx, input, leaseMs))
+      for (const { id, userId } of taken.tasks) all.lanes.know(id, userId)
+      return taken
+    },
     verifyLedger: () => all.readAll(({ client }) => verifyLedger(client)),
     readState: async () => {
       const { rows } = await all.read(({ client }) => client.query(size))

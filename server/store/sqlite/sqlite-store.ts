@@ -4,7 +4,6 @@ import type { Clock } from '../../kernel/clock.ts'
 import { makeFolder } from '../../kernel/make-folder.ts'
 import { peopleStore } from '../commands/people-store.ts'
 import { readOpen } from '../commands/state-rows.ts'
-import { takeTasks } from '../commands/queue/take-tasks.ts'
 import { workStore } from '../commands/work-store.ts'
 import type { Committed } from '../committed.ts'
 import { StoreOpenError } from '../store-open-error.ts'
@@ -20,6 +19,7 @@ import { Ledger } from './ledger.ts'
 import { assertNotMoved } from './moved-note.ts'
 import { describeClosed, keepPrivate } from './private-files.ts'
 import { RateWindow } from './rate-window.ts'
+import { nextTasks } from './next-tasks.ts'
 import { settingRows } from './setting-rows.ts'
 import { assertUsable } from './usable-folder.ts'
 
@@ -150,8 +150,7 @@ function composeStore(db: Database, options: SqliteStoreOptions, onClose: () => 
   return {
     ...peopleStore(engine),
     ...workStore(engine, limits),
-    // Nothing is leased, so it is a read, which waits for no commit.
-    takeTasks: (input) => engine.read((on) => takeTasks(on, input, 0)),
+    takeTasks: (input) => engine.read((on) => nextTasks(on, input)),
     settings: settingRows(db),
     verifyLedger: () => ledgerCheck.run(),
     readState: async () => ({

@@ -1,6 +1,7 @@
 import { Alert, Button, Skeleton, Stack, Text } from '@mantine/core'
 import { ExclamationTriangleIcon } from '@radix-ui/react-icons'
 import { useMutation, useQuery } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
 import { useParams } from 'wouter'
 import { ErrandClientError, type User } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
@@ -59,6 +60,7 @@ export function UserPage() {
                   <KeyValueList
                     rows={[
                       ['User id', <CopyText key="id" value={known.id} what="the user id" />],
+                      ...(known.externalId === null ? [] : [externalIdRow(known.externalId)]),
                       ['Created', <TimeText key="created" at={known.createdAt} isExact />],
                     ]}
                   />
@@ -130,4 +132,8 @@ function BlockNotice({ user }: { user: User }) {
       {unblock.error && <ErrorNotice title="The block stands" error={unblock.error} />}
     </Alert>
   )
+}
+
+function externalIdRow(externalId: string): [string, ReactNode] {
+  return ["The product's id", <CopyText key="external" value={externalId} what="the product's id of the user" />]
 }

@@ -12,7 +12,7 @@ import {
 } from '../../payment-records.ts'
 import type { EventFacts } from '../../webhook-records.ts'
 import { postCredit } from '../account-rows.ts'
-import type { Op, Tx } from '../command.ts'
+import type { Op, Reads, Tx } from '../command.ts'
 import { eventIdOf, recordEvent } from '../events/event-rows.ts'
 import { insertInto, statement } from '../statement.ts'
 import { giveAgain, takeBack } from './debt.ts'
@@ -57,26 +57,44 @@ const disputesMax = 50
 type Disputes = Record<string, { withdrawn: Units; reinstated: Units }>
 
 export function* applyEvent(tx: Tx, event: PaymentEvent): Op<AppliedEvent> {
-  const { eventId, provider } = event
   const found = yield* findRow(tx, event)
   if (!found) return { outcome: 'unknown-topup', topup: null }
   const { id: topupId, userId } = found
   yield* tx.lockAccount({ userId })
-  const row = must(yield* findRow(tx, { topupId, checkoutId: null, paymentId: null }), 'top-ups are kept')
-  if (yield* tx.get(seen, { provider, eventId })) return { outcome: 'repeated', topup: toTopup(row) }
+  const { from, outcome, to } = yield* weigh(tx, { event, topupId })
+  if (outcome === 'repeated') return { outcome, topup: toTopup(from) }
   const now = yield* tx.now()
-  const against = judge(row, event)
-  const next = against ? row : moved(row, event, now)
-  const isNew = !against && differs(row, next)
-  const outcome: PaymentOutcome = against ?? (isNew ? 'applied' : 'nothing-new')
-  tx.send(insert, { provider, eventId, type: event.type, topupId, outcome, receivedAt: now })
-  if (isNew) {
+  const { eventId, provider, type } = event
+  tx.send(insert, { provider, eventId, type, topupId, outcome, receivedAt: now })
+  if (outcome === 'applied') {
+    const next = from.paidAt === to.paidAt ? to : { ...to, paidAt: now }
     const { checkoutId, disputed, disputes, id, paidAt, paymentId, receiptUrl, refunded, status } = next
     const state = { checkoutId, disputed, disputes, paidAt, paymentId, receiptUrl, refunded, status }
     yield* tx.run(update, { id, ...state, now })
-    yield* settle(tx, { from: row, to: next, change: event.change, now })
+    yield* settle(tx, { from, to: next, change: event.change, now })
+    return { outcome, topup: toTopup(next) }
   }
-  return { outcome, topup: toTopup(next) }
+  return { outcome, topup: toTopup(to) }
+}
+
+/** What `applyEvent` would answer; writes nothing and waits for no lock. */
+export function* foreseeEvent(on: Reads, event: PaymentEvent): Op<AppliedEvent> {
+  const found = yield* findRow(on, event)
+  if (!found) return { outcome: 'unknown-topup', topup: null }
+  const { outcome, to } = yield* weigh(on, { event, topupId: found.id })
+  return { outcome, topup: toTopup(to) }
+}
+
+type Weighed = { outcome: PaymentOutcome; from: TopupRow; to: TopupRow }
+
+function* weigh(on: Reads, { event, topupId }: { event: PaymentEvent; topupId: string }): Op<Weighed> {
+  const { eventId, provider } = event
+  const from = must(yield* findRow(on, { topupId, checkoutId: null, paymentId: null }), 'top-ups are kept')
+  if (yield* on.get(seen, { provider, eventId })) return { outcome: 'repeated', from, to: from }
+  const against = judge(from, event)
+  if (against) return { outcome: against, from, to: from }
+  const to = moved(from, event)
+  return { outcome: differs(from, to) ? 'applied' : 'nothing-new', from, to }
 }
 
 /** Why an event is not of this top-up, though it names it. */
@@ -90,13 +108,13 @@ function judge(row: TopupRow, event: PaymentEvent): PaymentOutcome | undefined {
   return undefined
 }
 
-function moved(row: TopupRow, { change, checkoutId, paymentId }: PaymentEvent, now: EpochMs): TopupRow {
+function moved(row: TopupRow, { change, checkoutId, paymentId }: PaymentEvent): TopupRow {
   const ids = { checkoutId: row.checkoutId ?? checkoutId, paymentId: row.paymentId ?? paymentId }
   const next = { ...row, ...ids }
   switch (change.kind) {
     case 'paid':
       next.receiptUrl = change.receiptUrl ?? row.receiptUrl
-      return row.status === 'paid' ? next : { ...next, status: 'paid', paidAt: now }
+      return row.status === 'paid' ? next : { ...next, status: 'paid', paidAt: 0 }
     case 'failed':
     case 'expired':
       return ranks[change.kind] > ranks[row.status] ? { ...next, status: change.kind } : next

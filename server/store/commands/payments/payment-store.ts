@@ -1,7 +1,7 @@
 import type { PaymentStore } from '../../payment-records.ts'
 import type { Engine } from '../command.ts'
 import * as accounts from './payment-account-rows.ts'
-import { applyEvent } from './payment-events.ts'
+import { applyEvent, foreseeEvent } from './payment-events.ts'
 import * as topups from './topup-rows.ts'
 
 /** What users pay: the same on every engine. */
@@ -18,6 +18,7 @@ export function paymentStore(engine: Engine): PaymentStore {
       const of = topup && { userId: topup.userId }
       return await engine.run((tx) => applyEvent(tx, event), of)
     },
+    foreseeEvent: (event) => engine.read((on) => foreseeEvent(on, event)),
     totals: (since) => engine.read((on) => topups.totals(on, since)),
     getAccount: (userId) => engine.read((on) => accounts.getPaymentAccount(on, userId)),
     setNotifyBelow: (input) => engine.run((tx) => accounts.setNotifyBelow(tx, input), { userId: input.userId }),

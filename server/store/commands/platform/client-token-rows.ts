@@ -4,6 +4,7 @@ import type { CredentialLimits } from '../../execution-limits.ts'
 import type { ClientTokenHolder, ClientTokenRecord, CreateClientToken } from '../../platform/platform-records.ts'
 import type { Scope } from '../../records.ts'
 import type { Answer, Op, Reads, Tx } from '../command.ts'
+import { keyLimits, type KeyLimits } from '../key-rows.ts'
 import { columns, insertInto, statement } from '../statement.ts'
 
 // Tokens that browsers use in the name of a user.
@@ -13,27 +14,33 @@ type Written<Record extends { scopes: unknown; agents: unknown; isOnce: unknown 
   'scopes' | 'agents' | 'isOnce'
 > & { scopes: string; agents: string | null; isOnce: 0 | 1 }
 
-type FlaggedHolder = Written<Omit<ClientTokenHolder, 'isAdmin'>> & { isAdmin: 0 | 1 }
+type FoundRow = Written<Omit<ClientTokenHolder, 'isAdmin' | 'makerLimits'>> & {
+  isAdmin: 0 | 1
+  makerAgents: string | null
+} & { [Name in keyof KeyLimits]: KeyLimits[Name] }
 
 const never = Number.MAX_SAFE_INTEGER
 const keptMs = 86_400_000
 
 const names = 'id userId scopes agents sessionId taskId maxCost isOnce createdBy createdAt expiresAt'
 const row = columns(`${names} revokedAt`)
-const of = (name: string) => `client_tokens.${name}`
-
 const insert = statement('client_token_insert', insertInto('client_tokens', `${names} tokenHash`))
-const endOf = (table: string, least: string) => `(SELECT ${least}(coalesce(maker.revoked_at, ${never}),
-    coalesce(maker.expires_at, ${never})) FROM ${table} AS maker WHERE maker.id = ${of('created_by')})`
+const ofToken = (names: string) => columns(names).replaceAll(/(^|, )/g, '$1t.')
+const ended = (maker: string, least: string) =>
+  `${least}(coalesce(${maker}.revoked_at, ${never}), coalesce(${maker}.expires_at, ${never}))`
 // What made it may be gone altogether, as a login is that has ended.
-const find = statement<FlaggedHolder>(
+const find = statement<FoundRow>(
   'client_token_find',
-  ({ least }) => `SELECT client_tokens.id,
-      ${columns('userId scopes agents sessionId taskId maxCost isOnce createdBy expiresAt revokedAt')},
-      ${columns('email isAdmin suspendedAt')},
-      coalesce(${endOf('api_keys', least)}, ${endOf('platform_keys', least)},
-        (SELECT maker.expires_at FROM logins AS maker WHERE maker.id = ${of('created_by')}), 0) AS "makerEndsAt"
-    FROM client_tokens JOIN users ON users.id = user_id WHERE token_hash = :tokenHash`,
+  ({
+    least,
+  }) => `SELECT ${ofToken('id userId scopes agents sessionId taskId maxCost isOnce createdBy expiresAt revokedAt')},
+      ${columns('email isAdmin suspendedAt')}, k.agents AS "makerAgents", k.spend_limit AS "spendLimit",
+      k.spend_reset AS "spendReset", k.rate_limit AS "rateLimit", k.counts_as AS "countsAs",
+      CASE WHEN k.id IS NOT NULL THEN ${ended('k', least)} WHEN p.id IS NOT NULL THEN ${ended('p', least)}
+        ELSE coalesce(l.expires_at, 0) END AS "makerEndsAt"
+    FROM client_tokens AS t JOIN users ON users.id = t.user_id LEFT JOIN api_keys AS k ON k.id = t.created_by
+      LEFT JOIN platform_keys AS p ON p.id = t.created_by LEFT JOIN logins AS l ON l.id = t.created_by
+    WHERE t.token_hash = :tokenHash`,
 )
 const thisToken = 'id = :tokenId AND user_id = :userId'
 const get = statement<Written<ClientTokenRecord>>(
@@ -53,27 +60,33 @@ const use = statement(
   'client_token_use',
   'UPDATE client_tokens SET used_at = :now WHERE id = :tokenId AND used_at IS NULL',
 )
-const purge = statement(
-  'client_token_purge',
-  `DELETE FROM client_tokens WHERE id IN (SELECT id FROM client_tokens WHERE expires_at <= :until LIMIT :rowsMax)`,
-)
+const old = '(SELECT id FROM client_tokens WHERE expires_at <= :until ORDER BY expires_at, id LIMIT :rowsMax)'
+const purgeWindows = statement('client_token_purge_windows', `DELETE FROM spend_windows WHERE owner_id IN ${old}`)
+const purge = statement('client_token_purge', `DELETE FROM client_tokens WHERE id IN ${old}`)
 
 export function* createClientToken(tx: Tx, input: CreateClientToken): Op<ClientTokenRecord> {
-  const { agents, isOnce, scopes, userId } = input
+  const { agents, isOnce, lifeMs, scopes, userId, ...rest } = input
   yield* tx.lockAccount({ userId })
   const now = yield* tx.now()
   assertTokenRoom((yield* tx.get(countLive, { userId, now }))!.live)
   const id = newId('ctok', now)
   const written = { scopes: scopes.join(','), agents: agents && JSON.stringify(agents), isOnce: isOnce ? 1 : 0 }
-  yield* tx.run(insert, { ...input, ...written, id, createdAt: now })
+  yield* tx.run(insert, { ...rest, ...written, id, userId, createdAt: now, expiresAt: now + lifeMs })
   tx.made({ table: 'client_tokens', id })
   return (yield* getClientToken(tx, { userId, tokenId: id }))!
 }
 
 export function findClientToken(on: Reads, tokenHash: string): Answer<ClientTokenHolder | undefined> {
-  return on
-    .get(find, { tokenHash })
-    .map((found) => found && { ...found, ...readFields(found), isAdmin: found.isAdmin === 1 })
+  return on.get(find, { tokenHash }).map((found) => found && toHolder(found))
+}
+
+function toHolder({ countsAs, makerAgents, rateLimit, spendLimit, spendReset, ...found }: FoundRow): ClientTokenHolder {
+  const { agents, ...fields } = readFields(found)
+  const ofMaker = listOf(makerAgents)
+  // Of a key whose agents were changed since.
+  const both = ofMaker === null ? agents : (agents ?? ofMaker).filter((agent) => ofMaker.includes(agent))
+  const makerLimits = keyLimits({ keyId: found.createdBy, countsAs, rateLimit, spendLimit, spendReset })
+  return { ...found, ...fields, agents: both, isAdmin: found.isAdmin === 1, makerLimits }
 }
 
 export function* revokeClientToken(
@@ -97,7 +110,9 @@ export function* takeOnce(tx: Tx, limits: CredentialLimits | null | undefined): 
 
 /** How many were removed. */
 export function* purgeClientTokens(tx: Tx, rowsMax: number): Op<number> {
-  return yield* tx.run(purge, { until: (yield* tx.now()) - keptMs, rowsMax })
+  const values = { until: (yield* tx.now()) - keptMs, rowsMax }
+  yield* tx.run(purgeWindows, values)
+  return yield* tx.run(purge, values)
 }
 
 function* getClientToken(on: Reads, token: { userId: string; tokenId: string }): Op<ClientTokenRecord | undefined> {
@@ -108,7 +123,11 @@ function* getClientToken(on: Reads, token: { userId: string; tokenId: string }):
 function readFields({ agents, isOnce, scopes }: { scopes: string; agents: string | null; isOnce: 0 | 1 }) {
   return {
     scopes: scopes.split(',') as Scope[],
-    agents: agents === null ? null : (JSON.parse(agents) as string[]),
+    agents: listOf(agents),
     isOnce: isOnce === 1,
   }
+}
+
+function listOf(agents: string | null): string[] | null {
+  return agents === null ? null : (JSON.parse(agents) as string[])
 }

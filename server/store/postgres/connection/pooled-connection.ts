@@ -14,6 +14,11 @@ export class Connection {
     this.clock = clock
   }
 
+  /** The time of the clock that was given; null where the database tells it. */
+  get givenTime(): EpochMs | null {
+    return this.clock ? this.clock.now() : null
+  }
+
   async now(): Promise<EpochMs> {
     if (this.clock) return this.clock.now()
     const { rows } = await this.client.query({ name: 'now', text: `SELECT ${databaseTime} AS now` })

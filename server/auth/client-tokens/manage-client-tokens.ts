@@ -1,0 +1,106 @@
+import type { z } from 'zod'
+import { must } from '../../kernel/assert.ts'
+import { isoTime, isoTimeOrNull } from '../../kernel/clock.ts'
+import { badField, ErrandError } from '../../kernel/errors.ts'
+import { formatUsd, parseUsd } from '../../kernel/money.ts'
+import type { ClientTokenRecord } from '../../store/platform/platform-records.ts'
+import type { Scope } from '../../store/records.ts'
+import type { Store } from '../../store/store.ts'
+import type { Caller } from '../caller.ts'
+import { hashToken, newToken } from '../keys/api-token.ts'
+import type { ClientToken, CreateClientTokenInput, CreatedClientToken } from './client-token-schema.ts'
+import { boundElsewhere } from './token-reach.ts'
+
+type Parts = { store: Store }
+type Given = z.output<typeof CreateClientTokenInput>
+
+/** A token with at most what its maker may do, and no longer. The token itself is in the answer and nowhere else. */
+export async function createClientToken(
+  { store }: Parts,
+  { caller, input }: { caller: Caller; input: Given },
+): Promise<z.output<typeof CreatedClientToken>> {
+  const { expiresInSeconds, once: isOnce, sessionId = null, taskId = null } = input
+  const scopes = scopesOf(caller, input)
+  const maxCost = maxCostOf(input, scopes)
+  await assertOwned(store, caller.userId, input)
+  const token = newToken('client')
+  const record = await store.platform.createToken({
+    userId: caller.userId,
+    tokenHash: hashToken(token),
+    scopes,
+    agents: agentsOf(caller, input),
+    sessionId,
+    taskId,
+    maxCost,
+    isOnce,
+    createdBy: makerOf(caller),
+    lifeMs: expiresInSeconds * 1000,
+  })
+  return { ...toClientToken(record), token }
+}
+
+/** Ends a token at once; repeating it changes nothing. */
+export async function revokeClientToken(
+  { store }: Parts,
+  { tokenId, userId }: { userId: string; tokenId: string },
+): Promise<ClientToken> {
+  const record = await store.platform.revokeToken({ userId, tokenId })
+  if (!record) throw new ErrandError('NOT_FOUND', 'Client token not found')
+  return toClientToken(record)
+}
+
+function scopesOf(caller: Caller, { scopes }: Given): Scope[] {
+  const own = (['read', 'execute'] as const).filter((scope) => caller.scopes.includes(scope))
+  const asked = [...new Set(scopes ?? own)]
+  const beyond = asked.find((scope) => !caller.scopes.includes(scope))
+  if (beyond === undefined && asked.length > 0) return asked
+  const message = `A client token has at most the scopes of its maker; "${beyond ?? 'read'}" is beyond them.`
+  throw new ErrandError('FORBIDDEN', message)
+}
+
+function maxCostOf({ maxCostUsd, once, sessionId, taskId }: Given, scopes: readonly Scope[]): number | null {
+  if (sessionId !== undefined && taskId !== undefined) throw badField('taskId', 'Must be left out beside sessionId')
+  for (const [field, isGiven] of [
+    ['maxCostUsd', maxCostUsd !== undefined],
+    ['once', once],
+  ] as const) {
+    if (isGiven && taskId !== undefined) throw badField(field, 'Must be left out beside taskId: it begins no execution')
+    if (isGiven && !scopes.includes('execute')) throw badField(field, 'Must be left out without the scope execute')
+  }
+  return maxCostUsd === undefined ? null : must(parseUsd(maxCostUsd), 'an amount of that form')
+}
+
+function agentsOf({ agents: own }: Caller, { agents }: Given): string[] | null {
+  const asked = agents === undefined ? own : [...new Set(agents)]
+  const beyond = asked?.find((agent) => own !== null && !own.includes(agent))
+  if (beyond === undefined) return asked && [...asked]
+  throw new ErrandError('FORBIDDEN', `A client token runs at most the agents of its maker; "${beyond}" is beyond them.`)
+}
+
+/** Throws 404 for a session or a task that is not the user's. */
+async function assertOwned(store: Store, userId: string, { sessionId, taskId }: Given): Promise<void> {
+  if (sessionId !== undefined && !(await store.getSession({ userId, sessionId }))) throw boundElsewhere('session')
+  if (taskId !== undefined && !(await store.getTask({ userId, taskId }))) throw boundElsewhere('task')
+}
+
+/** With whose end the token ends. */
+function makerOf({ keyId, loginId, platform }: Caller): string {
+  return must(keyId ?? loginId ?? platform?.keyId, 'a caller who makes tokens has a credential that can end')
+}
+
+function toClientToken(record: ClientTokenRecord): ClientToken {
+  const { agents, id, isOnce, maxCost, scopes, sessionId, taskId, userId } = record
+  return {
+    id,
+    userId,
+    scopes: scopes.filter((scope) => scope !== 'manage'),
+    agents,
+    sessionId,
+    taskId,
+    maxCostUsd: maxCost === null ? null : formatUsd(maxCost),
+    once: isOnce,
+    createdAt: isoTime(record.createdAt),
+    expiresAt: isoTime(record.expiresAt),
+    revokedAt: isoTimeOrNull(record.revokedAt),
+  }
+}

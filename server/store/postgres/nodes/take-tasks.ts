@@ -1,0 +1,67 @@
+import type { Taken, Taking } from '../../task-inputs.ts'
+import { inTime } from '../../task-rows.ts'
+import type { Transaction } from '../connection/transaction.ts'
+
+// The fair queue where nodes share the store: a node's turns begin behind its own place, and what it takes is its own while
+// its lease lasts. Others skip that, and nobody waits: not for a lock on a task, nor for the disk, since a lease that a crash
+// of the server loses leaves the task as it was, in the queue.
+//
+// One statement takes for all slots that are free. `turns` walks from user to user by one descent of the index each, around
+// and around, until there are as many turns as slots; then each user's oldest tasks are locked, as many as the user has turns.
+//
+// Lost: a statement for each task, of which one waits for the other, at 0.7 of the rate with 10,000 users; a window function,
+// which reads all that waits; pg-boss, whose jobs took a tenth more of the server's time for a claim, and a row of each
+// submission.
+
+const time = 'coalesce($1::float8, floor(extract(epoch FROM statement_timestamp()) * 1000))'
+// A partial index is used only when its condition stands in the query, without parameters.
+const free = `queued = 1 AND completed_at IS NULL AND (lease_until IS NULL OR lease_until < ${time})
+  AND ${inTime.replace(':now', time)}`
+const firstUser = (whose: string) => `(SELECT user_id FROM tasks WHERE ${free} AND ${whose} ORDER BY user_id LIMIT 1)`
+/** Behind the last user comes the first one. */
+const userBehind = (place: string) => `coalesce(${firstUser(`user_id > ${place}`)}, ${firstUser('true')})`
+// Of one user by equality, the order by user and age would be that by age alone, for which the planner walks the primary key,
+// past all that has ended.
+export const take = {
+  name: 'queue_take',
+  text: `WITH RECURSIVE turns (user_id, place, passed) AS (
+      SELECT NULL::text, 0, 0
+      UNION ALL
+      SELECT next.user_id, place + CASE WHEN is_passed THEN 0 ELSE 1 END, CASE WHEN is_passed THEN passed + 1 ELSE 0 END
+      FROM (SELECT place, passed, ${userBehind('coalesce(turns.user_id, $2::text)')} AS user_id FROM turns
+        WHERE place < $3::int AND passed <= cardinality($4::text[])) AS next,
+        LATERAL (SELECT next.user_id = ANY ($4::text[]) AS is_passed) AS judged
+      WHERE next.user_id IS NOT NULL
+    ), line AS (
+      SELECT user_id, count(*) AS turns, min(place) AS place FROM turns WHERE place > 0 AND passed = 0 GROUP BY user_id
+    ), oldest AS (
+      SELECT locked.seq FROM line CROSS JOIN LATERAL (
+        SELECT seq FROM tasks WHERE ${free} AND user_id BETWEEN line.user_id AND line.user_id
+        ORDER BY user_id, seq LIMIT line.turns FOR NO KEY UPDATE SKIP LOCKED) AS locked
+    ), taken AS (
+      UPDATE tasks SET lease_until = ${time} + $5::float8 FROM oldest WHERE tasks.seq = oldest.seq RETURNING tasks.seq, id, user_id
+    )
+    SELECT last.user_id AS after, id, taken.user_id AS "userId"
+    FROM (SELECT user_id FROM turns WHERE place > 0 AND passed = 0 ORDER BY place DESC LIMIT 1) AS last
+      LEFT JOIN (taken JOIN line USING (user_id)) ON true
+    ORDER BY row_number() OVER (PARTITION BY taken.user_id ORDER BY taken.seq), line.place`,
+}
+
+/** Somebody may hold a lock for long, and there is the next look. */
+const roundsMax = 10
+
+type Row = { after: string; id: string | null; userId: string }
+
+export async function takeTasks(tx: Transaction, { limit, passOver, ...of }: Taking, leaseMs: number): Promise<Taken> {
+  void tx.write({ text: 'SET LOCAL synchronous_commit = off' })
+  let { after } = of
+  // Where others are just taking all that the users in line have, the turn is that of those behind them.
+  for (let round = 0; round < roundsMax; round++) {
+    const { rows } = await tx.client.query({ ...take, values: [tx.givenTime, after, limit, [...passOver], leaseMs] })
+    if (rows.length === 0) break
+    ;({ after } = rows[0] as Row)
+    const tasks = (rows as Row[]).flatMap(({ id, userId }) => (id === null ? [] : [{ id, userId }]))
+    if (tasks.length > 0) return { tasks, after }
+  }
+  return { tasks: [], after }
+}

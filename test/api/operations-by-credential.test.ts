@@ -1,0 +1,186 @@
+import { expect, test } from 'vitest'
+import type { AnyProcedure } from '@trpc/server'
+import type { Reach } from '../../server/auth/client-tokens/token-reach.ts'
+import { rootRouter } from '../../server/rpc/root-router.ts'
+import { platformScopes, type PlatformScope } from '../../server/store/platform/platform-records.ts'
+import { startService, type TestService } from '../support/test-service.ts'
+import { PlatformCalls } from './platform-calls.ts'
+import { sessionAgents } from './session-calls.ts'
+
+// Every operation of the API by every credential that is no user's own. A new operation is refused by none of these
+// before somebody has decided about it here.
+
+/** The scope by which a platform key calls an operation itself; what it may call in the name of a user. */
+type Decision = { platform?: PlatformScope; acting?: true; tokens?: Exclude<Reach, 'none'> }
+
+const actingOnly = { acting: true } as const
+const nobody = {}
+const decisions: Record<string, Decision | 'public'> = {
+  'tasks.create': { acting: true, tokens: 'account' },
+  'tasks.get': { acting: true, tokens: 'task' },
+  'tasks.cancel': { acting: true, tokens: 'task' },
+  'tasks.events': { acting: true, tokens: 'task' },
+  'tasks.list': { acting: true, tokens: 'account' },
+  'sessions.create': { acting: true, tokens: 'account' },
+  'sessions.get': { acting: true, tokens: 'session' },
+  'sessions.list': { acting: true, tokens: 'account' },
+  'sessions.update': { acting: true, tokens: 'account' },
+  'sessions.delete': { acting: true, tokens: 'account' },
+  'sessions.messages': { acting: true, tokens: 'session' },
+  'chat.stream': { acting: true, tokens: 'session' },
+  'quotes.create': { acting: true, tokens: 'account' },
+  'agents.list': { acting: true, tokens: 'account' },
+  'agents.get': { acting: true, tokens: 'account' },
+  'connectors.create': nobody,
+  'connectors.list': actingOnly,
+  'connectors.get': actingOnly,
+  'connectors.update': nobody,
+  'connectors.delete': nobody,
+  'connectors.test': actingOnly,
+  'connectors.tools': actingOnly,
+  'connectors.servers': actingOnly,
+  'webhooks.create': nobody,
+  'webhooks.list': actingOnly,
+  'webhooks.get': actingOnly,
+  'webhooks.update': nobody,
+  'webhooks.delete': nobody,
+  'webhooks.rotate': nobody,
+  'webhooks.test': nobody,
+  'webhooks.deliveries': actingOnly,
+  'webhooks.redeliver': nobody,
+  'account.get': actingOnly,
+  'account.usage': actingOnly,
+  'account.changePassword': nobody,
+  'account.update': nobody,
+  'topups.create': nobody,
+  'topups.list': actingOnly,
+  'topups.get': actingOnly,
+  'topups.removeMethod': nobody,
+  'topups.listAll': nobody,
+  'transactions.list': actingOnly,
+  'keys.create': nobody,
+  'keys.list': nobody,
+  'keys.revoke': nobody,
+  'keys.rotate': nobody,
+  'clientTokens.create': actingOnly,
+  'clientTokens.revoke': actingOnly,
+  'login.options': 'public',
+  'login.create': 'public',
+  // Its permission is there, and a key has no login that could end.
+  'login.end': nobody,
+  'logins.list': nobody,
+  'logins.end': nobody,
+  'logins.endAll': nobody,
+  'invitations.create': nobody,
+  'invitations.list': nobody,
+  'invitations.revoke': nobody,
+  'invitations.check': 'public',
+  'invitations.accept': 'public',
+  'users.list': { platform: 'users' },
+  'users.get': { platform: 'users' },
+  'users.getByExternalId': { platform: 'users' },
+  'users.getOrCreate': { platform: 'users' },
+  'users.update': { platform: 'users' },
+  'users.unblock': nobody,
+  'users.credit': { platform: 'credit' },
+  'users.transactions': nobody,
+  'users.createKey': { platform: 'act' },
+  'users.listKeys': { platform: 'users' },
+  'users.revokeKey': { platform: 'users' },
+  'users.createPasswordLink': nobody,
+  'platformKeys.create': nobody,
+  'platformKeys.list': nobody,
+  'platformKeys.revoke': nobody,
+  'system.get': nobody,
+}
+
+const procedures = rootRouter._def.procedures as unknown as Record<string, AnyProcedure>
+const decided = Object.entries(decisions).filter((entry): entry is [string, Decision] => entry[1] !== 'public')
+
+type Credential = { name: string; key: string; user?: string; may: (decision: Decision) => boolean }
+
+/** Everything that names something names what the user has, so that only permission is in the way. */
+function inputOf(operation: string, { sessionId, taskId }: Record<'sessionId' | 'taskId', string>): object {
+  if (operation === 'chat.stream') return { sessionId, message: '' }
+  if (operation === 'sessions.delete') return { sessionId: 'ses_nobody' }
+  if (operation.startsWith('sessions.') && !/create|list/.test(operation)) return { sessionId }
+  if (operation.startsWith('tasks.') && !/create|list/.test(operation)) return { taskId }
+  // Refused by its schema, but for one who may not call it.
+  return { limit: 'x', name: 1, userId: 1, scopes: 1, keyId: 1, externalId: 1, days: 'x', agentId: 1, tokenId: 1 }
+}
+
+async function isRefused(service: TestService, operation: string, { key, user }: Credential, input: object) {
+  const isQuery = (procedures[operation]!._def as { type: string }).type === 'query'
+  const json = JSON.stringify({ json: input })
+  const path = `/trpc/${operation}`
+  const isStream = operation === 'tasks.events' || operation === 'chat.stream'
+  const headers = {
+    ...(user !== undefined && { 'Errand-User': user }),
+    ...(isStream && { 'trpc-accept': 'application/jsonl' }),
+  }
+  const sent = { key, headers }
+  const { body, status } = isQuery
+    ? await service.request('GET', `${path}?input=${encodeURIComponent(json)}`, sent)
+    : await service.request('POST', path, { ...sent, body: json })
+  expect(status, `${operation}: ${JSON.stringify(body)}`).toBeLessThan(500)
+  return status === 403 || (typeof body === 'string' && body.includes('"FORBIDDEN"'))
+}
+
+test('every operation has a decision', () => {
+  expect(Object.keys(decisions).toSorted()).toEqual(Object.keys(procedures).toSorted())
+})
+
+test('what is public needs no credential, and nothing else is', () => {
+  const isPublic = Object.keys(procedures).filter(
+    (name) => (procedures[name]!._def.meta as { isPublic?: true }).isPublic,
+  )
+  const said = Object.keys(decisions).filter((name) => decisions[name] === 'public')
+  expect(isPublic.toSorted()).toEqual(said.toSorted())
+})
+
+test('each credential calls the operations that are decided for it, and no other', async () => {
+  const service = await startService({ config: sessionAgents, limits: { executionsPerMinute: 0, writesPerMinute: 0 } })
+  const all = await PlatformCalls.open(service)
+  const userId = await all.newUser('customer-1')
+  const own = async (path: string, body: object) => (await all.post(path, body, { user: userId })).body
+  const { sessionId } = await own('/api/sessions', { agentId: 'one' })
+  const { taskId } = await own('/api/tasks', { endpointId: 'mute.run', params: {} })
+  const token = async (input: object) => (await own('/api/client-tokens', input)).token as string
+  const keys = await Promise.all(
+    platformScopes.map(async (scope) => ({ scope, ...(await PlatformCalls.open(service, { scopes: [scope] })) })),
+  )
+  const credentials: Credential[] = [
+    ...keys.map(({ key, scope }) => ({
+      name: `a platform key with ${scope}`,
+      key,
+      may: ({ platform }: Decision) => platform === scope,
+    })),
+    ...keys.map(({ key, scope }) => ({
+      name: `a platform key with ${scope} that acts`,
+      key,
+      user: userId,
+      may: ({ acting }: Decision) => scope === 'act' && acting === true,
+    })),
+    { name: 'a token of the account', key: await token({}), may: ({ tokens }) => tokens !== undefined },
+    {
+      name: 'a token of a session',
+      key: await token({ sessionId }),
+      may: ({ tokens }) => tokens === 'session',
+    },
+    { name: 'a token of a task', key: await token({ taskId }), may: ({ tokens }) => tokens === 'task' },
+  ]
+  const allowed: Record<string, string[]> = {}
+  const expected: Record<string, string[]> = {}
+  for (const credential of credentials) {
+    const { may, name } = credential
+    const refusals = await Promise.all(
+      decided.map(([operation]) =>
+        isRefused(service, operation, credential, inputOf(operation, { sessionId, taskId })),
+      ),
+    )
+    allowed[name] = decided.flatMap(([operation], index) => (refusals[index] ? [] : [operation]))
+    expected[name] = decided.flatMap(([operation, decision]) => (may(decision) ? [operation] : []))
+  }
+  expect(allowed).toEqual(expected)
+  await service.stop()
+})

@@ -1,0 +1,26 @@
+import { afterEach } from 'vitest'
+import type { StubEvent } from '../payments/stripe-objects.ts'
+import { StripeStub } from '../payments/stripe-stub.ts'
+import { startService } from '../support/test-service.ts'
+
+// A service that takes payments, and the provider that they go through.
+
+export const eventsPath = '/api/payments/stripe/events'
+const opened: { stop(): Promise<void> }[] = []
+
+afterEach(async () => {
+  for (const one of opened.splice(0).toReversed()) await one.stop()
+})
+
+export async function startPaying(options: Parameters<typeof startService>[0] = {}) {
+  const stub = await StripeStub.start()
+  opened.push(stub)
+  const service = await startService({ payments: stub.settings, ...options })
+  opened.push(service)
+  const person = await service.createPerson({ balanceUsd: '0' })
+  const begin = async (amountUsd = '10.00', body: object = {}) =>
+    (await service.post('/api/topups', { amountUsd, ...body }, { key: person.key })).body
+  const tell = (event: StubEvent | string, send = {}) => stub.deliver(service.url + eventsPath, event, send)
+  const account = async () => (await service.get('/api/account', person.key)).body
+  return { account, begin, person, service, stub, tell }
+}

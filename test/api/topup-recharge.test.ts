@@ -1,0 +1,145 @@
+import { expect, test } from 'vitest'
+import { AutoRecharge } from '../../server/payments/auto-recharge.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { startPaying } from './paying.ts'
+
+// The search for balances to recharge is asked for here; a service does that every quarter of a minute.
+
+const recharge = { belowUsd: '5', toUsd: '25', monthlyMaxUsd: '45' }
+
+async function start() {
+  const clock = new FakeClock(Date.UTC(2026, 2, 10))
+  const paying = await startPaying({ clock })
+  const { begin, person, service, stub, tell } = paying
+  stub.now = () => clock.now()
+  const update = (body: object) => service.request('PATCH', '/api/account', { key: person.key, body })
+  const look = () => {
+    // What is made later comes first in the list.
+    clock.advance(1)
+    return new AutoRecharge(service.app.services.payments).look()
+  }
+  const spend = (amount: number) =>
+    service.app.store.credit({ userId: person.userId, amount: -amount, description: 'Spent', idempotencyKey: null })
+  const topups = async () => (await service.get('/api/topups', person.key)).body.topups
+  const save = async () => {
+    const topup = await begin('10.00', { savesMethod: true })
+    await tell(stub.pay(stub.sessionOf(topup.id)))
+  }
+  return { ...paying, clock, look, save, spend, topups, update }
+}
+
+test('a balance below its threshold is topped up to its target with what was saved, once, within the month', async () => {
+  const { account, clock, look, person, save, service, spend, stub, tell, topups, update } = await start()
+  expect(await update({ autoRecharge: recharge })).toMatchObject({ status: 409 })
+  await save()
+  for (const [field, wrong] of [
+    ['belowUsd', { belowUsd: '0' }],
+    ['toUsd', { toUsd: '5' }],
+    ['monthlyMaxUsd', { monthlyMaxUsd: '1' }],
+  ] as const) {
+    const refused = await update({ autoRecharge: { ...recharge, ...wrong } })
+    expect(refused).toMatchObject({ status: 400, body: { details: [{ path: `autoRecharge.${field}` }] } })
+  }
+  expect((await update({ autoRecharge: recharge })).body.payments).toMatchObject({
+    savedMethod: 'visa 4242',
+    autoRecharge: { belowUsd: '5.0000', toUsd: '25.0000', monthlyMaxUsd: '45.0000' },
+  })
+  await look()
+  expect(await topups()).toHaveLength(1)
+  await spend(60_050)
+  await Promise.all([look(), look()])
+  // Up to whole cents.
+  expect(await account()).toMatchObject({ balanceUsd: '25.0050' })
+  expect(await topups()).toMatchObject([{ isAuto: true, status: 'paid', amountUsd: '21.0100' }, { isAuto: false }])
+  for (const event of stub.events) await tell(event)
+  expect(await account()).toMatchObject({ balanceUsd: '25.0050' })
+  await spend(250_000)
+  await look()
+  expect((await topups())[0]).toMatchObject({ amountUsd: '23.9900' })
+  await spend(239_900)
+  await look()
+  expect(await topups()).toHaveLength(3)
+  clock.advance(31 * 86_400_000)
+  await look()
+  expect((await topups())[0]).toMatchObject({ status: 'paid', amountUsd: '25.0000' })
+  const removed = await service.request('DELETE', '/api/account/payment-method', { key: person.key })
+  expect(removed.status).toBe(200)
+  expect((await account()).payments).toMatchObject({ savedMethod: null, autoRecharge: null })
+  expect(stub.asked.at(-1)).toMatch(/^POST .*\/detach$/)
+  expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
+})
+
+test.each([
+  ['declines', 'insufficient_funds'],
+  ['needs-authentication', 'authentication_required'],
+] as const)('a charge that a card %s switches it off with the reason, and is told', async (card, reason) => {
+  const { account, look, save, spend, stub, topups, update } = await start()
+  await save()
+  await update({ autoRecharge: recharge })
+  await spend(60_000)
+  stub.card = card
+  await look()
+  stub.card = 'accepts'
+  await look()
+  expect((await account()).payments).toMatchObject({ autoRecharge: null, autoRechargeOffReason: reason })
+  expect(await topups()).toMatchObject([{ isAuto: true, status: 'failed' }, { isAuto: false }])
+  expect(stub.asked.filter((asked) => asked === 'POST /v1/payment_intents')).toHaveLength(1)
+  await update({ autoRecharge: recharge })
+  expect((await account()).payments.autoRechargeOffReason).toBeNull()
+  await look()
+  expect(await account()).toMatchObject({ balanceUsd: '25.0000' })
+})
+
+test('a charge whose answer was lost, or that a crash kept from being asked for, is made once', async () => {
+  const { account, clock, look, person, save, service, spend, stub, topups, update } = await start()
+  await save()
+  await update({ autoRecharge: recharge })
+  await spend(60_000)
+  stub.losesAnswers = true
+  await look()
+  expect(await topups()).toMatchObject([{ isAuto: true, status: 'open' }, {}])
+  stub.losesAnswers = false
+  await look()
+  expect(await account()).toMatchObject({ balanceUsd: '4.0000' })
+  clock.advance(61_000)
+  await look()
+  expect(await account()).toMatchObject({ balanceUsd: '25.0000' })
+  expect([...stub.intents.values()].filter(({ metadata }) => metadata['errand_auto'])).toHaveLength(1)
+  // A process that has died between its row and the provider.
+  await spend(250_000)
+  const { payments } = service.app.store
+  const due = await payments.beginRecharge({ userId: person.userId, topupId: 'top_crashed', least: 1, most: 1e7 })
+  expect(due).toMatchObject({ isNew: true, topup: { id: 'top_crashed' } })
+  clock.advance(61_000)
+  await look()
+  expect((await topups())[0]).toMatchObject({ id: 'top_crashed', status: 'paid' })
+  // After a day its key is forgotten, and so it is given up where nothing was charged.
+  clock.advance(31 * 86_400_000)
+  await spend(235_000)
+  await payments.beginRecharge({ userId: person.userId, topupId: 'top_old', least: 1, most: 1e7 })
+  clock.advance(86_400_000)
+  await look()
+  expect((await topups())[0]).toMatchObject({ id: 'top_old', status: 'expired' })
+  expect([...stub.intents.values()].filter(({ metadata }) => metadata['errand_auto'])).toHaveLength(2)
+  expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
+}, 60_000)
+
+test('a payment that takes its time is waited for, and nobody who is suspended is charged', async () => {
+  const { account, clock, look, person, save, service, spend, stub, tell, update } = await start()
+  await save()
+  await update({ autoRecharge: recharge })
+  await spend(60_000)
+  await service.app.store.updateUser({ userId: person.userId, isSuspended: true })
+  await look()
+  expect(stub.asked).not.toContain('POST /v1/payment_intents')
+  await service.app.store.updateUser({ userId: person.userId, isSuspended: false })
+  stub.card = 'processes'
+  await look()
+  clock.advance(61_000)
+  await look()
+  const auto = [...stub.intents.values()].find(({ metadata }) => metadata['errand_auto'])!
+  expect(await account()).toMatchObject({ balanceUsd: '4.0000' })
+  Object.assign(auto, { status: 'succeeded', amount_received: auto.amount })
+  await tell(stub.event('payment_intent.succeeded', auto))
+  expect(await account()).toMatchObject({ balanceUsd: '25.0000' })
+})

@@ -1,0 +1,39 @@
+import type { Checker } from './documented-answers.ts'
+import { checkFullAccount } from './documented-people.ts'
+
+/** What an account may have, and change in a minute, is used up. */
+export async function checkBounds(checker: Checker, userId: string): Promise<void> {
+  const { service } = checker
+  const { writeRate } = service.app.services
+  await Promise.allSettled(Array.from({ length: 1000 }, () => service.createKey(userId)))
+  await checker.check(409, 'POST /api/keys', { body: { name: 'more', scopes: ['read'] } })
+  try {
+    for (;;) writeRate.count(userId)
+  } catch {
+    // As much was changed in this minute as may be.
+  }
+  const own = {
+    'POST /api/sessions': { agentId: 'gate' },
+    'PATCH /api/sessions/ses_0': { metadata: {} },
+    'DELETE /api/sessions/ses_0': undefined,
+    'POST /api/connectors': { name: 'more', url: 'https://example.com' },
+    'PATCH /api/connectors/con_0': { name: 'more' },
+    'DELETE /api/connectors/con_0': undefined,
+    'POST /api/connectors/con_0/test': {},
+    'POST /api/webhooks': { url: null },
+    'PATCH /api/webhooks/hook_0': { isEnabled: true },
+    'DELETE /api/webhooks/hook_0': undefined,
+    'POST /api/webhooks/hook_0/test': {},
+    'POST /api/webhooks/hook_0/rotate': {},
+    'POST /api/webhooks/hook_0/deliveries/evt_0/redeliver': {},
+    'POST /api/topups': { amountUsd: '25.00' },
+    'PATCH /api/account': { notifyBelowUsd: null },
+    'DELETE /api/account/payment-method': undefined,
+    'POST /api/keys': { name: 'more', scopes: ['read'] },
+    'PATCH /api/keys/key_0': { limitUsd: null },
+    'POST /api/keys/key_0/rotate': {},
+    'POST /api/client-tokens': {},
+  }
+  for (const [request, body] of Object.entries(own)) await checker.check(429, request, { body })
+  await checkFullAccount(checker, userId)
+}
