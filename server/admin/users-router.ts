@@ -1,3 +1,4 @@
+import { assertAgents } from '../agents/config/catalogue.ts'
 import { PasswordLink } from '../auth/invitations/invitation-schema.ts'
 import { createPasswordLink } from '../auth/invitations/manage-invitations.ts'
 import { CreatedKey, Key, ListKeysOutput } from '../auth/keys/key-schema.ts'
@@ -135,7 +136,7 @@ export const usersRouter = router({
         summary:
           'Suspend a user, end the suspension, change who is an admin, or what a user may do (admins, platforms)',
         description:
-          'A suspended user can do nothing, and all browser logins end. `plan` and `limits` hold from the next execution on; what is under way goes on within them. A platform key suspends users (scope `users`), limits them (scope `limits`), and changes no admins.',
+          'A suspended user can do nothing, and all browser logins end. `plan` and `limits` hold from the next execution on, and of chats under way for what they may still spend. A platform key suspends users (scope `users`), limits them (scope `limits`), and changes no admins.',
         successDescription: 'The user as it is now.',
         errorResponses: {
           ...bodyErrors,
@@ -236,7 +237,11 @@ export const usersRouter = router({
     .input(CreateUserKeyInput)
     .output(CreatedKey)
     .mutation(
-      withPlatform('act', ({ ctx, input }) => createUserKey(ctx.services.people, { caller: ctx.caller, input })),
+      withPlatform('act', ({ ctx, input }) => {
+        const { catalogue, people } = ctx.services
+        assertAgents(catalogue, { agentIds: input.agents, path: 'agents' })
+        return createUserKey(people, { caller: ctx.caller, input })
+      }),
     ),
 
   listKeys: procedure

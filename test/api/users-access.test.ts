@@ -34,6 +34,7 @@ const callsOn = ({ invitationId, keyId, platformKeyId, userId }: Ids): AdminCall
   { id: 'createInvitation', method: 'POST', path: '/api/invitations', body: { email: 'new@example.com' } },
   { id: 'listInvitations', method: 'GET', path: '/api/invitations' },
   { id: 'revokeInvitation', method: 'DELETE', path: `/api/invitations/${invitationId}` },
+  { id: 'listAllTopups', method: 'GET', path: '/api/payments' },
   { id: 'getSystem', method: 'GET', path: '/api/system' },
 ]
 
@@ -49,8 +50,11 @@ async function everything({ app: { store } }: TestService): Promise<unknown> {
   ]
 }
 
+// Nothing here asks the provider for anything.
+const payments = { secretKey: 'sk_test_none', webhookSecret: 'whsec_none', returnOrigins: [] }
+
 async function prepare() {
-  const service = await startService()
+  const service = await startService({ payments })
   const admin = await signUpAdmin(service)
   const person = await signUp(service)
   const { body: invited } = await admin.browser.post('/api/invitations', { email: 'invited@example.com' })

@@ -164,7 +164,12 @@ export function readNumber(file: string): number {
 /** The money adds up, nothing is held, and the session takes the next message. */
 export async function expectSound(talker: Talker): Promise<void> {
   await talker.settled()
-  const events = await talker.chat('Still there?')
+  let events = await talker.chat('Still there?')
+  // On a busy machine the thread that takes the place of a lost one starts more slowly than the turns of a test may last.
+  for (let tries = 1; tries < 5 && events.at(-1)?.error?.code === 'AGENT_TIMEOUT'; tries++) {
+    await talker.settled()
+    events = await talker.chat('Still there?')
+  }
   expect(textOf(events)).toBe('You said: Still there?')
   expectOneEnd(events, 'done')
   expect(await talker.service.app.store.verifyLedger()).toMatchObject({ ok: true, differences: [] })

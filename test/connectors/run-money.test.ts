@@ -203,9 +203,11 @@ test.for([{ inThreads: false }, { inThreads: true }])(
     const end = expectOneEnd(await talker.chat('Note it a hundred times.'), 'error')
     expect(end.error.code).toBe('INSUFFICIENT_BALANCE')
     const made = existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n').length : 0
-    expect(made).toBeLessThanOrEqual(39)
     const [{ amountUsd, breakdown }] = await talker.charges()
-    expect(breakdown).toMatchObject({ completionTokens: 1000, toolCalls: made })
+    expect(breakdown.toolCalls).toBe(made)
+    // The provider says last what it has used: the call that is not paid for may end the reply before it has.
+    expect(breakdown.completionTokens).toBeLessThanOrEqual(1000)
+    if (breakdown.completionTokens === 1000) expect(made).toBeLessThanOrEqual(39)
     expect(breakdown).not.toHaveProperty('writtenOffUsd')
     expect(-unitsOf(amountUsd)).toBe(priceOf(breakdown))
     // With a balance that covers them all of them are made.

@@ -99,7 +99,7 @@ export class World {
     const schemes = (spec['security'] as object[]).flatMap(Object.keys)
     if (schemes.length === 0) return [page]
     if (schemes.includes('apiKey')) return [key, cookie]
-    return [/Invitations|Users|System/.test(spec['tags'][0]) ? admin : cookie]
+    return [/Invitations|Users|Platform keys|System/.test(spec['tags'][0]) ? admin : cookie]
   }
 
   async stop(): Promise<void> {

@@ -61,6 +61,13 @@ export function accountTables({
       lowAt: number('low_at'),
     },
     (account) => [
+      // Of many users few owe something, or have a plan that is not the default.
+      index('accounts_owing')
+        .on(account.owed)
+        .where(sql`owed > 0`),
+      index('accounts_plan')
+        .on(account.plan)
+        .where(sql`plan IS NOT NULL`),
       check('balance_covers_held', sql`${account.held} >= 0 AND ${account.held} <= ${account.balance}`),
       check('owed_not_negative', sql`${account.owed} >= 0`),
     ],

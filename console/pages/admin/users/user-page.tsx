@@ -1,6 +1,7 @@
 import { Alert, Button, Skeleton, Stack, Text } from '@mantine/core'
 import { ExclamationTriangleIcon } from '@radix-ui/react-icons'
 import { useMutation, useQuery } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
 import { useParams } from 'wouter'
 import { ErrandClientError, type User } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
@@ -22,6 +23,7 @@ import { UserAccess } from './user-access.tsx'
 import { UserBalance } from './user-balance.tsx'
 import { keepUser } from './keep-user.ts'
 import { useIsBlocked, UserStates } from './user-states.tsx'
+import { UserLimits } from './user-limits.tsx'
 import { UserTransactions } from './user-transactions.tsx'
 
 const back = { href: '/admin/users', label: 'Users' }
@@ -58,10 +60,12 @@ export function UserPage() {
                   <KeyValueList
                     rows={[
                       ['User id', <CopyText key="id" value={known.id} what="the user id" />],
+                      ...(known.externalId === null ? [] : [externalIdRow(known.externalId)]),
                       ['Created', <TimeText key="created" at={known.createdAt} isExact />],
                     ]}
                   />
                 </Panel>
+                <UserLimits key={known.id} user={known} />
                 <UserAccess user={known} isOwn={known.id === ownId} />
               </Stack>
             </div>
@@ -128,4 +132,8 @@ function BlockNotice({ user }: { user: User }) {
       {unblock.error && <ErrorNotice title="The block stands" error={unblock.error} />}
     </Alert>
   )
+}
+
+function externalIdRow(externalId: string): [string, ReactNode] {
+  return ["The product's id", <CopyText key="external" value={externalId} what="the product's id of the user" />]
 }

@@ -1,4 +1,4 @@
-import { Box, Button, Group, Stack } from '@mantine/core'
+import { Box, Button, Group, Stack, Text } from '@mantine/core'
 import { PlusIcon } from '@radix-ui/react-icons'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import type { User } from '../../../../client/client.ts'
@@ -108,7 +108,16 @@ function columnsOf(ownId: string | undefined): Column<User>[] {
     {
       id: 'email',
       label: 'Email',
-      cell: ({ email, id }) => <PageLink href={`/admin/users/${encodeURIComponent(id)}`}>{email}</PageLink>,
+      cell: ({ email, externalId, id }) => (
+        <>
+          <PageLink href={`/admin/users/${encodeURIComponent(id)}`}>{email}</PageLink>
+          {externalId !== null && (
+            <Text size="sm" c="dimmed">
+              {externalId}
+            </Text>
+          )}
+        </>
+      ),
     },
     { id: 'state', label: 'State', cell: (user) => <UserStates user={user} isOwn={user.id === ownId} /> },
     { id: 'balance', label: 'Balance', align: 'right', cell: ({ balanceUsd }) => <Money usd={balanceUsd} /> },

@@ -132,4 +132,6 @@ CREATE INDEX "tasks_waiting" ON "tasks" USING btree ("user_id","seq") WHERE queu
 CREATE UNIQUE INDEX "transactions_topup" ON "transactions" USING btree ("topup_id") WHERE topup_id IS NOT NULL AND type = 'credit';--> statement-breakpoint
 CREATE UNIQUE INDEX "users_external" ON "users" USING btree ("external_id") WHERE external_id IS NOT NULL;--> statement-breakpoint
 ALTER TABLE "accounts" ADD CONSTRAINT "owed_not_negative" CHECK ("accounts"."owed" >= 0);--> statement-breakpoint
-DROP SCHEMA IF EXISTS errand_jobs CASCADE;
+DROP SCHEMA IF EXISTS errand_jobs CASCADE;--> statement-breakpoint
+CREATE INDEX "accounts_owing" ON "accounts" USING btree ("owed") WHERE owed > 0;--> statement-breakpoint
+CREATE INDEX "accounts_plan" ON "accounts" USING btree ("plan") WHERE plan IS NOT NULL;

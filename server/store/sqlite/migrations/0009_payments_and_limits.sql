@@ -128,4 +128,6 @@ ALTER TABLE `transactions` ADD `topup_id` text;--> statement-breakpoint
 CREATE UNIQUE INDEX `transactions_topup` ON `transactions` (`topup_id`) WHERE topup_id IS NOT NULL AND type = 'credit';--> statement-breakpoint
 ALTER TABLE `turns` ADD `counted_in` text;--> statement-breakpoint
 ALTER TABLE `users` ADD `external_id` text;--> statement-breakpoint
-CREATE UNIQUE INDEX `users_external` ON `users` (`external_id`) WHERE external_id IS NOT NULL;
+CREATE UNIQUE INDEX `users_external` ON `users` (`external_id`) WHERE external_id IS NOT NULL;--> statement-breakpoint
+CREATE INDEX `accounts_owing` ON `accounts` (`owed`) WHERE owed > 0;--> statement-breakpoint
+CREATE INDEX `accounts_plan` ON `accounts` (`plan`) WHERE plan IS NOT NULL;

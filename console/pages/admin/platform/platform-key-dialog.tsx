@@ -1,0 +1,81 @@
+import { Box, Button, Group, Modal, Stack, Text } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
+import { useEffect, useRef } from 'react'
+import type { CreatedPlatformKey } from '../../../../client/client.ts'
+import { client } from '../../../app/api-client.ts'
+import { queryClient } from '../../../app/query-client.ts'
+import { CodeBlock } from '../../../parts/code-block.tsx'
+import { CopyButton } from '../../../parts/copy-button.tsx'
+import classes from '../admin.module.css'
+import { PlatformKeyForm, type PlatformKeyInput } from './platform-key-form.tsx'
+
+/** Asks what a platform key may do, then shows it, in one dialog. */
+export function PlatformKeyDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
+  const create = useMutation({
+    mutationFn: (input: PlatformKeyInput) => client.platformKeys.create(input),
+    onSuccess: () => queryClient.invalidateQueries({ queryKey: ['platform-keys'] }),
+  })
+  const { data: created } = create
+  return (
+    <Modal
+      opened={isOpen}
+      onClose={onClose}
+      onExitTransitionEnd={create.reset}
+      closeOnClickOutside={!created}
+      closeOnEscape={!created}
+      withCloseButton={!created}
+      title={created ? 'Store the platform key' : 'Create a platform key'}
+      size="lg"
+    >
+      {created ? (
+        <IssuedPlatformKey created={created} onDone={onClose} />
+      ) : (
+        <PlatformKeyForm
+          error={create.error}
+          isPending={create.isPending}
+          onCancel={onClose}
+          onSubmit={(input) => {
+            create.reset()
+            create.mutate(input)
+          }}
+        />
+      )}
+    </Modal>
+  )
+}
+
+function IssuedPlatformKey({ created, onDone }: { created: CreatedPlatformKey; onDone: () => void }) {
+  const secret = useRef<HTMLDivElement>(null)
+  useEffect(() => secret.current?.focus(), [])
+  // A reload or a closed tab would lose it.
+  useEffect(() => {
+    const ask = (event: BeforeUnloadEvent) => event.preventDefault()
+    addEventListener('beforeunload', ask)
+    return () => removeEventListener('beforeunload', ask)
+  }, [])
+  return (
+    <Stack gap="md">
+      <Text>
+        This is the only time that the key is shown. It belongs on the server of the product, among its other secrets,
+        and in no page.
+      </Text>
+      <Box>
+        <Box className={classes.secret} role="group" aria-label="The platform key" tabIndex={0} mb="xs" ref={secret}>
+          {created.key}
+        </Box>
+        <CopyButton value={created.key} what="the platform key" withLabel />
+      </Box>
+      <Box>
+        <Text mb={6}>For the environment of the server:</Text>
+        <CodeBlock
+          code={`ERRAND_URL='${location.origin}'\nERRAND_PLATFORM_KEY='${created.key}'`}
+          label="The platform key for an environment"
+          what="the lines for an environment"
+        />
+      </Box>
+      <Group justify="flex-end">
+        <Button onClick={onDone}>I have stored it</Button>
+      </Group>
+    </Stack>
+  )
+}

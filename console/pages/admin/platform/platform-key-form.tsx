@@ -1,0 +1,147 @@
+import { Button, Checkbox, Group, NativeSelect, Stack, Textarea, TextInput } from '@mantine/core'
+import { useState, type FormEvent } from 'react'
+import type { client } from '../../../app/api-client.ts'
+import { parseUsd } from '../../../../server/kernel/money.ts'
+import { ErrorNotice } from '../../../parts/error-notice.tsx'
+import { fieldErrors } from '../../../parts/field-errors.ts'
+import { useOwnErrors } from '../../settings/use-own-errors.ts'
+import { FoldedAdminSnippets } from '../admin-snippets.tsx'
+import { platformScopeTexts, type PlatformScope } from './platform-key-scopes.ts'
+
+export type PlatformKeyInput = Parameters<typeof client.platformKeys.create>[0]
+
+type PlatformKeyFormProps = {
+  error: unknown
+  isPending: boolean
+  onCancel: () => void
+  onSubmit: (input: PlatformKeyInput) => void
+}
+
+const never = 'never'
+const lives = [
+  { value: never, label: 'Never' },
+  { value: '90', label: 'In 90 days' },
+  { value: '365', label: 'In a year' },
+]
+const names = ['name', 'scopes', 'addresses', 'creditPerDayUsd', 'expiresInDays']
+
+export function PlatformKeyForm({ error, isPending, onCancel, onSubmit }: PlatformKeyFormProps) {
+  const [name, setName] = useState('')
+  const [scopes, setScopes] = useState<PlatformScope[]>([])
+  const [addressText, setAddressText] = useState('')
+  const [ceiling, setCeiling] = useState('')
+  const [life, setLife] = useState(never)
+  const { form, own, accept, clear } = useOwnErrors(error)
+  const { fields, rest } = fieldErrors(error, names)
+  const addresses = addressText.split(/[\s,]+/).filter((address) => address !== '')
+  const hasCredit = scopes.includes('credit')
+  const creditPerDayUsd = ceiling.trim()
+  const input: PlatformKeyInput = {
+    name: name.trim(),
+    scopes,
+    ...(addresses.length > 0 && { addresses }),
+    ...(hasCredit && creditPerDayUsd !== '' && { creditPerDayUsd }),
+    ...(life !== never && { expiresInDays: Number(life) }),
+  }
+
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    const units = creditPerDayUsd === '' ? 0 : parseUsd(creditPerDayUsd)
+    const errors = {
+      ...(input.name === '' && { name: 'Say what the key is for' }),
+      ...(scopes.length === 0 && { scopes: 'Choose at least one' }),
+      ...(hasCredit &&
+        (units === undefined || units < 0) && {
+          creditPerDayUsd: 'Enter an amount of USD with at most four decimals, or nothing',
+        }),
+    }
+    if (accept(errors) && !isPending) onSubmit(input)
+  }
+
+  return (
+    <form ref={form} onSubmit={submit} noValidate>
+      <Stack gap="md">
+        {rest && <ErrorNotice title="The platform key was not created" error={error} />}
+        <TextInput
+          label="Name"
+          description="Which product it is for"
+          maxLength={100}
+          autoComplete="off"
+          data-autofocus
+          value={name}
+          onChange={(event) => {
+            setName(event.currentTarget.value)
+            clear(['name'])
+          }}
+          error={own['name'] ?? fields['name']}
+        />
+        <Checkbox.Group
+          label="Scopes"
+          description="Give it no more than its product needs"
+          value={scopes}
+          onChange={(values) => {
+            setScopes(values as PlatformScope[])
+            clear(['scopes'])
+          }}
+          error={own['scopes'] ?? fields['scopes']}
+        >
+          <Stack gap="xs" mt="xs">
+            {platformScopeTexts.map(({ scope, label, text }) => (
+              <Checkbox key={scope} value={scope} label={label} description={text} />
+            ))}
+          </Stack>
+        </Checkbox.Group>
+        <Textarea
+          label="Accepted from"
+          description="IP addresses and networks of the product's servers, such as 203.0.113.7 or 2001:db8::/32; nothing for anywhere"
+          autosize
+          minRows={1}
+          autoComplete="off"
+          spellCheck={false}
+          value={addressText}
+          onChange={(event) => {
+            setAddressText(event.currentTarget.value)
+            clear(['addresses'])
+          }}
+          error={fields['addresses']}
+        />
+        {hasCredit && (
+          <TextInput
+            label="Credit a day in USD"
+            description="The most that it adds to balances in a day of UTC; nothing for any amount"
+            inputMode="decimal"
+            autoComplete="off"
+            leftSection="$"
+            maxLength={20}
+            value={ceiling}
+            onChange={(event) => {
+              setCeiling(event.currentTarget.value)
+              clear(['creditPerDayUsd'])
+            }}
+            error={own['creditPerDayUsd'] ?? fields['creditPerDayUsd']}
+          />
+        )}
+        <NativeSelect
+          label="Expires"
+          data={lives}
+          value={life}
+          onChange={(event) => setLife(event.currentTarget.value)}
+          error={fields['expiresInDays']}
+        />
+        <FoldedAdminSnippets
+          summary="The same from code"
+          request={{ method: 'POST', path: '/api/platform-keys', body: input }}
+          call={{ method: 'platformKeys.create', input, result: 'created' }}
+        />
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onCancel}>
+            Cancel
+          </Button>
+          <Button type="submit" loading={isPending}>
+            Create the platform key
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}

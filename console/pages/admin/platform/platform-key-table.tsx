@@ -1,0 +1,92 @@
+import { Text } from '@mantine/core'
+import type { PlatformKey } from '../../../../client/client.ts'
+import { client } from '../../../app/api-client.ts'
+import { queryClient } from '../../../app/query-client.ts'
+import { ConfirmButton } from '../../../parts/confirm-button.tsx'
+import { DataTable, type Column } from '../../../parts/data-table.tsx'
+import { focusHeading } from '../../../parts/hooks/focus-heading.ts'
+import { useNow } from '../../../parts/hooks/use-now.ts'
+import { notifyDone } from '../../../parts/notify.tsx'
+import { StatusBadge } from '../../../parts/status-badge.tsx'
+import { TimeText } from '../../../parts/text/time-text.tsx'
+import { usdText } from '../../../parts/text/usd-text.ts'
+import { describePlatformScopes } from './platform-key-scopes.ts'
+
+/** One page of platform keys, those that have ended too. */
+export function PlatformKeyTable({ keys }: { keys: readonly PlatformKey[] }) {
+  const now = useNow()
+  return <DataTable caption="Platform keys" isWide columns={columnsAt(now)} rows={keys} rowKey={({ id }) => id} />
+}
+
+function columnsAt(now: number): Column<PlatformKey>[] {
+  return [
+    {
+      id: 'name',
+      label: 'Name',
+      cell: ({ hint, name }) => (
+        <>
+          <Text fw={600}>{name}</Text>
+          <Text size="sm" c="dimmed" ff="monospace">
+            …{hint}
+          </Text>
+        </>
+      ),
+    },
+    { id: 'scopes', label: 'Scopes', cell: ({ scopes }) => describePlatformScopes(scopes) },
+    {
+      id: 'addresses',
+      label: 'Accepted from',
+      cell: ({ addresses }) =>
+        addresses === null ? 'Anywhere' : addresses.map((address) => <div key={address}>{address}</div>),
+    },
+    {
+      id: 'credit',
+      label: 'Credited today',
+      align: 'right',
+      cell: ({ creditPerDayUsd, creditedTodayUsd, scopes }) => {
+        if (!scopes.includes('credit')) return '–'
+        const credited = usdText(creditedTodayUsd)
+        return creditPerDayUsd === null ? credited : `${credited} of ${usdText(creditPerDayUsd)}`
+      },
+    },
+    { id: 'state', label: 'State', cell: (key) => <StatusBadge status={stateOf(key, now)} /> },
+    { id: 'used', label: 'Last used', cell: ({ lastUsedAt }) => <When at={lastUsedAt} otherwise="Never" /> },
+    { id: 'expires', label: 'Expires', cell: ({ expiresAt }) => <When at={expiresAt} otherwise="Never" /> },
+    {
+      id: 'actions',
+      label: 'Actions',
+      isLabelHidden: true,
+      align: 'right',
+      cell: (key) => stateOf(key, now) === 'active' && <RevokeButton of={key} />,
+    },
+  ]
+}
+
+function stateOf({ expiresAt, revokedAt }: PlatformKey, now: number): 'active' | 'expired' | 'revoked' {
+  if (revokedAt !== null) return 'revoked'
+  return expiresAt !== null && Date.parse(expiresAt) <= now ? 'expired' : 'active'
+}
+
+function When({ at, otherwise }: { at: string | null; otherwise: string }) {
+  return at === null ? otherwise : <TimeText at={at} />
+}
+
+function RevokeButton({ of: { id: keyId, name } }: { of: PlatformKey }) {
+  return (
+    <ConfirmButton
+      label="Revoke"
+      ariaLabel={`Revoke the platform key ${name}`}
+      title={`Revoke ${name}?`}
+      confirmLabel="Revoke the platform key"
+      onConfirm={async () => {
+        await client.platformKeys.revoke({ keyId })
+        notifyDone(`${name} is revoked.`)
+        focusHeading()
+        await queryClient.invalidateQueries({ queryKey: ['platform-keys'] })
+      }}
+    >
+      It stops working with the next request, and the client tokens that were made with it do too. Its users and their
+      balances stay.
+    </ConfirmButton>
+  )
+}

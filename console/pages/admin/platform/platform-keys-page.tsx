@@ -1,0 +1,78 @@
+import { Button, Stack } from '@mantine/core'
+import { PlusIcon } from '@radix-ui/react-icons'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { client } from '../../../app/api-client.ts'
+import { EmptyState } from '../../../parts/empty-state.tsx'
+import { useOffset, useSearchField } from '../../../parts/hooks/use-search-field.ts'
+import { PageHeader } from '../../../parts/page-header.tsx'
+import { Pager } from '../../../parts/pager.tsx'
+import { Panel } from '../../../parts/panel.tsx'
+import { QueryState } from '../../../parts/query-state.tsx'
+import { AdminSnippets } from '../admin-snippets.tsx'
+import classes from '../admin.module.css'
+import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
+import { PastEnd } from '../past-end.tsx'
+import { PlatformKeyDialog } from './platform-key-dialog.tsx'
+import { PlatformKeyTable } from './platform-key-table.tsx'
+
+const limit = 50
+
+/** The keys of products that are built on the service. */
+export function PlatformKeysPage() {
+  const [offset, setOffset] = useOffset()
+  const [dialog, setDialog] = useSearchField('dialog')
+  const input = { limit, ...(offset > 0 && { offset }) }
+  const keys = useQuery({
+    queryKey: ['platform-keys', input],
+    queryFn: ({ signal }) => client.platformKeys.list(input, { signal }),
+    placeholderData: keepPreviousData,
+  })
+  if (isForAdminsOnly(keys.error)) return <AdminsOnlyPage />
+  const isStale = keys.isPlaceholderData
+  const createButton = (
+    <Button leftSection={<PlusIcon aria-hidden />} onClick={() => setDialog('create')}>
+      Create a platform key
+    </Button>
+  )
+  return (
+    <>
+      <PageHeader
+        title="Platform keys"
+        description="For the servers of products that are built on this service: they make users of their own, credit them and act for them."
+        actions={createButton}
+      />
+      <Stack gap="lg">
+        <QueryState
+          query={keys}
+          isEmpty={({ total }) => total === 0}
+          empty={
+            <EmptyState title="No platform keys yet" action={createButton}>
+              A product with users of its own needs one. It reaches accounts, and content only in the name of a user.
+            </EmptyState>
+          }
+        >
+          {({ keys: rows, total }) => (
+            <div aria-busy={isStale} className={isStale ? classes.stale : undefined}>
+              {rows.length === 0 ? (
+                <PastEnd what="platform keys" onFirst={() => setOffset(0)} />
+              ) : (
+                <PlatformKeyTable keys={rows} />
+              )}
+              <Pager what="platform keys" total={total} limit={limit} offset={offset} onChange={setOffset} />
+            </div>
+          )}
+        </QueryState>
+        <Panel title="From code">
+          <AdminSnippets
+            request={{
+              method: 'GET',
+              path: `/api/platform-keys?limit=${limit}${offset > 0 ? `&offset=${offset}` : ''}`,
+            }}
+            call={{ method: 'platformKeys.list', input, result: 'page' }}
+          />
+        </Panel>
+      </Stack>
+      <PlatformKeyDialog isOpen={dialog === 'create'} onClose={() => setDialog('')} />
+    </>
+  )
+}

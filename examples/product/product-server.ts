@@ -1,0 +1,114 @@
+import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createClient, isErrandError, type ErrandClient } from 'errand/client'
+import { appPage, signUpPage } from './product-pages.ts'
+
+// A product with users of its own, whose assistant runs on Errand: they pay the product, and never see Errand. It keeps its
+// users in memory, and takes whoever says a name for that user's word; a real one has a database and a login.
+
+type ProductOptions = {
+  /** Where Errand is, for this server and for its users' browsers. */
+  errandUrl: string
+  /** With the scopes users, credit and act. It stays on this server. */
+  platformKey: string
+  agentId: string
+}
+
+/** The product's own record of a user. Its id is what Errand knows the user by. */
+type Customer = { id: string; name: string; sessionId?: Promise<string> }
+
+const bodyCharsMax = 10_000
+/** What one visit of the page may cost, and how long it may chat before it asks for another token. */
+const visit = { maxCostUsd: '0.50', expiresInSeconds: 900 }
+
+export function createProduct({ agentId, errandUrl, platformKey }: ProductOptions): Server {
+  const errand = createClient({ baseUrl: errandUrl, apiKey: platformKey })
+  const customers = new Map<string, Customer>()
+  const routes: Record<string, (request: IncomingMessage, response: ServerResponse) => Promise<void>> = {
+    'GET /': async (request, response) => {
+      const customer = customerOf(request)
+      if (!customer) return sendPage(response, signUpPage())
+      const { balanceUsd } = await errand.asUser(customer.id).account.get()
+      sendPage(response, appPage({ name: customer.name, balanceUsd, orderId: randomUUID() }))
+    },
+    'POST /sign-up': async (request, response) => {
+      const name = ((await readForm(request)).get('name') ?? '').trim().slice(0, 100)
+      if (name === '') return redirect(response)
+      const customer = { id: `customer-${randomUUID()}`, name }
+      // Made with the first request that names it, and only once however often it is named.
+      await errand.users.getOrCreate({ externalId: customer.id })
+      const login = randomUUID()
+      customers.set(login, customer)
+      response.setHeader('Set-Cookie', `product=${login}; HttpOnly; SameSite=Lax; Path=/`)
+      redirect(response)
+    },
+    // A real product does this when its payment provider says that the order is paid.
+    'POST /top-up': async (request, response) => {
+      const customer = customerOf(request)
+      const orderId = (await readForm(request)).get('orderId') ?? ''
+      if (customer && /^[\w-]{36}$/.test(orderId)) await topUp(errand, customer, orderId)
+      redirect(response)
+    },
+    // What the page is handed: one session, for a quarter of an hour and half a dollar.
+    'POST /token': async (request, response) => {
+      const customer = customerOf(request)
+      if (!customer) return sendJson(response, 401, { message: 'Sign up first.' })
+      const own = errand.asUser(customer.id)
+      customer.sessionId ??= own.sessions.create({ agentId }).then((session) => session.sessionId)
+      const sessionId = await customer.sessionId
+      const { token } = await own.clientTokens.create({ sessionId, ...visit })
+      sendJson(response, 200, { errandUrl, sessionId, token })
+    },
+    'GET /product-chat.js': async (_, response) => {
+      response.setHeader('Content-Type', 'text/javascript')
+      response.end(await readFile(new URL('product-chat.js', import.meta.url)))
+    },
+  }
+
+  function customerOf({ headers }: IncomingMessage): Customer | undefined {
+    return customers.get(/(?:^|; )product=([\w-]+)/.exec(headers.cookie ?? '')?.[1] ?? '')
+  }
+
+  return createServer((request, response) => {
+    // The page talks to itself and to Errand, and to nobody else.
+    const sources = `default-src 'self'; img-src data:; connect-src 'self' ${new URL(errandUrl).origin}`
+    response.setHeader('Content-Security-Policy', sources)
+    const route = routes[`${request.method} ${request.url}`]
+    if (!route) return void response.writeHead(404).end()
+    route(request, response).catch((error: unknown) => {
+      const message = isErrandError(error) ? error.message : 'Something went wrong.'
+      if (!isErrandError(error)) console.error(error)
+      if (!response.headersSent) sendJson(response, 502, { message })
+    })
+  })
+}
+
+/** The order is the key, so that one that is sent twice is credited once. */
+async function topUp(errand: ErrandClient, { id: externalId }: Customer, orderId: string): Promise<void> {
+  const { id: userId } = await errand.users.getByExternalId({ externalId })
+  const credit = { userId, amountUsd: '5.00', reason: `Order ${orderId}` }
+  await errand.users.credit(credit, { idempotencyKey: orderId })
+}
+
+async function readForm(request: IncomingMessage): Promise<URLSearchParams> {
+  let text = ''
+  for await (const chunk of request.setEncoding('utf8')) {
+    text += String(chunk)
+    if (text.length > bodyCharsMax) throw new Error('The form is too large.')
+  }
+  return new URLSearchParams(text)
+}
+
+function sendPage(response: ServerResponse, html: string): void {
+  response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8', 'Cache-Control': 'no-store' }).end(html)
+}
+
+function sendJson(response: ServerResponse, status: number, value: object): void {
+  response.writeHead(status, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' })
+  response.end(JSON.stringify(value))
+}
+
+function redirect(response: ServerResponse): void {
+  response.writeHead(303, { Location: '/' }).end()
+}
