@@ -236,7 +236,10 @@ export const usersRouter = router({
     .input(CreateUserKeyInput)
     .output(CreatedKey)
     .mutation(
-      withPlatform('act', ({ ctx, input }) => createUserKey(ctx.services.people, { caller: ctx.caller, input })),
+      withPlatform('act', ({ ctx, input }) => {
+        const { catalogue, people } = ctx.services
+        return createUserKey({ ...people, catalogue }, { caller: ctx.caller, input })
+      }),
     ),
 
   listKeys: procedure
