@@ -58,6 +58,11 @@ export const pageRoutes: readonly PageRoute[] = [
     Page: lazyPart(async () => (await import('../pages/admin/users/user-page.tsx')).UserPage),
   },
   {
+    path: '/admin/payments',
+    section: 'admin',
+    Page: lazyPart(async () => (await import('../pages/admin/payments/payments-page.tsx')).PaymentsPage),
+  },
+  {
     path: '/admin/invitations',
     section: 'admin',
     Page: lazyPart(async () => (await import('../pages/admin/invitations/invitations-page.tsx')).InvitationsPage),

@@ -1,4 +1,5 @@
 import { useLocation } from 'wouter'
+import { useAccount } from './use-account.ts'
 import { RouterLink } from '../parts/router-link.tsx'
 import type { Section } from './page-routes.tsx'
 import classes from './shell.module.css'
@@ -18,6 +19,7 @@ const sections: Record<Section, { label: string; pages: readonly { href: string;
     label: 'Admin',
     pages: [
       { href: '/admin/users', label: 'Users' },
+      { href: '/admin/payments', label: 'Payments' },
       { href: '/admin/invitations', label: 'Invitations' },
       { href: '/admin/platform-keys', label: 'Platform keys' },
       { href: '/admin/agents', label: 'Agents' },
@@ -29,7 +31,9 @@ const sections: Record<Section, { label: string; pages: readonly { href: string;
 /** The pages within Settings or Admin. */
 export function SectionNav({ section }: { section: Section }) {
   const [path] = useLocation()
-  const { label, pages } = sections[section]
+  const takesPayments = Boolean(useAccount().data?.payments)
+  const { label, pages: all } = sections[section]
+  const pages = all.filter(({ href }) => takesPayments || href !== '/admin/payments')
   return (
     <nav aria-label={label} className={classes.sections}>
       {pages.map((page) => {

@@ -135,7 +135,7 @@ export const usersRouter = router({
         summary:
           'Suspend a user, end the suspension, change who is an admin, or what a user may do (admins, platforms)',
         description:
-          'A suspended user can do nothing, and all browser logins end. `plan` and `limits` hold from the next execution on; what is under way goes on within them. A platform key suspends users (scope `users`), limits them (scope `limits`), and changes no admins.',
+          'A suspended user can do nothing, and all browser logins end. `plan` and `limits` hold from the next execution on, and of chats under way for what they may still spend. A platform key suspends users (scope `users`), limits them (scope `limits`), and changes no admins.',
         successDescription: 'The user as it is now.',
         errorResponses: {
           ...bodyErrors,

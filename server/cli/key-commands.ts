@@ -12,12 +12,28 @@ type Common = { data?: string; json?: boolean; email: string }
 const clock = new SystemClock()
 
 export async function createKeyForUser(
-  options: Common & { name: string; scopes?: string; expiresDays?: number },
+  options: Common & {
+    name: string
+    scopes?: string
+    expiresDays?: number
+    limitUsd?: string
+    limitReset?: string
+    executionsPerMinute?: string
+    agents?: string
+  },
 ): Promise<void> {
-  const given = options.scopes?.split(',').map((scope) => scope.trim())
+  const given = listOf(options.scopes)
   const unknown = given?.find((scope) => !(scopes as readonly string[]).includes(scope))
   if (unknown !== undefined) throw new UsageError(`--scopes: "${unknown}" must be one of ${scopes.join(', ')}.`)
-  const parsed = CreateKeyInput.safeParse({ name: options.name, scopes: given, expiresInDays: options.expiresDays })
+  const parsed = CreateKeyInput.safeParse({
+    name: options.name,
+    scopes: given,
+    expiresInDays: options.expiresDays,
+    limitUsd: options.limitUsd,
+    limitReset: options.limitReset,
+    executionsPerMinute: options.executionsPerMinute === undefined ? undefined : Number(options.executionsPerMinute),
+    agents: listOf(options.agents),
+  })
   if (!parsed.success) throw new UsageError(`--${z.prettifyError(parsed.error).replaceAll(/\s*\n\s*/g, ' ')}`)
   const created = await withStore(options, async (store) => {
     const caller = operatorFor(await findUserOrFail(store, options.email))
@@ -45,6 +61,10 @@ export async function revokeKeyOfUser(options: Common & { keyId: string }): Prom
     return await revokeKey({ store, clock }, { userId, keyId: options.keyId })
   })
   print(options, { keyId: key.id, revokedAt: key.revokedAt }, `${key.id} is revoked.`)
+}
+
+export function listOf(text: string | undefined): string[] | undefined {
+  return text?.split(',').map((item) => item.trim())
 }
 
 /** Whoever reads and writes the data directory may do everything. */

@@ -3,7 +3,7 @@ import type { AttemptRef } from './records.ts'
 
 /** Topics of messages between nodes, and whose id each carries. */
 export type SignalTopic =
-  /** A task waits for a node; no id. */
+  /** A task waits for a node; no id, or that of a user who has fewer at work than a moment ago. */
   | 'task-queued'
   /** The task's id. */
   | 'task-ended'

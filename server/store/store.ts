@@ -60,6 +60,7 @@ import type {
   AdmitTaskResult,
   CancelTask,
   CancelTaskResult,
+  ClaimTaskResult,
   CompleteTask,
   FailTask,
   Interruption,
@@ -222,8 +223,8 @@ export type Store = {
     required: Units
     limits?: CredentialLimits | null
   }): Promise<LimitRefusal | undefined>
-  /** Moves a queued task to processing under a new attempt; undefined when it is no longer queued. */
-  claimTask(taskId: string): Promise<TaskRecord | undefined>
+  /** Moves a queued task to processing under a new attempt, within what its user may have at work. */
+  claimTask(taskId: string): Promise<ClaimTaskResult>
   /**
    * False when the attempt is stale. With the usage of a metered task, what it did not use of its charge is given back in the
    * same transaction.

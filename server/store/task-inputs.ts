@@ -1,5 +1,5 @@
 import type { Units } from '../kernel/money.ts'
-import type { AttemptRef, Page, RateState, StoredJson, Tags, TaskFailure, TaskStatus } from './records.ts'
+import type { AttemptRef, Page, RateState, StoredJson, Tags, TaskFailure, TaskRecord, TaskStatus } from './records.ts'
 import type { EpochMs } from '../kernel/clock.ts'
 import type { CredentialLimits, KeyRateState, SpendState } from './execution-limits.ts'
 import type { ListRange } from './list-place.ts'
@@ -85,6 +85,12 @@ export type Interruption = AttemptRef & {
 
 /** With all of the tags. */
 export type ListTasks = Page & ListRange & { userId: string; status?: TaskStatus; agentId?: string; tags?: string[] }
+
+/**
+ * A task that was claimed, `isLimited` where its user may have so many at work; `at-limit` when the user has as many, and
+ * undefined when it waits no more.
+ */
+export type ClaimTaskResult = (TaskRecord & { isLimited: boolean }) | 'at-limit' | undefined
 
 export type Taking = {
   limit: number

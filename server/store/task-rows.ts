@@ -7,6 +7,9 @@ export const taskColumns =
   ' response responsePayload errorCode errorMessage errorDetails connectorIds' +
   ' givenBack meters usage tags progress expiresAt timeoutMs createdAt startedAt completedAt'
 
+/** Of a task that waits: it may still be begun. */
+export const inTime = '(expires_at IS NULL OR expires_at > :now OR started_at IS NOT NULL)'
+
 /** A row as far as `taskColumns` go. */
 export type ReadTaskRow = Omit<TaskRow, 'quoteId' | 'webhookUrl'>
 

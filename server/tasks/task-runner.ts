@@ -1,9 +1,12 @@
 import { assert } from '../kernel/assert.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { canceled, interrupted, runTask, timeoutMsOf, type RunTaskParts } from './run-task.ts'
+import { PassedOver } from './passed-over.ts'
 import type { TaskEnds } from './task-ends.ts'
-import type { AttemptRef, TaskRecord } from '../store/records.ts'
+import type { AttemptRef } from '../store/records.ts'
+import type { ClaimTaskResult, Taken } from '../store/task-inputs.ts'
 
+type Claimed = Extract<ClaimTaskResult, object>
 type TaskRunnerOptions = RunTaskParts & { ends: TaskEnds; concurrency: number; drainSeconds: number; queuedMax: number }
 
 const pauseMs = 1000
@@ -31,12 +34,13 @@ export class TaskRunner {
   readonly #options: TaskRunnerOptions
   /** What is being claimed or run. */
   readonly #taken = new Map<string, Promise<void>>()
-  readonly #running = new Map<string, { task: TaskRecord; deadline: number; stop: AbortController }>()
+  readonly #running = new Map<string, { task: Claimed; deadline: number; stop: AbortController }>()
   /** Tasks that are being claimed; true of those that were canceled after that. */
   readonly #claims = new Map<string, { claim: Promise<unknown>; isCanceled: boolean }>()
   /** Given again before their last run was quite done with. */
   readonly #again = new Set<string>()
   readonly #draining = Promise.withResolvers<void>()
+  readonly #passedOver = new PassedOver(() => this.#tasksWait())
   /** The user whose task was taken last: the turn is the next one's. */
   #after = ''
   #state: 'waiting' | 'running' | 'draining' | 'interrupted' = 'waiting'
@@ -156,7 +160,7 @@ export class TaskRunner {
   #setRunning(): void {
     assert(this.#state === 'waiting', 'a runner is started once')
     this.#state = 'running'
-    this.#unsubscribe = this.#options.source.subscribe(() => this.#tasksWait())
+    this.#unsubscribe = this.#options.source.subscribe((userId) => this.#tasksWait(userId))
     void this.#fill()
   }
 
@@ -178,46 +182,52 @@ export class TaskRunner {
     while (this.#taken.size > 0) await Promise.all(this.#taken.values())
   }
 
-  #tasksWait(): void {
+  /** Some may wait; of a user who is named, one fewer is at work. */
+  #tasksWait(userId?: string): void {
+    if (userId) this.#passedOver.readmit(userId)
     this.#hasMore = true
     void this.#fill()
   }
 
-  #add(taskId: string): void {
-    this.#taken.set(taskId, this.#job(taskId))
+  #add(task: Taken['tasks'][0]): void {
+    this.#taken.set(task.id, this.#job(task))
   }
 
-  async #job(taskId: string): Promise<void> {
-    const { ends, log } = this.#options
+  async #job(taken: Taken['tasks'][0]): Promise<void> {
+    const { ends, log, source } = this.#options
+    const { id: taskId, userId } = taken
     const end = await this.#run(taskId).catch((error: unknown) => {
       log.error({ taskId, err: error }, 'a task could not be taken up; it is tried again')
       this.#storeFailed()
     })
+    const isLimited = this.#running.get(taskId)?.task.isLimited ?? false
     this.#running.delete(taskId)
     this.#taken.delete(taskId)
     if (end === 'ended') ends.taskEnded(taskId)
+    if (end === 'ended' && isLimited) source.announce(userId)
+    if (end === 'at-limit') this.#passedOver.add(userId)
     if (end === 'requeued') {
       ends.taskChanged(taskId, 'state')
       this.taskQueued()
     }
-    if (this.#again.delete(taskId)) this.#add(taskId)
+    if (this.#again.delete(taskId)) this.#add(taken)
     void this.#fill()
   }
 
   /** Undefined when the task was not there to be run, or not to be run any more. */
-  async #run(taskId: string): Promise<'ended' | 'requeued' | undefined> {
+  async #run(taskId: string): Promise<'ended' | 'requeued' | 'at-limit' | undefined> {
     const { source, store } = this.#options
     if (this.#state !== 'running') return undefined
     const claiming = { claim: store.claimTask(taskId), isCanceled: false }
     this.#claims.set(taskId, claiming)
-    let task: TaskRecord | undefined
+    let task: ClaimTaskResult
     try {
       task = await claiming.claim
     } finally {
       // In the same step in which it is running: a cancel may come at any other.
       this.#claims.delete(taskId)
     }
-    if (!task) return undefined
+    if (task === undefined || task === 'at-limit') return task
     this.#queuedCount--
     const stop = new AbortController()
     if (claiming.isCanceled) stop.abort(canceled)
@@ -249,12 +259,17 @@ export class TaskRunner {
       const limit = concurrency - this.#taken.size
       const claiming = this.#claims.keys()
       try {
-        const { after, tasks } = await store.takeTasks({ after: this.#after, limit, claiming, passOver: new Set() })
+        const { after, tasks } = await store.takeTasks({
+          after: this.#after,
+          limit,
+          claiming,
+          passOver: this.#passedOver.users,
+        })
         this.#after = after
         if (tasks.length > 0) this.#hasMore = true
-        for (const { id } of tasks) {
-          if (this.#taken.has(id)) this.#again.add(id)
-          else this.#add(id)
+        for (const task of tasks) {
+          if (this.#taken.has(task.id)) this.#again.add(task.id)
+          else this.#add(task)
         }
       } catch (error) {
         log.error({ err: error }, 'the queue cannot be read; it is tried again')

@@ -7,10 +7,13 @@ import { settleAbandoned, type SettleParts } from './settle-abandoned.ts'
 export type TaskSource = {
   /** Ends what a process before this one left at work, where a start can tell. */
   recover(): Promise<void>
-  /** A task waits: one that was admitted and is durable, or one that waits for another attempt. */
-  announce(): void
+  /**
+   * A task waits: one that was admitted and is durable, or one that waits for another attempt. Or one fewer is at work of a
+   * user who is named, and who may have been passed over.
+   */
+  announce(userId?: string): void
   /** `onWaiting` is told when tasks may wait. Returns what ends that. */
-  subscribe(onWaiting: () => void): () => void
+  subscribe(onWaiting: (userId?: string) => void): () => void
   /** From when on the time of a task counts that was claimed a moment ago. */
   begunAt(task: TaskRecord): EpochMs
 }
@@ -21,7 +24,7 @@ const recoveryPauseMs = 1000
 /** The tasks of a store that one process owns. */
 export function localTasks(parts: SettleParts): TaskSource {
   const { log } = parts
-  let listener: (() => void) | undefined
+  let listener: ((userId?: string) => void) | undefined
   return {
     // A start beside a command that writes, or on a disk that is full for a moment, waits.
     recover: async () => {
@@ -35,7 +38,7 @@ export function localTasks(parts: SettleParts): TaskSource {
         }
       }
     },
-    announce: () => listener?.(),
+    announce: (userId) => listener?.(userId),
     subscribe: (onWaiting) => {
       listener = onWaiting
       return () => (listener = undefined)
@@ -52,9 +55,9 @@ export function sharedTasks({ clock, shared }: { clock: Clock; shared: SharedSto
   const { signals } = shared
   return {
     recover: async () => {},
-    announce: () => signals.send('task-queued', ''),
+    announce: (userId = '') => signals.send('task-queued', userId),
     subscribe: (onWaiting) => {
-      const looking = setInterval(onWaiting, lookMs).unref()
+      const looking = setInterval(() => onWaiting(), lookMs).unref()
       const unsubscribe = signals.on('task-queued', onWaiting)
       return () => {
         clearInterval(looking)

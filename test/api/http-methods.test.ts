@@ -25,11 +25,11 @@ const wrongMethods: [target: string, allow: string[]][] = [
   ['QUERY /api/tasks', ['GET', 'HEAD', 'OPTIONS', 'POST']],
   ['POST /api/tasks/task_1', ['GET', 'HEAD', 'OPTIONS']],
   ['DELETE /api/tasks/task_1', ['GET', 'HEAD', 'OPTIONS']],
-  ['POST /api/account', ['GET', 'HEAD', 'OPTIONS']],
+  ['POST /api/account', ['GET', 'HEAD', 'OPTIONS', 'PATCH']],
   ['POST /api/transactions', ['GET', 'HEAD', 'OPTIONS']],
   ['POST /api/agents', ['GET', 'HEAD', 'OPTIONS']],
   ['DELETE /api/agents/test', ['GET', 'HEAD', 'OPTIONS']],
-  ['GET /api/keys/key_1', ['DELETE', 'OPTIONS']],
+  ['GET /api/keys/key_1', ['DELETE', 'OPTIONS', 'PATCH']],
   ['GET /api/keys/key_1/rotate', ['OPTIONS', 'POST']],
   ['POST /api/payloads/pay_1', ['GET', 'HEAD', 'OPTIONS']],
   ['DELETE /api/payloads/pay_1', ['GET', 'HEAD', 'OPTIONS']],
@@ -96,7 +96,7 @@ test('HEAD asks for a key like GET, and its refusal has no body', async () => {
 test.each([
   ['/api/tasks', ['GET', 'HEAD', 'OPTIONS', 'POST']],
   ['/api/tasks/task_1', ['GET', 'HEAD', 'OPTIONS']],
-  ['/api/keys/key_1', ['DELETE', 'OPTIONS']],
+  ['/api/keys/key_1', ['DELETE', 'OPTIONS', 'PATCH']],
   ['/api/keys/key_1/rotate', ['OPTIONS', 'POST']],
   ['/healthz', ['GET', 'HEAD', 'OPTIONS']],
 ])('OPTIONS %s names the methods of that path, without a key', async (path, allow) => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { directCall } from '../../server/rpc/call-procedure.ts'
+import { ownCredential } from '../../server/auth/caller.ts'
 import type { Context } from '../../server/rpc/context.ts'
 import { pageTurn } from '../../server/rpc/page-turn.ts'
 import { rootRouter } from '../../server/rpc/root-router.ts'
@@ -39,8 +40,7 @@ test.each([
     scopes: ['read'],
     keyId: 'key',
     loginId: null,
-    limits: null,
-    agents: null,
+    ...ownCredential,
   }
   const context = { services: service.app.services, caller } as unknown as Context
   const read = async () => await directCall(list)({ context, input: { sessionId }, signal: undefined })

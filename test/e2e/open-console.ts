@@ -10,7 +10,7 @@ import { checkPage, settle } from './check-page.ts'
 import { openBrowser } from './open-browser.ts'
 
 type ServiceOptions = NonNullable<Parameters<typeof startService>[0]>
-type ConsoleOptions = Pick<ServiceOptions, 'clock' | 'config' | 'limits' | 'privateHosts'> & {
+type ConsoleOptions = Pick<ServiceOptions, 'clock' | 'config' | 'limits' | 'payments' | 'privateHosts'> & {
   balanceUsd?: string
   isAdmin?: boolean
 }

@@ -55,6 +55,8 @@ const fillings: readonly string[] = [
   '',
   '',
   `UPDATE sessions SET spent = 5 WHERE id = 'ses_1';`,
+  // What ended before there were events has none.
+  `INSERT INTO settings (name, value) VALUES ('events-since', '2000');`,
 ]
 
 /** Databases of every earlier release, migrated by servers that are killed at `times` of their statements; and a newer one. */

@@ -70,9 +70,8 @@ await describePostgres('an installation is moved', (server) => {
       tables: { users: 4, tasks: 18, turns: 3, sessions: 2, messages: 4, connectors: 1, idempotency_keys: 1 },
     })
     expect(moved.tables.transactions).toBe(3 + 18 + 4 + 2)
-    // Jobs are as old as the tasks, so that these are begun in their order.
     const queued = await withPool(databaseUrl, (pool) =>
-      pool.query(`SELECT data->>'taskId' AS id FROM errand_jobs.job ORDER BY created_on`),
+      pool.query(`SELECT id FROM tasks WHERE queued = 1 AND status = 'pending' ORDER BY seq`),
     )
     expect(queued.rows).toEqual(cutOff.pending.map((id) => ({ id })))
 

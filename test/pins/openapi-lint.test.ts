@@ -1,6 +1,7 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { expect, test } from 'vitest'
 import { createOpenApiDocument } from '../../openapi/openapi-document.ts'
+import { operationExamples } from '../../openapi/operation-examples.ts'
 import { defineConfig } from '../../server/agents/config/define-config.ts'
 import { documentFile } from '../../server/http/files/docs-pages.ts'
 import { waitersMax } from '../../server/tasks/task-ends.ts'
@@ -52,31 +53,9 @@ test('the strict rules of the linter find nothing in it, and do find what is wro
 
 test('the validation by schema sees a missing field, an unknown one and a wrong form', () => {
   const validator = answerValidatorOf(operationAt('GET', '/api/account').spec['responses'][200].content)
-  const rateLimit = { limit: 10, remaining: 10, resetAt: null }
-  const topups = { owedUsd: '0.0000', notifyBelowUsd: null, payments: null }
-  const money = { balanceUsd: '1.0000', heldUsd: '0.0000', blockedUntil: null, rateLimit, ...topups }
-  const account = {
-    userId: 'u',
-    email: 'e',
-    ...money,
-    isAdmin: false,
-    hasPassword: true,
-    createdAt: '2026-01-15T12:00:00.000Z',
-    limits: {
-      plan: null,
-      executionsPerMinute: 10,
-      tasksAtWork: null,
-      tasksWaiting: null,
-      spendPerDayUsd: null,
-      agents: null,
-      used: { tasksAtWork: 0, tasksWaiting: 0, spentTodayUsd: null },
-      spendResetsAt: null,
-    },
-    credential: null,
-    maxBodyBytes: 10_485_760,
-  }
+  const account = operationExamples['getAccount']!.response as Json
   expect(validator.safeParse(account).success).toBe(true)
-  const { email: _, ...missing } = account
+  const { email: _email, ...missing } = account
   const wrong = [missing, { ...account, extra: 1 }, { ...account, balanceUsd: '1.00' }, { ...account, blockedUntil: 0 }]
   expect(wrong.map((body) => validator.safeParse(body).success)).toEqual([false, false, false, false])
 })

@@ -32,10 +32,12 @@ export const runSecondsMax: Record<Tier, number> = { small: 2700, all: 5000 }
 export const onlyInAll: Record<string, string> = {
   'test/faults/fault-{agents,clients,disks}.test.ts':
     'loads, floods, full disks and damage at length; each has a test of its rule in api, chat, runner, store or connectors',
-  'test/e2e/{admin-invitations,admin-platform-keys,admin-system,admin-user-access,admin-users,agents-files,agents-form,agents-refused,agents-run,billing,billing-receipt,chat-budget,chat-errors,chat-keyboard,chat-logout,chat-lost,chat-sessions,chat-streaming,chat-tabs,overview,overview-live,product-example,readme-pictures,second-origin-package,settings-account,settings-connectors,settings-keys,settings-webhooks,shell-*,tasks,tasks-*}.test.ts':
+  'test/e2e/{admin-invitations,admin-platform-keys,admin-system,admin-user-access,admin-users,agents-files,agents-form,agents-refused,agents-run,billing,billing-receipt,billing-topups,chat-budget,chat-errors,chat-keyboard,chat-logout,chat-lost,chat-sessions,chat-streaming,chat-tabs,overview,overview-live,product-example,readme-pictures,second-origin-package,settings-account,settings-connectors,settings-keys,settings-limits,settings-webhooks,shell-*,tasks,tasks-*}.test.ts':
     'more of the pages whose journeys the other browser files make; what they call is tested in api and client',
   'test/reach/client/*.test.ts':
     'the packed client in every runtime, compiler and kind of app; what it does is tested in client, from its sources',
+  'test/store/sqlite-window-history.test.ts':
+    'a hundred thousand operations under limits on what is spent; the contract has shorter histories on every engine',
   'test/reach/package/*.test.ts':
     'the packed server, its image and unit, and the scripts of a clone; what they start is tested from its sources',
   'test/moving/refused-moves.test.ts':

@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { noPlans } from '../../server/store/limits/account-limits.ts'
 import type { Taking } from '../../server/store/task-inputs.ts'
 import type { ContractTest } from './store-contract.ts'
 import { interrupted, type StoreWorld } from './store-world.ts'
@@ -10,12 +11,14 @@ async function taken(world: StoreWorld, names: ReadonlyMap<string, string>, of: 
   // Leases of the contract last for no time.
   world.clock.advance(1)
   const found: string[] = []
-  let asked = { ...all, ...of }
+  const asked = { ...all, ...of }
+  let { after } = asked
   for (;;) {
-    const { after, tasks } = await world.store.takeTasks(asked)
-    found.push(...tasks.map(({ id }) => id))
-    if (tasks.length === 0) return found.map((id) => names.get(id))
-    asked = { ...asked, after, limit: asked.limit - tasks.length, claiming: [...asked.claiming, ...found] }
+    const claiming = [...asked.claiming, ...found]
+    const next = await world.store.takeTasks({ ...asked, after, limit: asked.limit - found.length, claiming })
+    if (next.tasks.length === 0) return found.map((id) => names.get(id))
+    found.push(...next.tasks.map(({ id }) => id))
+    ;({ after } = next)
   }
 }
 
@@ -86,6 +89,69 @@ export function describeQueue(contractTest: ContractTest): void {
     for (const name of ['a2', 'b2']) await world.store.claimTask(ids.get(name)!)
     expect(await world.store.takeTasks({ ...all, after: 'nobody' })).toEqual({ after: 'nobody', tasks: [] })
   })
+
+  contractTest('what was not begun in time is not taken any more, but for another attempt', async (world) => {
+    const { ids, names, users } = await waiting(world, [1])
+    const add = async (name: string) => {
+      const id = await world.pending(users[0]!, { expiresInMs: 1000 })
+      names.set(id, name)
+      ids.set(name, id)
+    }
+    for (const name of ['late', 'begun']) await add(name)
+    await world.store.claimTask(ids.get('begun')!)
+    await world.store.interruptTask({ taskId: ids.get('begun')!, attempt: 1, error: interrupted, retries: 1 })
+    expect(await taken(world, names)).toEqual(['a1', 'late', 'begun'])
+    world.clock.advance(1000)
+    expect(await taken(world, names)).toEqual(['a1', 'begun'])
+  })
+
+  const plans = { ...noPlans, named: new Map([['two', { ...noPlans.byDefault, tasksAtWork: 2 }]]) }
+  const response = { text: '{}', payloadId: null }
+
+  contractTest(
+    'of a user no more is claimed than may be at work, whoever claims at once, and of others as ever',
+    async (world) => {
+      const { ids, names, users } = await waiting(world, [6, 4])
+      await world.store.changeAccountLimits({ userId: users[0]!, plan: 'two', changes: {} })
+      const claim = async (name: string) => {
+        const claimed = await world.store.claimTask(ids.get(name)!)
+        return typeof claimed === 'object' ? claimed.isLimited : claimed
+      }
+      // The first ones, by which users were put in order, are at work.
+      expect(await Promise.all(['a1', 'a2', 'a3', 'a4'].map(claim))).toEqual([true, 'at-limit', 'at-limit', 'at-limit'])
+      expect(await Promise.all(['b1', 'b2', 'b3'].map(claim))).toEqual([false, false, false])
+      expect(await world.read(users[0]!, ids.get('a2')!)).toMatchObject({ status: 'pending', attempt: 0 })
+      // It waits as before, for whoever takes it next.
+      expect(await taken(world, names)).toEqual(['a2', 'b4', 'a3', 'a4', 'a5', 'a6'])
+      expect(await world.store.completeTask({ taskId: ids.get('a1')!, attempt: 1, response })).toBe(true)
+      expect(await claim('a2')).toBe(true)
+      expect(await claim('a3')).toBe('at-limit')
+      const error = { code: 'CANCELED', message: 'Canceled.', details: '' }
+      await world.store.cancelTask({ userId: users[0]!, taskId: ids.get('a2')!, error, mayStopWork: true })
+      await world.store.changeAccountLimits({ userId: users[0]!, changes: { tasksAtWork: 3 } })
+      expect(await Promise.all(['a3', 'a4', 'a5'].map(claim))).toEqual([true, true, 'at-limit'])
+    },
+    { limits: { plans } },
+  )
+
+  contractTest(
+    'a task that waits for another attempt counts as at work, and is claimed whatever the limit has become',
+    async (world) => {
+      const { ids, users } = await waiting(world, [3])
+      const userId = users[0]!
+      const claim = (name: string) => world.store.claimTask(ids.get(name)!)
+      await world.store.changeAccountLimits({ userId, changes: { tasksAtWork: 3 } })
+      for (const name of ['a1', 'a2']) {
+        expect(await claim(name)).toMatchObject({ attempt: 1 })
+        const again = { taskId: ids.get(name)!, attempt: 1, error: interrupted, retries: 1 }
+        expect(await world.store.interruptTask(again)).toBe('requeued')
+      }
+      expect(await claim('a3')).toBe('at-limit')
+      await world.store.changeAccountLimits({ userId, changes: { tasksAtWork: 1 } })
+      for (const name of ['a1', 'a2']) expect(await claim(name)).toMatchObject({ attempt: 2 })
+      expect(await claim('a3')).toBe('at-limit')
+    },
+  )
 
   contractTest('one whose claim is under way is not taken a second time', async (world) => {
     const { ids, names } = await waiting(world, [3, 1])

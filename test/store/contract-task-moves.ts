@@ -13,17 +13,18 @@ export function describeTaskMoves(contractTest: ContractTest): void {
     const before = await world.read(userId, taskId)
     world.clock.advance(5)
     const claimed = await world.store.claimTask(taskId)
-    expect(claimed).toEqual({ ...before, status: 'processing', attempt: 1, startedAt: world.clock.now() })
-    expect(await world.read(userId, taskId)).toEqual(claimed)
+    const begun = { ...before, status: 'processing', attempt: 1, startedAt: world.clock.now() }
+    expect(claimed).toEqual({ ...begun, isLimited: false })
+    expect(await world.read(userId, taskId)).toEqual(begun)
     expect(await world.store.claimTask(taskId)).toBeUndefined()
     expect(await world.store.claimTask('task_unknown')).toBeUndefined()
-    expect(await world.read(userId, taskId)).toEqual(claimed)
+    expect(await world.read(userId, taskId)).toEqual(begun)
   })
 
   contractTest('of parallel claims of a task exactly one gets it', async (world) => {
     const taskId = await world.pending(await world.createUser())
     const claims = await Promise.all(Array.from({ length: 8 }, () => world.store.claimTask(taskId)))
-    expect(claims.filter((task) => task !== undefined)).toHaveLength(1)
+    expect(claims.filter((claim) => claim !== undefined)).toHaveLength(1)
   })
 
   contractTest('completing stores the response and keeps the charge', async (world) => {

@@ -3,6 +3,8 @@ import { must } from '../../server/kernel/assert.ts'
 import type { Units } from '../../server/kernel/money.ts'
 import type { ContractTest } from './store-contract.ts'
 import { agentError, type StoreWorld, type Tampering } from './store-world.ts'
+import { ofTier } from '../run/tiers.ts'
+import { WindowHistory } from './window-history.ts'
 import { aDay, begun, day, settle, spending } from './window-calls.ts'
 
 /** What every engine of the store does when limits on what is spent are changed, reached or damaged. */
@@ -10,6 +12,11 @@ export function describeWindowChanges(contractTest: ContractTest): void {
   describeChanges(contractTest)
   describeReached(contractTest)
   describeDamages(contractTest)
+  for (let seed = 1; seed <= ofTier(1, 5); seed++) {
+    contractTest(`whatever is spent, refunded and changed, windows are what answers add up to, seed ${seed}`, (world) =>
+      new WindowHistory(world, seed).run(ofTier(400, 2000)),
+    )
+  }
 }
 
 function describeChanges(contractTest: ContractTest): void {

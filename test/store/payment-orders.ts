@@ -10,8 +10,6 @@ import { noLimits, openWorld, type StoreEngine, type StoreWorld } from './store-
 
 const whole = 100_000
 const cent = 100
-/** They share the commits of SQLite. */
-const atOnce = 500
 
 type History = { topup: TopupRecord; told: PaymentChange[] }
 
@@ -98,24 +96,31 @@ async function play(world: StoreWorld, random: SimRandom): Promise<void> {
   expect(await moneyOf(world, userId)).toEqual({ balance: Math.max(0, worth), owed: Math.max(0, -worth) })
 }
 
-export function describePaymentOrders(engine: StoreEngine, counts: { small: number; all: number }): void {
+/** `atOnce` of them share the commits of SQLite, or the connections of PostgreSQL. */
+type Counts = { small: number; all: number; atOnce: number }
+
+export function describePaymentOrders(engine: StoreEngine, { atOnce, ...counts }: Counts): void {
   const count = Number(process.env['ERRAND_PAYMENT_ORDERS'] ?? ofTier(counts.small, counts.all))
-  test(`${engine.name}: ${count} orders, losses and repetitions of what is told of payments end in one balance each`, async () => {
-    const seed = Number(process.env['ERRAND_PAYMENT_SEED'] ?? Math.floor(Math.random() * 1e9))
-    process.stdout.write(`${engine.name}: payment orders with ERRAND_PAYMENT_SEED=${seed}\n`)
-    const world = await openWorld(engine, noLimits)
-    try {
-      for (let first = 0; first < count; first += atOnce) {
-        const some = Array.from({ length: Math.min(atOnce, count - first) }, async (_, n) => {
-          await play(world, new SimRandom(seed, first + n)).catch((error: unknown) => {
-            throw new Error(`history ${first + n} of seed ${seed}`, { cause: error })
+  test(
+    `${engine.name}: ${count} orders, losses and repetitions of what is told of payments end in one balance each`,
+    async () => {
+      const seed = Number(process.env['ERRAND_PAYMENT_SEED'] ?? Math.floor(Math.random() * 1e9))
+      process.stdout.write(`${engine.name}: payment orders with ERRAND_PAYMENT_SEED=${seed}\n`)
+      const world = await openWorld(engine, noLimits)
+      try {
+        for (let first = 0; first < count; first += atOnce) {
+          const some = Array.from({ length: Math.min(atOnce, count - first) }, async (_, n) => {
+            await play(world, new SimRandom(seed, first + n)).catch((error: unknown) => {
+              throw new Error(`history ${first + n} of seed ${seed}`, { cause: error })
+            })
           })
-        })
-        await Promise.all(some)
+          await Promise.all(some)
+        }
+        expect(await world.verify()).toMatchObject({ ok: true, differences: [] })
+      } finally {
+        await world.close()
       }
-      expect(await world.verify()).toMatchObject({ ok: true, differences: [] })
-    } finally {
-      await world.close()
-    }
-  }, 280_000)
+    },
+    Math.max(280_000, count * 200),
+  )
 }

@@ -45,6 +45,20 @@ async function openOn(server: PostgresServer, url: string, options: OpenOptions)
       await server.dropDatabase(url)
     },
     tamper: (change) => withPool(url, (pool) => tamper(pool, change)),
+    damage: (statements) =>
+      withPool(url, async (pool) => {
+        await pool.query('SET session_replication_role = replica')
+        const checks = await pool.query(
+          `SELECT conname AS name, conrelid::regclass AS "table" FROM pg_constraint
+            WHERE contype = 'c' AND connamespace = 'public'::regnamespace`,
+        )
+        for (const { name, table } of checks.rows as { name: string; table: string }[]) {
+          await pool.query(`ALTER TABLE ${table} DROP CONSTRAINT "${name}"`)
+        }
+        for (const sql of statements) {
+          if ((await pool.query(sql)).rowCount === 0) throw new Error(`no row was there: ${sql}`)
+        }
+      }),
     events: (userId) =>
       withPool(url, async (pool) => {
         const { rows } = await pool.query(eventRows.replace('$userId', '$1'), [userId])

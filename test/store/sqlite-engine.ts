@@ -37,6 +37,15 @@ export function openIn(dataDir: string, options: OpenOptions): OpenedStore {
       rmSync(dataDir, { recursive: true, force: true })
     },
     tamper: async (change) => withRaw(dataDir, (raw) => tamper(raw, change)),
+    damage: async (statements) =>
+      withRaw(dataDir, (raw) => {
+        raw.pragma('foreign_keys = OFF')
+        raw.pragma('ignore_check_constraints = ON')
+        const triggers = raw.prepare<[], string>(`SELECT name FROM sqlite_schema WHERE type = 'trigger'`).pluck().all()
+        for (const trigger of triggers) raw.exec(`DROP TRIGGER ${trigger}`)
+        for (const sql of statements)
+          if (raw.prepare(sql).run().changes === 0) throw new Error(`no row was there: ${sql}`)
+      }),
     events: async (userId) => withRaw(dataDir, (raw) => raw.prepare<[object], EventRow>(eventRows).all({ userId })),
     queued: async () => withRaw(dataDir, (raw) => raw.prepare<[], string>(queuedRows).pluck().all()),
     verify: async () => withRaw(dataDir, verifyLedger),

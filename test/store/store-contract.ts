@@ -5,6 +5,7 @@ import { describeAdmission } from './contract-admission.ts'
 import { describeCaps } from './contract-caps.ts'
 import { describeCancel } from './contract-cancel.ts'
 import { describeDeliveries } from './contract-deliveries.ts'
+import { describeDiscrepancies } from './contract-discrepancies.ts'
 import { describeEvents } from './contract-events.ts'
 import { describeIdempotency } from './contract-idempotency.ts'
 import { describeInvitations } from './contract-invitations.ts'
@@ -76,6 +77,7 @@ export function describeStoreContract(engine: StoreEngine): void {
   describeWindows(contractTest)
   describeWindowChanges(contractTest)
   describeLedger(contractTest)
+  describeDiscrepancies(contractTest)
   describeEvents(contractTest)
   describeDeliveries(contractTest)
   describePayments(contractTest)

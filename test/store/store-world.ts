@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { must } from '../../server/kernel/assert.ts'
+import { assert, must } from '../../server/kernel/assert.ts'
 import type { Clock, EpochMs } from '../../server/kernel/clock.ts'
 import { newId } from '../../server/kernel/ids.ts'
 import type { Units } from '../../server/kernel/money.ts'
@@ -53,6 +53,8 @@ export type OpenedStore = {
   /** Closes the store and removes what it kept. */
   close(): Promise<void>
   tamper(change: Tampering): Promise<void>
+  /** Runs statements behind the store's back, with neither triggers nor constraints; each has to change something. */
+  damage(statements: readonly string[]): Promise<void>
   /** A user's events, in order of what they tell of. */
   events(userId: string): Promise<EventRow[]>
   /** Ids of the tasks that wait, in order of admission. */
@@ -135,6 +137,10 @@ export class StoreWorld {
     return this.#opened.tamper(change)
   }
 
+  damage(statements: readonly string[]): Promise<void> {
+    return this.#opened.damage(statements)
+  }
+
   events(userId: string): Promise<EventRow[]> {
     return this.#opened.events(userId)
   }
@@ -189,7 +195,9 @@ export class StoreWorld {
 
   /** A new task that was claimed, in its first attempt. */
   async processing(userId: string, changes: Partial<AdmitTask> = {}): Promise<TaskRecord> {
-    return must(await this.store.claimTask(await this.pending(userId, changes)), 'a queued task')
+    const claimed = must(await this.store.claimTask(await this.pending(userId, changes)), 'a queued task')
+    assert(claimed !== 'at-limit', 'more of the user may be at work')
+    return claimed
   }
 
   async completed(userId: string, changes: Partial<AdmitTask> = {}): Promise<TaskRecord> {

@@ -12,10 +12,14 @@ import { QueryState } from '../../parts/query-state.tsx'
 import { RouterLink } from '../../parts/router-link.tsx'
 import { Snippets } from '../../parts/snippets.tsx'
 import { useOffset, useSearchField } from '../../parts/hooks/use-search-field.ts'
+import { BalanceNotice } from './balance-notice.tsx'
 import { BalanceTiles } from './balance-tiles.tsx'
+import { LimitsPanel } from './limits-panel.tsx'
 import { ExportButton } from './export-button.tsx'
 import { transactionColumns } from './transaction-columns.tsx'
 import type { TransactionFilter } from './transaction-export.ts'
+import { TopupReturn } from './topups/topup-return.tsx'
+import { TopupsPanel } from './topups/topups-panel.tsx'
 import { isTransactionType, transactionTypes } from './transaction-type.tsx'
 
 const limit = 50
@@ -55,7 +59,11 @@ export function BillingPage() {
             onRetry={() => void account.refetch()}
           />
         )}
+        <TopupReturn />
+        <BalanceNotice account={account.data} />
         <BalanceTiles account={account} />
+        {account.data && <LimitsPanel account={account.data} />}
+        <TopupsPanel account={account.data} />
         <div>
           <Group mb="sm" gap="sm" align="flex-end">
             <NativeSelect

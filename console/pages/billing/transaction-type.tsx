@@ -16,7 +16,7 @@ export const transactionTypes = {
   task_refund: { label: 'Task refund', plural: 'Task refunds', Icon: ResetIcon, color: 'blue' },
   chat_charge: { label: 'Chat charge', plural: 'Chat charges', Icon: ChatBubbleIcon, color: 'gray' },
   adjustment: { label: 'Adjustment', plural: 'Adjustments', Icon: MixerHorizontalIcon, color: 'yellow' },
-  topup_reversal: { label: 'Top-up reversal', plural: 'Top-up reversals', Icon: ResetIcon, color: 'orange' },
+  topup_reversal: { label: 'Top-up reversal', plural: 'Top-up reversals', Icon: ResetIcon, color: 'yellow' },
 } as const satisfies Record<TransactionType, unknown>
 
 export function isTransactionType(text: string): text is TransactionType {

@@ -7,6 +7,7 @@ import { Panel } from '../../parts/panel.tsx'
 import { Snippets } from '../../parts/snippets.tsx'
 import { TimeText } from '../../parts/text/time-text.tsx'
 import { useSearchField } from '../../parts/hooks/use-search-field.ts'
+import { BalanceNotice } from '../billing/balance-notice.tsx'
 import { GettingStarted } from './getting-started.tsx'
 import { NewestTasks, NewestTransactions } from './newest-lists.tsx'
 import { OverviewTiles } from './overview-tiles.tsx'
@@ -36,6 +37,7 @@ export function OverviewPage() {
       <PageHeader title="Overview" actions={period} />
       <Stack gap="lg">
         <LiveError overview={overview} />
+        <BalanceNotice account={account.data} />
         {account.data?.blockedUntil && <BlockedNotice until={account.data.blockedUntil} />}
         {isReadable && (
           <>

@@ -35,7 +35,9 @@ export const pagePaths: readonly string[] = [
   '/settings',
   ...['keys', 'connectors', 'webhooks', 'webhooks/{}', 'password', 'logins'].map((page) => `/settings/${page}`),
   '/admin',
-  ...['users', 'users/{}', 'invitations', 'platform-keys', 'agents', 'system'].map((page) => `/admin/${page}`),
+  ...['users', 'users/{}', 'payments', 'invitations', 'platform-keys', 'agents', 'system'].map(
+    (page) => `/admin/${page}`,
+  ),
 ]
 const assetPrefix = '/assets/'
 const iconPath = '/favicon.svg'

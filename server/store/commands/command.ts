@@ -111,7 +111,7 @@ export type Tx = Reads & {
   /** The row that it answers is known by the time that the command is committed. */
   sendFor<Row>(statement: Statement<Row>, values: Values, take: (row: Row) => void): void
   /** The account, which no other command changes before this one has ended; undefined when there is none. */
-  lockAccount(of: { userId: string }): Answer<AccountRow | undefined>
+  lockAccount(of: { userId: string } | { taskId: string }): Answer<AccountRow | undefined>
   /** The account of the user to whom a task or a turn belongs; false when there is none. */
   lockOwner(of: { taskId: string } | { turnId: string }): Answer<boolean>
   /** Commands that lock the same text of the same kind run one after another. */

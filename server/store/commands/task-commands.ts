@@ -1,20 +1,22 @@
 import { assert, must } from '../../kernel/assert.ts'
 import type { EpochMs } from '../../kernel/clock.ts'
 import { judgeTask, withOneMore, type TaskNotAccepted } from '../judge-admission.ts'
-import type { StoredJson, TaskFailure, TaskRecord, TaskStatus } from '../records.ts'
+import type { StoredJson, TaskFailure, TaskStatus } from '../records.ts'
+import { limitsOf, noPlans } from '../limits/account-limits.ts'
 import type { StoreLimits } from '../store.ts'
 import type {
   AdmitTask,
   AdmitTaskResult,
   CancelTask,
   CancelTaskResult,
+  ClaimTaskResult,
   CompleteTask,
   FailTask,
   Interruption,
   ProgressNote,
 } from '../task-inputs.ts'
 import type { AccountRow } from '../tables/account-tables.ts'
-import { taskColumns, taskRecord, type ReadTaskRow } from '../task-rows.ts'
+import { inTime, taskColumns, taskRecord, type ReadTaskRow } from '../task-rows.ts'
 import { countFailure } from './abuse-block.ts'
 import type { Answer, Op, Reads, Tx } from './command.ts'
 import { eventIdOf, recordEvent } from './events/event-rows.ts'
@@ -58,9 +60,21 @@ const claim = statement<ReadTaskRow>(
     ofLease,
   }) => `UPDATE tasks SET status = 'processing', queued = 0, attempt = attempt + 1, progress = NULL,
       started_at = ${greatest}(:now, created_at)${ofLease(', lease_until = :leaseUntil')}
-    WHERE id = :taskId AND queued = 1 AND (expires_at IS NULL OR expires_at > :now OR started_at IS NOT NULL)
+    WHERE id = :taskId AND queued = 1 AND ${inTime}
     RETURNING ${columns(taskColumns)}`,
 )
+/**
+ * That a task which nobody has begun must wait, as its user has `most` that were begun; what waits for another attempt is one
+ * of these. Another node may take it then.
+ */
+const beyondLimit = statement<{ id: string }>('task_beyond_limit', ({ ofLease }) => {
+  const where = `id = :taskId AND status = 'pending' AND :most <= (SELECT count(*) FROM (
+      SELECT 1 FROM tasks WHERE user_id = :userId AND status = 'processing' LIMIT :most) AS found)`
+  return ofLease(
+    `UPDATE tasks SET lease_until = NULL WHERE ${where} RETURNING id`,
+    `SELECT id FROM tasks WHERE ${where}`,
+  )
+})
 const thisAttempt = `id = :taskId AND attempt = :attempt AND status = 'processing' AND queued = 0`
 // A node renews its lease without a lock on the account, so the lease is judged by the statement that ends the attempt.
 const ifPassed = ' AND (CAST(:passedAt AS bigint) IS NULL OR lease_until <= :passedAt)'
@@ -170,16 +184,19 @@ function* judge(on: Reads, input: Draft, { asked, limits }: Judge): Op<Judged> {
   return { account, against, now, read }
 }
 
-export function* claimTask(
-  tx: Tx,
-  { leaseMs, taskId }: { taskId: string; leaseMs: number },
-): Op<TaskRecord | undefined> {
-  if (!(yield* tx.lockOwner({ taskId }))) return undefined
+export function* claimTask(tx: Tx, taskId: string, limits: StoreLimits): Op<ClaimTaskResult> {
+  const account = yield* tx.lockAccount({ taskId })
+  if (!account) return undefined
+  const { userId } = account
+  const { tasksAtWork: most } = limitsOf(account, limits.plans ?? noPlans)
+  // Counted by rows, at most as many as may be: counters are written at the end of a commit of many claims.
+  if (most !== null && (yield* tx.get(beyondLimit, { taskId, userId, most }))) return 'at-limit'
   const now = yield* tx.now()
+  const leaseMs = limits.leaseSeconds * 1000
   const row = yield* tx.get(claim, { taskId, now, leaseUntil: now + leaseMs })
   // An interrupted task that waited for its next attempt was `processing` all along.
   if (row?.attempt === 1) moved(tx, row, ['pending', 'processing'])
-  return row && taskRecord(row)
+  return row && { ...taskRecord(row), isLimited: most !== null }
 }
 
 export function* completeTask(tx: Tx, input: CompleteTask): Op<boolean> {

@@ -83,9 +83,10 @@ const abandoned = statement<{ id: string }>(
 
 export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<OpenTurnResult> {
   const { idempotency, maxCost = null, quoteId = null, sessionId, turnId, userId } = input
-  const readLimits = askLimits(tx, input, limits)
   const asked = {
+    // First, so that all that is read has waited for the lock.
     account: tx.lockAccount({ userId }),
+    limits: askLimits(tx, input, limits),
     session: askSession(tx, { userId, sessionId }),
     key: idempotency ? askKey(tx, { userId, operation, key: idempotency.key }) : undefined,
     quote: quoteId === null ? undefined : tx.get(byQuote, { quoteId }),
@@ -95,7 +96,7 @@ export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<Open
   const used = asked.key && (yield* asked.key)
   const quoted = asked.quote && (yield* asked.quote)
   const now = yield* tx.now()
-  const read = yield* readLimits(account, { now, ofTask: false })
+  const read = yield* asked.limits(account, { now, ofTask: false })
   const status = session && sessionStatus(session, activeAfter(now, limits))
   const judged = judgeTurn(input, {
     ...read,

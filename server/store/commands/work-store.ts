@@ -29,7 +29,6 @@ const closedMax = 1000
 
 /** Tasks, sessions, chats and money: the same on every engine. */
 export function workStore(engine: Engine, limits: StoreLimits) {
-  const leaseMs = limits.leaseSeconds * 1000
   return {
     admitTask: async (input) => {
       const admitted = await engine.run((tx) => tasks.admitTask(tx, input, limits), input)
@@ -38,9 +37,9 @@ export function workStore(engine: Engine, limits: StoreLimits) {
     },
     foreseeAdmission: (input) => engine.read((on) => tasks.foreseeAdmission(on, input, limits)),
     claimTask: async (taskId) => {
-      const task = await engine.run((tx) => tasks.claimTask(tx, { taskId, leaseMs }), { taskId })
-      if (task) engine.know(taskId, task.userId)
-      return task
+      const claimed = await engine.run((tx) => tasks.claimTask(tx, taskId, limits), { taskId })
+      if (typeof claimed === 'object') engine.know(taskId, claimed.userId)
+      return claimed
     },
     completeTask: async (input) => {
       const isDone = await engine.run((tx) => tasks.completeTask(tx, input), input)

@@ -24,6 +24,10 @@ import type { RateWindow } from './rate-window.ts'
 // Drives commands to their end synchronously: SQLite answers before it returns, and nothing may interleave.
 
 const account = statement<AccountRow>('account_read', `SELECT ${accountColumns} FROM accounts WHERE user_id = :userId`)
+const accountOfTask = statement<AccountRow>(
+  'account_of_task',
+  `SELECT ${accountColumns} FROM accounts WHERE user_id = (SELECT user_id FROM tasks WHERE id = :taskId)`,
+)
 const messages = statement<MessageRow>(
   'message_page',
   `SELECT ${columns(messageColumns)}
@@ -125,7 +129,7 @@ export class SqliteEngine implements Engine {
       now: () => new Given(clock.now()),
       account: (userId) => get(account, { userId }),
       // The one connection that writes is a lock on everything.
-      lockAccount: ({ userId }) => get(account, { userId }),
+      lockAccount: (of) => ('userId' in of ? get(account, of) : get(accountOfTask, of)),
       lockOwner: () => owned,
       lock: () => done,
       rate: (userId) =>

@@ -7,7 +7,7 @@ import { Figures } from '../system/figures.tsx'
 
 /** What the user has, and the form that changes it. */
 export function UserBalance({ user }: { user: User }) {
-  const { balanceUsd, heldUsd, writtenOffUsd } = user
+  const { balanceUsd, heldUsd, owedUsd, writtenOffUsd } = user
   return (
     <Panel title="Balance">
       <Figures
@@ -15,6 +15,9 @@ export function UserBalance({ user }: { user: User }) {
           { name: 'Balance', value: <Money usd={balanceUsd} /> },
           { name: 'Held by running chats', value: <Money usd={heldUsd} /> },
           { name: 'Free to spend', value: <Money usd={subtractUsd(balanceUsd, heldUsd)} /> },
+          ...(owedUsd === '0.0000'
+            ? []
+            : [{ name: 'Owed', value: <Money usd={owedUsd} c="red" />, note: 'Payments that were taken back' }]),
           { name: 'Written off ever', value: <Money usd={writtenOffUsd} />, note: 'Used by chats, beyond the balance' },
         ]}
       />

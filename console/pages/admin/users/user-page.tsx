@@ -23,6 +23,7 @@ import { UserAccess } from './user-access.tsx'
 import { UserBalance } from './user-balance.tsx'
 import { keepUser } from './keep-user.ts'
 import { useIsBlocked, UserStates } from './user-states.tsx'
+import { UserLimits } from './user-limits.tsx'
 import { UserTransactions } from './user-transactions.tsx'
 
 const back = { href: '/admin/users', label: 'Users' }
@@ -64,6 +65,7 @@ export function UserPage() {
                     ]}
                   />
                 </Panel>
+                <UserLimits key={known.id} user={known} />
                 <UserAccess user={known} isOwn={known.id === ownId} />
               </Stack>
             </div>

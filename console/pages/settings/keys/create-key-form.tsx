@@ -5,9 +5,12 @@ import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
 import { ErrorNotice } from '../../../parts/error-notice.tsx'
 import { fieldErrors } from '../../../parts/field-errors.ts'
+import { Disclosure } from '../../../parts/disclosure.tsx'
 import { FormSnippets } from '../form-snippets.tsx'
 import { setIssuedKey } from './issued-key.ts'
 import { scopeTexts, type KeyScope } from './key-scopes.ts'
+import { KeyLimitFields } from './key-limit-fields.tsx'
+import { draftOf, limitErrors, limitFields, limitsInput, type LimitsDraft } from './key-limits.ts'
 import { useOwnErrors } from '../use-own-errors.ts'
 
 const never = 'never'
@@ -28,6 +31,7 @@ export function CreateKeyForm({ onCancel }: { onCancel: () => void }) {
   const [scopes, setScopes] = useState<KeyScope[]>(scopeTexts.map(({ scope }) => scope))
   const [life, setLife] = useState(never)
   const [otherDays, setOtherDays] = useState('')
+  const [limits, setLimits] = useState(draftOf())
   const create = useMutation({
     mutationFn: (wanted: typeof input) => client.keys.create(wanted),
     onSuccess: (created) => {
@@ -36,16 +40,17 @@ export function CreateKeyForm({ onCancel }: { onCancel: () => void }) {
     },
   })
   const { form, own, accept, clear } = useOwnErrors(create.error)
-  const { fields, rest } = fieldErrors(create.error, ['name', 'scopes', 'expiresInDays'])
-  const errorOf = (field: 'name' | 'scopes' | 'expiresInDays') => own[field] ?? fields[field]
+  const { fields, rest } = fieldErrors(create.error, ['name', 'scopes', 'expiresInDays', ...limitFields])
+  const errorOf = (field: string) => own[field] ?? fields[field]
   const days = life === never ? undefined : Number(life === other ? otherDays : life)
-  const input = { name: name.trim(), scopes, ...(days !== undefined && { expiresInDays: days }) }
+  const input = { name: name.trim(), scopes, ...(days !== undefined && { expiresInDays: days }), ...given(limits) }
 
   const submit = (event: FormEvent) => {
     event.preventDefault()
     const errors = {
       ...(input.name === '' && { name: 'Say what the key is for' }),
       ...(scopes.length === 0 && { scopes: 'Choose at least one' }),
+      ...limitErrors(limits),
       ...(days !== undefined && !isDays(days) && { expiresInDays: `Enter a whole number from 1 to ${daysMax}` }),
     }
     create.reset()
@@ -107,6 +112,20 @@ export function CreateKeyForm({ onCancel }: { onCancel: () => void }) {
           )}
         </Group>
         {life !== other && errorOf('expiresInDays') && <Text c="red">{errorOf('expiresInDays')}</Text>}
+        <Disclosure label="Limits" mustBeOpen={limitFields.some((field) => errorOf(field) !== undefined)}>
+          {() => (
+            <Stack gap="md">
+              <KeyLimitFields
+                draft={limits}
+                errorOf={errorOf}
+                onChange={(next) => {
+                  setLimits(next)
+                  clear(limitFields)
+                }}
+              />
+            </Stack>
+          )}
+        </Disclosure>
         <FormSnippets
           request={{ method: 'POST', path: '/api/keys', body: input }}
           call={{ method: 'keys.create', input, result: 'created' }}
@@ -122,6 +141,16 @@ export function CreateKeyForm({ onCancel }: { onCancel: () => void }) {
       </Stack>
     </form>
   )
+}
+
+/** What is limited of a new key. */
+function given(draft: LimitsDraft) {
+  const { agents, executionsPerMinute, limitReset, limitUsd } = limitsInput(draft)
+  return {
+    ...(limitUsd !== null && { limitUsd, limitReset: limitReset ?? 'never' }),
+    ...(executionsPerMinute !== null && { executionsPerMinute }),
+    ...(agents && { agents }),
+  }
 }
 
 function isDays(days: number): boolean {

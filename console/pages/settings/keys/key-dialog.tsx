@@ -4,10 +4,11 @@ import type { Key } from '../../../../client/client.ts'
 import { CreateKeyForm } from './create-key-form.tsx'
 import { IssuedKeyView } from './issued-key-view.tsx'
 import { setIssuedKey, useIssuedKey } from './issued-key.ts'
+import { KeyLimitsForm } from './key-limits-form.tsx'
 import { RotateKeyForm } from './rotate-key-form.tsx'
 
 /** What the dialog asks for: a new key, or one in the place of another. */
-export type KeyRequest = { kind: 'create' } | { kind: 'rotate'; of: Key }
+export type KeyRequest = { kind: 'create' } | { kind: 'rotate' | 'limit'; of: Key }
 
 type KeyDialogProps = { request: KeyRequest | undefined; isOpen: boolean; onClose: () => void }
 
@@ -32,7 +33,7 @@ export function KeyDialog({ request, isOpen, onClose }: KeyDialogProps) {
     setStored(false)
     setLeaving(false)
   }
-  const title = issued ? 'Store the new key' : request?.kind === 'rotate' ? `Rotate ${request.of.name}` : 'Create a key'
+  const title = issued ? 'Store the new key' : titleOf(request)
   return (
     <Modal
       opened={isOpen || (issued !== undefined && !isStored)}
@@ -46,9 +47,16 @@ export function KeyDialog({ request, isOpen, onClose }: KeyDialogProps) {
         <IssuedKeyView issued={issued} isLeaving={isLeaving} onStay={() => setLeaving(false)} onStored={finish} />
       ) : request?.kind === 'rotate' ? (
         <RotateKeyForm of={request.of} onCancel={onClose} />
+      ) : request?.kind === 'limit' ? (
+        <KeyLimitsForm key={request.of.id} of={request.of} onClose={onClose} />
       ) : request ? (
         <CreateKeyForm onCancel={onClose} />
       ) : null}
     </Modal>
   )
+}
+
+function titleOf(request: KeyRequest | undefined): string {
+  if (request?.kind === 'rotate') return `Rotate ${request.of.name}`
+  return request?.kind === 'limit' ? `Limits of ${request.of.name}` : 'Create a key'
 }

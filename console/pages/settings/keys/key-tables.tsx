@@ -7,15 +7,19 @@ import { ConfirmButton } from '../../../parts/confirm-button.tsx'
 import { DataTable, type Column } from '../../../parts/data-table.tsx'
 import { notifyDone } from '../../../parts/notify.tsx'
 import { StatusBadge } from '../../../parts/status-badge.tsx'
+import { countText } from '../../../parts/text/count-text.ts'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { useNow } from '../../../parts/hooks/use-now.ts'
 import { focusHeading } from '../../../parts/hooks/focus-heading.ts'
 import { describeScopes } from './key-scopes.ts'
+import { spentText } from './key-limits.ts'
 import { keyState } from './key-state.ts'
 import classes from '../settings.module.css'
 
 /** One page of the keys that work, with a notice for those that are to be rotated. */
-export function LiveKeys({ keys, onRotate }: { keys: readonly Key[]; onRotate: (key: Key) => void }) {
+type LiveKeysProps = { keys: readonly Key[]; onRotate: (key: Key) => void; onLimit: (key: Key) => void }
+
+export function LiveKeys({ keys, onLimit, onRotate }: LiveKeysProps) {
   const now = useNow()
   const due = keys.filter(({ rotationDue }) => rotationDue)
   if (keys.length === 0) return <Text c="dimmed">No key works any more.</Text>
@@ -25,7 +29,7 @@ export function LiveKeys({ keys, onRotate }: { keys: readonly Key[]; onRotate: (
       <DataTable
         caption="Keys that work"
         isWide
-        columns={[...liveColumns(now), actionColumn(onRotate)]}
+        columns={[...liveColumns(now), actionColumn({ onLimit, onRotate })]}
         rows={keys}
         rowKey={({ id }) => id}
       />
@@ -73,6 +77,27 @@ const nameColumn: Column<Key> = {
   ),
 }
 const scopesColumn: Column<Key> = { id: 'scopes', label: 'Scopes', cell: ({ scopes }) => describeScopes(scopes) }
+const limitsColumn: Column<Key> = {
+  id: 'limits',
+  label: 'Limits',
+  cell: (key) => {
+    const { agents, executionsPerMinute, resetsAt } = key
+    const spent = spentText(key)
+    if (!spent && executionsPerMinute === null && agents === null) return <Text c="dimmed">None</Text>
+    return (
+      <>
+        {spent && <Text className={classes.nowrap}>{spent}</Text>}
+        {resetsAt !== null && (
+          <Text size="sm" c="dimmed">
+            anew <TimeText at={resetsAt} />
+          </Text>
+        )}
+        {executionsPerMinute !== null && <Text>{countText(executionsPerMinute)} executions a minute</Text>}
+        {agents && <Text>Only {agents.join(', ')}</Text>}
+      </>
+    )
+  },
+}
 const createdColumn: Column<Key> = { id: 'created', label: 'Created', cell: ({ createdAt }) => <When at={createdAt} /> }
 const usedColumn: Column<Key> = {
   id: 'used',
@@ -97,7 +122,7 @@ function liveColumns(now: number): Column<Key>[] {
     label: 'Expires',
     cell: ({ expiresAt }) => <When at={expiresAt} />,
   }
-  return [nameColumn, scopesColumn, createdColumn, usedColumn, expires, stateColumn(now)]
+  return [nameColumn, scopesColumn, limitsColumn, createdColumn, usedColumn, expires, stateColumn(now)]
 }
 
 function endedColumns(now: number): Column<Key>[] {
@@ -109,7 +134,7 @@ function endedColumns(now: number): Column<Key>[] {
   return [nameColumn, scopesColumn, createdColumn, usedColumn, ended, stateColumn(now)]
 }
 
-function actionColumn(onRotate: (key: Key) => void): Column<Key> {
+function actionColumn({ onLimit, onRotate }: Pick<LiveKeysProps, 'onLimit' | 'onRotate'>): Column<Key> {
   return {
     id: 'actions',
     label: 'Actions',
@@ -117,6 +142,9 @@ function actionColumn(onRotate: (key: Key) => void): Column<Key> {
     align: 'right',
     cell: (key) => (
       <div className={classes.actions}>
+        <Button size="xs" variant="default" aria-label={`Limit the key ${key.name}`} onClick={() => onLimit(key)}>
+          Limits
+        </Button>
         <Button size="xs" variant="default" aria-label={`Rotate the key ${key.name}`} onClick={() => onRotate(key)}>
           Rotate
         </Button>

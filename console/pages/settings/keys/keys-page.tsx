@@ -53,7 +53,11 @@ export function KeysPage() {
         >
           {({ keys, total }) => (
             <div>
-              <LiveKeys keys={keys} onRotate={(of) => ask({ kind: 'rotate', of })} />
+              <LiveKeys
+                keys={keys}
+                onLimit={(of) => ask({ kind: 'limit', of })}
+                onRotate={(of) => ask({ kind: 'rotate', of })}
+              />
               <Pager what="keys" total={total} limit={limit} offset={offset} onChange={setOffset} />
             </div>
           )}

@@ -12,7 +12,7 @@ import type { Op, Reads } from '../command.ts'
 import { askKeyRate } from './key-rates.ts'
 import { readWindows } from './spend-windows.ts'
 
-// What an admission reads of limits. Those of the credential are asked for before the account is locked, and run after that;
+// What an admission reads of limits. Those of the credential are asked for right behind the lock on the account, and run after it;
 // those of the plan and the user when the account says that there are any, so that who has none pays for none.
 
 type Asking = { userId: string; limits?: CredentialLimits | null }

@@ -1,4 +1,5 @@
 import type { Taken, Taking } from '../../task-inputs.ts'
+import { inTime } from '../../task-rows.ts'
 import type { Transaction } from '../connection/transaction.ts'
 
 // The fair queue where nodes share the store: a node's turns begin behind its own place, and what it takes is its own while
@@ -14,7 +15,8 @@ import type { Transaction } from '../connection/transaction.ts'
 
 const time = 'coalesce($1::float8, floor(extract(epoch FROM statement_timestamp()) * 1000))'
 // A partial index is used only when its condition stands in the query, without parameters.
-const free = `queued = 1 AND completed_at IS NULL AND (lease_until IS NULL OR lease_until < ${time})`
+const free = `queued = 1 AND completed_at IS NULL AND (lease_until IS NULL OR lease_until < ${time})
+  AND ${inTime.replace(':now', time)}`
 const firstUser = (whose: string) => `(SELECT user_id FROM tasks WHERE ${free} AND ${whose} ORDER BY user_id LIMIT 1)`
 /** Behind the last user comes the first one. */
 const userBehind = (place: string) => `coalesce(${firstUser(`user_id > ${place}`)}, ${firstUser('true')})`

@@ -1,0 +1,131 @@
+import { Button, Group, NativeSelect, Stack } from '@mantine/core'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { client } from '../../../app/api-client.ts'
+import { DataTable, type Column } from '../../../parts/data-table.tsx'
+import { EmptyState } from '../../../parts/empty-state.tsx'
+import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
+import { PageHeader } from '../../../parts/page-header.tsx'
+import { PageLink } from '../../../parts/page-link.tsx'
+import { Panel } from '../../../parts/panel.tsx'
+import { QueryState } from '../../../parts/query-state.tsx'
+import { Money } from '../../../parts/text/money.tsx'
+import { topupColumns } from '../../billing/topups/topup-list.tsx'
+import { AdminSnippets } from '../admin-snippets.tsx'
+import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
+import { Figures } from '../system/figures.tsx'
+
+const limit = 50
+const days = 30
+
+type Page = Awaited<ReturnType<typeof client.topups.listAll>>
+type UserTopup = Page['topups'][number]
+
+/** What came in, went back, is disputed and is owed. */
+export function PaymentsPage() {
+  const [userId, setUserId] = useSearchField('userId')
+  const [status, setStatus] = useSearchField('status')
+  // The last of each page that was gone on from.
+  const [places, setPlaces] = useState<string[]>([])
+  const after = places.at(-1)
+  const known = statuses.find((one) => one === status)
+  const input = { limit, days, ...(userId && { userId }), ...(known && { status: known }), ...(after && { after }) }
+  const topups = useQuery({
+    queryKey: ['all-topups', input],
+    queryFn: ({ signal }) => client.topups.listAll(input, { signal }),
+    placeholderData: keepPreviousData,
+  })
+  if (isForAdminsOnly(topups.error)) return <AdminsOnlyPage />
+  const search = new URLSearchParams(Object.entries(input).map(([name, value]) => [name, String(value)]))
+  return (
+    <>
+      <PageHeader title="Payments" description="What users paid for credit, and what was taken back of it." />
+      <Stack gap="lg">
+        <QueryState query={topups}>
+          {({ next, topups: rows, totals }) => (
+            <>
+              <Panel title={`The last ${days} days`}>
+                <Figures
+                  of={[
+                    { name: 'Paid', value: <Money usd={totals.paidUsd} />, note: `${totals.topups} top-ups` },
+                    { name: 'Refunded of it', value: <Money usd={totals.refundedUsd} /> },
+                    { name: 'Disputed of it', value: <Money usd={totals.disputedUsd} /> },
+                    { name: 'Owed by users', value: <Money usd={totals.owedUsd} />, note: 'At present' },
+                  ]}
+                />
+              </Panel>
+              <div>
+                <Group mb="sm" gap="sm" align="flex-end">
+                  <NativeSelect
+                    label="State"
+                    data={['', ...statuses].map((value) => ({ value, label: value === '' ? 'All' : value }))}
+                    value={known ?? ''}
+                    onChange={(event) => {
+                      setPlaces([])
+                      setStatus(event.currentTarget.value)
+                    }}
+                  />
+                  {userId !== '' && (
+                    <Button variant="default" onClick={() => setUserId('')}>
+                      Show all users
+                    </Button>
+                  )}
+                </Group>
+                {rows.length === 0 ? (
+                  <EmptyState title="No payments">Nobody has begun to pay.</EmptyState>
+                ) : (
+                  <DataTable
+                    caption="Top-ups of all users"
+                    columns={columns}
+                    rows={rows}
+                    rowKey={({ id }) => id}
+                    isWide
+                  />
+                )}
+                <Group justify="flex-end" mt="sm" gap="xs">
+                  <Button
+                    variant="default"
+                    disabled={places.length === 0}
+                    onClick={() => setPlaces(places.slice(0, -1))}
+                  >
+                    Newer
+                  </Button>
+                  <Button
+                    variant="default"
+                    disabled={next === undefined}
+                    onClick={() => next !== undefined && setPlaces([...places, next])}
+                  >
+                    Older
+                  </Button>
+                </Group>
+              </div>
+            </>
+          )}
+        </QueryState>
+        <Panel title="From code">
+          <AdminSnippets
+            request={{ method: 'GET', path: `/api/payments?${search}` }}
+            call={{ method: 'topups.listAll', input, result: 'page' }}
+          />
+        </Panel>
+      </Stack>
+    </>
+  )
+}
+
+const statuses = ['open', 'paid', 'failed', 'expired'] as const
+
+const columns: readonly Column<UserTopup>[] = [
+  {
+    id: 'user',
+    label: 'User',
+    cell: ({ email, userId }) => <PageLink href={`/admin/users/${encodeURIComponent(userId)}`}>{email}</PageLink>,
+  },
+  ...topupColumns
+    .filter(({ id }) => id !== 'receipt')
+    .map((column) => (column.id === 'kind' ? { ...column, cell: byWhom } : column)),
+]
+
+function byWhom({ isAuto }: { isAuto: boolean }) {
+  return isAuto ? 'Auto-recharge' : 'The user'
+}

@@ -1,0 +1,109 @@
+import { Button, Group, Stack, Text, TextInput } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
+import { useState, type FormEvent } from 'react'
+import type { User } from '../../../../client/client.ts'
+import { client } from '../../../app/api-client.ts'
+import { ErrorNotice } from '../../../parts/error-notice.tsx'
+import { fieldErrors } from '../../../parts/field-errors.ts'
+import { notifyDone } from '../../../parts/notify.tsx'
+import { Panel } from '../../../parts/panel.tsx'
+import { FoldedAdminSnippets } from '../admin-snippets.tsx'
+import { keepUser } from './keep-user.ts'
+
+const counts = [
+  ['executionsPerMinute', 'Executions a minute'],
+  ['tasksAtWork', 'Tasks at work'],
+  ['tasksWaiting', 'Tasks waiting'],
+] as const
+
+type Draft = Record<'plan' | 'spendPerDayUsd' | 'agents' | (typeof counts)[number][0], string>
+
+/** The plan of a user, and limits that hold in its place. */
+export function UserLimits({ user }: { user: User }) {
+  const [draft, setDraft] = useState(() => draftOf(user))
+  const input = { userId: user.id, ...inputOf(draft) }
+  const update = useMutation({
+    mutationFn: () => client.users.update(input),
+    onSuccess: (next) => {
+      keepUser(next)
+      setDraft(draftOf(next))
+      notifyDone(`The limits of ${next.email} are changed.`)
+    },
+  })
+  const { fields, rest } = fieldErrors(update.error, [
+    'plan',
+    ...Object.keys(input.limits).map((name) => `limits.${name}`),
+  ])
+  const fieldOf = (name: keyof Draft, label: string, description?: string) => (
+    <TextInput
+      key={name}
+      label={label}
+      description={description}
+      autoComplete="off"
+      value={draft[name]}
+      onChange={(event) => setDraft({ ...draft, [name]: event.currentTarget.value })}
+      error={fields[name === 'plan' ? name : `limits.${name}`]}
+    />
+  )
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    update.mutate()
+  }
+  const { userId, ...body } = input
+  return (
+    <Panel title="Plan and limits">
+      <form onSubmit={submit} noValidate>
+        <Stack gap="md">
+          <Text>
+            A field that is empty leaves the limit of the plan. What is under way goes on within the new ones.
+          </Text>
+          {rest && <ErrorNotice title="The limits were not changed" error={update.error} />}
+          {fieldOf('plan', 'Plan', 'Its name in the configuration; empty for the default plan')}
+          {counts.map(([name, label]) => fieldOf(name, label))}
+          {fieldOf('spendPerDayUsd', 'May spend a day, in USD')}
+          {fieldOf('agents', 'Only these agents', 'Their ids with commas between them')}
+          <Group justify="flex-end">
+            <Button type="submit" loading={update.isPending}>
+              Change the limits
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+      <FoldedAdminSnippets
+        summary="The same from code"
+        request={{ method: 'PATCH', path: `/api/users/${encodeURIComponent(userId)}`, body }}
+        call={{ method: 'users.update', input, result: 'user' }}
+      />
+    </Panel>
+  )
+}
+
+function draftOf({ limits, plan }: User): Draft {
+  const { agents, executionsPerMinute = '', spendPerDayUsd = '', tasksAtWork = '', tasksWaiting = '' } = limits
+  return {
+    plan: plan ?? '',
+    executionsPerMinute: String(executionsPerMinute),
+    tasksAtWork: String(tasksAtWork),
+    tasksWaiting: String(tasksWaiting),
+    spendPerDayUsd,
+    agents: agents?.join(', ') ?? '',
+  }
+}
+
+function inputOf({ agents, plan, spendPerDayUsd, ...numbers }: Draft) {
+  const ids = agents
+    .split(',')
+    .map((id) => id.trim())
+    .filter((id) => id !== '')
+  const count = (text: string) => (text.trim() === '' ? null : Number(text))
+  return {
+    plan: plan.trim() === '' ? null : plan.trim(),
+    limits: {
+      executionsPerMinute: count(numbers.executionsPerMinute),
+      tasksAtWork: count(numbers.tasksAtWork),
+      tasksWaiting: count(numbers.tasksWaiting),
+      spendPerDayUsd: spendPerDayUsd.trim() === '' ? null : spendPerDayUsd.trim(),
+      agents: ids.length === 0 ? null : ids,
+    },
+  }
+}

@@ -1,0 +1,79 @@
+import { Button, Checkbox, Group, Stack, Text, TextInput } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
+import { useState, type FormEvent } from 'react'
+import { newIdempotencyKey, type Account } from '../../../../client/client.ts'
+import { parseUsd } from '../../../../server/kernel/money.ts'
+import { client } from '../../../app/api-client.ts'
+import { ErrorNotice } from '../../../parts/error-notice.tsx'
+import { fieldErrors } from '../../../parts/field-errors.ts'
+import { usdText } from '../../../parts/text/usd-text.ts'
+import { useOwnErrors } from '../../settings/use-own-errors.ts'
+
+export type Payments = NonNullable<Account['payments']>
+
+/** How much to pay; the payment itself is made on a page of the provider. */
+export function TopupForm({ payments: { maxUsd, minUsd } }: { payments: Payments }) {
+  const [amount, setAmount] = useState('')
+  const [savesMethod, setSaves] = useState(false)
+  // The same amount, sent again, is one top-up.
+  const [idempotencyKey, setKey] = useState(newIdempotencyKey)
+  const pay = useMutation({
+    mutationFn: () => client.topups.create({ amountUsd: amount.trim(), savesMethod }, { idempotencyKey }),
+    onSuccess: ({ checkoutUrl }) => {
+      if (checkoutUrl !== null) location.assign(checkoutUrl)
+    },
+  })
+  const { form, own, accept, clear } = useOwnErrors(pay.error)
+  const { fields, rest } = fieldErrors(pay.error, ['amountUsd'])
+  const change = (next: () => void) => {
+    next()
+    setKey(newIdempotencyKey())
+    clear(['amountUsd'])
+    pay.reset()
+  }
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    const isAmount = parseUsd(amount.trim()) !== undefined
+    if (accept(isAmount ? {} : { amountUsd: 'Enter an amount of USD' }) && !pay.isPending) pay.mutate()
+  }
+  return (
+    <form ref={form} onSubmit={submit} noValidate aria-label="Add credit">
+      <Stack gap="sm">
+        {rest && <ErrorNotice title="The payment page could not be opened" error={pay.error} />}
+        <Group align="flex-end" gap="sm">
+          <TextInput
+            label="Amount in USD"
+            inputMode="decimal"
+            autoComplete="off"
+            placeholder="25.00"
+            leftSection="$"
+            maxLength={20}
+            w={{ base: '100%', xs: 168 }}
+            value={amount}
+            onChange={(event) => {
+              const { value } = event.currentTarget
+              change(() => setAmount(value))
+            }}
+            error={own['amountUsd'] ?? fields['amountUsd']}
+          />
+          {/* It stays so until the browser has left. */}
+          <Button type="submit" loading={pay.isPending || pay.isSuccess}>
+            Go to payment
+          </Button>
+        </Group>
+        <Checkbox
+          label="Save what I pay with"
+          description="So that the balance can be recharged automatically"
+          checked={savesMethod}
+          onChange={(event) => {
+            const { checked } = event.currentTarget
+            change(() => setSaves(checked))
+          }}
+        />
+        <Text size="sm" c="dimmed">
+          Between {usdText(minUsd)} and {usdText(maxUsd)}. You pay on a page of Stripe; your card is not seen here.
+        </Text>
+      </Stack>
+    </form>
+  )
+}

@@ -1,0 +1,80 @@
+import { Alert, Button, Group } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { useEffect } from 'react'
+import { client } from '../../../app/api-client.ts'
+import { queryClient } from '../../../app/query-client.ts'
+import { accountKey } from '../../../app/use-account.ts'
+import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
+import { usdText } from '../../../parts/text/usd-text.ts'
+import { useSearchParams } from 'wouter'
+
+const againMs = 2000
+
+/** What became of a payment, for who comes back from its page: the provider's word counts, and may take a moment. */
+export function TopupReturn() {
+  const [topupId] = useSearchField('topup')
+  const [params, setParams] = useSearchParams()
+  const isCanceled = params.has('canceled')
+  const topup = useQuery({
+    queryKey: ['topup', topupId],
+    queryFn: ({ signal }) => client.topups.get({ topupId }, { signal }),
+    enabled: topupId !== '',
+    refetchInterval: ({ state }) => (state.data?.status === 'open' && !isCanceled ? againMs : false),
+  })
+  const status = topup.data?.status
+  useEffect(() => {
+    if (status === undefined || status === 'open') return
+    for (const queryKey of [['topups'], ['transactions'], accountKey]) void queryClient.invalidateQueries({ queryKey })
+  }, [status])
+  if (topupId === '' || !topup.data) return null
+  const close = () =>
+    setParams(
+      (before) => {
+        const next = new URLSearchParams(before)
+        next.delete('topup')
+        next.delete('canceled')
+        return next
+      },
+      { replace: true },
+    )
+  const amount = usdText(topup.data.amountUsd)
+  const { color, text, title } = look()
+  return (
+    <Alert color={color} title={title} variant="light" role="status">
+      {text}
+      <Group mt="sm" gap="xs">
+        {status === 'open' && isCanceled && topup.data.checkoutUrl !== null && (
+          <Button size="xs" component="a" href={topup.data.checkoutUrl}>
+            Back to the payment
+          </Button>
+        )}
+        <Button size="xs" variant="default" onClick={close}>
+          Close
+        </Button>
+      </Group>
+    </Alert>
+  )
+
+  function look() {
+    switch (status) {
+      case 'paid':
+        return { color: 'green', title: `${amount} paid`, text: 'It is in your balance.' }
+      case 'failed':
+        return {
+          color: 'red',
+          title: `${amount} could not be paid`,
+          text: 'Nothing was charged; try another way to pay.',
+        }
+      case 'expired':
+        return { color: 'gray', title: `${amount} not paid`, text: 'The payment page was closed.' }
+      default:
+        return isCanceled
+          ? { color: 'gray', title: `${amount} not paid`, text: 'You came back without paying.' }
+          : {
+              color: 'blue',
+              title: `${amount} on its way`,
+              text: 'It is credited when the payment is confirmed: in a moment with a card, in some days with a bank debit.',
+            }
+    }
+  }
+}

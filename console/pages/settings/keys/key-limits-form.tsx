@@ -1,0 +1,66 @@
+import { Button, Group, Stack, Text } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
+import { useState, type FormEvent } from 'react'
+import type { Key } from '../../../../client/client.ts'
+import { client } from '../../../app/api-client.ts'
+import { queryClient } from '../../../app/query-client.ts'
+import { ErrorNotice } from '../../../parts/error-notice.tsx'
+import { fieldErrors } from '../../../parts/field-errors.ts'
+import { notifyDone } from '../../../parts/notify.tsx'
+import { FormSnippets } from '../form-snippets.tsx'
+import { useOwnErrors } from '../use-own-errors.ts'
+import { KeyLimitFields } from './key-limit-fields.tsx'
+import { draftOf, limitErrors, limitFields, limitsInput } from './key-limits.ts'
+
+/** Changes the limits of a key that works. */
+export function KeyLimitsForm({ of, onClose }: { of: Key; onClose: () => void }) {
+  const [draft, setDraft] = useState(draftOf(of))
+  const input = { keyId: of.id, ...limitsInput(draft) }
+  const update = useMutation({
+    mutationFn: () => client.keys.update(input),
+    onSuccess: () => {
+      notifyDone(`The limits of ${of.name} are changed.`)
+      void queryClient.invalidateQueries({ queryKey: ['keys'] })
+      onClose()
+    },
+  })
+  const { form, own, accept, clear } = useOwnErrors(update.error)
+  const { fields, rest } = fieldErrors(update.error, limitFields)
+  const { keyId, ...body } = input
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    update.reset()
+    if (accept(limitErrors(draft))) update.mutate()
+  }
+  return (
+    <form ref={form} onSubmit={submit} noValidate>
+      <Stack gap="md">
+        {rest && <ErrorNotice title="The limits were not changed" error={update.error} />}
+        <Text>
+          They hold from the next request on, also for keys that took the place of …{of.hint} by rotation. Chats under
+          way go on within them.
+        </Text>
+        <KeyLimitFields
+          draft={draft}
+          errorOf={(field) => own[field] ?? fields[field]}
+          onChange={(next) => {
+            setDraft(next)
+            clear(limitFields)
+          }}
+        />
+        <FormSnippets
+          request={{ method: 'PATCH', path: `/api/keys/${keyId}`, body }}
+          call={{ method: 'keys.update', input, result: 'key' }}
+        />
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button type="submit" loading={update.isPending}>
+            Change the limits
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}

@@ -1,0 +1,61 @@
+import type { Key } from '../../../../client/client.ts'
+import { parseUsd } from '../../../../server/kernel/money.ts'
+import { usdText } from '../../../parts/text/usd-text.ts'
+
+export type LimitReset = NonNullable<Key['limitReset']>
+
+/** The limits of a key as they are typed; empty where there is none. */
+export type LimitsDraft = { limitUsd: string; limitReset: LimitReset; executionsPerMinute: string; agents: string }
+
+export const limitFields = ['limitUsd', 'limitReset', 'executionsPerMinute', 'agents'] as const
+
+export const resets: { value: LimitReset; label: string; text: string }[] = [
+  { value: 'never', label: 'In all', text: '' },
+  { value: 'day', label: 'A day', text: ' a day' },
+  { value: 'week', label: 'A week, from Monday', text: ' a week' },
+  { value: 'month', label: 'A month', text: ' a month' },
+]
+
+export function draftOf(key?: Key): LimitsDraft {
+  return {
+    limitUsd: key?.limitUsd ?? '',
+    limitReset: key?.limitReset ?? 'never',
+    executionsPerMinute: String(key?.executionsPerMinute ?? ''),
+    agents: key?.agents?.join(', ') ?? '',
+  }
+}
+
+/** What is wrong with them, by field. */
+export function limitErrors({
+  executionsPerMinute,
+  limitUsd,
+}: LimitsDraft): Partial<Record<keyof LimitsDraft, string>> {
+  const isAmount = limitUsd.trim() === '' || (parseUsd(limitUsd.trim()) ?? -1) >= 0
+  const isCount = executionsPerMinute.trim() === '' || /^[1-9]\d{0,5}$/.test(executionsPerMinute.trim())
+  return {
+    ...(!isAmount && { limitUsd: 'Enter an amount of USD with at most four decimals' }),
+    ...(!isCount && { executionsPerMinute: 'Enter a whole number from 1' }),
+  }
+}
+
+/** The fields of a request; null where there is no limit. */
+export function limitsInput(draft: LimitsDraft) {
+  const limitUsd = draft.limitUsd.trim()
+  const agents = draft.agents
+    .split(',')
+    .map((id) => id.trim())
+    .filter((id) => id !== '')
+  return {
+    limitUsd: limitUsd === '' ? null : limitUsd,
+    ...(limitUsd !== '' && { limitReset: draft.limitReset }),
+    executionsPerMinute: draft.executionsPerMinute.trim() === '' ? null : Number(draft.executionsPerMinute),
+    agents: agents.length === 0 ? null : agents,
+  }
+}
+
+/** `$0.0200 of $1.0000 a day`; undefined for a key without such a limit. */
+export function spentText({ limitReset, limitUsd, usedUsd }: Key): string | undefined {
+  if (limitUsd === null || usedUsd === null) return undefined
+  const period = resets.find(({ value }) => value === limitReset)?.text ?? ''
+  return `${usdText(usedUsd)} of ${usdText(limitUsd)}${period}`
+}

@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import { changesOf, OwnLimitsInput, toOwnLimits } from '../billing/limit-schema.ts'
+import { UsageError } from '../kernel/usage-error.ts'
+import { listOf } from './key-commands.ts'
+import { findUserOrFail, print, withStore } from './open-store.ts'
+
+type Options = {
+  data?: string
+  json?: boolean
+  email: string
+  plan?: string
+  executionsPerMinute?: string
+  tasksAtWork?: string
+  tasksWaiting?: string
+  spendPerDay?: string
+  agents?: string
+}
+
+/**
+ * Sets the plan of a user and limits of its own. The configuration is not read: a name that it does not have counts as its
+ * default plan, and the service says so when it starts.
+ */
+export async function setPlan(options: Options): Promise<void> {
+  const limits = readLimits(options)
+  const plan = options.plan === 'none' ? null : options.plan
+  if (plan === undefined && Object.keys(limits).length === 0) throw new UsageError('Give --plan or a limit.')
+  const user = await withStore(options, async (store) => {
+    const { id: userId } = await findUserOrFail(store, options.email)
+    await store.changeAccountLimits({ userId, changes: changesOf(limits), ...(plan !== undefined && { plan }) })
+    return (await store.getUser(userId))!
+  })
+  const shown = { userId: user.id, plan: user.plan, limits: toOwnLimits(user.limits) }
+  const own = Object.entries(shown.limits).map(([name, value]) => `${name} ${String(value)}`)
+  const ofPlan = shown.plan === null ? 'the default plan' : `the plan ${shown.plan}`
+  print(
+    options,
+    shown,
+    `${options.email} has ${ofPlan}${own.length === 0 ? '' : `, and in its place ${own.join(', ')}`}.`,
+  )
+}
+
+function readLimits({ agents, executionsPerMinute, spendPerDay, tasksAtWork, tasksWaiting }: Options) {
+  const numbers = { executionsPerMinute, tasksAtWork, tasksWaiting }
+  const given = Object.entries({
+    ...Object.fromEntries(Object.entries(numbers).map(([name, text]) => [name, text && unlessNone(text, Number)])),
+    spendPerDayUsd: spendPerDay && unlessNone(spendPerDay, String),
+    agents: agents && unlessNone(agents, listOf),
+  }).filter(([, value]) => value !== undefined)
+  const parsed = OwnLimitsInput.safeParse(Object.fromEntries(given))
+  if (!parsed.success) throw new UsageError(z.prettifyError(parsed.error).replaceAll(/\s*\n\s*/g, ' '))
+  return parsed.data
+}
+
+function unlessNone<Value>(text: string, read: (text: string) => Value): Value | null {
+  return text === 'none' ? null : read(text)
+}

@@ -1,0 +1,91 @@
+import { afterAll, expect } from 'vitest'
+import { eventsPath } from '../api/paying.ts'
+import { StripeStub } from '../payments/stripe-stub.ts'
+import { testConsole } from './open-console.ts'
+
+const stub = await StripeStub.start()
+afterAll(() => stub.stop())
+const options = { payments: stub.settings, balanceUsd: '0', isAdmin: true }
+
+testConsole(
+  'credit is added through the payment page and spent; a refund and a lost dispute appear, also to the admin',
+  async (opened) => {
+    stub.endpoint = opened.service.url + eventsPath
+    const { store } = opened.service.app
+    const { userId } = opened.visitor
+    const page = await opened.open('/billing')
+    await page.getByText('No top-ups yet').waitFor()
+    const form = page.getByRole('form', { name: 'Add credit' })
+    await form.getByRole('button', { name: 'Go to payment' }).click()
+    await form.getByText('Enter an amount of USD').waitFor()
+    opened.allow(/status of 400/)
+    await form.getByLabel('Amount in USD').fill('2')
+    await form.getByRole('button', { name: 'Go to payment' }).click()
+    await form.getByText('Must be at least 5.0000 and at most 1000.0000').waitFor()
+    await opened.check('billing-topup-form')
+    // Gone to the page and back without paying.
+    await form.getByLabel('Amount in USD').fill('25')
+    await form.getByRole('button', { name: 'Go to payment' }).click()
+    await page.getByRole('heading', { name: 'Pay 25.00 USD' }).waitFor()
+    await page.getByRole('button', { name: 'Back' }).click()
+    await page.getByText('You came back without paying.').waitFor()
+    expect(await store.getAccount(userId)).toMatchObject({ balance: 0 })
+    await page.getByRole('link', { name: 'Back to the payment' }).click()
+    await page.getByRole('button', { name: 'Pay', exact: true }).click()
+    await page.getByText('It is in your balance.').waitFor()
+    const topups = page.getByRole('table', { name: 'Top-ups, newest first' })
+    await topups.getByText('Paid').waitFor()
+    await topups.getByRole('link', { name: 'Receipt of 25.0000 USD' }).waitFor()
+    await page.getByRole('table', { name: 'Transactions, newest first' }).getByText('Top-up of 25.0000 USD').waitFor()
+    await opened.check('billing-topup-paid')
+
+    // With what it is paid with saved, for auto-recharge.
+    await page.getByText('Nothing is saved to pay with').waitFor()
+    await form.getByLabel('Amount in USD').fill('5.00')
+    await form.getByLabel('Save what I pay with').check()
+    await form.getByRole('button', { name: 'Go to payment' }).click()
+    await page.getByRole('button', { name: 'Pay', exact: true }).click()
+    await page.getByText('Saved: visa 4242').waitFor()
+    await page.getByRole('switch', { name: 'Recharge automatically' }).click()
+    const recharge = page.getByRole('form', { name: 'Auto-recharge' })
+    await recharge.getByLabel('Below').fill('5')
+    await recharge.getByLabel('Recharge to').fill('4')
+    await recharge.getByLabel('At most in a month').fill('100')
+    await recharge.getByRole('button', { name: 'Save auto-recharge' }).click()
+    await recharge.getByText('Must be more than belowUsd').waitFor()
+    await recharge.getByLabel('Recharge to').fill('25')
+    await recharge.getByRole('button', { name: 'Save auto-recharge' }).click()
+    await page.getByText('Auto-recharge is saved.').waitFor()
+    await page.getByLabel('Tell me when the balance falls below').fill('100')
+    await page.getByRole('button', { name: 'Save the threshold' }).click()
+    await page.getByText('The balance is low').waitFor()
+    await opened.check('billing-recharge')
+    await page.getByRole('button', { name: 'Remove' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+    await page.getByText('Nothing is saved to pay with').waitFor()
+
+    // Spent, and then taken back.
+    await store.credit({ userId, amount: -280_000, description: 'Spent', idempotencyKey: null })
+    const first = (await store.payments.listTopups({ userId, limit: 10 })).at(-1)!
+    const intent = stub.intentOf(first.id)
+    stub.refund(intent, 500)
+    const { id } = stub.dispute(intent, 1000)
+    stub.endDispute(id, 'lost')
+    await expect.poll(async () => (await store.getAccount(userId))?.owed).toBe(130_000)
+    await page.goto(`${opened.service.url}/billing`)
+    await page.getByText('Something is owed').waitFor()
+    await topups.getByText('Disputed').waitFor()
+    await opened.check('billing-owed')
+
+    await page.goto(`${opened.service.url}/admin/users`)
+    await page.getByRole('navigation', { name: 'Admin' }).getByRole('link', { name: 'Payments' }).click()
+    const all = page.getByRole('table', { name: 'Top-ups of all users' })
+    await all.getByText('Disputed').waitFor()
+    await page.getByText('$13.0000').first().waitFor()
+    await opened.check('admin-payments')
+    await all.getByRole('link', { name: opened.visitor.email }).first().click()
+    await page.getByText('Payments that were taken back').waitFor()
+    expect(await store.verifyLedger()).toMatchObject({ ok: true })
+  },
+  options,
+)

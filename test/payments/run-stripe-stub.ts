@@ -1,0 +1,37 @@
+import { parseArgs } from 'node:util'
+import { StripeStub, stubKeys } from './stripe-stub.ts'
+
+// Stands in for Stripe on this machine, so that a person can pay in the console by hand:
+//
+//   node test/payments/run-stripe-stub.ts --port 4242 --service http://127.0.0.1:3000
+//
+// and a service beside it, with the variables that this prints. What is typed here happens to a top-up that was paid.
+
+const { values } = parseArgs({
+  options: { port: { type: 'string', default: '4242' }, service: { type: 'string', default: 'http://127.0.0.1:3000' } },
+})
+const stub = await StripeStub.start(Number(values.port))
+stub.endpoint = `${values.service}/api/payments/stripe/events`
+const print = (line: string) => process.stdout.write(`${line}\n`)
+print(`ERRAND_STRIPE_SECRET_KEY=${stubKeys.secretKey}`)
+print(`ERRAND_STRIPE_WEBHOOK_SECRET=${stubKeys.webhookSecret}`)
+print(`ERRAND_STRIPE_API_URL=${stub.url}`)
+print('refund TOPUP CENTS | dispute TOPUP CENTS | won DISPUTE | lost DISPUTE | card accepts|declines | silent | quit')
+
+for await (const chunk of process.stdin) {
+  for (const line of String(chunk).split('\n')) {
+    const [what = '', of = '', cents = ''] = line.trim().split(/\s+/)
+    try {
+      if (what === 'refund') print(stub.refund(stub.intentOf(of), Number(cents)).id)
+      if (what === 'dispute') print(stub.dispute(stub.intentOf(of), Number(cents)).id)
+      if (what === 'won' || what === 'lost') print(`${stub.endDispute(of, what).length} events`)
+      if (what === 'card') stub.card = of === 'declines' ? 'declines' : 'accepts'
+      // From then on nothing is delivered: it is for reconcile to find.
+      if (what === 'silent') stub.endpoint = null
+      if (what === 'quit') process.exit(0)
+    } catch (error) {
+      print(String(error))
+    }
+  }
+}
+await stub.stop()
