@@ -9,10 +9,10 @@ export type PaymentSettings = {
   returnOrigins: readonly string[]
 }
 
-type Given = { [Name in Exclude<keyof PaymentSettings, 'returnOrigins'>]: string } & { returnOrigins: string }
+type Given = Record<'apiUrl' | 'returnOrigins' | 'secretKey' | 'webhookSecret', string>
 
 /** Undefined without the two secrets: then nobody can pay, and nothing of it is shown. What is not set is empty. */
-export function checkPayments({ apiUrl, returnOrigins, secretKey, webhookSecret }: Required<Given>) {
+export function checkPayments({ apiUrl, returnOrigins, secretKey, webhookSecret }: Given) {
   if (secretKey === '' && webhookSecret === '') return undefined
   if (webhookSecret === '') {
     throw new ConfigError('ERRAND_STRIPE_WEBHOOK_SECRET: is required with ERRAND_STRIPE_SECRET_KEY')

@@ -1,4 +1,3 @@
-import { afterEach } from 'vitest'
 import type { StubEvent } from '../payments/stripe-objects.ts'
 import { StripeStub } from '../payments/stripe-stub.ts'
 import { startService } from '../support/test-service.ts'
@@ -8,9 +7,10 @@ import { startService } from '../support/test-service.ts'
 export const eventsPath = '/api/payments/stripe/events'
 const opened: { stop(): Promise<void> }[] = []
 
-afterEach(async () => {
+/** For `afterEach` of a file that starts some. */
+export async function stopPaying(): Promise<void> {
   for (const one of opened.splice(0).toReversed()) await one.stop()
-})
+}
 
 export async function startPaying(options: Parameters<typeof startService>[0] = {}) {
   const stub = await StripeStub.start()

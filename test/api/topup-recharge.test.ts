@@ -1,7 +1,9 @@
-import { expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { AutoRecharge } from '../../server/payments/auto-recharge.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { startPaying } from './paying.ts'
+import { startPaying, stopPaying } from './paying.ts'
+
+afterEach(stopPaying)
 
 // The search for balances to recharge is asked for here; a service does that every quarter of a minute.
 

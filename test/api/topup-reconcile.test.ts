@@ -1,6 +1,8 @@
-import { expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { reconcilePayments } from '../../server/payments/reconcile-payments.ts'
-import { startPaying } from './paying.ts'
+import { startPaying, stopPaying } from './paying.ts'
+
+afterEach(stopPaying)
 
 test('what the provider knows and we do not is named, and taken in where it is asked for', async () => {
   const { account, begin, service, stub, tell } = await startPaying()

@@ -1,9 +1,11 @@
-import { expect, test } from 'vitest'
-import { eventsPath, startPaying } from './paying.ts'
+import { afterEach, expect, test } from 'vitest'
+import { eventsPath, startPaying, stopPaying } from './paying.ts'
 import type { StubEvent } from '../payments/stripe-objects.ts'
 import { signed } from '../payments/stripe-stub.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import type { TestService } from '../support/test-service.ts'
+
+afterEach(stopPaying)
 
 async function ledgerOf(service: TestService) {
   return await service.app.store.verifyLedger()

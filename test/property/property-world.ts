@@ -6,6 +6,7 @@ import { newSecretToken } from '../../server/auth/logins/login-token.ts'
 import { hashPassword } from '../../server/auth/logins/passwords.ts'
 import { must } from '../../server/kernel/assert.ts'
 import { password } from '../api/browser-login.ts'
+import { PlatformCalls } from '../api/platform-calls.ts'
 import { signIn, signUpAdmin } from '../api/signed-in.ts'
 import { StripeStub } from '../payments/stripe-stub.ts'
 import { startStubMcpServer, type StubMcpServer } from '../api/stub-mcp-server.ts'
@@ -173,6 +174,12 @@ async function createIds(service: TestService, { person, other, mcpUrl }: People
   const { logins } = await store.listLogins({ userId, limit: 1, offset: 0 })
   await service.createKey(userId)
   const { keys } = (await service.get('/api/keys', key)).body
+  const { body: token } = await service.post('/api/client-tokens', {}, { key })
+  const platform = await PlatformCalls.open(service)
+  const externalId = 'customer 42/é'
+  await platform.openUser(externalId)
+  await service.createKey(other.userId)
+  const others = (await platform.get(`/api/users/${other.userId}/keys`)).body.keys
   const invited = await invite(service, { email: 'invited@example.com', createdBy: other.userId })
   return {
     taskId: task.id,
@@ -182,6 +189,10 @@ async function createIds(service: TestService, { person, other, mcpUrl }: People
     webhookId: webhook.body.id,
     eventId: tested.body.eventId,
     topupId: topup.body.id,
+    tokenId: token.id,
+    externalId,
+    platformKeyId: platform.keyId,
+    othersKeyId: others[0].id,
     keyId: keys.find((one: { id: string; hint: string }) => one.hint !== key.slice(-4)).id,
     loginId: must(logins[0], 'a login').id,
     userId: other.userId,

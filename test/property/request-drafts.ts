@@ -69,6 +69,8 @@ export function knownOf({ ids, mcpUrl }: World, { id }: Operation): Known {
     ...(id === 'createTopup' && { amountUsd: fc.stringMatching(/^[1-9]\d{1,2}(?:\.\d\d)?$/) }),
     returnUrl: fc.constantFrom('https://app.example.com/', 'https://app.example.com/billing?tab=1#top'),
     token: fc.constant(ids['token']),
+    ...(id === 'createClientToken' && { taskId: fc.constant(ids['taskId']) }),
+    'addresses[]': fc.constantFrom('192.0.2.7', '10.0.0.0/8', '2001:db8::/32', '::1'),
     currentPassword: fc.constant(password),
     ...(id === 'logIn' && { password: fc.constant(password) }),
     metadata: jsonObject.filter((metadata) => !Object.hasOwn(metadata, 'connectorIds')),
@@ -89,10 +91,16 @@ function together(id: string, body: Json): Json | undefined {
   if (id === 'createTask' || id === 'chat') return rest
   // It says when a limit begins anew that is given with it.
   const { limitReset: _reset, ...unlimited } = body
-  if (id === 'createKey') return body['limitUsd'] === undefined ? unlimited : body
+  if (id === 'createKey' || id === 'createUserKey') return body['limitUsd'] === undefined ? unlimited : body
   if (id === 'updateKey') {
     const changes = typeof body['limitUsd'] === 'string' ? body : unlimited
     return Object.keys(changes).length > 0 ? changes : undefined
+  }
+  // What is for one task begins nothing, and what is for one session is for no task.
+  const { maxCostUsd: _cap, once: _once, taskId: _taskId, ...bound } = body
+  if (id === 'createClientToken') {
+    if (body['taskId'] !== undefined && body['sessionId'] === undefined) return { ...bound, taskId: body['taskId'] }
+    return body['scopes'] === undefined || body['scopes'].includes('execute') ? { ...body, taskId: undefined } : bound
   }
   const { chat, task } = body
   if (id === 'createQuote') return task ? { task } : chat ? { chat } : undefined
@@ -108,9 +116,16 @@ export function validBody(world: World, operation: Operation): fc.Arbitrary<unkn
   return bodies.map((body) => together(operation.id, body)).filter((body) => body !== undefined)
 }
 
+/** Keys are the caller's own but where the operation is about another's, or a platform's. */
+function keysOf({ ids }: World, { id }: Operation): Record<string, string | undefined> {
+  if (id === 'revokeUserKey') return { keyId: ids['othersKeyId'] }
+  return id === 'revokePlatformKey' ? { keyId: ids['platformKeyId'] } : {}
+}
+
 /** A request that the operation takes, of the things of that world. */
 export function validDraft(world: World, operation: Operation): fc.Arbitrary<Draft> {
-  const path = Object.fromEntries(parametersOf(operation, 'path').map(({ name }) => [name, world.ids[name] ?? '']))
+  const named = { ...world.ids, ...keysOf(world, operation) }
+  const path = Object.fromEntries(parametersOf(operation, 'path').map(({ name }) => [name, named[name] ?? '']))
   const queries = parametersOf(operation, 'query')
     // A cursor is what an answer gave.
     .filter(({ name }) => name !== 'after')

@@ -82,8 +82,12 @@ async function senderFor(world: World, operation: Operation, usual: Sender): Pro
 /** The draft, of things that no other request uses. */
 async function renewed(world: World, { body, path, query }: Draft): Promise<Draft> {
   const renew = async (named: Json) => {
-    // An event is one of a webhook.
-    const isFresh = (name: string) => Object.hasOwn(fresh, name) && !(name === 'webhookId' && 'eventId' in named)
+    // An event is one of a webhook, and a key of its user.
+    const isFresh = (name: string) =>
+      Object.hasOwn(fresh, name) &&
+      !(name === 'webhookId' && 'eventId' in named) &&
+      !(name === 'userId' && 'keyId' in named) &&
+      !(name === 'keyId' && named['keyId'] !== world.ids['keyId'])
     const changed = Object.keys(named).filter(isFresh)
     return Object.fromEntries(await Promise.all(changed.map(async (name) => [name, await fresh[name]!(world)])))
   }

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest'
+import { resolvePayments } from '../../server/config.ts'
+
+const both = { ERRAND_STRIPE_SECRET_KEY: 'sk_test_abc', ERRAND_STRIPE_WEBHOOK_SECRET: 'whsec_abc' }
+
+test('without both secrets nobody can pay, and an empty variable is none', () => {
+  expect(resolvePayments({})).toBeUndefined()
+  expect(resolvePayments({ ERRAND_STRIPE_SECRET_KEY: '', ERRAND_STRIPE_WEBHOOK_SECRET: '' })).toBeUndefined()
+  expect(resolvePayments(both)).toEqual({ secretKey: 'sk_test_abc', webhookSecret: 'whsec_abc', returnOrigins: [] })
+  const more = {
+    ERRAND_STRIPE_API_URL: 'http://127.0.0.1:4242',
+    ERRAND_PAYMENT_RETURN_ORIGINS: 'https://app.example.com, http://localhost:3001',
+  }
+  expect(resolvePayments({ ...both, ...more })).toMatchObject({
+    apiUrl: 'http://127.0.0.1:4242',
+    returnOrigins: ['https://app.example.com', 'http://localhost:3001'],
+  })
+})
+
+test.each([
+  ['ERRAND_STRIPE_WEBHOOK_SECRET', { ...both, ERRAND_STRIPE_WEBHOOK_SECRET: '' }],
+  ['ERRAND_STRIPE_SECRET_KEY', { ...both, ERRAND_STRIPE_SECRET_KEY: '' }],
+  ['ERRAND_STRIPE_SECRET_KEY', { ...both, ERRAND_STRIPE_SECRET_KEY: 'pk_test_public' }],
+  ['ERRAND_STRIPE_WEBHOOK_SECRET', { ...both, ERRAND_STRIPE_WEBHOOK_SECRET: 'secret' }],
+  ['ERRAND_STRIPE_API_URL', { ...both, ERRAND_STRIPE_API_URL: 'https://api.example.com/v1' }],
+  ['ERRAND_PAYMENT_RETURN_ORIGINS', { ...both, ERRAND_PAYMENT_RETURN_ORIGINS: 'https://app.example.com/path' }],
+  ['ERRAND_PAYMENT_RETURN_ORIGINS', { ...both, ERRAND_PAYMENT_RETURN_ORIGINS: 'javascript:alert(1)' }],
+])('%s is refused by its name when it cannot be one, without its value', (name, env) => {
+  expect(() => resolvePayments(env)).toThrow(new RegExp(`^${name}: `))
+  for (const secret of ['abc', 'pk_test_public']) expect(() => resolvePayments(env)).not.toThrow(secret)
+})
