@@ -2,8 +2,17 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { defineConfig } from '../server/agents/config/define-config.ts'
 import { deltaAt, parseScript, usageOf } from './chat-script.ts'
 
+/** Limits that nothing reaches, all of which are judged. */
+const plan = {
+  executionsPerMinute: 10,
+  tasksWaiting: 1_000_000,
+  spendPerDayUsd: '1000',
+  agents: ['bench', 'benchchat'],
+}
+
 /** What the benchmarks run: nothing, an agent that blocks its thread, and a chat that writes what it is asked for. */
 export default defineConfig({
+  ...(process.env['BENCH_PLAN'] && { plans: { bench: plan }, defaultPlan: 'bench' }),
   webhooks: { privateHosts: ['127.0.0.1'] },
   agents: [
     {

@@ -10,7 +10,8 @@ import { scopes } from '../server/store/records.ts'
 import { openSqliteStore } from '../server/store/sqlite/sqlite-store.ts'
 
 export type BenchUser = { userId: string; key: string }
-export type BenchData = { template: string; users: BenchUser[] }
+/** `limitedKey` has limits that nothing reaches. */
+export type BenchData = { template: string; users: (BenchUser & { limitedKey: string })[] }
 
 /** A data directory with that many users, each with a key and a balance, to be copied for every server. */
 export async function prepareData(userCount: number): Promise<BenchData> {
@@ -33,11 +34,13 @@ export async function prepareData(userCount: number): Promise<BenchData> {
       if (created.outcome === 'refused') throw new Error('a bench user exists already')
       const { userId } = created
       const { token, key } = draftKey({ userId, name: 'bench', scopes: [...scopes], expiresAt: null })
+      const limited = draftKey({ userId, name: 'limited', scopes: [...scopes], expiresAt: null })
       await Promise.all([
         store.credit({ userId, amount: 10_000_000, description: 'Benchmark', idempotencyKey: null }),
         store.createKey(key),
+        store.createKey({ ...limited.key, spendLimit: 10_000_000, spendReset: 'month', rateLimit: 1000 }),
       ])
-      return { userId, key: token }
+      return { userId, key: token, limitedKey: limited.token }
     }),
   )
   await store.close()

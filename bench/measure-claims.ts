@@ -155,6 +155,8 @@ async function onPostgres(): Promise<Side> {
   const databaseUrl = await database.newDatabase([])
   const store = await openPostgresStore({ databaseUrl, limits: resolveLimits({}, {}) })
   const pool = openPool(databaseUrl, 1)
+  // A lease waits for no disk, in whichever order tasks are taken.
+  await pool.query('SET synchronous_commit = off')
   const oldest = `UPDATE tasks SET lease_until = floor(extract(epoch FROM clock_timestamp()) * 1000) + 30000
     WHERE seq IN (SELECT seq FROM tasks WHERE completed_at IS NULL AND queued = 1 AND lease_until IS NULL
       ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING id`

@@ -22,12 +22,19 @@ export const measureSubmissions: Measure = async ({ template, users }) => {
     requestBytes('POST', '/trpc/tasks.create', { key, body: JSON.stringify({ json: body }) }),
   )
   const requestsPerRound = Math.floor((users.length * postsPerUser) / (rounds + 1))
-  const { capped, group, single, ours, typed } = await pairedRates(
+  const { capped, group, limited, single, ours, typed } = await pairedRates(
     {
       group: { kind: 'floor-group', requests: rest },
       single: { kind: 'floor-single', requests: rest },
       ours: { kind: 'errand', requests: rest, env: acceptOnly },
       typed: { kind: 'errand', requests: rpc, env: acceptOnly },
+      limited: {
+        kind: 'errand',
+        requests: users.map(({ limitedKey: key }) =>
+          requestBytes('POST', '/api/tasks', { key, body: JSON.stringify(body) }),
+        ),
+        env: { ...acceptOnly, BENCH_PLAN: '1' },
+      },
       capped: { kind: 'errand', requests: posts({ ...body, maxCostUsd: '1.0000' }), env: acceptOnly },
     },
     { template, connections, rounds, requestsPerRound },
@@ -55,6 +62,10 @@ export const measureSubmissions: Measure = async ({ template, users }) => {
     },
     atLeast(perSecond('the same over typed RPC', typed.perSecond, 'group floor', typed.ratioTo(group)), 0.4),
     atLeast(perSecond('POST with maxCostUsd', capped.perSecond, 'our POST', capped.ratioTo(ours)), 0.97),
+    atLeast(
+      perSecond('POST with a plan, and limits of the key', limited.perSecond, 'our POST', limited.ratioTo(ours)),
+      0.95,
+    ),
     atLeast(perSecond('no-op tasks, created to completed', endToEnd, 'our POST', endToEnd / post), 0.5),
     atLeast(perSecond('POST against 4,093/s', post, 'BullMQ on Redis, not durable', post / 4093), 1.5),
     atLeast(perSecond('no-op tasks against 2,138/s', endToEnd, 'BullMQ on Redis, not durable', endToEnd / 2138), 1.5),

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { assertAgents, type Catalogue } from '../agents/config/catalogue.ts'
 import { ownCredential, type Caller } from '../auth/caller.ts'
 import type { CreatedKey, Key, ListKeysOutput } from '../auth/keys/key-schema.ts'
 import { createKey, listKeys, revokeKey } from '../auth/keys/manage-keys.ts'
@@ -9,11 +10,12 @@ type Asked<Input> = { caller: Caller; input: Input }
 
 /** A key of the user, with what a platform may do in a user's name. The key itself is in the answer and nowhere else. */
 export async function createUserKey(
-  parts: UserParts,
+  parts: UserParts & { catalogue: Catalogue },
   { caller, input }: Asked<z.output<typeof CreateUserKeyInput>>,
 ): Promise<z.output<typeof CreatedKey>> {
   const { userId, ...given } = input
   const { email } = await getUser(parts, { caller, userId })
+  assertAgents(parts.catalogue, { agentIds: given.agents, path: 'agents', email })
   const nobody = { isAdmin: false, keyId: null, loginId: null }
   const user: Caller = { ...ownCredential, ...nobody, userId, email, scopes: ['read', 'execute'] }
   const created = await createKey(parts, { caller: user, input: given })

@@ -1,4 +1,3 @@
-import { assertAgents } from '../agents/config/catalogue.ts'
 import { PasswordLink } from '../auth/invitations/invitation-schema.ts'
 import { createPasswordLink } from '../auth/invitations/manage-invitations.ts'
 import { CreatedKey, Key, ListKeysOutput } from '../auth/keys/key-schema.ts'
@@ -239,8 +238,7 @@ export const usersRouter = router({
     .mutation(
       withPlatform('act', ({ ctx, input }) => {
         const { catalogue, people } = ctx.services
-        assertAgents(catalogue, { agentIds: input.agents, path: 'agents' })
-        return createUserKey(people, { caller: ctx.caller, input })
+        return createUserKey({ ...people, catalogue }, { caller: ctx.caller, input })
       }),
     ),
 

@@ -29,6 +29,8 @@ export type SpendState = SpendLimit & {
   resetsAt: EpochMs | null
   charged: Units
   held: Units
+  /** As the period keeps it; null before anything was spent. */
+  keptLimit: Units | null
   /** When something was first refused because of it. */
   reachedAt: EpochMs | null
 }

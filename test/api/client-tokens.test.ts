@@ -349,3 +349,27 @@ test('a token counts in the limits of the key that made it, too', async () => {
   expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
   await service.stop()
 })
+
+test('a token runs its agents only, which are among those of its maker', async () => {
+  const service = await start()
+  const { key } = await service.createPerson()
+  const { token } = await tokenBy(service, key, { agents: ['one', 'one'] })
+  const sessionId = await openSession(service, token, 'one')
+  expect((await chat(service, token, sessionId)).status).toBe(200)
+  const other = await openSession(service, key, 'two')
+  expect(outcomeOf(await service.post('/api/sessions', { agentId: 'two' }, { key: token }))).toEqual([403, 'FORBIDDEN'])
+  expect(outcomeOf(await chat(service, token, other))).toEqual([403, 'FORBIDDEN'])
+  expect(outcomeOf(await service.post('/api/tasks', task, { key: token }))).toEqual([403, 'FORBIDDEN'])
+  const unknown = await service.post('/api/client-tokens', { agents: ['nobody'] }, { key })
+  expect([unknown.status, unknown.body.details?.[0].path]).toEqual([400, 'agents[0]'])
+  const limited = await expectStatus(
+    200,
+    service.post('/api/keys', { name: 'limited', agents: ['one', 'job'] }, { key }),
+  )
+  const beyond = await service.post('/api/client-tokens', { agents: ['one', 'two'] }, { key: limited.key })
+  expect(outcomeOf(beyond)).toEqual([403, 'FORBIDDEN'])
+  const inherited = await tokenBy(service, limited.key)
+  expect(inherited.agents).toEqual(['one', 'job'])
+  expect((await service.post('/api/tasks', task, { key: inherited.token })).status).toBe(200)
+  await service.stop()
+})

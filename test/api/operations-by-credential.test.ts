@@ -11,7 +11,7 @@ import { sessionAgents } from './session-calls.ts'
 // before somebody has decided about it here.
 
 /** The scope by which a platform key calls an operation itself; what it may call in the name of a user. */
-type Decision = { platform?: PlatformScope; acting?: true; tokens?: Exclude<Reach, 'none'> }
+type Decision = { platform?: PlatformScope | readonly PlatformScope[]; acting?: true; tokens?: Exclude<Reach, 'none'> }
 
 const actingOnly = { acting: true } as const
 const nobody = {}
@@ -62,6 +62,7 @@ const decisions: Record<string, Decision | 'public'> = {
   'keys.list': nobody,
   'keys.revoke': nobody,
   'keys.rotate': nobody,
+  'keys.update': nobody,
   'clientTokens.create': actingOnly,
   'clientTokens.revoke': actingOnly,
   'login.options': 'public',
@@ -80,7 +81,8 @@ const decisions: Record<string, Decision | 'public'> = {
   'users.get': { platform: 'users' },
   'users.getByExternalId': { platform: 'users' },
   'users.getOrCreate': { platform: 'users' },
-  'users.update': { platform: 'users' },
+  // By `limits` plans and limits only, and by `users` the rest.
+  'users.update': { platform: ['users', 'limits'] },
   'users.unblock': nobody,
   'users.credit': { platform: 'credit' },
   'users.transactions': nobody,
@@ -153,7 +155,7 @@ test('each credential calls the operations that are decided for it, and no other
     ...keys.map(({ key, scope }) => ({
       name: `a platform key with ${scope}`,
       key,
-      may: ({ platform }: Decision) => platform === scope,
+      may: ({ platform = [] }: Decision) => [platform].flat().includes(scope),
     })),
     ...keys.map(({ key, scope }) => ({
       name: `a platform key with ${scope} that acts`,

@@ -105,6 +105,7 @@ test('each scope opens its operations and no other, and a second scope switches 
     ['users', (platform) => platform.call('PATCH', `/api/users/${userId}`, { body: { isSuspended: false } })],
     ['users', (platform) => platform.get(`/api/users/${userId}/keys`)],
     ['credit', (platform) => platform.post(`/api/users/${userId}/credit`, { amountUsd: '1', reason: 'x' })],
+    ['limits', (platform) => platform.call('PATCH', `/api/users/${userId}`, { body: { limits: { tasksWaiting: 9 } } })],
     ['act', (platform) => platform.post(`/api/users/${userId}/keys`, { name: 'x' })],
     ['act', (platform) => platform.get('/api/account', userId)],
   ]
@@ -129,6 +130,21 @@ test('each scope opens its operations and no other, and a second scope switches 
       )
     }
   }
+  await service.stop()
+})
+
+test('what needs two scopes is refused with either of them, and nothing is changed', async () => {
+  const service = await startService()
+  const { userId } = await service.createPerson()
+  const body = { isSuspended: true, limits: { tasksWaiting: 9 } }
+  for (const scope of ['users', 'limits'] as const) {
+    const platform = await PlatformCalls.open(service, { scopes: [scope] })
+    expect((await platform.call('PATCH', `/api/users/${userId}`, { body })).status).toBe(403)
+    const user = await service.app.store.getUser(userId)
+    expect(user).toMatchObject({ suspendedAt: null })
+  }
+  const both = await PlatformCalls.open(service, { scopes: ['limits', 'users'] })
+  expect((await both.call('PATCH', `/api/users/${userId}`, { body })).status).toBe(200)
   await service.stop()
 })
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { formatUsd, parseUsd } from '../../server/kernel/money.ts'
-import { type FaultLoad, largeText } from './fault-load.ts'
+import { type FaultLoad, largeText, pagePrice } from './fault-load.ts'
 import { dataDirOf, type Place, type RowSource } from './row-source.ts'
 import { demand, demandEqual } from '../support/until.ts'
 
@@ -9,9 +9,10 @@ import { demand, demandEqual } from '../support/until.ts'
 
 /** What was acknowledged is there, ended and paid once. */
 export function checkTasks(rows: RowSource, { accepted, canceled, owners }: FaultLoad): void {
-  type Task = { id: string; user: string; endpoint: string; status: string; error: string | null }
+  type Task = { id: string; user: string; endpoint: string; status: string; error: string | null } & Metered
   const tasks = rows.all<Task>(
-    `SELECT id, user_id AS "user", endpoint_id AS endpoint, status, error_code AS error FROM tasks`,
+    `SELECT id, user_id AS "user", endpoint_id AS endpoint, status, error_code AS error, request, cost,
+       given_back AS "givenBack" FROM tasks`,
   )
   const money = moneyOf(rows)
   const byId = new Map(tasks.map((row) => [row.id, { ...row, money: money.get(row.id) }]))
@@ -19,8 +20,11 @@ export function checkTasks(rows: RowSource, { accepted, canceled, owners }: Faul
     const row = byId.get(id)
     demand(row, `the acknowledged task ${id} of ${endpoint} is lost`)
     demandEqual([row.endpoint, row.user], [endpoint, owners.get(id)], `the endpoint and the owner of ${id}`)
-    if (row.status === 'completed') demandEqual(row.money, 'task_charge-1', `the money of the completed task ${id}`)
-    else {
+    if (row.status === 'completed') {
+      const expected = row.givenBack > 0 ? 'task_charge-1 adjustment1' : 'task_charge-1'
+      demandEqual(row.money, expected, `the money of the completed task ${id}`)
+      if (endpoint === 'noted.metered') demandEqual(row.cost, usedBy(row), `the cost of the metered task ${id}`)
+    } else {
       demandEqual(row.status, 'failed', `the end of ${id}`)
       demandEqual(row.money, 'task_charge-1 task_refund1', `the money of the failed task ${id}`)
       const errors = ['AGENT_INTERRUPTED']
@@ -31,11 +35,18 @@ export function checkTasks(rows: RowSource, { accepted, canceled, owners }: Faul
   }
 }
 
-/** Of each task its transactions in their order, each with its share of the price. */
+type Metered = { request: string; cost: number; givenBack: number }
+
+function usedBy({ request }: Metered): number {
+  return (JSON.parse(request) as { pages: number }).pages * pagePrice
+}
+
+/** Of each task its transactions in their order, each with its share of the price, or of what was given back. */
 function moneyOf(rows: RowSource): Map<string, string> {
   const money = new Map<string, string>()
   const postings = rows.all<{ id: string; posted: string; share: number }>(
-    `SELECT t.task_id AS id, t.type AS posted, t.amount / NULLIF(k.cost, 0) AS share
+    `SELECT t.task_id AS id, t.type AS posted,
+       t.amount / NULLIF(CASE t.type WHEN 'adjustment' THEN k.given_back ELSE k.cost + k.given_back END, 0) AS share
      FROM transactions t JOIN tasks k ON k.id = t.task_id ORDER BY t.seq`,
   )
   for (const { id, posted, share } of postings) {

@@ -112,11 +112,11 @@ async function untilEnded(place: Place, left: readonly LeftTask[]): Promise<numb
   return endedAt
 }
 
-/** Until every task has ended. */
+/** Until every task has ended, and what a node that is gone left open of chats is settled. */
 export async function untilIdle(place: Place): Promise<void> {
-  const isOpen = `tasks WHERE status IN ('pending', 'processing')`
-  await until('every accepted task has ended', backlogMsMax, () =>
-    readPlace(place, (rows) => countRows(rows, isOpen) === 0),
+  const open = ["tasks WHERE status IN ('pending', 'processing')", 'turns WHERE settled_at IS NULL']
+  await until('every accepted task and chat has ended', backlogMsMax, () =>
+    readPlace(place, (rows) => open.every((from) => countRows(rows, from) === 0)),
   )
 }
 

@@ -42,15 +42,30 @@ function work(n: number, { notes, slowness = 1 }: LoadParts): [string, object] {
     notes === undefined ? ['test.retried', { ms: longMs }] : [retriedEndpoints[n % 2]!, { ms: longMs, file: notes }],
     ['test.fail', { message: `failure ${n}` }],
     ['test.echo', { n, text: largeText }],
+    ...(notes === undefined ? [] : [meteredWork({ ms: shortMs, file: notes, pages: n % (meteredPagesMax + 1) })]),
   ]
   return kinds[n % kinds.length]!
+}
+
+/** So many pages come to the most that a metered run may cost. */
+const meteredPagesMax = 10
+/** In units, of a metered run. */
+export const pagePrice = 10
+
+function meteredWork(params: { ms: number; file: string; pages: number }): [string, object] {
+  return ['noted.metered', params]
 }
 
 /** Of every large payload of a load. */
 export const largeText = 'x'.repeat(20_000)
 
 /** How often a run may be made again after an interruption. */
-export const retriesOf: Readonly<Record<string, number>> = { 'test.retried': 2, 'noted.again': 2, 'noted.twice': 1 }
+export const retriesOf: Readonly<Record<string, number>> = {
+  'test.retried': 2,
+  'noted.again': 2,
+  'noted.twice': 1,
+  'noted.metered': 1,
+}
 
 const replySteps = say(
   { do: 'text', delta: 'Some words. ', times: 20 },

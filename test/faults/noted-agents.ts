@@ -17,6 +17,18 @@ async function note({ params: { file, ms }, taskId }: TaskRun<z.output<typeof pa
   return { waited: ms }
 }
 
+const metered = z.object({ ...params.shape, pages: z.number() })
+
+/** As `note`, and is charged by the page. */
+async function meter(run: TaskRun<z.output<typeof metered>>): Promise<object> {
+  const { charge, params } = run
+  const half = Math.floor(params.pages / 2)
+  charge('page', half)
+  const waited = await note(run)
+  charge('page', params.pages - half)
+  return waited
+}
+
 /** As `note`, and ends when it is told to, within a moment. */
 async function heed({ params: { file, ms }, signal, taskId }: TaskRun<z.output<typeof params>>): Promise<object> {
   appendFileSync(file, `${taskId} begins ${process.pid} ${Date.now()}\n`)
@@ -51,6 +63,13 @@ export default defineConfig({
           retries: 1,
           params,
           run: note,
+        }),
+        metered: defineEndpoint({
+          description: 'Notes its run, is charged by the page and may be run again once after an interruption.',
+          pricing: { events: { page: '0.0010' }, maxUsd: '0.0100' },
+          retries: 1,
+          params: metered,
+          run: meter,
         }),
         again: defineEndpoint({
           description: 'Notes its run and may be run again twice after an interruption.',

@@ -73,6 +73,6 @@ export const smallPostgres: readonly string[] = [
   'test/connectors/run-money.test.ts',
   'test/nodes/*.test.ts',
   'test/property/valid-requests.test.ts',
-  'test/runner/{backlog,cancel,crash-recovery,drain,endpoint-gone}.test.ts',
-  'test/store/postgres-{connectors,leases,opening,payloads,sessions,store}.test.ts',
+  'test/runner/{backlog,cancel,crash-recovery,drain,endpoint-gone,fair-queue}.test.ts',
+  'test/store/postgres-{connectors,leases,opening,payloads,queue,sessions,store}.test.ts',
 ]

@@ -131,7 +131,8 @@ export async function postgresSimEngine({ nodes, url }: PostgresSim): Promise<Si
       const [from, to] = [(node + 0.5) * leaseDayMs + now, (node + 1.5) * leaseDayMs + now]
       for (const table of ['tasks', 'turns']) {
         await direct!.query(`UPDATE ${table} SET lease_until = $1 WHERE lease_until > $2 AND lease_until <= $3`, [
-          now,
+          // The clock may stand still from here on.
+          now - 1,
           from,
           to,
         ])

@@ -197,7 +197,8 @@ export class StoreWorld {
   async processing(userId: string, changes: Partial<AdmitTask> = {}): Promise<TaskRecord> {
     const claimed = must(await this.store.claimTask(await this.pending(userId, changes)), 'a queued task')
     assert(claimed !== 'at-limit', 'more of the user may be at work')
-    return claimed
+    const { isLimited: _, ...task } = claimed
+    return task
   }
 
   async completed(userId: string, changes: Partial<AdmitTask> = {}): Promise<TaskRecord> {

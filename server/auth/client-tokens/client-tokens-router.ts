@@ -32,7 +32,7 @@ export const clientTokensRouter = router({
     .mutation(
       withWrite(['execute', 'manage'], async ({ ctx, input }) => {
         const { about, caller, services } = ctx
-        const created = await createClientToken(services.people, { caller, input })
+        const created = await createClientToken(services, { caller, input })
         const { requestId } = about
         services.people.log.info({ requestId, userId: caller.userId, tokenId: created.id }, 'a client token was made')
         return created

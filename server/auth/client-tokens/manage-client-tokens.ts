@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { assertAgents, type Catalogue } from '../../agents/config/catalogue.ts'
 import { must } from '../../kernel/assert.ts'
 import { isoTime, isoTimeOrNull } from '../../kernel/clock.ts'
 import { badField, ErrandError } from '../../kernel/errors.ts'
@@ -11,17 +12,18 @@ import { hashToken, newToken } from '../keys/api-token.ts'
 import type { ClientToken, CreateClientTokenInput, CreatedClientToken } from './client-token-schema.ts'
 import { boundElsewhere } from './token-reach.ts'
 
-type Parts = { store: Store }
+type Parts = { catalogue: Catalogue; store: Store }
 type Given = z.output<typeof CreateClientTokenInput>
 
 /** A token with at most what its maker may do, and no longer. The token itself is in the answer and nowhere else. */
 export async function createClientToken(
-  { store }: Parts,
+  { catalogue, store }: Parts,
   { caller, input }: { caller: Caller; input: Given },
 ): Promise<z.output<typeof CreatedClientToken>> {
   const { expiresInSeconds, once: isOnce, sessionId = null, taskId = null } = input
   const scopes = scopesOf(caller, input)
   const maxCost = maxCostOf(input, scopes)
+  assertAgents(catalogue, { agentIds: input.agents, path: 'agents', email: caller.email })
   await assertOwned(store, caller.userId, input)
   const token = newToken('client')
   const record = await store.platform.createToken({
@@ -41,7 +43,7 @@ export async function createClientToken(
 
 /** Ends a token at once; repeating it changes nothing. */
 export async function revokeClientToken(
-  { store }: Parts,
+  { store }: Pick<Parts, 'store'>,
   { tokenId, userId }: { userId: string; tokenId: string },
 ): Promise<ClientToken> {
   const record = await store.platform.revokeToken({ userId, tokenId })

@@ -41,6 +41,12 @@ const add = statement(
       held = spend_windows.held + excluded.held, spend_limit = ${greatest}(excluded.spend_limit,
         spend_windows.charged + excluded.charged + spend_windows.held + excluded.held)`,
 )
+// Two thirds of the time of the other, and all but the first of a period.
+const addToKept = statement(
+  'spend_window_add_to_kept',
+  `UPDATE spend_windows SET charged = charged + :charged, held = held + :held
+    WHERE owner_id = :ownerId AND starts_at = :startsAt`,
+)
 const change = statement(
   'spend_window_change',
   ({ members }) => `UPDATE spend_windows SET charged = charged + :charged, held = held + :held
@@ -82,8 +88,9 @@ export function* readWindows(on: Reads, limits: readonly SpendLimit[], now: Epoc
   })
   const windows: SpendState[] = []
   for (const [limit, startsAt, answer] of asked) {
-    const { charged = 0, held = 0, reachedAt = null } = (yield* answer) ?? {}
-    windows.push({ ...limit, startsAt, resetsAt: periodEnd(limit.reset, startsAt), charged, held, reachedAt })
+    const { charged = 0, held = 0, limit: keptLimit = null, reachedAt = null } = (yield* answer) ?? {}
+    const resetsAt = periodEnd(limit.reset, startsAt)
+    windows.push({ ...limit, startsAt, resetsAt, charged, held, keptLimit, reachedAt })
   }
   return windows
 }
@@ -95,8 +102,10 @@ export function countIn(
   { charged = 0, held = 0, userId }: { userId: string; charged?: Units; held?: Units },
 ): CountedIn {
   if (windows.length === 0) return null
-  for (const { amount, ownerId, startsAt } of windows)
-    tx.send(add, { ownerId, startsAt, userId, amount, charged, held })
+  for (const { amount, keptLimit, ownerId, startsAt } of windows) {
+    if (keptLimit === amount) tx.send(addToKept, { ownerId, startsAt, charged, held })
+    else tx.send(add, { ownerId, startsAt, userId, amount, charged, held })
+  }
   return JSON.stringify(Object.fromEntries(windows.map(({ ownerId, startsAt }) => [ownerId, startsAt])))
 }
 
