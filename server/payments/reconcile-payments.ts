@@ -34,9 +34,15 @@ export async function reconcilePayments(
       topups++
       for (const event of await port.stateOf(topup)) differences.push(...(await compare(parts, { event, applies })))
     }
-    if (recent.length < pageMax) return { events: events.length, topups, differences }
+    if (recent.length < pageMax) return { events: events.length, topups, differences: once(differences) }
     after = recent.at(-1)!.id
   }
+}
+
+/** An event that was missed and the state that it led to say the same. */
+function once(differences: readonly PaymentDifference[]): PaymentDifference[] {
+  const byText = new Map(differences.map((one) => [`${one.topupId} ${one.what}`, one]))
+  return [...byText.values()]
 }
 
 async function compare(
