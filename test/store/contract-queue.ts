@@ -118,7 +118,8 @@ export function describeQueue(contractTest: ContractTest): void {
         return typeof claimed === 'object' ? claimed.isLimited : claimed
       }
       // The first ones, by which users were put in order, are at work.
-      expect(await Promise.all(['a1', 'a2', 'a3', 'a4'].map(claim))).toEqual([true, 'at-limit', 'at-limit', 'at-limit'])
+      expect(await claim('a1')).toBe(true)
+      expect(await Promise.all(['a2', 'a3', 'a4'].map(claim))).toEqual(['at-limit', 'at-limit', 'at-limit'])
       expect(await Promise.all(['b1', 'b2', 'b3'].map(claim))).toEqual([false, false, false])
       expect(await world.read(users[0]!, ids.get('a2')!)).toMatchObject({ status: 'pending', attempt: 0 })
       // It waits as before, for whoever takes it next.
@@ -129,7 +130,10 @@ export function describeQueue(contractTest: ContractTest): void {
       const error = { code: 'CANCELED', message: 'Canceled.', details: '' }
       await world.store.cancelTask({ userId: users[0]!, taskId: ids.get('a2')!, error, mayStopWork: true })
       await world.store.changeAccountLimits({ userId: users[0]!, changes: { tasksAtWork: 3 } })
-      expect(await Promise.all(['a3', 'a4', 'a5'].map(claim))).toEqual([true, true, 'at-limit'])
+      // Which of them come first is open.
+      const atOnce = await Promise.all(['a3', 'a4', 'a5'].map(claim))
+      expect(atOnce.filter((claimed) => claimed === true)).toHaveLength(2)
+      expect(atOnce).toContain('at-limit')
     },
     { limits: { plans } },
   )
