@@ -77,6 +77,8 @@ export const topupsRouter = router({
         operationId: 'getTopup',
         tags,
         summary: 'Get a top-up',
+        description:
+          'It is credited when its status is `paid`; what was refunded or disputed since is told beside its amount.',
         protect: true,
         successDescription: 'The top-up, with its receipt once it is paid.',
         errorResponses: { 400: badParameter, 404: 'The top-up was not found, or the service takes no payments.' },
