@@ -2,6 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { defineConfig } from '../server/agents/config/define-config.ts'
 import { deltaAt, parseScript, usageOf } from './chat-script.ts'
 
+/** Between the deltas of a paced reply. */
+const pauseMs = 5
+
 /** Limits that nothing reaches, all of which are judged. */
 const plan = {
   executionsPerMinute: 10,
@@ -43,7 +46,10 @@ export default defineConfig({
         maxOutputTokens: 1_000_000,
         async *reply({ message, signal }) {
           const script = parseScript(message)
-          for (let index = 0; index < script.deltas; index++) yield { type: 'text', delta: deltaAt(index) }
+          for (let index = 0; index < script.deltas; index++) {
+            if (script.isPaced) await sleep(pauseMs)
+            yield { type: 'text', delta: deltaAt(index) }
+          }
           if (script.isHeld) await sleep(60_000, undefined, { signal })
           yield { type: 'usage', ...usageOf(script) }
         },

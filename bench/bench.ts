@@ -6,12 +6,14 @@ import { prepareData } from './bench-data.ts'
 import { formatTable, type Row } from './bench-table.ts'
 import { measureBlocking } from './measure-blocking.ts'
 import { measureChat } from './measure-chat.ts'
+import { measureStreams } from './measure-streams.ts'
 import { measureClaims } from './measure-claims.ts'
 import { measureCluster } from './measure-cluster.ts'
 import { measureEvents } from './measure-events.ts'
 import { measureLists } from './measure-lists.ts'
 import { measureMemory } from './measure-memory.ts'
 import { measureModels } from './measure-models.ts'
+import { measureOpenai } from './measure-openai.ts'
 import { measurePostgres } from './measure-postgres.ts'
 import { measureReads } from './measure-reads.ts'
 import { measureStart } from './measure-start.ts'
@@ -28,6 +30,8 @@ const groups = {
   reads: measureReads,
   lists: measureLists,
   chat: measureChat,
+  streams: measureStreams,
+  openai: measureOpenai,
   models: measureModels,
   events: measureEvents,
   blocking: measureBlocking,

@@ -4,16 +4,18 @@
 const delta = 'and so the words come'
 
 export type ChatScript = {
-  /** How many text deltas are written, without a pause. */
+  /** How many text deltas are written. */
   deltas: number
+  /** Whether each of them comes by itself, as those of a model do. */
+  isPaced: boolean
   /** Whether the stream then stays open until its client leaves. */
   isHeld: boolean
 }
 
-/** `events 2000`, `first` or `hold`. */
+/** `events 2000`, `paced 200`, `first` or `hold`. */
 export function parseScript(message: string): ChatScript {
   const [mode, count = '1'] = message.split(' ')
-  return { deltas: Number(count), isHeld: mode === 'hold' }
+  return { deltas: Number(count), isHeld: mode === 'hold', isPaced: mode === 'paced' }
 }
 
 /** Each delta is a text of its own, since a writer might recognise one that it has seen. */

@@ -59,8 +59,12 @@ export async function drive({ url, connections, next, onBody, staysAwake = false
   return { requests, seconds, perSecond: requests / seconds, p50Ms: at(0.5), p99Ms: at(0.99), statuses }
 }
 
-export function requestBytes(method: string, path: string, { key, body }: { key: string; body?: string }): Buffer {
-  const head = `${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\n`
+export function requestBytes(
+  method: string,
+  path: string,
+  { body, headers = '', key }: { key: string; body?: string; headers?: string | undefined },
+): Buffer {
+  const head = `${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\n${headers}`
   if (body === undefined) return Buffer.from(`${head}\r\n`)
   return Buffer.from(
     `${head}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,

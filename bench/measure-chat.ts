@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { BenchUser } from './bench-data.ts'
 import { startServer, type BenchServer, type ServerKind } from './bench-servers.ts'
 import { atLeast, atMost, type Measure, type Row } from './bench-table.ts'
-import { drive, requestBytes } from './http-driver.ts'
+import { chatRequests, openedAtOnce, streamAll } from './chat-streams.ts'
 import { median, medianRatio, pairedRounds } from './paired-rates.ts'
-import { connectStream, type StreamConnection, type StreamEnd } from './stream-driver.ts'
+import { connectStream, type StreamConnection } from './stream-driver.ts'
 
 /** Streams at a time, and the deltas that each of them sends. */
 const loads = [
@@ -16,8 +16,6 @@ const openStreams = 500
 /** Of a few events each, so that their admission and settlement count. */
 const shortChats = 200
 const shortDeltas = 20
-/** More at once are more than the service lets in. */
-const openedAtOnce = 50
 /** Opened beside those, to see by how much the memory grows. */
 const furtherStreams = 2000
 /** Until what was collected or written behind is done with. */
@@ -133,50 +131,6 @@ async function growthOfStream(server: BenchServer, of: { kind: ServerKind; users
   const grownMb = server.residentMb() - before
   for (const connection of held) connection.close()
   return (grownMb * 1024) / furtherStreams
-}
-
-type ChatRequests = { kind: ServerKind; users: readonly BenchUser[]; count: number; message: string; more?: object }
-
-/** Requests of chats that each have a new session, so that none has a history; the users take turns. */
-async function chatRequests(
-  server: BenchServer,
-  { count, kind, message, more = {}, users }: ChatRequests,
-): Promise<Buffer[]> {
-  const owners = Array.from({ length: count }, (_, index) => users[index % users.length]!)
-  const sessionIds: string[] = []
-  if (kind === 'errand') {
-    const body = JSON.stringify({ agentId: 'benchchat' })
-    const queue = owners.map(({ key }) => requestBytes('POST', '/api/sessions', { key, body }))
-    const onBody = (answer: string) => {
-      const { sessionId } = JSON.parse(answer) as { sessionId?: string }
-      if (sessionId === undefined) throw new Error(`no session: ${answer}`)
-      sessionIds.push(sessionId)
-    }
-    // One connection, so that the answers come in the order of the users.
-    await drive({ url: server.url, connections: 1, next: () => queue.shift(), onBody })
-  }
-  return owners.map(({ key }, index) => {
-    const sessionId = sessionIds[index] ?? 'session_of_the_floor'
-    return requestBytes('POST', '/api/chat', { key, body: JSON.stringify({ sessionId, message, ...more }) })
-  })
-}
-
-/** Sends each request on a connection of its own and reads every stream to its end. */
-async function streamAll(server: BenchServer, requests: readonly Buffer[], expected: { events: number }) {
-  const connections = await Promise.all(requests.map(async () => await connectStream(server.url)))
-  const from = performance.now()
-  const ended: Promise<StreamEnd>[] = []
-  for (const [index, request] of requests.entries()) {
-    const stream = connections[index]!.open(request)
-    ended.push(stream.ended)
-    if (index % openedAtOnce === openedAtOnce - 1) await stream.begun
-  }
-  const ends = await Promise.all(ended)
-  const seconds = (performance.now() - from) / 1000
-  for (const connection of connections) connection.close()
-  const wrong = ends.find(({ events }) => events !== expected.events)
-  if (wrong) throw new Error(`a stream had ${wrong.events} events instead of ${expected.events}`)
-  return { seconds }
 }
 
 /** Opens streams that their agents hold; settles when each has sent its first event. */

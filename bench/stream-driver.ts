@@ -11,7 +11,7 @@ export type StreamEnd = {
 }
 
 export type StreamConnection = {
-  /** Sends a request for a chat; `begun` is its first event, `ended` its last one, which must be `done`. */
+  /** Sends a request for a chat; `begun` is its first event, `ended` its last one, which must be the one that a stream ends with. */
   open: (request: Buffer) => { begun: Promise<void>; ended: Promise<StreamEnd> }
   close: () => void
 }
@@ -33,7 +33,8 @@ const tailBytes = 1024
 const readBytes = 65_536
 const silenceMs = 30_000
 
-export async function connectStream(url: string): Promise<StreamConnection> {
+/** `lastEvent` is what the last event has, and no text of another. */
+export async function connectStream(url: string, lastEvent = '{"type":"done"'): Promise<StreamConnection> {
   const { hostname, port } = new URL(url)
   const connected = Promise.withResolvers<void>()
   let reading: Reading | undefined
@@ -57,7 +58,7 @@ export async function connectStream(url: string): Promise<StreamConnection> {
       reading.begun.resolve()
     }
     if (tail.toString('latin1', tail.length - bodyEnd.length) !== bodyEnd) return
-    if (!tail.includes('{"type":"done"')) return fail(new Error(`a stream without an end: ${tail.toString()}`))
+    if (!tail.includes(lastEvent)) return fail(new Error(`a stream without an end: ${tail.toString()}`))
     const { ended, events, firstEventMs } = reading
     reading = undefined
     tail = Buffer.alloc(0)

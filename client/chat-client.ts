@@ -1,7 +1,9 @@
 import { ErrandClientError, type ClientErrorCode } from './client-error.ts'
 import type { ChatEvent, ChatInput, ChatUsage } from './types/client-types.ts'
 import type { Connection } from './connection.ts'
-import { readChat, type ChatOptions, type ChatStream } from './read-chat.ts'
+import { createMethods, type Method } from './calls/methods.ts'
+import type { Call } from './calls/rpc-call.ts'
+import { readChat, resumeChat, type ChatOptions, type ChatStream, type ResumeOptions } from './streams/read-chat.ts'
 
 /** One call of a tool; without an output when no result came. */
 export type ChatToolCall = {
@@ -23,7 +25,9 @@ export type ChatReply = {
 export type ChatClient = {
   /**
    * Sends a message and yields the events of its reply as they come. The last one is `done`, or `error` when the reply
-   * failed after its start, which is not thrown; a refusal is. Nothing is repeated, because a message is charged.
+   * failed after its start, which is not thrown; a refusal is. The message is sent once, because it is charged; a stream
+   * that breaks off is read on from where it was, over a new connection. Leaving the loop stops the reply, unless
+   * `onDisconnect` is `continue`: then `resume` reads it, and `stop` ends it.
    *
    * @example
    * for await (const event of client.chat.stream({ sessionId, message: 'Hello' })) {
@@ -40,11 +44,27 @@ export type ChatClient = {
    * const { text, costUsd } = await client.chat.text({ sessionId, message: 'Hello' })
    */
   text: (input: ChatInput, options?: ChatOptions) => Promise<ChatReply>
+  /**
+   * Reads a reply again, or goes on reading it: the events behind the one whose `seq` is `after`, then those to come.
+   * Nothing is charged anew. EVENTS_EXPIRED when they are no longer kept, ten minutes after the end.
+   */
+  resume: (input: { turnId: string; after?: number | undefined }, options?: ResumeOptions) => ChatStream
+  /** The same of the reply that a session is at work on, from its first event; no events without one. */
+  resumeSession: (input: { sessionId: string }, options?: ResumeOptions) => ChatStream
+  /** Stops a reply that is being written, as its reader does that leaves; one that is over stays as it is. */
+  stop: Method<'chat.stop'>
 }
 
-export function createChatClient(connection: Connection): ChatClient {
+export function createChatClient(connection: Connection, call: Call): ChatClient {
   const stream: ChatClient['stream'] = (input, options) => readChat(connection, input, options)
-  return { stream, text: (input, options) => collectReply(stream(input, options)) }
+  const { repeatableChange } = createMethods(call)
+  return {
+    stream,
+    text: (input, options) => collectReply(stream(input, options)),
+    resume: (input, options) => resumeChat(connection, input, options),
+    resumeSession: (input, options) => resumeChat(connection, input, options),
+    stop: repeatableChange('chat.stop'),
+  }
 }
 
 async function collectReply(stream: ChatStream): Promise<ChatReply> {

@@ -38,11 +38,12 @@ export type {
   RetryEvent,
 } from './connection.ts'
 export type { ConnectorsClient } from './connectors-client.ts'
-export type { FollowOptions, TaskEvents } from './follow-task.ts'
+export { filePart, type ChatFilePart } from './calls/file-part.ts'
+export type { FollowOptions, TaskEvents } from './streams/follow-task.ts'
 export type { WebhooksClient } from './webhooks-client.ts'
 export { newIdempotencyKey } from './idempotency-key.ts'
 export type { LoginClients } from './login-client.ts'
-export type { ChatOptions, ChatStream } from './read-chat.ts'
+export type { ChatOptions, ChatStream, ResumeOptions } from './streams/read-chat.ts'
 export type { CreateSessionOptions, SessionsClient } from './sessions-client.ts'
 export type {
   CreateOptions,
@@ -57,6 +58,7 @@ export type {
   Agent,
   ChatEvent,
   ChatInput,
+  ChatMessagePart,
   ChatUsage,
   Connector,
   ConnectorTool,
@@ -153,7 +155,7 @@ function clientOn(connection: Connection): ErrandClient {
   return {
     tasks: createTasksClient(call, connection),
     sessions: createSessionsClient(call),
-    chat: createChatClient(connection),
+    chat: createChatClient(connection, call),
     ...createLoginClients(call),
     ...createAdminClients(call),
     ...createBillingClients(call),

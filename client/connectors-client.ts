@@ -23,6 +23,13 @@ export type ConnectorsClient = {
   delete: Method<'connectors.delete'>
   /** Connects to the server; the connector's new `status` says how that went. */
   test: Method<'connectors.test'>
+  /**
+   * Begins a sign-in at the server of a connector whose auth is `oauth`: send the caller's browser to `authorizationUrl`.
+   * The connector needs it while its status is `needs_sign_in`.
+   */
+  signIn: Method<'connectors.signIn'>
+  /** Ends the sign-in: its tokens are deleted, and revoked where the server offers that. */
+  signOut: Method<'connectors.signOut'>
   /** The tools that the server offers now; CONNECTOR_FAILED when it cannot be used. */
   tools: Method<'connectors.tools'>
   /** The servers that the operator offers. */
@@ -38,6 +45,8 @@ export function createConnectorsClient(call: Call): ConnectorsClient {
     update: change('connectors.update'),
     delete: change('connectors.delete'),
     test: change('connectors.test'),
+    signIn: change('connectors.signIn'),
+    signOut: change('connectors.signOut'),
     tools: read('connectors.tools'),
     servers: list('connectors.servers'),
   }

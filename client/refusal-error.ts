@@ -68,6 +68,7 @@ const titledCodes = [
   { code: 'INSUFFICIENT_BALANCE', status: 403, error: 'Insufficient balance' },
   { code: 'BUDGET_REACHED', status: 403, error: 'Budget reached' },
   { code: 'LIMIT_REACHED', status: 403, error: 'Limit reached' },
+  { code: 'EVENTS_EXPIRED', status: 410, error: 'Events expired' },
   { code: 'LOGIN_THROTTLED', status: 429, error: 'Too many login attempts' },
 ] as const satisfies readonly TitledCode[]
 

@@ -5,7 +5,7 @@ import type { Call, CallOptions } from './calls/rpc-call.ts'
 import { ErrandClientError } from './client-error.ts'
 import { checkTimeout, type Connection } from './connection.ts'
 import { pause, withDeadline } from './deadline.ts'
-import { followTask, type FollowOptions, type TaskEvents } from './follow-task.ts'
+import { followTask, type FollowOptions, type TaskEvents } from './streams/follow-task.ts'
 import { fetchFullResponse } from './full-response.ts'
 import { newIdempotencyKey } from './idempotency-key.ts'
 import type {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { ChatEvent, ChatInput } from '../server/chat/chat-schema.ts'
 import { must } from '../server/kernel/assert.ts'
+import { headersOf } from './error-responses.ts'
 
 type Json = Record<string, unknown>
 
@@ -11,18 +12,15 @@ export function chatOperation(responses: Json, success: Json): Json {
     tags: ['Sessions'],
     summary: 'Send a message and stream the reply',
     description:
-      'The answer is a stream of events (`ChatEvent`), one JSON object a line: read it as a stream, or whole as text, and parse each line; as one JSON document it cannot be parsed. The last event is `done`, with what was charged, or `error`; a stream that ends without either broke off. Closing the connection stops the reply, which is charged for what it used.',
+      'The answer is a stream of events (`ChatEvent`), one JSON object a line: read it as a stream, or whole as text, and parse each line; as one JSON document it cannot be parsed. The last event is `done`, with what was charged, or `error`; a stream that ends without either broke off. Closing the connection stops the reply, which is charged for what it used, unless `onDisconnect` is `continue`: then it goes on and can be read again with `readChat`. With `Accept: text/event-stream` the events are server-sent events.',
     security: [{ apiKey: [] }, { browserSession: [] }, { platformKey: [] }, { clientToken: [] }],
     requestBody: { required: true, content: { 'application/json': { schema: schemaOf(ChatInput, 'input') } } },
     responses: {
       200: {
         description: 'The reply.',
-        ...success,
-        content: {
-          'application/x-ndjson': {
-            schema: linesOf('ChatEvent'),
-          },
-        },
+        headers: { ...(success as { headers: Json }).headers, ...headersOf('Errand-Turn-Id') },
+        // Server-sent events are not among them: where there are two, the types of generated clients would be of either.
+        content: { 'application/x-ndjson': { schema: linesOf('ChatEvent') } },
       },
       ...responses,
     },

@@ -21,6 +21,7 @@ export const headerComponents = {
   'X-RateLimit-Reset': header('Unix time in seconds at which the oldest counted execution leaves the window'),
   'WWW-Authenticate': always(header('The scheme to authenticate with', 'string')),
   'Retry-After': always(header('Seconds to wait before the next try')),
+  'Errand-Turn-Id': always(header('The id of the turn, by which its reply is read again or stopped', 'string')),
   'Set-Cookie': header('The cookie of the browser login', 'string'),
 }
 
@@ -98,6 +99,7 @@ export function chatErrors(): Json {
     410: 'The session has expired.',
     413: 'The body is too large.',
     415: 'The body is not JSON.',
+    424: 'A connector of the session needs a sign-in.',
   }
   const responses: Json = {}
   for (const [status, description] of Object.entries(refusals)) {
@@ -107,7 +109,7 @@ export function chatErrors(): Json {
       ...retryHeaderOf(status),
     }
     const response = errorResponse(status, { description, headers: own }) as { content: Json }
-    if (/403|404|409|410|429/.test(status)) {
+    if (/403|404|409|410|424|429/.test(status)) {
       response.content['application/x-ndjson'] = { schema: { $ref: '#/components/schemas/ErrorEvent' } }
     }
     responses[status] = response

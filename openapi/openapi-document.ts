@@ -18,6 +18,7 @@ import {
   retryHeaderOf,
   sharedErrors,
 } from './error-responses.ts'
+import { readChatOperation, readSessionChatOperation } from './read-chat-operations.ts'
 import { followOperation, taskEventSchemas } from './follow-operation.ts'
 import { nameSchemas } from './name-schemas.ts'
 import { operationExamples } from './operation-examples.ts'
@@ -46,6 +47,8 @@ const writes = new Set([
   'updateConnector',
   'deleteConnector',
   'testConnector',
+  'signInConnector',
+  'signOutConnector',
   'createWebhook',
   'updateWebhook',
   'deleteWebhook',
@@ -127,9 +130,13 @@ export function createOpenApiDocument(): Json {
   const ofStreams = { headers: { ...headersOf('X-Request-Id'), ...rateHeaders } }
   const chat = chatOperation(chatErrors(), ofStreams) as Operation
   chat.parameters = [
-    idempotencyParameter('Kept for 24 hours: a repeated request with a key that was used is refused with 409.'),
+    idempotencyParameter(
+      'Kept for 24 hours: the same request with a key that was used has the same reply, as long as its events are kept; later, and for another request, it is refused with 409.',
+    ),
   ]
   document.paths['/api/chat'] = { post: chat }
+  document.paths['/api/chat/{turnId}/events'] = { get: readChatOperation(ofStreams) as Operation }
+  document.paths['/api/sessions/{sessionId}/stream'] = { get: readSessionChatOperation(ofStreams) as Operation }
   document.paths['/api/tasks/{taskId}/events'] = { get: followOperation(ofStreams) as Operation }
   document.paths['/api/payloads/{payloadId}'] = { get: payloadOperation() }
   document.components.schemas = {

@@ -191,7 +191,7 @@ export const operationExamples: Record<string, Example> = {
       name: 'Assistant',
       description: 'Paste a table or a text into the chat and send one of a few requests; "help" lists them.',
       endpoints: [],
-      chat: { pricing: rates, contextTokens: 128_000, maxOutputTokens: 4096, reasoning: false },
+      chat: { pricing: rates, contextTokens: 128_000, maxOutputTokens: 4096, reasoning: false, accepts: [] },
     },
   },
   getAccount: {

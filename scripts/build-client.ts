@@ -12,7 +12,7 @@ const path = (name: string) => fileURLToPath(new URL(name, root))
 const write = (name: string, text: string) => writeFileSync(new URL(name, target), text)
 
 /** The modules of the package, by the subpath that they are imported by. */
-const modules = { index: 'client/client.ts', webhooks: 'client/webhooks.ts' }
+const modules = { index: 'client/client.ts', webhooks: 'client/webhooks.ts', 'ai-sdk': 'client/ai-sdk/ai-sdk.ts' }
 
 rmSync(target, { recursive: true, force: true })
 mkdirSync(target, { recursive: true })
@@ -83,6 +83,7 @@ function manifest() {
     exports: {
       '.': conditions('index'),
       './webhooks': conditions('webhooks'),
+      './ai-sdk': conditions('ai-sdk'),
       './package.json': './package.json',
     },
   }

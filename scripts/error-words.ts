@@ -69,6 +69,11 @@ export const errorWords: Record<ErrorCode, Words> = {
     cause: 'The session had neither a chat nor an update for 24 hours (`sessionIdleSeconds`).',
     remedy: 'Create a new session.',
   },
+  EVENTS_EXPIRED: {
+    cause:
+      'The events of a reply that were asked for are no longer kept: ten minutes after its end, or sooner where much was said.',
+    remedy: 'Read `GET /api/sessions/{sessionId}/messages`, and the charge in `GET /api/transactions?turnId=`.',
+  },
   PAYLOAD_TOO_LARGE: {
     cause: 'The body is larger than `maxBodyBytes` or has too many values, or the answers of a batch are too large.',
     remedy: 'Send less at a time, and large data as one text.',
@@ -82,8 +87,10 @@ export const errorWords: Record<ErrorCode, Words> = {
     remedy: 'Leave the header out.',
   },
   CONNECTOR_FAILED: {
-    cause: "The server behind one of the caller's connectors cannot be reached or used; the message says why.",
-    remedy: 'Correct the connector, and try it with `POST /api/connectors/{connectorId}/test`.',
+    cause:
+      "The server behind one of the caller's connectors cannot be reached or used, or the connector needs a sign-in; the message says why.",
+    remedy:
+      'Correct the connector, and try it with `POST /api/connectors/{connectorId}/test`; sign in with `POST /api/connectors/{connectorId}/sign-in`.',
   },
   RATE_LIMIT_EXCEEDED: {
     cause:

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, dirname, join, relative, resolve } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
@@ -50,13 +50,18 @@ function flatten(folder: string, entry: string): string {
       if (isEntry && statement.isExported) for (const name of statement.names) exported.add(name)
       if (statement.name === undefined) continue
       const same = declarations.get(statement.name)
-      if (same)
-        throw new Error(`${same.file} and ${basename(file)} both declare ${statement.name}: rename one of them.`)
-      declarations.set(statement.name, { ...statement, name: statement.name, file: relative(folder, file) })
+      const own = relative(folder, file)
+      if (same && same.file !== own)
+        throw new Error(`${same.file} and ${own} both declare ${statement.name}: rename one of them.`)
+      // A function that is declared again in its file has overloads.
+      const text = `${same?.text ?? ''}${statement.text}`
+      declarations.set(statement.name, { name: statement.name, text, file: own })
     }
   }
   return [...reached(declarations, exported)]
-    .map(({ name, text }) => (exported.has(name) ? text.replace(/^(?:declare |type |interface )/m, 'export $&') : text))
+    .map(({ name, text }) =>
+      exported.has(name) ? text.replace(/^(?:declare |type |interface )/gm, 'export $&') : text,
+    )
     .map((text) => text.replace(/^ {4,}/gm, (indent) => indent.slice(indent.length / 2)))
     .concat('export {}\n')
     .join('\n')

@@ -4,6 +4,7 @@ import type { ErrandConfig } from './agents/config/define-config.ts'
 import { createSystem } from './admin/system-state.ts'
 import { createAuthenticator } from './auth/authenticate.ts'
 import { lastKeyUses, lastLoginUses, lastPlatformUses, type LastUses } from './auth/last-uses.ts'
+import { createSignInCallback } from './auth/logins/sign-in-callback.ts'
 import { createOidcLogin } from './auth/logins/oidc-login.ts'
 import type { Limits, Role } from './config.ts'
 import { createAgentHost } from './create-agent-host.ts'
@@ -11,6 +12,7 @@ import { createServices } from './create-services.ts'
 import { createWork } from './create-work.ts'
 import { ConnectorAccess } from './connectors/connector-access.ts'
 import { SecretVault, type Secrets } from './connectors/secret-vault.ts'
+import { createSignIns } from './connectors/sign-in/connector-sign-in.ts'
 import { openConsoleFiles } from './http/files/console-files.ts'
 import { connectionCount } from './http/limits/connection-limits.ts'
 import { createListener } from './http/listener.ts'
@@ -23,8 +25,10 @@ import { createRoutes } from './http/service-routes.ts'
 import type { Clock } from './kernel/clock.ts'
 import type { ErrorCode } from './kernel/errors.ts'
 import type { Logger } from './kernel/logger.ts'
+import { createMcp } from './mcp/mcp-route.ts'
 import { ServiceMetrics } from './metrics/service-metrics.ts'
 import type { PayloadBucket } from './payloads/payload-bucket.ts'
+import { SignedLinks } from './payloads/signed-links.ts'
 import { openPayloads } from './open-payloads.ts'
 import { openServiceStore } from './open-service-store.ts'
 import { AutoRecharge } from './payments/auto-recharge.ts'
@@ -112,22 +116,26 @@ export async function startApp(options: AppOptions): Promise<App> {
     await warnOfPlans(store, { log, plans: catalogue.plans })
     const payloads = await openPayloads(options, store, clock)
     closers.push(() => payloads.close())
-    const agents = createAgentHost(options, catalogue)
-    closers.push(() => agents.close())
     const vault = new SecretVault(options.secrets)
     const { commandPath, connectorPrivateHosts: privateHosts } = options
-    const access = new ConnectorAccess({ catalogue, commandPath, privateHosts, store, vault })
+    const signIns = createSignIns({ clock, privateHosts, store, vault })
+    const { tokens } = signIns
+    const agents = createAgentHost(options, { catalogue, renewToken: (of) => tokens.renew(of) })
+    closers.push(() => agents.close())
+    const access = new ConnectorAccess({ catalogue, commandPath, privateHosts, store, tokens, vault })
     const quotes = new Quotes({ clock, read: options.secrets })
     const running = { access, agents, catalogue, clock, log, payloads, quotes, store, tracing, vault }
-    const work = createWork({ ...running, meter: metrics }, options)
+    // Known when the server listens, and asked for by its requests.
+    let listensOn = ''
+    const baseUrl = () => options.baseUrl ?? listensOn
+    const { current: secret } = options.secrets()
+    const links = new SignedLinks({ secret, baseUrl, clock, lifeSeconds: limits.signedUrlSeconds })
+    const work = createWork({ ...running, links, meter: metrics }, options)
     const { chats, dispatcher, ends, keeper, runner, stops } = work
     const port = await openPayments(options.payments)
     const system = createSystem({ agents, clock, runner })
     closers.push(() => system.loopDelay.close())
-    // Known when the server listens, and asked for by its requests.
-    let listensOn = ''
-    const baseUrl = () => options.baseUrl ?? listensOn
-    const services = createServices(options, { ...running, baseUrl, port, system, work })
+    const services = createServices(options, { ...running, baseUrl, links, port, signIns, system, work })
     const recharge = new AutoRecharge(services.payments)
     closers.push(() => recharge.stop())
     const keyUses = lastKeyUses(store, log)
@@ -220,6 +228,8 @@ function createServer({ options, services, gate, metrics, ...uses }: ServerParts
       baseUrl: options.baseUrl,
     }),
     oidc: createOidcLogin({ ...people, vault: flows }),
+    mcp: createMcp({ services, log, onRefused, stallMs, returnMs: limits.mcpReturnSeconds * 1000 }),
+    signInCallback: createSignInCallback({ authenticate, log, origins, signIns: services.connectors.signIns }),
     payload: (routed) => servePayload(tasks, routed),
     paymentEvent: ({ request }, body) => receiveEvent(services.payments, { request, body: body as string }),
     onRefused,

@@ -3,12 +3,17 @@ import type { Catalogue } from './agents/config/catalogue.ts'
 import { createInlineHost } from './agents/threads/inline-host.ts'
 import { ThreadHost } from './agents/threads/thread-host.ts'
 import { agentEnvironment, type Limits } from './config.ts'
+import type { RenewToken } from './connectors/connector-spec.ts'
 import type { Logger } from './kernel/logger.ts'
 
 type AgentHostOptions = { configFile: string | null; limits: Limits; log: Logger }
+type AgentHostParts = { catalogue: Catalogue; renewToken: RenewToken }
 
 /** Agents in threads that load the configuration file; inline where there is none. */
-export function createAgentHost({ configFile, limits, log }: AgentHostOptions, catalogue: Catalogue): AgentHost {
+export function createAgentHost(
+  { configFile, limits, log }: AgentHostOptions,
+  { catalogue, renewToken }: AgentHostParts,
+): AgentHost {
   const { agentThreads, agentThreadMemoryMb, maxResultBytes } = limits
   const connectorLimits = {
     processesMax: limits.maxConnectorProcesses,
@@ -17,13 +22,14 @@ export function createAgentHost({ configFile, limits, log }: AgentHostOptions, c
   const onLog = ({ fields, message, runId }: AgentLogLine) =>
     log.info({ ...idField(runId), ...(fields && { fields }) }, message)
   if (configFile === null)
-    return createInlineHost({ catalogue, connectorLimits, resultBytesMax: maxResultBytes, onLog })
+    return createInlineHost({ catalogue, connectorLimits, renewToken, resultBytesMax: maxResultBytes, onLog })
   return new ThreadHost({
     configFile,
     threads: agentThreads,
     memoryMb: agentThreadMemoryMb,
     resultBytesMax: maxResultBytes,
     connectorLimits,
+    renewToken,
     env: agentEnvironment(),
     onLog,
     onWarning: (message) => log.warn({}, message),

@@ -8,12 +8,13 @@ import { SpendDays } from './billing/spend-days.ts'
 import type { Limits } from './config.ts'
 import type { ConnectorAccess } from './connectors/connector-access.ts'
 import { ConnectorChecks } from './connectors/connector-checks.ts'
-import type { SecretVault, Secrets } from './connectors/secret-vault.ts'
+import type { SecretVault } from './connectors/secret-vault.ts'
+import type { SignInParts } from './connectors/sign-in/connector-sign-in.ts'
 import type { Work } from './create-work.ts'
 import type { Clock } from './kernel/clock.ts'
 import type { Logger } from './kernel/logger.ts'
 import type { PayloadStore } from './payloads/payload-store.ts'
-import { SignedLinks } from './payloads/signed-links.ts'
+import type { SignedLinks } from './payloads/signed-links.ts'
 import { amountsOf } from './payments/manage-topups.ts'
 import type { PaymentPort } from './payments/payment-port.ts'
 import type { PaymentSettings } from './payments/payment-settings.ts'
@@ -26,7 +27,6 @@ import type { ServiceTracing } from './tracing/service-tracing.ts'
 type Settings = {
   limits: Limits
   payments?: PaymentSettings | undefined
-  secrets: () => Secrets
   trustedProxies: readonly string[]
   webhookPrivateHosts: readonly string[]
 }
@@ -38,11 +38,13 @@ type ServiceParts = {
   baseUrl: () => string
   catalogue: Catalogue
   clock: Clock
+  links: SignedLinks
   log: Logger
   payloads: PayloadStore
   /** Undefined where nobody can pay. */
   port: PaymentPort | undefined
   quotes: Quotes
+  signIns: SignInParts
   store: Store
   system: SystemParts
   tracing: ServiceTracing | undefined
@@ -52,13 +54,12 @@ type ServiceParts = {
 
 /** Makes what the operations work with. */
 export function createServices(settings: Settings, parts: ServiceParts): Services {
-  const { limits, secrets, trustedProxies, webhookPrivateHosts: privateHosts } = settings
-  const { access, agents, baseUrl, catalogue, clock, log, payloads, port, quotes, store, system } = parts
-  const { tracing, vault, work } = parts
+  const { limits, trustedProxies, webhookPrivateHosts: privateHosts } = settings
+  const { access, agents, baseUrl, catalogue, clock, links, log, payloads, port, quotes, store, system } = parts
+  const { signIns, tracing, vault, work } = parts
   const { chats, ends, live, runner, stops } = work
   const { inlineBytes, maxBodyBytes: bodyBytesMax } = limits
   const origins = new OwnOrigins(baseUrl)
-  const links = new SignedLinks({ secret: secrets().current, baseUrl, clock, lifeSeconds: limits.signedUrlSeconds })
   const checksPerMinute = limits.connectorChecksPerMinute
   const checks = new ConnectorChecks({ access, agents, clock, store, checksPerMinute })
   const logins = {
@@ -73,7 +74,7 @@ export function createServices(settings: Settings, parts: ServiceParts): Service
     admin: { catalogue, clock, store, system },
     catalogue,
     chats,
-    connectors: { access, catalogue, checks, clock, store, vault },
+    connectors: { access, catalogue, checks, clock, signIns, store, vault },
     payments: {
       amounts: amountsOf(limits),
       baseUrl,
@@ -85,7 +86,7 @@ export function createServices(settings: Settings, parts: ServiceParts): Service
       store,
     },
     people: { clock, log, logins, store },
-    sessions: { access, catalogue, chats, clock, store },
+    sessions: { access, catalogue, chats, clock, links, payloads, store },
     tasks: {
       access,
       catalogue,

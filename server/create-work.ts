@@ -7,6 +7,7 @@ import type { Clock } from './kernel/clock.ts'
 import type { Logger } from './kernel/logger.ts'
 import type { Meter } from './kernel/meter.ts'
 import { LeaseKeeper } from './nodes/lease-keeper.ts'
+import type { SignedLinks } from './payloads/signed-links.ts'
 import type { PayloadStore } from './payloads/payload-store.ts'
 import type { Store } from './store/store.ts'
 import { LiveProgress } from './tasks/live-progress.ts'
@@ -27,6 +28,7 @@ type WorkParts = {
   agents: AgentHost
   catalogue: Catalogue
   clock: Clock
+  links: SignedLinks
   log: Logger
   meter: Meter
   quotes: Quotes
@@ -72,6 +74,7 @@ export function createWork(parts: WorkParts, { limits, role, webhookPrivateHosts
   const assertAccepting = () => runner.assertAccepting()
   const chats = new ChatTurns({
     ...parts,
+    limits: { fileBytesMax: limits.maxFileBytes, messageFileBytesMax: limits.maxMessageFileBytes },
     assertAccepting,
     drainSeconds,
     turnTimeoutMs: limits.turnTimeoutSeconds * 1000,

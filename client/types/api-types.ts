@@ -1,7 +1,7 @@
 // Written by `npm run reference` from the schemas of the procedures; a test fails while it differs from them.
 
 /** What the service refuses or fails with. */
-export type ErrorCode = 'BAD_REQUEST' | 'UNAUTHORIZED' | 'FORBIDDEN' | 'ACCOUNT_BLOCKED' | 'INSUFFICIENT_BALANCE' | 'BUDGET_REACHED' | 'LIMIT_REACHED' | 'NOT_FOUND' | 'CONNECTOR_NOT_FOUND' | 'METHOD_NOT_ALLOWED' | 'REQUEST_TIMEOUT' | 'CONFLICT' | 'SESSION_BUSY' | 'SESSION_COMPLETED' | 'SESSION_EXPIRED' | 'PAYLOAD_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'EXPECTATION_FAILED' | 'CONNECTOR_FAILED' | 'RATE_LIMIT_EXCEEDED' | 'LOGIN_THROTTLED' | 'HEADERS_TOO_LARGE' | 'INTERNAL_ERROR' | 'SERVICE_UNAVAILABLE'
+export type ErrorCode = 'BAD_REQUEST' | 'UNAUTHORIZED' | 'FORBIDDEN' | 'ACCOUNT_BLOCKED' | 'INSUFFICIENT_BALANCE' | 'BUDGET_REACHED' | 'LIMIT_REACHED' | 'NOT_FOUND' | 'CONNECTOR_NOT_FOUND' | 'METHOD_NOT_ALLOWED' | 'REQUEST_TIMEOUT' | 'CONFLICT' | 'SESSION_BUSY' | 'SESSION_COMPLETED' | 'SESSION_EXPIRED' | 'EVENTS_EXPIRED' | 'PAYLOAD_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'EXPECTATION_FAILED' | 'CONNECTOR_FAILED' | 'RATE_LIMIT_EXCEEDED' | 'LOGIN_THROTTLED' | 'HEADERS_TOO_LARGE' | 'INTERNAL_ERROR' | 'SERVICE_UNAVAILABLE'
 
 /** One thing that is wrong with a request: `path` names the field, for example `params.text`. */
 export type ErrorDetail = { path: string; message: string }
@@ -70,6 +70,8 @@ export type AgentChat = {
   maxOutputTokens: number
   /** Whether reasoning is streamed */
   reasoning: boolean
+  /** Media types of files that a message may have, such as `image/*`; none when empty */
+  accepts: string[]
 }
 
 export type AutoRecharge = {
@@ -106,16 +108,22 @@ export type ChatEvent = {
   type: "assistant_delta"
   /** ISO 8601 UTC timestamp with milliseconds */
   timestamp: string
+  /** The number of the event in its reply, from 1 */
+  seq: number
   delta: string
 } | {
   type: "reasoning_delta"
   /** ISO 8601 UTC timestamp with milliseconds */
   timestamp: string
+  /** The number of the event in its reply, from 1 */
+  seq: number
   delta: string
 } | {
   type: "tool_call"
   /** ISO 8601 UTC timestamp with milliseconds */
   timestamp: string
+  /** The number of the event in its reply, from 1 */
+  seq: number
   toolCall: {
     id: string
     name: string
@@ -125,6 +133,8 @@ export type ChatEvent = {
   type: "tool_result"
   /** ISO 8601 UTC timestamp with milliseconds */
   timestamp: string
+  /** The number of the event in its reply, from 1 */
+  seq: number
   toolResult: {
     id: string
     output: Record<string, unknown>
@@ -133,6 +143,8 @@ export type ChatEvent = {
   type: "done"
   /** ISO 8601 UTC timestamp with milliseconds */
   timestamp: string
+  /** The number of the event in its reply, from 1 */
+  seq: number
   usage: ChatUsage
   /** Amount in USD with four fraction digits */
   costUsd: string
@@ -140,6 +152,8 @@ export type ChatEvent = {
   type: "error"
   /** ISO 8601 UTC timestamp with milliseconds */
   timestamp: string
+  /** The number of the event in its reply, from 1 */
+  seq?: number | undefined
   error: {
     code: string
     message: string
@@ -205,12 +219,12 @@ export type Connector = {
   /** Id of a server that the operator offers */
   server: string | null
   auth: {
-    type: "none" | "bearer" | "headers"
+    type: "none" | "bearer" | "headers" | "oauth"
   }
   allowedTools: string[] | null
-  /** As the last check found it */
-  status: "untested" | "ok" | "failed"
-  /** Why the last check failed */
+  /** As the last check found it; `needs_sign_in` while its auth is `oauth` and nobody has signed in */
+  status: "untested" | "ok" | "failed" | "needs_sign_in"
+  /** Why the last check failed, or the sign-in */
   statusMessage: string | null
   checkedAt: string | null
   /** ISO 8601 UTC timestamp with milliseconds */
@@ -493,7 +507,10 @@ export type LoginOptions = {
 export type Message = {
   id: string
   role: "user" | "assistant"
+  /** Of a message in parts its texts, joined by line breaks */
   content: string
+  /** Of a message that was sent in parts */
+  parts?: MessagePart[] | undefined
   /** Of a reply that called tools; at most 256 KB are kept */
   toolCalls?: Array<{
     id: string
@@ -512,6 +529,20 @@ export type Message = {
   turnId: string
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
+}
+
+export type MessagePart = {
+  type: "text"
+  text: string
+} | {
+  type: "file"
+  /** For a file part of a later message */
+  payloadId: string
+  mediaType: string
+  filename?: string | undefined
+  bytes: number
+  /** Downloads the file for an hour, for whoever has it */
+  url: string
 }
 
 export type OpenedUser = {
@@ -565,7 +596,7 @@ export type PaymentAccount = {
   /** Brand and last digits of what is saved; null for nothing */
   savedMethod: string | null
   autoRecharge: AutoRecharge | null
-  /** Why it was switched off by itself, in a word of the provider; null where it was not */
+  /** Why it was switched off by itself, in a word of the provider, or `disputed`; null where it was not */
   autoRechargeOffReason: string | null
 }
 
@@ -950,8 +981,20 @@ export type WebhookDelivery = {
 export type ChatInput = {
   /** An active session of the caller */
   sessionId: string
-  /** The user's message */
-  message: string
+  /** The user's message: a text, or parts of it with at most 10 files */
+  message: string | Array<{
+    type: "text"
+    text: string
+  } | {
+    type: "file"
+    /** One that the agent takes; with `data` it must be given */
+    mediaType?: string | undefined
+    /** The file in base64; this or `payloadId` */
+    data?: string | undefined
+    /** A file of an earlier message of the caller's, by its id there */
+    payloadId?: string | undefined
+    filename?: string | undefined
+  }>
   /** Parameters of the agent */
   params?: {
     temperature?: number | undefined
@@ -960,6 +1003,8 @@ export type ChatInput = {
   } | undefined
   /** The reply ends where it would cost more */
   maxCostUsd?: string | undefined
+  /** What becomes of the reply when its last reader leaves: it is stopped (the default), or goes on and can be read again */
+  onDisconnect?: "stop" | "continue" | undefined
   /** A quote for this message, whose rates then hold */
   quoteId?: string | undefined
 }
@@ -1467,6 +1512,17 @@ export type Mutations = {
     }
     output: Confirmation
   }
+  'chat.stop': {
+    input: {
+      /** The Errand-Turn-Id of the chat */
+      turnId: string
+    }
+    output: {
+      turnId: string
+      /** False when the reply was over already; its stream and its receipt say how it ended */
+      stopped: boolean
+    }
+  }
   'quotes.create': {
     input: {
       /** What the task would be created with */
@@ -1482,8 +1538,20 @@ export type Mutations = {
       chat?: {
         /** An active session of the caller */
         sessionId: string
-        /** The user's message */
-        message: string
+        /** The user's message: a text, or parts of it with at most 10 files */
+        message: string | Array<{
+          type: "text"
+          text: string
+        } | {
+          type: "file"
+          /** One that the agent takes; with `data` it must be given */
+          mediaType?: string | undefined
+          /** The file in base64; this or `payloadId` */
+          data?: string | undefined
+          /** A file of an earlier message of the caller's, by its id there */
+          payloadId?: string | undefined
+          filename?: string | undefined
+        }>
         /** Parameters of the agent */
         params?: {
           temperature?: number | undefined
@@ -1492,6 +1560,8 @@ export type Mutations = {
         } | undefined
         /** The reply ends where it would cost more */
         maxCostUsd?: string | undefined
+        /** What becomes of the reply when its last reader leaves: it is stopped (the default), or goes on and can be read again */
+        onDisconnect?: "stop" | "continue" | undefined
       } | undefined
     }
     output: Quote
@@ -1517,6 +1587,13 @@ export type Mutations = {
         type: "headers"
         /** Sent with every request */
         headers: Record<string, string>
+      } | {
+        /** Its owner signs in: POST /api/connectors/{connectorId}/sign-in */
+        type: "oauth"
+        /** Of a client registered at the authorization server; else one is registered */
+        clientId?: string | undefined
+        /** Of that client, where it has one */
+        clientSecret?: string | undefined
       } | undefined
       /** The tools that agents may call; null for all of them */
       allowedTools?: string[] | null | undefined
@@ -1542,6 +1619,13 @@ export type Mutations = {
         type: "headers"
         /** Sent with every request */
         headers: Record<string, string>
+      } | {
+        /** Its owner signs in: POST /api/connectors/{connectorId}/sign-in */
+        type: "oauth"
+        /** Of a client registered at the authorization server; else one is registered */
+        clientId?: string | undefined
+        /** Of that client, where it has one */
+        clientSecret?: string | undefined
       } | undefined
       /** The tools that agents may call; null for all of them */
       allowedTools?: string[] | null | undefined
@@ -1561,6 +1645,25 @@ export type Mutations = {
       connectorId: string
     }
     output: Connector
+  }
+  'connectors.signIn': {
+    input: {
+      /** The id returned when the connector was created */
+      connectorId: string
+    }
+    output: {
+      /** Where to send the browser of the one who signs in */
+      authorizationUrl: string
+      /** Until when it may come back */
+      expiresAt: string
+    }
+  }
+  'connectors.signOut': {
+    input: {
+      /** The id returned when the connector was created */
+      connectorId: string
+    }
+    output: Confirmation
   }
   'webhooks.create': {
     input: {

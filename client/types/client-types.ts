@@ -1,4 +1,4 @@
-import type { Mutations, Queries, Task } from './api-types.ts'
+import type { ChatInput, Mutations, Queries, Task } from './api-types.ts'
 
 export type Operations = Queries & Mutations
 export type Operation = keyof Operations
@@ -38,6 +38,9 @@ export type {
   Webhook,
   WebhookDelivery,
 } from './api-types.ts'
+
+/** A part of a message: a text, or a file with its bytes in base64 or by its id in an earlier message. */
+export type ChatMessagePart = Exclude<ChatInput['message'], string>[number]
 
 /** A task that will not change any more. */
 export type EndedTask = Task & { status: 'completed' | 'failed' }

@@ -4,7 +4,7 @@ import { useMutation } from '@tanstack/react-query'
 import type { ComponentProps } from 'react'
 import { notifyError } from '../parts/notify.tsx'
 import { client } from './api-client.ts'
-import { leaveConsole } from './leave-console.ts'
+import { endWork, leaveConsole } from './leave-console.ts'
 import { useAccount } from './use-account.ts'
 
 const schemes = [
@@ -18,7 +18,10 @@ export function AccountMenu() {
   const { data: account } = useAccount()
   const { colorScheme, setColorScheme } = useMantineColorScheme()
   const logOut = useMutation({
-    mutationFn: () => client.login.end(),
+    mutationFn: async () => {
+      await endWork()
+      await client.login.end()
+    },
     onSuccess: () => leaveConsole(),
     onError: (error) => notifyError('You are still logged in', error),
   })

@@ -11,6 +11,17 @@ export function whenLeaving(forget: () => void): void {
   keepers.add(forget)
 }
 
+const enders = new Set<() => Promise<unknown>>()
+
+/** For what is under way in the name of the login: `end` is called before that ends. */
+export function beforeLoggingOut(end: () => Promise<unknown>): void {
+  enders.add(end)
+}
+
+export async function endWork(): Promise<void> {
+  await Promise.allSettled([...enders].map((end) => end()))
+}
+
 /** Goes to the login page, and leaves nothing in the tab of who was logged in. */
 export function leaveConsole(path = '/login'): void {
   navigate(path, { replace: true })

@@ -6,7 +6,8 @@ import { formatUsd } from '../kernel/money.ts'
 import { procedure, router, withScope } from '../rpc/trpc.ts'
 import { pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
 import { cancelModes } from './config/agent-schema.ts'
-import { agentKinds, isVisibleTo, type Agent as CatalogueAgent } from './config/catalogue.ts'
+import type { Caller } from '../auth/caller.ts'
+import { agentKinds, isVisibleTo, type Agent as CatalogueAgent, type Catalogue } from './config/catalogue.ts'
 
 const EventPricing = z
   .object({
@@ -42,6 +43,9 @@ const AgentChat = z
     contextTokens: z.number().int().describe('Tokens of message and history that a reply is given at most'),
     maxOutputTokens: z.number().int().describe('The largest `maxTokens` of a chat'),
     reasoning: z.boolean().describe('Whether reasoning is streamed'),
+    accepts: z
+      .array(z.string())
+      .describe('Media types of files that a message may have, such as `image/*`; none when empty'),
   })
   .meta({ id: 'AgentChat' })
 
@@ -82,10 +86,7 @@ export const agentsRouter = router({
         'read',
         ({ ctx, input }) => {
           const { limit, offset } = input
-          const { agents, email } = ctx.caller
-          const visible = ctx.services.catalogue.agents.filter(
-            (agent) => isVisibleTo(agent, email) && (agents === null || agents.includes(agent.id)),
-          )
+          const visible = agentsFor(ctx.services.catalogue, ctx.caller)
           return { agents: visible.slice(offset, offset + limit).map(toAgent), total: visible.length, limit, offset }
         },
         'account',
@@ -122,6 +123,11 @@ export const agentsRouter = router({
     ),
 })
 
+/** Those that the caller may run. */
+export function agentsFor(catalogue: Catalogue, { agents, email }: Caller): CatalogueAgent[] {
+  return catalogue.agents.filter((agent) => isVisibleTo(agent, email) && (agents === null || agents.includes(agent.id)))
+}
+
 function toAgent({ id, kind, name, description, endpoints, chat }: CatalogueAgent): Agent {
   return {
     id,
@@ -143,6 +149,7 @@ function toAgent({ id, kind, name, description, endpoints, chat }: CatalogueAgen
       contextTokens: chat.contextTokens,
       maxOutputTokens: chat.maxOutputTokens,
       reasoning: chat.hasReasoning,
+      accepts: [...chat.accepts],
     },
   }
 }

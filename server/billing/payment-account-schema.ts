@@ -38,7 +38,7 @@ export const PaymentAccount = z
     autoRechargeOffReason: z
       .string()
       .nullable()
-      .describe('Why it was switched off by itself, in a word of the provider; null where it was not'),
+      .describe('Why it was switched off by itself, in a word of the provider, or `disputed`; null where it was not'),
   })
   .meta({ id: 'PaymentAccount' })
 export type PaymentAccount = z.output<typeof PaymentAccount>

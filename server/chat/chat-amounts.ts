@@ -1,9 +1,11 @@
 import type { Chat } from '../agents/config/catalogue.ts'
 import { tokensAtMost } from '../agents/run/chat-messages.ts'
-import { messagesAtMost } from '../agents/run/prompt-size.ts'
+import { sumTokens } from '../agents/files/file-tokens.ts'
+import { messagesAtMost, tokensAroundPart } from '../agents/run/prompt-size.ts'
 import { chatHold, chatUse, dearestUse, type ChatRates } from '../billing/chat-price.ts'
 import type { Units } from '../kernel/money.ts'
-import type { History } from '../store/store.ts'
+import type { MessageFile } from '../store/records.ts'
+import type { MessageDraft } from './files/message-draft.ts'
 
 /** What text is held ahead: each growth is a commit. */
 export const holdStepTokens = 2000
@@ -38,11 +40,19 @@ export function amountsOf({ chat, left, maxTokens, promptTokens, promptTokensMax
   return { required, hold, most: Math.min(left, Math.max(hold, upTo(longest))) }
 }
 
-type Prompt = { history: History; message: string }
+type Prompt = {
+  history: { messages: readonly { content: string }[]; tokens: number }
+  draft: MessageDraft
+  /** Of the history. */
+  files: readonly MessageFile[]
+}
 
-export function promptAtMost({ instructions, isModel }: Chat, { history, message }: Prompt): number {
-  const texts = [instructions, ...history.messages.map(({ content }) => content), message].filter((text) => text !== '')
+export function promptAtMost({ instructions, isModel }: Chat, { draft, files, history }: Prompt): number {
+  const texts = [instructions, ...history.messages.map(({ content }) => content), draft.text].filter(
+    (text) => text !== '',
+  )
   // Agents of other kinds say what they send besides the texts, by a step.
   const tokens = isModel ? messagesAtMost(texts) : tokensAtMost(texts.join(''))
-  return Math.max(tokens, history.tokens)
+  const count = files.length + (draft.parts ?? []).filter(({ type }) => type === 'file').length
+  return Math.max(tokens + sumTokens([...files, draft.files]).tokensMax + count * tokensAroundPart, history.tokens)
 }

@@ -2,7 +2,7 @@ import { badField } from '../kernel/errors.ts'
 import { callerTurn, holdAnswer } from '../rpc/hold-answer.ts'
 import { procedure, router, withScope } from '../rpc/trpc.ts'
 import type { RateState } from '../store/records.ts'
-import { ChatInput } from './chat-schema.ts'
+import { ChatInput, SessionStreamInput, StopTurnInput, StopTurnOutput, TurnEventsInput } from './chat-schema.ts'
 import { ChatStream } from './chat-stream.ts'
 
 export const chatRouter = router({
@@ -22,13 +22,80 @@ export const chatRouter = router({
           const onWait = () => holdAnswer(ctx)
           const told = { onLarge, onRate, onWait }
           const turn = await services.chats.start({ about, caller, idempotencyKey, input, signal, ...told })
-          // A client that leaves before it reads never ends the stream that it was given.
-          if (signal.aborted) turn.stop('disconnect')
-          else signal.addEventListener('abort', () => turn.stop('disconnect'), { once: true })
           holdAnswer(ctx)
           return new ChatStream(turn, ctx.stream)
         },
         'session',
+      ),
+    ),
+
+  /** As `stream`, of a turn that was begun before; null behind its last event. */
+  resume: procedure
+    .meta({ isStream: true })
+    .input(TurnEventsInput)
+    .query(
+      withScope(
+        'read',
+        async ({ ctx, input }): Promise<ChatStream | null> => {
+          if (!ctx.stream) throw badField('', 'The events of a chat are a stream; call it through httpBatchStreamLink')
+          const turn = await ctx.services.chats.reads.open({ caller: ctx.caller, ...input })
+          if (!turn) return null
+          holdAnswer(ctx)
+          return new ChatStream(turn, ctx.stream)
+        },
+        'turn',
+      ),
+    ),
+
+  /** Null where no turn is at work. */
+  resumeSession: procedure
+    .meta({ isStream: true })
+    .input(SessionStreamInput)
+    .query(
+      withScope(
+        'read',
+        async ({ ctx, input }): Promise<ChatStream | null> => {
+          if (!ctx.stream) throw badField('', 'The events of a chat are a stream; call it through httpBatchStreamLink')
+          const turn = await ctx.services.chats.reads.openOfSession({ caller: ctx.caller, ...input })
+          if (!turn) return null
+          holdAnswer(ctx)
+          return new ChatStream(turn, ctx.stream)
+        },
+        'session',
+      ),
+    ),
+
+  stop: procedure
+    .meta({
+      openapi: {
+        method: 'POST',
+        path: '/api/chat/{turnId}/stop',
+        operationId: 'stopChat',
+        tags: ['Sessions'],
+        summary: 'Stop a reply',
+        description:
+          'Ends a reply that is being written, as when its reader leaves: what was used is charged, and its stream ends with an `error` event that says so. A reply that is over already is left as it is.',
+        protect: true,
+        successDescription: 'Whether the reply is being stopped.',
+        errorResponses: {
+          400: 'The id is malformed.',
+          404: 'The turn was not found.',
+          413: 'The body is too large.',
+          415: 'The body is not JSON.',
+        },
+      },
+      isBodyOptional: true,
+    })
+    .input(StopTurnInput)
+    .output(StopTurnOutput)
+    .mutation(
+      withScope(
+        'execute',
+        async ({ ctx, input: { turnId } }) => {
+          const stopped = await ctx.services.chats.reads.stop({ caller: ctx.caller, turnId })
+          return { turnId, stopped }
+        },
+        'turn',
       ),
     ),
 })

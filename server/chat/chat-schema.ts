@@ -3,9 +3,37 @@ import { isoTimestamp, maxCostUsd, quoteId, resourceId, usd } from '../kernel/wi
 
 // The shapes of a chat on the wire: one request, and the events of its stream, one JSON object a line.
 
+const messagePartsMax = 20
+// No control characters, no halves of a character, and no path.
+const filename = /^[^\p{Cc}\p{Cs}/\\]{1,200}$/u
+
+const FilePart = z.object({
+  type: z.literal('file'),
+  mediaType: z.string().min(1).max(200).optional().describe('One that the agent takes; with `data` it must be given'),
+  data: z.string().min(1).optional().describe('The file in base64; this or `payloadId`'),
+  payloadId: resourceId.optional().describe("A file of an earlier message of the caller's, by its id there"),
+  filename: z
+    .string()
+    .regex(filename, 'Must be 1 to 200 characters, without slashes and control characters')
+    .meta({ pattern: undefined, minLength: 1, maxLength: 200 })
+    .optional(),
+})
+export type FilePart = z.output<typeof FilePart>
+
+const ChatMessagePart = z.discriminatedUnion(
+  'type',
+  [z.object({ type: z.literal('text'), text: z.string().min(1) }), FilePart],
+  'Must be "text" or "file"',
+)
+
+const message = z.union(
+  [z.string().min(1), z.array(ChatMessagePart).min(1).max(messagePartsMax)],
+  'Must be a text, or a list of parts',
+)
+
 export const ChatInput = z.object({
   sessionId: resourceId.describe('An active session of the caller'),
-  message: z.string().min(1).describe("The user's message"),
+  message: message.describe("The user's message: a text, or parts of it with at most 10 files"),
   params: z
     .object({
       temperature: z.number().min(0).max(2).optional(),
@@ -14,10 +42,17 @@ export const ChatInput = z.object({
     .optional()
     .describe('Parameters of the agent'),
   maxCostUsd: maxCostUsd.optional().describe('The reply ends where it would cost more'),
+  onDisconnect: z
+    .enum(['stop', 'continue'])
+    .optional()
+    .describe(
+      'What becomes of the reply when its last reader leaves: it is stopped (the default), or goes on and can be read again',
+    ),
   quoteId: quoteId.optional().describe('A quote for this message, whose rates then hold'),
 })
 
 const timestamp = isoTimestamp
+const seq = z.number().int().min(1).describe('The number of the event in its reply, from 1')
 
 export const ChatUsage = z
   .object({
@@ -33,22 +68,25 @@ export type ChatUsage = z.output<typeof ChatUsage>
 
 export const ChatEvent = z
   .discriminatedUnion('type', [
-    z.object({ type: z.literal('assistant_delta'), timestamp, delta: z.string() }),
-    z.object({ type: z.literal('reasoning_delta'), timestamp, delta: z.string() }),
+    z.object({ type: z.literal('assistant_delta'), timestamp, seq, delta: z.string() }),
+    z.object({ type: z.literal('reasoning_delta'), timestamp, seq, delta: z.string() }),
     z.object({
       type: z.literal('tool_call'),
       timestamp,
+      seq,
       toolCall: z.object({ id: z.string(), name: z.string(), arguments: z.record(z.string(), z.unknown()) }),
     }),
     z.object({
       type: z.literal('tool_result'),
       timestamp,
+      seq,
       toolResult: z.object({ id: z.string(), output: z.record(z.string(), z.unknown()) }),
     }),
-    z.object({ type: z.literal('done'), timestamp, usage: ChatUsage, costUsd: usd }),
+    z.object({ type: z.literal('done'), timestamp, seq, usage: ChatUsage, costUsd: usd }),
     z.object({
       type: z.literal('error'),
       timestamp,
+      seq: seq.optional(),
       error: z.object({ code: z.string(), message: z.string() }),
       message: z.string().optional().describe('Of a refusal, which also has its status'),
       statusCode: z.number().int().optional(),
@@ -58,3 +96,23 @@ export const ChatEvent = z
   ])
   .meta({ id: 'ChatEvent' })
 export type ChatEvent = z.output<typeof ChatEvent>
+
+export const TurnEventsInput = z.object({
+  turnId: resourceId.describe('The Errand-Turn-Id of the chat'),
+  after: z
+    .number()
+    .int()
+    .min(0)
+    .max(1_000_000_000)
+    .default(0)
+    .describe('The seq of the last event that was read; the answer begins with the next one'),
+})
+
+export const SessionStreamInput = z.object({ sessionId: resourceId.describe('A session of the caller') })
+
+export const StopTurnInput = z.object({ turnId: resourceId.describe('The Errand-Turn-Id of the chat') })
+
+export const StopTurnOutput = z.object({
+  turnId: z.string(),
+  stopped: z.boolean().describe('False when the reply was over already; its stream and its receipt say how it ended'),
+})

@@ -1,17 +1,24 @@
 import type { ChatEvent } from './chat-schema.ts'
-import type { ChatTurn } from './chat-turn.ts'
+import type { TurnReader } from './events/turn-feed.ts'
 
 /** The reader of a stream, who is cut off when it takes nothing for `stallMs`; `left` fires when it goes away before the end. */
 export type StreamReader = { stallMs: number; cutOff: () => void; left: AbortSignal }
 
-/** A reply as its reader sees it: the lines of its turn, or the events in them. Leaving early stops the turn. */
+/** A reply as its reader sees it: the lines of its turn, or the events in them. */
 export class ChatStream implements AsyncIterable<ChatEvent> {
-  readonly #turn: ChatTurn
+  readonly #turn: TurnReader
   readonly #reader: StreamReader
 
-  constructor(turn: ChatTurn, reader: StreamReader) {
+  constructor(turn: TurnReader, reader: StreamReader) {
     this.#turn = turn
     this.#reader = reader
+    // A client that leaves before it reads never ends the stream that it was given.
+    if (reader.left.aborted) turn.leave()
+    else reader.left.addEventListener('abort', () => turn.leave(), { once: true })
+  }
+
+  get turnId(): string {
+    return this.#turn.turnId
   }
 
   /** Whole lines, several at a time; undefined after the last. */
@@ -35,7 +42,7 @@ export class ChatStream implements AsyncIterable<ChatEvent> {
         }
       }
     } finally {
-      this.#turn.stop('disconnect')
+      this.#turn.leave()
     }
   }
 }

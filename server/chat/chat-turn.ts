@@ -16,7 +16,7 @@ import type { Clock } from '../kernel/clock.ts'
 import type { Logger } from '../kernel/logger.ts'
 import type { Meter } from '../kernel/meter.ts'
 import type { Units } from '../kernel/money.ts'
-import type { TurnOutcome } from '../store/records.ts'
+import type { MessagePart, TurnOutcome } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import type { SettleTurn } from '../store/session-inputs.ts'
 import type { ServiceTracing } from '../tracing/service-tracing.ts'
@@ -50,6 +50,9 @@ export type ChatTurnParts = {
 
 type Begin = {
   request: ChatRequest
+  parts: readonly MessagePart[] | null
+  /** Whether its session keeps what is said. */
+  isKept: boolean
   /** Of the HTTP request. */
   requestId: string
   span: Span | undefined
@@ -97,6 +100,7 @@ export class ChatTurn {
   /** What was taken and the agent does not know of yet. */
   #taken = 0
   #text = ''
+  #seq = 0
   #toolSteps: ToolCallStep[] = []
   /** What is known of the use so far; nothing before the agent has said anything. */
   #known: Omit<Known, 'used'> & { used: ChatUsed | undefined } = {
@@ -145,6 +149,11 @@ export class ChatTurn {
     return this.#begin.request.turnId
   }
 
+  /** The number of the last event that was given. */
+  get lastSeq(): number {
+    return this.#seq
+  }
+
   /** Its reply is over, and it is being settled. */
   get isEnding(): boolean {
     return this.#ending !== undefined
@@ -167,7 +176,9 @@ export class ChatTurn {
           break
         }
         if (this.#isOver) break
-        const lines = this.#accept(this.#inbox.splice(0, count))
+        const batches = this.#inbox.splice(0, count)
+        const lines = this.#accept(batches)
+        for (const { events } of batches) this.#seq += events
         // What is not shown has no lines.
         if (lines === '') continue
         this.#untaken = lines.length
@@ -179,6 +190,7 @@ export class ChatTurn {
     if (this.#hasGivenEnd) return undefined
     const line = await this.ended()
     this.#hasGivenEnd = true
+    this.#seq++
     return line
   }
 
@@ -190,7 +202,7 @@ export class ChatTurn {
   stop(cause: StopCause): void {
     if (this.#cause !== undefined || this.#ending) return
     // Whoever leaves a reply that has ended, and is only not read to its end, changes nothing about how it ended.
-    const hasEnded = cause === 'disconnect' && this.#outcome !== undefined
+    const hasEnded = (cause === 'disconnect' || cause === 'stopped') && this.#outcome !== undefined
     if (!hasEnded) this.#cause = cause
     this.#controller.abort({ kind: 'interrupted', message: 'The chat was stopped.' } satisfies RunOutcome)
     this.#wake?.()
@@ -268,7 +280,10 @@ export class ChatTurn {
       this.#tell(settled === 'closed' ? this.#closed(judgement) : judgement, { outcome, settled }),
     )
     const message = 'The chat could not be settled yet.'
-    return await toldInTime(told, () => failureLine({ code: 'INTERNAL_ERROR', message, at: this.#parts.clock.now() }))
+    const seq = this.#seq + 1
+    return await toldInTime(told, () =>
+      failureLine({ seq, code: 'INTERNAL_ERROR', message, at: this.#parts.clock.now() }),
+    )
   }
 
   /** What another node closed was not charged, and nothing of it was stored. */
@@ -295,8 +310,8 @@ export class ChatTurn {
       writtenOff,
       seconds: (performance.now() - this.#startedAt) / 1000,
     })
-    const at = this.#parts.clock.now()
-    return failure ? failureLine({ ...failure, cost, at }) : doneLine({ used: summary.used, cost, at })
+    const told = { seq: this.#seq + 1, cost, at: this.#parts.clock.now() }
+    return failure ? failureLine({ ...failure, ...told }) : doneLine({ used: summary.used, ...told })
   }
 
   #cost(used: ChatUsed): Units {
@@ -344,6 +359,7 @@ export class ChatTurn {
       case 'timeout':
       case 'deleted':
       case 'disconnect':
+      case 'stopped':
         // An agent that was stopped before it was begun used nothing.
         if (!told && (outcome.kind === 'failed' || !this.#known.used)) return free
         return chargedAs('truncated', atMost(cause === 'timeout' && !isLateByConnectors ? asKnown(summary) : summary))
@@ -357,7 +373,7 @@ export class ChatTurn {
 
   /** Settles, and tries again while the store cannot: the hold must not stay. */
   async #settle({ cost, summary, turnOutcome: outcome }: Judgement): Promise<Settled> {
-    const { onSettled, request } = this.#begin
+    const { isKept, onSettled, parts, request } = this.#begin
     if (this.#cause === 'lost') {
       onSettled()
       return 'closed'
@@ -369,10 +385,10 @@ export class ChatTurn {
       cost,
       breakdown: { ...used, rates: writtenRates(request.rates), isEstimated },
       exchange:
-        outcome === 'failed'
+        outcome === 'failed' || !isKept
           ? null
           : {
-              message: { content: request.message.toWellFormed(), tokens: messageTokens },
+              message: { content: request.message.toWellFormed(), tokens: messageTokens, parts },
               reply: { content: this.#text.toWellFormed(), tokens: replyTokens, toolCalls: joinSteps(this.#toolSteps) },
             },
     }

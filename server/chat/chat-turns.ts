@@ -1,48 +1,49 @@
-import type { z } from 'zod'
-import { isVisibleTo, type Agent, type Catalogue, type Chat } from '../agents/config/catalogue.ts'
-import { roughTokens } from '../agents/run/chat-messages.ts'
-import { requireAgent, type Caller } from '../auth/caller.ts'
+import type { Agent, Catalogue } from '../agents/config/catalogue.ts'
 import { chatUse, writtenRates, type ChatRates } from '../billing/chat-price.ts'
-import { chatTaker, type ConnectorAccess } from '../connectors/connector-access.ts'
+import { assertSignedIn, type ConnectorAccess } from '../connectors/connector-access.ts'
 import { budgetRefusal, limitRefusal } from '../billing/refusals.ts'
-import { hashJson } from '../kernel/canonical-json.ts'
-import { ErrandError } from '../kernel/errors.ts'
 import type { EpochMs } from '../kernel/clock.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Units } from '../kernel/money.ts'
 import type { Quotes } from '../quotes/quotes.ts'
-import { connectorIdsOf } from '../sessions/session-connectors.ts'
-import { sessionNotFound, sessionRefusal } from '../sessions/session-operations.ts'
 import { leftWithin } from '../store/judge-admission.ts'
 import type { RateState, SessionRecord } from '../store/records.ts'
 import type { History } from '../store/store.ts'
-import type { OpenTurn, OpenTurnResult } from '../store/session-inputs.ts'
-import type { RequestTrace } from '../tracing/request-trace.ts'
-import type { ChatInput } from './chat-schema.ts'
+import { filesOf } from '../store/session-records.ts'
+import { admissible, type Admissible, type Ask } from './admissible-message.ts'
 import { amountsOf, promptAtMost, type Amounts } from './chat-amounts.ts'
-import { busy, clientLeft, keyUsed, lineFull, turnRefusal } from './chat-refusals.ts'
+import { busy, clientLeft, turnRefusal } from './chat-refusals.ts'
 import { ChatTurn, type ChatTurnParts } from './chat-turn.ts'
-import { checkSize, given, largeMessageChars, leastOf, maxCostOf, subjectOf } from './message-input.ts'
+import {
+  bodyHashOf,
+  earlierTokens,
+  given,
+  leastOf,
+  maxCostOf,
+  nothingSaid,
+  subjectOf,
+  tokensOf,
+  withEarlier,
+  type MessageSetting,
+} from './message-input.ts'
+import { KeptTurns } from './events/kept-turns.ts'
+import { ReadTurns } from './events/read-turns.ts'
+import type { TurnReader } from './events/turn-feed.ts'
+import { noFiles, TurnFiles, type StoredFiles, type TurnFilesParts } from './files/turn-files.ts'
+import { openInLine } from './open-in-line.ts'
 import { settleSurely } from './settle-turn.ts'
 import { traceParentOf } from '../tracing/trace-parent.ts'
-import { UserTurns } from './user-turns.ts'
+import { lineMax, UserTurns } from './user-turns.ts'
 
-export type ChatTurnsParts = ChatTurnParts & {
-  access: ConnectorAccess
-  catalogue: Catalogue
-  drainSeconds: number
-  quotes: Quotes
-  /** Throws when the service takes no new work. */
-  assertAccepting: () => void
-}
-
-type Ask = {
-  about: RequestTrace
-  caller: Caller
-  input: z.output<typeof ChatInput>
-  /** Resolves in a turn of the event loop in which a large message may be counted. */
-  onLarge: () => Promise<void>
-}
+export type ChatTurnsParts = ChatTurnParts &
+  Pick<TurnFilesParts, 'limits' | 'links' | 'payloads'> & {
+    access: ConnectorAccess
+    catalogue: Catalogue
+    drainSeconds: number
+    quotes: Quotes
+    /** Throws when the service takes no new work. */
+    assertAccepting: () => void
+  }
 
 type Start = Ask & {
   idempotencyKey: string | null
@@ -54,8 +55,6 @@ type Start = Ask & {
   signal: AbortSignal
 }
 
-/** How long a chat waits for others of its user to leave some of the balance free. */
-const waitMsMax = 30_000
 /** Between two looks at a session whose turn is being settled here, or on another node. */
 const stopPauseMs = 10
 const stopElsewherePauseMs = 100
@@ -68,20 +67,27 @@ const settleMsMax = 10_000
 export class ChatTurns {
   readonly #parts: ChatTurnsParts
   readonly #users: UserTurns
+  readonly #files: TurnFiles
   /** By session: claimed while its turn is being admitted, then the turn. */
-  readonly #sessions = new Map<string, ChatTurn | 'admitting'>()
+  readonly #sessions = new Map<string, ChatTurn | Admission>()
   /**
    * How much more than instructions and messages models were last sent. Of a model of the configuration, by its agent, that
    * is the definitions of its tools, the same for all. What other agents send besides is theirs to choose, so it is known by
    * session and sets no other's price. Only a guess of what a turn will ask for, so that it is held with the admission.
    */
   readonly #around = new Map<string, number>()
+  readonly #kept: KeptTurns
+  /** Turns that are read again, or stopped. */
+  readonly reads: ReadTurns
   #isInterrupted = false
 
   constructor(parts: ChatTurnsParts) {
     this.#parts = parts
+    this.#files = new TurnFiles(parts)
     const { store } = parts
     const heldOf = async (userId: string) => (await store.getAccount(userId))?.held ?? 0
+    this.#kept = new KeptTurns(parts)
+    this.reads = new ReadTurns(this.#kept, parts)
     this.#users = new UserTurns(store.shared && heldOf)
     store.shared?.signals.on('session-stopped', (sessionId) => this.#turn(sessionId)?.stop('deleted'))
   }
@@ -95,42 +101,64 @@ export class ChatTurns {
     return this.#users.waitingCount
   }
 
-  /** Admits a message and begins the reply. Throws an ErrandError for every refusal, and then nothing was written. */
-  async start({ about, caller, idempotencyKey, input, onLarge, onRate, onWait, signal }: Start): Promise<ChatTurn> {
-    const { access, quotes, store } = this.#parts
+  /**
+   * Admits a message and begins the reply; one that was sent with this Idempotency-Key before is read again. Throws an
+   * ErrandError for every refusal, and then nothing was written.
+   */
+  async start({ idempotencyKey, onRate, onWait, signal, ...ask }: Start): Promise<TurnReader> {
+    const { about, caller, input, setting } = ask
+    const { access, quotes } = this.#parts
     this.#parts.assertAccepting()
     const { userId } = caller
-    const { message, params = {}, quoteId, sessionId } = input
-    const idempotency = idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: hashJson(input) }
-    if (idempotency && (await store.findIdempotent({ userId, operation: 'chat', key: idempotency.key }))) {
-      throw keyUsed()
-    }
-    const admissible = await this.#admissible({ about, caller, input, onLarge })
-    const { agent, chat, connectorIds, session } = admissible
+    const { params = {}, quoteId, sessionId } = input
+    const idempotency =
+      idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: setting?.bodyHash ?? bodyHashOf(input) }
+    const earlier = idempotency && (await this.reads.openEarlier(caller, idempotency))
+    if (earlier) return earlier
+    const admitted = await admissible(this.#parts, ask)
+    const { agent, chat, connectorIds, draft, session } = admitted
     const quote = quoteId === undefined ? null : quotes.open<QuotedChat>(subjectOf(userId, input), quoteId)
     const rates = quote?.terms.rates ?? chat.rates
     const maxCost = leastOf([maxCostOf(input), quote?.terms.most ?? null])
-    if (this.#sessions.has(sessionId)) throw busy()
-    this.#sessions.set(sessionId, 'admitting')
+    for (let other = this.#sessions.get(sessionId); other; other = this.#sessions.get(sessionId)) {
+      if (!idempotency) throw busy()
+      if (!(other instanceof ChatTurn) && other.key === idempotency.key && other.waiting < lineMax) {
+        other.waiting++
+        onWait()
+        await other.over
+      }
+      const same = await this.reads.openEarlier(caller, idempotency)
+      if (same) return same
+      // Where the other was refused meanwhile, this one has its turn.
+      if (this.#sessions.get(sessionId) === other) throw busy()
+    }
+    const turnId = newId('turn', this.#parts.clock.now())
+    const { promise: over, resolve: admissionOver } = Promise.withResolvers<void>()
+    this.#sessions.set(sessionId, { key: idempotencyKey, over, waiting: 0 })
+    this.#kept.expect(turnId, over)
+    let stored = noFiles
     try {
-      const turnId = newId('turn', this.#parts.clock.now())
-      const weighed = await this.#weigh(admissible, { input, rates, maxCost })
+      const weighed = await this.#weigh(admitted, { input, setting, rates, maxCost })
       const { amounts, aroundKey, history, sentAtMost, tokensMax } = weighed
       const connectors = await access.specsOf(userId, connectorIds)
-      const turnOf = {
-        sessionId,
-        turnId,
-        userId,
-        idempotency,
-        maxCost,
-        quoteId: quote?.id ?? null,
-        limits: caller.limits,
-      }
-      const opened = await this.#open(turnOf, { amounts, onWait, signal })
+      assertSignedIn(connectors)
+      stored = await this.#files.keep(draft, { userId, required: amounts.required })
+      const under = { quoteId: quote?.id ?? null, limits: caller.limits, files: stored.files }
+      const own = session ? under : { ...under, agentId: agent.id }
+      const turn = { sessionId, turnId, userId, idempotency, maxCost, ...own }
+      const opened = await openInLine(this.#parts, { users: this.#users, turn, amounts, onWait, signal })
       onRate(opened.rate)
-      if (opened.outcome === 'refused') throw turnRefusal(opened)
+      if (opened.outcome === 'refused') {
+        const isUsed = idempotency && opened.reason === 'idempotency-conflict'
+        const same = isUsed && (await this.reads.openEarlier(caller, idempotency))
+        if (!same) throw turnRefusal(opened)
+        this.#sessions.delete(sessionId)
+        await this.#files.ended(stored)
+        return same
+      }
       const membership = this.#users.join(userId, { held: opened.held, most: amounts.most })
-      const latest = await this.#historyAfter({ history, session, tokensMax }).catch((error: unknown) => ({ error }))
+      const seen = { agent, history, session, stored, tokensMax }
+      const latest = await this.#latest(seen).catch((error: unknown) => ({ error }))
       if (signal.aborted || 'error' in latest) {
         const breakdown = { ...chatUse({}), rates: writtenRates(rates), isEstimated: false }
         const settle = { turnId, outcome: 'failed', cost: 0, breakdown, exchange: null } as const
@@ -139,9 +167,10 @@ export class ChatTurns {
         throw 'error' in latest ? latest.error : clientLeft()
       }
       about.turnId = turnId
-      const { messages, tokens: historyTokens } = latest
+      const { messages } = latest
+      const hasFiles = stored.parts !== null || messages.some(({ parts }) => parts)
       const span = this.#parts.tracing?.chatBegan({ agentId: agent.id, request: about.span, sessionId, turnId, userId })
-      const turn = new ChatTurn(this.#parts, {
+      const begun = new ChatTurn(this.#parts, {
         requestId: about.requestId,
         span,
         request: {
@@ -149,40 +178,52 @@ export class ChatTurns {
           userId,
           sessionId,
           turnId,
-          message,
-          history: messages,
-          historyTokens,
-          params: given(params),
+          message: draft.text,
+          ...(stored.sent && { parts: stored.sent }),
+          history: [...(setting?.earlier ?? []), ...messages],
+          historyTokens: latest.history.tokens + earlierTokens(setting),
+          params: { ...given(params), ...(setting?.responseFormat && { responseFormat: setting.responseFormat }) },
           connectors,
           rates,
           ...(span && { traceparent: traceParentOf(span) }),
         },
+        parts: stored.parts,
+        isKept: session !== undefined,
         held: opened.held,
         membership,
         onFirstStep: (promptTokensMax) => {
-          const isAsSeen = latest === history && connectors.length === 0
+          const isAsSeen = latest.history === history && connectors.length === 0 && aroundKey !== null && !hasFiles
           if (isAsSeen) this.#noteAround(aroundKey, Math.max(0, promptTokensMax - sentAtMost))
         },
         onSettled: () => {
           this.#sessions.delete(sessionId)
           membership.leave()
+          void this.#files.ended(stored)
         },
       })
-      this.#sessions.set(sessionId, turn)
-      if (this.#isInterrupted) turn.stop('drain')
-      return turn
+      this.#sessions.set(sessionId, begun)
+      if (this.#isInterrupted) begun.stop('drain')
+      return this.#kept.add(begun, {
+        userId,
+        sessionId,
+        onDisconnect: input.onDisconnect ?? 'stop',
+      })
     } catch (error) {
       this.#sessions.delete(sessionId)
+      await this.#files.ended(stored)
       throw error
+    } finally {
+      admissionOver()
     }
   }
 
   /** Rates and bounds of a message as they are now, and the quote of them. Throws as `start` does, but for rate and balance. */
-  async quote({ about, caller, input, onLarge }: Ask): Promise<ChatQuote> {
-    const admissible = await this.#admissible({ about, caller, input, onLarge })
-    const { agent, chat, connectorIds } = admissible
+  async quote(ask: Ask): Promise<ChatQuote> {
+    const { caller, input } = ask
+    const admitted = await admissible(this.#parts, ask)
+    const { agent, chat, connectorIds } = admitted
     const { rates } = chat
-    const { amounts, left } = await this.#weigh(admissible, { input, rates, maxCost: maxCostOf(input) })
+    const { amounts, left } = await this.#weigh(admitted, { input, rates, maxCost: maxCostOf(input) })
     const { hold, required } = amounts
     // A model with tools may be called again and again, and what agents of other kinds do is known to them.
     const isOneCall = chat.isModel && agent.toolNames.length + connectorIds.length === 0
@@ -195,41 +236,24 @@ export class ChatTurns {
     return { ...issued, agentId: agent.id, rates, most, hold: Math.min(hold, worst) }
   }
 
-  /** Throws where the message cannot be sent to the agent of its session. */
-  async #admissible({ about, caller, input, onLarge }: Ask): Promise<Admissible> {
-    const { access, catalogue, store } = this.#parts
-    const { message, sessionId } = input
-    const session = await store.getSession({ userId: caller.userId, sessionId })
-    if (!session) throw sessionNotFound()
-    about.sessionId = sessionId
-    if (session.status !== 'active') throw sessionRefusal(session.status)
-    const agent = catalogue.agent(session.agentId)
-    const chat = agent?.chat
-    if (!agent || !chat || !isVisibleTo(agent, caller.email)) {
-      throw new ErrandError('NOT_FOUND', `The agent ${session.agentId} is no longer available.`)
-    }
-    requireAgent(caller, agent.id)
-    if (message.length > largeMessageChars) await onLarge()
-    checkSize(chat, input)
-    const connectorIds = connectorIdsOf(session.metadata)
-    const taker = chatTaker(agent.id, agent)
-    await access.assertOwned(connectorIds, { taker, path: 'sessionId', userId: caller.userId })
-    return { agent, chat, connectorIds, session }
-  }
-
   /** What the history and the message would cost. */
-  async #weigh({ agent, chat, session }: Admissible, { input, maxCost, rates }: Weigh): Promise<Weighed> {
-    const { message, params, sessionId } = input
-    const tokensMax = chat.contextTokens - roughTokens(message)
-    const history = await this.#parts.store.readHistory({ sessionId, tokensMax })
-    const sentAtMost = promptAtMost(chat, { history, message })
-    const aroundKey = chat.isModel ? agent.id : sessionId
+  async #weigh(
+    { agent, chat, draft, session }: Admissible,
+    { input, maxCost, rates, setting }: Weigh,
+  ): Promise<Weighed> {
+    const { params, sessionId } = input
+    const tokensMax = chat.contextTokens - tokensOf(draft) - earlierTokens(setting)
+    const history = session ? await this.#parts.store.readHistory({ sessionId, tokensMax }) : nothingSaid
+    const whole = withEarlier(history, setting)
+    const files = history.messages.flatMap(({ parts }) => filesOf(parts))
+    const sentAtMost = promptAtMost(chat, { draft, files, history: whole })
+    const aroundKey = chat.isModel ? agent.id : session ? sessionId : null
     const left = leftWithin(maxCost, session)
     const amounts = amountsOf({
       chat,
       rates,
-      promptTokens: history.tokens + roughTokens(message),
-      promptTokensMax: sentAtMost + (this.#around.get(aroundKey) ?? 0),
+      promptTokens: whole.tokens + tokensOf(draft),
+      promptTokensMax: sentAtMost + ((aroundKey !== null && this.#around.get(aroundKey)) || 0),
       maxTokens: params?.maxTokens,
       left,
     })
@@ -258,6 +282,7 @@ export class ChatTurns {
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
     clearTimeout(timer)
+    await this.#kept.close()
   }
 
   interrupt(): void {
@@ -283,10 +308,17 @@ export class ChatTurns {
    */
   async #historyAfter({ history, session, tokensMax }: Seen): Promise<History> {
     const { store } = this.#parts
-    if (!store.shared) return history
+    if (!store.shared || !session) return history
     const { id: sessionId, messageCount, userId } = session
     const now = await store.getSession({ userId, sessionId })
     return now?.messageCount === messageCount ? history : await store.readHistory({ sessionId, tokensMax })
+  }
+
+  /** The history with its files, as the agent is given it. */
+  async #latest({ agent, stored, ...seen }: Seen & { agent: Agent; stored: StoredFiles }) {
+    const history = await this.#historyAfter(seen)
+    const messages = await this.#files.ofHistory(history.messages, { hasData: agent.kind !== 'http', stored })
+    return { history, messages }
   }
 
   #noteAround(key: string, tokens: number): void {
@@ -303,60 +335,16 @@ export class ChatTurns {
   #turns(): ChatTurn[] {
     return [...this.#sessions.values()].filter((turn) => turn instanceof ChatTurn)
   }
-
-  /** Opens the turn, waiting for other turns of the user where those hold what it would need. */
-  async #open(
-    of: Omit<OpenTurn, 'required' | 'hold' | 'leaving'>,
-    { amounts, onWait, signal }: { amounts: Amounts } & Pick<Start, 'onWait' | 'signal'>,
-  ): Promise<OpenTurnResult> {
-    const { userId } = of
-    const { hold, most, required } = amounts
-    const attempt = () => {
-      if (signal.aborted) throw clientLeft()
-      this.#parts.assertAccepting()
-      return this.#users.attempt(userId, {
-        mayNeed: most,
-        begin: async (others, isAlone) => ({
-          isAlone,
-          result: await this.#parts.store.openTurn({ ...of, required, hold, leaving: others }),
-        }),
-      })
-    }
-    // Where nothing else of the user was under way, here or on other nodes, what is free now is all that there will be.
-    const isFinal = ({ isAlone, result }: { isAlone: boolean; result: OpenTurnResult }) =>
-      result.outcome !== 'refused' ||
-      result.reason !== 'balance' ||
-      result.balance < required ||
-      (isAlone && !this.#users.isHeldElsewhere(userId, result.held))
-
-    if (!this.#users.hasLine(userId)) {
-      const first = await attempt()
-      if (isFinal(first)) return first.result
-    }
-    const until = performance.now() + waitMsMax
-    const isOver = () => performance.now() > until || signal.aborted
-    const place = this.#users.queue(userId)
-    if (!place) throw lineFull()
-    onWait()
-    try {
-      await place.mine(isOver)
-      for (;;) {
-        const next = await attempt()
-        if (isFinal(next) || isOver()) return next.result
-        const isElsewhere = this.#users.isHeldElsewhere(userId, heldIn(next.result))
-        if (isElsewhere || this.#users.isBusy(userId)) await this.#users.change(userId)
-      }
-    } finally {
-      place.leave()
-    }
-  }
 }
 
-type Admissible = { agent: Agent; chat: Chat; connectorIds: string[]; session: SessionRecord }
-type Weigh = { input: z.output<typeof ChatInput>; maxCost: Units | null; rates: ChatRates }
+/** A turn that is being admitted, with its Idempotency-Key, and how many requests wait to attach to it. */
+type Admission = { key: string | null; over: Promise<void>; waiting: number }
+
+type Weigh = Pick<Ask, 'input'> & { maxCost: Units | null; rates: ChatRates; setting?: MessageSetting | undefined }
 type Weighed = {
   amounts: Amounts
-  aroundKey: string
+  /** Null where nothing is to be learned of what surrounds it. */
+  aroundKey: string | null
   history: History
   /** What the caps leave; Infinity without any. */
   left: Units
@@ -368,8 +356,4 @@ type Weighed = {
 type QuotedChat = { rates: ChatRates; most: Units | null }
 export type ChatQuote = QuotedChat & { agentId: string; expiresAt: EpochMs; hold: Units; quoteId: string }
 
-type Seen = { history: History; session: SessionRecord; tokensMax: number }
-
-function heldIn(result: OpenTurnResult): Units {
-  return 'held' in result ? result.held : 0
-}
+type Seen = { history: History; session: SessionRecord | undefined; tokensMax: number }

@@ -7,12 +7,15 @@ import type { TurnEndCode } from './turn-ends.ts'
 
 // The events that the service itself writes into a stream, as lines.
 
-export function doneLine({ at, cost, used }: { used: ChatUsed; cost: Units; at: EpochMs }): string {
+type Done = { seq: number; used: ChatUsed; cost: Units; at: EpochMs }
+
+export function doneLine({ at, cost, seq, used }: Done): string {
   const { cachedPromptTokens, completionTokens, promptTokens, reasoningTokens, toolCalls } = used
   const totalTokens = promptTokens + completionTokens
   return line({
     type: 'done',
     timestamp: isoTime(at),
+    seq,
     usage: {
       promptTokens,
       ...(cachedPromptTokens > 0 && { cachedPromptTokens }),
@@ -25,12 +28,12 @@ export function doneLine({ at, cost, used }: { used: ChatUsed; cost: Units; at: 
   })
 }
 
-type Failure = { code: TurnEndCode; message: string; at: EpochMs; cost?: Units }
+type Failure = { seq: number; code: TurnEndCode; message: string; at: EpochMs; cost?: Units }
 
 /** The end of a reply that did not finish; `cost` is what it was charged. */
-export function failureLine({ at, code, cost, message }: Failure): string {
+export function failureLine({ at, code, cost, message, seq }: Failure): string {
   const costUsd = cost === undefined ? {} : { costUsd: formatUsd(cost) }
-  return line({ type: 'error', timestamp: isoTime(at), error: { code, message }, ...costUsd })
+  return line({ type: 'error', timestamp: isoTime(at), seq, error: { code, message }, ...costUsd })
 }
 
 /**

@@ -1,16 +1,71 @@
+import { hash } from 'node:crypto'
 import type { z } from 'zod'
 import type { Chat } from '../agents/config/catalogue.ts'
-import { roughTokens } from '../agents/run/chat-messages.ts'
+import { roughTokens, type ResponseFormat } from '../agents/run/chat-messages.ts'
+import type { ChatMessage } from '../agents/config/define-config.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
 import { badField } from '../kernel/errors.ts'
 import { parseUsd, type Units } from '../kernel/money.ts'
 import type { QuoteSubject } from '../quotes/quotes.ts'
 import { jsonBytes, messageTextBytesMax } from '../store/byte-bounds.ts'
+import type { History } from '../store/store.ts'
 import type { ChatInput } from './chat-schema.ts'
+import type { MessageDraft } from './files/message-draft.ts'
 // What a message asks for.
 
-export function subjectOf(userId: string, { message, params, sessionId }: z.output<typeof ChatInput>): QuoteSubject {
-  return { userId, hash: hashJson({ chat: { sessionId, message, params } }) }
+type Input = z.output<typeof ChatInput>
+
+/** What surrounds a message of a client that speaks another protocol. */
+export type MessageSetting = {
+  /** Of a message without a session: its `sessionId` names none that there is, and nothing is kept but the receipt. */
+  agentId?: string
+  /** Comes before the history of the session, and is not kept. */
+  earlier: readonly Omit<ChatMessage, 'parts'>[]
+  responseFormat?: ResponseFormat
+  /** By which its request is known again. */
+  bodyHash: string
+}
+
+type TurnHistory = { messages: readonly Pick<ChatMessage, 'content'>[]; tokens: number }
+
+export const nothingSaid: History = { messages: [], tokens: 0 }
+
+export function earlierTokens(setting: MessageSetting | undefined): number {
+  let tokens = 0
+  for (const { content } of setting?.earlier ?? []) tokens += roughTokens(content)
+  return tokens
+}
+
+export function withEarlier(history: History, setting: MessageSetting | undefined): TurnHistory {
+  if (!setting || setting.earlier.length === 0) return history
+  return { messages: [...setting.earlier, ...history.messages], tokens: history.tokens + earlierTokens(setting) }
+}
+
+/** Of all that its sender sent. */
+export function charsOf({ message }: Pick<Input, 'message'>, setting: MessageSetting | undefined): number {
+  let chars = 0
+  for (const part of typeof message === 'string' ? [] : message) {
+    chars += (part.type === 'text' ? part.text : part.data)?.length ?? 0
+  }
+  if (typeof message === 'string') chars = message.length
+  for (const { content } of setting?.earlier ?? []) chars += content.length
+  return chars
+}
+
+export function subjectOf(userId: string, { message, params, sessionId }: Input): QuoteSubject {
+  return { userId, hash: hashJson({ chat: { sessionId, message: hashable(message), params } }) }
+}
+
+export function bodyHashOf(input: Input): string {
+  return hashJson({ ...input, message: hashable(input.message) })
+}
+
+/** Megabytes of files by their digests, which are faster made. */
+function hashable(message: Input['message']) {
+  if (typeof message === 'string') return message
+  return message.map((part) =>
+    part.type === 'file' && part.data !== undefined ? { ...part, data: hash('sha256', part.data) } : part,
+  )
 }
 
 export function maxCostOf({ maxCostUsd }: z.output<typeof ChatInput>): Units | null {
@@ -27,17 +82,30 @@ export const largeMessageChars = 16 * 1024
 
 export function checkSize(
   { contextTokens, maxOutputTokens }: Chat,
-  { message, params }: z.output<typeof ChatInput>,
+  { files, params, text }: MessageDraft & Pick<Input, 'params'>,
 ): void {
-  if (jsonBytes(message) > messageTextBytesMax) {
+  if (jsonBytes(text) > messageTextBytesMax) {
     throw badField('message', `Is longer than the ${messageTextBytesMax} bytes of JSON that a message may have`)
   }
-  if (roughTokens(message) > contextTokens) {
+  if (roughTokens(text) + files.tokens > contextTokens) {
     throw badField('message', `Is longer than the ${contextTokens} tokens that this agent takes`)
   }
   if (params?.maxTokens !== undefined && params.maxTokens > maxOutputTokens) {
     throw badField('params.maxTokens', `Must be at most ${maxOutputTokens}`)
   }
+}
+
+export function tokensOf({ files, text }: MessageDraft): number {
+  return roughTokens(text) + files.tokens
+}
+
+/** Throws 400 where what comes before the message leaves no room for it. */
+export function checkEarlier(
+  { contextTokens }: Chat,
+  { draft, setting }: { draft: MessageDraft; setting: MessageSetting | undefined },
+): void {
+  if (!setting || earlierTokens(setting) + tokensOf(draft) <= contextTokens) return
+  throw badField('messages', `Are longer than the ${contextTokens} tokens that this agent takes`)
 }
 
 export function given({ maxTokens, temperature }: NonNullable<z.output<typeof ChatInput>['params']>) {

@@ -1,4 +1,4 @@
-import { roughTokens, type ChatRequest, type ChatSummary } from '../agents/run/chat-messages.ts'
+import { roughTokens, tokensOfFiles, type ChatRequest, type ChatSummary } from '../agents/run/chat-messages.ts'
 import type { RunOutcome } from '../agents/run/run-outcome.ts'
 import { chatCost, chatUse, outputWithin, type ChatRates, type ChatUsed } from '../billing/chat-price.ts'
 import type { Units } from '../kernel/money.ts'
@@ -9,6 +9,7 @@ const connectShareMax = 0.25
 /** Why a turn is ended before its reply. */
 export type StopCause =
   | 'disconnect'
+  | 'stopped'
   | 'deleted'
   | 'timeout'
   | 'balance'
@@ -49,6 +50,8 @@ export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): 
       return { code: 'AGENT_INTERRUPTED', message: 'The session was deleted.' }
     case 'disconnect':
       return { code: 'AGENT_INTERRUPTED', message: 'The client left.' }
+    case 'stopped':
+      return { code: 'AGENT_INTERRUPTED', message: 'The reply was stopped.' }
     case 'drain':
       return {
         code: 'AGENT_INTERRUPTED',
@@ -136,10 +139,10 @@ type Known = {
 
 /** By the length of the texts, where the agent's thread does not say. */
 export function roughSummary(
-  { historyTokens, message }: ChatRequest,
+  { historyTokens, message, parts }: ChatRequest,
   { bound, isStepOpen, reported, text, used: known }: Known,
 ): ChatSummary {
-  const messageTokens = roughTokens(message)
+  const messageTokens = roughTokens(message) + tokensOfFiles(parts).tokens
   const used = known ?? chatUse({ promptTokens: historyTokens + messageTokens })
   return {
     used,

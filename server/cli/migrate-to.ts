@@ -7,7 +7,13 @@ import {
   resolvePayloadBucket,
 } from '../config.ts'
 import { secretCheck } from '../connectors/secret-check.ts'
-import { SealedSecretsError, SecretVault, type SecretOwner, type Secrets } from '../connectors/secret-vault.ts'
+import {
+  grantOwner,
+  SealedSecretsError,
+  SecretVault,
+  type SecretOwner,
+  type Secrets,
+} from '../connectors/secret-vault.ts'
 import { SystemClock } from '../kernel/clock.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { UsageError } from '../kernel/usage-error.ts'
@@ -87,15 +93,22 @@ function assertLedger({ differences, ok }: LedgerReport, where: string): void {
 /** Nodes have two secrets at most, and an installation may have been through more. */
 function assertUnderCurrent(source: InstallationAtRest, secrets: Secrets): void {
   const vault = new SecretVault(() => secrets)
-  const owners: [table: string, ownerOf: (id: string, userId: string) => SecretOwner][] = [
-    ['connectors', (connectorId, userId) => ({ userId, connectorId })],
-    ['webhooks', (webhookId, userId) => ({ userId, webhookId })],
+  type Row = [id: string, userId: string, sealed: string | null, issuer?: string]
+  const owners: [table: string, columns: string[], ownerOf: (row: Row) => SecretOwner][] = [
+    ['connectors', ['id'], ([connectorId, userId]) => ({ userId, connectorId })],
+    ['webhooks', ['id'], ([webhookId, userId]) => ({ userId, webhookId })],
+    [
+      'connector_grants',
+      ['connector_id', 'issuer'],
+      ([connectorId, userId, , issuer = '']) => grantOwner({ userId, connectorId, issuer }),
+    ],
   ]
   let earlier = 0
-  for (const [table, ownerOf] of owners) {
-    for (const batch of source.read(table, ['id', 'user_id', 'sealed'])) {
-      for (const [id, userId, sealed] of batch as [string, string, string | null][]) {
-        if (sealed !== null && !vault.isCurrent(sealed) && canOpen(vault, sealed, ownerOf(id, userId))) earlier++
+  for (const [table, [id = '', ...more], ownerOf] of owners) {
+    for (const batch of source.read(table, [id, 'user_id', 'sealed', ...more])) {
+      for (const row of batch as Row[]) {
+        const sealed = row[2]
+        if (sealed !== null && !vault.isCurrent(sealed) && canOpen(vault, sealed, ownerOf(row))) earlier++
       }
     }
   }

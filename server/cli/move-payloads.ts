@@ -79,8 +79,7 @@ async function moveOne(
   try {
     const content = await readFile(files, { id, digest })
     const stored = content === undefined ? digest : await target.writeAs(id, content)
-    const json = await target.read(id, stored)
-    return stored?.bytes ?? Buffer.byteLength(json)
+    return (await target.readBytes(id, stored)).length
   } catch (error) {
     if (error instanceof PayloadDamage) return undefined
     // What users are told of a place that cannot be reached does not say why.
@@ -93,9 +92,9 @@ async function moveOne(
 async function readFile(
   files: FilePayloadStore,
   { digest, id }: { id: string; digest: PayloadDigest | null },
-): Promise<string | undefined> {
+): Promise<Buffer | undefined> {
   try {
-    return await files.read(id, digest)
+    return await files.readBytes(id, digest)
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined
     throw error

@@ -1,6 +1,6 @@
 import { dropOldSecrets, replaceSecret, resolveDatabaseUrl, resolveDataDir, resolveSecrets } from '../config.ts'
 import { assertSameSecret, settleSecret } from '../connectors/secret-check.ts'
-import { SealedSecretsError, SecretVault, type SecretOwner } from '../connectors/secret-vault.ts'
+import { grantOwner, SealedSecretsError, SecretVault, type SecretOwner } from '../connectors/secret-vault.ts'
 import type { Store } from '../store/store.ts'
 import { print, withStore } from './open-store.ts'
 
@@ -30,14 +30,15 @@ export async function rotateSecret(options: Options): Promise<void> {
   const lines = [
     `${reencrypted} secrets of connectors and webhooks were encrypted anew, ${unchanged} were under the current secret already.`,
     ...unreadable.map(
-      (id) => `${id} is under a secret that is not known; its user has to enter or rotate its secrets.`,
+      (id) =>
+        `${id} is under a secret that is not known; its user has to enter or rotate its secrets, or sign in again.`,
     ),
   ]
   print(options, counts, lines.join('\n'))
   if (unreadable.length > 0) process.exitCode = 1
 }
 
-type Sealed = { id: string; userId: string; sealed: string | null }
+type Sealed = { id: string; userId: string; sealed: string | null; issuer?: string }
 type Kind = {
   page: (of: { afterId: string; limit: number }) => Promise<Sealed[]>
   ownerOf: (row: Sealed) => SecretOwner
@@ -50,6 +51,11 @@ function kindsOf(store: Store): Kind[] {
       page: (of) => store.sealedConnectors(of),
       ownerOf: ({ id: connectorId, userId }) => ({ userId, connectorId }),
       reseal: (connectorId, change) => store.resealConnector({ connectorId, ...change }),
+    },
+    {
+      page: async (of) => (await store.grants.sealed(of)).map((grant) => ({ ...grant, id: grant.connectorId })),
+      ownerOf: ({ id: connectorId, issuer = '', userId }) => grantOwner({ userId, connectorId, issuer }),
+      reseal: (connectorId, change) => store.grants.reseal({ connectorId, ...change }),
     },
     {
       page: (of) => store.webhooks.sealed(of),

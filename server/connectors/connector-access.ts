@@ -2,13 +2,15 @@ import type { Agent, Catalogue } from '../agents/config/catalogue.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import type { ConnectorRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
-import type { ConnectorSpec, HttpTarget, StdioTarget, UnusableTarget } from './connector-spec.ts'
+import type { ConnectorSpec, HttpTarget, StdioTarget, TokenResult, UnusableTarget } from './connector-spec.ts'
 import { SealedSecretsError, type SecretVault } from './secret-vault.ts'
+import type { GrantTokens } from './sign-in/grant-tokens.ts'
 
 type Parts = {
   store: Store
   catalogue: Catalogue
   vault: SecretVault
+  tokens: GrantTokens
   privateHosts: readonly string[]
   /** Where the commands of the operator's servers are looked up. */
   commandPath: string
@@ -60,15 +62,20 @@ export class ConnectorAccess {
     return await Promise.all(
       [...new Set(connectorIds)].map(async (connectorId) => {
         const record = await this.#parts.store.getConnector({ userId, connectorId })
-        if (record) return this.specOf(record)
+        if (record) return await this.specOf(record)
         const target: UnusableTarget = { kind: 'unusable', reason: 'It was deleted.' }
         return { connectorId, userId, name: connectorId, allowedTools: null, target, secrets: [] }
       }),
     )
   }
 
-  specOf(record: ConnectorRecord): ConnectorSpec {
-    const { allowedTools, id: connectorId, name, userId } = record
+  async specOf(record: ConnectorRecord): Promise<ConnectorSpec> {
+    const { allowedTools, authType, id: connectorId, name, url, userId } = record
+    if (authType === 'oauth' && url !== null) {
+      const result = await this.#parts.tokens.tokenFor({ userId, connectorId })
+      const target = signedIn(url, result, this.#parts.privateHosts)
+      return { connectorId, userId, name, allowedTools, target, secrets: 'token' in result ? [result.token] : [] }
+    }
     const own = this.#open(record)
     const values = Object.values(own ?? {})
     const target = own ? this.#target(record, own) : unusable('Its secrets cannot be read any more; enter them again.')
@@ -107,6 +114,26 @@ export class ConnectorAccess {
     if (tokenEnv !== undefined && token !== undefined) Object.assign(env, { [tokenEnv]: token })
     return { kind: 'stdio', command, args, env, cwd }
   }
+}
+
+/** Throws CONNECTOR_FAILED when one of them needs a sign-in. */
+export function assertSignedIn(specs: readonly ConnectorSpec[]): void {
+  for (const spec of specs) {
+    const { target } = spec
+    if (target.kind === 'unusable' && target.needsSignIn)
+      throw new ErrandError('CONNECTOR_FAILED', refusalOf(spec, target))
+  }
+}
+
+/** As a run is told it. */
+export function refusalOf({ name }: Pick<ConnectorSpec, 'name'>, { reason }: UnusableTarget): string {
+  return `Connector "${name}": ${reason}`
+}
+
+function signedIn(url: string, result: TokenResult, privateHosts: readonly string[]): HttpTarget | UnusableTarget {
+  if ('needsSignIn' in result) return { kind: 'unusable', reason: result.needsSignIn, needsSignIn: true }
+  if ('failure' in result) return unusable(result.failure)
+  return { kind: 'http', url, headers: {}, access: result, privateHosts }
 }
 
 /** A server may repeat what comes after the name of the scheme alone, and a part of that. */

@@ -4,7 +4,8 @@ import type { Clock, EpochMs } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import type { ConnectorRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
-import type { ConnectorAccess } from './connector-access.ts'
+import { refusalOf, type ConnectorAccess } from './connector-access.ts'
+import type { ConnectorSpec } from './connector-spec.ts'
 import type { McpTool } from './thread/mcp-connection.ts'
 import type { ConnectorTools } from './thread/probe-connector.ts'
 
@@ -35,12 +36,27 @@ export class ConnectorChecks {
     this.#parts = parts
   }
 
-  /**
-   * Keeps what it finds as the connector's status. Throws CONFLICT when too many of the user's are under way, and
-   * RATE_LIMIT_EXCEEDED when too many began within a minute.
-   */
+  /** Keeps what it finds as the connector's status. Throws as `within` does. */
   async check(record: ConnectorRecord): Promise<CheckResult> {
     const { id: connectorId, updatedAt, userId } = record
+    return await this.within(userId, async () => {
+      const spec = await this.#parts.access.specOf(record)
+      const { target } = spec
+      // There is nothing to connect with, and its status says so already.
+      if (target.kind === 'unusable' && target.needsSignIn) return { tools: null, failure: refusalOf(spec, target) }
+      const result = await this.#probe(spec)
+      const status = result.failure === null ? 'ok' : 'failed'
+      const statusMessage = result.failure
+      await this.#parts.store.noteConnectorCheck({ connectorId, userId, updatedAt, status, statusMessage })
+      return result
+    })
+  }
+
+  /**
+   * Does what goes out to a server of the user's choice. Throws CONFLICT when too much of that is under way for the user,
+   * and RATE_LIMIT_EXCEEDED when too much began within a minute.
+   */
+  async within<Result>(userId: string, work: () => Promise<Result>): Promise<Result> {
     const underWay = this.#underWay.get(userId) ?? 0
     if (underWay >= checksMax) {
       throw new ErrandError('CONFLICT', `${checksMax} connectors are being checked already; wait for one of them.`)
@@ -48,16 +64,7 @@ export class ConnectorChecks {
     this.#count(userId)
     this.#underWay.set(userId, underWay + 1)
     try {
-      const result = await this.#probe(record)
-      const status = result.failure === null ? 'ok' : 'failed'
-      await this.#parts.store.noteConnectorCheck({
-        connectorId,
-        userId,
-        updatedAt,
-        status,
-        statusMessage: result.failure,
-      })
-      return result
+      return await work()
     } finally {
       const left = this.#underWay.get(userId)! - 1
       if (left > 0) this.#underWay.set(userId, left)
@@ -89,8 +96,7 @@ export class ConnectorChecks {
     this.#begun.set(userId, [...times, now])
   }
 
-  async #probe(record: ConnectorRecord): Promise<CheckResult> {
-    const spec = this.#parts.access.specOf(record)
+  async #probe(spec: ConnectorSpec): Promise<CheckResult> {
     const controller = new AbortController()
     const late: RunOutcome = { kind: 'interrupted', message: `The check took longer than ${checkMs / 1000} seconds.` }
     const timer = setTimeout(() => controller.abort(late), checkMs)

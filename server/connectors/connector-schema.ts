@@ -42,6 +42,13 @@ const auth = z
         )
         .describe('Sent with every request'),
     }),
+    z.object({
+      type: z.literal('oauth').describe('Its owner signs in: POST /api/connectors/{connectorId}/sign-in'),
+      clientId: secret
+        .optional()
+        .describe('Of a client registered at the authorization server; else one is registered'),
+      clientSecret: secret.optional().describe('Of that client, where it has one'),
+    }),
   ])
   .describe('Secrets, encrypted where they are stored and never shown again')
 export type ConnectorAuth = z.output<typeof auth>
@@ -62,8 +69,10 @@ export const Connector = z
     server: z.string().nullable().describe('Id of a server that the operator offers'),
     auth: z.object({ type: z.enum(connectorAuthTypes) }),
     allowedTools: z.array(z.string()).nullable(),
-    status: z.enum(connectorStatuses).describe('As the last check found it'),
-    statusMessage: z.string().nullable().describe('Why the last check failed'),
+    status: z
+      .enum(connectorStatuses)
+      .describe('As the last check found it; `needs_sign_in` while its auth is `oauth` and nobody has signed in'),
+    statusMessage: z.string().nullable().describe('Why the last check failed, or the sign-in'),
     checkedAt: isoTimestamp.nullable(),
     createdAt: isoTimestamp,
     updatedAt: isoTimestamp,
@@ -100,6 +109,12 @@ export const UpdateConnectorInput = z
   .refine(({ connectorId: _id, ...changes }) => Object.values(changes).some((change) => change !== undefined), {
     message: 'Give what to change',
   })
+
+export const SignInOutput = z.object({
+  authorizationUrl: z.string().describe('Where to send the browser of the one who signs in'),
+  expiresAt: isoTimestamp.describe('Until when it may come back'),
+})
+export type SignInOutput = z.output<typeof SignInOutput>
 
 const Tool = z
   .object({

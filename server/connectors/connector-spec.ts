@@ -3,6 +3,8 @@ export type HttpTarget = {
   kind: 'http'
   url: string
   headers: Readonly<Record<string, string>>
+  /** The access token of a sign-in, which may be renewed while the run goes on. */
+  access?: AccessToken
   /** `host` or `host:port` that the operator allows though their addresses are private. */
   privateHosts: readonly string[]
 }
@@ -17,7 +19,24 @@ export type StdioTarget = {
 }
 
 /** A connector that was accepted and cannot be used any more: it was deleted, or its secrets cannot be read. */
-export type UnusableTarget = { kind: 'unusable'; reason: string }
+export type UnusableTarget = { kind: 'unusable'; reason: string; needsSignIn?: true }
+
+/** A token, and the version of the tokens that it is of. */
+export type AccessToken = { token: string; version: number }
+
+/** A token, or why there is none: as long as nobody signs in, or as it seems for now. */
+export type TokenResult = AccessToken | { needsSignIn: string } | { failure: string }
+
+/**
+ * Asks for another token than the one of that version, which a connector's server did not take, or not for want of
+ * `scopeNeeded`. Never rejects.
+ */
+export type RenewToken = (of: {
+  userId: string
+  connectorId: string
+  version: number
+  scopeNeeded: string | null
+}) => Promise<TokenResult>
 
 /** A connector as a run is given it: where to connect, as whom, and what may be called. Never logged. */
 export type ConnectorSpec = {

@@ -1,3 +1,4 @@
+import { ErrandError } from '../kernel/errors.ts'
 import { Confirmation } from '../kernel/wire-types.ts'
 import { pageBytesOf } from '../rpc/context.ts'
 import { pageTurn } from '../rpc/page-turn.ts'
@@ -10,6 +11,7 @@ import {
   ListConnectorsOutput,
   ListServersOutput,
   ListToolsOutput,
+  SignInOutput,
   UpdateConnectorInput,
 } from './connector-schema.ts'
 import {
@@ -19,6 +21,8 @@ import {
   listConnectors,
   listServers,
   listTools,
+  signIn,
+  signOut,
   testConnector,
   updateConnector,
 } from './manage-connectors.ts'
@@ -177,6 +181,68 @@ export const connectorsRouter = router({
       withWrite('execute', ({ ctx, input }) =>
         testConnector(ctx.services.connectors, { ...input, userId: ctx.caller.userId }),
       ),
+    ),
+
+  signIn: procedure
+    .meta({
+      isBodyOptional: true,
+      openapi: {
+        method: 'POST',
+        path: '/api/connectors/{connectorId}/sign-in',
+        operationId: 'signInConnector',
+        tags,
+        summary: 'Begin a sign-in at the server of a connector',
+        description:
+          "For a connector whose auth is `oauth`. Send the caller's browser to `authorizationUrl`, with a login of the console in it: from there it comes back to the service and then to the connector's page. A sign-in that was begun before is refused then.",
+        protect: true,
+        successDescription: 'Where to send the browser.',
+        errorResponses: {
+          ...bodyResponses,
+          404: notFound,
+          409: 'Too many connectors of the caller are being checked, or the connector was changed meanwhile.',
+          424: 'There is no way to sign in at the server.',
+          429: tooOften,
+        },
+      },
+    })
+    .input(ConnectorInput)
+    .output(SignInOutput)
+    .mutation(
+      withWrite('manage', ({ ctx, input }) => {
+        const { connectors, people } = ctx.services
+        const { origins } = people.logins
+        if (!origins.mayLogIn) {
+          throw new ErrandError(
+            'FORBIDDEN',
+            'A sign-in ends in a browser login, which needs https: the base URL is http.',
+          )
+        }
+        return signIn(connectors, { ...input, caller: ctx.caller, baseUrl: origins.baseUrlFor(ctx.request) })
+      }),
+    ),
+
+  signOut: procedure
+    .meta({
+      openapi: {
+        method: 'DELETE',
+        path: '/api/connectors/{connectorId}/sign-in',
+        operationId: 'signOutConnector',
+        tags,
+        summary: "End a connector's sign-in",
+        description:
+          'Its tokens are deleted, and revoked where its authorization server offers that. The connector needs a sign-in then.',
+        protect: true,
+        successDescription: 'There are no tokens any more.',
+        errorResponses: { 400: badParameter, 403: 'Permission is missing.', 404: notFound },
+      },
+    })
+    .input(ConnectorInput)
+    .output(Confirmation)
+    .mutation(
+      withWrite('manage', async ({ ctx, input }) => {
+        const isRevoked = await signOut(ctx.services.connectors, { ...input, userId: ctx.caller.userId })
+        return { message: isRevoked ? 'Signed out, and the tokens were revoked' : 'Signed out' }
+      }),
     ),
 
   tools: procedure

@@ -3,9 +3,9 @@ import type { Catalogue } from '../agents/config/catalogue.ts'
 import { isoTime, isoTimeOrNull, type Clock } from '../kernel/clock.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
-import type { BoundedPage, ConnectorRecord, Page } from '../store/records.ts'
+import type { BoundedPage, ConnectorOf, ConnectorRecord, Page } from '../store/records.ts'
 import { connectorsMax } from '../store/account-bounds.ts'
-import type { ConnectorOf, Store, UpdateConnector } from '../store/store.ts'
+import type { Store, UpdateConnector } from '../store/store.ts'
 import type { ConnectorAccess } from './connector-access.ts'
 import type { ConnectorChecks } from './connector-checks.ts'
 import type {
@@ -15,16 +15,27 @@ import type {
   ListConnectorsOutput,
   ListServersOutput,
   ListToolsOutput,
+  SignInOutput,
   UpdateConnectorInput,
 } from './connector-schema.ts'
 import { isPrivateHost, namesPrivateAddress } from '../outbound/private-address.ts'
 import type { SecretVault } from './secret-vault.ts'
+import {
+  beginSignIn,
+  callbackPath,
+  endSignIn,
+  readKept,
+  revokeKept,
+  type SignInCaller,
+  type SignInParts,
+} from './sign-in/connector-sign-in.ts'
 
 export type ConnectorParts = {
   access: ConnectorAccess
   catalogue: Catalogue
   checks: ConnectorChecks
   clock: Clock
+  signIns: SignInParts
   store: Store
   vault: SecretVault
 }
@@ -68,7 +79,7 @@ export async function listConnectors(
 }
 
 export async function updateConnector(
-  { access, catalogue, store, vault }: ConnectorParts,
+  { access, catalogue, signIns, store, vault }: ConnectorParts,
   { input, userId }: { input: z.output<typeof UpdateConnectorInput>; userId: string },
 ): Promise<Connector> {
   const { allowedTools, auth, connectorId, name, url } = input
@@ -89,16 +100,41 @@ export async function updateConnector(
     checkAuth(auth, { catalogue, server: old.server ?? undefined })
     Object.assign(changes, sealed(vault, { auth, userId, connectorId }))
   }
+  const kept = old.authType === 'oauth' ? await readKept(signIns, { userId, connectorId }) : undefined
   // What was looked at above is what is changed: else new secrets could be paired with an address that came meanwhile.
   const result = await store.updateConnector({ userId, connectorId, changes, ifUpdatedAt: old.updatedAt })
-  if (result.outcome === 'updated') return toConnector(result.connector)
+  if (result.outcome === 'updated') {
+    if (result.connector.status === 'needs_sign_in') await revokeKept(signIns, { userId, connectorId }, kept)
+    return toConnector(result.connector)
+  }
   if (result.reason === 'changed') throw new ErrandError('CONFLICT', 'The connector was changed meanwhile; try again.')
   throw result.reason === 'unknown' ? notFound() : nameTaken(name ?? old.name)
 }
 
 /** Runs that are under way keep the connection that they have; later ones that name it are refused or fail. */
-export async function deleteConnector({ store }: ConnectorParts, of: ConnectorOf): Promise<void> {
+export async function deleteConnector({ signIns, store }: ConnectorParts, of: ConnectorOf): Promise<void> {
+  const kept = await readKept(signIns, of)
   if (!(await store.deleteConnector(of))) throw notFound()
+  await revokeKept(signIns, of, kept)
+}
+
+type SignIn = { caller: SignInCaller; connectorId: string; baseUrl: string }
+
+/** Where the connector's owner signs in. `baseUrl` is that of the service, as the owner's browser knows it. */
+export async function signIn(
+  { checks, signIns, store }: ConnectorParts,
+  { baseUrl, caller, connectorId }: SignIn,
+): Promise<SignInOutput> {
+  const connector = await find(store, { userId: caller.userId, connectorId })
+  const redirectUri = baseUrl + callbackPath
+  return await checks.within(caller.userId, () => beginSignIn(signIns, { caller, connector, redirectUri }))
+}
+
+/** Resolves to whether the server says that it has revoked what the sign-in gave. */
+export async function signOut({ signIns, store }: ConnectorParts, of: ConnectorOf): Promise<boolean> {
+  const { authType } = await find(store, of)
+  if (authType !== 'oauth') throw badField('connectorId', 'Must be that of a connector whose auth has the type oauth')
+  return await endSignIn(signIns, of)
 }
 
 /** Connects, and keeps how that went. A server that cannot be used is an answer here, not an error. */
@@ -138,6 +174,9 @@ async function find(store: Store, of: ConnectorOf): Promise<ConnectorRecord> {
 type AuthOf = { catalogue: Catalogue; server: string | undefined }
 
 function checkAuth(auth: ConnectorAuth, { catalogue, server: serverId }: AuthOf): void {
+  if (auth.type === 'oauth' && auth.clientSecret !== undefined && auth.clientId === undefined) {
+    throw badField('auth.clientId', 'Must be given with a clientSecret')
+  }
   if (serverId === undefined) {
     const own = auth.type === 'headers' && Object.keys(auth.headers).find((header) => ownHeaders.test(header))
     if (own) throw badField(`auth.headers.${own}`, 'Must be left out: the connection sets it')
@@ -145,7 +184,9 @@ function checkAuth(auth: ConnectorAuth, { catalogue, server: serverId }: AuthOf)
   }
   const server = catalogue.connectorServers.get(serverId)
   if (!server) throw badField('server', 'The operator offers no such server')
-  if (auth.type === 'headers') throw badField('auth.type', 'Must be none or bearer for a server of the operator')
+  if (auth.type === 'headers' || auth.type === 'oauth') {
+    throw badField('auth.type', 'Must be none or bearer for a server of the operator')
+  }
   if (auth.type === 'bearer' && server.tokenEnv === undefined) {
     throw badField('auth.type', 'Must be none: this server takes no token')
   }
@@ -170,8 +211,14 @@ type Sealing = { auth: ConnectorAuth; userId: string; connectorId: string }
 
 function sealed(vault: SecretVault, { auth, ...owner }: Sealing): Pick<ConnectorRecord, 'authType' | 'sealed'> {
   if (auth.type === 'none') return { authType: 'none', sealed: null }
-  const secrets = auth.type === 'bearer' ? { token: auth.token } : auth.headers
-  return { authType: auth.type, sealed: vault.seal(secrets, owner) }
+  return { authType: auth.type, sealed: vault.seal(secretsOf(auth), owner) }
+}
+
+function secretsOf(auth: Exclude<ConnectorAuth, { type: 'none' }>): Record<string, string> {
+  if (auth.type === 'bearer') return { token: auth.token }
+  if (auth.type === 'headers') return auth.headers
+  const { clientId, clientSecret } = auth
+  return { ...(clientId !== undefined && { clientId }), ...(clientSecret !== undefined && { clientSecret }) }
 }
 
 function toConnector(connector: ConnectorRecord): Connector {

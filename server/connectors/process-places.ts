@@ -1,8 +1,11 @@
 import type { ConnectorBounds } from './connector-bounds.ts'
-import { ConnectorError, ConnectorsUnavailableError, type ConnectorSpec } from './connector-spec.ts'
+import { ConnectorError, ConnectorsUnavailableError, type ConnectorSpec, type RenewToken } from './connector-spec.ts'
 import { McpConnection } from './thread/mcp-connection.ts'
 
 type Options = { bounds: ConnectorBounds; signal: AbortSignal }
+
+/** What connections need of the process that they are in. Without `renew` an access token is used until its end. */
+export type ConnectorMeans = { bounds: ConnectorBounds; renew?: RenewToken | undefined }
 
 /**
  * Takes a place for each process that a run needs, all at once: two runs that each had half of theirs would wait for
@@ -36,12 +39,15 @@ export async function takeProcesses(
 }
 
 /** Opens the connection that a place was taken for. */
-export function openConnection(spec: ConnectorSpec, { bounds, signal }: Options): Promise<McpConnection> {
+export function openConnection(
+  spec: ConnectorSpec,
+  { bounds, renew, signal }: Options & ConnectorMeans,
+): Promise<McpConnection> {
   const { target, userId } = spec
   const onClosed = () => {
     if (target.kind === 'stdio') bounds.processes.give(userId)
   }
-  return McpConnection.open(spec, { bounds, signal, onClosed })
+  return McpConnection.open(spec, { bounds, renew, signal, onClosed })
 }
 
 function refusal(spec: ConnectorSpec, sentence: string): ConnectorError {

@@ -5,7 +5,13 @@ import { assert } from '../kernel/assert.ts'
 export type Secrets = { current: string; previous: readonly string[] }
 
 /** Whose secrets these are. Part of what is authenticated, so that nobody's can be put in another's place. */
-export type SecretOwner = { userId: string } & ({ connectorId: string } | { webhookId: string })
+export type SecretOwner = { userId: string } & ({ connectorId: string; part?: string } | { webhookId: string })
+
+/** Of a connector's tokens: they are shown to nobody but that issuer. */
+export function grantOwner(of: { userId: string; connectorId: string; issuer: string }): SecretOwner {
+  const { connectorId, issuer, userId } = of
+  return { userId, connectorId, part: `grant of ${issuer}` }
+}
 
 /** Secrets that cannot be decrypted: their key is gone, or they were changed. */
 export class SealedSecretsError extends Error {
@@ -95,5 +101,7 @@ function deriveKey(secret: string, purpose: string): Key {
 }
 
 function describe(owner: SecretOwner): Buffer {
-  return Buffer.from(`${owner.userId}/${'webhookId' in owner ? owner.webhookId : owner.connectorId}`)
+  const of = 'webhookId' in owner ? owner.webhookId : owner.connectorId
+  const part = 'part' in owner ? `/${owner.part}` : ''
+  return Buffer.from(`${owner.userId}/${of}${part}`)
 }

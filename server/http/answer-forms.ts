@@ -10,7 +10,7 @@ import { rpcError } from '../rpc/trpc.ts'
 import type { TaskEvent } from '../tasks/task-schema.ts'
 import type { TaskStream } from '../tasks/task-stream.ts'
 import type { RateState } from '../store/records.ts'
-import { respond } from './respond.ts'
+import { respond, withHeaders, type HeaderList } from './respond.ts'
 import type { RoutedRequest } from './routed-request.ts'
 import { linesType, writeLines } from './write-lines.ts'
 
@@ -18,7 +18,11 @@ import { linesType, writeLines } from './write-lines.ts'
 export type AnswerForm = {
   isStream?: true
   answer: (routed: RoutedRequest, result: unknown) => Promise<void>
-  error: (error: ErrandError, routed: RoutedRequest) => { type?: string; text: string }
+  /** The status and the headers are those of the error, where it says nothing else. */
+  error: (
+    error: ErrandError,
+    routed: RoutedRequest,
+  ) => { type?: string; text: string; status?: number; headers?: HeaderList }
 }
 
 export const restForm: AnswerForm = {
@@ -43,6 +47,7 @@ export function rpcErrorJson(error: ErrandError, operation?: string): string {
 const streamed = new Set<ErrorCode>([
   'NOT_FOUND',
   'CONNECTOR_NOT_FOUND',
+  'CONNECTOR_FAILED',
   'SESSION_EXPIRED',
   'SESSION_BUSY',
   'SESSION_COMPLETED',
@@ -52,24 +57,63 @@ const streamed = new Set<ErrorCode>([
   'LIMIT_REACHED',
 ])
 
-/** Lines of JSON. What is refused before there is a stream is answered with its status. */
+export const eventsType = 'text/event-stream'
+/** Below the half minute after which some proxies close what is silent. */
+export const silentMs = 15_000
+
+/** Whether a client asks for server-sent events rather than for lines of JSON. */
+function wantsSse({ headers: { accept = '' } }: IncomingMessage): boolean {
+  return accept.includes(eventsType) && !accept.includes('ndjson')
+}
+
+/** Comments keep a connection open that is silent. */
+export const sseIdle = { type: eventsType, idle: { everyMs: silentMs, text: ':\n\n' } }
+
+/** The events of a chat, as lines or server-sent events. What is refused before there is a stream is answered with its status. */
 export const linesForm: AnswerForm = {
   isStream: true,
-  async answer({ context, headers, response }, result) {
-    const stream = result as ChatStream
-    headers.push(...rateHeaders(context.rate!))
+  async answer({ context, headers, request, response }, result) {
+    const stream = result as ChatStream | null
+    const rate = await rateOf(context)
+    if (rate) headers.push(...rateHeaders(rate))
+    if (!stream) return void response.writeHead(204, withHeaders(headers, {})).end()
+    headers.push('Errand-Turn-Id', stream.turnId)
     const { stallMs } = context.stream!
-    await writeLines(response, { headers, next: () => stream.nextLines(), stallMs })
+    const next = () => stream.nextLines()
+    if (!wantsSse(request)) return await writeLines(response, { headers, next, stallMs })
+    const sse = async () => {
+      const lines = await next()
+      return lines === undefined ? undefined : toSse(lines)
+    }
+    await writeLines(response, { headers, next: sse, stallMs, ...sseIdle })
   },
   error(error, routed) {
-    if (!streamed.has(error.code) || wantsPlain(routed.request)) return restForm.error(error, routed)
+    if (!streamed.has(error.code) || routed.operation !== 'chat' || wantsPlain(routed.request))
+      return restForm.error(error, routed)
     return { type: linesType, text: refusalLine(error, routed.context.services.clock.now()) }
   },
 }
 
-export const eventsType = 'text/event-stream'
-/** Below the half minute after which some proxies close what is silent. */
-const silentMs = 15_000
+const beforeType = '{"type":"'.length
+const seqField = ',"seq":'
+const deltaType = 'assistant_delta'
+
+/**
+ * Lines as the service writes them, one number after the other, with `type`, `timestamp` and `seq` as their first fields,
+ * as server-sent events.
+ */
+function toSse(lines: string): string {
+  const seqAt = lines.indexOf(seqField) + seqField.length
+  let seq = Number.parseInt(lines.slice(seqAt, seqAt + 16), 10)
+  let events = ''
+  for (let start = 0, end = lines.indexOf('\n'); end !== -1; start = end + 1, end = lines.indexOf('\n', start)) {
+    const typeAt = start + beforeType
+    // Most are, and comparing is faster than cutting.
+    const type = lines.startsWith(deltaType, typeAt) ? deltaType : lines.slice(typeAt, lines.indexOf('"', typeAt))
+    events += `id: ${seq++}\nevent: ${type}\ndata: ${lines.slice(start, end)}\n\n`
+  }
+  return events
+}
 
 /** The events of a task: lines of JSON, or server-sent events for a client that asks for these. */
 export const eventsForm: AnswerForm = {
@@ -78,8 +122,7 @@ export const eventsForm: AnswerForm = {
     const stream = result as TaskStream
     const rate = await rateOf(context)
     if (rate) headers.push(...rateHeaders(rate))
-    const { accept = '' } = request.headers
-    const isSse = accept.includes(eventsType) && !accept.includes('ndjson')
+    const isSse = wantsSse(request)
     const write = isSse
       ? (event: TaskEvent) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
       : (event: TaskEvent) => `${JSON.stringify(event)}\n`
@@ -88,8 +131,7 @@ export const eventsForm: AnswerForm = {
     // A client that is gone without a word takes a place until that is noticed.
     response.socket?.setKeepAlive(true, silentMs)
     try {
-      const sse = { type: eventsType, idle: { everyMs: silentMs, text: ':\n\n' } }
-      await writeLines(response, { headers, next, stallMs, ...(isSse && sse) })
+      await writeLines(response, { headers, next, stallMs, ...(isSse && sseIdle) })
     } finally {
       stream.end()
     }
@@ -99,10 +141,10 @@ export const eventsForm: AnswerForm = {
 
 /** Whether the client asks for the error body of the other operations. */
 function wantsPlain({ headers: { accept = '' } }: IncomingMessage): boolean {
-  return accept.includes('application/json') && !accept.includes('ndjson')
+  return (accept.includes('application/json') || accept.includes(eventsType)) && !accept.includes('ndjson')
 }
 
-async function answerJson({ context, headers, response }: RoutedRequest, text: string): Promise<void> {
+export async function answerJson({ context, headers, response }: RoutedRequest, text: string): Promise<void> {
   const rate = await rateOf(context)
   if (rate) headers.push(...rateHeaders(rate))
   for (const cookie of context.setCookies) headers.push('Set-Cookie', cookie)

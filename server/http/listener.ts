@@ -4,6 +4,8 @@ import { badField, ErrandError, errorBody } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Context, Services } from '../rpc/context.ts'
 import { RequestTrace } from '../tracing/request-trace.ts'
+import { mcpErrorJson, mcpForm } from '../mcp/mcp-route.ts'
+import { wireErrorJson, wireForm } from '../openai/wire-error.ts'
 import { rpcErrorJson, rpcForm } from './answer-forms.ts'
 import { inTurn, isSpare, limitConnections } from './limits/connection-limits.ts'
 import type { RequestEnds } from './request-ends.ts'
@@ -38,7 +40,15 @@ const requestTimeoutMs = 120_000
 const checkEveryMs = 5000
 const keepAliveTimeoutMs = 65_000
 
-const exposedHeaders = 'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id'
+const exposedHeaders =
+  'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Request-Id, Errand-Turn-Id, Errand-Cost-Usd, X-Should-Retry, Mcp-Session-Id'
+
+/** Where an error of no call is read otherwise than over REST. */
+const errorJsons = new Map<unknown, (error: ErrandError) => string>([
+  [rpcForm, (error) => rpcErrorJson(error)],
+  [wireForm, wireErrorJson],
+  [mcpForm, mcpErrorJson],
+])
 
 /** The HTTP server: turns away what is too much, and gives each other request its id, its route and the pipeline. */
 export function createListener(parts: ListenerParts): Server {
@@ -67,10 +77,10 @@ export function createListener(parts: ListenerParts): Server {
   }
   const answer = ({ match, request, response, target }: Arrived) =>
     void serveRequest(parts, Object.assign(begin(parts, request, response), target), match)
-  const answerOverload = createTurnAway({ ...parts, rpcErrorJson })
+  const answerOverload = createTurnAway({ ...parts, errorJsons })
   const turnAway = ({ match, request, response }: Arrived) => {
     const headers = headersFor(newId('req', parts.services.clock.now()), request)
-    answerOverload(request, response, { isRpc: match?.like.form === rpcForm, headers })
+    answerOverload(request, response, { form: match?.like.form, headers })
   }
   const queue = new RequestQueue<Arrived>({
     serve: (arrived, sender) => (parts.gate.enter(arrived.request, sender) ? answer : turnAway)(arrived),

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import type { Authenticator } from '../auth/authenticate.ts'
 import { rateHeaders } from '../billing/rate-headers.ts'
 import { badField, ErrandError, isFault, type ErrorCode } from '../kernel/errors.ts'
@@ -8,6 +7,7 @@ import { rateOf, restForm } from './answer-forms.ts'
 import { publicBodyBytesMax, readBodyText, readJsonBody } from './limits/read-body.ts'
 import { bodyArrived } from './limits/request-gate.ts'
 import { senderKnown } from './limits/request-queue.ts'
+import { readIdempotencyKey } from './read-idempotency-key.ts'
 import { traceIdOf } from './request-ends.ts'
 import { isHost } from '../kernel/request-url.ts'
 import { errorHeaders, hasBody, respond, withHeaders } from './respond.ts'
@@ -31,7 +31,7 @@ export function serveRequest(parts: PipelineParts, routed: RoutedRequest, match:
 async function answer(parts: PipelineParts, routed: RoutedRequest, match: Match | undefined): Promise<void> {
   const { about, context, request } = routed
   assertHead(routed)
-  if (request.method === 'OPTIONS' && (match || request.url === '*')) return answerOptions(routed, match?.allow)
+  if (request.method === 'OPTIONS' && (match || request.url === '*')) return answerOptions(routed, match)
   if (!match) throw badField('', 'The request target is malformed.')
   const { allow, route, sent } = match
   if (!route) throw new ErrandError('METHOD_NOT_ALLOWED', `${request.method} is not allowed here.`, { allow: allow! })
@@ -65,13 +65,6 @@ function assertHead({ request }: RoutedRequest): void {
   }
 }
 
-/** The Idempotency-Key of a request, null when it names none; throws 400 when it cannot be one. */
-function readIdempotencyKey({ headers }: IncomingMessage): string | null {
-  const { 'idempotency-key': key = null } = headers
-  if (key === null || (typeof key === 'string' && /^[\x21-\x7e]{1,255}$/.test(key))) return key
-  throw badField('Idempotency-Key', 'Must be 1 to 255 visible ASCII characters')
-}
-
 async function readBody(
   { bodyBytesMax }: PipelineParts,
   { auth, body, strangerBytesMax = publicBodyBytesMax }: Route,
@@ -83,18 +76,29 @@ async function readBody(
   const read = { request, response, bytesMax, owner: context.caller?.userId ?? null }
   if (body === 'text') return await readBodyText(read)
   const value = await readJsonBody(read)
+  if (body === 'json') return value
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
   throw badField('', 'The request body must be a JSON object.')
 }
 
 const everyMethod = 'GET, HEAD, POST, PUT, PATCH, DELETE'
 
-function answerOptions({ headers, request, response }: RoutedRequest, allow = `${everyMethod}, OPTIONS`): void {
+const everyHeader = [
+  'Authorization',
+  'Content-Type',
+  'Idempotency-Key',
+  'Last-Event-ID',
+  'traceparent',
+  'tracestate',
+  'trpc-accept',
+]
+
+function answerOptions({ headers, request, response }: RoutedRequest, match: Match | undefined): void {
+  const { allow = `${everyMethod}, OPTIONS`, like } = match ?? {}
   const own = {
     Allow: allow,
     'Access-Control-Allow-Methods': everyMethod,
-    'Access-Control-Allow-Headers':
-      'Authorization, Content-Type, Idempotency-Key, traceparent, tracestate, trpc-accept',
+    'Access-Control-Allow-Headers': [...everyHeader, ...(like?.allowedHeaders ?? [])].join(', '),
     'Access-Control-Max-Age': '86400',
     Vary: 'Origin',
   }
@@ -125,6 +129,6 @@ export async function refuse(
   if (response.headersSent) return void response.destroy()
   const rate = error.isOtherRate ? null : await rateOf(context).catch(() => null)
   if (rate) headers.push(...rateHeaders(rate))
-  const { text, type } = (match?.like.form ?? restForm).error(error, routed)
-  respond(response, { status: error.status, text, type, headers: [...headers, ...errorHeaders(error)] })
+  const { headers: own = [], status = error.status, text, type } = (match?.like.form ?? restForm).error(error, routed)
+  respond(response, { status, text, type, headers: [...headers, ...errorHeaders(error), ...own] })
 }

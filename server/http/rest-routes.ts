@@ -1,6 +1,7 @@
 import type { AnyProcedure } from '@trpc/server'
 import type { ZodType } from 'zod'
 import { assert } from '../kernel/assert.ts'
+import { badField } from '../kernel/errors.ts'
 import { directCall } from '../rpc/call-procedure.ts'
 import { rootRouter } from '../rpc/root-router.ts'
 import { accessOf, type ProcedureMeta } from '../rpc/trpc.ts'
@@ -8,6 +9,7 @@ import { eventsForm, linesForm, restForm } from './answer-forms.ts'
 import { disconnectSignal, streamReader } from './limits/disconnect-signal.ts'
 import { queryFields, readQuery } from './query-input.ts'
 import type { Route } from './route-table.ts'
+import type { RoutedRequest } from './routed-request.ts'
 
 export const read = ['GET', 'HEAD']
 
@@ -63,6 +65,20 @@ export function streamRoutes(stallMs: number): Route[] {
       form: linesForm,
     },
     {
+      ...streamed(chat.resume, stallMs, lastEventId),
+      methods: ['GET'],
+      path: '/api/chat/{turnId}/events',
+      operation: 'readChat',
+      form: linesForm,
+    },
+    {
+      ...streamed(chat.resumeSession, stallMs),
+      methods: ['GET'],
+      path: '/api/sessions/{sessionId}/stream',
+      operation: 'readSessionChat',
+      form: linesForm,
+    },
+    {
       ...streamed(tasks.events, stallMs),
       methods: ['GET'],
       path: '/api/tasks/{taskId}/events',
@@ -72,14 +88,27 @@ export function streamRoutes(stallMs: number): Route[] {
   ]
 }
 
-function streamed(procedure: AnyProcedure, stallMs: number): Pick<Route, 'isGated' | 'auth' | 'handle'> {
+/** As a client of server-sent events says where it was when it connects again. */
+function lastEventId({ request }: RoutedRequest): object {
+  const { 'last-event-id': last = '' } = request.headers
+  if (last === '') return {}
+  if (typeof last === 'string' && /^\d{1,15}$/.test(last)) return { after: Number(last) }
+  throw badField('Last-Event-ID', 'Must be the id of an event of this stream')
+}
+
+type Streamed = Pick<Route, 'isGated' | 'auth' | 'handle'>
+
+function streamed(procedure: AnyProcedure, stallMs: number, more?: (routed: RoutedRequest) => object): Streamed {
   const call = directCall(procedure)
+  const fields = queryFields((procedure._def as unknown as { inputs: readonly ZodType[] }).inputs[0])
   return {
     isGated: true,
     auth: accessOf(procedure),
-    handle({ context, params, response }, body) {
+    handle(routed, body) {
+      const { context, params, query, response } = routed
       context.stream = streamReader(response, stallMs)
-      return call({ context, input: body ?? params, signal: undefined })
+      const input = body ?? { ...more?.(routed), ...readQuery(query, fields), ...params }
+      return call({ context, input, signal: undefined })
     },
   }
 }

@@ -17,10 +17,12 @@ export type Route = {
   /** Throws 403 for a caller whom it is not for; null of what needs no authentication. */
   auth: ((caller: Caller, routed: RoutedRequest) => void) | null
   /** Read after the caller is known, if there is one; an optional object that is not sent is an empty one. */
-  body?: 'object' | 'optional object' | 'text' | undefined
+  body?: 'object' | 'optional object' | 'json' | 'text' | undefined
   /** How large a body may be that comes without authentication; that of a login when left out. */
   strangerBytesMax?: number
   takesIdempotencyKey?: boolean
+  /** Which headers pages of other origins may send, beside those of all routes. */
+  allowedHeaders?: readonly string[]
   /** How its results and errors are written. */
   form: AnswerForm
   /** Returns what is answered in its form; undefined when it has answered itself. */

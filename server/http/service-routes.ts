@@ -1,9 +1,13 @@
 import { oidcPaths } from '../auth/logins/oidc-login.ts'
+import { callbackPath } from '../connectors/sign-in/connector-sign-in.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { restForm } from './answer-forms.ts'
+import { openaiRoutes } from '../openai/openai-routes.ts'
+import { wireForm } from '../openai/wire-error.ts'
 import { filePaths, pagePaths, type ConsoleFiles } from './files/console-files.ts'
 import { docsPaths, serveDocs } from './files/docs-pages.ts'
 import { eventBytesMax, eventsPath } from '../payments/receive-events.ts'
+import { mcpRoute } from '../mcp/mcp-route.ts'
 import type { ErrorParts } from './request-pipeline.ts'
 import { read, restRoutes, streamRoutes } from './rest-routes.ts'
 import { rpcRoutes } from './rpc-routes.ts'
@@ -14,9 +18,12 @@ type Handler = Route['handle']
 export type RouteParts = ErrorParts & {
   console: ConsoleFiles
   metrics: Handler
+  mcp: Handler
   /** Both addresses of a single sign-on. */
   oidc: Handler
   payload: Handler
+  /** Where a browser comes back to from the sign-in of a connector. */
+  signInCallback: Handler
   /** What a payment provider sends. */
   paymentEvent: Handler
   /** Serves nothing but what an operator's tools read. */
@@ -48,7 +55,10 @@ export function createRoutes(parts: RouteParts): RouteTable {
   const table = new RouteTable([
     ...restRoutes,
     ...streamRoutes(parts.stallMs),
+    ...openaiRoutes(parts.stallMs),
+    { ...nothing('/v1/*'), isGated: true, operation: 'other', form: wireForm },
     ...rpcRoutes(parts),
+    { ...mcpRoute, handle: parts.mcp },
     // Without an id it is a link that is wrong.
     ...['/api/payloads/{}', '/api/payloads/'].map((path) => open(path, 'payload', parts.payload)),
     {
@@ -58,6 +68,7 @@ export function createRoutes(parts: RouteParts): RouteTable {
       strangerBytesMax: eventBytesMax,
     },
     ...oidcPaths.map((path) => ({ ...open(path, 'oidc', parts.oidc), methods: ['GET'] })),
+    { ...open(callbackPath, 'signInCallback', parts.signInCallback), methods: ['GET'] },
     ...operator,
     ...docsPaths.map((path) => open(path, 'page', serveDocs)),
     ...pages,

@@ -18,6 +18,7 @@ export const errorCatalogue = {
   SESSION_BUSY: { status: 409, error: 'Conflict' },
   SESSION_COMPLETED: { status: 409, error: 'Conflict' },
   SESSION_EXPIRED: { status: 410, error: 'Session expired' },
+  EVENTS_EXPIRED: { status: 410, error: 'Events expired' },
   PAYLOAD_TOO_LARGE: { status: 413, error: 'Payload too large' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, error: 'Unsupported media type' },
   EXPECTATION_FAILED: { status: 417, error: 'Expectation failed' },

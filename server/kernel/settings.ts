@@ -208,6 +208,11 @@ export const limits = {
   },
   inlineBytes: { default: 16_384, meaning: 'JSON of a request or result; a larger one is stored apart' },
   maxBodyBytes: { default: 10_485_760, meaning: 'body of a request' },
+  maxFileBytes: { default: 5_242_880, meaning: 'a file of a message' },
+  maxMessageFileBytes: {
+    default: 20_971_520,
+    meaning: 'the files of a message together; and those of messages before it that an agent is given again',
+  },
   maxResultBytes: { default: 52_428_800, meaning: 'JSON of a result' },
   signedUrlSeconds: { default: 3600, meaning: 'how long a link to a payload is valid' },
   taskConcurrency: {
@@ -222,6 +227,10 @@ export const limits = {
   },
   turnTimeoutSeconds: { default: 300, meaning: "how long a chat's reply may take" },
   writeStallSeconds: { default: 30, meaning: 'how long a client may take nothing of its answer until it is cut off' },
+  mcpReturnSeconds: {
+    default: 60,
+    meaning: 'how long the task of an MCP client that left waits for the same call, before it is canceled',
+  },
   maxConnections: { default: 20_000, meaning: 'open connections' },
   maxWritesInFlight: { default: 500, meaning: 'writing requests at a time; fewer while the event loop is late' },
   maxReadsInFlight: { default: 1000, meaning: 'reading requests at a time; fewer while the event loop is late' },

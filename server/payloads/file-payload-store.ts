@@ -7,7 +7,7 @@ import type { Clock } from '../kernel/clock.ts'
 import { isId } from '../kernel/ids.ts'
 import type { PayloadDigest } from '../store/records.ts'
 import { assertWhole } from './payload-digest.ts'
-import { NewPayloads, notStored, type PayloadStore } from './payload-store.ts'
+import { NewPayloads, notStored, type PayloadContent, type PayloadStore } from './payload-store.ts'
 
 /** Between two of them other requests are served. */
 const writeBytesMax = 1_048_576
@@ -23,7 +23,7 @@ export class FilePayloadStore extends NewPayloads implements PayloadStore {
     this.#root = root
   }
 
-  async writeAs(payloadId: string, json: string): Promise<PayloadDigest> {
+  async writeAs(payloadId: string, content: PayloadContent): Promise<PayloadDigest> {
     try {
       const file = payloadFile(this.#root, payloadId)
       const folder = dirname(file)
@@ -32,7 +32,7 @@ export class FilePayloadStore extends NewPayloads implements PayloadStore {
       const handle = await open(partial, 'w', 0o600)
       let digest: PayloadDigest
       try {
-        digest = await writeHashed(handle, Buffer.from(json))
+        digest = await writeHashed(handle, typeof content === 'string' ? Buffer.from(content) : content)
         await handle.sync()
       } finally {
         await handle.close()
@@ -52,9 +52,13 @@ export class FilePayloadStore extends NewPayloads implements PayloadStore {
   }
 
   async read(payloadId: string, digest: PayloadDigest | null): Promise<string> {
+    return (await this.readBytes(payloadId, digest)).toString()
+  }
+
+  async readBytes(payloadId: string, digest: PayloadDigest | null): Promise<Buffer> {
     const content = await readFile(payloadFile(this.#root, payloadId))
     if (digest) assertWhole(payloadId, content, digest)
-    return content.toString()
+    return content
   }
 
   async openStream(payloadId: string): Promise<{ bytes: number; stream: () => Readable } | undefined> {

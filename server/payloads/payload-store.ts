@@ -5,9 +5,11 @@ import { newId } from '../kernel/ids.ts'
 import type { PayloadDigest } from '../store/records.ts'
 
 export type WrittenPayload = { id: string; digest: PayloadDigest }
+/** Never empty; a text is kept as UTF-8. */
+export type PayloadContent = string | Buffer
 
 /**
- * Where JSON that is too large for a row is kept: files, PostgreSQL or a bucket. The digest that `write` returns stands
+ * Where JSON that is too large for a row and the files of messages are kept: files, PostgreSQL or a bucket. The digest that `write` returns stands
  * in the row that names the payload, and each read is checked against it; it is null for what has none.
  *
  * A payload is there before its row, and one that no row ever names is an orphan. Any node may collect the orphans of
@@ -15,13 +17,15 @@ export type WrittenPayload = { id: string; digest: PayloadDigest }
  */
 export type PayloadStore = {
   /** Durable when it resolves. The caller names it in a row, then calls `release`. */
-  write(json: string): Promise<WrittenPayload>
+  write(content: PayloadContent): Promise<WrittenPayload>
   /** Durable when it resolves: the content of a payload that a row names, for copies from another store. May be repeated. */
-  writeAs(payloadId: string, json: string): Promise<PayloadDigest>
+  writeAs(payloadId: string, content: PayloadContent): Promise<PayloadDigest>
   /** Ends the protection of a new payload: its row is committed, or (`discard`) never will be. */
   release(payloadId: string, discard?: boolean): Promise<void>
   /** Throws PayloadDamage when it is no longer what was written. */
   read(payloadId: string, digest: PayloadDigest | null): Promise<string>
+  /** As `read`, where the content need be no text. */
+  readBytes(payloadId: string, digest: PayloadDigest | null): Promise<Buffer>
   /** Undefined when there is none. The stream is not opened before it is read, and not checked: see `checkedChunks`. */
   openStream(payloadId: string): Promise<{ bytes: number; stream: () => Readable } | undefined>
   /** Removes what is older than `olderThanMs` and named by no row, a bounded number at a time; returns how many. */
@@ -39,18 +43,18 @@ export abstract class NewPayloads {
     this.#clock = clock
   }
 
-  async write(json: string): Promise<WrittenPayload> {
+  async write(content: PayloadContent): Promise<WrittenPayload> {
     const id = newId('pay', this.#clock.now())
     this.unsettled.add(id)
     try {
-      return { id, digest: await this.writeAs(id, json) }
+      return { id, digest: await this.writeAs(id, content) }
     } catch (error) {
       await this.release(id, true)
       throw error
     }
   }
 
-  abstract writeAs(payloadId: string, json: string): Promise<PayloadDigest>
+  abstract writeAs(payloadId: string, content: PayloadContent): Promise<PayloadDigest>
 
   async release(payloadId: string, discard = false): Promise<void> {
     // What cannot be removed now is an orphan, which is collected later.

@@ -10,10 +10,10 @@ import {
 import type { Clock } from '../kernel/clock.ts'
 import { isId } from '../kernel/ids.ts'
 import type { PayloadDigest } from '../store/records.ts'
-import { checkedText } from './json-parts.ts'
+import { checkedBytes, checkedText } from './content-parts.ts'
 import { digestOf, PayloadDamage } from './payload-digest.ts'
 import type { PayloadBucket } from './payload-bucket.ts'
-import { NewPayloads, notRead, notStored, type PayloadStore } from './payload-store.ts'
+import { NewPayloads, notRead, notStored, type PayloadContent, type PayloadStore } from './payload-store.ts'
 import { isMissing, isOutOfRange, plainFault } from './s3-faults.ts'
 
 // This file and `s3-probe.ts` are loaded only by a service that has a bucket.
@@ -46,8 +46,8 @@ export class S3PayloadStore extends NewPayloads implements PayloadStore {
     this.#bucket = bucket
   }
 
-  async writeAs(payloadId: string, json: string): Promise<PayloadDigest> {
-    const content = Buffer.from(json)
+  async writeAs(payloadId: string, given: PayloadContent): Promise<PayloadDigest> {
+    const content = typeof given === 'string' ? Buffer.from(given) : given
     try {
       const put = { ...this.#object(payloadId), Body: content, ContentType: 'application/json' }
       await this.#client.send(new PutObjectCommand(put), withinTime())
@@ -63,6 +63,10 @@ export class S3PayloadStore extends NewPayloads implements PayloadStore {
 
   async read(payloadId: string, digest: PayloadDigest | null): Promise<string> {
     return await checkedText(this.#ranges(payloadId), { payloadId, digest })
+  }
+
+  async readBytes(payloadId: string, digest: PayloadDigest | null): Promise<Buffer> {
+    return await checkedBytes(this.#ranges(payloadId), { payloadId, digest })
   }
 
   async openStream(payloadId: string): Promise<{ bytes: number; stream: () => Readable } | undefined> {

@@ -76,7 +76,7 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
     const named = { [topupKey]: topup.id, [autoKey]: '1' }
     const known = isNew ? undefined : await findIntent(customerId, topup)
     if (known) return eventOf(topup, known)
-    if (now - topup.createdAt > keyMsMax) return made(topup, { kind: 'expired' }, null)
+    if (methodId === null || now - topup.createdAt > keyMsMax) return made(topup, { kind: 'expired' }, null)
     try {
       const intent = await stripe.paymentIntents.create(
         {

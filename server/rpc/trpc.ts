@@ -132,7 +132,7 @@ export function withScope<Options extends { ctx: Context; input: unknown }, Outp
   // Acting for a user it has never the scope `manage`.
   if (scopes.some((one) => one !== 'manage')) credentials.push('platformKey')
   if (reach !== 'none') credentials.push('clientToken')
-  if (reach === 'none' || reach === 'account') return guarded({ check, credentials }, resolve)
+  if (reach !== 'session' && reach !== 'task') return guarded({ check, credentials }, resolve)
   return guarded<Options, Output>({ check, credentials }, (options) => {
     assertReached(options.ctx.caller, options.input, reach)
     return resolve(options)

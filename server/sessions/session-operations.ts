@@ -10,8 +10,10 @@ import { newId } from '../kernel/ids.ts'
 import { tagsTooLarge } from '../kernel/wire-types.ts'
 import { nextOf, readRange } from '../store/list-place.ts'
 import { formatUsd, parseUsd, type Units } from '../kernel/money.ts'
-import type { MessageRecord, SessionRecord } from '../store/records.ts'
+import type { MessagePart, MessageRecord, SessionRecord } from '../store/records.ts'
 import { emptySessionsMax, keyedSessionsMax, metadataBytesMax, sessionsMax } from '../store/account-bounds.ts'
+import type { PayloadStore } from '../payloads/payload-store.ts'
+import type { SignedLinks } from '../payloads/signed-links.ts'
 import type { Store } from '../store/store.ts'
 import type { Idempotency } from '../store/task-inputs.ts'
 import type { CreateSessionResult } from '../store/session-inputs.ts'
@@ -28,12 +30,16 @@ import type {
 } from './session-schema.ts'
 
 const deleteMsMax = 10_000
+/** Files of a session that is deleted. */
+const removedAtOnce = 4
 
 export type SessionParts = {
   access: ConnectorAccess
   catalogue: Catalogue
   chats: { stopSession: (of: { sessionId: string }) => Promise<void> }
   clock: Clock
+  links: SignedLinks
+  payloads: PayloadStore
   store: Store
 }
 type Create = { caller: Caller; input: z.output<typeof CreateSessionInput>; idempotencyKey: string | null }
@@ -180,19 +186,26 @@ export async function listSessions(
 
 /** Deletes a session once the chat that is under way in it, if any, is stopped and settled. */
 export async function deleteSession(
-  { chats, store }: SessionParts,
+  { chats, payloads, store }: SessionParts,
   of: { userId: string; sessionId: string },
 ): Promise<void> {
   const until = performance.now() + deleteMsMax
   while (performance.now() < until) {
-    const outcome = await store.deleteSession(of)
-    if (outcome === 'deleted') return
-    if (outcome === 'unknown') throw sessionNotFound()
+    const deleted = await store.deleteSession(of)
+    if (deleted.outcome === 'deleted') return await removeFiles(payloads, deleted.files)
+    if (deleted.outcome === 'unknown') throw sessionNotFound()
     await chats.stopSession(of)
   }
   throw new ErrandError('SERVICE_UNAVAILABLE', 'The chat in this session could not be settled yet; try again.', {
     retryAfterSeconds: 5,
   })
+}
+
+/** The files of messages that are gone. */
+async function removeFiles(payloads: PayloadStore, ids: readonly string[]): Promise<void> {
+  for (let first = 0; first < ids.length; first += removedAtOnce) {
+    await Promise.all(ids.slice(first, first + removedAtOnce).map((id) => payloads.release(id, true)))
+  }
 }
 
 /** Why a session takes neither a message nor an update. */
@@ -210,21 +223,33 @@ export function sessionRefusal(reason: 'unknown' | 'expired' | 'completed'): Err
 }
 
 export async function listMessages(
-  store: Store,
+  { links, store }: SessionParts,
   { input, userId }: { input: z.output<typeof ListMessagesInput> & { bytesMax: number }; userId: string },
 ): Promise<z.output<typeof ListMessagesOutput>> {
   const found = await store.listMessages({ ...input, userId })
   if (!found) throw sessionNotFound()
-  return { messages: found.messages.map(toMessage), total: found.total, limit: input.limit, offset: input.offset }
+  return {
+    messages: found.messages.map((message) => toMessage(message, links)),
+    total: found.total,
+    limit: input.limit,
+    offset: input.offset,
+  }
 }
 
-function toMessage({ createdAt, isTruncated, toolCalls, ...message }: MessageRecord) {
+function toMessage({ createdAt, isTruncated, parts, toolCalls, ...message }: MessageRecord, links: SignedLinks) {
   return {
     ...message,
+    ...(parts && { parts: parts.map((part) => toPart(part, links)) }),
     ...(toolCalls.length > 0 && { toolCalls }),
     ...(isTruncated && { truncated: true }),
     createdAt: isoTime(createdAt),
   }
+}
+
+function toPart(part: MessagePart, links: SignedLinks) {
+  if (part.type === 'text') return part
+  const { tokens: _tokens, tokensMax: _most, ...file } = part
+  return { ...file, url: links.create(part.payloadId) }
 }
 
 function toSession({ createdAt, maxCost, spent, tags, updatedAt, ...session }: SessionRecord): Session {

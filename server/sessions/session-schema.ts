@@ -97,11 +97,26 @@ export const UpdateSessionInput = z
     message: 'Give a status, metadata, tags or maxCostUsd',
   })
 
+const MessagePart = z
+  .discriminatedUnion('type', [
+    z.object({ type: z.literal('text'), text: z.string() }),
+    z.object({
+      type: z.literal('file'),
+      payloadId: z.string().describe('For a file part of a later message'),
+      mediaType: z.string(),
+      filename: z.string().optional(),
+      bytes: z.number().int(),
+      url: z.string().describe('Downloads the file for an hour, for whoever has it'),
+    }),
+  ])
+  .meta({ id: 'MessagePart' })
+
 const Message = z
   .object({
     id: z.string(),
     role: z.enum(messageRoles),
-    content: z.string(),
+    content: z.string().describe('Of a message in parts its texts, joined by line breaks'),
+    parts: z.array(MessagePart).optional().describe('Of a message that was sent in parts'),
     toolCalls: z
       .array(
         z.object({

@@ -195,7 +195,7 @@ export const sessionsRouter = router({
         async ({ ctx, input }) => {
           await pageTurn(ctx.caller.userId)
           const page = { ...input, bytesMax: pageBytesOf(ctx) }
-          return await listMessages(ctx.services.store, { input: page, userId: ctx.caller.userId })
+          return await listMessages(ctx.services.sessions, { input: page, userId: ctx.caller.userId })
         },
         'session',
       ),

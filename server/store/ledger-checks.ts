@@ -253,6 +253,13 @@ export const ledgerChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
           WHERE w.reached_at > ${since} AND e.id IS NULL`,
   },
   {
+    what: 'a balance that fell below what its owner wants to be told of has its event',
+    isMoney: false,
+    sql: `SELECT a.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM accounts a
+          LEFT JOIN events e ON e.user_id = a.user_id AND e.created_at = a.low_at AND e.type = 'balance.low'
+          WHERE a.low_at > ${since} AND e.id IS NULL`,
+  },
+  {
     what: 'a paid top-up has its event',
     isMoney: false,
     sql: `SELECT k.user_id AS "userId", NULL AS "taskId", 1 AS expected, CASE WHEN e.id IS NULL THEN 0 ELSE 1 END AS actual

@@ -112,7 +112,8 @@ export type PaymentAccount = {
 export type DueRecharge = {
   topup: TopupRecord
   customerId: string
-  methodId: string
+  /** Null when its user has ended auto-recharge since, or is suspended: what became of it counts, and it is not asked for again. */
+  methodId: string | null
   /** Whether the provider was never asked for it. */
   isNew: boolean
 }

@@ -32,8 +32,25 @@ export type StoredJson = { text: string; payloadId: string | null; digest?: Payl
 
 /** `digest` is null for what was stored before digests were. */
 export type PayloadRecord = { id: string; digest: PayloadDigest | null }
-/** With the user of its task. */
-export type OwnedPayload = PayloadRecord & { userId: string | null }
+/** With the user of its task or turn, and the session of the latter. A media type has what is no JSON: a file of a message. */
+export type OwnedPayload = PayloadRecord & {
+  userId: string | null
+  sessionId: string | null
+  mediaType: string | null
+  filename: string | null
+}
+
+/** A file of a message. Tokens are those that a model counts it as: about how many, and at most. */
+export type MessageFile = {
+  payloadId: string
+  mediaType: string
+  filename?: string
+  bytes: number
+  tokens: number
+  tokensMax: number
+}
+/** A message in its order: its texts, which make its content, and its files. */
+export type MessagePart = { type: 'text'; text: string } | ({ type: 'file' } & MessageFile)
 
 export type TaskRecord = {
   seq: number
@@ -117,6 +134,8 @@ export type MessageRecord = {
   turnId: string
   role: (typeof messageRoles)[number]
   content: string
+  /** Of a message that was sent in parts. */
+  parts: MessagePart[] | null
   toolCalls: ToolCallRecord[]
   isTruncated: boolean
   createdAt: EpochMs
@@ -267,11 +286,14 @@ export type KeyHolder = Pick<KeyRecord, 'id' | 'userId' | 'scopes' | 'expiresAt'
  */
 export type RateState = { limit: number; used: number; oldestAt: EpochMs | null; now: EpochMs }
 
-export const connectorAuthTypes = ['none', 'bearer', 'headers'] as const
+export const connectorAuthTypes = ['none', 'bearer', 'headers', 'oauth'] as const
 export type ConnectorAuthType = (typeof connectorAuthTypes)[number]
 
-export const connectorStatuses = ['untested', 'ok', 'failed'] as const
+export const connectorStatuses = ['untested', 'ok', 'failed', 'needs_sign_in'] as const
 export type ConnectorStatus = (typeof connectorStatuses)[number]
+
+/** Names a connector of a user's. */
+export type ConnectorOf = { userId: string; connectorId: string }
 
 /** A user's connection to an MCP server: at `url`, or one that the operator defined under the id `server`. */
 export type ConnectorRecord = {
@@ -285,9 +307,9 @@ export type ConnectorRecord = {
   sealed: string | null
   /** The tools that agents may call; null for all of them. */
   allowedTools: string[] | null
-  /** As the last check found it. */
+  /** As the last check found it; `needs_sign_in` as long as it has no tokens and its auth is `oauth`. */
   status: ConnectorStatus
-  /** Why the last check failed. */
+  /** Why the last check failed, or the sign-in. */
   statusMessage: string | null
   checkedAt: EpochMs | null
   createdAt: EpochMs

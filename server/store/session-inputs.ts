@@ -1,7 +1,9 @@
 import type { Units } from '../kernel/money.ts'
 import type {
   ChatBreakdown,
+  MessagePart,
   Page,
+  PayloadDigest,
   RateState,
   SessionRecord,
   SessionStatus,
@@ -30,6 +32,8 @@ export type CreateSessionResult =
   | { outcome: 'refused'; reason: 'idempotency-conflict' | 'too-many' | 'too-many-empty' | 'too-many-keyed' }
 
 export type SessionOf = { userId: string; sessionId: string }
+/** `files` are the payloads that no row names any more. */
+export type DeleteSessionResult = { outcome: 'deleted'; files: string[] } | { outcome: 'unknown' | 'busy' }
 export type UpdateSession = SessionOf & {
   complete: boolean
   activate: boolean
@@ -50,6 +54,8 @@ export type ListSessions = Page &
 
 export type OpenTurn = SessionOf & {
   turnId: string
+  /** Of a turn without a session, whose `sessionId` names none that there is; its exchange is null. */
+  agentId?: string
   /** Of the request: a key that was used is refused. */
   idempotency: Idempotency | null
   /** What the account must have free, and what is held of it: the whole of `hold`, or what there is. */
@@ -61,9 +67,12 @@ export type OpenTurn = SessionOf & {
   maxCost?: Units | null
   /** The quote that it is opened by. */
   quoteId?: string | null
+  /** Those of its message, whose content is stored. */
+  files?: readonly TurnFile[]
   /** Of the credential that it is asked for with. */
   limits?: CredentialLimits | null
 }
+export type TurnFile = { id: string; digest: PayloadDigest; mediaType: string; filename: string | null }
 export type OpenTurnResult =
   | { outcome: 'opened'; held: Units; rate: RateState }
   | {
@@ -101,7 +110,10 @@ export type SettleTurn = {
   cost: Units
   breakdown: ChatBreakdown
   /** The exchange; null leaves the session as it was. */
-  exchange: { message: TurnMessage; reply: TurnMessage & { toolCalls: ToolCallRecord[] } } | null
+  exchange: {
+    message: TurnMessage & { parts?: readonly MessagePart[] | null }
+    reply: TurnMessage & { toolCalls: ToolCallRecord[] }
+  } | null
 }
 export type TurnMessage = { content: string; tokens: number }
 /** `writtenOff` is the part of the cost that was not charged. */

@@ -11,7 +11,16 @@ import {
 import { emptySessionsMax, keyedSessionsMax, sessionsMax } from './account-bounds.ts'
 import type { History } from './store.ts'
 import type { CreateSessionResult, ListSessions } from './session-inputs.ts'
-import type { MessageRecord, SessionListItem, SessionRecord, SessionStatus, Tags, ToolCallRecord } from './records.ts'
+import type {
+  MessageFile,
+  MessagePart,
+  MessageRecord,
+  SessionListItem,
+  SessionRecord,
+  SessionStatus,
+  Tags,
+  ToolCallRecord,
+} from './records.ts'
 import type { SessionRow } from './tables/work-tables.ts'
 
 // What every engine makes of the rows of sessions and messages.
@@ -84,8 +93,9 @@ function tagsOf({ tags }: Pick<SessionRow, 'tags'>): Tags | null {
 }
 
 /** What is read of a message. */
-export const messageColumns = 'id turnId role content toolCalls isTruncated createdAt'
-export type MessageRow = Omit<MessageRecord, 'toolCalls' | 'isTruncated'> & {
+export const messageColumns = 'id turnId role content parts toolCalls isTruncated createdAt'
+export type MessageRow = Omit<MessageRecord, 'parts' | 'toolCalls' | 'isTruncated'> & {
+  parts: string | null
   toolCalls: string | null
   isTruncated: number
 }
@@ -93,7 +103,7 @@ export type MessageRow = Omit<MessageRecord, 'toolCalls' | 'isTruncated'> & {
 /** The first of a page's messages that fit, at least one. */
 export function messagePage(rows: Iterable<MessageRow>, bytesMax: number): MessageRecord[] {
   const bytesOf = ({ contentBytes, row }: Measured) =>
-    messageFieldsBytes + contentBytes + Buffer.byteLength(row.toolCalls ?? '')
+    messageFieldsBytes + contentBytes + partsBytes(row.parts, contentBytes) + Buffer.byteLength(row.toolCalls ?? '')
   return takeFitting(measured(rows), { bytesMax, bytesOf }).map(messageRecord)
 }
 
@@ -104,12 +114,13 @@ function* measured(rows: Iterable<MessageRow>): Iterable<Measured> {
   for (const row of rows) yield { row, contentBytes: jsonBytes(row.content) }
 }
 
-function messageRecord({ contentBytes, row: { isTruncated, toolCalls, ...row } }: Measured): MessageRecord {
+function messageRecord({ contentBytes, row: { isTruncated, parts, toolCalls, ...row } }: Measured): MessageRecord {
   const isWhole = contentBytes <= messageTextBytesMax
   const content = isWhole ? { text: row.content, isCut: false } : keptText(row.content)
   return {
     ...row,
     content: content.text,
+    parts: readParts(content.text, parts),
     toolCalls: toolCalls === null ? [] : readToolCalls(toolCalls),
     isTruncated: isTruncated === 1 || content.isCut,
   }
@@ -133,6 +144,52 @@ function readToolCalls(json: string): ToolCallRecord[] {
   return JSON.parse(keptToolCalls(shortened) ?? '[]') as ToolCallRecord[]
 }
 
+// A message that was sent in parts: its texts are its content, joined, so that whoever knows no parts reads them; its row
+// keeps beside that only how long each is, and the files.
+
+/** Between two texts of a content. */
+export const textsBetween = '\n'
+
+/** A text by its length in UTF-16 units, or a file. */
+type KeptPart = { chars: number } | MessageFile
+
+/** Of a part of an answer beside what the row keeps of it: its link. */
+const partFieldsBytes = 500
+
+export function contentOf(parts: readonly MessagePart[]): string {
+  return parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join(textsBetween)
+}
+
+export function filesOf(parts: readonly MessagePart[] | null | undefined): Extract<MessagePart, { type: 'file' }>[] {
+  return parts?.filter((part) => part.type === 'file') ?? []
+}
+
+export function keptParts(parts: readonly MessagePart[]): string {
+  const kept = parts.map((part): KeptPart => {
+    if (part.type === 'text') return { chars: part.text.length }
+    const { bytes, filename, mediaType, payloadId, tokens, tokensMax } = part
+    return { payloadId, mediaType, ...(filename !== undefined && { filename }), bytes, tokens, tokensMax }
+  })
+  return JSON.stringify(kept)
+}
+
+export function readParts(content: string, kept: string | null): MessagePart[] | null {
+  if (kept === null) return null
+  let at = 0
+  return (JSON.parse(kept) as KeptPart[]).map((part) => {
+    if (!('chars' in part)) return { type: 'file', ...part }
+    const text = content.slice(at, at + part.chars)
+    at += part.chars + textsBetween.length
+    return { type: 'text', text }
+  })
+}
+
+/** What parts add to an answer at most: the texts once more, and the files. */
+export function partsBytes(kept: string | null, contentBytes: number): number {
+  if (kept === null) return 0
+  return contentBytes + Buffer.byteLength(kept) + (kept.split('{').length - 1) * partFieldsBytes
+}
+
 /** Merges key by key; null removes a key. Built without prototypes, so that no key is special. */
 export function mergeMetadata(own: string, changes: Record<string, unknown>): string {
   const merged = new Map(Object.entries(JSON.parse(own) as Record<string, unknown>))
@@ -143,7 +200,8 @@ export function mergeMetadata(own: string, changes: Record<string, unknown>): st
   return JSON.stringify(Object.fromEntries(merged))
 }
 
-type NewestRow = { content: string; tokens: number }
+/** What is read of a message for a history. */
+export type NewestRow = { content: string; parts: string | null; tokens: number }
 
 /** Gathers a history from a session's messages, given newest first. */
 export class HistoryBuilder {
@@ -171,7 +229,8 @@ export class HistoryBuilder {
     const tokens = replyTokens + row.tokens
     if (this.#kept.tokens + tokens > this.#tokensMax) return false
     this.#kept.tokens += tokens
-    this.#kept.messages.push({ role: 'assistant', content }, { role: 'user', content: row.content })
+    const parts = readParts(row.content, row.parts)
+    this.#kept.messages.push({ role: 'assistant', content, parts: null }, { role: 'user', content: row.content, parts })
     return true
   }
 

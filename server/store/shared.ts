@@ -13,6 +13,12 @@ export type SignalTopic =
   | 'task-canceled'
   /** A session's id: the node that answers a message of it has to stop. */
   | 'session-stopped'
+  /** A turn's id: the node that is at work on it has to stop. */
+  | 'turn-stopped'
+  /** A turn's id: somebody reads it on another node, so its events are kept as they come. */
+  | 'turn-followed'
+  /** A turn's id: events of it were kept. */
+  | 'turn-told'
 
 /**
  * Messages between the nodes of one database, their sender included. Delivery is best effort: whoever waits polls, too.

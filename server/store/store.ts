@@ -3,6 +3,7 @@ import type { Units } from '../kernel/money.ts'
 import type {
   AccountRecord,
   BoundedPage,
+  ConnectorOf,
   ConnectorRecord,
   ConnectorStatus,
   InvitationRecord,
@@ -44,6 +45,7 @@ import type {
 import type {
   CreateSession,
   CreateSessionResult,
+  DeleteSessionResult,
   GrowHold,
   GrowHoldResult,
   ListSessions,
@@ -75,9 +77,11 @@ import type { Plans } from './limits/account-limits.ts'
 import type { ChangeAccountLimits, KeyLimits, LimitsState, UpdateKey } from './limits/limit-inputs.ts'
 import type { PaymentStore } from './payment-records.ts'
 import type { Listed, ListRange } from './list-place.ts'
+import type { ConnectorGrantStore } from './connectors/grant-records.ts'
 import type { PlatformStore } from './platform/platform-records.ts'
 import type { PostedTotals } from './posted-totals.ts'
 import type { SharedSettings, SharedStore } from './shared.ts'
+import type { TurnEventStore } from './turns/turn-records.ts'
 import type { WebhookStore } from './webhook-inputs.ts'
 
 // The store port. Each method is one atomic business command or one read. A command's promise resolves only when its
@@ -105,7 +109,7 @@ export const balanceMax = 1_000_000_000_000_000
 export const rateWindowMs = 60_000
 
 /** Newest messages of a session that fit, oldest first, in whole exchanges. */
-export type History = { messages: { role: MessageRecord['role']; content: string }[]; tokens: number }
+export type History = { messages: Pick<MessageRecord, 'role' | 'content' | 'parts'>[]; tokens: number }
 
 export type ListTransactions = Page &
   ListRange & {
@@ -170,8 +174,6 @@ export type LedgerDifference = {
 }
 export type LedgerReport = { ok: boolean; accounts: number; transactions: number; differences: LedgerDifference[] }
 
-export type ConnectorOf = { userId: string; connectorId: string }
-
 export type CreateConnector = ConnectorOf &
   Pick<ConnectorRecord, 'name' | 'url' | 'server' | 'authType' | 'sealed' | 'allowedTools'>
 
@@ -179,7 +181,10 @@ export type CreateConnectorResult =
   | { outcome: 'created'; connector: ConnectorRecord }
   | { outcome: 'refused'; reason: 'name-taken' | 'too-many' }
 
-/** What is left out stays. New secrets or another address make the connector untested. */
+/**
+ * What is left out stays. With new secrets or another address the connector is untested, or needs a sign-in, and what it
+ * had by one is gone.
+ */
 export type UpdateConnector = ConnectorOf & {
   /** Refused when the connector was changed since. */
   ifUpdatedAt?: EpochMs
@@ -208,6 +213,8 @@ export type Store = {
   readonly platform: PlatformStore
   /** What users pay, and what the provider took back of it. */
   readonly payments: PaymentStore
+  /** What turns have said, for readers who come later or to another node. */
+  readonly turnEvents: TurnEventStore
 
   // Tasks
   /** Idempotency, quote, block, rate, balance; then charge, ledger row, task row and idempotency row, all in one transaction. */
@@ -279,9 +286,11 @@ export type Store = {
   listSessions(input: ListSessions): Promise<{ sessions: SessionListItem[] } & Listed>
   updateSession(input: UpdateSession): Promise<UpdateSessionResult>
   /** Deletes the session with its messages; the turns and their charges stay. `busy` while a turn is under way. */
-  deleteSession(input: SessionOf): Promise<'deleted' | 'unknown' | 'busy'>
+  deleteSession(input: SessionOf): Promise<DeleteSessionResult>
   /** Oldest first; undefined for an unknown session. */
   listMessages(input: SessionOf & BoundedPage): Promise<{ messages: MessageRecord[]; total: number } | undefined>
+  /** The text that a turn replied with; undefined where it kept none. */
+  readReply(input: { sessionId: string; turnId: string }): Promise<string | undefined>
   readHistory(input: { sessionId: string; tokensMax: number }): Promise<History>
   /** Idempotency, session, quote, rate, caps, balance; then turn, hold and the session's one open turn, in one transaction. */
   openTurn(input: OpenTurn): Promise<OpenTurnResult>
@@ -362,6 +371,8 @@ export type Store = {
   acceptInvitation(input: { tokenHash: string; passwordHash: string }): Promise<AcceptInvitationResult>
 
   // Connectors
+  /** What they may do by their owners' sign-ins. */
+  readonly grants: ConnectorGrantStore
   createConnector(input: CreateConnector): Promise<CreateConnectorResult>
   getConnector(input: ConnectorOf): Promise<ConnectorRecord | undefined>
   listConnectors(input: BoundedPage & { userId: string }): Promise<{ connectors: ConnectorRecord[]; total: number }>

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Catalogue } from '../agents/config/catalogue.ts'
 import type { Caller } from '../auth/caller.ts'
-import type { ConnectorAccess } from '../connectors/connector-access.ts'
+import { assertSignedIn, type ConnectorAccess } from '../connectors/connector-access.ts'
 import {
   balanceRefusal,
   limitRefusal,
@@ -95,6 +95,7 @@ export async function createTask(
       connectorTokensMax: endpoint.connectorTokensMax,
     }
     await access.assertOwned(connectorIds, { taker, path: 'connectorIds', userId: caller.userId })
+    assertSignedIn(await access.specsOf(caller.userId, connectorIds))
   }
   const webhookUrl = input.webhookUrl === undefined ? null : await checkedUrl(parts, input.webhookUrl, caller)
   const { meters, price, quoteId } = await priceOf(quotes, { caller, endpoint, input, ownTick })

@@ -49,21 +49,25 @@ export class TaskEnds {
     })
   }
 
+  /** Whether the user may wait for one more task. */
+  hasRoom(userId: string): boolean {
+    return (this.#ofUser.get(userId) ?? 0) < waitersMax
+  }
+
   /** Over at once when as many of the user's wait as may. */
   wait(
     { taskId, userId }: { taskId: string; userId: string },
     { timeoutMs, signal, isFollowing = false }: WaitOptions,
   ): TaskWait {
-    const count = this.#ofUser.get(userId) ?? 0
     const waiter = new Waiter(isFollowing)
-    waiter.isRefused = count >= waitersMax
+    waiter.isRefused = !this.hasRoom(userId)
     if (this.#isClosed || signal?.aborted || waiter.isRefused) {
       waiter.end()
       return waiter
     }
     const waiters = this.#waiters.get(taskId) ?? new Set()
     this.#waiters.set(taskId, waiters.add(waiter))
-    this.#ofUser.set(userId, count + 1)
+    this.#ofUser.set(userId, (this.#ofUser.get(userId) ?? 0) + 1)
     const timer = timeoutMs === undefined ? undefined : setTimeout(() => waiter.end(), timeoutMs)
     const looks = this.#signals && setInterval(() => waiter.wake('state'), this.#lookMs * (0.75 + Math.random() / 2))
     const onAbort = () => waiter.end()

@@ -34,7 +34,7 @@ export class TaskStream implements AsyncIterable<TaskEvent> {
       // It may have changed between the read and the registration.
       const record = found.completedAt === null ? await parts.store.getTask({ userId, taskId }) : found
       if (!record) throw taskNotFound()
-      if (record.completedAt === null && wait.isRefused) throw tooMany()
+      if (record.completedAt === null && wait.isRefused) throw tooManyWait()
       return new TaskStream(parts, { following, wait, record })
     } catch (error) {
       wait.cancel()
@@ -126,7 +126,7 @@ export class TaskStream implements AsyncIterable<TaskEvent> {
   }
 }
 
-function tooMany(): ErrandError {
+export function tooManyWait(): ErrandError {
   const message = `${waitersMax} requests of this account wait for tasks already; follow this one when one of them has ended.`
   return new ErrandError('RATE_LIMIT_EXCEEDED', message, { isOtherRate: true, retryAfterSeconds: fullRetrySeconds })
 }

@@ -40,6 +40,7 @@ export const tasksRouter = router({
           409: 'The Idempotency-Key was used with another body, or the quote was used or has expired.',
           413: 'The body is too large.',
           415: 'The body is not JSON.',
+          424: 'A connector needs a sign-in.',
         },
       },
     })

@@ -103,6 +103,7 @@ const talk = {
     },
     contextTokens: 1000,
     maxOutputTokens: 4096,
+    accepts: [],
     reasoning: false,
   },
 }

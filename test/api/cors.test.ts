@@ -22,6 +22,7 @@ test('a preflight of any path allows the methods and headers of the API from eve
       'Authorization',
       'Content-Type',
       'Idempotency-Key',
+      'Last-Event-ID',
       'traceparent',
       'tracestate',
       'trpc-accept',
@@ -29,6 +30,25 @@ test('a preflight of any path allows the methods and headers of the API from eve
     expect(headers.get('access-control-max-age')).toBe('86400')
     expect(headers.get('x-request-id')).toMatch(/^req_/)
   }
+  await service.stop()
+})
+
+test.for([
+  [
+    "OpenAI's client",
+    '/v1/chat/completions',
+    ['authorization', 'content-type', 'errand-session', 'openai-organization', 'x-stainless-retry-count'],
+  ],
+  ['an MCP client', '/mcp', ['authorization', 'mcp-method', 'mcp-name', 'mcp-protocol-version', 'mcp-session-id']],
+] as const)('a preflight allows what %s sends besides', async ([, path, sent]) => {
+  const service = await startService()
+  const { headers, status } = await service.request('OPTIONS', path, {
+    headers: { ...origin, 'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': sent.join() },
+  })
+  expect([status, headers.get('access-control-allow-origin')]).toEqual([204, '*'])
+  expect(list(headers.get('access-control-allow-headers')?.toLowerCase() ?? '')).toEqual(
+    expect.arrayContaining([...sent]),
+  )
   await service.stop()
 })
 
@@ -55,11 +75,15 @@ test('every answer to another origin may be read there, errors included, with it
     expect(answer.headers.get('access-control-allow-origin')).toBe('*')
     expect(answer.headers.get('access-control-allow-credentials')).toBe(null)
     expect(list(answer.headers.get('access-control-expose-headers'))).toEqual([
+      'Errand-Cost-Usd',
+      'Errand-Turn-Id',
+      'Mcp-Session-Id',
       'Retry-After',
       'X-RateLimit-Limit',
       'X-RateLimit-Remaining',
       'X-RateLimit-Reset',
       'X-Request-Id',
+      'X-Should-Retry',
     ])
   }
   await service.stop()

@@ -28,6 +28,9 @@ const decisions: Record<string, Decision | 'public'> = {
   'sessions.delete': { acting: true, tokens: 'account' },
   'sessions.messages': { acting: true, tokens: 'session' },
   'chat.stream': { acting: true, tokens: 'session' },
+  'chat.resume': { acting: true, tokens: 'session' },
+  'chat.resumeSession': { acting: true, tokens: 'session' },
+  'chat.stop': { acting: true, tokens: 'session' },
   'quotes.create': { acting: true, tokens: 'account' },
   'agents.list': { acting: true, tokens: 'account' },
   'agents.get': { acting: true, tokens: 'account' },
@@ -37,6 +40,8 @@ const decisions: Record<string, Decision | 'public'> = {
   'connectors.update': nobody,
   'connectors.delete': nobody,
   'connectors.test': actingOnly,
+  'connectors.signIn': nobody,
+  'connectors.signOut': nobody,
   'connectors.tools': actingOnly,
   'connectors.servers': actingOnly,
   'webhooks.create': nobody,
@@ -104,6 +109,8 @@ type Credential = { name: string; key: string; user?: string; may: (decision: De
 /** Everything that names something names what the user has, so that only permission is in the way. */
 function inputOf(operation: string, { sessionId, taskId }: Record<'sessionId' | 'taskId', string>): object {
   if (operation === 'chat.stream') return { sessionId, message: '' }
+  if (operation === 'chat.resumeSession') return { sessionId }
+  if (operation.startsWith('chat.')) return { turnId: 'turn_nobody' }
   if (operation === 'sessions.delete') return { sessionId: 'ses_nobody' }
   if (operation.startsWith('sessions.') && !/create|list/.test(operation)) return { sessionId }
   if (operation.startsWith('tasks.') && !/create|list/.test(operation)) return { taskId }
@@ -115,7 +122,7 @@ async function isRefused(service: TestService, operation: string, { key, user }:
   const isQuery = (procedures[operation]!._def as { type: string }).type === 'query'
   const json = JSON.stringify({ json: input })
   const path = `/trpc/${operation}`
-  const isStream = operation === 'tasks.events' || operation === 'chat.stream'
+  const isStream = operation === 'tasks.events' || /^chat\.(?:stream|resume)/.test(operation)
   const headers = {
     ...(user !== undefined && { 'Errand-User': user }),
     ...(isStream && { 'trpc-accept': 'application/jsonl' }),

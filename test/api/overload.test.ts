@@ -87,9 +87,9 @@ test.each([
     const turnAway = createTurnAway({
       ends: { turnedAway: () => {} } as RequestEnds,
       onRefused: () => {},
-      rpcErrorJson: () => '{}',
+      errorJsons: new Map(),
     })
-    const server = createServer((request, response) => turnAway(request, response, { headers: [], isRpc: false }))
+    const server = createServer((request, response) => turnAway(request, response, { headers: [], form: undefined }))
     await listen(server, { host: '127.0.0.1', port: 0 })
     {
       using client = await RawConnection.open(urlOf(server))

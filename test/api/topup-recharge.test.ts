@@ -126,6 +126,61 @@ test('a charge whose answer was lost, or that a crash kept from being asked for,
   expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
 }, 60_000)
 
+test.each(['switched off', 'the method is taken away', 'suspended'] as const)(
+  'what a crash kept from being asked for is not asked for once recharging has ended: %s',
+  async (what) => {
+    const { account, clock, look, person, save, service, spend, stub, topups, update } = await start()
+    await save()
+    await update({ autoRecharge: recharge })
+    await spend(60_000)
+    const { payments } = service.app.store
+    await payments.beginRecharge({ userId: person.userId, topupId: 'top_crashed', least: 1, most: 1e7 })
+    if (what === 'switched off') await update({ autoRecharge: null })
+    if (what === 'suspended') await service.app.store.updateUser({ userId: person.userId, isSuspended: true })
+    if (what === 'the method is taken away') {
+      await service.request('DELETE', '/api/account/payment-method', { key: person.key })
+      // Another card, which nobody has said is for auto-recharge.
+      await save()
+    }
+    clock.advance(61_000)
+    await look()
+    expect(stub.asked).not.toContain('POST /v1/payment_intents')
+    if (what === 'suspended') await service.app.store.updateUser({ userId: person.userId, isSuspended: false })
+    const auto = (await topups()).filter(({ isAuto }: { isAuto: boolean }) => isAuto)
+    expect(auto).toMatchObject([{ status: 'expired' }])
+    // Then recharging may go on.
+    if (what !== 'suspended') await update({ autoRecharge: recharge })
+    if (what === 'the method is taken away') await spend(100_000)
+    await look()
+    expect(await account()).toMatchObject({ balanceUsd: '25.0000' })
+    expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
+  },
+)
+
+test('who disputes a payment is not charged for what that takes from the balance', async () => {
+  const { account, look, save, service, spend, stub, tell, topups, update } = await start()
+  await save()
+  await update({ autoRecharge: recharge })
+  await spend(60_000)
+  await look()
+  const [auto] = await topups()
+  const { id, withdrawn } = stub.dispute(stub.intentOf(auto.id))
+  await tell(withdrawn)
+  await look()
+  expect(await topups()).toHaveLength(2)
+  expect(await account()).toMatchObject({
+    balanceUsd: '4.0000',
+    payments: { autoRecharge: null, autoRechargeOffReason: 'disputed' },
+  })
+  for (const event of stub.endDispute(id, 'won')) await tell(event)
+  expect(await account()).toMatchObject({ balanceUsd: '25.0000', payments: { autoRecharge: null } })
+  await update({ autoRecharge: recharge })
+  await spend(210_000)
+  await look()
+  expect(await topups()).toHaveLength(3)
+  expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
+})
+
 test('a payment that takes its time is waited for, and nobody who is suspended is charged', async () => {
   const { account, clock, look, person, save, service, spend, stub, tell, update } = await start()
   await save()

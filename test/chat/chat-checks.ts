@@ -62,7 +62,7 @@ export class Talker {
     return this.person.key
   }
 
-  open(message: string, more: { params?: unknown; headers?: Record<string, string>; isPaused?: boolean } = {}) {
+  open(message: unknown, more: { params?: unknown; headers?: Record<string, string>; isPaused?: boolean } = {}) {
     const { headers = {}, isPaused = false, params } = more
     const body = { sessionId: this.sessionId, message, ...(params !== undefined && { params }) }
     return ChatReader.open({ url: this.service.url, key: this.key, body, headers, isPaused })
@@ -74,7 +74,7 @@ export class Talker {
   }
 
   /** The events of a whole chat, which must be admitted. */
-  async chat(message: string, params?: unknown): Promise<any[]> {
+  async chat(message: unknown, params?: unknown): Promise<any[]> {
     const reader = await this.open(message, { params })
     expect(reader.status, reader.text).toBe(200)
     return await reader.all()

@@ -28,17 +28,19 @@ test('a chat is 200 and one JSON object a line, each kind with its exact fields,
   })
   // 11 × 0.150005 + 4 × 0.6 + 3 × 0.900001 for a thousand, and 0.001255 for the call.
   expect(events).toEqual([
-    { type: 'reasoning_delta', timestamp, delta: 'Hm. ' },
+    { type: 'reasoning_delta', timestamp, seq: 1, delta: 'Hm. ' },
     {
       type: 'tool_call',
       timestamp,
+      seq: 2,
       toolCall: { id: 'call-1', name: 'search', arguments: { of: ['Grüße', 1, null], __proto: 2 } },
     },
-    { type: 'tool_result', timestamp, toolResult: { id: 'call-1', output: { found: true } } },
-    { type: 'assistant_delta', timestamp, delta: 'Grüße 👋\n"quoted"\u2028' },
+    { type: 'tool_result', timestamp, seq: 3, toolResult: { id: 'call-1', output: { found: true } } },
+    { type: 'assistant_delta', timestamp, seq: 4, delta: 'Grüße 👋\n"quoted"\u2028' },
     {
       type: 'done',
       timestamp,
+      seq: 5,
       usage: { promptTokens: 11, completionTokens: 7, totalTokens: 18, reasoningTokens: 3, toolCalls: 1 },
       costUsd: '0.0080',
     },

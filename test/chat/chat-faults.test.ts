@@ -127,6 +127,7 @@ test('each fault of an agent is one error event, free of charge, and the session
     expect(expectOneEnd(events, 'error'), what).toEqual({
       type: 'error',
       timestamp: expect.any(String),
+      seq: events.length,
       error: { code: 'AGENT_ERROR', message: expect.stringMatching(message) },
       costUsd: '0.0000',
     })

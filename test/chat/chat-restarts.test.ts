@@ -2,22 +2,14 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { besideServer, openAccount } from '../runner/process-client.ts'
+import { besideServer, openAccount, send } from '../runner/process-client.ts'
 import { say } from '../support/chat-agents.ts'
 import { ChatReader } from '../support/chat-reader.ts'
-import { runErrand, startProcess, type ServerProcess } from '../support/test-process.ts'
+import { runErrand, startProcess } from '../support/test-process.ts'
 import { newDataDir } from '../support/test-service.ts'
 import { expectOneEnd, expectSound, filesIn, soon, startTalk, Talker, textOf } from './chat-checks.ts'
 
 const config = fileURLToPath(new URL('../support/chat-agents.ts', import.meta.url))
-
-async function send({ url }: ServerProcess, key: string, path: string, body?: unknown): Promise<any> {
-  const response = await fetch(url + path, {
-    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
-    ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
-  })
-  return await response.json()
-}
 
 test('after kill -9 in the middle of chats their turns are closed without a charge, and their sessions go on', async () => {
   const dataDir = newDataDir()

@@ -7,22 +7,26 @@ import { answer, startStub, type StubAnswer, type StubServer } from './stub-serv
 const timestamp = '2026-01-01T00:00:00.000Z'
 export const usage = { promptTokens: 10, completionTokens: 5, totalTokens: 15, reasoningTokens: 0, toolCalls: 0 }
 
-export const delta = (text: string): ChatEvent => ({ type: 'assistant_delta', timestamp, delta: text })
-export const reasoning = (text: string): ChatEvent => ({ type: 'reasoning_delta', timestamp, delta: text })
-export const done: ChatEvent = { type: 'done', timestamp, usage, costUsd: '0.0123' }
-export const failed: ChatEvent = {
-  type: 'error',
-  timestamp,
-  error: { code: 'AGENT_ERROR', message: 'The agent failed.' },
-  costUsd: '0.0007',
+/** Of a service that does not number its events. */
+function event(fields: object): ChatEvent {
+  return { timestamp, ...fields } as ChatEvent
 }
 
+export const delta = (text: string) => event({ type: 'assistant_delta', delta: text })
+export const reasoning = (text: string) => event({ type: 'reasoning_delta', delta: text })
+export const done = event({ type: 'done', usage, costUsd: '0.0123' })
+export const failed = event({
+  type: 'error',
+  error: { code: 'AGENT_ERROR', message: 'The agent failed.' },
+  costUsd: '0.0007',
+})
+
 export function toolCall(id: string, args: Record<string, unknown>): ChatEvent {
-  return { type: 'tool_call', timestamp, toolCall: { id, name: 'search', arguments: args } }
+  return event({ type: 'tool_call', toolCall: { id, name: 'search', arguments: args } })
 }
 
 export function toolResult(id: string, output: Record<string, unknown>): ChatEvent {
-  return { type: 'tool_result', timestamp, toolResult: { id, output } }
+  return event({ type: 'tool_result', toolResult: { id, output } })
 }
 
 export const toLine = (event: unknown) => `${JSON.stringify(event)}\n`

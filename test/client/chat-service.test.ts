@@ -179,9 +179,10 @@ function merge(events: readonly ChatEvent[]): ChatEvent[] {
 test('a message with an idempotencyKey runs once, and a malformed key is refused before it is sent', async () => {
   const { client, service, sessionId } = await startTalk()
   const idempotencyKey = 'key-of-a-message'
-  await client.chat.text({ sessionId, message: 'Hello' }, { idempotencyKey })
-  const again = client.chat.text({ sessionId, message: 'Hello' }, { idempotencyKey })
-  expect(await rejection(again)).toMatchObject({ code: 'CONFLICT', status: 409 })
+  const reply = await client.chat.text({ sessionId, message: 'Hello' }, { idempotencyKey })
+  expect(await client.chat.text({ sessionId, message: 'Hello' }, { idempotencyKey })).toEqual(reply)
+  const another = client.chat.text({ sessionId, message: 'Hello!' }, { idempotencyKey })
+  expect(await rejection(another)).toMatchObject({ code: 'CONFLICT', status: 409 })
   const malformed = client.chat.text({ sessionId, message: 'Hello' }, { idempotencyKey: 'with a space' })
   expect(await rejection(malformed)).toMatchObject({ code: 'INVALID_ARGUMENT' })
   expect((await client.sessions.messages({ sessionId })).total).toBe(2)

@@ -4,6 +4,7 @@ import {
   type Account,
   type Agent,
   type ChatEvent,
+  type ChatMessagePart,
   type ChatReply,
   type ChatUsage,
   type CreatedKey,
@@ -131,8 +132,9 @@ test('outputs are those of the operations', () => {
 test('events and replies of a chat are typed by the server', () => {
   expectTypeOf(client.chat.stream).parameter(0).toEqualTypeOf<{
     sessionId: string
-    message: string
+    message: string | ChatMessagePart[]
     params?: { temperature?: number | undefined; maxTokens?: number | undefined } | undefined
+    onDisconnect?: 'stop' | 'continue' | undefined
     maxCostUsd?: string | undefined
     quoteId?: string | undefined
   }>()

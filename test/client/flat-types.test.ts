@@ -49,7 +49,9 @@ type WrongOutputs = {
 }[keyof Flat]
 
 test('every operation has its types, and no other', () => {
-  expectTypeOf<keyof Flat | 'chat.stream' | 'tasks.events'>().toEqualTypeOf<Paths>()
+  expectTypeOf<
+    keyof Flat | 'chat.stream' | 'chat.resume' | 'chat.resumeSession' | 'tasks.events'
+  >().toEqualTypeOf<Paths>()
   expectTypeOf<keyof Queries & keyof Mutations>().toEqualTypeOf<never>()
 })
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ErrandClientError } from '../../client/client.ts'
-import { NdjsonDecoder } from '../../client/ndjson-decoder.ts'
+import { NdjsonDecoder } from '../../client/streams/ndjson-decoder.ts'
 
 const bytesOf = (text: string) => new TextEncoder().encode(text)
 

@@ -41,7 +41,7 @@ function start(processesMax = 8) {
   const bounds = new ConnectorBounds({ processesMax, processesPerUserMax: processesMax })
   const remote: RemoteConnectors = new RemoteConnectors(() => {
     const { port1, port2 } = new MessageChannel()
-    serveConnectors(port1, bounds)
+    serveConnectors(port1, { bounds })
     ends.push(port1)
     remote.take(port2)
   })
@@ -245,7 +245,8 @@ test(
   async () => {
     const warnings: string[] = []
     const limits = { processesMax: 8, processesPerUserMax: 8 }
-    const host = new ConnectorHost({ limits, env: {}, onWarning: (message) => warnings.push(message) })
+    const renew = async () => ({ failure: 'Nobody signed in.' })
+    const host = new ConnectorHost({ limits, env: {}, renew, onWarning: (message) => warnings.push(message) })
     const { signal } = new AbortController()
     const missing = { ...spec, target: { ...spec.target, command: '/no/such/command' } } as ConnectorSpec
     expect(await host.probe(missing, signal)).toMatchObject({ kind: 'failed' })

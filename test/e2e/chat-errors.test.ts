@@ -1,9 +1,15 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { expect } from 'vitest'
+import { afterAll, expect } from 'vitest'
 import { announced, callApi, chatConfig, createChat, messageBox, secondTab, send } from './chat-console.ts'
 import { testConsole } from './open-console.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'errand-chat-errors-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 testConsole(
   'a reply that the balance cuts off is kept and priced, and the next message is refused with what it needs',
@@ -70,13 +76,10 @@ testConsole(
 
     await send(page, 'Take your time', { do: 'text', delta: 'Slowly' }, { do: 'await-abort' })
     await page.getByText('Slowly', { exact: true }).waitFor()
-    opened.allow(/status of 409/)
+    // A second tab reads along.
     const other = await secondTab(opened, `/chat/${sessionId}`)
-    await other.getByText('Write the first message').waitFor()
-    await messageBox(other).fill('Me too')
-    await messageBox(other).press('Enter')
-    await other.getByText(/from another tab or from code/).waitFor()
-    expect(await messageBox(other).inputValue()).toBe('Me too')
+    await other.getByText('Slowly', { exact: true }).waitFor()
+    await other.getByRole('button', { name: 'Stop' }).waitFor()
 
     // The reply goes on while another page of the console is open, and is found again.
     await page.getByRole('link', { name: 'Details' }).click()
@@ -87,20 +90,21 @@ testConsole(
     await page.getByText('Slowly', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Stop' }).waitFor()
 
-    page.once('dialog', (dialog) => void dialog.accept())
+    // So it does over a reload.
     await page.reload()
-    await page.getByText('The page was loaded anew').waitFor()
-    await page.getByText('Cut off', { exact: true }).waitFor()
+    await page.getByText('Slowly', { exact: true }).waitFor()
+    await page.getByText('Take your time').waitFor()
+    await page.getByRole('button', { name: 'Stop' }).click()
+    for (const tab of [page, other]) await tab.getByText('Cut off', { exact: true }).waitFor()
     expect(await messageBox(page).inputValue()).toBe('')
-    await other.getByText('Slowly', { exact: true }).waitFor()
-    await other.getByRole('button', { name: 'Send', exact: true }).click()
+    await send(other, 'Me too')
     await announced(other, 'The reply is complete')
   },
   { config: chatConfig },
 )
 
 testConsole(
-  'a connection that breaks is told, and what the service stored and charged is shown',
+  'a reply whose connection breaks goes on over another, and nothing of it is lost',
   async (opened) => {
     const { page } = opened
     const sessionId = await createChat(page, 'writer')
@@ -112,15 +116,22 @@ testConsole(
       if (request.url === '/api/chat') sockets.push(socket)
     }
     subscribe('http.server.request.start', onRequest)
-    await send(page, 'Talk until it breaks', { do: 'text', delta: 'So far' }, { do: 'await-abort' })
+    const go = join(folder, 'go')
+    const steps = [
+      { do: 'text', delta: 'So far' },
+      { do: 'await-file', file: go },
+      { do: 'text', delta: ' and on' },
+    ] as const
+    await send(page, 'Talk on', ...steps)
     await page.getByText('So far', { exact: true }).waitFor()
     unsubscribe('http.server.request.start', onRequest)
     expect(sockets.length).toBe(1)
     sockets[0]!.destroy()
-    await page.getByText('The connection broke').waitFor()
-    await page.getByText(/The part that was written is kept/).waitFor()
+    writeFileSync(go, '')
+    await announced(page, 'The reply is complete')
+    await page.getByText('So far and on', { exact: true }).waitFor()
     const { messages } = await callApi(page, 'GET', `/api/sessions/${sessionId}/messages`)
-    expect(messages[1]).toMatchObject({ content: 'So far', truncated: true })
+    expect(messages[1]).toMatchObject({ content: 'So far and on' })
   },
   { config: chatConfig },
 )

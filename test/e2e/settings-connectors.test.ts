@@ -3,6 +3,8 @@ import { expect } from 'vitest'
 import quickstart from '../../examples/quickstart/errand.config.ts'
 import type { ErrandConfig } from '../../server/agents/config/define-config.ts'
 import { closedUrl, startStubMcpServer } from '../api/stub-mcp-server.ts'
+import { OAuthServer } from '../sign-ins/oauth-server.ts'
+import { startProtectedServer } from '../sign-ins/protected-server.ts'
 import { testConsole, type OpenConsole } from './open-console.ts'
 
 const everything = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'))
@@ -194,3 +196,44 @@ testConsole(
 async function kept({ service, visitor }: OpenConsole) {
   return (await service.app.store.listConnectors({ userId: visitor.userId, limit: 9, offset: 0 })).connectors
 }
+
+testConsole(
+  'somebody signs in at the server of a connector, comes back to its page, and signs out',
+  async (opened) => {
+    const oauth = await OAuthServer.start()
+    const mcp = await startProtectedServer({ issuer: () => oauth.issuer })
+    mcp.check = (token) => oauth.isGood(token, mcp.url)
+    const page = await opened.open('/settings/connectors')
+    await page.getByRole('button', { name: 'Add a connector' }).first().click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Authentication').selectOption('oauth')
+    await dialog.getByLabel('Address', { exact: true }).fill(mcp.url)
+    await dialog.getByLabel('Name', { exact: true }).fill('Mail')
+    await dialog.getByLabel('Client secret').fill('a-secret')
+    await dialog.getByRole('button', { name: 'Add and test' }).click()
+    await dialog.getByText('Enter the client id').waitFor()
+    await dialog.getByLabel('Client secret').fill('')
+    await dialog.getByRole('button', { name: 'Add and test' }).click()
+
+    await page.getByRole('heading', { name: 'Mail', level: 1 }).waitFor()
+    await page.getByRole('status').getByText('Needs a sign-in').waitFor()
+    await page.getByText('Its tools are listed when you have signed in.').waitFor()
+    await opened.check('connector-sign-in')
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByRole('button', { name: 'Sign in again' }).waitFor()
+    expect(new URL(page.url()).searchParams.get('signIn')).toBe('done')
+    await page.getByRole('status').getByText('Working').waitFor()
+    await page.getByRole('heading', { name: 'Tools (1)' }).waitFor()
+    await opened.check('connector-signed-in')
+
+    await page.getByRole('button', { name: 'Sign out of Mail' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('status').getByText('Needs a sign-in').waitFor()
+    await page.goto(page.url().replace('signIn=done', 'signIn=denied'))
+    await page.getByText('Access was not given at the server.').waitFor()
+    await opened.check('connector-sign-in-denied')
+    await mcp.stop()
+    await oauth.stop()
+  },
+  options,
+)

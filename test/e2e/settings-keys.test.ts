@@ -33,6 +33,11 @@ testConsole('a key is created, works, is revoked in the browser, and works no mo
   expect(command).toContain(token)
   const line = await dialog.getByLabel('The key for a shell', { exact: true }).textContent()
   expect(line).toBe(`export ERRAND_API_KEY='${token}'`)
+  const settings = await dialog.getByLabel('The key for an MCP client', { exact: true }).textContent()
+  expect(JSON.parse(settings ?? '').mcpServers.errand).toEqual({
+    url: `${opened.service.url}/mcp`,
+    headers: { Authorization: `Bearer ${token}` },
+  })
   await dialog.getByRole('button', { name: 'Copy the key' }).click()
   expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(token)
   expect((await opened.service.get('/api/account', token)).status).toBe(200)

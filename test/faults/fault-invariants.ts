@@ -135,6 +135,7 @@ export function checkRows(place: Place, load: FaultLoad, { isAllKnown = true } =
     if (isAllKnown) demandEqual(countRows(rows, 'tasks'), load.accepted.size, 'all tasks, against those acknowledged')
     checkRuns(rows, load)
     checkCredits(rows, load)
+    load.parts.payments?.check(rows)
     checkChats(rows, load)
     checkPayloads(rows, place, load)
   })

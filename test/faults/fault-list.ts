@@ -25,7 +25,7 @@ import * as twoServers from './two-servers.ts'
 
 export const faults = {
   'kill-at-random': {
-    what: 'after kill -9 at random under load, every acknowledged task and charge is there, ended and paid once',
+    what: 'after kill -9 at random under load, every acknowledged task, charge and payment is there, ended and paid once',
     times: { small: 2, short: 4, long: 1000 },
     run: killAtRandom.run,
   },

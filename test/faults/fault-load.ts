@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { say } from '../support/chat-agents.ts'
 import { ChatReader } from '../support/chat-reader.ts'
 import type { Credits } from './credits.ts'
+import type { Payments } from './payments.ts'
 import { openAccountAt } from './fault-place.ts'
 import type { Random } from './fault-report.ts'
 import type { Place } from './row-source.ts'
@@ -100,6 +101,8 @@ type LoadParts = {
   others?: readonly Account[]
   /** One that spends what it is credited, and asks for more than it has. */
   poor?: { account: Account; credits: Credits }
+  /** One who pays and spends within limits; the server has to be started with its variables. */
+  payments?: Payments
   /** The file in which agents note their runs; the server has to be started with `notedAgents`. */
   notes?: string
   /** How many times as long as usual runs take. */
@@ -138,10 +141,12 @@ export class FaultLoad {
   /** Sent and never answered: nobody knows whether these are tasks. */
   #unknown: Create[] = []
   #sent: number
+  readonly #random: Random
 
   constructor(account: Account, random: Random, parts: LoadParts = {}) {
     this.account = account
     this.parts = parts
+    this.#random = random
     this.#sent = random.below(5)
   }
 
@@ -157,6 +162,7 @@ export class FaultLoad {
       ...some(1, (account) => this.#watchUntilGone(url, account, options)),
       ...some(1, (account) => this.#cancelUntilGone(url, account, options)),
       this.#spendUntilGone(url, options),
+      this.#payUntilGone(url, options),
     ])
   }
 
@@ -165,6 +171,7 @@ export class FaultLoad {
     const creates = this.#unknown
     this.#unknown = []
     await this.parts.poor?.credits.repeatUnknown(url)
+    await this.parts.payments?.repeatUnanswered(url)
     for (const create of creates) {
       let answer: Reply | undefined
       await until('a repeated request is let in', letInMsMax, async () => {
@@ -194,8 +201,10 @@ export class FaultLoad {
     return { account, idempotencyKey: randomUUID(), endpointId, params }
   }
 
-  #isPoor({ account }: Create, { body, status }: Reply): boolean {
-    return account === this.parts.poor?.account && status === 403 && /balance/i.test(body.message)
+  #isPoor({ account }: Create, answer: Reply): boolean {
+    const { payments, poor } = this.parts
+    if (account === payments?.account) return payments.isRefusal(answer)
+    return account === poor?.account && answer.status === 403 && /balance/i.test(answer.body.message)
   }
 
   async #create(url: string, create: Create): Promise<Reply | undefined> {
@@ -265,6 +274,25 @@ export class FaultLoad {
         if (!this.#isPoor(creates[n]!, answer) && !(await this.#isExpected(answer, options))) return
       }
       await delay(50)
+    }
+  }
+
+  /** Pays, spends within the limits of a key what was paid and more, and has it taken back. */
+  async #payUntilGone(url: string, options: LoadOptions): Promise<void> {
+    const { payments } = this.parts
+    while (payments && !options.signal?.aborted) {
+      const topupId = await payments.pay(url)
+      if (topupId === undefined) return
+      const creates = Array.from({ length: 6 }, () => this.#next(payments.account))
+      const spent = Promise.all(creates.map((create) => this.#create(url, create)))
+      if (this.#random.below(3) > 0) await spent
+      if (topupId !== null && !(await payments.takeBack(url, topupId, this.#random))) return void (await spent)
+      for (const [n, answer] of (await spent).entries()) {
+        if (!answer) return
+        if (this.#isPoor(creates[n]!, answer)) await payments.raiseCap(url)
+        else if (!(await this.#isExpected(answer, options))) return
+      }
+      await delay(20)
     }
   }
 

@@ -5,6 +5,7 @@ import { newDataDir } from '../support/test-service.ts'
 import { Credits } from './credits.ts'
 import { EventSink } from './event-sink.ts'
 import { checkRows, restartAndCheck, settings } from './fault-invariants.ts'
+import { Payments } from './payments.ts'
 import { FaultLoad, notedAgents, openRichAccount } from './fault-load.ts'
 import { openAccountAt } from './fault-place.ts'
 import { Random, reportOn, Tally, type FaultOptions, type FaultReport } from './fault-report.ts'
@@ -20,7 +21,17 @@ const instants: readonly { share: number; loadMs: number }[] = [
   { share: 0.8, loadMs: 1000 },
   { share: 1, loadMs: 3000 },
 ]
-const noFigures = { kills: 0, killedStarts: 0, tasks: 0, chats: 0, credits: 0, sentTwice: 0, foundAtWork: 0, events: 0 }
+const noFigures = {
+  kills: 0,
+  killedStarts: 0,
+  tasks: 0,
+  chats: 0,
+  credits: 0,
+  payments: 0,
+  sentTwice: 0,
+  foundAtWork: 0,
+  events: 0,
+}
 
 /**
  * kill -9 at a random moment under load, again and again on one data directory; a quarter of the restarts is killed too.
@@ -57,7 +68,7 @@ export function newFigures(): Record<string, number> {
 
 export function killNotes(figures: Record<string, number>): string[] {
   return [
-    `${figures.kills} kills under load and ${figures.killedStarts} of a start; acknowledged: ${figures.tasks} tasks, ${figures.chats} chats, ${figures.credits} credits; ${figures.sentTwice} requests sent twice; ${figures.events} deliveries`,
+    `${figures.kills} kills under load and ${figures.killedStarts} of a start; acknowledged: ${figures.tasks} tasks, ${figures.chats} chats, ${figures.credits} credits, ${figures.payments} payments; ${figures.sentTwice} requests sent twice; ${figures.events} deliveries`,
     `${figures.foundAtWork} tasks found at work, ended at most ${figures.slowestEndMs} ms after the start of the process, of which it waited ${Math.round(figures.itsWaitMs!)} ms for a processor; ${figures.lateEnds} restarts where that took more than 5 s; the slowest start took ${figures.slowestStartMs} ms`,
   ]
 }
@@ -82,11 +93,12 @@ export async function killFolder(total: Tally, { database, isShort, kills, n }: 
   const place = database?.place ?? newDataDir()
   const dataDir = dataDirOf(place)
   const notes = `${dataDir}.notes`
-  const options = { config: notedAgents, env: { ...settings, ...database?.env } }
   const load = await openLoad(place, notes, random)
+  const options = { config: notedAgents, env: { ...settings, ...database?.env, ...load.parts.payments!.env } }
   const sink = await EventSink.open()
   let server: ServerProcess | undefined = await startProcess({ dataDir, ...options })
-  await sink.subscribe(server.url, [load.account, ...(load.parts.others ?? []), load.parts.poor!.account])
+  const { others, payments, poor } = load.parts
+  await sink.subscribe(server.url, [load.account, ...others!, poor!.account, payments!.manager])
   for (let kill = 1; kill <= kills && server; kill++) {
     const killed: ServerProcess = server
     server = undefined
@@ -115,6 +127,7 @@ export async function killFolder(total: Tally, { database, isShort, kills, n }: 
     })
   }
   await sink.stop()
+  await payments!.stop()
   total.figures!.underWay! -= tally.tries
   addTo(total, tally, { ...figures, ...figuresOf(load), events: sink.received })
   const slowest = total.figures!
@@ -130,7 +143,7 @@ export async function killFolder(total: Tally, { database, isShort, kills, n }: 
   rmSync(notes, { force: true })
 }
 
-/** Two accounts that have enough, and one that spends what it is credited. */
+/** Two accounts that have enough, one that spends what it is credited, and one that pays. */
 export async function openLoad(place: Place, notes: string, random: Random): Promise<FaultLoad> {
   const rich = await openRichAccount(place)
   const others = [await openRichAccount(place, 'second@example.com')]
@@ -138,6 +151,7 @@ export async function openLoad(place: Place, notes: string, random: Random): Pro
   return new FaultLoad(rich, random, {
     others,
     notes,
+    payments: await Payments.open(place),
     poor: { account, credits: await Credits.open(place, account.userId) },
   })
 }
@@ -153,6 +167,7 @@ function figuresOf({ accepted, charged, parts, repeated, restarts }: FaultLoad):
     tasks: accepted.size,
     chats: [...charged.values()].reduce((sum, costs) => sum + costs.length, 0),
     credits: parts.poor!.credits.acknowledged.size,
+    payments: parts.payments!.credited,
     sentTwice: repeated,
     foundAtWork: restarts.reduce((sum, { left }) => sum + left, 0),
   }

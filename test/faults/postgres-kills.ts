@@ -51,7 +51,7 @@ export function runCrashes(options: FaultOptions): Promise<FaultReport> {
     const place = await newDatabasePlace(server)
     const notes = `${place.dataDir}.notes`
     const load = await openLoad(place, notes, tally.random)
-    const env = { ...settings, ...databaseEnv(place), ...shortLeases }
+    const env = { ...settings, ...databaseEnv(place), ...shortLeases, ...load.parts.payments!.env }
     const node = await startProcess({ dataDir: place.dataDir, config: notedAgents, env })
     const healedMs: number[] = []
     let cuts = 0
@@ -82,6 +82,7 @@ export function runCrashes(options: FaultOptions): Promise<FaultReport> {
       )
     } finally {
       await node.end('SIGKILL')
+      await load.parts.payments!.stop()
       PostgresRows.of(place.databaseUrl).close()
       await server.stop()
     }

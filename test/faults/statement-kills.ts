@@ -5,6 +5,7 @@ import { startProcess } from '../support/test-process.ts'
 import { newDataDir } from '../support/test-service.ts'
 import { restartAndCheck, settings } from './fault-invariants.ts'
 import { FaultLoad, notedAgents, openRichAccount } from './fault-load.ts'
+import { Payments } from './payments.ts'
 import { reportOn, type FaultOptions, type FaultReport } from './fault-report.ts'
 import { demand, demandEqual, within } from '../support/until.ts'
 
@@ -21,15 +22,18 @@ export function run(options: FaultOptions): Promise<FaultReport> {
   return reportOn('kill-at-statement', options, async (tally) => {
     const { random } = tally
     let accepted = 0
+    let paid = 0
     let inStart: number | undefined
     for (let n = 0; n < options.times; n++) {
       await tally.attempt(`kill ${n + 1}`, async () => {
         const dataDir = newDataDir()
         const notes = join(dataDir, 'notes')
-        const load = new FaultLoad(await openRichAccount(dataDir), random, { notes })
+        const payments = await Payments.open(dataDir)
+        const load = new FaultLoad(await openRichAccount(dataDir), random, { notes, payments })
         inStart ??= await countStart(dataDir)
         const env = {
           ...preloaded,
+          ...payments.env,
           KILL_AT_STATEMENT: String(inStart + 1 + random.below(stepsMax)),
           KILL_WHEN: n % 2 === 0 ? 'before' : 'after',
         }
@@ -37,14 +41,19 @@ export function run(options: FaultOptions): Promise<FaultReport> {
         await within('the server is killed', killMsMax, load.run(server.url))
         demandEqual(await server.end('SIGKILL'), null, 'the exit code of what was killed')
         demandEqual(server.child.signalCode, 'SIGKILL', 'what ended it')
-        const again = await restartAndCheck(dataDir, load, { config: notedAgents })
+        const again = await restartAndCheck(dataDir, load, {
+          config: notedAgents,
+          env: { ...settings, ...payments.env },
+        })
         demandEqual(await again.end('SIGTERM'), 0, 'the exit code of the last stop')
+        await payments.stop()
         accepted += load.accepted.size
+        paid += payments.credited
         rmSync(dataDir, { recursive: true })
       })
     }
     demand(accepted > 0 || tally.failures.length > 0, 'tasks were acknowledged before the kills')
-    tally.notes.push(`${accepted} tasks acknowledged`)
+    tally.notes.push(`${accepted} tasks acknowledged, ${paid} top-ups paid`)
   })
 }
 

@@ -80,7 +80,7 @@ test('tools are called with the arguments whole, and calls, results and the usag
     reply({ text: ['It is 21 °C.'], usage: detailed(307, 256, 9, 0) }),
   )
   const events = await talker.chat('How is the weather in Paris?')
-  expect(events.map(({ timestamp: _, ...event }) => event).slice(0, -1)).toEqual([
+  expect(events.map(({ seq: _seq, timestamp: _, ...event }) => event).slice(0, -1)).toEqual([
     { type: 'assistant_delta', delta: 'I look. ' },
     { type: 'tool_call', toolCall: { id: 'call_a', name: 'weather', arguments: { city: 'Paris' } } },
     { type: 'tool_result', toolResult: { id: 'call_a', output: { city: 'Paris', celsius: 21 } } },

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { expect } from 'vitest'
+import { must } from '../../server/kernel/assert.ts'
 import type { Limits } from '../../server/config.ts'
 import { Browser, password } from '../api/browser-login.ts'
 import { expectStatus, signUpAdmin } from '../api/signed-in.ts'
@@ -33,6 +34,8 @@ export type Filled = {
   cookies: Map<string, string>
   invitation: string
   connectorId: string
+  /** Of a connector that has tokens by a sign-in. */
+  signedInId: string
   webhookId: string
   sessionId: string
   keyed: { taskId: string; body: object }
@@ -80,6 +83,7 @@ export async function fill(
     service.post('/api/connectors', { name: 'Mine', url: mcp.url, auth }, { key }),
   )
   await expectStatus(200, service.post(`/api/connectors/${connector.id}/test`, {}, { key }))
+  const signedInId = await keepGrant(service, rich)
   const browser = await Browser.loggedIn(service, { email: rich.email, password })
   await new Browser(service).logIn({ email: rich.email, password: 'not the password' })
   const invited = { email: 'invited@example.com', creditUsd: '2.5' }
@@ -99,6 +103,7 @@ export async function fill(
       cookies: browser.cookies,
       invitation: invitation.url.split('#')[1],
       connectorId: connector.id,
+      signedInId,
       webhookId,
       sessionId,
       keyed: { taskId: keyed.taskId, body },
@@ -106,6 +111,20 @@ export async function fill(
       cutOff: await cutOff(dataDir, busy),
     },
   }
+}
+
+async function keepGrant(service: TestService, { key, userId }: Person): Promise<string> {
+  const connector = { name: 'Signed in', url: 'https://mcp.example.com/', auth: { type: 'oauth' } }
+  const { id: connectorId } = await expectStatus(200, service.post('/api/connectors', connector, { key }))
+  const of = { userId, connectorId }
+  const { store, tokens } = service.app.services.connectors.signIns
+  const issuer = 'https://auth.example.com'
+  const server = { issuer, authorization_endpoint: `${issuer}/auth`, token_endpoint: `${issuer}/token` }
+  const client = { clientId: 'errand', method: 'none', isOwn: true, redirectUri: service.url } as const
+  const kept = { server, client, resource: connector.url, tokens: { accessToken: 'the-access-token' } }
+  const { updatedAt: ifUpdatedAt } = must(await store.getConnector(of), 'a connector')
+  await store.grants.keep({ ...of, issuer, sealed: tokens.seal(of, kept), expiresInMs: null, ifUpdatedAt })
+  return connectorId
 }
 
 /** Tasks and a chat that are at work, and tasks that wait, when the process is killed. */

@@ -67,7 +67,16 @@ await describePostgres('an installation is moved', (server) => {
       queuedTasks: 4,
       secretFile: null,
       payloads: { count: 4, damaged: [] },
-      tables: { users: 4, tasks: 18, turns: 3, sessions: 2, messages: 4, connectors: 1, idempotency_keys: 1 },
+      tables: {
+        users: 4,
+        tasks: 18,
+        turns: 3,
+        sessions: 2,
+        messages: 4,
+        connectors: 2,
+        connector_grants: 1,
+        idempotency_keys: 1,
+      },
     })
     expect(moved.tables.transactions).toBe(3 + 18 + 4 + 2)
     const queued = await withPool(databaseUrl, (pool) =>
@@ -94,6 +103,9 @@ await describePostgres('an installation is moved', (server) => {
     const other = { endpointId: 'test.echo', params: { keyed: false } }
     expect((await service.post('/api/tasks', other, { key: rich.key, headers: keyedHeaders })).status).toBe(409)
     mcp.seen.length = 0
+    const signedIn = { userId: rich.userId, connectorId: filled.signedInId }
+    const { tokens } = service.app.services.connectors.signIns
+    expect(await tokens.tokenFor(signedIn)).toMatchObject({ token: 'the-access-token' })
     const checked = service.post(`/api/connectors/${filled.connectorId}/test`, {}, { key: rich.key })
     expect(await expectStatus(200, checked)).toMatchObject({ status: 'ok' })
     expect(mcp.seen[0]?.authorization).toBe('Bearer token-of-rich')

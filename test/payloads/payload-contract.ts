@@ -60,6 +60,23 @@ export function testPayloadStore({ name, open }: PayloadEngine): void {
       timeoutMs,
     )
 
+  promises('bytes that are no text are read and streamed as they were, whatever their number', async (place) => {
+    const { other, store } = place
+    for (const length of [1, 20_000, mebibyte - 1, mebibyte, 2 * mebibyte + 1]) {
+      const content = Buffer.alloc(length, Uint8Array.from([0xff, 0xd8, 0x00, 0x80, 0xc3]))
+      const { digest, id } = await store.write(content)
+      expect(digest.bytes).toBe(length)
+      await store.release(id)
+      expect(content.equals(await other.readBytes(id, digest))).toBe(true)
+      const found = (await other.openStream(id))!
+      const chunks: Buffer[] = []
+      for await (const chunk of checkedChunks(found.stream(), { payloadId: id, digest })) chunks.push(chunk)
+      expect(content.equals(Buffer.concat(chunks))).toBe(true)
+      await place.change(id, (stored) => stored.fill(0x7f, 0, 1))
+      await expect(other.readBytes(id, digest)).rejects.toThrow(PayloadDamage)
+    }
+  })
+
   promises('what was written is read and streamed as it was, on every node, whatever its size', async (place) => {
     const { other, store } = place
     const texts = [

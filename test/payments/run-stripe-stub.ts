@@ -3,7 +3,7 @@ import { StripeStub, stubKeys } from './stripe-stub.ts'
 
 // Stands in for Stripe on this machine, so that a person can pay in the console by hand:
 //
-//   node test/payments/run-stripe-stub.ts --port 4242 --service http://127.0.0.1:3000
+//   npm run stripe-stub -- --port 4242 --service http://127.0.0.1:3000
 //
 // and a service beside it, with the variables that this prints. What is typed here happens to a top-up that was paid.
 

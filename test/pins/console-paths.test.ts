@@ -10,7 +10,8 @@ test('the server answers every route of the console with its page, and nothing b
   const paths = Array.from(readFileSync(routes, 'utf8').matchAll(/path: '([^']+)'/g), ([, path]) => path!)
   expect(paths.length).toBeGreaterThan(15)
   const console = openConsoleFiles()
-  const table = createRoutes({ console } as RouteParts)
+  const mcp = { path: '/mcp', methods: ['POST'] }
+  const table = createRoutes({ console, mcp } as unknown as RouteParts)
   const serves = (path: string) => table.match('GET', path)?.route?.handle === console.servePage
   for (const path of [...paths, '/login', '/invitation', '/settings', '/admin']) {
     expect(serves(path.replace(/:\w+\??/, 'some-id').replace(/\/$/, '') || '/'), path).toBe(true)

@@ -20,6 +20,8 @@ export async function checkBounds(checker: Checker, userId: string): Promise<voi
     'PATCH /api/connectors/con_0': { name: 'more' },
     'DELETE /api/connectors/con_0': undefined,
     'POST /api/connectors/con_0/test': {},
+    'POST /api/connectors/con_0/sign-in': {},
+    'DELETE /api/connectors/con_0/sign-in': undefined,
     'POST /api/webhooks': { url: null },
     'PATCH /api/webhooks/hook_0': { isEnabled: true },
     'DELETE /api/webhooks/hook_0': undefined,

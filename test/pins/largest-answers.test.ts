@@ -33,6 +33,7 @@ const bounds: Record<string, number | typeof configured> = {
   'sessions.update': 20 * kb,
   'sessions.delete': kb,
   'sessions.messages': pageBytesMax + messageTextBytesMax + toolCallsBytesMax,
+  'chat.stop': kb,
   'agents.list': configured,
   'agents.get': configured,
   'quotes.create': 6 * kb,
@@ -42,6 +43,8 @@ const bounds: Record<string, number | typeof configured> = {
   'connectors.update': 80 * kb,
   'connectors.delete': kb,
   'connectors.test': 80 * kb,
+  'connectors.signIn': 10 * kb,
+  'connectors.signOut': kb,
   'connectors.tools': 4 * 1024 * kb,
   'connectors.servers': configured,
   'webhooks.create': 4 * kb,
@@ -144,7 +147,7 @@ const largest: Record<string, (world: World) => Promise<{ body: unknown }>> = {
     admin.request('GET', `/api/users/${person.userId}/transactions?${limit}`),
 }
 
-const streams = new Set(['chat.stream', 'tasks.events'])
+const streams = new Set(['chat.stream', 'chat.resume', 'chat.resumeSession', 'tasks.events'])
 
 test('every operation but the streams has a bound on its answer here', () => {
   const operations = Object.keys(rootRouter._def.procedures).filter((name) => !streams.has(name))

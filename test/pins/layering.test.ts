@@ -41,7 +41,7 @@ const floors = [
   ['auth'],
   ['admin', 'chat', 'payments', 'quotes', 'sessions', 'tasks'],
   ['metrics', 'nodes'],
-  ['http', 'rpc'],
+  ['http', 'mcp', 'openai', 'rpc'],
 ]
 
 /** Undefined for what is not the server's. The procedures of a slice, in its router, stand at the edge. */

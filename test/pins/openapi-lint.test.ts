@@ -9,6 +9,8 @@ import { closedUrl, startStubMcpServer } from '../api/stub-mcp-server.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { StripeStub } from '../payments/stripe-stub.ts'
 import { startService } from '../support/test-service.ts'
+import { checkSignIns } from './documented-sign-ins.ts'
+import { checkChats } from './documented-chats.ts'
 import { checkBounds } from './documented-bounds.ts'
 import { checkClientTokens, checkInvitations, checkLogins, checkPlatformKeys, checkUsers } from './documented-people.ts'
 import { checkPayments } from './documented-payments.ts'
@@ -236,6 +238,7 @@ async function checkConnectors(checker: Checker): Promise<void> {
   const { id } = (await create(200, { name: 'good', url: server.url, auth })).body
   const { id: bad } = (await create(200, { name: 'bad', url: await closedUrl(), allowedTools: ['look'] })).body
   const { id: slow } = (await create(200, { name: 'slow', url: silent.url })).body
+  const signIns = await checkSignIns(checker)
   await create(400, { name: 'neither' })
   await create(409, { name: 'good', url: server.url })
   const at = `/api/connectors/${id}`
@@ -247,10 +250,12 @@ async function checkConnectors(checker: Checker): Promise<void> {
   await expect.poll(() => silent.seen.length).toBe(4)
   await checker.check(409, `POST ${at}/test`, { body: {} })
   await checker.check(409, `GET ${at}/tools`)
+  await signIns.checkBusy()
   await silent.stop()
   await Promise.all(held)
-  // Eight of this minute, as many as may be.
+  // Ten of this minute with those of the sign-ins, as many as may be.
   await checker.check(429, `GET ${at}/tools`)
+  await signIns.checkRest({ other: at, task: task() })
   for (const request of [`GET ${at}`, 'GET /api/connectors', 'GET /api/connector-servers']) {
     await checker.check(200, request)
   }
@@ -308,7 +313,7 @@ async function checkAccess(checker: Checker, userId: string): Promise<void> {
 test('a running service gives each documented answer of each operation, and each fits its schema', async () => {
   const { config, open } = gated()
   const clock = new FakeClock()
-  const limits = { executionsPerMinute: 6, connectorChecksPerMinute: 8, maxBodyBytes: 20_000 }
+  const limits = { executionsPerMinute: 6, connectorChecksPerMinute: 10, maxBodyBytes: 20_000 }
   const stub = await StripeStub.start()
   const payments = stub.settings
   const service = await startService({ clock, config, limits, payments, privateHosts: ['127.0.0.1'] })
@@ -316,6 +321,7 @@ test('a running service gives each documented answer of each operation, and each
   const poor = await service.createPerson({ balanceUsd: '0' })
   const checker = new Checker(service, key)
   await checkSessions(checker, clock)
+  await checkChats(checker)
   await checkPayloads(checker, await checkTasks(checker))
   await checkReads(checker)
   await checkKeys(checker)

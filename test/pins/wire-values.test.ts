@@ -36,6 +36,7 @@ test('the error catalogue: code, status and text', () => {
     ['SESSION_BUSY', 409, 'Conflict'],
     ['SESSION_COMPLETED', 409, 'Conflict'],
     ['SESSION_EXPIRED', 410, 'Session expired'],
+    ['EVENTS_EXPIRED', 410, 'Events expired'],
     ['PAYLOAD_TOO_LARGE', 413, 'Payload too large'],
     ['UNSUPPORTED_MEDIA_TYPE', 415, 'Unsupported media type'],
     ['EXPECTATION_FAILED', 417, 'Expectation failed'],

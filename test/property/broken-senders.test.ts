@@ -173,11 +173,11 @@ const forKeys = named.filter(
 )
 /** By what the document does not say: which one of the scopes each operation needs. */
 const scopeOf: Record<Scope, RegExp> = {
-  read: /^(?:get|followTask|list(?!Keys|Logins|ConnectorTools))/,
+  read: /^(?:get|followTask|read|list(?!Keys|Logins|ConnectorTools))/,
   execute:
-    /^(?:create(?:Task|Session|Quote)|cancelTask|(?:update|delete)Session|chat|testConnector|listConnectorTools)/,
+    /^(?:create(?:Task|Session|Quote)|cancelTask|(?:update|delete)Session|chat|stopChat|testConnector|listConnectorTools)/,
   manage:
-    /^(?:(?:create|update|delete)Connector|(?:create|update|delete|rotate|test)Webhook|redeliverEvent|updateAccount|createTopup|removePaymentMethod|.*Keys?$|.*Logins?$)/,
+    /^(?:(?:create|update|delete|signIn|signOut)Connector|(?:create|update|delete|rotate|test)Webhook|redeliverEvent|updateAccount|createTopup|removePaymentMethod|.*Keys?$|.*Logins?$)/,
 }
 
 test.each(forKeys)('%s refuses a key that lacks its scope', async (id, operation) => {

@@ -69,6 +69,26 @@ test.each(['tasks.create', 'login.create'])('inputs of %s over typed RPC, alone 
   }
 })
 
+/** Where what is sent stands in a message of MCP. */
+const messages: Record<string, (value: string) => string> = {
+  arguments: (value) => `"id":1,"method":"tools/call","params":{"name":"test_free","arguments":${value}}`,
+  _meta: (value) => `"id":1,"method":"tools/call","params":{"name":"test_none","_meta":${value}}`,
+  'a canceled id': (value) => `"method":"notifications/cancelled","params":{"requestId":${value}}`,
+}
+
+test.each(Object.entries(messages))('messages of MCP: %s', async (place, message) => {
+  const { senders, service } = shared.world
+  for (const [what, of] of Object.entries(hostile)) {
+    const make = (share: number) =>
+      rawRequest(
+        'POST /mcp',
+        [...senders.key.lines, jsonType, `Idempotency-Key: ${Math.random()}`],
+        `{"jsonrpc":"2.0",${message(of(ofUsers, share))}}`,
+      )
+    await expectLinearWork({ what: `${place}: ${what}`, url: service.url, make })
+  }
+})
+
 /** Notes of an envelope, by what is much of them. */
 const notes: Record<string, (chars: number) => string> = {
   'paths that end in a backslash': (chars) => `{"referentialEqualities":{"a":["${'a'.repeat(chars)}\\\\"]},"v":1}`,

@@ -10,6 +10,8 @@ import { PlatformCalls } from '../api/platform-calls.ts'
 import { signIn, signUpAdmin } from '../api/signed-in.ts'
 import { StripeStub } from '../payments/stripe-stub.ts'
 import { startStubMcpServer, type StubMcpServer } from '../api/stub-mcp-server.ts'
+import { OAuthServer } from '../sign-ins/oauth-server.ts'
+import { startProtectedServer, type ProtectedServer } from '../sign-ins/protected-server.ts'
 import { Checker, type Operation } from '../pins/documented-answers.ts'
 import { openResources } from '../support/resources.ts'
 import { engine, type RawDatabase } from '../support/test-engine.ts'
@@ -69,6 +71,8 @@ export class World {
   /** By the name of a parameter or field. */
   readonly ids: Readonly<Record<string, string>>
   readonly mcpUrl: string
+  /** Of a server whose tools need a sign-in. */
+  readonly signInUrl: string
   readonly checker: Checker
   readonly #watch: StoreWatch
   readonly #faults: unknown[]
@@ -80,6 +84,7 @@ export class World {
     this.senders = parts.senders
     this.ids = parts.ids
     this.mcpUrl = parts.mcpUrl
+    this.signInUrl = parts.signInUrl
     this.checker = new Checker(parts.service, parts.person.key)
     this.#watch = new StoreWatch(parts.raw, parts.service.dataDir)
     this.#faults = parts.faults
@@ -109,7 +114,7 @@ export class World {
   }
 }
 
-type WorldParts = Pick<World, 'service' | 'person' | 'other' | 'senders' | 'ids' | 'mcpUrl'> & {
+type WorldParts = Pick<World, 'service' | 'person' | 'other' | 'senders' | 'ids' | 'mcpUrl' | 'signInUrl'> & {
   faults: unknown[]
   raw: RawDatabase
 }
@@ -122,18 +127,20 @@ const limits = {
   maxLoopDelayMs: 600_000,
 }
 
-async function createWorld(mcp: StubMcpServer, payer: StripeStub): Promise<World> {
+type Peers = { mcp: StubMcpServer; payer: StripeStub; oauth: OAuthServer; guarded: ProtectedServer }
+
+async function createWorld({ guarded, mcp, oauth, payer }: Peers): Promise<World> {
   const faults: unknown[] = []
   const note = (_fields: unknown, message: string) => void faults.push(message, _fields)
   const service = await startService({
     limits,
     payments: payer.settings,
-    privateHosts: [new URL(mcp.url).host],
+    privateHosts: [mcp.url, guarded.url, oauth.issuer].map((url) => new URL(url).host),
     log: { debug() {}, info() {}, warn: note, error: note },
   })
   // The leak check looks after every test; these outlive them and are stopped after the last.
   openResources.delete(`service on ${service.url}`)
-  openResources.delete(mcp.url)
+  for (const name of [mcp.url, guarded.url, `authorization server on ${oauth.issuer}`]) openResources.delete(name)
   const person = await service.createPerson({ balanceUsd: '1000', password })
   const other = await service.createPerson({ balanceUsd: '1000' })
   const { browser: admin } = await signUpAdmin(service, { passwordHash: await hashPassword(password) })
@@ -146,6 +153,7 @@ async function createWorld(mcp: StubMcpServer, payer: StripeStub): Promise<World
     faults,
     raw: await engine().openRaw(service.dataDir),
     mcpUrl: mcp.url,
+    signInUrl: guarded.url,
     ids: await createIds(service, { person, other, mcpUrl: mcp.url }),
     senders: {
       key: { name: 'a key', lines: [`Authorization: Bearer ${person.key}`] },
@@ -164,6 +172,10 @@ async function createIds(service: TestService, { person, other, mcpUrl }: People
   const { store } = service.app
   const task = await service.runTask(key, 'test.echo', { large: 'x'.repeat(17_000) })
   const session = await service.post('/api/sessions', { agentId: 'talk' }, { key })
+  const chat = await service.request('POST', '/api/chat', {
+    key,
+    body: { sessionId: session.body.sessionId, message: 'Hello' },
+  })
   const topup = await service.post('/api/topups', { amountUsd: '10' }, { key })
   const connector = await service.post('/api/connectors', { name: 'one', url: mcpUrl }, { key })
   const hook = { url: mcpUrl, types: ['session.expired'] }
@@ -185,6 +197,7 @@ async function createIds(service: TestService, { person, other, mcpUrl }: People
     taskId: task.id,
     requestUri: task.requestUri,
     sessionId: session.body.sessionId,
+    turnId: must(chat.headers.get('errand-turn-id'), 'a turn'),
     connectorId: connector.body.id,
     webhookId: webhook.body.id,
     eventId: tested.body.eventId,
@@ -215,16 +228,20 @@ export async function invite(service: TestService, of: { email: string; createdB
 
 /** One world for all tests of a file. */
 export function shareWorld(): { world: World } {
-  const shared = {} as { world: World; mcp: StubMcpServer; payer: StripeStub }
+  const shared = {} as Peers & { world: World }
   beforeAll(async () => {
     shared.mcp = await startStubMcpServer({ tools: [{ name: 'look', inputSchema: { type: 'object' } }] })
     shared.payer = await StripeStub.start()
-    shared.world = await createWorld(shared.mcp, shared.payer)
+    shared.oauth = await OAuthServer.start()
+    shared.guarded = await startProtectedServer({ issuer: () => shared.oauth.issuer })
+    shared.world = await createWorld(shared)
     expect(shared.world.takeFaults()).toEqual([])
   })
   afterAll(async () => {
     await shared.world.stop()
     await shared.mcp.stop()
+    await shared.guarded.stop()
+    await shared.oauth.stop()
     await shared.payer.stop()
   })
   return shared

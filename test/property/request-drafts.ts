@@ -81,6 +81,10 @@ export function knownOf({ ids, mcpUrl }: World, { id }: Operation): Known {
 function together(id: string, body: Json): Json | undefined {
   // A quote is what an answer gave.
   const { quoteId: _quoteId, server: _, ...rest } = body
+  // A secret is that of a client, which has an id.
+  if (body['auth']?.clientSecret !== undefined && body['auth'].clientId === undefined) {
+    return together(id, { ...body, auth: { clientId: 'given', ...body['auth'] } })
+  }
   if (id === 'createConnector') return { url: 'https://mcp.example.com/', ...rest }
   // Nothing is saved to pay with.
   const { autoRecharge: _auto, ...told } = body
@@ -163,7 +167,8 @@ type Procedure = { path: string; type: 'query' | 'mutation' }
 const procedures = new Map(
   Object.entries(rootRouter._def.procedures as unknown as Record<string, AnyProcedure>).map(([path, procedure]) => {
     const { meta, type } = procedure._def as unknown as { meta: ProcedureMeta; type: Procedure['type'] }
-    return [meta.openapi?.operationId ?? 'chat', { path, type }]
+    // Of those that answer a stream only this one's refusals over typed RPC are all like REST's.
+    return [meta.openapi?.operationId ?? (path === 'chat.stream' ? 'chat' : path), { path, type }]
   }),
 )
 

@@ -3,7 +3,10 @@ export const postgresTests = {
   /** Its own. */
   only: ['test/store/postgres-*.test.ts', 'test/nodes/*.test.ts'],
   /** Those of the service, which run on SQLite, too. */
-  too: ['test/{api,chat,connectors,login,property,runner,webhooks}/*.test.ts', 'test/models/model-tasks.test.ts'],
+  too: [
+    'test/{api,chat,connectors,login,mcp,openai,property,runner,sign-ins,webhooks}/*.test.ts',
+    'test/models/model-tasks.test.ts',
+  ],
   /** Of these, those that would learn nothing from another engine, and why. */
   never: {
     // SQLite is what they are about.
@@ -30,6 +33,8 @@ export const postgresTests = {
     'test/connectors/run-{bad-http,bad-stdio,defects,everything,limits,secrets,tool-names}.test.ts':
       'what servers of tools do wrong; tasks and chats with connectors end the same way',
     'test/login/oidc-{attacks,config,log,requests,tokens}.test.ts': 'what passes between a browser and a provider',
+    'test/mcp/mcp-messages.test.ts': 'messages that are refused before a store is asked',
+    'test/sign-ins/rogue-authorization.test.ts': 'what authorization servers answer wrongly',
     'test/property/broken-{fields,frames,senders}.test.ts': 'requests that are refused before a store is asked',
     'test/property/linear-{connectors,work}.test.ts': 'what reading a request or an answer costs',
     'test/runner/{agent-values,blocked-thread,http-agent-*,stubborn-runs,task-memory,thread-ends}.test.ts':

@@ -32,7 +32,7 @@ export const runSecondsMax: Record<Tier, number> = { small: 2700, all: 5000 }
 export const onlyInAll: Record<string, string> = {
   'test/faults/fault-{agents,clients,disks}.test.ts':
     'loads, floods, full disks and damage at length; each has a test of its rule in api, chat, runner, store or connectors',
-  'test/e2e/{admin-invitations,admin-platform-keys,admin-system,admin-user-access,admin-users,agents-files,agents-form,agents-refused,agents-run,billing,billing-receipt,billing-topups,chat-budget,chat-errors,chat-keyboard,chat-logout,chat-lost,chat-sessions,chat-streaming,chat-tabs,overview,overview-live,product-example,readme-pictures,second-origin-package,settings-account,settings-connectors,settings-keys,settings-limits,settings-webhooks,shell-*,tasks,tasks-*}.test.ts':
+  'test/e2e/{admin-invitations,admin-platform-keys,admin-system,admin-user-access,admin-users,agents-files,agents-form,agents-refused,agents-run,ai-sdk-example,billing,billing-receipt,billing-topups,chat-budget,chat-errors,chat-files,chat-keyboard,chat-logout,chat-lost,chat-sessions,chat-streaming,chat-tabs,overview,overview-live,product-example,readme-pictures,second-origin-package,settings-account,settings-connectors,settings-keys,settings-limits,settings-webhooks,shell-*,tasks,tasks-*}.test.ts':
     'more of the pages whose journeys the other browser files make; what they call is tested in api and client',
   'test/reach/client/*.test.ts':
     'the packed client in every runtime, compiler and kind of app; what it does is tested in client, from its sources',
@@ -44,10 +44,16 @@ export const onlyInAll: Record<string, string> = {
     'refusals of a command that runs once; the move itself, killed, is in move-installation',
   'test/runner/{bad-starts,cli-usage,long-runs,stubborn-runs}.test.ts':
     'words of the command line, and runs over minutes; kills, drains and ended threads are in the files beside them',
+  'test/mcp/mcp-{callers,tasks}.test.ts':
+    "credentials and tasks of MCP, whose rules are api's and runner's; mcp-money has its charges, mcp-messages what is refused",
+  'test/nodes/shared-tools.test.ts':
+    'tools that are called at one node and run on another, as tasks do in shared-cancels and shared-waits',
   'test/models/model-quickstart.test.ts':
     'what the example does with each provider; model-tasks and model-chat have the rules',
   'test/connectors/{guarded-streams,run-bad-http,run-bad-stdio,run-secrets,run-tool-names}.test.ts':
     'every kind of a bad server; run-ends and run-defects have what they cost, guarded-fetch where they may be',
+  'test/sign-ins/{grant-refresh,rogue-authorization}.test.ts':
+    'authorization servers that are slow, forget or answer wrongly; sign-in has what a run meets, and who may finish one',
   'test/property/{broken-frames,broken-senders,linear-connectors,linear-work}.test.ts':
     'broken requests of a kind; broken-fields has one of each field',
   'test/runner/http-agent-{connections,python}.test.ts':
@@ -57,8 +63,30 @@ export const onlyInAll: Record<string, string> = {
     'the programs of guides; what they call is tested in api, chat and webhooks',
   'test/e2e/api-reference.test.ts':
     'the reference in a browser; its document is in openapi-lint and -promises, its files in api/docs',
+  'test/client/ai-transport.test.ts':
+    "the chat of `ai` over our transport; what becomes of a reply's events is in ai-streams, and streams are in chat-resume",
   'test/reach/webhook-libraries.test.ts':
     "others' libraries that verify events; our own is tested in client, and what is sent in webhooks",
+  'test/reach/mcp-sign-ins.test.ts':
+    "the protocol's suite as a connector's server; the sign-in itself, and more of an authorization server's, is in sign-ins",
+  'test/chat/kept-replies.test.ts':
+    'replies over a kill; chat-restarts has their money, chat-resume the streams, and the contract what is kept',
+  'test/connectors/{host-lookup,process-bounds,stdio-transport}.test.ts':
+    'lookups, bounds and wires of servers; run-ends and run-money have what they cost, guarded-fetch where they may be',
+  'test/api/http-connections.test.ts':
+    'kept, slow and broken connections; http-raw-requests has what is refused, overload what is turned away',
+  'test/runner/{blocked-thread,cli-beside-server,cli-secret}.test.ts':
+    'a thread that computes, and commands that run once or beside a server; thread-ends, drain and vault have their rules',
+  'test/api/system.test.ts': 'what admins see of the service; who may see it is in operations-by-credential',
+  'test/webhooks/webhook-fairness.test.ts':
+    'slow receivers of one user beside those of another; webhook-deliveries and contract-deliveries have what is sent',
+  'test/runner/task-progress.test.ts':
+    'how often progress is kept and told; task-events and the contract have the rest',
+  'test/unit/body-pieces.test.ts': 'the memory that a body in small pieces takes; bodies are in api/bad-large-bodies',
+  'test/reach/mcp-suites.test.ts':
+    "others' clients of MCP, and the protocol's suite; the SDK's own client and all that is refused are in mcp",
+  'test/reach/openai-client.test.ts':
+    "OpenAI's own client in 24 calls; what it calls is tested in openai, and with the AI SDK in models",
   'test/reach/openapi-tools.test.ts':
     'clients that four generators make of the document; its form and what a service answers are in openapi-lint and -promises',
   'test/webhooks/webhook-resends.test.ts':
@@ -74,5 +102,5 @@ export const smallPostgres: readonly string[] = [
   'test/nodes/*.test.ts',
   'test/property/valid-requests.test.ts',
   'test/runner/{backlog,cancel,crash-recovery,drain,endpoint-gone,fair-queue}.test.ts',
-  'test/store/postgres-{connectors,leases,opening,payloads,queue,sessions,store}.test.ts',
+  'test/store/postgres-{connectors,leases,opening,queue,sessions,store}.test.ts',
 ]

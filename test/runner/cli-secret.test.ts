@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { SecretVault } from '../../server/connectors/secret-vault.ts'
+import { grantOwner, SecretVault } from '../../server/connectors/secret-vault.ts'
 import type { ConnectorRecord } from '../../server/store/records.ts'
 import { startStubMcpServer } from '../api/stub-mcp-server.ts'
 import { runErrand, startProcess, type ServerProcess } from '../support/test-process.ts'
@@ -88,6 +88,29 @@ test('all connectors of all users are encrypted anew, however many there are', a
   expect(await rotate(dataDir)).toEqual({ code: 0, counts: counts(450, 0) })
   const tokens = await tokensUnder(dataDir, linesOf(dataDir)[0]!)
   expect(tokens).toEqual(Array.from({ length: 450 }, (_, n) => `token-${n}`))
+  rmSync(dataDir, { recursive: true })
+})
+
+test('what sign-ins gave is encrypted anew, for the same connector, owner and issuer', async () => {
+  const dataDir = newDataDir()
+  const first = 'the-secret-of-the-directory'
+  writeFileSync(fileOf(dataDir), first)
+  const [connectorId = ''] = await keep(dataDir, first)
+  const issuer = 'https://auth.example.com'
+  const vaultOf = (current: string) => new SecretVault(() => ({ current, previous: [] }))
+  const grants = await besideServer(dataDir, async (store) => {
+    const [{ updatedAt, userId }] = (await store.sealedConnectors({ afterId: '', limit: 1 })) as [ConnectorRecord]
+    const sealed = vaultOf(first).seal({ kept: 'tokens' }, grantOwner({ userId, connectorId, issuer }))
+    const grant = { userId, connectorId, issuer, sealed, expiresInMs: null, ifUpdatedAt: updatedAt }
+    expect(await store.grants.keep(grant)).toBe(true)
+    return await store.grants.sealed({ afterId: '', limit: 10 })
+  })
+  expect(await rotate(dataDir)).toEqual({ code: 0, counts: counts(2, 0) })
+  const [after] = await besideServer(dataDir, (store) => store.grants.sealed({ afterId: '', limit: 10 }))
+  expect(after).toEqual({ ...grants[0]!, sealed: expect.not.stringContaining(grants[0]!.sealed) })
+  const vault = vaultOf(linesOf(dataDir)[0]!)
+  expect(vault.open(after!.sealed, grantOwner(after!))).toEqual({ kept: 'tokens' })
+  expect(() => vault.open(after!.sealed, grantOwner({ ...after!, issuer: 'https://evil.example.com' }))).toThrow()
   rmSync(dataDir, { recursive: true })
 })
 

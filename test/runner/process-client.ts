@@ -1,3 +1,4 @@
+import type { ServerProcess } from '../support/test-process.ts'
 import { draftKey } from '../../server/auth/keys/manage-keys.ts'
 import { resolveLimits } from '../../server/config.ts'
 import { scopes } from '../../server/store/records.ts'
@@ -65,4 +66,13 @@ export class ProcessClient {
     })
     return { status: response.status, headers: response.headers, body: await response.json() }
   }
+}
+
+/** The body of an answer; with a body the request is a POST. */
+export async function send({ url }: ServerProcess, key: string, path: string, body?: unknown): Promise<any> {
+  const response = await fetch(url + path, {
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+    ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
+  })
+  return await response.json()
 }

@@ -98,6 +98,7 @@ async function startHost(configFile: string): Promise<ThreadHost> {
     memoryMb: 256,
     resultBytesMax: 1_000_000,
     connectorLimits: { processesMax: 64, processesPerUserMax: 8 },
+    renewToken: async () => ({ failure: 'Nobody signed in.' }),
     env: {},
     onLog: () => {},
     onWarning: () => {},

@@ -1,9 +1,10 @@
 import { draftKey } from '../../server/auth/keys/manage-keys.ts'
 import { newId } from '../../server/kernel/ids.ts'
 import { scopes } from '../../server/store/records.ts'
+import { usdOfUnits } from './chat-cost.ts'
 import type { SimCredential } from './sim-client.ts'
-import type { SimKey, SimPerson } from './sim-state.ts'
-import { draftTask } from './task-steps.ts'
+import { newKey, type SimKey, type SimPerson, type SimSpend } from './sim-state.ts'
+import { createTaskStep, draftTask } from './task-steps.ts'
 import type { SimWorld } from './sim-world.ts'
 
 const dayMs = 86_400_000
@@ -33,24 +34,37 @@ export async function keyStep(world: SimWorld): Promise<void> {
   await revokeKey(world, { person, key: random.pick(random.chance(0.8) ? live : person.keys) })
 }
 
-/** A key that the person may manage keys with. */
-function manager(world: SimWorld, person: SimPerson): { credential: SimCredential; refused: number } {
+/** A credential that the person may manage keys with; a key with limits makes none, and rotates itself only. */
+export function manager(world: SimWorld, person: SimPerson) {
   const { credential, key } = world.credentialOf(person)
-  return { credential, refused: world.model.refusedCredential(person, key, world.now) }
+  const isLimited = key !== null && key.spend !== null
+  return { credential, key, refused: world.model.refusedCredential(person, key, world.now), isLimited }
+}
+
+/** What may be spent with a key, of some. */
+export function drawSpend({ random }: SimWorld): SimSpend | null {
+  if (!random.chance(0.35)) return null
+  return { amount: random.between(0, 12_000), reset: random.pick(['never', 'day', 'day', 'week', 'month'] as const) }
+}
+
+export function spendFields(spend: SimSpend | null): object {
+  return spend === null ? {} : { limitUsd: usdOfUnits(spend.amount), limitReset: spend.reset }
 }
 
 async function createKey(world: SimWorld, person: SimPerson): Promise<void> {
   const { checks, random } = world
   const own = random.pick([[...scopes], [...scopes], ['read'], ['read', 'execute']])
   const expiresInDays = random.chance(0.3) ? random.between(1, 3) : undefined
-  const { credential, refused } = manager(world, person)
-  const body = { name: 'simulated', scopes: own, ...(expiresInDays !== undefined && { expiresInDays }) }
+  const spend = drawSpend(world)
+  const { credential, isLimited, refused } = manager(world, person)
+  const of = { ...(expiresInDays !== undefined && { expiresInDays }), ...spendFields(spend) }
+  const body = { name: 'simulated', scopes: own, ...of }
   const answer = await world.send({ kind: 'key', method: 'POST', path: '/api/keys', credential, body })
-  checks.same(answer.status, refused || 200, 'the status of a new key')
+  checks.same(answer.status, refused || (isLimited ? 403 : 200), 'the status of a new key')
   if (answer.status !== 200) return
   const expiresAt = expiresInDays === undefined ? null : world.now + expiresInDays * dayMs
   const { id, key: token } = answer.body
-  const key = { id, token, scopes: own, expiresAt, isRevoked: false, isReplaced: false }
+  const key = newKey({ id, token, scopes: own, expiresAt, spend })
   person.keys.push(key)
   await expectAccess(world, person, key)
   if (own.includes('execute')) return
@@ -62,24 +76,29 @@ async function createKey(world: SimWorld, person: SimPerson): Promise<void> {
 
 async function rotateKey(world: SimWorld, person: SimPerson): Promise<void> {
   const { checks, random } = world
-  const old = random.pick(person.keys)
-  const { credential, refused } = manager(world, person)
+  const limited = person.keys.filter((key) => key.spend && !key.isRevoked && !key.isReplaced)
+  const old = random.pick(limited.length > 0 && random.chance(0.6) ? limited : person.keys)
+  const { credential, isLimited, key: by, refused } = manager(world, person)
   const overlapSeconds = random.pick([0, 60, 86_400])
   const path = `/api/keys/${old.id}/rotate`
   const answer = await world.send({ kind: 'key', method: 'POST', path, credential, body: { overlapSeconds } })
   const isEnded = old.isRevoked || old.isReplaced || (old.expiresAt !== null && old.expiresAt <= world.now)
   // An ended key is kept for 90 days and then forgotten.
   if (isEnded && answer.status === 404) return
-  checks.same(answer.status, refused || (isEnded ? 409 : 200), `the status of a rotation of ${old.id}`)
+  const foreseen = isEnded ? 409 : isLimited && by !== old ? 403 : 200
+  checks.same(answer.status, refused || foreseen, `the status of a rotation of ${old.id}`)
   if (answer.status !== 200) return
   const { expiresAt, id, key: token } = answer.body
   old.isReplaced = true
   old.expiresAt = Math.min(old.expiresAt ?? Infinity, world.now + overlapSeconds * 1000)
   const life = expiresAt === null ? null : Date.parse(expiresAt)
-  const key = { id, token, scopes: old.scopes, expiresAt: life, isRevoked: false, isReplaced: false }
+  const key = newKey({ id, token, scopes: old.scopes, expiresAt: life, spend: old.spend, countsAs: old.countsAs })
   person.keys.push(key)
   await expectAccess(world, person, key)
   await expectAccess(world, person, old)
+  // What is spent with it counts for both.
+  if (key.scopes.includes('execute'))
+    await createTaskStep(world, { person, by: { credential: { kind: 'key', token }, key } })
 }
 
 export async function revokeKey(world: SimWorld, { key, person }: { key: SimKey; person: SimPerson }): Promise<void> {
@@ -99,7 +118,7 @@ export async function revokeKey(world: SimWorld, { key, person }: { key: SimKey;
 export async function giveKey(world: SimWorld, person: SimPerson): Promise<void> {
   const { key, token } = draftKey({ userId: person.userId, name: 'given', scopes: [...scopes], expiresAt: null })
   const { id } = await world.beside((store) => store.createKey(key))
-  person.keys.push({ id, token, scopes: [...scopes], expiresAt: null, isRevoked: false, isReplaced: false })
+  person.keys.push(newKey({ id, token, scopes: [...scopes], expiresAt: null }))
 }
 
 /** A browser logs in, acts and logs out; what it has then is worth nothing. */

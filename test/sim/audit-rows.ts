@@ -2,7 +2,13 @@ import type { LedgerDifference } from '../../server/store/store.ts'
 
 // The rows that an audit reads, by SQL of its own and on a connection of its own.
 
-export type AccountRow = { user_id: string; balance: number; held: number; blocked_until: number | null }
+export type AccountRow = {
+  user_id: string
+  balance: number
+  held: number
+  owed: number
+  blocked_until: number | null
+}
 export type TaskRow = {
   seq: number
   id: string
@@ -13,6 +19,7 @@ export type TaskRow = {
   attempt: number
   cost: number
   given_back: number
+  counted_in: string | null
   usage: string | null
   tags: string | null
   request: string
@@ -30,12 +37,13 @@ export type TransactionRow = {
   seq: number
   id: string
   user_id: string
-  type: 'credit' | 'task_charge' | 'task_refund' | 'chat_charge' | 'adjustment'
+  type: 'credit' | 'task_charge' | 'task_refund' | 'chat_charge' | 'adjustment' | 'topup_reversal'
   amount: number
   balance_after: number
   task_id: string | null
   session_id: string | null
   turn_id: string | null
+  topup_id: string | null
   breakdown: string | null
   idempotency_key: string | null
   created_at: number
@@ -48,6 +56,7 @@ export type TurnRow = {
   held: number
   cost: number | null
   max_cost: number | null
+  counted_in: string | null
   outcome: 'finished' | 'truncated' | 'failed' | null
   created_at: number
   settled_at: number | null
@@ -64,6 +73,19 @@ export type SessionRow = {
   updated_at: number
   active_at: number
 }
+export type TopupRow = {
+  id: string
+  user_id: string
+  status: 'open' | 'paid' | 'failed' | 'expired'
+  amount: number
+  refunded: number
+  disputed: number
+}
+export type PaymentEventRow = { event_id: string; topup_id: string; received_at: number }
+export type WindowRow = { owner_id: string; starts_at: number; user_id: string; charged: number; held: number }
+export const topupColumns = 'id, user_id, status, amount, refunded, disputed'
+export const eventColumns = 'event_id, topup_id, received_at'
+export const windowColumns = 'owner_id, starts_at, user_id, charged, held'
 export type MessageRow = { turn_id: string; role: string; content: string; is_truncated: number; tokens: number }
 
 /** What an audit has read so far: the newest rows, and those that may still change. */
@@ -73,6 +95,8 @@ export type Since = {
   turnSeq: number
   openTasks: readonly string[]
   openTurns: readonly string[]
+  /** Of the provider, that were sent and are not seen. */
+  paymentEvents: readonly string[]
 }
 export type Changes = {
   accounts: AccountRow[]
@@ -82,11 +106,17 @@ export type Changes = {
   oldTasks: (TaskRow | undefined)[]
   newTurns: TurnRow[]
   oldTurns: (TurnRow | undefined)[]
+  windows: WindowRow[]
+  paymentEvents: PaymentEventRow[]
+  /** Those of the events. */
+  topups: TopupRow[]
 }
 export type Everything = {
   transactions: TransactionRow[]
   tasks: TaskRow[]
   turns: TurnRow[]
+  topups: TopupRow[]
+  paymentEvents: PaymentEventRow[]
   orphanMessages: number
 }
 export type SessionAndMessages = { session: SessionRow | undefined; messages: MessageRow[] }

@@ -1,9 +1,13 @@
 import { simPrices, type ChatStep } from './sim-agents.ts'
 import { unitsOfUsd } from './chat-cost.ts'
-import { checkLines, checkTerminal, finishingScript, hasHeldChat, openChat, readToEnd } from './chat-steps.ts'
+import { finishingScript } from './chat-scripts.ts'
+import { checkLines, checkTerminal, hasHeldChat, openChat, readToEnd } from './chat-steps.ts'
+import { checkReadAgain, leaveChat, statelessOnce, type LeftTurn } from './detached-steps.ts'
+import { happen } from './payment-steps.ts'
 import { crash } from './restart-steps.ts'
 import type { SimAnswer } from './sim-client.ts'
-import type { SimPerson, SimSession } from './sim-state.ts'
+import type { KnownEvent } from './sim-payments.ts'
+import type { SimKey, SimPerson, SimSession } from './sim-state.ts'
 import { bodyOf, checkAccepted, draftTask, sendTask } from './task-steps.ts'
 import type { SimWorld } from './sim-world.ts'
 
@@ -18,8 +22,9 @@ export async function countedBurst(world: SimWorld): Promise<number> {
   const count = random.between(8, 25)
   const now = world.now
   const price = simPrices[endpointId]
-  const affordable = price === 0 ? count : Math.floor((person.balance - person.held) / price)
-  const isOpen = !person.isSuspended && !model.isBlocked(person, now)
+  const left = Math.min(person.balance - person.held, model.leftOf({ person, key: goodKey(world, person) }, now))
+  const affordable = price === 0 ? count : Math.max(0, Math.floor(left / price))
+  const isOpen = !person.isSuspended && !model.isBlocked(person, now) && person.owed === 0
   const expected = isOpen ? Math.min(count, 10 - model.used(person, now), affordable) : 0
   world.note(`${count} creates of ${endpointId} for ${person.userId} at once: ${expected} are to succeed`)
   const asked = Array.from({ length: count }, () => ({ ...draftTask(world, person, endpointId), key: null }))
@@ -33,11 +38,9 @@ export async function countedBurst(world: SimWorld): Promise<number> {
 
 /** By a key that works, so that only the limits decide. */
 function sendTaskGood(world: SimWorld, asked: ReturnType<typeof draftTask>, person: SimPerson): Promise<SimAnswer> {
-  world.model.asked.set(asked.n, asked)
-  const works = person.keys.find(
-    (key) => !key.isRevoked && key.scopes.length === 3 && (key.expiresAt === null || key.expiresAt > world.now),
-  )
-  const { token } = works ?? person.keys[0]!
+  const key = goodKey(world, person)
+  world.model.sent(asked, { person, key }, world.now)
+  const { token } = key
   return world.send({
     kind: 'task',
     method: 'POST',
@@ -45,6 +48,13 @@ function sendTaskGood(world: SimWorld, asked: ReturnType<typeof draftTask>, pers
     credential: { kind: 'key', token },
     body: bodyOf(asked),
   })
+}
+
+function goodKey(world: SimWorld, { keys }: SimPerson): SimKey {
+  const works = keys.find(
+    (key) => !key.isRevoked && key.scopes.length === 3 && (key.expiresAt === null || key.expiresAt > world.now),
+  )
+  return works ?? keys[0]!
 }
 
 /** Failures up to the edge of an abuse block, one less or one more, and then a request that it refuses or not. */
@@ -59,7 +69,7 @@ export async function failuresBurst(world: SimWorld): Promise<number> {
   world.note(`${count} failing tasks of ${person.userId}, who has ${recent} failures`)
   for (let n = 0; n < count; n++) {
     const asked = { ...draftTask(world, person, random.pick(['sim.fail', 'sim.failfree'])), key: null }
-    const foreseen = model.foreseeTask(person, asked, world.now)
+    const foreseen = model.foreseeTask(asked, { person, key: goodKey(world, person) }, world.now)
     const answer = await sendTaskGood(world, asked, person)
     if (answer.status !== 401) checks.same(answer.status, foreseen.status, `failing task ${n + 1} of ${count}`)
     await world.quiesce()
@@ -129,11 +139,27 @@ export async function mixedBurst(world: SimWorld, crashes = false): Promise<numb
   const count = random.between(10, 30)
   world.note(`${count} requests at once${crashes ? ', and a crash' : ''}`)
   const accepted: SimAnswer[] = []
+  const kept: KnownEvent[] = []
+  const left: LeftTurn[] = []
+  for (const topup of [...world.state.topups.values()].slice(-5)) happen(world, topup)
+  const told = [...world.payments.unsent, ...world.payments.told.slice(-10)]
   const sessions = idleSessions(world).slice(-4)
   for (const { id } of sessions) model.expectedTurns.set(id, { outcomes: ['finished', 'truncated', 'failed'] })
   const credential = await world.adminCredential()
   const one = async () => {
-    const kind = random.pick(['task', 'task', 'task', 'task', 'credit', 'read', 'chat'] as const)
+    const kind = random.pick([
+      'task',
+      'task',
+      'task',
+      'task',
+      'credit',
+      'payment',
+      'payment',
+      'read',
+      'chat',
+      'leave',
+      'alone',
+    ] as const)
     if (kind === 'task') {
       const asked = draftTask(world, world.person())
       const answer = await sendTask(world, asked, model.person(asked.userId))
@@ -146,8 +172,16 @@ export async function mixedBurst(world: SimWorld, crashes = false): Promise<numb
       const path = `/api/users/${userId}/credit`
       const { status } = await world.send({ kind, method: 'POST', path, credential, body })
       checks.that([0, 200, 400, 503].includes(status), `a credit got ${status}`)
+    } else if (kind === 'payment' && told.length > 0) {
+      const event = random.pick(told)
+      if ((await world.payments.send(event)) === 200) kept.push(event)
     } else if (kind === 'chat' && sessions.length > 0) {
       await chatOnce(world, random.pick(sessions))
+    } else if (kind === 'leave' && sessions.length > 0) {
+      const turn = await leaveChat(world, random.pick(sessions))
+      if (turn) left.push(turn)
+    } else if (kind === 'alone') {
+      await statelessOnce(world, world.person())
     } else {
       await world.send({
         kind: 'read',
@@ -157,6 +191,8 @@ export async function mixedBurst(world: SimWorld, crashes = false): Promise<numb
     }
   }
   const all = Promise.all(Array.from({ length: count }, one))
+  // What does not hold while the service is gone is thrown when it is there again.
+  all.catch(() => {})
   if (crashes) {
     for (let turns = random.between(0, 40); turns > 0; turns--) await new Promise(setImmediate)
     await crash(world)
@@ -168,6 +204,9 @@ export async function mixedBurst(world: SimWorld, crashes = false): Promise<numb
       `the accepted task ${body.taskId} is there`,
     )
   await world.quiesce()
+  for (const event of kept) world.payments.checkKept(event)
+  for (const turn of left) await checkReadAgain(world, turn, { isLost: crashes })
+  model.sentAlone.clear()
   for (const { id } of sessions) world.checkSessionRow(id)
   return count
 }

@@ -1,4 +1,5 @@
 import { usdOfUnits } from './chat-cost.ts'
+import { limitsOf, type Spender } from './limit-model.ts'
 import type { SimPerson, SimSession } from './sim-state.ts'
 import type { HeldChat, SimWorld } from './sim-world.ts'
 
@@ -38,11 +39,20 @@ export function drawNewCap(
 }
 
 /** Why a reply ends that can pay for no more. */
-export const shortCodes = ['INSUFFICIENT_BALANCE', 'BUDGET_REACHED']
+export const shortCodes = ['INSUFFICIENT_BALANCE', 'BUDGET_REACHED', 'LIMIT_REACHED']
 
 /** A reply that waits in the session may end when it goes on, at the balance or at a cap. */
 export function mayEndEarly(world: SimWorld, { person, sessionId }: Pick<HeldChat, 'person' | 'sessionId'>): boolean {
-  return isPoor(world, person) || world.state.sessions.get(sessionId)!.maxCost !== null
+  if (isPoor(world, person) || world.state.sessions.get(sessionId)!.maxCost !== null) return true
+  const turn = [...world.audit.seen.turns.values()].find(
+    (row) => row.session_id === sessionId && row.settled_at === null,
+  )
+  return turn === undefined || turn.counted_in !== null
+}
+
+/** Whether limits on what is spent may refuse an execution of somebody, or end it. */
+export function isLimitedBy({ now }: SimWorld, spender: Spender): boolean {
+  return limitsOf(spender, now).length > 0
 }
 
 /** What is free may not be enough for all that waits: replies that go on may end at the balance. */

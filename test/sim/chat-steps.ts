@@ -1,16 +1,17 @@
 import { ChatReader } from '../support/chat-reader.ts'
 import { simPricing, type ChatStep } from './sim-agents.ts'
-import { ampleUnits, capField, drawCap, isPoor, leftWithin, mayEndEarly, shortCodes } from './chat-caps.ts'
+import type { TurnRow } from './audit-rows.ts'
+import { deltas, finishingScript, none } from './chat-scripts.ts'
+import { ampleUnits, capField, drawCap, isLimitedBy, isPoor, leftWithin, mayEndEarly, shortCodes } from './chat-caps.ts'
 import { receiptCost, unitsOfUsd, usdOfUnits, type ChatReceipt } from './chat-cost.ts'
 import { Violation } from './sim-checks.ts'
 import { credentialHeaders } from './sim-client.ts'
-import type { ExpectedTurn, SimPerson, SimSession } from './sim-state.ts'
+import type { SimPerson, SimSession } from './sim-state.ts'
 import type { HeldChat, SimWorld } from './sim-world.ts'
 
 // oxlint-disable-next-line typescript/no-explicit-any
 type ChatEventLine = any
 
-const deltas = ['word ', 'naïve ', '日本 ', '😀 ', 'a longer piece of a sentence, ', '"quoted" ', '\n'] as const
 const dayMs = 86_400_000
 const rates = {
   inputPer1kUsd: simPricing.inputPer1kUsd,
@@ -20,42 +21,7 @@ const rates = {
   toolCallUsd: simPricing.toolCallUsd,
 }
 
-type Script = { steps: ChatStep[]; expected: ExpectedTurn }
-
-const none = { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0, toolCalls: 0 }
-
-/** A reply that finishes, with what its receipt must say where the agent reports its usage. */
-export function finishingScript(world: SimWorld): Script {
-  const { random } = world
-  const steps: ChatStep[] = []
-  const receipt = { ...none }
-  let text = ''
-  let isReported = false
-  for (let n = random.between(1, 6); n > 0; n--) {
-    const kind = random.pick(['text', 'text', 'think', 'tool', 'usage'] as const)
-    if (kind === 'text') {
-      const step = { do: kind, delta: random.pick(deltas), times: random.between(1, 5) } as const
-      text += step.delta.repeat(step.times)
-      steps.push(step)
-    } else if (kind === 'think') steps.push({ do: kind, delta: random.pick(deltas) })
-    else if (kind === 'tool') {
-      const id = `call-${steps.length}`
-      receipt.toolCalls++
-      steps.push({ do: 'call', id }, { do: 'result', id })
-    } else {
-      const [prompt, completion] = [random.between(0, 400), random.between(0, 400)]
-      const [cached, reasoning] = [random.between(0, prompt), random.between(0, completion)]
-      isReported = true
-      receipt.promptTokens += prompt
-      receipt.cachedPromptTokens += cached
-      receipt.completionTokens += completion
-      receipt.reasoningTokens += reasoning
-      steps.push({ do: 'usage', prompt, cached, completion, reasoning })
-    }
-  }
-  return { steps, expected: { outcomes: ['finished'], text, ...(isReported && { receipt }) } }
-}
-
+type SimCredentialOf = ReturnType<SimWorld['credentialOf']>
 /** What must be free for a chat: below `least` it is refused, from `most` on it is not. */
 function needs(world: SimWorld, { message, session }: { message: string; session: SimSession }) {
   const tokens = Math.ceil(Buffer.byteLength(message) / 4)
@@ -70,7 +36,7 @@ function needs(world: SimWorld, { message, session }: { message: string; session
 export function foreseeChat(
   world: SimWorld,
   session: SimSession,
-  of: { message: string; key: string | null; maxCost?: number | null },
+  of: { message: string; key: string | null; maxCost?: number | null; by: SimCredentialOf },
 ): number | 'unsure' {
   const person = world.model.person(session.userId)
   const { now } = world
@@ -81,25 +47,40 @@ export function foreseeChat(
   if (status === 'expired') return 410
   if (status === 'completed' || world.chats.has(session.id)) return 409
   if (world.model.used(person, now) >= 10) return 429
+  if (person.owed > 0) return 403
   const free = person.balance - person.held
-  const left = leftWithin(session, of.maxCost ?? null)
+  const left = Math.min(leftWithin(session, of.maxCost ?? null), world.model.leftOf({ person, key: of.by.key }, now))
   const { least, most } = needs(world, { message: of.message, session })
   if (Math.min(free, left) < least) return 403
   return Math.min(free, left) >= most ? 200 : 'unsure'
 }
 
+type OpenChat = {
+  onDisconnect?: 'stop' | 'continue'
+  steps: readonly ChatStep[]
+  key?: string | null
+  maxCost?: number | null
+  by?: SimCredentialOf
+}
+
 export async function openChat(
   world: SimWorld,
   session: SimSession,
-  { steps, key = null, maxCost = null }: { steps: readonly ChatStep[]; key?: string | null; maxCost?: number | null },
+  { by, steps, key = null, maxCost = null, onDisconnect }: OpenChat,
 ) {
   const person = world.model.person(session.userId)
-  const { credential, key: apiKey } = world.credentialOf(person)
+  const { credential, key: apiKey } = by ?? world.credentialOf(person)
+  world.model.chatSent(session.id, { person, key: apiKey }, world.now)
   const node = world.anyNode()
   const { client } = world.at(node)
   const reader = await ChatReader.open({
     url: client.url,
-    body: { sessionId: session.id, message: JSON.stringify(steps), ...capField(maxCost) },
+    body: {
+      sessionId: session.id,
+      message: JSON.stringify(steps),
+      ...capField(maxCost),
+      ...(onDisconnect && { onDisconnect }),
+    },
     headers: { ...credentialHeaders(client.origin, credential), ...(key !== null && { 'Idempotency-Key': key }) },
   }).catch((error: unknown) => {
     if (client.isDown) return undefined
@@ -141,19 +122,10 @@ export function checkLines(world: SimWorld, lines: readonly ChatEventLine[]): Ch
   return terminal[0]
 }
 
-/** The terminal line came after the charge, and names it. */
-export function checkTerminal(world: SimWorld, session: SimSession, terminal: ChatEventLine): void {
-  const { checks } = world
-  world.refresh()
-  const turn = [...world.audit.seen.turns.values()].findLast((row) => row.session_id === session.id)
-  checks.that(typeof turn?.settled_at === 'number', `the turn of ${session.id} is settled before its terminal line`)
-  if (!turn) return
-  const charge = world.audit.seen.turnMoney.get(turn.id)
-  checks.same(
-    unitsOfUsd(terminal.costUsd),
-    -(charge?.amount ?? 0) || 0,
-    `costUsd of the terminal line in ${session.id}`,
-  )
+/** The last event of a turn says what the ledger has of it. */
+export function checkEnd({ audit, checks }: SimWorld, turn: TurnRow, terminal: ChatEventLine): void {
+  const charge = audit.seen.turnMoney.get(turn.id)
+  checks.same(unitsOfUsd(terminal.costUsd), -(charge?.amount ?? 0) || 0, `costUsd of the terminal line in ${turn.id}`)
   checks.same(
     terminal.type === 'done',
     turn.outcome === 'finished',
@@ -162,16 +134,29 @@ export function checkTerminal(world: SimWorld, session: SimSession, terminal: Ch
   const receipt = charge && (JSON.parse(charge.breakdown!) as ChatReceipt & Record<string, unknown>)
   if (terminal.type === 'done') {
     for (const name of ['promptTokens', 'completionTokens', 'reasoningTokens', 'toolCalls'] as const) {
-      checks.same(terminal.usage[name], receipt![name], `usage.${name} of ${session.id}`)
+      checks.same(terminal.usage[name], receipt![name], `usage.${name} of ${turn.id}`)
     }
   }
+}
+
+/** The terminal line came after the charge, and names it. */
+export function checkTerminal(world: SimWorld, session: SimSession, terminal: ChatEventLine): void {
+  const { checks } = world
+  world.refresh()
+  const turn = [...world.audit.seen.turns.values()].findLast((row) => row.session_id === session.id)
+  checks.that(typeof turn?.settled_at === 'number', `the turn of ${session.id} is settled before its terminal line`)
+  if (!turn) return
+  checkEnd(world, turn, terminal)
+  const charge = world.audit.seen.turnMoney.get(turn.id)
+  const receipt = charge && (JSON.parse(charge.breakdown!) as ChatReceipt & Record<string, unknown>)
   if (receipt?.writtenOffUsd !== undefined) {
-    const { balance, held } = world.model.person(session.userId)
+    const person = world.model.person(session.userId)
     const left = Math.min((turn.max_cost ?? Infinity) - turn.cost!, leftWithin(session, null))
+    const ofLimits = Math.max(0, world.model.leftInNamed(person, turn.counted_in))
     checks.same(
-      Math.min(balance - held, left),
+      Math.min(person.balance - person.held, left, ofLimits),
       0,
-      `what balance and caps leave when a part of the price of ${turn.id} is written off`,
+      `what balance, caps and limits leave when a part of the price of ${turn.id} is written off`,
     )
   }
   const { message, text } = world.model.expectedTurns.get(session.id)!
@@ -182,7 +167,7 @@ export function checkTerminal(world: SimWorld, session: SimSession, terminal: Ch
     checks.same(replied?.content, text, `the reply in ${session.id}`)
 }
 
-function anySession(world: SimWorld): SimSession | undefined {
+export function anySession(world: SimWorld): SimSession | undefined {
   const sessions = [...world.state.sessions.values()].filter(({ agentId }) => agentId === 'sim').slice(-60)
   const usable = sessions.filter(
     (session) =>
@@ -215,16 +200,18 @@ export async function chatStep(world: SimWorld): Promise<number> {
       : null
   const message = JSON.stringify(script.steps)
   const maxCost = drawCap(world)
-  const foreseen = foreseeChat(world, session, { message, key, maxCost })
+  const by = world.credentialOf(person)
+  const foreseen = foreseeChat(world, session, { message, key, maxCost, by })
   // What another chat of the person may need would be waited for.
   if (foreseen === 'unsure' && hasHeldChat(world, person)) return 0
   if (foreseen === 200 && hasHeldChat(world, person) && person.balance - person.held < ampleUnits) return 0
   if (foreseen === 403 && hasHeldChat(world, person)) return 0
   // A balance that is nearly used up may end any reply.
   const isCapped = leftWithin(session, maxCost) < Infinity
-  if (isPoor(world, person) || isCapped) script.expected.outcomes.push('truncated')
+  const isLimited = isLimitedBy(world, { person, key: by.key })
+  if (isPoor(world, person) || isCapped || isLimited) script.expected.outcomes.push('truncated')
   if (!world.chats.has(session.id)) model.expectedTurns.set(session.id, { ...script.expected, message, maxCost })
-  const { reader, refused, status } = await openChat(world, session, { steps: script.steps, key, maxCost })
+  const { reader, refused, status } = await openChat(world, session, { by, steps: script.steps, key, maxCost })
   if (refused !== 0) {
     checks.same(status, refused, 'the status of a chat with a bad credential')
     return 1
@@ -232,13 +219,17 @@ export async function chatStep(world: SimWorld): Promise<number> {
   if (foreseen === 'unsure') checks.that(status === 200 || status === 403, `a chat got ${status}`)
   else checks.same(status, foreseen, `the status of a chat in ${session.id}`)
   if (status !== 200) {
-    checkRefusedChat(world, { person, reader: reader!, isCapped })
+    checkRefusedChat(world, { person, reader: reader!, isCapped, isLimited })
     return 1
   }
   if (key !== null) person.chatKeys.set(key, world.now)
   const terminal = await readToEnd(world, reader!)
   checkTerminal(world, session, terminal)
-  const codes = ['INSUFFICIENT_BALANCE', ...(isCapped ? ['BUDGET_REACHED'] : [])]
+  const codes = [
+    'INSUFFICIENT_BALANCE',
+    ...(isCapped ? ['BUDGET_REACHED'] : []),
+    ...(isLimited ? ['LIMIT_REACHED'] : []),
+  ]
   if (script.steps.at(-1)!.do === 'throw') codes.push('AGENT_ERROR')
   if (terminal.type === 'error')
     checks.that(codes.includes(terminal.error.code), `a reply ends by ${terminal.error.code}`)
@@ -246,9 +237,9 @@ export async function chatStep(world: SimWorld): Promise<number> {
   return 1
 }
 
-type Refused = { person: SimPerson; reader: ChatReader; isCapped: boolean }
+type Refused = { person: SimPerson; reader: ChatReader; isCapped: boolean; isLimited: boolean }
 
-function checkRefusedChat(world: SimWorld, { isCapped, person, reader }: Refused): void {
+function checkRefusedChat(world: SimWorld, { isCapped, isLimited, person, reader }: Refused): void {
   const { checks } = world
   if (!reader.text.startsWith('{"type"')) return
   const line = checkLines(
@@ -257,8 +248,10 @@ function checkRefusedChat(world: SimWorld, { isCapped, person, reader }: Refused
   )
   checks.same([line.type, line.statusCode], ['error', reader.status], 'the line of a refusal')
   if (line.error.code === 'INSUFFICIENT_BALANCE') {
-    checks.that(String(line.message).includes(usdOfUnits(person.balance)), `"${line.message}" states the balance`)
+    const stated = usdOfUnits(person.owed > 0 ? person.owed : person.balance)
+    checks.that(String(line.message).includes(stated), `"${line.message}" states the balance, or what is owed`)
   }
+  checks.that(isLimited || line.error.code !== 'LIMIT_REACHED', 'a chat without a limit is not refused for one')
   checks.that(isCapped || line.error.code !== 'BUDGET_REACHED', 'a chat without a cap is not refused for one')
 }
 
@@ -270,13 +263,18 @@ export async function floodStep(world: SimWorld): Promise<number> {
   const person = model.person(session.userId)
   const free = person.balance - person.held
   const isRich = free > 6000
-  if (hasHeldChat(world, person) || (isRich && world.random.chance(0.5))) return await chatStep(world)
-  const maxCost = isRich || world.random.chance(0.2) ? world.random.between(10, 3000) : null
+  const by = world.credentialOf(person)
+  const ofLimits = model.leftOf({ person, key: by.key }, world.now)
+  const isLimited = ofLimits < Infinity
+  const mayFlood = !isRich || isLimited || world.random.chance(0.5)
+  if (hasHeldChat(world, person) || !mayFlood) return await chatStep(world)
+  const isCapped = (isRich && !isLimited) || world.random.chance(0.2)
+  const maxCost = isCapped ? world.random.between(10, 3000) : null
   const steps: ChatStep[] = [{ do: 'text', delta: 'many words of it ', times: 12_000 }]
-  const foreseen = foreseeChat(world, session, { message: JSON.stringify(steps), key: null, maxCost })
+  const foreseen = foreseeChat(world, session, { message: JSON.stringify(steps), key: null, maxCost, by })
   if (!world.chats.has(session.id)) model.expectedTurns.set(session.id, { outcomes: ['truncated'], maxCost })
   const left = leftWithin(session, maxCost)
-  const { reader, refused, status } = await openChat(world, session, { steps, maxCost })
+  const { reader, refused, status } = await openChat(world, session, { by, steps, maxCost })
   if (refused !== 0) {
     checks.same(status, refused, 'the status of a chat with a bad credential')
     return 1
@@ -285,7 +283,9 @@ export async function floodStep(world: SimWorld): Promise<number> {
   if (status !== 200) return 1
   const terminal = await readToEnd(world, reader!)
   // A text that is beyond both at once ends at the cap.
-  const codes = left <= free ? ['BUDGET_REACHED'] : left < Infinity ? shortCodes : ['INSUFFICIENT_BALANCE']
+  const ofBalance = left <= free ? ['BUDGET_REACHED'] : left < Infinity ? shortCodes : ['INSUFFICIENT_BALANCE']
+  const ofLimit = ofLimits <= free && left === Infinity ? ['LIMIT_REACHED'] : shortCodes
+  const codes = isLimited ? ofLimit : ofBalance
   checks.that(
     codes.includes(terminal.error?.code),
     `a reply past ${codes.join(' or ')} ends by ${terminal.error?.code}`,
@@ -307,12 +307,14 @@ export async function holdChatStep(world: SimWorld): Promise<number> {
   const after = finishingScript(world)
   const steps: ChatStep[] = [...before, { do: 'gate', name: gate }, ...after.steps]
   const message = JSON.stringify(steps)
-  const free = Math.min(person.balance - person.held, leftWithin(session, null))
-  if (foreseeChat(world, session, { message, key: null }) !== 200 || free < ampleUnits) return 0
+  const by = world.credentialOf(person)
+  const ofLimits = model.leftOf({ person, key: by.key }, world.now)
+  const free = Math.min(person.balance - person.held, leftWithin(session, null), ofLimits)
+  if (foreseeChat(world, session, { message, key: null, by }) !== 200 || free < ampleUnits) return 0
   if (hasHeldChat(world, person) && random.chance(0.6)) return 0
   const said = before.map((step) => ('delta' in step ? step.delta : '')).join('')
   model.expectedTurns.set(session.id, { ...after.expected, message, text: said + (after.expected.text ?? '') })
-  const { node, reader, refused, status } = await openChat(world, session, { steps })
+  const { node, reader, refused, status } = await openChat(world, session, { by, steps })
   if (refused !== 0) {
     checks.same(status, refused, 'the status of a chat with a bad credential')
     return 1
@@ -330,7 +332,7 @@ export async function holdChatStep(world: SimWorld): Promise<number> {
   return 1
 }
 
-async function untilLines(reader: ChatReader, lines: number): Promise<void> {
+export async function untilLines(reader: ChatReader, lines: number): Promise<void> {
   const until = performance.now() + 10_000
   while (reader.events.length < lines) {
     if (performance.now() > until) throw new Violation(`${reader.events.length} of ${lines} lines of a reply came`)

@@ -1,23 +1,30 @@
 import type { PostgresRows } from '../faults/postgres-rows.ts'
-import type {
-  AccountRow,
-  AuditReader,
-  Changes,
-  Everything,
-  MessageRow,
-  SessionAndMessages,
-  SessionRow,
-  Since,
-  TaskRow,
-  TransactionRow,
-  TurnRow,
+import {
+  eventColumns,
+  topupColumns,
+  windowColumns,
+  type AccountRow,
+  type AuditReader,
+  type Changes,
+  type Everything,
+  type MessageRow,
+  type PaymentEventRow,
+  type SessionAndMessages,
+  type SessionRow,
+  type Since,
+  type TaskRow,
+  type TopupRow,
+  type TransactionRow,
+  type TurnRow,
+  type WindowRow,
 } from './audit-rows.ts'
 
 /** Rows whose number is lower than that of others which were committed before them: as many as are looked for. */
 const missingMax = 500
 const gapMax = 100
 /** Renewed again and again, by nodes that are at work. */
-const turnColumns = 'seq, id, user_id, session_id, held, cost, max_cost, outcome, created_at, settled_at'
+const turnColumns = 'seq, id, user_id, session_id, held, cost, max_cost, counted_in, outcome, created_at, settled_at'
+const ofEvents = 'WHERE event_id = ANY (?::text[])'
 const sessionById = 'SELECT * FROM sessions WHERE id = ?'
 const messagesOf = 'SELECT * FROM messages WHERE session_id = ? ORDER BY seq'
 
@@ -30,7 +37,7 @@ export class PostgresAudit implements AuditReader {
     this.#rows = rows
   }
 
-  changes({ openTasks, openTurns }: Since): Changes {
+  changes({ openTasks, openTurns, paymentEvents: sent }: Since): Changes {
     const late = this.#late
     const fresh = (columns: string, table: keyof typeof late) =>
       [
@@ -38,14 +45,28 @@ export class PostgresAudit implements AuditReader {
         late[table].newest,
         late[table].missing,
       ] as const
-    const [accounts, transactions, newTasks, newTurns, oldTasks, oldTurns] = this.#rows.snapshot([
-      ['SELECT user_id, balance, held, blocked_until FROM accounts'],
-      fresh('*', 'transactions'),
-      fresh('*', 'tasks'),
-      fresh(turnColumns, 'turns'),
-      ['SELECT * FROM tasks WHERE id = ANY (?::text[])', openTasks],
-      [`SELECT ${turnColumns} FROM turns WHERE id = ANY (?::text[])`, openTurns],
-    ]) as [AccountRow[], TransactionRow[], TaskRow[], TurnRow[], TaskRow[], TurnRow[]]
+    const [accounts, transactions, newTasks, newTurns, oldTasks, oldTurns, windows, paymentEvents, topups] =
+      this.#rows.snapshot([
+        ['SELECT user_id, balance, held, owed, blocked_until FROM accounts'],
+        fresh('*', 'transactions'),
+        fresh('*', 'tasks'),
+        fresh(turnColumns, 'turns'),
+        ['SELECT * FROM tasks WHERE id = ANY (?::text[])', openTasks],
+        [`SELECT ${turnColumns} FROM turns WHERE id = ANY (?::text[])`, openTurns],
+        [`SELECT ${windowColumns} FROM spend_windows`],
+        [`SELECT ${eventColumns} FROM payment_events ${ofEvents}`, sent],
+        [`SELECT ${topupColumns} FROM topups WHERE id IN (SELECT topup_id FROM payment_events ${ofEvents})`, sent],
+      ]) as [
+        AccountRow[],
+        TransactionRow[],
+        TaskRow[],
+        TurnRow[],
+        TaskRow[],
+        TurnRow[],
+        WindowRow[],
+        PaymentEventRow[],
+        TopupRow[],
+      ]
     late.transactions.have(transactions)
     late.tasks.have(newTasks)
     late.turns.have(newTurns)
@@ -56,19 +77,24 @@ export class PostgresAudit implements AuditReader {
       transactions,
       newTasks,
       newTurns,
+      windows,
+      paymentEvents,
+      topups,
       oldTasks: openTasks.map((id) => tasks.get(id)),
       oldTurns: openTurns.map((id) => turns.get(id)),
     }
   }
 
   everything(): Everything {
-    const [transactions, tasks, turns, orphans] = this.#rows.snapshot([
+    const [transactions, tasks, turns, topups, paymentEvents, orphans] = this.#rows.snapshot([
       ['SELECT * FROM transactions ORDER BY seq'],
       ['SELECT * FROM tasks ORDER BY seq'],
       [`SELECT ${turnColumns} FROM turns ORDER BY seq`],
+      [`SELECT ${topupColumns} FROM topups`],
+      [`SELECT ${eventColumns} FROM payment_events`],
       ['SELECT count(*) AS count FROM messages WHERE session_id NOT IN (SELECT id FROM sessions)'],
-    ]) as [TransactionRow[], TaskRow[], TurnRow[], { count: number }[]]
-    return { transactions, tasks, turns, orphanMessages: orphans[0]!.count }
+    ]) as [TransactionRow[], TaskRow[], TurnRow[], TopupRow[], PaymentEventRow[], { count: number }[]]
+    return { transactions, tasks, turns, topups, paymentEvents, orphanMessages: orphans[0]!.count }
   }
 
   task(id: string): TaskRow | undefined {

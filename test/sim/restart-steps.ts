@@ -39,14 +39,15 @@ export async function restartStep(world: SimWorld): Promise<void> {
   const stopped = Promise.all(hosts.map(({ host }) => host.stop(hastens)))
   if (!hastens) for (const gate of openGates(world, nodes)) await world.openGate(gate, 'ok')
   await stopped
-  for (const { reader, sessionId } of chats) {
+  for (const { detached, reader, sessionId } of chats) {
+    world.chats.delete(sessionId)
+    if (detached !== undefined) continue
     const terminal = checkLines(world, await reader.all())
     const what = `the end of the chat in ${sessionId} by a stop`
     if (hastens) checks.same(terminal.error?.code, 'AGENT_INTERRUPTED', what)
     else if (terminal.type !== 'done') {
       checks.same([shortCodes.includes(terminal.error.code), poor.has(sessionId)], [true, true], what)
     }
-    world.chats.delete(sessionId)
   }
   for (const { client } of hosts) client.cut()
   model.timeIs(world.now)

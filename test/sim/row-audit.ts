@@ -1,4 +1,13 @@
-import type { AccountRow, AuditReader, TaskRow, TransactionRow, TurnRow } from './audit-rows.ts'
+import type {
+  AccountRow,
+  AuditReader,
+  PaymentEventRow,
+  TaskRow,
+  TopupRow,
+  TransactionRow,
+  TurnRow,
+  WindowRow,
+} from './audit-rows.ts'
 import { receiptCost, unitsOfUsd, type ChatReceipt } from './chat-cost.ts'
 import type { Checks } from './sim-checks.ts'
 
@@ -8,6 +17,9 @@ export type SeenRows = {
   sums: Map<string, number>
   taskMoney: Map<string, { charge?: TransactionRow; refund?: TransactionRow; back?: TransactionRow }>
   turnMoney: Map<string, TransactionRow>
+  topupMoney: Map<string, TransactionRow>
+  topups: Map<string, TopupRow>
+  paymentEvents: Map<string, PaymentEventRow>
   tasks: Map<string, TaskRow>
   openTasks: Set<string>
   turns: Map<string, TurnRow>
@@ -23,7 +35,12 @@ export type RowEvents = {
   endedTasks: TaskRow[]
   newTurns: TurnRow[]
   settledTurns: TurnRow[]
+  /** All of them. */
+  openTurns: TurnRow[]
   accounts: AccountRow[]
+  windows: WindowRow[]
+  paymentEvents: PaymentEventRow[]
+  topups: TopupRow[]
 }
 
 const rateWindowMs = 60_000
@@ -43,6 +60,9 @@ export function nothingSeen(): SeenRows {
     sums: new Map(),
     taskMoney: new Map(),
     turnMoney: new Map(),
+    topupMoney: new Map(),
+    topups: new Map(),
+    paymentEvents: new Map(),
     tasks: new Map(),
     openTasks: new Set(),
     turns: new Map(),
@@ -68,7 +88,8 @@ export class RowAudit {
     this.#checks = checks
   }
 
-  refresh(): RowEvents {
+  /** `sentEvents` are those of the provider that are not seen. */
+  refresh(sentEvents: readonly string[]): RowEvents {
     const { reader, seen } = this
     const rows = reader.changes({
       transactionSeq: seen.transactions.at(-1)?.seq ?? 0,
@@ -76,8 +97,11 @@ export class RowAudit {
       turnSeq: seen.lastTurn,
       openTasks: [...seen.openTasks],
       openTurns: [...seen.openTurns],
+      paymentEvents: sentEvents,
     })
-    const { accounts, newTasks, newTurns, transactions } = rows
+    const { accounts, newTasks, newTurns, paymentEvents, topups, transactions, windows } = rows
+    for (const row of paymentEvents) seen.paymentEvents.set(row.event_id, row)
+    for (const row of topups) seen.topups.set(row.id, row)
     for (const row of transactions) this.#addTransaction(row)
     const endedTasks = [...rows.oldTasks, ...newTasks].filter((row) => this.#addTask(row))
     const settledTurns = [...rows.oldTurns, ...newTurns].filter((row) => this.#addTurn(row))
@@ -90,6 +114,10 @@ export class RowAudit {
       transactions,
       newTasks,
       newTurns,
+      windows,
+      paymentEvents,
+      topups,
+      openTurns: [...seen.openTurns].map((id) => seen.turns.get(id)!),
       endedTasks: endedTasks.filter(kept),
       settledTurns: settledTurns.filter(keptTurn),
     }
@@ -102,6 +130,10 @@ export class RowAudit {
     checks.same(row.balance_after, sum, `balanceAfter of ${row.id} is the running sum`)
     seen.sums.set(row.user_id, sum)
     seen.transactions.push(row)
+    if (row.type === 'credit' && row.topup_id !== null) {
+      checks.that(!seen.topupMoney.has(row.topup_id), `the top-up ${row.topup_id} is credited once`)
+      seen.topupMoney.set(row.topup_id, row)
+    }
     if (row.type === 'task_charge' || row.type === 'task_refund' || row.task_id !== null) {
       const taskId = checks.present(row.task_id, `${row.type} ${row.id} names a task`)
       const money = seen.taskMoney.get(taskId) ?? {}
@@ -249,9 +281,17 @@ export class RowAudit {
   checkAll(): void {
     const { reader, seen } = this
     const checks = this.#checks
-    const { orphanMessages, tasks, transactions, turns } = reader.everything()
+    const { orphanMessages, paymentEvents, tasks, topups, transactions, turns } = reader.everything()
     const seenTransactions = seen.transactions.toSorted((a, b) => a.seq - b.seq)
     checks.same(JSON.stringify(transactions), JSON.stringify(seenTransactions), 'transactions are append-only')
+    for (const row of paymentEvents) checks.same(row, seen.paymentEvents.get(row.event_id), `event ${row.event_id}`)
+    for (const row of topups) {
+      const before = seen.topups.get(row.id)
+      // What nobody has paid for long is closed.
+      const status = before?.status === undefined || before.status === 'open' ? ['open', 'expired'] : [before.status]
+      checks.that(status.includes(row.status), `the top-up ${row.id} is ${row.status}, without an event of that`)
+      checks.same([row.refunded, row.disputed], [before?.refunded ?? 0, before?.disputed ?? 0], `top-up ${row.id}`)
+    }
     for (const row of tasks) {
       const before = checks.present(seen.tasks.get(row.id), `task ${row.id} was seen`)
       if (before.completed_at !== null) checks.same(row, before, `the ended task ${row.id}`)

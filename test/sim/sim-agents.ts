@@ -47,6 +47,13 @@ const retries: Partial<Record<SimEndpoint, number>> = { 'sim.retried': 2, 'sim.m
 /** How often a task is run again when it is interrupted. */
 export const simRetries = (endpoint: SimEndpoint): number => retries[endpoint] ?? 0
 
+/** Units a day, and tasks at work. */
+export const simPlans = {
+  daily: { spendPerDay: 20_000, tasksAtWork: null },
+  narrow: { spendPerDay: 60_000, tasksAtWork: 2 },
+} as const
+export type SimPlan = keyof typeof simPlans
+
 /** The longest that the model may write in a call. */
 export const modelOutputTokensMax = 1000
 export const modelStepsMax = 4
@@ -169,6 +176,10 @@ export default defineConfig({
       pricing: simPricing,
     },
   ],
+  plans: {
+    daily: { spendPerDayUsd: usdOf(simPlans.daily.spendPerDay) },
+    narrow: { spendPerDayUsd: usdOf(simPlans.narrow.spendPerDay), tasksAtWork: simPlans.narrow.tasksAtWork },
+  },
 })
 
 /** Carries out the steps of a message, which is JSON. */

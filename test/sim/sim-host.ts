@@ -8,6 +8,8 @@ import type { Clock } from '../../server/kernel/clock.ts'
 import type { Store } from '../../server/store/store.ts'
 import type { MachineTime } from './sim-clock.ts'
 import simAgents from './sim-agents.ts'
+import { stubKeys } from '../payments/stripe-stub.ts'
+import { paymentsVariable } from './sim-payments.ts'
 import { gates, type GateEnd } from './sim-gates.ts'
 
 export const simSecret = 'a secret of the simulation only'
@@ -19,6 +21,7 @@ export const simLimits: Limits = {
   turnTimeoutSeconds: 120,
   // The checks run in the thread of the service, which would take them for overload.
   maxLoopDelayMs: 600_000,
+  topupMinUsd: 1,
 }
 
 /** A service under simulation, in this process or in one of its own. */
@@ -82,6 +85,7 @@ export async function startSimApp(dataDir: string, options: SimApp): Promise<App
     connectorPrivateHosts: ['127.0.0.1'],
     webhookPrivateHosts: ['127.0.0.1'],
     limits: simLimits,
+    payments: { ...stubKeys, apiUrl: process.env[paymentsVariable]!, returnOrigins: [] },
     ...options,
   })
 }

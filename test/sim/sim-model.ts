@@ -4,6 +4,8 @@ import { receiptCost, unitsOfUsd, type ChatReceipt } from './chat-cost.ts'
 import { simEvents, simPrices, simPricing, simRetries } from './sim-agents.ts'
 import type { Checks } from './sim-checks.ts'
 import type { GateEnd } from './sim-gates.ts'
+import { chargeIn, countedText, HeldInWindows, limitsNamed, limitsOf, windowsIn, type Spender } from './limit-model.ts'
+import { accountOf, checkPosted, checkTopup, learn, worthOf, type ToldEvent } from './payment-model.ts'
 import {
   type AskedTask,
   type ExpectedTurn,
@@ -24,14 +26,31 @@ const limits = { executions: 10, failures: 10, windowMs: 600_000, blockSeconds: 
  * asked for; it keeps accounts of its own by the agents' prices, and foresees answers before a request is sent.
  */
 export class SimModel {
-  state: SimState = { people: [], tasks: new Map(), sessions: new Map(), links: [], invitations: [] }
+  state: SimState = {
+    people: [],
+    tasks: new Map(),
+    sessions: new Map(),
+    links: [],
+    invitations: [],
+    topups: new Map(),
+    topupKeys: new Map(),
+    windows: new Map(),
+  }
   readonly asked = new Map<number, AskedTask>()
   /** Amounts that an admin asked to be credited, by user: a row of one must have been asked for. */
   readonly askedCredits = new Map<string, number[]>()
   readonly gateEnds = new Map<string, GateEnd>()
   readonly expectedTurns = new Map<string, ExpectedTurn>()
+  /** Chats without a session that were sent and are not seen, by their users. */
+  readonly sentAlone = new Map<string, { left: number; outcomes: ExpectedTurn['outcomes']; countedIn: Set<string> }>()
+  /** In which windows chats may count, by their session. */
+  readonly #countedIn = new Map<string, Set<string>>()
+  /** Events of the provider that were sent and are not seen, by their ids. */
+  readonly sentEvents = new Map<string, ToldEvent>()
+  readonly #held = new HeldInWindows()
   /** A crash came in the middle of requests: tasks that nobody has seen yet may have been interrupted. */
   areNewInterrupted = false
+  debts = 0
   readonly #checks: Checks
   readonly #claimsTakeTime: boolean
 
@@ -65,16 +84,49 @@ export class SimModel {
     return person.isSuspended ? 403 : 0
   }
 
+  /** What limits on what is spent leave of an execution. */
+  leftOf(spender: Spender, now: number): number {
+    return this.#held.left(this.state, limitsOf(spender, now))
+  }
+
+  /** What the limits leave, as they are now, that a turn counts in. */
+  leftInNamed(person: SimPerson, countedIn: string | null): number {
+    return this.#held.left(this.state, limitsNamed(person, countedIn))
+  }
+
+  /** A task is sent with that credential. */
+  sent(asked: AskedTask, spender: Spender, now: number): void {
+    this.asked.set(asked.n, asked)
+    const limits = simPrices[asked.endpointId] === 0 ? [] : limitsOf(spender, now)
+    asked.countedIn.add(countedText(limits))
+  }
+
+  /** A chat without a session is sent with that credential: it opens one turn at most, however often it is repeated. */
+  aloneSent({ person, key }: Spender, outcomes: ExpectedTurn['outcomes'], now: number): void {
+    const known = this.sentAlone.get(person.userId) ?? { left: 0, outcomes: [], countedIn: new Set<string>() }
+    const countedIn = known.countedIn.add(countedText(limitsOf({ person, key }, now)))
+    const { userId } = person
+    this.sentAlone.set(userId, { left: known.left + 1, outcomes: [...known.outcomes, ...outcomes], countedIn })
+  }
+
+  chatSent(sessionId: string, spender: Spender, now: number): void {
+    const known = this.#countedIn.get(sessionId) ?? new Set()
+    this.#countedIn.set(sessionId, known.add(countedText(limitsOf(spender, now))))
+  }
+
   /** What a request to create a task must be answered; `replays` names the task of the first one. */
-  foreseeTask(person: SimPerson, asked: AskedTask, now: number): { status: number; error?: string; replays?: string } {
+  foreseeTask(asked: AskedTask, spender: Spender, now: number): { status: number; error?: string; replays?: string } {
+    const { person } = spender
     const earlier = asked.key === null ? undefined : person.taskKeys.get(asked.key)
     if (earlier && now - earlier.at < dayMs) {
       return earlier.body === asked.body ? { status: 200, replays: earlier.taskId } : { status: 409, error: 'Conflict' }
     }
     if (this.isBlocked(person, now)) return { status: 403, error: 'Forbidden' }
     if (this.used(person, now) >= limits.executions) return { status: 429, error: 'Rate limit exceeded' }
+    const price = simPrices[asked.endpointId]
+    if (price > 0 && price > this.leftOf(spender, now)) return { status: 403, error: 'Limit reached' }
     const free = person.balance - person.held
-    if (free < simPrices[asked.endpointId]) return { status: 403, error: 'Insufficient balance' }
+    if (person.owed > 0 || free < price) return { status: 403, error: 'Insufficient balance' }
     return { status: 200 }
   }
 
@@ -86,16 +138,24 @@ export class SimModel {
 
   /** Takes over what the rows say has happened, each of which must have been allowed. */
   take(events: RowEvents): void {
+    this.#held.isNow(events.openTurns)
+    for (const { event_id: id } of events.paymentEvents) this.#told(id)
     for (const row of events.newTasks) this.#created(row)
     for (const row of events.newTurns) this.#opened(row)
     for (const row of events.transactions) this.#posted(row, events)
     for (const row of events.endedTasks) this.#ended(row)
     for (const row of events.settledTurns) this.#settled(row, events)
-    for (const { balance, blocked_until: until, held, user_id: userId } of events.accounts) {
+    for (const row of events.topups) {
+      checkTopup(this.#checks, { row, topup: this.state.topups.get(row.id)! }, this.#newest)
+    }
+    this.#held.check(this.#checks, { rows: events.windows, state: this.state }, this.#newest)
+    for (const { balance, blocked_until: until, held, owed, user_id: userId } of events.accounts) {
       const person = this.ofUser(userId)
       if (!person) continue
-      this.#checks.same(balance, person.balance, `the balance of ${userId}`)
-      person.held = held
+      const account = accountOf({ held, worth: person.worth })
+      if (person.owed === 0 && account.owed > 0) this.debts++
+      Object.assign(person, { held, ...account })
+      this.#checks.same([balance, owed], [person.balance, person.owed], `what ${userId} has and owes`)
       if ((until ?? -Infinity) > this.#newest || person.blockedUntil > this.#newest) {
         this.#checks.same(until, person.blockedUntil, `the block of ${userId}`)
       }
@@ -107,6 +167,15 @@ export class SimModel {
 
   timeIs(now: number): void {
     this.#newest = now
+  }
+
+  #told(id: string): void {
+    const { change, topupId } = this.#checks.present(this.sentEvents.get(id), `the payment event ${id} was sent`)
+    this.sentEvents.delete(id)
+    const topup = this.#checks.present(this.state.topups.get(topupId), `the top-up of ${id} was asked for`)
+    const before = worthOf(topup)
+    learn(topup, change)
+    this.person(topup.userId).worth += worthOf(topup) - before
   }
 
   #created(row: TaskRow): void {
@@ -127,7 +196,12 @@ export class SimModel {
       `${row.id} repeats ${again?.id} with the same key`,
     )
     const person = this.person(userId)
-    person.balance -= simPrices[endpointId]
+    person.worth -= simPrices[endpointId]
+    this.#checks.that(
+      asked.countedIn.has(countedText(windowsIn(row.counted_in))),
+      () => `${row.id} counts in ${row.counted_in}, and not in ${[...asked.countedIn].join(' or ')}`,
+    )
+    chargeIn(this.state, row.counted_in, { amount: simPrices[endpointId], now: row.created_at })
     person.executions = [...person.executions.slice(-50), row.created_at]
     if (asked.key !== null) person.taskKeys.set(asked.key, { body: asked.body, taskId: row.id, at: row.created_at })
     this.state.tasks.set(row.id, {
@@ -146,12 +220,23 @@ export class SimModel {
   #opened(row: TurnRow): void {
     const person = this.person(row.user_id)
     person.executions = [...person.executions.slice(-50), row.created_at]
+    const alone = this.state.sessions.has(row.session_id) ? undefined : this.sentAlone.get(row.user_id)
+    if (!this.state.sessions.has(row.session_id)) {
+      this.#checks.that(alone !== undefined && alone.left-- > 0, `${row.id}, a turn without a session, was asked for`)
+      this.expectedTurns.set(row.session_id, { outcomes: alone!.outcomes })
+    }
+    const countedIn = alone?.countedIn ?? this.#countedIn.get(row.session_id) ?? new Set([''])
+    this.#checks.that(
+      countedIn.has(countedText(windowsIn(row.counted_in))),
+      () => `${row.id} counts in ${row.counted_in}, and not in ${[...countedIn].join(' or ')}`,
+    )
   }
 
   #posted(row: TransactionRow, { endedTasks }: RowEvents): void {
     const person = this.ofUser(row.user_id)
     if (!person) return
-    if (row.type === 'credit' || (row.type === 'adjustment' && row.task_id === null)) this.#credited(person, row)
+    if (row.topup_id !== null) checkPosted(this.#checks, this.state, row)
+    else if (row.type === 'credit' || (row.type === 'adjustment' && row.task_id === null)) this.#credited(person, row)
     if (row.type !== 'task_refund') return
     const task = endedTasks.find(({ id }) => id === row.task_id)
     const isCounted = task && task.error_code !== 'AGENT_INTERRUPTED' && task.started_at !== null
@@ -166,7 +251,7 @@ export class SimModel {
     const asked = this.askedCredits.get(userId) ?? []
     const at = asked.indexOf(amount)
     this.#checks.that(at >= 0, `the credit ${id} of ${amount} was asked for`)
-    person.balance += asked.splice(at, 1)[0]!
+    person.worth += asked.splice(at, 1)[0]!
   }
 
   #countFailure(person: SimPerson, now: number): void {
@@ -186,7 +271,9 @@ export class SimModel {
     task.errorCode = row.error_code
     task.attempt = row.attempt
     const { cost, usage } = endOf(asked)
-    this.person(asked.userId).balance += simPrices[asked.endpointId] - (row.status === 'failed' ? 0 : cost)
+    const givenBack = simPrices[asked.endpointId] - (row.status === 'failed' ? 0 : cost)
+    this.person(asked.userId).worth += givenBack
+    chargeIn(this.state, row.counted_in, { amount: -givenBack, now: row.completed_at! })
     const used = row.status === 'completed' && usage ? JSON.stringify(usage) : null
     this.#checks.same([row.cost, row.usage], [row.status === 'failed' ? simPrices[asked.endpointId] : cost, used], what)
     if (row.error_code === 'AGENT_INTERRUPTED') {
@@ -224,7 +311,8 @@ export class SimModel {
     const receipt = charge && (JSON.parse(charge.breakdown!) as ChatReceipt)
     this.#checks.same(row.max_cost, expected.maxCost ?? null, `the cap of ${what}`)
     if (receipt) {
-      this.person(row.user_id).balance -= chatCost(receipt)
+      this.person(row.user_id).worth -= chatCost(receipt)
+      chargeIn(this.state, row.counted_in, { amount: chatCost(receipt), now: row.settled_at! })
       if (session) session.spent += chatCost(receipt)
     }
     if (outcome === 'finished') {

@@ -3,8 +3,11 @@ import type { TransactionRow } from './audit-rows.ts'
 import type { ModelMoney } from './bill-audit.ts'
 import type { SeenRows } from './row-audit.ts'
 
-/** What moved on the accounts, in units: gifts of an operator and what is taken back, tasks and chats. */
-type SimMoney = Record<'credited' | 'takenBack' | 'taskCharges' | 'taskRefunds' | 'givenBack' | 'chatCharges', number>
+/** What moved on the accounts, in units: gifts of an operator and what is taken back, payments, tasks and chats. */
+type SimMoney = Record<
+  'credited' | 'takenBack' | 'toppedUp' | 'reversed' | 'taskCharges' | 'taskRefunds' | 'givenBack' | 'chatCharges',
+  number
+>
 
 export type SimReport = {
   engine: string
@@ -27,6 +30,9 @@ export type SimReport = {
   models: ModelMoney | null
   /** The sum of all balances as the model reckons them. */
   balances: number
+  /** How often somebody came to owe something, and what is owed at the end. */
+  debts: number
+  owed: number
   checks: number
   seconds: number
   /** What did not hold, with the last steps before it; null when everything held. */
@@ -34,9 +40,12 @@ export type SimReport = {
 }
 
 export function moneyOf(transactions: readonly TransactionRow[]): SimMoney {
-  const money: SimMoney = { credited: 0, takenBack: 0, taskCharges: 0, taskRefunds: 0, givenBack: 0, chatCharges: 0 }
-  for (const { amount, task_id: taskId, type } of transactions) {
-    if (type === 'task_charge') money.taskCharges -= amount
+  const none = { taskCharges: 0, taskRefunds: 0, givenBack: 0, chatCharges: 0 }
+  const money: SimMoney = { credited: 0, takenBack: 0, toppedUp: 0, reversed: 0, ...none }
+  for (const { amount, task_id: taskId, topup_id: topupId, type } of transactions) {
+    if (type === 'topup_reversal') money.reversed -= amount
+    else if (topupId !== null) money.toppedUp += amount
+    else if (type === 'task_charge') money.taskCharges -= amount
     else if (type === 'task_refund') money.taskRefunds += amount
     else if (type === 'chat_charge') money.chatCharges -= amount
     else if (taskId !== null) money.givenBack += amount
@@ -104,8 +113,8 @@ function modelLines(money: ModelMoney): string[] {
 /** For people to read; `repeat` is the command that repeats the run. */
 export function reportLines(report: SimReport, repeat: string): string[] {
   const { checks, clockMoves, crashes, money, restarts, restores, seconds, seed, total, violation } = report
-  const { chatCharges, credited, givenBack, takenBack, taskCharges, taskRefunds } = money
-  const left = credited - takenBack - taskCharges + taskRefunds + givenBack - chatCharges
+  const { chatCharges, credited, givenBack, reversed, takenBack, taskCharges, taskRefunds, toppedUp } = money
+  const left = credited - takenBack + toppedUp - reversed - taskCharges + taskRefunds + givenBack - chatCharges
   const stops = restarts - crashes - restores
   const usd = (units: number) => `$${usdOfUnits(units)}`
   const on = report.nodes === 1 ? report.engine : `${report.nodes} nodes on ${report.engine}`
@@ -120,12 +129,15 @@ export function reportLines(report: SimReport, repeat: string): string[] {
       'interrupted',
       `${crashes} crashes, ${stops} stops and starts, ${restores} restored backups, ${clockMoves} times the clock was set`,
     ),
-    ...wrapped('money in', `${usd(credited)} credited to ${report.people} people`),
+    ...wrapped('money in', `${usd(credited)} credited to ${report.people} people, ${usd(toppedUp)} paid by them`),
     ...wrapped(
       'money out',
-      `${usd(takenBack)} taken back, ${usd(taskCharges)} for tasks less ${usd(taskRefunds)} refunded and ${usd(givenBack)} given back, ${usd(chatCharges)} for chats`,
+      `${usd(takenBack)} taken back, ${usd(reversed)} of payments, which came to ${plain(report.debts)} debts, ${usd(taskCharges)} for tasks less ${usd(taskRefunds)} refunded and ${usd(givenBack)} given back, ${usd(chatCharges)} for chats`,
     ),
-    ...wrapped('money left', `${usd(left)} by the ledger, ${usd(report.balances)} by the accounts of the model`),
+    ...wrapped(
+      'money left',
+      `${usd(left)} by the ledger, ${usd(report.balances)} by the accounts of the model, ${usd(report.owed)} owed`,
+    ),
     ...(report.models === null ? [] : modelLines(report.models)),
     ...(violation
       ? [

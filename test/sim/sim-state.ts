@@ -1,6 +1,6 @@
 import type { TaskRow } from './audit-rows.ts'
 import type { ChatReceipt } from './chat-cost.ts'
-import type { SimEndpoint } from './sim-agents.ts'
+import type { SimEndpoint, SimPlan } from './sim-agents.ts'
 
 // What people of a simulation have and have asked for, in plain lists.
 
@@ -11,7 +11,18 @@ export type SimKey = {
   expiresAt: number | null
   isRevoked: boolean
   isReplaced: boolean
+  /** The first of the keys that it took the place of. */
+  countsAs: string
+  spend: SimSpend | null
 }
+type NewKey = Pick<SimKey, 'id' | 'token' | 'scopes' | 'expiresAt'> & Partial<Pick<SimKey, 'countsAs' | 'spend'>>
+
+export function newKey(of: NewKey): SimKey {
+  return { countsAs: of.id, spend: null, ...of, isRevoked: false, isReplaced: false }
+}
+
+/** What may be spent in each period. */
+export type SimSpend = { amount: number; reset: 'never' | 'day' | 'week' | 'month' }
 /** A link of an invitation, which makes one account with that balance until it is used, revoked or too old. */
 export type SimInvitation = {
   id: string
@@ -32,9 +43,17 @@ export type SimPerson = {
   /** Their own servers, by conduct. */
   connectors: Map<string, string>
   isSuspended: boolean
-  /** What the model says there must be, from what was asked for and never from the service's own rows. */
+  /**
+   * What came in less what went out, from what was asked for and never from the service's own rows; less than nothing where
+   * a payment was taken back after it was spent. What there must be and what is owed follow from it and from what is held.
+   */
+  worth: number
   balance: number
+  owed: number
   held: number
+  /** The plan, by its name, and what may be spent on a day in its place. */
+  plan: SimPlan | null
+  spendPerDay: number | null
   /** When executions were accepted. */
   executions: number[]
   failures: number[]
@@ -57,8 +76,12 @@ export function newPerson(
     ...who,
     connectors: new Map(),
     isSuspended: false,
+    worth: 0,
     balance: 0,
+    owed: 0,
     held: 0,
+    plan: null,
+    spendPerDay: null,
     executions: [],
     failures: [],
     blockedAt: -Infinity,
@@ -83,6 +106,8 @@ export type AskedTask = {
   key: string | null
   body: string
   gate: string | null
+  /** In which windows it may count, by the credentials that it was sent with. */
+  countedIn: Set<string>
 }
 
 export type SimTask = {
@@ -126,6 +151,22 @@ export type ExpectedTurn = {
   maxCost?: number | null
 }
 
+/** What a provider has told of a top-up, as far as it was taken in. */
+export type SimTopup = {
+  id: string
+  userId: string
+  amount: number
+  createdAt: number
+  isPaid: boolean
+  hasFailed: boolean
+  hasExpired: boolean
+  refunded: number
+  disputes: Map<string, { withdrawn: number; reinstated: number }>
+}
+
+/** What is charged in a period of a limit, and when that was changed. */
+export type SimWindow = { charged: number; changedAt: number }
+
 /** A signed link to what a task was given or has returned. */
 export type SimLink = { url: string; expiresAt: number; json: string }
 
@@ -136,4 +177,8 @@ export type SimState = {
   sessions: Map<string, SimSession>
   links: SimLink[]
   invitations: SimInvitation[]
+  topups: Map<string, SimTopup>
+  topupKeys: Map<string, { body: string; topupId: string; at: number }>
+  /** By owner and beginning. */
+  windows: Map<string, SimWindow>
 }

@@ -10,11 +10,14 @@ import type { MachineTime } from './sim-clock.ts'
 import { Checks, Violation } from './sim-checks.ts'
 import { SimClient, type SimAnswer, type SimCredential } from './sim-client.ts'
 import { gates, type GateEnd } from './sim-gates.ts'
+import { TasksAtWork } from './limit-model.ts'
+import type { SimPlan } from './sim-agents.ts'
 import type { SimEngine } from './sim-engine.ts'
 import { simConcurrency, type SimHost } from './sim-host.ts'
 import { isOpen, SimModel } from './sim-model.ts'
-import { newPerson, type SimKey, type SimLogin, type SimPerson, type SimState } from './sim-state.ts'
+import { newKey, newPerson, type SimKey, type SimLogin, type SimPerson, type SimState } from './sim-state.ts'
 import { BillAudit } from './bill-audit.ts'
+import { SimPayments } from './sim-payments.ts'
 import { providerVariable, SimProvider } from './sim-provider.ts'
 import { SimRandom } from './sim-random.ts'
 import { SimToolServer } from './sim-tool-server.ts'
@@ -22,6 +25,7 @@ import { SimToolServer } from './sim-tool-server.ts'
 const traceSteps = 30
 const settleMs = 10_000
 const peopleCount = 5
+const plansAtFirst: Record<number, SimPlan> = { 1: 'daily', 2: 'narrow' }
 /** Two more talk with models: one who can pay for anything, and one who cannot. */
 const modelPeopleCount = 2
 const keyStart = 'errand_sk_'
@@ -35,6 +39,8 @@ export type HeldChat = {
   sessionId: string
   readLines: number
   node: number
+  /** Its turn, which goes on without the reader. */
+  detached?: string
 }
 /** A service, and who sends it requests. */
 type SimNode = { host: SimHost; client: SimClient }
@@ -60,6 +66,7 @@ export class SimWorld {
   provider!: SimProvider
   toolServer!: SimToolServer
   bills!: BillAudit
+  payments!: SimPayments
   /** What was written off before the service's metrics began to count. */
   writtenOffBefore = 0
   random: SimRandom
@@ -71,6 +78,7 @@ export class SimWorld {
   crashes = 0
   restores = 0
   clockMoves = 0
+  #tasksAtWork: TasksAtWork
   #numbers = 0
   #notes = 0
 
@@ -80,6 +88,7 @@ export class SimWorld {
     this.engine = engine
     this.model = new SimModel(this.checks, { claimsTakeTime: engine.name === 'PostgreSQL' })
     this.random = new SimRandom(seed)
+    this.#tasksAtWork = new TasksAtWork(this.checks)
   }
 
   get now(): number {
@@ -132,6 +141,7 @@ export class SimWorld {
     this.provider = await SimProvider.start()
     this.toolServer = await SimToolServer.start()
     this.bills = new BillAudit(this.provider, this.checks)
+    this.payments = await SimPayments.start(this)
     process.env[providerVariable] = this.provider.url
     const dataDir = await this.engine.newPlace()
     await this.run(dataDir, { nodes: this.allNodes(), seen: nothingSeen() })
@@ -144,6 +154,10 @@ export class SimWorld {
         const { userId } = created
         if (isAdmin) this.admin = { userId, token: '' }
         else await this.#addPerson(store, { userId, email, password: known.password, isOfModels: n > peopleCount })
+        const plan = plansAtFirst[n] ?? null
+        if (plan === null) continue
+        await store.changeAccountLimits({ userId, plan, changes: {} })
+        this.model.person(userId).plan = plan
       }
     })
     await this.quiesce()
@@ -152,9 +166,8 @@ export class SimWorld {
   async #addPerson(store: Store, who: Parameters<typeof newPerson>[0]): Promise<void> {
     const { token, key } = draftKey({ userId: who.userId, name: 'first', scopes: [...scopes], expiresAt: null })
     const { id } = await store.createKey(key)
-    const first: SimKey = { id, token, scopes: [...scopes], expiresAt: null, isRevoked: false, isReplaced: false }
     const person = newPerson(who)
-    person.keys.push(first)
+    person.keys.push(newKey({ id, token, scopes: [...scopes], expiresAt: null }))
     this.state.people.push(person)
   }
 
@@ -169,9 +182,13 @@ export class SimWorld {
       nodes.map(async (node) => {
         const host = await this.engine.start({ dataDir, time, node })
         this.#nodes[node] = { host, client: new SimClient(host) }
+        // A process of its own does not know which gates were opened in the one before it.
+        if (host.store) return
+        for (const [name, end] of this.model.gateEnds) await host.openGate(name, end)
       }),
     )
     this.audit = new RowAudit(this.engine.openAudit(dataDir), seen, this.checks)
+    this.#tasksAtWork = new TasksAtWork(this.checks)
   }
 
   /** Work on the store on a connection of its own, as the command line does beside a server. */
@@ -263,7 +280,8 @@ export class SimWorld {
 
   refresh(): void {
     this.model.timeIs(this.now)
-    this.model.take(this.audit.refresh())
+    this.model.take(this.audit.refresh([...this.model.sentEvents.keys()]))
+    this.#tasksAtWork.areNow(this.state.people, this.audit.seen)
     const faults = this.#nodes.flatMap(({ host }) => host.faults())
     this.checks.that(faults.length === 0, () => `the service logged a fault: ${faults.join('; ')}`)
   }
@@ -288,13 +306,21 @@ export class SimWorld {
       const { gate } = task.asked
       if (task.mustEnd || gate === null || this.model.gateEnds.has(gate)) return `task ${task.id}`
     }
-    const waiting = open.find(({ row }) => row.queued === 1)
+    const waiting = open.find(({ row, task }) => {
+      const mayBegin = row.status === 'processing' || !this.isAtLimit(this.model.person(task.asked.userId))
+      return row.queued === 1 && mayBegin
+    })
     if (waiting && working.length < simConcurrency * this.engine.nodes) return `the queued task ${waiting.task.id}`
     for (const id of openTurns) {
       const { session_id: sessionId } = turns.get(id)!
       if (!this.chats.has(sessionId)) return `turn ${id} of ${sessionId}`
     }
     return undefined
+  }
+
+  /** As many tasks of theirs as their plan allows are begun. */
+  isAtLimit(person: SimPerson): boolean {
+    return this.#tasksAtWork.isAtLimit(person)
   }
 
   /** What the model says of a session that was touched is what the row says. */
@@ -341,7 +367,7 @@ export class SimWorld {
     this.chats.clear()
     for (const { client } of this.#nodes) client.cut()
     await Promise.all(this.#nodes.map(({ host }) => host.stop(true)))
-    await Promise.all([this.provider.stop(), this.toolServer.stop()])
+    await Promise.all([this.provider.stop(), this.toolServer.stop(), this.payments.stop()])
     this.closeAudit()
     await this.engine.removePlace(this.host.dataDir)
     if (this.backup) this.dropBackup()

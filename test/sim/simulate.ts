@@ -16,6 +16,8 @@ import { backupStep, crashStep, finishStep, restartStep, restoreStep } from './r
 import { edgeStep } from './edge-steps.ts'
 import { guardStep } from './guard-steps.ts'
 import { invitationStep } from './invitation-steps.ts'
+import { clientTokenStep, limitStep } from './limit-steps.ts'
+import { paymentStep, topupStep } from './payment-steps.ts'
 import {
   createSessionStep,
   deleteSessionStep,
@@ -23,6 +25,7 @@ import {
   readSessionStep,
   updateSessionStep,
 } from './session-steps.ts'
+import { detachStep, statelessStep } from './detached-steps.ts'
 import { MachineTime } from './sim-clock.ts'
 import { postgresSimEngine } from './postgres-sim.ts'
 import { sqliteSimEngine, type SimEngine } from './sim-engine.ts'
@@ -58,6 +61,8 @@ const steps = {
   flood: [floodStep, 12],
   holdChat: [holdChatStep, 50],
   endChat: [endChatStep, 35],
+  detach: [detachStep, 30],
+  stateless: [statelessStep, 20],
   modelChat: [modelChatStep, 25],
   modelLeave: [modelLeaveStep, 3],
   holdModel: [holdModelStep, 5],
@@ -69,6 +74,10 @@ const steps = {
   updateSession: [updateSessionStep, 25],
   deleteSession: [deleteSessionStep, 20],
   credit: [creditStep, 70],
+  topup: [topupStep, 20],
+  payment: [paymentStep, 40],
+  limit: [limitStep, 25],
+  clientToken: [clientTokenStep, 6],
   forbidden: [forbiddenStep, 6],
   unblock: [unblockStep, 12],
   suspend: [suspendStep, 12],
@@ -197,6 +206,8 @@ async function simulateOn(engine: SimEngine, { isHostile = false, operations, se
     money: moneyOf(seen.transactions),
     models: violation ? null : world.bills.check(seen),
     balances: world.state.people.reduce((sum, { balance }) => sum + balance, 0),
+    debts: world.model.debts,
+    owed: world.state.people.reduce((sum, { owed }) => sum + owed, 0),
     checks: world.checks.count,
     seconds: (performance.now() - begun) / 1000,
     violation,

@@ -2,21 +2,28 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { verifyLedger } from '../../server/store/sqlite/damage/verify-ledger.ts'
-import type {
-  AccountRow,
-  AuditReader,
-  Changes,
-  Everything,
-  MessageRow,
-  SessionAndMessages,
-  SessionRow,
-  Since,
-  TaskRow,
-  TransactionRow,
-  TurnRow,
+import {
+  eventColumns,
+  topupColumns,
+  windowColumns,
+  type AccountRow,
+  type AuditReader,
+  type Changes,
+  type Everything,
+  type MessageRow,
+  type PaymentEventRow,
+  type SessionAndMessages,
+  type SessionRow,
+  type Since,
+  type TaskRow,
+  type TopupRow,
+  type TransactionRow,
+  type TurnRow,
+  type WindowRow,
 } from './audit-rows.ts'
 
 const databaseName = 'errand.db'
+const ofEvents = 'WHERE event_id IN (SELECT value FROM json_each(?))'
 
 /** Of a data directory. */
 export class SqliteAudit implements AuditReader {
@@ -29,7 +36,7 @@ export class SqliteAudit implements AuditReader {
     this.#db = new Database(join(dataDir, databaseName), { readonly: true, timeout: 5000 })
     const all = <Row>(sql: string) => this.#db.prepare<[number | string], Row>(sql)
     this.#statements = {
-      accounts: this.#db.prepare<[], AccountRow>('SELECT user_id, balance, held, blocked_until FROM accounts'),
+      accounts: this.#db.prepare<[], AccountRow>('SELECT user_id, balance, held, owed, blocked_until FROM accounts'),
       transactions: all<TransactionRow>('SELECT * FROM transactions WHERE seq > ? ORDER BY seq'),
       tasks: all<TaskRow>('SELECT * FROM tasks WHERE seq > ? ORDER BY seq'),
       task: all<TaskRow>('SELECT * FROM tasks WHERE id = ?'),
@@ -37,12 +44,18 @@ export class SqliteAudit implements AuditReader {
       turn: all<TurnRow>('SELECT * FROM turns WHERE id = ?'),
       session: all<SessionRow>('SELECT * FROM sessions WHERE id = ?'),
       messages: all<MessageRow>('SELECT * FROM messages WHERE session_id = ? ORDER BY seq'),
+      windows: this.#db.prepare<[], WindowRow>(`SELECT ${windowColumns} FROM spend_windows`),
+      paymentEvents: all<PaymentEventRow>(`SELECT ${eventColumns} FROM payment_events ${ofEvents}`),
+      topups: all<TopupRow>(
+        `SELECT ${topupColumns} FROM topups WHERE id IN (SELECT topup_id FROM payment_events ${ofEvents})`,
+      ),
       payload: this.#db.prepare<[string], string>('SELECT task_id FROM payloads WHERE id = ?').pluck(),
     }
   }
 
-  changes({ openTasks, openTurns, taskSeq, transactionSeq, turnSeq }: Since): Changes {
-    const { accounts, task, tasks, transactions, turn, turns } = this.#statements
+  changes({ openTasks, openTurns, paymentEvents: sent, taskSeq, transactionSeq, turnSeq }: Since): Changes {
+    const { accounts, paymentEvents, task, tasks, topups, transactions, turn, turns, windows } = this.#statements
+    const ids = JSON.stringify(sent)
     return this.#snapshot(() => ({
       accounts: accounts.all(),
       transactions: transactions.all(transactionSeq),
@@ -50,6 +63,9 @@ export class SqliteAudit implements AuditReader {
       newTasks: tasks.all(taskSeq),
       oldTurns: openTurns.map((id) => turn.get(id)),
       newTurns: turns.all(turnSeq),
+      windows: windows.all(),
+      paymentEvents: sent.length === 0 ? [] : paymentEvents.all(ids),
+      topups: sent.length === 0 ? [] : topups.all(ids),
     }))
   }
 
@@ -60,6 +76,8 @@ export class SqliteAudit implements AuditReader {
       transactions: transactions.all(0),
       tasks: tasks.all(0),
       turns: turns.all(0),
+      topups: this.#db.prepare<[], TopupRow>(`SELECT ${topupColumns} FROM topups`).all(),
+      paymentEvents: this.#db.prepare<[], PaymentEventRow>(`SELECT ${eventColumns} FROM payment_events`).all(),
       orphanMessages: this.#db.prepare<[], number>(orphans).pluck().get()!,
     }))
   }

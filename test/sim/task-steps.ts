@@ -55,7 +55,7 @@ export function draftTask(world: SimWorld, person: SimPerson, endpointId?: SimEn
   const key = random.chance(0.12) ? `key-${random.between(1, 400)}-${n}` : null
   const tags = tagsOf(n)
   const body = JSON.stringify({ endpointId: kind, params, tags })
-  return { n, userId: person.userId, endpointId: kind, params, tags, key, body, gate }
+  return { n, userId: person.userId, endpointId: kind, params, tags, key, body, gate, countedIn: new Set() }
 }
 
 /** Every third has none. */
@@ -69,8 +69,8 @@ export function bodyOf({ endpointId, params, tags }: AskedTask): Record<string, 
 }
 
 export function sendTask(world: SimWorld, asked: AskedTask, person: SimPerson): Promise<SimAnswer> {
-  world.model.asked.set(asked.n, asked)
-  const { credential } = world.credentialOf(person)
+  const { credential, key } = world.credentialOf(person)
+  world.model.sent(asked, { person, key }, world.now)
   return world.send({
     kind: 'task',
     method: 'POST',
@@ -84,16 +84,16 @@ export function sendTask(world: SimWorld, asked: AskedTask, person: SimPerson): 
 /** Creates a task, alone, and expects the answer that was foreseen; repeats and conflicts of keys included. */
 export async function createTaskStep(
   world: SimWorld,
-  of: { person?: SimPerson; asked?: AskedTask } = {},
+  of: { person?: SimPerson; asked?: AskedTask; by?: ReturnType<SimWorld['credentialOf']> } = {},
 ): Promise<void> {
   const { checks, model } = world
   const { person = world.person() } = of
-  const { asked = askedTask(world, person) } = of
-  model.asked.set(asked.n, asked)
-  const { credential, key } = world.credentialOf(person)
+  const { asked = askedTask(world, person), by = world.credentialOf(person) } = of
+  const { credential, key } = by
   const now = world.now
+  model.sent(asked, { person, key }, now)
   const refused = model.refusedCredential(person, key, now)
-  const foreseen = refused === 0 ? model.foreseeTask(person, asked, now) : { status: refused }
+  const foreseen = refused === 0 ? model.foreseeTask(asked, { person, key }, now) : { status: refused }
   const answer = await world.send({
     kind: 'task',
     method: 'POST',
@@ -105,11 +105,12 @@ export async function createTaskStep(
   checks.same(answer.status, foreseen.status, `the status of ${asked.endpointId} for ${person.userId}`)
   if ('error' in foreseen) checks.same(answer.body.error, foreseen.error, 'the reason of a refusal')
   if (foreseen.status === 403 && answer.body.error === 'Insufficient balance') {
-    const { balance } = person
+    const { balance, owed } = person
     const message: string = answer.body.message
+    const stated = owed > 0 ? [owed] : [balance, simPrices[asked.endpointId]]
     checks.that(
-      message.includes(usdOfUnits(balance)) && message.includes(usdOfUnits(simPrices[asked.endpointId])),
-      `"${message}" states balance and cost`,
+      stated.every((units) => message.includes(usdOfUnits(units))),
+      `"${message}" states balance and cost, or what is owed`,
     )
   }
   if (refused === 0) checkRate(world, person, answer)
@@ -195,10 +196,10 @@ export async function cancelStep(world: SimWorld): Promise<void> {
 export async function slowTaskStep(world: SimWorld): Promise<void> {
   const { checks, model } = world
   const person = world.person()
-  const free = world.openTasks().length < 5
+  const free = world.openTasks().length < 5 && !world.isAtLimit(person)
   const asked = draftTask(world, person, 'sim.slow')
-  if (!free || model.foreseeTask(person, asked, world.now).status !== 200 || person.isSuspended)
-    return await createTaskStep(world)
+  const isRefused = model.foreseeTask(asked, { person, key: null }, world.now).status !== 200
+  if (!free || isRefused || person.isSuspended) return await createTaskStep(world)
   const answer = await sendTask(world, { ...asked, key: null }, person)
   if (answer.status !== 200) return
   // Its timeout and five seconds, and as long again for a busy machine.
@@ -332,8 +333,8 @@ export async function accountStep(world: SimWorld): Promise<void> {
   if (refused !== 0) return
   world.refresh()
   checks.same(
-    [unitsOfUsd(body.balanceUsd), unitsOfUsd(body.heldUsd)],
-    [person.balance, person.held],
+    [unitsOfUsd(body.balanceUsd), unitsOfUsd(body.heldUsd), unitsOfUsd(body.owedUsd)],
+    [person.balance, person.held, person.owed],
     `the account of ${person.userId}`,
   )
   checks.same(

@@ -122,7 +122,14 @@ export function describeAdmission(contractTest: ContractTest): void {
           const { attempt, id: taskId } = await world.processing(userId)
           expect(await world.store.completeTask({ taskId, attempt, response: text })).toBe(true)
         }
-        expect(await world.store.findPayload(id)).toEqual({ id, digest, userId })
+        expect(await world.store.findPayload(id)).toEqual({
+          id,
+          digest,
+          userId,
+          sessionId: null,
+          mediaType: null,
+          filename: null,
+        })
         stored.push({ id, digest })
         world.clock.advance(1000)
       }

@@ -244,7 +244,7 @@ function describeChargeCaps(contractTest: ContractTest): void {
     expect(ends.filter((end) => end !== undefined)).toHaveLength(1)
     expect(await read(world, session)).toMatchObject({ spent: 30 })
     const { userId } = session
-    expect(await world.store.deleteSession({ userId, sessionId: session.id })).toBe('deleted')
+    expect(await world.store.deleteSession({ userId, sessionId: session.id })).toMatchObject({ outcome: 'deleted' })
   })
 }
 

@@ -237,6 +237,11 @@ const discrepancies: Discrepancy[] = [
     by: ({ userId }) => [`DELETE FROM events WHERE user_id = '${userId}' AND type = 'key.limit_reached'`],
   },
   {
+    title: 'a balance that fell low without a word',
+    named: 'a balance that fell below what its owner wants to be told of has its event',
+    by: ({ userId }) => [`DELETE FROM events WHERE user_id = '${userId}' AND type = 'balance.low'`],
+  },
+  {
     title: 'a top-up whose event is missing',
     named: 'a paid top-up has its event',
     by: ({ topupId }) => [`DELETE FROM events ${eventOf(topupId)}`],
@@ -258,6 +263,8 @@ async function holdingsOf(world: StoreWorld, name: string): Promise<Holdings> {
   const key = { name, hint: 'a1b2', scopes: ['execute' as const], expiresAt: null, tokenHash: name, spendLimit: 1000 }
   const { id: keyId } = await store.createKey({ ...key, userId })
   const limits = spending(keyId, key.spendLimit)
+  // More than it ever has.
+  await store.payments.setNotifyBelow({ userId, notifyBelow: 1_000_000_000 })
   const { id: completedId } = await world.completed(userId, { limits })
   const { id: failedId } = await world.failed(userId, { limits })
   const { attempt, id: meteredId } = await world.processing(userId, { cost: 100, meters: { page: 20 } })

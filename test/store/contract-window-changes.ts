@@ -5,12 +5,13 @@ import type { ContractTest } from './store-contract.ts'
 import { agentError, type StoreWorld, type Tampering } from './store-world.ts'
 import { ofTier } from '../run/tiers.ts'
 import { WindowHistory } from './window-history.ts'
-import { aDay, begun, day, settle, spending } from './window-calls.ts'
+import { aDay, begun, day, settle, spending, spentOf, threeWaiting } from './window-calls.ts'
 
 /** What every engine of the store does when limits on what is spent are changed, reached or damaged. */
 export function describeWindowChanges(contractTest: ContractTest): void {
   describeChanges(contractTest)
   describeReached(contractTest)
+  describeUndone(contractTest)
   describeDamages(contractTest)
   for (let seed = 1; seed <= ofTier(1, 5); seed++) {
     contractTest(`whatever is spent, refunded and changed, windows are what answers add up to, seed ${seed}`, (world) =>
@@ -51,6 +52,37 @@ function describeChanges(contractTest: ContractTest): void {
   })
 
   contractTest(
+    'of what a task gives back to a limit that was lowered below it nothing is spent again, by a chat under way either',
+    async (world) => {
+      const { store } = world
+      const userId = await world.createUser()
+      const draft = {
+        name: 'a',
+        hint: 'a1b2',
+        scopes: ['execute' as const],
+        expiresAt: null,
+        tokenHash: 'd'.repeat(64),
+      }
+      const { id } = await store.createKey({ ...draft, userId, spendLimit: 400, spendReset: 'week' })
+      for (const lower of [
+        () => store.updateKey({ userId, keyId: id, changes: { spendLimit: 120 } }),
+        () => store.changeAccountLimits({ userId, changes: { spendPerDay: 240 } }),
+      ]) {
+        const { limits } = must(await store.findKey(draft.tokenHash), 'the key exists')
+        const task = await world.processing(userId, { limits, cost: 200 })
+        const turnId = await begun(world, userId, { limits, hold: 100 })
+        await lower()
+        await store.failTask({ taskId: task.id, attempt: 1, error: agentError, countsAsAbuse: false })
+        expect(await store.growHold({ turnId, by: 100, least: 21 })).toMatchObject({ reason: 'limit', left: 20 })
+        expect(await store.growHold({ turnId, by: 100, least: 1 })).toEqual({ outcome: 'held', held: 120 })
+        expect(await settle(world, turnId, 300)).toMatchObject({ charged: 120, writtenOff: 180 })
+        await store.updateKey({ userId, keyId: id, changes: { spendLimit: 520 } })
+      }
+    },
+    { limits: { plans: aDay } },
+  )
+
+  contractTest(
     "a user's day is lowered and raised while it is spent",
     async (world) => {
       const { store } = world
@@ -69,6 +101,79 @@ function describeChanges(contractTest: ContractTest): void {
       await world.expectRefused(world.draft(userId, { cost: 1 }), { window: { amount: 500, charged: 1000 } })
     },
     { limits: { plans: aDay } },
+  )
+}
+
+function describeUndone(contractTest: ContractTest): void {
+  contractTest(
+    'what is undone uses nothing of any limit, and what is admitted at the same moment keeps what it used',
+    async (world) => {
+      const userId = await world.createUser()
+      const limits = { ...spending('key_a', 350, 'day'), rate: { keyId: 'key_a', perMinute: 3 } }
+      const draft = world.draft(userId, { limits })
+      const results = await Promise.allSettled([
+        world.store.admitTask(draft),
+        // Its row cannot be written, which is found when all else is counted.
+        world.admit(userId, { limits, endpointId: null as never }),
+        world.admit(userId, { limits }),
+      ])
+      expect(results).toMatchObject([
+        { value: { outcome: 'accepted' } },
+        { status: 'rejected' },
+        { value: { outcome: 'accepted' } },
+      ])
+      expect(await spentOf(world, limits)).toEqual([200, 0])
+      expect(await world.store.readLimits(userId)).toMatchObject({ spend: { charged: 200 }, tasksWaiting: 2 })
+      await world.pending(userId, { limits, cost: 150 })
+      await world.expectRefused(world.draft(userId, { limits }), { reason: 'key-rate', keyRate: { used: 3 } })
+      world.clock.advance(60_000)
+      await world.expectRefused(world.draft(userId, { limits }), { reason: 'waiting' })
+      await world.store.cancelTask({ userId, taskId: draft.taskId, error: agentError, mayStopWork: true })
+      await world.expectRefused(world.draft(userId, { limits, cost: 101 }), { reason: 'limit' })
+      await world.pending(userId, { limits })
+    },
+    { limits: { plans: threeWaiting } },
+  )
+
+  contractTest(
+    'a change of limits that is undone leaves windows as those have them that were admitted',
+    async (world) => {
+      const { store } = world
+      const userId = await world.createUser()
+      const draft = {
+        name: 'a',
+        hint: 'a1b2',
+        scopes: ['execute' as const],
+        expiresAt: null,
+        tokenHash: 'e'.repeat(64),
+      }
+      const { id: keyId } = await store.createKey({ ...draft, userId, spendLimit: 300, spendReset: 'day' })
+      const { limits } = must(await store.findKey(draft.tokenHash), 'the key exists')
+      const change = (spendLimit: Units) => store.updateKey({ userId, keyId, changes: { spendLimit } })
+      const results = await Promise.allSettled([
+        world.admit(userId, { limits }),
+        // Another key with that token, for whose user windows are looked through first.
+        store.createKey({ ...draft, userId }),
+        world.admit(userId, { limits }),
+        change(200),
+        store.createKey({ ...draft, userId }),
+        world.admit(userId, { limits: { ...limits!, spend: { ...limits!.spend!, amount: 200 } }, cost: 1 }),
+      ])
+      expect(results.map(({ status }) => status)).toEqual([
+        'fulfilled',
+        'rejected',
+        'fulfilled',
+        'fulfilled',
+        'rejected',
+        'fulfilled',
+      ])
+      expect(results.at(-1)).toMatchObject({ value: { reason: 'limit', window: { charged: 200 } } })
+      expect(await spentOf(world, limits!)).toEqual([200, 0])
+      await change(250)
+      const now = must(await store.findKey(draft.tokenHash), 'the key exists').limits
+      await world.expectRefused(world.draft(userId, { limits: now, cost: 51 }), { reason: 'limit' })
+      await world.pending(userId, { limits: now, cost: 50 })
+    },
   )
 }
 

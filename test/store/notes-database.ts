@@ -15,6 +15,8 @@ export class Tally implements BatchEnd {
     this.#add = db.prepare('UPDATE tally SET value = value + ?')
   }
 
+  begin(): void {}
+
   count(rows: number): void {
     this.#ofCommand += rows
   }

@@ -1,11 +1,13 @@
 import { test } from 'vitest'
 import { describeConnectors } from './connector-contract.ts'
+import { describeGrants } from './contract-grants.ts'
 import { describePostgres, postgresEngine } from './postgres-engine.ts'
+import type { ContractTest } from './store-contract.ts'
 import { noLimits, openWorld } from './store-world.ts'
 
 await describePostgres('connectors', (server) => {
   const engine = postgresEngine(server)
-  describeConnectors((title, body, { limits = {} } = {}) => {
+  const contractTest: ContractTest = (title, body, { limits = {} } = {}) => {
     test(`${engine.name}: ${title}`, async () => {
       const world = await openWorld(engine, { ...noLimits, ...limits })
       try {
@@ -14,5 +16,7 @@ await describePostgres('connectors', (server) => {
         await world.close()
       }
     })
-  })
+  }
+  describeConnectors(contractTest)
+  describeGrants(contractTest)
 })

@@ -72,7 +72,7 @@ function describeOpening({ dropDatabase, newDatabase }: PostgresServer): void {
     const spent = async (sessionId: string) => (await store.getSession({ userId: 'user_1', sessionId }))?.spent
     expect([await spent('ses_1'), await spent('ses_3')]).toEqual([30, 0])
     expect(await store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
-    expect(await store.deleteSession({ userId: 'user_1', sessionId: 'ses_2' })).toBe('deleted')
+    expect(await store.deleteSession({ userId: 'user_1', sessionId: 'ses_2' })).toMatchObject({ outcome: 'deleted' })
     expect([await total({}), await total({ status: 'completed' })]).toEqual([2, 0])
     await store.close()
     await dropDatabase(url)

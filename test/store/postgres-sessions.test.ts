@@ -4,12 +4,14 @@ import { openPostgresStore } from '../../server/store/postgres/postgres-store.ts
 import { sessionTotal } from '../../server/store/session-records.ts'
 import { withPool } from '../support/postgres-server.ts'
 import { describePostgres, postgresEngine } from './postgres-engine.ts'
+import { describeFiles } from './contract-files.ts'
 import { describeSessions } from './session-contract.ts'
+import type { ContractTest } from './store-contract.ts'
 import { noLimits, openWorld } from './store-world.ts'
 
 await describePostgres('sessions and chats', (server) => {
   const engine = postgresEngine(server)
-  describeSessions((title, body, { limits = {} } = {}) => {
+  const contractTest: ContractTest = (title, body, { limits = {} } = {}) => {
     test(`${engine.name}: ${title}`, async () => {
       const world = await openWorld(engine, { ...noLimits, ...limits })
       try {
@@ -19,7 +21,9 @@ await describePostgres('sessions and chats', (server) => {
         await world.close()
       }
     })
-  })
+  }
+  describeSessions(contractTest)
+  describeFiles(contractTest)
 
   test('PostgreSQL: sessions are counted whatever path a connection looks names up by', async () => {
     const url = await server.newDatabase()

@@ -15,13 +15,17 @@ export function draftSession(world: StoreWorld, userId: string, changes: Partial
   return { sessionId, userId, agentId: 'text', metadata: {}, idempotency: null, ...changes }
 }
 
-async function opened(world: StoreWorld, userId: string, changes: Partial<CreateSession> = {}): Promise<SessionRecord> {
+export async function opened(
+  world: StoreWorld,
+  userId: string,
+  changes: Partial<CreateSession> = {},
+): Promise<SessionRecord> {
   const created = await world.store.createSession(draftSession(world, userId, changes))
   if (created.outcome !== 'created') throw new Error(`not created: ${created.outcome}`)
   return created.session
 }
 
-function draftTurn(world: StoreWorld, { id, userId }: SessionRecord): OpenTurn {
+export function draftTurn(world: StoreWorld, { id, userId }: SessionRecord): OpenTurn {
   return {
     turnId: newId('turn', world.clock.now()),
     userId,
@@ -43,7 +47,7 @@ const rates = {
 }
 const breakdown = { ...chatUse({ promptTokens: 1, completionTokens: 1 }), rates, isEstimated: false }
 
-function finished(turnId: string, text: string): SettleTurn {
+export function finished(turnId: string, text: string): SettleTurn {
   const [message, reply] = [text, `re: ${text}`].map((content) => ({ content, tokens: 1 }))
   return {
     turnId,
@@ -100,7 +104,9 @@ function describeLives(contractTest: ContractTest): void {
     const theirs = { ...session, userId: other }
     expect(await read(world, theirs)).toBeUndefined()
     expect(await update(world, theirs, { complete: true })).toEqual({ outcome: 'refused', reason: 'unknown' })
-    expect(await world.store.deleteSession({ userId: other, sessionId: session.id })).toBe('unknown')
+    expect(await world.store.deleteSession({ userId: other, sessionId: session.id })).toMatchObject({
+      outcome: 'unknown',
+    })
     expect(await world.store.listMessages({ userId: other, sessionId: session.id, ...all })).toBeUndefined()
     expect(await read(world, session)).toEqual(session)
   })
@@ -195,14 +201,14 @@ function describeLives(contractTest: ContractTest): void {
       await converse(world, session, 'hello')
       const turn = draftTurn(world, session)
       await world.store.openTurn(turn)
-      expect(await world.store.deleteSession({ userId, sessionId })).toBe('busy')
+      expect(await world.store.deleteSession({ userId, sessionId })).toMatchObject({ outcome: 'busy' })
       expect(await world.store.listMessages({ userId, sessionId, ...all })).toMatchObject({ total: 2 })
       await world.store.settleTurn(finished(turn.turnId, 'again'))
       const charges = await world.store.listTransactions({ userId, sessionId, ...all })
       expect(charges.total).toBe(2)
 
-      expect(await world.store.deleteSession({ userId, sessionId })).toBe('deleted')
-      expect(await world.store.deleteSession({ userId, sessionId })).toBe('unknown')
+      expect(await world.store.deleteSession({ userId, sessionId })).toMatchObject({ outcome: 'deleted' })
+      expect(await world.store.deleteSession({ userId, sessionId })).toMatchObject({ outcome: 'unknown' })
       expect(await read(world, session)).toBeUndefined()
       expect(await world.store.listMessages({ userId, sessionId, ...all })).toBeUndefined()
       expect(await world.store.readHistory({ sessionId, tokensMax: 1000 })).toEqual({ messages: [], tokens: 0 })

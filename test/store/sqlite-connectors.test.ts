@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { databaseFile } from '../../server/store/sqlite/database.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { created, describeConnectors } from './connector-contract.ts'
+import { describeGrants } from './contract-grants.ts'
 import { newFolder, openIn, sqliteEngine } from './sqlite-engine.ts'
 import type { ContractTest } from './store-contract.ts'
 import { noLimits, openWorld, StoreWorld } from './store-world.ts'
@@ -19,6 +20,7 @@ const contractTest: ContractTest = (title, body, { limits = {} } = {}) => {
 }
 
 describeConnectors(contractTest)
+describeGrants(contractTest)
 
 test('the database refuses a connector with two targets or none, with secrets but no auth, or of nobody', async () => {
   const dataDir = newFolder()

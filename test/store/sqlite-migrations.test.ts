@@ -168,7 +168,7 @@ test('sessions and turns from before caps have spent what they were charged, and
   expect(await store.cancelTask({ userId, taskId: 'task_2', error, mayStopWork: false })).toMatchObject({
     outcome: 'canceled',
   })
-  expect(await store.deleteSession({ userId, sessionId: 'ses_2' })).toBe('deleted')
+  expect(await store.deleteSession({ userId, sessionId: 'ses_2' })).toMatchObject({ outcome: 'deleted' })
   expect(await store.listSessions({ userId, limit: 10, offset: 0 })).toMatchObject({ total: 1 })
   expect(await store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
   await store.close()

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { must } from '../../server/kernel/assert.ts'
+import { describeFiles } from './contract-files.ts'
 import { converse, describeSessions, draftSession } from './session-contract.ts'
 import { newFolder, openIn, sqliteEngine, withRaw } from './sqlite-engine.ts'
 import type { ContractTest } from './store-contract.ts'
@@ -20,6 +21,7 @@ const contractTest: ContractTest = (title, body, { limits = {} } = {}) => {
 }
 
 describeSessions(contractTest)
+describeFiles(contractTest)
 
 test('no row of a deleted session or its messages is left, and its turns and transactions are', async () => {
   const dataDir = newFolder()
@@ -42,7 +44,7 @@ test('no row of a deleted session or its messages is left, and its turns and tra
   const counts = () => ['sessions', 'messages', 'turns', 'transactions'].map(count)
   expect(counts()).toEqual([2, 8, 4, 5])
   const { id: sessionId } = must(sessions[0], 'was created')
-  expect(await world.store.deleteSession({ userId, sessionId })).toBe('deleted')
+  expect(await world.store.deleteSession({ userId, sessionId })).toMatchObject({ outcome: 'deleted' })
   expect(counts()).toEqual([1, 4, 4, 5])
   const kept = withRaw(dataDir, (raw) => raw.prepare('SELECT DISTINCT session_id FROM messages').pluck().all())
   expect(kept).toEqual([sessions[1]!.id])

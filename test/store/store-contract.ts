@@ -24,8 +24,10 @@ import { describeRate } from './contract-rate.ts'
 import { describeRestart } from './contract-restart.ts'
 import { describeRetries } from './contract-retries.ts'
 import { describeSpend } from './contract-spend.ts'
+import { describeStateless } from './contract-stateless.ts'
 import { describeTags } from './contract-tags.ts'
 import { describeTaskMoves } from './contract-task-moves.ts'
+import { describeTurnEvents } from './contract-turn-events.ts'
 import { describeWindowChanges } from './contract-window-changes.ts'
 import { describeWindows } from './contract-windows.ts'
 import { noLimits, openWorld, type StoreEngine, type StoreWorld } from './store-world.ts'
@@ -73,6 +75,8 @@ export function describeStoreContract(engine: StoreEngine): void {
   describeMoney(contractTest)
   describeMetered(contractTest)
   describeCaps(contractTest)
+  describeStateless(contractTest)
+  describeTurnEvents(contractTest)
   describeLimits(contractTest)
   describeWindows(contractTest)
   describeWindowChanges(contractTest)

@@ -17,6 +17,9 @@ export const aDay: Plans = {
   defaultName: 'free',
 }
 
+/** A user may spend as much, and three tasks of theirs may wait. */
+export const threeWaiting: Plans = { ...aDay, byDefault: { ...aDay.byDefault, tasksWaiting: 3 } }
+
 export function spending(ownerId: string, amount: Units, reset: LimitReset = 'never'): CredentialLimits {
   return { spend: { ownerId, amount, reset }, rate: null, onceTokenId: null }
 }

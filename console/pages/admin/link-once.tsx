@@ -1,8 +1,7 @@
-import { Box, Button, Group, Stack, Text } from '@mantine/core'
-import { useEffect, useRef, type ReactNode } from 'react'
-import { CopyButton } from '../../parts/copy-button.tsx'
+import { Button, Group, Stack, Text } from '@mantine/core'
+import type { ReactNode } from 'react'
+import { SecretBox } from '../../parts/secret-box.tsx'
 import { TimeText } from '../../parts/text/time-text.tsx'
-import classes from './admin.module.css'
 
 type LinkOnceProps = {
   link: { url: string; expiresAt: string }
@@ -14,20 +13,13 @@ type LinkOnceProps = {
 
 /** A link that is shown this once, for the admin to pass on. */
 export function LinkOnce({ link: { expiresAt, url }, email, children, onDone }: LinkOnceProps) {
-  const box = useRef<HTMLDivElement>(null)
-  useEffect(() => box.current?.focus(), [])
   return (
     <Stack gap="md">
       <Text>
         Give this link to <b>{email}</b> yourself, in a way that nobody else reads: the service sends no mail, and
         whoever has the link can use it.
       </Text>
-      <Box>
-        <Box ref={box} className={classes.secret} role="group" aria-label="The link" tabIndex={0} mb="xs">
-          {url}
-        </Box>
-        <CopyButton value={url} what="the link" withLabel />
-      </Box>
+      <SecretBox value={url} label="The link" what="the link" />
       <Text>
         It works once, until <TimeText at={expiresAt} isExact />. It is not shown again: if it is lost, make another,
         which ends this one. {children}

@@ -8,6 +8,7 @@ const statusTexts: Record<Connector['status'], string> = {
   ok: '',
   untested: ' (not tested)',
   failed: ' (failed its last test)',
+  needs_sign_in: ' (needs a sign-in)',
 }
 
 /** A connector that is no more, by the end of its id. */

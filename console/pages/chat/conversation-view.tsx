@@ -11,13 +11,13 @@ import classes from './conversation.module.css'
 import { ChatPrices } from '../agents/chat-prices.tsx'
 import { ExchangeView } from './reply/exchange-view.tsx'
 import { exchangesOf } from './transcript/exchanges.ts'
-import { isUnderWay, liveChatOf, type LiveState } from './transcript/live-chat.ts'
+import { liveChatOf } from './transcript/live-chat.ts'
+import { isUnderWay, type LiveState } from './transcript/live-exchange.ts'
 import { MessageScroll } from './message-scroll.tsx'
 import { RefusalNotice } from './reply/refusal-notice.tsx'
 import { useSessionCosts } from './transcript/session-costs.ts'
 import { renewSession } from './list/session-news.ts'
 import { readEarlier, transcriptOptions, type Transcript } from './transcript/transcript.ts'
-import { useLeaveWarning } from './compose/use-leave-warning.ts'
 
 type ConversationViewProps = { session: Session; agent: Agent | undefined }
 
@@ -31,7 +31,6 @@ export function ConversationView({ agent, session }: ConversationViewProps) {
   const { exchange, refusal } = state
   const isBusy = isUnderWay(exchange)
   const isLoaded = transcript.data !== undefined
-  useLeaveWarning(isBusy)
   useEffect(() => {
     if (isLoaded) void live.recover()
   }, [isLoaded, live])
@@ -69,7 +68,7 @@ export function ConversationView({ agent, session }: ConversationViewProps) {
           chat={agent?.chat}
           isBusy={isBusy || !isLoaded}
           canStop={exchange?.phase === 'sending' || exchange?.phase === 'streaming'}
-          onSend={(message) => void live.send(message, draftOf(sessionId).params)}
+          onSend={(message, files) => void live.send(message, draftOf(sessionId).params, files)}
           onStop={() => live.stop()}
         />
       ) : (

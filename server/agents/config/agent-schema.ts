@@ -3,6 +3,7 @@ import { parseRate } from '../../billing/chat-price.ts'
 import { parseUsd } from '../../kernel/money.ts'
 import { executionsPerMinuteMax, tasksMax } from '../../store/limits/account-limits.ts'
 import { parseWebhookSecret } from './webhook-secret.ts'
+import { acceptPattern } from '../files/media-types.ts'
 import type { ChatRun, ChatPart, JsonSchema, ModelAgentConfig, TaskRun } from './define-config.ts'
 
 // What a configuration must be. Messages complete the sentence that begins with the field's name;
@@ -98,10 +99,16 @@ const pricing = z.strictObject({
   toolCallUsd: rate.default('0'),
 })
 
+const acceptsMax = 50
+const accepted = textThat((text) => acceptPattern.test(text), 'a media type such as "application/pdf", or "image/*"')
+
 const chatBounds = {
   contextTokens: tokens.default(contextTokensDefault),
   maxOutputTokens: tokens.default(4096),
   reasoning: z.boolean().default(false),
+  accepts: z.array(accepted).max(acceptsMax).default([]),
+  imageTokensMax: tokens.optional(),
+  documentTokensMax: tokens.optional(),
 }
 
 const codeAgent = z.strictObject({

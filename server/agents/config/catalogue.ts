@@ -17,6 +17,7 @@ import {
 import type { AgentConfig, ChatPart, ErrandConfig, JsonSchema } from './define-config.ts'
 import { httpReply, httpRun } from '../http/http-agent.ts'
 import { modelReply, modelRun } from '../model/model-agent.ts'
+import type { FileBounds } from '../files/file-tokens.ts'
 import type { ReplyRun } from '../run/open-steps.ts'
 import type { EndpointRun } from '../run/endpoint-run.ts'
 import { noPlans, type AccountLimits, type Plans } from '../../store/limits/account-limits.ts'
@@ -43,11 +44,13 @@ export type Endpoint = {
   run: (run: EndpointRun) => unknown
 }
 
-export type Chat = {
+export type Chat = FileBounds & {
   rates: ChatRates
   contextTokens: number
   maxOutputTokens: number
   hasReasoning: boolean
+  /** Media types of files that a message may have; none where it is empty. */
+  accepts: readonly string[]
   /** Whether a language model of the AI SDK replies: it yields the calls of connectors' tools itself. */
   isModel: boolean
   /** What the agent tells its model before each message, where that is known here. */
@@ -195,12 +198,15 @@ function toChat(agent: ParsedAgent, source: AgentConfig): Chat | null {
       ? { bounds: agent, pricing: agent.pricing }
       : { bounds: agent.chat, pricing: agent.chat?.pricing }
   if (!bounds || !pricing) return null
-  const { contextTokens, maxOutputTokens, reasoning: hasReasoning } = bounds
+  const { accepts, contextTokens, documentTokensMax, imageTokensMax, maxOutputTokens, reasoning: hasReasoning } = bounds
   return {
     rates: toRates(pricing),
     contextTokens,
     maxOutputTokens,
     hasReasoning,
+    accepts,
+    imageTokensMax,
+    documentTokensMax,
     isModel: agent.kind === 'model',
     instructions: (agent.kind === 'model' ? agent.instructions : undefined) ?? '',
     connectorTokensMax: agent.kind === 'http' ? 0 : agent.connectorTokensMax,

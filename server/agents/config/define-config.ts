@@ -137,12 +137,37 @@ export type ChatPricing = {
   readonly reasoningPer1kUsd?: string
 }
 
-/** One message of the session so far. */
-export type ChatMessage = { readonly role: 'user' | 'assistant'; readonly content: string }
+/** A part of a message. */
+export type MessagePart =
+  | { readonly type: 'text'; readonly text: string }
+  | {
+      readonly type: 'file'
+      /** One that the chat accepts; the bytes were checked to be that. */
+      readonly mediaType: string
+      readonly filename?: string
+      readonly bytes: number
+      /** Downloads it for some time, for whoever has it: for an agent of kind http. */
+      readonly url: string
+      /** Absent for an agent of kind http, and of old files of a history that has too many. */
+      readonly data?: Uint8Array
+    }
+
+/**
+ * One message so far; `parts` where it came with files. The role `system` comes only from clients that speak OpenAI's protocol,
+ * before all others; the service hands it to a model after the agent's own instructions.
+ */
+export type ChatMessage = {
+  readonly role: 'system' | 'user' | 'assistant'
+  readonly content: string
+  readonly parts?: readonly MessagePart[]
+}
 
 /** What a chat's reply is given. `signal` fires when the reply is no longer wanted: the client left, or time is up. */
 export type ChatRun = {
+  /** Its text; of a message in parts the texts, joined by line breaks. */
   readonly message: string
+  /** Of a message that came with files: these and its texts, in the order in which they were sent. */
+  readonly parts?: readonly MessagePart[]
   /** Earlier messages, oldest first, in whole exchanges, as many as fit into `contextTokens`. */
   readonly history: readonly ChatMessage[]
   readonly params: { readonly temperature?: number; readonly maxTokens?: number }
@@ -191,6 +216,17 @@ export type ChatConfig = {
   readonly maxOutputTokens?: number
   /** Whether reasoning is streamed; false by default. */
   readonly reasoning?: boolean
+  /**
+   * Media types of the files that a message may have, such as `['image/*', 'application/pdf', 'text/*']`; none by default.
+   */
+  readonly accepts?: readonly string[]
+  /**
+   * Tokens that the model counts an image as, at most: they are held before it is called. By default one for each 16 by 16
+   * pixels, 1,024 at least and 16,384 at most.
+   */
+  readonly imageTokensMax?: number
+  /** The same of a file that is neither image nor text, such as a PDF; by default one for each byte. */
+  readonly documentTokensMax?: number
   /** Makes the reply, part by part. */
   reply(run: ChatRun): AsyncIterable<ChatPart>
 }
@@ -280,6 +316,17 @@ export type ModelAgentConfig = AgentBase & {
   readonly contextTokens?: number
   /** Whether reasoning is streamed; false by default. */
   readonly reasoning?: boolean
+  /**
+   * Media types of the files that a message may have, such as `['image/*', 'application/pdf', 'text/*']`; none by default.
+   */
+  readonly accepts?: readonly string[]
+  /**
+   * Tokens that the model counts an image as, at most: they are held before it is called. By default one for each 16 by 16
+   * pixels, 1,024 at least and 16,384 at most.
+   */
+  readonly imageTokensMax?: number
+  /** The same of a file that is neither image nor text, such as a PDF; by default one for each byte. */
+  readonly documentTokensMax?: number
   /** The agent converses in sessions at this price; without it, only its endpoints can be run. */
   readonly pricing?: ChatPricing
   /** Its operations that are run as tasks, by name. */

@@ -35,14 +35,25 @@ const detailsMax = 20
 
 /** The details of a 400 body; an unknown key is named as the field that is wrong. */
 export function issueDetails(prefix: string, issues: readonly z.core.$ZodIssue[]): ErrorDetail[] {
-  const details = issues.flatMap((issue) =>
-    issue.code === 'unrecognized_keys'
-      ? issue.keys
-          .slice(0, detailsMax)
-          .map((key) => ({ path: issuePath(prefix, [...issue.path, key]), message: 'Unknown field' }))
-      : [{ path: issuePath(prefix, issue.path), message: issue.message }],
-  )
+  const details = issues
+    .flatMap(ofAlternative)
+    .flatMap((issue) =>
+      issue.code === 'unrecognized_keys'
+        ? issue.keys
+            .slice(0, detailsMax)
+            .map((key) => ({ path: issuePath(prefix, [...issue.path, key]), message: 'Unknown field' }))
+        : [{ path: issuePath(prefix, issue.path), message: issue.message }],
+    )
   return details.slice(0, detailsMax)
+}
+
+/** Of a value that is none of several, what is wrong with it as the one whose type it has. */
+function ofAlternative(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
+  if (issue.code !== 'invalid_union') return [issue]
+  const isOther = ({ code, path }: z.core.$ZodIssue) => code === 'invalid_type' && path.length === 0
+  const [only, ...more] = issue.errors.filter((issues) => !issues.some(isOther))
+  if (!only || more.length > 0) return [issue]
+  return only.flatMap((inner) => ofAlternative({ ...inner, path: [...issue.path, ...inner.path] }))
 }
 
 /** The refusal of an operation's input that its schema did not take. */

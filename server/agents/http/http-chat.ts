@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { readBody } from '../../outbound/exchange.ts'
-import type { ChatPart, ChatRun } from '../config/define-config.ts'
+import type { ChatMessage, ChatPart, ChatRun, MessagePart } from '../config/define-config.ts'
 import { post } from './http-exchange.ts'
 import { AgentServiceError, agentService } from './http-failure.ts'
 import { eventIn, linesType, readLines } from './http-lines.ts'
@@ -35,11 +35,34 @@ export async function* runHttpChat({ limits, run, service }: HttpChat): AsyncGen
 }
 
 async function ask({ limits, run, service }: HttpChat): Promise<IncomingMessage> {
-  const { history, log, message, params, sessionId, signal, traceparent, turnId, userId } = run
-  const body = { type: 'chat', sessionId, turnId, userId, message, history, params }
+  const { history, log, message, params, parts, sessionId, signal, traceparent, turnId, userId } = run
+  const inParts = parts && { parts: toldParts(parts) }
+  const body = {
+    type: 'chat',
+    sessionId,
+    turnId,
+    userId,
+    message,
+    ...inParts,
+    history: history.map(toldMessage),
+    params,
+  }
   const { chatHeadMs: headMs, connectMs } = limits
   const sent = { service, id: turnId, userId, body, accept: linesType, traceparent }
   return await post({ ...sent, signal, log, connectMs, headMs })
+}
+
+function toldMessage({ content, parts, role }: ChatMessage) {
+  return { role, content, ...(parts && { parts: toldParts(parts) }) }
+}
+
+/** Files by their links: a service reads those that it needs. */
+function toldParts(parts: readonly MessagePart[]) {
+  return parts.map((part) => {
+    if (part.type === 'text') return part
+    const { bytes, filename, mediaType, type, url } = part
+    return { type, mediaType, ...(filename !== undefined && { filename }), bytes, url }
+  })
 }
 
 /** Whether a cut answer can be told from a whole one. */

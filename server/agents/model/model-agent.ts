@@ -1,14 +1,14 @@
-import type { FinishReason, LanguageModel, LanguageModelMiddleware, ModelMessage, TextStreamPart, ToolSet } from 'ai'
-import type { z } from 'zod'
+import type { FinishReason, LanguageModel, LanguageModelMiddleware, TextStreamPart, ToolSet } from 'ai'
 import type { RunConnectors, RunOf } from '../../connectors/thread/run-connectors.ts'
 import type { ReplyRun } from '../run/open-steps.ts'
-import type { ChatPart, ModelAgentConfig, TaskRun } from '../config/define-config.ts'
+import type { ChatPart, JsonSchema, ModelAgentConfig, TaskRun } from '../config/define-config.ts'
 import { contextTokensDefault, taskConnectorTokensMax } from '../config/agent-schema.ts'
 import { boundPrompts } from '../run/bound-connectors.ts'
 import { roughTokens } from '../run/chat-messages.ts'
 import { connectorTools } from '../run/connector-tools.ts'
 import { DeltaBypass } from '../threads/delta-bypass.ts'
 import { describeModelError, isRequestRefused, ModelFailure, RequestRefusedError } from './model-error.ts'
+import { modelMessage } from './model-messages.ts'
 import { ModelSteps } from './model-steps.ts'
 import { PartQueue } from '../run/part-queue.ts'
 import { toJsonSchema, toZodSchema } from '../config/params-schema.ts'
@@ -47,9 +47,14 @@ async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): 
   const { connectors, history, message, openCall, openStep, params, signal } = run
   const { isStepCount, streamText, wrapLanguageModel } = await loadSdk()
   // A reply may be blank, and Anthropic takes no message of blank text.
-  const earlier = history.filter(({ content }) => content.trim() !== '')
-  const messages: ModelMessage[] = [...earlier, { role: 'user', content: message }]
+  const earlier = history.filter(({ content, parts: sent }) => content.trim() !== '' || sent)
+  const told = earlier.filter(({ role }) => role === 'system').map(({ content }) => content)
+  const said = earlier.filter(({ role }) => role !== 'system')
+  const latest = { role: 'user', content: message, ...(run.parts && { parts: run.parts }) } as const
+  const messages = [...said, latest].map(modelMessage)
   const limit = agent.maxOutputTokens ?? maxOutputTokensDefault
+  const { responseFormat } = params
+  if (responseFormat?.schema) told.push(...schemaWords(agent, responseFormat.schema))
   const steps = new ModelSteps({ openStep, onUsage: (usage) => parts.push(usage) })
   const bypass = new DeltaBypass(parts, {
     onAnswer: () => steps.answered(),
@@ -58,10 +63,11 @@ async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): 
   })
   const transformParams: LanguageModelMiddleware['transformParams'] = async ({ params: sent }) => {
     const { maxOutputTokens = limit } = sent
-    return { ...sent, maxOutputTokens: await steps.begin({ ...sent, maxOutputTokens }) }
+    const asked = { ...sent, maxOutputTokens, ...(responseFormat && { responseFormat }) }
+    return { ...asked, maxOutputTokens: await steps.begin(asked) }
   }
   const { fullStream } = streamText({
-    ...settingsOf(agent),
+    ...settingsOf(agent, told),
     model: wrapLanguageModel({ model: agent.model, middleware: { ...bypass.middleware, transformParams } }),
     ...(await toolsOf(heldTools(agent, openCall), connectors)),
     messages,
@@ -177,7 +183,8 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<Ta
         return { text }
       }
       const output = Output.object({ schema })
-      const { output: answer } = await generateText({ ...options, ...withSchema(agent, schema), output })
+      const settings = settingsOf(agent, schemaWords(agent, toJsonSchema(schema)))
+      const { output: answer } = await generateText({ ...options, ...settings, output })
       return answer
     } catch (thrown) {
       if (!signal.aborted) connectors.failed.throwIfAborted()
@@ -186,8 +193,10 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: RunOf<Ta
   }
 }
 
-function settingsOf({ instructions, model }: SdkAgent) {
-  return { model, ...(instructions !== undefined && { instructions }) }
+/** The agent's own instructions come first. */
+function settingsOf({ instructions, model }: SdkAgent, told: readonly string[] = []) {
+  const all = instructions === undefined ? told : [instructions, ...told]
+  return { model, ...(all.length > 0 && { instructions: all.join('\n\n') }) }
 }
 
 /** The agent's own tools, each call of which waits until it is held. */
@@ -236,11 +245,10 @@ function stopOf(connectors: RunConnectors, signal: AbortSignal): AbortSignal {
 }
 
 /** Tells a model whose provider takes no schemas in words which JSON to write. */
-function withSchema({ instructions, model }: ModelAgentConfig, schema: z.ZodType): { instructions?: string } {
+function schemaWords({ model }: ModelAgentConfig, schema: JsonSchema): string[] {
   const { supportsStructuredOutputs } = model as { supportsStructuredOutputs?: unknown }
-  if (supportsStructuredOutputs !== false) return {}
-  const ask = `Answer with nothing but a JSON object that fits this JSON Schema: ${JSON.stringify(toJsonSchema(schema))}`
-  return { instructions: instructions === undefined ? ask : `${instructions}\n\n${ask}` }
+  if (supportsStructuredOutputs !== false) return []
+  return [`Answer with nothing but a JSON object that fits this JSON Schema: ${JSON.stringify(schema)}`]
 }
 
 /** Without the cause: what the SDK keeps of a request may hold a key. */

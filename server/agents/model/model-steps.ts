@@ -42,13 +42,14 @@ export class ModelSteps {
     // The SDK tries again where the provider gave no answer, and what that may cost is held.
     if (latest && !latest.isAnswered) return latest.held.outputTokensMax
     const size = promptSize(sent)
-    const whole = size.bytes + size.around + this.#thought
+    const whole = size.bytes + size.around + size.files.tokensMax + this.#thought
     let promptTokensMax = whole
-    let promptTokens = Math.ceil(size.bytes / bytesPerToken)
+    let promptTokens = Math.ceil(size.bytes / bytesPerToken) + size.files.tokens
     if (this.#counted) {
       const before = this.#counted
       const added = Math.max(0, size.bytes - before.size.bytes)
       const around = Math.max(0, size.around - before.size.around)
+      // A reply adds no files.
       promptTokensMax = Math.min(whole, before.tokens + before.thought + added + around)
       promptTokens = before.tokens + Math.ceil(added / bytesPerToken)
     }

@@ -1,8 +1,29 @@
 import type { ChatRates, ChatUsed } from '../../billing/chat-price.ts'
 import type { ConnectorSpec } from '../../connectors/connector-spec.ts'
-import type { ChatMessage } from '../config/define-config.ts'
+import type { ChatMessage, JsonSchema, MessagePart } from '../config/define-config.ts'
+import { sumTokens, type FileTokens } from '../files/file-tokens.ts'
 
 // What the service and an agent thread say to each other about a chat.
+
+/** A part of a message as a thread is given it. */
+export type SentPart = Exclude<MessagePart, { type: 'file' }> | SentFile
+export type SentFile = Extract<MessagePart, { type: 'file' }> & FileTokens
+export type SentMessage = ChatMessage & { readonly parts?: readonly SentPart[] }
+
+/** What the files among the parts count as. */
+export function tokensOfFiles(parts: readonly SentPart[] = []): FileTokens {
+  return sumTokens(parts.filter((part) => part.type === 'file'))
+}
+
+/** What a reply is asked to be. */
+export type ReplyParams = {
+  temperature?: number
+  maxTokens?: number
+  /** Of a language model of the AI SDK only: JSON, which fits the schema where there is one. */
+  responseFormat?: ResponseFormat
+}
+
+export type ResponseFormat = { type: 'json'; schema?: JsonSchema; name?: string; description?: string }
 
 /** What an agent is told of the turn that it replies to. */
 export type ChatRequest = {
@@ -11,10 +32,12 @@ export type ChatRequest = {
   sessionId: string
   turnId: string
   message: string
-  history: readonly ChatMessage[]
+  /** Of a message that came with files. */
+  parts?: readonly SentPart[]
+  history: readonly SentMessage[]
   /** Tokens of the history, as they were counted when it was stored. */
   historyTokens: number
-  params: { temperature?: number; maxTokens?: number }
+  params: ReplyParams
   connectors: readonly ConnectorSpec[]
   /** What the turn is charged by. */
   rates: ChatRates

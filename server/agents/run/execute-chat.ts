@@ -12,6 +12,7 @@ import type { Catalogue, Chat } from '../config/catalogue.ts'
 import {
   roughTokens,
   tokensAtMost,
+  tokensOfFiles,
   type ChatBatch,
   type ChatRequest,
   type ChatSummary,
@@ -98,9 +99,10 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     const message = `The agent ${request.agentId} has no chat in the configuration.`
     return { kind: 'failed', error: { code: 'AGENT_ERROR', message, details: '' } }
   }
+  const files = tokensOfFiles(request.parts)
   const stream: ReplyStream = new ReplyStream({
-    promptTokens: request.historyTokens + roughTokens(request.message),
-    promptTokensMax: request.historyTokens + tokensAtMost(request.message),
+    promptTokens: request.historyTokens + roughTokens(request.message) + files.tokens,
+    promptTokensMax: request.historyTokens + tokensAtMost(request.message) + files.tokensMax,
     isPromptKnown: config.isModel,
     rates: request.rates,
     hasReasoning: config.hasReasoning,
@@ -113,7 +115,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
       })
     },
   })
-  const { history, message, params, sessionId, traceparent, turnId, userId } = request
+  const { history, message, params, parts: sent, sessionId, traceparent, turnId, userId } = request
   const stopped = new Promise<void>((resolve) => {
     signal.addEventListener(
       'abort',
@@ -147,6 +149,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     if (signal.aborted) return { kind: 'interrupted', message: 'The chat was stopped.' }
     const parts = config.reply({
       message,
+      ...(sent && { parts: sent }),
       history,
       params,
       connectors,
@@ -333,7 +336,8 @@ async function pump({ onResume, parts, signal, stream, take, window }: Pump): Pr
 type Summarize = { request: ChatRequest; stream: ReplyStream; signal: AbortSignal; isCutOff?: boolean }
 
 async function summarize({ isCutOff, request, signal, stream }: Summarize): Promise<ChatSummary> {
-  const { historyTokens, message } = request
+  const { historyTokens, message, parts } = request
+  const { tokens: fileTokens } = tokensOfFiles(parts)
   const isCut = isCutOff ?? signal.aborted
   const usedAtMost = isCut && stream.hasOpenStep ? { usedAtMost: stream.bound } : {}
   const { reportedOrNull: reported } = stream
@@ -342,12 +346,12 @@ async function summarize({ isCutOff, request, signal, stream }: Summarize): Prom
     // A reply that is stopped between two reports used more than the last one says.
     const used = isCut ? stream.used : stream.reported
     const isEstimated = stream.hasEstimates || (isCut && stream.hasUnreported)
-    const tokens = { messageTokens: roughTokens(message), replyTokens: roughTokens(said) }
+    const tokens = { messageTokens: roughTokens(message) + fileTokens, replyTokens: roughTokens(said) }
     return { ...usedAtMost, used, reported, isEstimated, ...tokens }
   }
   // Whoever stops a reply waits a second for this at most, which the first load of the encoding may take.
   const count = signal.aborted && !canCountTokens() ? async ([text = '']) => roughTokens(text) : countTokens
-  const messageTokens = await count([message])
+  const messageTokens = (await count([message])) + fileTokens
   const replyTokens = await count([said])
   const reasoningTokens = thought === '' ? 0 : await count([thought])
   const used = {

@@ -1,6 +1,6 @@
 import type { RunOf } from '../../connectors/thread/run-connectors.ts'
 import { chatUse } from '../../billing/chat-price.ts'
-import type { ModelStep, StepRequest } from './chat-messages.ts'
+import type { ModelStep, ReplyParams, SentMessage, SentPart, StepRequest } from './chat-messages.ts'
 import type { ChatRun } from '../config/define-config.ts'
 import type { ReplyStream } from './reply-stream.ts'
 
@@ -12,7 +12,10 @@ export type HeldStep = {
 }
 
 /** A reply as the service begins it; agents of the configuration see the public part. */
-export type ReplyRun = RunOf<ChatRun> & {
+export type ReplyRun = Omit<RunOf<ChatRun>, 'history' | 'parts'> & {
+  readonly parts?: readonly SentPart[]
+  readonly history: readonly SentMessage[]
+  readonly params: ReplyParams
   /** Holds what a call of a model may cost; the model is called then. Rejects when the reply is stopped. */
   readonly openStep: (step: ModelStep) => Promise<HeldStep>
   /** Holds what a call of one of the agent's own tools costs; it is made then. Rejects when the reply is stopped. */

@@ -44,6 +44,8 @@ export class ReplyStream {
   readonly #calls = new Set<string>()
   #lines = ''
   #events = 0
+  /** Of the last event. */
+  #seq = 0
   #text = ''
   #toolCalls: ToolCallStep[] = []
   #serial = 0
@@ -273,7 +275,7 @@ export class ReplyStream {
 
   #write(type: string, fields: string, about?: ReplyError['about']): void {
     if (this.#lines === '') this.#beDirty()
-    const line = `{"type":"${type}","timestamp":"${isoTime(Date.now())}",${fields}}\n`
+    const line = `{"type":"${type}","timestamp":"${isoTime(Date.now())}","seq":${++this.#seq},${fields}}\n`
     this.#grow(line.length, about)
     this.#lines += line
     this.#events++

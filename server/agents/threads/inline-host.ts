@@ -1,4 +1,5 @@
 import { ConnectorBounds, type ProcessLimits } from '../../connectors/connector-bounds.ts'
+import type { RenewToken } from '../../connectors/connector-spec.ts'
 import { probeConnector } from '../../connectors/thread/probe-connector.ts'
 import type { Connect } from '../../connectors/thread/run-connectors.ts'
 import type { AgentHost, AgentLogLine } from './agent-port.ts'
@@ -11,6 +12,7 @@ type InlineHostOptions = {
   catalogue: Catalogue
   resultBytesMax: number
   connectorLimits: ProcessLimits
+  renewToken: RenewToken
   onLog: (line: AgentLogLine) => void
 }
 
@@ -18,12 +20,13 @@ type InlineHostOptions = {
  * Runs agents in the caller's thread, for a process that embeds the service with a configuration in memory. An agent
  * that blocks blocks everything, and one that exits ends the process: a server uses agent threads.
  */
-export function createInlineHost({ catalogue, connectorLimits, resultBytesMax, onLog }: InlineHostOptions): AgentHost {
-  const bounds = new ConnectorBounds(connectorLimits)
-  const connect: Connect = async (specs, options) => {
+export function createInlineHost(options: InlineHostOptions): AgentHost {
+  const { catalogue, connectorLimits, onLog, renewToken: renew, resultBytesMax } = options
+  const means = { bounds: new ConnectorBounds(connectorLimits), renew }
+  const connect: Connect = async (specs, opening) => {
     // The protocol's client takes a while to load, and most runs have no use for it.
     const { openConnectors } = await import('../../connectors/thread/open-connectors.ts')
-    return await openConnectors(specs, { ...options, bounds })
+    return await openConnectors(specs, { ...opening, ...means })
   }
   return {
     isReady: true,
@@ -59,7 +62,7 @@ export function createInlineHost({ catalogue, connectorLimits, resultBytesMax, o
       })
       return { outcome: outcome.then(afterBatches), credit: (chars) => window.credit(chars) }
     },
-    probe: (spec, signal) => probeConnector(spec, { signal, bounds }),
+    probe: (spec, signal) => probeConnector(spec, { signal, ...means }),
     threads: () => [],
     close: async () => {},
   }

@@ -1,13 +1,13 @@
 import type { AgentHost, AgentThreadState, ChatHandle, RunChatOptions, RunTaskOptions } from './agent-port.ts'
 import type { ProcessLimits } from '../../connectors/connector-bounds.ts'
 import { ConnectorHost } from '../../connectors/thread/connector-host.ts'
-import type { ConnectorSpec } from '../../connectors/connector-spec.ts'
+import type { ConnectorSpec, RenewToken } from '../../connectors/connector-spec.ts'
 import type { ChatBatch, ChatRequest, StepRequest } from '../run/chat-messages.ts'
 import { ThreadHandle, type RunStart, type ThreadOptions } from './thread-handle.ts'
 import type { RunOutcome, TaskRequest } from '../run/run-outcome.ts'
 import { beatMs } from './thread-protocol.ts'
 
-type ThreadHostOptions = ThreadOptions & { threads: number; connectorLimits: ProcessLimits }
+type ThreadHostOptions = ThreadOptions & { threads: number; connectorLimits: ProcessLimits; renewToken: RenewToken }
 
 type Waiting = {
   start: RunStart
@@ -51,8 +51,8 @@ export class ThreadHost implements AgentHost {
 
   constructor(options: ThreadHostOptions) {
     this.#options = options
-    const { connectorLimits, env, onWarning } = options
-    this.#connectors = new ConnectorHost({ limits: connectorLimits, env, onWarning })
+    const { connectorLimits, env, onWarning, renewToken: renew } = options
+    this.#connectors = new ConnectorHost({ limits: connectorLimits, env, renew, onWarning })
     this.#fill()
     this.#watch = setInterval(() => this.#look(), beatMs)
     this.#watch.unref()

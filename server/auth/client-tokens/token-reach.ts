@@ -3,16 +3,16 @@ import type { Caller } from '../caller.ts'
 
 /**
  * Which client tokens an operation is open to: none; those of a whole account; beside these, one that is bound to the
- * session, or the task, that the input names.
+ * session, or the task, that the input names. Of a turn, which the input names by its own id, the operation looks for its session.
  */
-export type Reach = 'none' | 'account' | 'session' | 'task'
+export type Reach = 'none' | 'account' | 'session' | 'task' | 'turn'
 
 /** Throws 403 where a client token does not reach an operation, whatever its input. */
 export function requireReach({ token }: Caller, reach: Reach): void {
   if (token === null) return
   if (reach === 'none') throw new ErrandError('FORBIDDEN', 'Client tokens do not reach this operation.')
   const bound = token.sessionId !== null ? 'session' : token.taskId !== null ? 'task' : 'account'
-  if (bound === 'account' || bound === reach) return
+  if (bound === 'account' || bound === (reach === 'turn' ? 'session' : reach)) return
   throw new ErrandError('FORBIDDEN', `This client token reaches its ${bound} only.`)
 }
 

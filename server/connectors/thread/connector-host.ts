@@ -10,9 +10,14 @@ import {
   type ToConnectors,
   type ToConnectorThread,
 } from './connector-protocol.ts'
-import type { ConnectorSpec } from '../connector-spec.ts'
+import type { ConnectorSpec, RenewToken } from '../connector-spec.ts'
 
-type Options = { limits: ProcessLimits; env: NodeJS.ProcessEnv; onWarning: (message: string) => void }
+type Options = {
+  limits: ProcessLimits
+  env: NodeJS.ProcessEnv
+  renew: RenewToken
+  onWarning: (message: string) => void
+}
 
 const memoryMb = 512
 /**
@@ -69,7 +74,7 @@ export class ConnectorHost {
   }
 
   #start(): Worker {
-    const { env, limits, onWarning } = this.#options
+    const { env, limits, onWarning, renew } = this.#options
     const pulse = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
     const worker = new Worker(siblingModule(import.meta.url, 'connector-thread'), {
       workerData: { limits, pulse } satisfies ConnectorThreadData,
@@ -81,9 +86,15 @@ export class ConnectorHost {
     })
     // What a library prints may hold what a server said.
     for (const stream of [worker.stdout, worker.stderr]) stream.resume()
-    worker.on('message', ({ name }: FromConnectorThread) =>
-      onWarning(`An error was left uncaught in the thread of connectors: ${name}`),
-    )
+    worker.on('message', (message: FromConnectorThread) => {
+      if (message.type === 'uncaught') {
+        return onWarning(`An error was left uncaught in the thread of connectors: ${message.name}`)
+      }
+      const { of, request } = message
+      void renew(of).then((result) =>
+        worker.postMessage({ type: 'renewed', request, result } satisfies ToConnectorThread),
+      )
+    })
     let reason = 'it exited'
     worker.on('error', (error) => (reason = error.name))
     const watch = watchPulse(pulse, () => {

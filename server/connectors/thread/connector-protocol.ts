@@ -2,7 +2,7 @@ import type { MessagePort } from 'node:worker_threads'
 import type { ConnectorTool, ToolAnswer } from '../../agents/config/define-config.ts'
 import type { RunOutcome } from '../../agents/run/run-outcome.ts'
 import type { ProcessLimits } from '../connector-bounds.ts'
-import type { ConnectorSpec } from '../connector-spec.ts'
+import type { ConnectorSpec, RenewToken, TokenResult } from '../connector-spec.ts'
 
 // The messages between an agent thread, or the thread that serves, and the thread of connectors, over a port of their
 // own. When either end of the port is gone, so are the runs that went through it.
@@ -28,8 +28,13 @@ export type FromConnectors =
   | { type: 'probed'; outcome: RunOutcome }
 
 /** From the host to the thread, and what the thread tells it. */
-export type ToConnectorThread = { type: 'port'; port: MessagePort }
-export type FromConnectorThread = { type: 'uncaught'; name: string }
+export type ToConnectorThread =
+  | { type: 'port'; port: MessagePort }
+  | { type: 'renewed'; request: number; result: TokenResult }
+export type FromConnectorThread =
+  | { type: 'uncaught'; name: string }
+  /** Asks for another access token. `request` is a number of the thread's. */
+  | { type: 'renew'; request: number; of: Parameters<RenewToken>[0] }
 export type ConnectorThreadData = {
   limits: ProcessLimits
   /** Shared memory: how often the thread has come round its event loop, since one that is blocked cannot say so. */

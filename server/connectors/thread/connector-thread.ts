@@ -2,6 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { must } from '../../kernel/assert.ts'
 import { yieldToService } from '../../kernel/thread-priority.ts'
 import { ConnectorBounds } from '../connector-bounds.ts'
+import type { RenewToken, TokenResult } from '../connector-spec.ts'
 import {
   beatMs,
   type ConnectorThreadData,
@@ -34,4 +35,17 @@ process.on('unhandledRejection', tell)
 await import('@ai-sdk/mcp')
 Atomics.add(beats, 0, 1)
 setInterval(() => Atomics.add(beats, 0, 1), beatMs)
-host.on('message', ({ port }: ToConnectorThread) => serveConnectors(port, bounds))
+
+const asked = new Map<number, (result: TokenResult) => void>()
+let lastRequest = 0
+const renew: RenewToken = (of) =>
+  new Promise((resolve) => {
+    asked.set(++lastRequest, resolve)
+    host.postMessage({ type: 'renew', request: lastRequest, of } satisfies FromConnectorThread)
+  })
+
+host.on('message', (message: ToConnectorThread) => {
+  if (message.type === 'port') return serveConnectors(message.port, { bounds, renew })
+  asked.get(message.request)?.(message.result)
+  asked.delete(message.request)
+})

@@ -2,7 +2,8 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ListToolsResult, MCPClient, MCPClientConfig } from '@ai-sdk/mcp'
 import type { JsonSchema, ToolAnswer } from '../../agents/config/define-config.ts'
 import type { ConnectorBounds } from '../connector-bounds.ts'
-import { ConnectorError, type ConnectorSpec } from '../connector-spec.ts'
+import { ConnectorError, type ConnectorSpec, type RenewToken } from '../connector-spec.ts'
+import { withAccessToken } from './access-token.ts'
 import { createGuardedFetch, type GuardedFetch } from './guarded-fetch.ts'
 import { StdioTransport } from './stdio-transport.ts'
 import { filterOf } from '../secret-filter.ts'
@@ -14,6 +15,7 @@ export type McpTool = { name: string; title?: string; description: string; input
 export type OpenOptions = {
   signal: AbortSignal
   bounds: ConnectorBounds
+  renew?: RenewToken | undefined
   /** Called once, when the connection is fully closed. */
   onClosed?: () => void
   /** How long each step of the opening may take, and a call. */
@@ -49,6 +51,8 @@ const streamEnd = new AsyncLocalStorage<(error?: unknown) => void>()
  */
 export class McpConnection {
   readonly spec: ConnectorSpec
+  /** What no message may repeat: also tokens that came since. */
+  #secrets: readonly string[]
   readonly #signal: AbortSignal
   readonly #openMs: number
   readonly #callMs: number
@@ -63,6 +67,7 @@ export class McpConnection {
     { callMs = callMsDefault, onClosed = () => {}, openMs = openMsDefault, signal }: OpenOptions,
   ) {
     this.spec = spec
+    this.#secrets = spec.secrets
     this.#onClosed = onClosed
     this.#signal = signal
     this.#openMs = openMs
@@ -71,13 +76,13 @@ export class McpConnection {
 
   /** Throws ConnectorError; what it had begun is ended then. */
   static async open(spec: ConnectorSpec, options: OpenOptions): Promise<McpConnection> {
-    const { bounds, signal } = options
+    const { signal } = options
     const connection = new McpConnection(spec, options)
     try {
       // Loaded with the first connector that is used.
       const { createMCPClient } = await import('@ai-sdk/mcp')
       connection.#client = await createMCPClient({
-        transport: connection.#transport(bounds),
+        transport: connection.#transport(options),
         clientName: 'errand',
         // Some servers over stdio exit at a request before the handshake (`initialize`), others leave it unanswered.
         protocolVersionDiscovery: spec.target.kind !== 'stdio',
@@ -92,14 +97,14 @@ export class McpConnection {
     }
   }
 
-  #transport(bounds: ConnectorBounds): MCPClientConfig['transport'] {
-    const { target, userId } = this.spec
+  #transport({ bounds, renew }: OpenOptions): MCPClientConfig['transport'] {
+    const { connectorId, target, userId } = this.spec
     const answers = { userId, bytes: bounds.answers }
     switch (target.kind) {
       case 'unusable':
         throw new ConnectorError(target.reason)
       case 'http': {
-        const { headers, privateHosts, url } = target
+        const { access, headers, privateHosts, url } = target
         const guarded = (this.#http = createGuardedFetch({
           privateHosts,
           bytesMax,
@@ -107,9 +112,12 @@ export class McpConnection {
           answers,
           lookups: { userId, places: bounds.lookups },
         }))
+        const ofRun = { connectorId, userId }
+        const onToken = (token: string) => (this.#secrets = [...this.#secrets, token])
+        const send = access ? withAccessToken(guarded.fetch, { access, ofRun, renew, onToken }) : guarded.fetch
         let replies = 0
         const ask: typeof globalThis.fetch = async (input, init) =>
-          watchEnd(withoutRefusal(await guarded.fetch(input, init)), init)
+          watchEnd(withoutRefusal(await send(input, init)), init)
         const reply: typeof globalThis.fetch = async (input, init) => {
           if (replies === repliesMax) throw new ConnectorError('The server asks too much at once.')
           replies++
@@ -150,23 +158,20 @@ export class McpConnection {
       cursor = listed.nextCursor
       if (cursor === undefined) break
     }
-    return filterOf(this.spec.secrets).clean(found.slice(0, toolsMax))
+    return filterOf(this.#secrets).clean(found.slice(0, toolsMax))
   }
 
   /** Throws ConnectorError when the server gives no answer. */
   async call(name: string, args: Record<string, unknown>): Promise<ToolAnswer> {
     const client = this.#client
     if (!client) throw this.#describe(new ConnectorError('It is closed.'), this.#callMs)
-    const { secrets } = this.spec
     try {
       const call = { name, arguments: args }
-      return toToolAnswer(
-        await this.#answered(this.#callMs, (options) => client.callTool({ ...call, options })),
-        secrets,
-      )
+      const answered = await this.#answered(this.#callMs, (options) => client.callTool({ ...call, options }))
+      return toToolAnswer(answered, this.#secrets)
     } catch (thrown) {
       if (thrown instanceof ConnectorError) throw thrown
-      return answerError(String((thrown as Error).message), secrets)
+      return answerError(String((thrown as Error).message), this.#secrets)
     }
   }
 
@@ -217,7 +222,7 @@ export class McpConnection {
     const reason = this.#stdio?.failure ?? thrown
     const sentence = reason instanceof ConnectorError ? reason.message : describeFailure(thrown, limitMs)
     const text = `Connector "${this.spec.name}": ${sentence}`
-    return new ConnectorError(filterOf(this.spec.secrets).cleanText(text))
+    return new ConnectorError(filterOf(this.#secrets).cleanText(text))
   }
 }
 

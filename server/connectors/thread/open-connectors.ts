@@ -1,25 +1,24 @@
 import type { ConnectorTool, ToolAnswer } from '../../agents/config/define-config.ts'
 import { must } from '../../kernel/assert.ts'
-import type { ConnectorBounds } from '../connector-bounds.ts'
 import type { ConnectorSpec } from '../connector-spec.ts'
 import type { McpConnection, McpTool } from './mcp-connection.ts'
 import { nameTools } from './name-tools.ts'
-import { openConnection, takeProcesses } from '../process-places.ts'
+import { openConnection, takeProcesses, type ConnectorMeans } from '../process-places.ts'
 import { noSuchTool, type OpenConnectors, type RunConnectors } from './run-connectors.ts'
 
 type Opened = { connection: McpConnection; spec: ConnectorSpec; tools: readonly McpTool[] }
 
-export type OpenOptions = OpenConnectors & { bounds: ConnectorBounds }
+export type OpenOptions = OpenConnectors & ConnectorMeans
 
 /** Connects to all of a run's connectors. Throws as `Connect` does. */
 export async function openConnectors(
   specs: readonly ConnectorSpec[],
-  { bounds, reservedNames, signal, waitMs }: OpenOptions,
+  { reservedNames, signal, waitMs, ...means }: OpenOptions,
 ): Promise<RunConnectors> {
   const groups = groupByServer(specs)
-  await takeProcesses(groups, { bounds, signal, waitMs })
+  await takeProcesses(groups, { bounds: means.bounds, signal, waitMs })
   const giveUp = new AbortController()
-  const options = { bounds, signal: AbortSignal.any([signal, giveUp.signal]) }
+  const options = { ...means, signal: AbortSignal.any([signal, giveUp.signal]) }
   let failure: unknown
   const opened = await Promise.all(
     groups.map(async (group) => {
@@ -56,7 +55,7 @@ function groupByServer(specs: readonly ConnectorSpec[]): ConnectorSpec[][] {
 
 async function openGroup(
   group: readonly ConnectorSpec[],
-  options: Pick<OpenOptions, 'signal' | 'bounds'>,
+  options: ConnectorMeans & Pick<OpenOptions, 'signal'>,
 ): Promise<Opened[]> {
   const first = must(group[0], 'a group has a connector')
   const connection = await openConnection(first, options)

@@ -1,6 +1,6 @@
 import type { RunOutcome } from '../../agents/run/run-outcome.ts'
 import { ConnectorError, ConnectorsUnavailableError, type ConnectorSpec } from '../connector-spec.ts'
-import type { ConnectorBounds } from '../connector-bounds.ts'
+import type { ConnectorMeans } from '../process-places.ts'
 import type { McpTool } from './mcp-connection.ts'
 
 /** Servers of runs that have just ended take a second or two to go. */
@@ -12,7 +12,7 @@ export type ConnectorTools = { tools: McpTool[] }
 /** Asks a connector's server for its tools. Never throws; `failed` says in a sentence why it cannot be used. */
 export async function probeConnector(
   spec: ConnectorSpec,
-  options: { signal: AbortSignal; bounds: ConnectorBounds },
+  options: ConnectorMeans & { signal: AbortSignal },
 ): Promise<RunOutcome> {
   try {
     const { openConnection, takeProcesses } = await import('../process-places.ts')

@@ -1,8 +1,8 @@
 import type { MessagePort } from 'node:worker_threads'
 import { messageOf } from '../../kernel/thrown.ts'
-import type { ConnectorBounds } from '../connector-bounds.ts'
 import type { Failure, FromConnectors, ToConnectors } from './connector-protocol.ts'
 import { ConnectorError, ConnectorsUnavailableError } from '../connector-spec.ts'
+import type { ConnectorMeans } from '../process-places.ts'
 import { openConnectors } from './open-connectors.ts'
 import { probeConnector } from './probe-connector.ts'
 import type { RunConnectors } from './run-connectors.ts'
@@ -10,14 +10,14 @@ import type { RunConnectors } from './run-connectors.ts'
 type Run = { controller: AbortController; connectors: Promise<RunConnectors | undefined> }
 
 /** Carries out what comes over a port, in this thread, until the port is closed; then its runs are ended. */
-export function serveConnectors(port: MessagePort, bounds: ConnectorBounds): void {
+export function serveConnectors(port: MessagePort, means: ConnectorMeans): void {
   const runs = new Map<number, Run>()
   const probes = new AbortController()
   const send = (message: FromConnectors) => port.postMessage(message)
 
   const open = ({ reservedNames, run, specs, waitMs }: Extract<ToConnectors, { type: 'open' }>) => {
     const controller = new AbortController()
-    const opening = openConnectors(specs, { reservedNames, signal: controller.signal, waitMs, bounds })
+    const opening = openConnectors(specs, { reservedNames, signal: controller.signal, waitMs, ...means })
     const connectors = opening.then(
       (opened) => {
         send({ type: 'opened', run, tools: opened.tools })
@@ -61,7 +61,7 @@ export function serveConnectors(port: MessagePort, bounds: ConnectorBounds): voi
       case 'close':
         return void end(message.run)
       case 'probe':
-        return void probeConnector(message.spec, { signal: probes.signal, bounds }).then((outcome) =>
+        return void probeConnector(message.spec, { signal: probes.signal, ...means }).then((outcome) =>
           send({ type: 'probed', outcome }),
         )
     }

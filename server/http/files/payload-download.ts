@@ -3,6 +3,7 @@ import { ErrandError } from '../../kernel/errors.ts'
 import { checkedChunks, PayloadDamage } from '../../payloads/payload-digest.ts'
 import type { PayloadStore } from '../../payloads/payload-store.ts'
 import type { SignedLinks } from '../../payloads/signed-links.ts'
+import type { OwnedPayload } from '../../store/records.ts'
 import type { Store } from '../../store/store.ts'
 import { takeDownloadPlace } from '../limits/download-places.ts'
 import { jsonType } from '../respond.ts'
@@ -29,7 +30,10 @@ export async function servePayload(
     moreExpires.length + moreSignatures.length === 0 &&
     links.isValid({ payloadId, expires, signature })
   if (!isValid) {
-    throw new ErrandError('FORBIDDEN', 'The link is invalid or has expired; read the task again for a new one.')
+    throw new ErrandError(
+      'FORBIDDEN',
+      'The link is invalid or has expired; read the task or the messages again for a new one.',
+    )
   }
   const record = await store.findPayload(payloadId)
   const found = record && (await payloads.openStream(payloadId))
@@ -43,8 +47,9 @@ export async function servePayload(
     response.writeHead(304, tagged).end()
     return
   }
-  tagged.push('Content-Type', jsonType, 'Content-Length', String(found.bytes))
-  tagged.push('Content-Disposition', `attachment; filename="${payloadId}.json"`)
+  tagged.push('Content-Type', record.mediaType ?? jsonType, 'Content-Length', String(found.bytes))
+  // Never shown as a page of ours, whatever it is.
+  tagged.push('Content-Disposition', `attachment; ${filenameOf(record)}`)
   if (request.method === 'HEAD') return void response.writeHead(200, tagged).end()
   const leave = takeDownloadPlace(record.userId ?? '')
   const chunks = checkedChunks(found.stream(), { payloadId, digest })
@@ -63,6 +68,14 @@ export async function servePayload(
     await chunks.return()
     leave()
   }
+}
+
+function filenameOf({ filename, id, mediaType }: OwnedPayload): string {
+  if (mediaType === null) return `filename="${id}.json"`
+  if (filename === null) return `filename="${id}"`
+  // RFC 6266; old clients read the first.
+  const encoded = encodeURIComponent(filename).replace(/['()*]/g, (one) => `%${one.charCodeAt(0).toString(16)}`)
+  return `filename="${filename.replace(/[^\x20-\x7e]|["%\\]/gu, '_')}"; filename*=UTF-8''${encoded}`
 }
 
 async function* join(first: IteratorResult<Buffer, void>, rest: AsyncGenerator<Buffer, void>): AsyncGenerator<Buffer> {

@@ -6,7 +6,8 @@ import { RestedSockets } from './rested-sockets.ts'
 import { errorHeaders, respond, type HeaderList } from '../respond.ts'
 
 type TurnAwayParts = {
-  rpcErrorJson: (error: ErrandError) => string
+  /** How the clients of a route read the error; as the body of REST where it is left out. */
+  errorJsons: ReadonlyMap<unknown, (error: ErrandError) => string>
   ends: RequestEnds
   onRefused: (code: ErrorCode) => void
 }
@@ -15,21 +16,21 @@ type TurnAwayParts = {
  * Answers 503 at the least cost. What a refusal takes, nobody is served in: at twice the load that the service can bear,
  * refusals that cost half as much as requests would leave no time for any.
  */
-export function createTurnAway({ ends, onRefused, rpcErrorJson }: TurnAwayParts) {
+export function createTurnAway({ ends, errorJsons, onRefused }: TurnAwayParts) {
   const error = overloaded()
   const restJson = JSON.stringify(errorBody(error))
-  const rpcJson = rpcErrorJson(error)
+  const jsons = new Map([...errorJsons].map(([form, toJson]) => [form, toJson(error)]))
   const own = errorHeaders(error)
   const rested = new RestedSockets()
   return (
     request: IncomingMessage,
     response: ServerResponse,
-    { headers, isRpc }: { headers: HeaderList; isRpc: boolean },
+    { form, headers }: { form: unknown; headers: HeaderList },
   ): void => {
     const { socket } = request
     onRefused(error.code)
     ends.turnedAway()
-    respond(response, { status: error.status, text: isRpc ? rpcJson : restJson, headers: [...headers, ...own] })
+    respond(response, { status: error.status, text: jsons.get(form) ?? restJson, headers: [...headers, ...own] })
     // Before its end Node would resume the socket by itself.
     request.once('close', () => rested.rest(socket))
   }

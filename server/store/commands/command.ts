@@ -1,8 +1,9 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { Units } from '../../kernel/money.ts'
 import type { ChatBreakdown, RateState, TransactionType } from '../records.ts'
-import type { MessageRow } from '../session-records.ts'
+import type { MessageRow, NewestRow } from '../session-records.ts'
 import type { AccountRow } from '../tables/account-tables.ts'
+import type { AddedToWindow, KeyRateRow, Spent, WindowOf, WindowRow } from './limits/used-rows.ts'
 import type { Statement, Values } from './statement.ts'
 
 // Commands are written once, as generators, and each engine drives them in its own way: SQLite to their end at once,
@@ -64,6 +65,24 @@ export type RateRead = {
   at(limit: number, now: EpochMs): RateState
 }
 
+/** What is used of limits. */
+export type UsedReads = {
+  window(of: WindowOf): Answer<WindowRow | undefined>
+  /** Of a JSON object of beginnings by owner, the windows that are still there. */
+  named(countedIn: string): Answer<WindowRow[]>
+  keyRate(keyId: string): Answer<KeyRateRow | undefined>
+}
+
+/** Of an account that is locked. A command that would take a window below zero or above its limit is undone. */
+export type UsedChanges = {
+  /** Makes the window where this is the first in it. */
+  add(added: AddedToWindow): void
+  change(countedIn: string, by: Spent): void
+  setKeyRate(keyId: string, row: KeyRateRow): void
+  /** Before a statement of the command that changes or removes such rows itself. */
+  writeOut(): void
+}
+
 /** What a read is made with. */
 export type Reads = {
   get<Row>(statement: Statement<Row>, values?: Values): Answer<Row | undefined>
@@ -74,6 +93,7 @@ export type Reads = {
   account(userId: string): Answer<AccountRow | undefined>
   /** The rate window of a user, at a time and for a limit that need not be known yet; told how many of them may count. */
   rate(userId: string, limit: number): Answer<RateRead>
+  readonly used: UsedReads
   /** How many tasks of a user wait; as `account`, in a command that has locked that. */
   waiting(userId: string): Answer<number>
   /** Of a list, how many rows are skipped in one tick. */
@@ -87,7 +107,7 @@ export type Reads = {
     bytesMax: number
   }): Answer<Iterable<MessageRow>>
   /** A session's messages, newest first, until `take` is false. */
-  newestMessages(sessionId: string, take: (message: { content: string; tokens: number }) => boolean): Answer<void>
+  newestMessages(sessionId: string, take: (message: NewestRow) => boolean): Answer<void>
 }
 
 /** A change of a counter: of a user's tasks by agent and status, of transactions by type, of what was written off. */
@@ -104,6 +124,7 @@ export type CounterChange = {
  * never in a circle: the account first and alone, then the session, then the task or turn.
  */
 export type Tx = Reads & {
+  readonly used: UsedChanges
   /** How many rows it changed. */
   run(statement: Statement<never>, values?: Values): Answer<number>
   /** A statement whose answer nobody needs; where it fails, the command is undone. */

@@ -118,6 +118,7 @@ export function* createKey(tx: Tx, input: CreateKey, countsAs: string | null = n
   yield* tx.lockAccount({ userId })
   const now = yield* tx.now()
   const until = now - endedKeptMs
+  tx.used.writeOut()
   tx.send(purgeWindows, { userId, until })
   tx.send(purgeRates, { userId, until })
   yield* tx.run(purgeEnded, { userId, until })

@@ -1,6 +1,7 @@
 import type { Store } from '../store.ts'
 import type { Engine } from './command.ts'
-import * as connectors from './connector-rows.ts'
+import * as connectors from './connectors/connector-rows.ts'
+import { grantStore } from './connectors/grant-rows.ts'
 import * as invitations from './invitation-rows.ts'
 import * as keys from './key-rows.ts'
 import * as people from './login-commands.ts'
@@ -39,6 +40,7 @@ export function peopleStore(engine: Engine) {
     listInvitations: (input) => engine.read((on) => invitations.listInvitations(on, input)),
     revokeInvitation: (invitationId) => engine.run((tx) => invitations.revokeInvitation(tx, invitationId)),
     acceptInvitation: (input) => engine.run((tx) => people.acceptInvitation(tx, input)),
+    grants: grantStore(engine),
     createConnector: (input) => engine.run((tx) => connectors.createConnector(tx, input)),
     getConnector: (input) => engine.read((on) => connectors.getConnector(on, input)),
     listConnectors: (input) => engine.read((on) => connectors.listConnectors(on, input), input.userId),

@@ -15,6 +15,7 @@ import type { BoundedPage, MessageRecord, Page, SessionListItem, SessionRecord, 
 import {
   HistoryBuilder,
   judgeSession,
+  keptParts,
   mergeMetadata,
   messagePage,
   sessionListItem,
@@ -27,6 +28,7 @@ import type { History, StoreLimits } from '../store.ts'
 import type {
   CreateSession,
   CreateSessionResult,
+  DeleteSessionResult,
   ListSessions,
   SettleTurn,
   UpdateSession,
@@ -118,7 +120,11 @@ const update = statement(
     WHERE id = :sessionId`,
 )
 const heldIn = statement<{ held: Units }>('session_held', 'SELECT held FROM turns WHERE id = :turnId')
+// A partial index is used only when its condition stands in the query.
+const ofMessages = 'media_type IS NOT NULL AND task_id IN (SELECT turn_id FROM messages WHERE session_id = :sessionId)'
 const removeMessages = statement('session_delete_messages', 'DELETE FROM messages WHERE session_id = :sessionId')
+const filesOf = statement<{ id: string }>('session_files', `SELECT id FROM payloads WHERE ${ofMessages}`)
+const removeFiles = statement('session_delete_files', `DELETE FROM payloads WHERE ${ofMessages}`)
 const remove = statement('session_delete', `DELETE FROM sessions WHERE ${thisSession}`)
 const open = statement('session_open', 'UPDATE sessions SET open_turn_id = :turnId WHERE id = :sessionId')
 const charge = 'open_turn_id = NULL, spent = spent + :charged'
@@ -130,7 +136,13 @@ const closeActive = statement(
 )
 const insertMessage = statement(
   'session_insert_message',
-  insertInto('messages', 'id sessionId turnId role content toolCalls isTruncated tokens createdAt'),
+  insertInto('messages', 'id sessionId turnId role content parts toolCalls isTruncated tokens createdAt'),
+)
+
+const replyOf = statement<{ content: string }>(
+  'session_reply_of_turn',
+  `SELECT content FROM messages
+    WHERE session_id = :sessionId AND turn_id = :turnId AND role = 'assistant' LIMIT 1`,
 )
 
 /** Sessions that were active no later than this have expired. */
@@ -252,14 +264,16 @@ function* heldInTurn(on: Reads, turnId: string | null): Op<Units> {
   return turnId === null ? 0 : ((yield* on.get(heldIn, { turnId }))?.held ?? 0)
 }
 
-export function* deleteSession(tx: Tx, of: Of): Op<'deleted' | 'unknown' | 'busy'> {
+export function* deleteSession(tx: Tx, of: Of): Op<DeleteSessionResult> {
   yield* tx.lockAccount({ userId: of.userId })
   const known = yield* askSession(tx, of)
-  if (!known) return 'unknown'
-  if (known.openTurnId !== null) return 'busy'
+  if (!known) return { outcome: 'unknown' }
+  if (known.openTurnId !== null) return { outcome: 'busy' }
+  const files = (yield* tx.all(filesOf, { sessionId: of.sessionId })).map(({ id }) => id)
+  if (files.length > 0) yield* tx.run(removeFiles, { sessionId: of.sessionId })
   yield* tx.run(removeMessages, { sessionId: of.sessionId })
   yield* tx.run(remove, of)
-  return 'deleted'
+  return { outcome: 'deleted', files }
 }
 
 export function* listMessages(
@@ -271,6 +285,10 @@ export function* listMessages(
   if (!session) return undefined
   const rows = yield* on.fittingMessages({ sessionId, limit, offset, bytesMax })
   return { messages: messagePage(rows, bytesMax), total: session.messageCount }
+}
+
+export function* readReply(on: Reads, of: { sessionId: string; turnId: string }): Op<string | undefined> {
+  return (yield* on.get(replyOf, of))?.content
 }
 
 export function* readHistory(
@@ -298,9 +316,18 @@ export function* closeTurn(tx: Tx, { beganAt, charged, now, sessionId, turn }: E
   }
   const { message, reply } = exchange
   const kept = keptText(reply.content)
-  const of = { sessionId, turnId, toolCalls: null, isTruncated: 0 }
+  const of = { sessionId, turnId, parts: null, toolCalls: null, isTruncated: 0 }
   const { content, tokens } = message
-  yield* tx.run(insertMessage, { ...of, id: newId('msg', beganAt), role: 'user', content, tokens, createdAt: beganAt })
+  const parts = message.parts ? keptParts(message.parts) : null
+  yield* tx.run(insertMessage, {
+    ...of,
+    id: newId('msg', beganAt),
+    role: 'user',
+    content,
+    parts,
+    tokens,
+    createdAt: beganAt,
+  })
   yield* tx.run(insertMessage, {
     ...of,
     id: newId('msg', now),

@@ -43,10 +43,12 @@ const abandoned = statement<{ id: string; endpointId: string; attempt: number }>
   ({ ofLease }) => `SELECT ${columns('id endpointId attempt')} FROM tasks
     WHERE ${ofLease('lease_until <= :now', 'completed_at IS NULL')} AND queued = 0 ORDER BY seq LIMIT :limit`,
 )
-const payload = statement<PayloadRow & { userId: string | null }>(
+const payload = statement<PayloadRow & Omit<OwnedPayload, keyof PayloadRecord>>(
   'task_payload',
-  `SELECT payloads.id, bytes, sha256, user_id AS "userId"
-    FROM payloads LEFT JOIN tasks ON tasks.id = payloads.task_id WHERE payloads.id = :payloadId`,
+  `SELECT payloads.id, bytes, sha256, media_type AS "mediaType", filename,
+      coalesce(tasks.user_id, turns.user_id) AS "userId", turns.session_id AS "sessionId"
+    FROM payloads LEFT JOIN tasks ON tasks.id = payloads.task_id LEFT JOIN turns ON turns.id = payloads.task_id
+    WHERE payloads.id = :payloadId`,
 )
 const payloads = statement<PayloadRow>(
   'task_payloads',
@@ -92,7 +94,9 @@ export function* abandonedTasks(on: Reads, limit: number): Op<{ id: string; endp
 
 export function* findPayload(on: Reads, payloadId: string): Op<OwnedPayload | undefined> {
   const row = yield* on.get(payload, { payloadId })
-  return row && { ...payloadRecord(row), userId: row.userId }
+  if (!row) return undefined
+  const { filename, mediaType, sessionId, userId } = row
+  return { ...payloadRecord(row), userId, sessionId, mediaType, filename }
 }
 
 export function* listPayloads(on: Reads, of: { afterId: string; limit: number }): Op<PayloadRecord[]> {

@@ -15,7 +15,7 @@ import { activeAfter, askSession, closeTurn, openInSession } from './session-row
 import { countKeyRate } from './limits/key-rates.ts'
 import { askLimits } from './limits/limit-facts.ts'
 import { changeCounted, countIn, leftInNamed, noteReached, type CountedIn } from './limits/spend-windows.ts'
-import { columns, statement } from './statement.ts'
+import { columns, insertInto, statement } from './statement.ts'
 
 // The commands that move a chat turn. While it is open it holds a part of its account's balance:
 //
@@ -58,6 +58,15 @@ const insert = statement(
       (id, user_id, session_id, agent_id, held, max_cost, quote_id, counted_in, created_at${ofLease(', lease_until')})
     VALUES (:turnId, :userId, :sessionId, :agentId, :held, :maxCost, :quoteId, :countedIn, :now${ofLease(', :leaseUntil')})`,
 )
+const insertFile = statement(
+  'turn_insert_file',
+  insertInto('payloads', 'id taskId createdAt bytes sha256 mediaType filename'),
+)
+// A partial index is used only when its condition stands in the query.
+const removeFiles = statement(
+  'turn_delete_files',
+  'DELETE FROM payloads WHERE media_type IS NOT NULL AND task_id = :turnId',
+)
 const byQuote = statement<{ id: string }>(
   'turn_by_quote',
   'SELECT id FROM turns WHERE quote_id = :quoteId AND quote_id IS NOT NULL',
@@ -87,12 +96,12 @@ export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<Open
     // First, so that all that is read has waited for the lock.
     account: tx.lockAccount({ userId }),
     limits: askLimits(tx, input, limits),
-    session: askSession(tx, { userId, sessionId }),
+    session: input.agentId === undefined ? askSession(tx, { userId, sessionId }) : undefined,
     key: idempotency ? askKey(tx, { userId, operation, key: idempotency.key }) : undefined,
     quote: quoteId === null ? undefined : tx.get(byQuote, { quoteId }),
   }
   const account = must(yield* asked.account, 'an authenticated user has an account')
-  const session = yield* asked.session
+  const session = asked.session && (yield* asked.session)
   const used = asked.key && (yield* asked.key)
   const quoted = asked.quote && (yield* asked.quote)
   const now = yield* tx.now()
@@ -104,7 +113,7 @@ export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<Open
     isUsed: stillKept(used, now) !== undefined,
     isQuoteUsed: quoted !== undefined,
     left: leftWithin(maxCost, session),
-    session: session && status && { status, agentId: session.agentId, openTurnId: session.openTurnId },
+    session: status && session ? { status, agentId: session.agentId, openTurnId: session.openTurnId } : unkept(input),
   })
   if ('outcome' in judged) {
     if (judged.outcome === 'refused' && judged.reason === 'limit') {
@@ -114,31 +123,40 @@ export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<Open
   }
   if (!(yield* takeOnce(tx, input.limits))) return { outcome: 'refused', reason: 'token-used', rate: read.rate }
   const { taken } = judged
-  const { agentId } = must(session, 'a turn has a session')
+  const { agentId } = must(session ?? unkept(input), 'a turn has an agent')
   tx.hold(userId, taken)
   if (idempotency) insertKey(tx, { userId, operation, ...idempotency, resourceId: turnId }, now)
-  const isMarked = openInSession(tx, { sessionId, turnId })
+  const isMarked = session && openInSession(tx, { sessionId, turnId })
   const leaseUntil = now + limits.leaseSeconds * 1000
   const countedIn = countIn(tx, read.windows, { userId, held: taken })
   if (read.keyRate) countKeyRate(tx, input.limits!.rate!.keyId, read.keyRate)
   const turn = { turnId, userId, sessionId, agentId, held: taken, maxCost, quoteId, countedIn, now, leaseUntil }
   yield* tx.run(insert, turn)
-  yield* isMarked
+  if (isMarked) yield* isMarked
+  for (const { digest, filename, id, mediaType } of input.files ?? []) {
+    tx.send(insertFile, { id, taskId: turnId, createdAt: now, ...digest, mediaType, filename })
+  }
   tx.accepted(userId, now)
   tx.made({ table: 'turns', id: turnId })
   return { outcome: 'opened', held: taken, rate: withOneMore(read.rate, now) }
 }
 
+/** What stands for the session of a turn that has none: nothing stands against it. */
+function unkept({ agentId }: OpenTurn) {
+  return agentId === undefined ? undefined : ({ status: 'active', agentId, openTurnId: null } as const)
+}
+
 /** By the caps as they are now: that of a session may be changed while its turn is open. */
-export function* growHold(tx: Tx, { by, least, turnId }: GrowHold): Op<GrowHoldResult> {
+export function* growHold(tx: Tx, { by, least, turnId }: GrowHold, limits: StoreLimits): Op<GrowHoldResult> {
   if (!(yield* tx.lockOwner({ turnId }))) return { outcome: 'refused', reason: 'over' }
   const turn = yield* tx.get(growing, { turnId })
   if (!turn || turn.settledAt !== null) return { outcome: 'refused', reason: 'over' }
-  const { userId } = turn
-  const { balance, held } = must(yield* tx.account(userId), 'a turn has an account')
+  const { countedIn, userId } = turn
+  const account = must(yield* tx.account(userId), 'a turn has an account')
+  const { balance, held } = account
   const session = turn.spent === null ? undefined : { maxCost: turn.sessionMaxCost, spent: turn.spent }
   const ofCaps = leftWithin(turn.maxCost, session) - turn.held
-  const windows = yield* leftInNamed(tx, turn.countedIn)
+  const windows = yield* leftInNamed(tx, { account, countedIn, limits })
   const left = Math.min(ofCaps, windows.left)
   // Before the balance, for which a turn may wait.
   if (ofCaps < least) return { outcome: 'refused', reason: 'budget', left }
@@ -149,26 +167,30 @@ export function* growHold(tx: Tx, { by, least, turnId }: GrowHold): Op<GrowHoldR
   const taken = Math.min(by, balance - held, left)
   if (taken < least) return { outcome: 'refused', reason: 'balance' }
   tx.hold(userId, taken)
-  changeCounted(tx, turn.countedIn, { held: taken })
+  changeCounted(tx, countedIn, { held: taken })
   yield* tx.run(grow, { turnId, by: taken })
   return { outcome: 'held', held: turn.held + taken }
 }
 
-/** With `if abandoned` only when the turn's lease has passed, or where one process owns the store. */
-export function* settleTurn(tx: Tx, input: SettleTurn, when?: 'if abandoned'): Op<SettledTurn | undefined> {
+/** With `ifAbandoned` only when the turn's lease has passed, or where one process owns the store. */
+export function* settleTurn(
+  tx: Tx,
+  input: SettleTurn,
+  { ifAbandoned = false, limits }: { limits: StoreLimits; ifAbandoned?: boolean },
+): Op<SettledTurn | undefined> {
   const { breakdown, cost, outcome, turnId } = input
   if (!(yield* tx.lockOwner({ turnId }))) return undefined
   // A node renews its lease without a lock on the account, so the row is locked before its lease is judged.
-  const turn = yield* tx.get(when ? getLocked : get, { turnId })
+  const turn = yield* tx.get(ifAbandoned ? getLocked : get, { turnId })
   if (!turn || turn.settledAt !== null) return undefined
   const now = yield* tx.now()
-  if (when && turn.leaseUntil !== null && turn.leaseUntil > now) return undefined
+  if (ifAbandoned && turn.leaseUntil !== null && turn.leaseUntil > now) return undefined
   const { agentId, countedIn, createdAt: beganAt, held, sessionId, userId } = turn
   const session = yield* askSession(tx, { userId, sessionId })
   tx.hold(userId, -held)
   const account = must(yield* tx.account(userId), 'a turn has an account')
   // What is within its hold is within its windows.
-  const ofWindows = cost <= held ? Infinity : held + (yield* leftInNamed(tx, countedIn)).left
+  const ofWindows = cost <= held ? Infinity : held + (yield* leftInNamed(tx, { account, countedIn, limits })).left
   const charged = Math.min(cost, account.balance - account.held, leftWithin(turn.maxCost, session), ofWindows)
   changeCounted(tx, countedIn, { charged, held: -held })
   const writtenOff = Math.min(cost - charged, Number.MAX_SAFE_INTEGER)
@@ -185,6 +207,8 @@ export function* settleTurn(tx: Tx, input: SettleTurn, when?: 'if abandoned'): O
   yield* tx.run(settle, { turnId, cost: charged, outcome, now })
   const facts = { type: 'chat.settled', turnId, sessionId, agentId, outcome, cost: charged } as const
   recordEvent(tx, { id: eventIdOf(turnId), userId, at: now, facts })
+  // Files of a message that is not kept.
+  if (!input.exchange) yield* tx.run(removeFiles, { turnId })
   yield* closeTurn(tx, { sessionId, turn: input, charged, beganAt, now })
   return { charged, balance, writtenOff }
 }

@@ -13,6 +13,7 @@ import { purgeTries } from './login-throttle.ts'
 import { foreseeLimits, readRate } from './limits/limit-facts.ts'
 import { changeAccountLimits, readLimits, readPlansInUse } from './limits/account-plans.ts'
 import { purgeWindows, readWindows } from './limits/spend-windows.ts'
+import { purgeSignIns } from './connectors/grant-ends.ts'
 import { purgeClientTokens } from './platform/client-token-rows.ts'
 import { purgePaymentEvents } from './payments/payment-events.ts'
 import { paymentStore } from './payments/payment-store.ts'
@@ -22,6 +23,7 @@ import { readSpend } from './spend-query.ts'
 import * as tasks from './task-commands.ts'
 import * as reads from './task-queries.ts'
 import * as turns from './turn-commands.ts'
+import { findOpenTurn, findTurn, keepEvents, purgeTurnEvents, readEvents } from './turns/turn-event-rows.ts'
 
 const purgeRowsMax = 500
 const expiredRowsMax = 100
@@ -76,19 +78,20 @@ export function workStore(engine: Engine, limits: StoreLimits) {
     updateSession: (input) => engine.run((tx) => sessions.updateSession(tx, input, limits), input),
     deleteSession: (input) => engine.run((tx) => sessions.deleteSession(tx, input), input),
     listMessages: (input) => engine.read((on) => sessions.listMessages(on, input), input.userId),
+    readReply: (input) => engine.read((on) => sessions.readReply(on, input)),
     readHistory: (input) => engine.read((on) => sessions.readHistory(on, input)),
     openTurn: async (input) => {
       const opened = await engine.run((tx) => turns.openTurn(tx, input, limits), input)
       if (opened.outcome === 'opened') engine.know(input.turnId, input.userId)
       return opened
     },
-    growHold: (input) => engine.run((tx) => turns.growHold(tx, input), input),
+    growHold: (input) => engine.run((tx) => turns.growHold(tx, input, limits), input),
     settleTurn: async (input) => {
-      const settled = await engine.run((tx) => turns.settleTurn(tx, input), input)
+      const settled = await engine.run((tx) => turns.settleTurn(tx, input, { limits }), input)
       engine.forget(input.turnId)
       return settled
     },
-    closeAbandonedTurns: () => closeAbandonedTurns(engine),
+    closeAbandonedTurns: () => closeAbandonedTurns(engine, limits),
     readLimits: (userId) => engine.read((on) => readLimits(on, userId, limits)),
     changeAccountLimits: (input) => engine.run((tx) => changeAccountLimits(tx, input, limits), input),
     plansInUse: () => engine.read(readPlansInUse),
@@ -105,6 +108,12 @@ export function workStore(engine: Engine, limits: StoreLimits) {
     unblock: (userId) => engine.run((tx) => liftBlock(tx, userId)),
     webhooks: webhookStore(engine),
     payments: paymentStore(engine),
+    turnEvents: {
+      findTurn: (input) => engine.read((on) => findTurn(on, input)),
+      findOpenTurn: (input) => engine.read((on) => findOpenTurn(on, input)),
+      keep: (events) => engine.run((tx) => keepEvents(tx, events)),
+      read: (input) => engine.read((on) => readEvents(on, input)),
+    },
     noteExpired: async () => (await engine.run((tx) => noteExpired(tx, limits, expiredRowsMax))) >= expiredRowsMax,
     purgeExpired: () =>
       engine.run(function* (tx) {
@@ -114,8 +123,10 @@ export function workStore(engine: Engine, limits: StoreLimits) {
           yield* purgeTries(tx, purgeRowsMax),
           yield* purgeInvitations(tx, purgeRowsMax),
           yield* purgeEvents(tx, purgeRowsMax),
+          yield* purgeTurnEvents(tx, purgeRowsMax),
           yield* purgeWindows(tx, purgeRowsMax),
           yield* purgeClientTokens(tx, purgeRowsMax),
+          yield* purgeSignIns(tx, purgeRowsMax),
           yield* purgePaymentEvents(tx, purgeRowsMax),
           yield* expireTopups(tx, { openMs: openTopupMs, rowsMax: purgeRowsMax }),
         ]
@@ -125,11 +136,11 @@ export function workStore(engine: Engine, limits: StoreLimits) {
 }
 
 /** A transaction each: no command holds the locks of two accounts. */
-async function closeAbandonedTurns(engine: Engine): Promise<number> {
+async function closeAbandonedTurns(engine: Engine, limits: StoreLimits): Promise<number> {
   const left = await engine.read((on) => turns.abandonedTurns(on, closedMax))
   const close = (turnId: string) => {
     const ended = { turnId, outcome: 'failed', cost: 0, breakdown: nothingUsed, exchange: null } as const
-    return engine.run((tx) => turns.settleTurn(tx, ended, 'if abandoned'))
+    return engine.run((tx) => turns.settleTurn(tx, ended, { limits, ifAbandoned: true }))
   }
   let closed = 0
   let failure: unknown

@@ -7,6 +7,16 @@ const dayMs = 86_400_000
 /** The first of January 1970 was a Thursday, so that this Monday lies before it. */
 const firstMonday = -3 * dayMs
 
+let month = { startsAt: 0, endsAt: 0 }
+
+/** That of the last time is nearly always the one that is asked for. */
+function monthOf(time: EpochMs): { startsAt: EpochMs; endsAt: EpochMs } {
+  if (time >= month.startsAt && time < month.endsAt) return month
+  const date = new Date(time)
+  const [year, number] = [date.getUTCFullYear(), date.getUTCMonth()]
+  return (month = { startsAt: Date.UTC(year, number, 1), endsAt: Date.UTC(year, number + 1, 1) })
+}
+
 /** When the period began that `now` lies in; 0 where nothing begins anew. */
 export function periodStart(reset: LimitReset, now: EpochMs): EpochMs {
   switch (reset) {
@@ -16,10 +26,8 @@ export function periodStart(reset: LimitReset, now: EpochMs): EpochMs {
       return now - (now % dayMs)
     case 'week':
       return now - ((now - firstMonday) % (7 * dayMs))
-    case 'month': {
-      const date = new Date(now)
-      return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1)
-    }
+    case 'month':
+      return monthOf(now).startsAt
   }
 }
 
@@ -32,10 +40,8 @@ export function periodEnd(reset: LimitReset, startsAt: EpochMs): EpochMs | null 
       return startsAt + dayMs
     case 'week':
       return startsAt + 7 * dayMs
-    case 'month': {
-      const date = new Date(startsAt)
-      return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1)
-    }
+    case 'month':
+      return monthOf(startsAt).endsAt
   }
 }
 

@@ -1,11 +1,12 @@
 import type { AccountOf, Answer, Engine, Holding, LockKind, Op, Reads, Tx } from '../commands/command.ts'
 import { resultOf } from '../commands/drive.ts'
 import { columns, postgres, Statement, type Values } from '../commands/statement.ts'
-import { messageColumns, type MessageRow } from '../session-records.ts'
+import { messageColumns, type MessageRow, type NewestRow } from '../session-records.ts'
 import { readAccountRow } from './connection/account-lock.ts'
 import type { PgQuery } from './connection/driver.ts'
 import type { Ledger } from './ledger.ts'
 import type { Connection } from './connection/pooled-connection.ts'
+import { usedChanges, usedReads } from './limit-statements.ts'
 import { readRate } from './nodes/rate-window.ts'
 import type { Transaction } from './connection/transaction.ts'
 import type { Transactions } from './connection/transactions.ts'
@@ -81,7 +82,7 @@ const lockText = { name: 'command_lock_text', text: 'SELECT pg_advisory_xact_loc
 const fits = '(upto <= :bytesMax OR place = 1)'
 const bytesSoFar = (
   order: string,
-) => `sum(octet_length(content) + coalesce(octet_length(tool_calls), 0)) OVER (${order}) AS upto,
+) => `sum(octet_length(content) + coalesce(octet_length(tool_calls), 0) + coalesce(octet_length(parts), 0)) OVER (${order}) AS upto,
     row_number() OVER (${order}) AS place`
 const fittingMessages = {
   name: 'message_fitting',
@@ -93,16 +94,16 @@ const fittingMessages = {
 }
 const newestMessages = {
   name: 'message_newest_fitting',
-  text: `SELECT seq, content, tokens, rows
+  text: `SELECT seq, content, parts, tokens, rows
     FROM (SELECT *, count(*) OVER () AS rows, ${bytesSoFar('ORDER BY seq DESC')}
-      FROM (SELECT seq, content, tokens, NULL AS tool_calls FROM messages
+      FROM (SELECT seq, content, parts, tokens, NULL AS tool_calls FROM messages
         WHERE session_id = :sessionId AND seq < :beforeSeq ORDER BY seq DESC LIMIT :limit) AS page) AS summed
     WHERE ${fits} ORDER BY seq DESC`,
 }
 /** Read so many at a time, and so many bytes, until a history is full. */
 const newestPage = { limit: 100, bytesMax: 4 * 1024 * 1024 }
 /** `rows` are those of the page before it was cut. */
-type NewestRow = { seq: number; content: string; tokens: number; rows: number }
+type NewestPageRow = NewestRow & { seq: number; rows: number }
 
 const waiting = {
   name: 'counter_waiting',
@@ -113,18 +114,22 @@ const waiting = {
 function readsOn(connection: Connection): Reads {
   const { client } = connection
   const rowsOf = async <Row>(one: Written, values?: Values) => (await client.query(queryOf(one, values))).rows as Row[]
-  const takeNewest = async (sessionId: string, take: (message: NewestRow) => boolean) => {
+  const takeNewest = async (sessionId: string, take: (message: NewestPageRow) => boolean) => {
     let beforeSeq = Number.MAX_SAFE_INTEGER
     for (;;) {
-      const rows = await rowsOf<NewestRow>(newestMessages, { sessionId, beforeSeq, ...newestPage })
+      const rows = await rowsOf<NewestPageRow>(newestMessages, { sessionId, beforeSeq, ...newestPage })
       const isLast = rows.length < newestPage.limit && rows.length === (rows[0]?.rows ?? 0)
       if (!rows.every(take) || isLast) return
       beforeSeq = rows.at(-1)!.seq
     }
   }
-  return {
+  const rows = {
     get: <Row>(one: Statement<Row>, values?: Values) => new Sent(rowsOf<Row>(one, values).then(([row]) => row)),
     all: <Row>(one: Statement<Row>, values?: Values) => new Sent(rowsOf<Row>(one, values)),
+  }
+  return {
+    ...rows,
+    used: usedReads(rows),
     now: () => new Sent(connection.now()),
     account: (userId) => new Sent(readAccountRow(client, userId)),
     rate: (userId, limit) => new Sent(readRate(connection, userId, limit)),
@@ -142,11 +147,14 @@ type EngineParts = { all: Transactions; ledger: Ledger }
 
 function transactionOn(tx: Transaction, { ledger }: EngineParts): Tx {
   const { client } = tx
+  const reads = readsOn(tx)
+  const send = (one: Statement<never>, values: Values) => void tx.write(queryOf(one, values))
   return {
-    ...readsOn(tx),
+    ...reads,
+    used: { ...reads.used, ...usedChanges({ send }) },
     account: () => new Sent(Promise.resolve(tx.account)),
     run: (one, values) => new Sent<number>(client.query(queryOf(one, values)).then(({ rowCount }) => rowCount ?? 0)),
-    send: (one, values) => void tx.write(queryOf(one, values)),
+    send,
     // Answered by the time that the COMMIT is.
     sendFor: <Row>(one: Statement<Row>, values: Values, take: (row: Row) => void) =>
       void tx.write(queryOf(one, values)).then(({ rows }) => take(rows[0] as Row), ignore),

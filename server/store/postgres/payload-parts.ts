@@ -3,9 +3,15 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Readable } from 'node:stream'
 import type { Clock } from '../../kernel/clock.ts'
 import { isId } from '../../kernel/ids.ts'
-import { checkedText, jsonParts, mayContinue } from '../../payloads/json-parts.ts'
+import { checkedBytes, checkedText, contentParts, mayContinue } from '../../payloads/content-parts.ts'
 import { PayloadDamage } from '../../payloads/payload-digest.ts'
-import { NewPayloads, notRead, notStored, type PayloadStore } from '../../payloads/payload-store.ts'
+import {
+  NewPayloads,
+  notRead,
+  notStored,
+  type PayloadContent,
+  type PayloadStore,
+} from '../../payloads/payload-store.ts'
 import type { PayloadDigest } from '../records.ts'
 import { openPool } from './connection/database.ts'
 import type { PgPool, PgResult } from './connection/driver.ts'
@@ -50,9 +56,9 @@ export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
     this.#pool = openPool(databaseUrl, connectionsMax)
   }
 
-  async writeAs(payloadId: string, json: string): Promise<PayloadDigest> {
+  async writeAs(payloadId: string, content: PayloadContent): Promise<PayloadDigest> {
     try {
-      return await repeated(() => this.#put(payloadId, json))
+      return await repeated(() => this.#put(payloadId, content))
     } catch (error) {
       throw notStored(error)
     }
@@ -64,6 +70,10 @@ export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
 
   async read(payloadId: string, digest: PayloadDigest | null): Promise<string> {
     return await checkedText(this.#parts(payloadId), { payloadId, digest })
+  }
+
+  async readBytes(payloadId: string, digest: PayloadDigest | null): Promise<Buffer> {
+    return await checkedBytes(this.#parts(payloadId), { payloadId, digest })
   }
 
   async openStream(payloadId: string): Promise<{ bytes: number; stream: () => Readable } | undefined> {
@@ -108,10 +118,10 @@ export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
     await this.#pool.query({ name: 'payload_remove', text: remove, values: [payloadIds], ...this.#inTime })
   }
 
-  async #put(payloadId: string, json: string): Promise<PayloadDigest> {
+  async #put(payloadId: string, whole: PayloadContent): Promise<PayloadDigest> {
     const sha256 = createHash('sha256')
     let bytes = 0
-    const parts = jsonParts(json)
+    const parts = contentParts(whole)
     const hashed = (content: Buffer) => {
       sha256.update(content)
       bytes += content.length

@@ -53,12 +53,22 @@ export const {
   transactions,
   users,
 } = accountTables(words)
-export const { messages, payloads, probes, sessions, sessionTotals, tasks, turns } = workTables(words, users)
-export const { deliveries, events, webhooks } = eventTables(words, users)
-export const { clientTokens, connectors, identities, invitations, loginAttempts, logins, platformKeys } = peopleTables(
+export const { messages, payloads, probes, sessions, sessionTotals, tasks, turnEvents, turns } = workTables(
   words,
   users,
 )
+export const { deliveries, events, webhooks } = eventTables(words, users)
+export const {
+  clientTokens,
+  connectorGrants,
+  connectorSignIns,
+  connectors,
+  identities,
+  invitations,
+  loginAttempts,
+  logins,
+  platformKeys,
+} = peopleTables(words, users)
 export const { paymentAccounts, paymentEvents, topups } = paymentTables(words, users)
 
 const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' })

@@ -14,12 +14,14 @@ import {
   type Statement,
   type Values,
 } from '../commands/statement.ts'
-import { messageColumns, type MessageRow } from '../session-records.ts'
+import { messageColumns, type MessageRow, type NewestRow } from '../session-records.ts'
 import type { Counters } from './counters.ts'
+import { Given } from './given.ts'
 import type { GroupCommit } from './group-commit.ts'
 import { HolderCache } from './holder-cache.ts'
 import type { Ledger } from './ledger.ts'
 import type { RateWindow } from './rate-window.ts'
+import type { UsedOfLimits } from './used-of-limits.ts'
 
 // Drives commands to their end synchronously: SQLite answers before it returns, and nothing may interleave.
 
@@ -33,38 +35,24 @@ const messages = statement<MessageRow>(
   `SELECT ${columns(messageColumns)}
     FROM messages WHERE session_id = :sessionId ORDER BY seq LIMIT :limit OFFSET :offset`,
 )
-const newest = statement<{ content: string; tokens: number }>(
+const newest = statement<NewestRow>(
   'message_newest',
-  'SELECT content, tokens FROM messages WHERE session_id = :sessionId ORDER BY seq DESC',
+  'SELECT content, parts, tokens FROM messages WHERE session_id = :sessionId ORDER BY seq DESC',
 )
-
-/** An answer that is there. */
-class Given<Value> implements Answer<Value> {
-  readonly #result: IteratorReturnResult<Value>
-
-  constructor(value: Value) {
-    this.#result = { done: true, value }
-  }
-
-  [Symbol.iterator](): this {
-    return this
-  }
-
-  next(): IteratorReturnResult<Value> {
-    return this.#result
-  }
-
-  map<Next>(make: (value: Value) => Next): Given<Next> {
-    return new Given(make(this.#result.value))
-  }
-}
 
 const done = new Given<void>(undefined)
 /** Some milliseconds where a list is merged from several indexes. */
 const passedAtOnce = 10_000
 const owned = new Given(true)
 
-type EngineParts = { clock: Clock; commit: GroupCommit; counters: Counters; ledger: Ledger; rateWindow: RateWindow }
+type EngineParts = {
+  clock: Clock
+  commit: GroupCommit
+  counters: Counters
+  ledger: Ledger
+  rateWindow: RateWindow
+  used: UsedOfLimits
+}
 
 /** Runs what is written once for both engines on this connection; commands in the transactions of `commit`. */
 export class SqliteEngine implements Engine {
@@ -116,7 +104,7 @@ export class SqliteEngine implements Engine {
   }
 
   #transaction(): Tx {
-    const { clock, counters, ledger, rateWindow } = this.#parts
+    const { clock, counters, ledger, rateWindow, used } = this.#parts
     const get = <Row>(one: Statement<Row>, values: Values = {}) =>
       new Given(this.#statement(one).get(values) as Row | undefined)
     return {
@@ -134,7 +122,16 @@ export class SqliteEngine implements Engine {
       lock: () => done,
       rate: (userId) =>
         new Given({ limitMax: Infinity, at: (limit: number, now: number) => rateWindow.read(userId, limit, now) }),
-      waiting: (userId) => new Given(counters.waiting(userId)),
+      waiting: (userId) => new Given(used.waiting(userId)),
+      used: {
+        window: (of) => new Given(used.window(of)),
+        named: (countedIn) => new Given(used.named(countedIn)),
+        keyRate: (keyId) => new Given(used.keyRate(keyId)),
+        add: (added) => used.add(added),
+        change: (countedIn, by) => used.change(countedIn, by),
+        setKeyRate: (keyId, row) => used.setKeyRate(keyId, row),
+        writeOut: () => used.writeOut(),
+      },
       accepted: (userId, at) => rateWindow.accepted(userId, at),
       passedAtOnce,
       pause: (userId) => new Pause(ownTurn(userId)),
@@ -142,14 +139,17 @@ export class SqliteEngine implements Engine {
       fittingMessages: ({ limit, offset, sessionId }) =>
         new Given(this.#statement(messages).iterate({ sessionId, limit, offset }) as Iterable<MessageRow>),
       newestMessages: (sessionId, take) => {
-        const rows = this.#statement(newest).iterate({ sessionId }) as Iterable<{ content: string; tokens: number }>
+        const rows = this.#statement(newest).iterate({ sessionId }) as Iterable<NewestRow>
         for (const row of rows) if (!take(row)) break
         return done
       },
       post: (posting) => new Given(ledger.post(posting)),
       hold: (userId, by) => ledger.hold(userId, by),
       owe: (userId, by) => ledger.owe(userId, by),
-      count: (change) => counters.count(change),
+      count: (change) => {
+        counters.count(change)
+        used.counted(change)
+      },
       made: () => {},
       holdersChanged: (of) => {
         // A client token ends with the key or the login that made it.

@@ -30,7 +30,7 @@ export class Counters {
       .pluck()
   }
 
-  /** How many tasks of a user wait, those of commands of the batch included that are done. */
+  /** How many tasks of a user wait, by the commands of the batch that are done too. */
   waiting(userId: string): number {
     return this.#waiting.get({ userId })! + (this.#waitingBy.get(userId) ?? 0)
   }

@@ -36,6 +36,8 @@ type Outcome = { entry: Entry; value?: unknown; thrown?: unknown; failed: boolea
 
 /** What many commands of a batch change together, written once before its COMMIT. */
 export type BatchEnd = {
+  /** The transaction has begun, so that nobody else writes. */
+  begin(): void
   /** Keeps the changes of the command that has just succeeded. */
   keep(): void
   /** Drops the changes of the command that has just failed. */
@@ -120,6 +122,7 @@ export class GroupCommit {
     const outcomes: Outcome[] = []
     const from = performance.now()
     try {
+      this.#batchEnd.begin()
       for (const [index, entry] of batch.entries()) {
         if (index >= enoughCommands && performance.now() - from > enoughMs) {
           this.#leave(batch.splice(index))

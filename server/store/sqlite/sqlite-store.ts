@@ -21,6 +21,7 @@ import { describeClosed, keepPrivate } from './private-files.ts'
 import { RateWindow } from './rate-window.ts'
 import { nextTasks } from './next-tasks.ts'
 import { settingRows } from './setting-rows.ts'
+import { UsedOfLimits } from './used-of-limits.ts'
 import { assertUsable } from './usable-folder.ts'
 
 type SqliteStoreOptions = {
@@ -119,22 +120,33 @@ function composeStore(db: Database, options: SqliteStoreOptions, onClose: () => 
   const counters = new Counters(db)
   const ledger = new Ledger(db, counters)
   const rateWindow = new RateWindow(db)
+  const used = new UsedOfLimits(db, counters)
   const batchEnd = {
+    begin: () => used.begin(),
     keep: () => {
       counters.keep()
       ledger.keep()
+      used.keep()
     },
-    write: () => counters.write(),
-    committed: () => ledger.committed(),
+    write: () => {
+      counters.write()
+      used.write()
+    },
+    committed: () => {
+      ledger.committed()
+      used.committed()
+    },
     drop: () => {
       counters.drop()
       ledger.drop()
       rateWindow.clear()
+      used.drop()
     },
     clear: () => {
       counters.clear()
       ledger.clear()
       rateWindow.clear()
+      used.clear()
     },
   }
   const ledgerCheck = new LedgerCheck(databaseFile(options.dataDir), (damage) => {
@@ -146,7 +158,7 @@ function composeStore(db: Database, options: SqliteStoreOptions, onClose: () => 
     onFatal: options.onFatal,
     ...(options.onCommit && { onCommit: options.onCommit }),
   })
-  const engine = new SqliteEngine(db, { clock, commit, counters, ledger, rateWindow })
+  const engine = new SqliteEngine(db, { clock, commit, counters, ledger, rateWindow, used })
   return {
     ...peopleStore(engine),
     ...workStore(engine, limits),

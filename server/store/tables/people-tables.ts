@@ -171,5 +171,51 @@ export function peopleTables(
     ],
   )
 
-  return { identities, logins, loginAttempts, invitations, platformKeys, clientTokens, connectors }
+  /** What a connector's server lets its owner do, after a sign-in there. */
+  const connectorGrants = table('connector_grants', {
+    connectorId: text('connector_id').primaryKey(),
+    userId: userId(),
+    /** Of the authorization server, which alone the tokens are shown to. */
+    issuer: text().notNull(),
+    /** Tokens and client, encrypted outside the store. */
+    sealed: text().notNull(),
+    /** Of the access token; null where the server does not say. */
+    expiresAt: number('expires_at'),
+    /** While one node exchanges the refresh token, which may be used once, the others wait. */
+    refreshUntil: number('refresh_until'),
+    /** Counts the tokens, so that only one exchange of each is kept. */
+    version: number().notNull(),
+    updatedAt: number('updated_at').notNull(),
+  })
+
+  /** Sign-ins at connectors' servers that are under way. */
+  const connectorSignIns = table(
+    'connector_sign_ins',
+    {
+      /** A hash of the state that comes back with the browser. */
+      stateHash: text('state_hash').primaryKey(),
+      connectorId: text('connector_id').notNull(),
+      userId: userId(),
+      /** What it was begun with (issuer, client, verifier), encrypted outside the store. */
+      sealed: text().notNull(),
+      createdAt: number('created_at').notNull(),
+      expiresAt: number('expires_at').notNull(),
+    },
+    (signIn) => [
+      index('connector_sign_ins_connector').on(signIn.connectorId),
+      index('connector_sign_ins_expiry').on(signIn.expiresAt),
+    ],
+  )
+
+  return {
+    connectorGrants,
+    connectorSignIns,
+    identities,
+    logins,
+    loginAttempts,
+    invitations,
+    platformKeys,
+    clientTokens,
+    connectors,
+  }
 }

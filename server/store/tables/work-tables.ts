@@ -118,16 +118,29 @@ export function workTables(
     ],
   )
 
-  /** Files of the payload store that a task refers to; a file without a row is an orphan. */
-  const payloads = table('payloads', {
-    id: text().primaryKey(),
-    taskId: text('task_id').notNull(),
-    createdAt: number('created_at').notNull(),
-    /** These two are null for payloads that were stored before digests were. */
-    bytes: number(),
-    /** In base64url. */
-    sha256: text(),
-  })
+  /** What the payload store keeps for a task or a message; content without a row is an orphan. */
+  const payloads = table(
+    'payloads',
+    {
+      id: text().primaryKey(),
+      /** The task, or the turn whose message it came with. */
+      taskId: text('task_id').notNull(),
+      createdAt: number('created_at').notNull(),
+      /** These two are null for payloads that were stored before digests were. */
+      bytes: number(),
+      /** In base64url. */
+      sha256: text(),
+      /** Of a file of a message; null for the JSON of a task. */
+      mediaType: text('media_type'),
+      filename: text(),
+    },
+    (payload) => [
+      // The files of a turn: a task's row names its own.
+      index('payloads_turn')
+        .on(payload.taskId)
+        .where(sql`media_type IS NOT NULL`),
+    ],
+  )
 
   const sessions = table(
     'sessions',
@@ -202,6 +215,8 @@ export function workTables(
       turnId: text('turn_id').notNull(),
       role: text({ enum: messageRoles }).notNull(),
       content: text().notNull(),
+      /** JSON array of the files that a message came with; null when there were none. */
+      parts: text(),
       /** JSON array of the tool calls of a reply, with their results; null when there were none. */
       toolCalls: text('tool_calls'),
       /** 1 for a reply that was cut off. */
@@ -254,13 +269,31 @@ export function workTables(
     ],
   )
 
+  /** What turns have said that somebody may read later or elsewhere, until some minutes after their end. */
+  const turnEvents = table(
+    'turn_events',
+    {
+      turnId: text('turn_id').notNull(),
+      /** Of the first and the last event in `lines`. */
+      firstSeq: number('first_seq').notNull(),
+      lastSeq: number('last_seq').notNull(),
+      /** The events, each a line of JSON. */
+      lines: text().notNull(),
+      createdAt: number('created_at').notNull(),
+    },
+    (events) => [
+      primaryKey({ columns: [events.turnId, events.firstSeq] }),
+      index('turn_events_created').on(events.createdAt),
+    ],
+  )
+
   /** One row that a write can change when the store must know whether it can still commit. */
   const probes = table('probes', {
     id: number().primaryKey(),
     value: number().notNull(),
   })
 
-  return { tasks, payloads, sessions, sessionTotals, messages, turns, probes }
+  return { tasks, payloads, sessions, sessionTotals, messages, turns, turnEvents, probes }
 }
 
 type WorkTables = ReturnType<typeof workTables>

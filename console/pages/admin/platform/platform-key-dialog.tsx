@@ -1,12 +1,11 @@
 import { Box, Button, Group, Modal, Stack, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
-import { useEffect, useRef } from 'react'
 import type { CreatedPlatformKey } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
 import { CodeBlock } from '../../../parts/code-block.tsx'
-import { CopyButton } from '../../../parts/copy-button.tsx'
-import classes from '../admin.module.css'
+import { useLeaveWarning } from '../../../parts/hooks/use-leave-warning.ts'
+import { SecretBox } from '../../../parts/secret-box.tsx'
 import { PlatformKeyForm, type PlatformKeyInput } from './platform-key-form.tsx'
 
 /** Asks what a platform key may do, then shows it, in one dialog. */
@@ -45,26 +44,14 @@ export function PlatformKeyDialog({ isOpen, onClose }: { isOpen: boolean; onClos
 }
 
 function IssuedPlatformKey({ created, onDone }: { created: CreatedPlatformKey; onDone: () => void }) {
-  const secret = useRef<HTMLDivElement>(null)
-  useEffect(() => secret.current?.focus(), [])
-  // A reload or a closed tab would lose it.
-  useEffect(() => {
-    const ask = (event: BeforeUnloadEvent) => event.preventDefault()
-    addEventListener('beforeunload', ask)
-    return () => removeEventListener('beforeunload', ask)
-  }, [])
+  useLeaveWarning(true)
   return (
     <Stack gap="md">
       <Text>
         This is the only time that the key is shown. It belongs on the server of the product, among its other secrets,
         and in no page.
       </Text>
-      <Box>
-        <Box className={classes.secret} role="group" aria-label="The platform key" tabIndex={0} mb="xs" ref={secret}>
-          {created.key}
-        </Box>
-        <CopyButton value={created.key} what="the platform key" withLabel />
-      </Box>
+      <SecretBox value={created.key} label="The platform key" what="the platform key" />
       <Box>
         <Text mb={6}>For the environment of the server:</Text>
         <CodeBlock

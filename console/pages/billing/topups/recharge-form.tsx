@@ -109,7 +109,7 @@ export function RechargeForm({ payments }: { payments: Payments }) {
       <form ref={form} onSubmit={submit} noValidate aria-label="Auto-recharge">
         <Stack gap="sm">
           {autoRechargeOffReason !== null && (
-            <Text c="red">Auto-recharge was switched off, because a payment failed: {autoRechargeOffReason}.</Text>
+            <Text c="red">Auto-recharge was switched off, because of a payment: {autoRechargeOffReason}.</Text>
           )}
           {rest && <ErrorNotice title="Auto-recharge was not saved" error={save.error} />}
           <Switch

@@ -1,8 +1,13 @@
 import { Button, Group, Text, Textarea } from '@mantine/core'
 import { PaperPlaneIcon, StopIcon } from '@radix-ui/react-icons'
-import { useEffect, useRef, type KeyboardEvent } from 'react'
+import { useEffect, useRef, useState, type ClipboardEvent, type DragEvent, type KeyboardEvent } from 'react'
 import type { Agent } from '../../../../client/client.ts'
 import { changeDraft, useDraft } from '../transcript/chat-drafts.ts'
+import { useAccount } from '../../../app/use-account.ts'
+import { shownOf } from '../reply/file-views.ts'
+import { MessageFiles } from '../reply/message-files.tsx'
+import { AttachButton } from './attach-button.tsx'
+import { chooseFiles, type AttachedFile } from './attached-files.ts'
 import { ChatOptions, paramErrors } from './chat-options.tsx'
 import classes from './composer.module.css'
 import { useGrowingHeight } from './use-growing-height.ts'
@@ -14,17 +19,19 @@ type ComposerProps = {
   chat: Agent['chat'] | undefined
   isBusy: boolean
   canStop: boolean
-  onSend: (message: string) => void
+  onSend: (message: string, files: readonly AttachedFile[]) => void
   onStop: () => void
 }
 
 /** Where a message is written. It may be typed while a reply is still coming, and is sent after it. */
 export function Composer(props: ComposerProps) {
   const { agentName, canStop, chat, isBusy, onSend, onStop, sessionId } = props
-  const { text, params } = useDraft(sessionId)
+  const { files, text, params } = useDraft(sessionId)
+  const [errors, setErrors] = useState<readonly string[]>([])
+  const bodyBytesMax = useAccount().data?.maxBodyBytes
   const box = useRef<HTMLTextAreaElement>(null)
   const hasErrors = Object.keys(paramErrors(params, chat)).length > 0
-  const isReady = !isBusy && text.trim() !== '' && !hasErrors
+  const isReady = !isBusy && (text.trim() !== '' || files.length > 0) && !hasErrors
 
   useGrowingHeight(box, text)
   const wasBusy = useRef(false)
@@ -36,9 +43,38 @@ export function Composer(props: ComposerProps) {
 
   const send = () => {
     if (!isReady) return
-    changeDraft(sessionId, { text: '' })
-    onSend(text)
+    changeDraft(sessionId, { text: '', files: [] })
+    setErrors([])
+    onSend(text, files)
     box.current?.focus()
+  }
+  const accepts = chat?.accepts ?? []
+  const attach = (given: readonly File[]) => {
+    if (given.length === 0 || accepts.length === 0) return
+    const next = chooseFiles(given, { accepts, attached: files, bodyBytesMax })
+    setErrors(next.errors)
+    changeDraft(sessionId, { files: [...files, ...next.chosen] })
+    box.current?.focus()
+  }
+  const detach = (key: string) => {
+    const gone = files.find((one) => one.key === key)
+    if (gone?.preview !== undefined) URL.revokeObjectURL(gone.preview)
+    changeDraft(sessionId, { files: files.filter((one) => one !== gone) })
+    box.current?.focus()
+  }
+  const onPaste = (event: ClipboardEvent) => {
+    // What is copied from a page may be text with its picture: the text is what is meant.
+    if (accepts.length === 0 || event.clipboardData.types.includes('text/plain')) return
+    const given = [...event.clipboardData.files]
+    if (given.length === 0) return
+    event.preventDefault()
+    attach(given)
+  }
+  const onDrop = (event: DragEvent) => {
+    if (!event.dataTransfer.types.includes('Files')) return
+    // Else the browser leaves the page for the file.
+    event.preventDefault()
+    attach([...event.dataTransfer.files])
   }
   const onKeyDown = (event: KeyboardEvent) => {
     // Enter that ends a composition, as of Japanese, is no Enter of the message; Safari says so by the key code only.
@@ -49,7 +85,13 @@ export function Composer(props: ComposerProps) {
   }
 
   return (
-    <div className={classes.composer}>
+    <div className={classes.composer} onDrop={onDrop} onDragOver={allowFiles}>
+      {files.length > 0 && <MessageFiles files={files.map(shownOf)} onRemove={detach} />}
+      {errors.length > 0 && (
+        <Text size="sm" c="red" role="alert">
+          {errors.join(' ')}
+        </Text>
+      )}
       <Textarea
         ref={box}
         aria-label={`Message to ${agentName}`}
@@ -62,12 +104,14 @@ export function Composer(props: ComposerProps) {
         value={text}
         onChange={(event) => changeDraft(sessionId, { text: event.currentTarget.value })}
         onKeyDown={onKeyDown}
+        onPaste={onPaste}
       />
       <Group justify="space-between" wrap="nowrap" gap="xs">
         <Text id="composer-hint" size="sm" c="dimmed" className={classes.hint}>
           {canStop ? 'Stopping charges what is written so far.' : <Hint chat={chat} />}
         </Text>
         <Group gap="xs" wrap="nowrap">
+          {accepts.length > 0 && <AttachButton accepts={accepts} onFiles={attach} />}
           <ChatOptions sessionId={sessionId} params={params} chat={chat} />
           {isBusy ? (
             <Button
@@ -88,6 +132,10 @@ export function Composer(props: ComposerProps) {
       </Group>
     </div>
   )
+}
+
+function allowFiles(event: DragEvent): void {
+  if (event.dataTransfer.types.includes('Files')) event.preventDefault()
 }
 
 function Hint({ chat }: { chat: Agent['chat'] | undefined }) {

@@ -7,7 +7,7 @@ import { PageLink } from '../../../parts/page-link.tsx'
 import { StatusBadge } from '../../../parts/status-badge.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import classes from './exchange-view.module.css'
-import type { TurnExtras } from '../transcript/live-chat.ts'
+import type { TurnExtras } from '../transcript/live-exchange.ts'
 
 type ExchangeFooterProps = {
   turnId: string

@@ -4,8 +4,10 @@ import type { Transaction } from '../../../../client/client.ts'
 import type { StoredExchange } from '../transcript/exchanges.ts'
 import classes from './exchange-view.module.css'
 import { ExchangeFooter } from './exchange-footer.tsx'
-import type { LiveExchange, TurnExtras } from '../transcript/live-chat.ts'
+import type { LiveExchange, TurnExtras } from '../transcript/live-exchange.ts'
 import { textOf } from '../transcript/live-reply.ts'
+import { filesOf, shownOf } from './file-views.ts'
+import { MessageFiles } from './message-files.tsx'
 import { ReplyNotice } from './reply-notice.tsx'
 import { ReplyParts } from './reply-parts.tsx'
 import { UserMessage } from './user-message.tsx'
@@ -25,12 +27,18 @@ export const ExchangeView = memo(function ExchangeView(props: ExchangeViewProps)
   const { agentName, charge, extras, live, sessionId, stored } = props
   const isUnderWay = live !== undefined && live.phase !== 'stored' && live.phase !== 'failed'
   const message = stored ? stored.message?.content : live?.message
+  const files = stored ? (stored.message ? filesOf(stored.message) : []) : (live?.files.map(shownOf) ?? [])
   const parts = extras?.parts ?? stored?.parts ?? live?.parts ?? []
   const note = extras?.note ?? live?.note
   const turnId = stored?.turnId ?? live?.turnId
   return (
     <li className={classes.exchange}>
-      {message !== undefined && <UserMessage text={message} />}
+      {files.length > 0 && (
+        <div className={classes.files}>
+          <MessageFiles files={files} />
+        </div>
+      )}
+      {message !== undefined && (message !== '' || files.length === 0) && <UserMessage text={message} />}
       <div className={classes.reply}>
         <Text size="sm" fw={600}>
           {agentName}

@@ -4,7 +4,7 @@ import { ErrandClientError } from '../../../../client/client.ts'
 import { errorText, waitText } from '../../../parts/text/error-text.ts'
 import { PageLink } from '../../../parts/page-link.tsx'
 import { CapButton } from '../session-cap.tsx'
-import type { LiveState } from '../transcript/live-chat.ts'
+import type { LiveState } from '../transcript/live-exchange.ts'
 import { useSecondsLeft } from '../../../parts/hooks/use-seconds-left.ts'
 import { withUsdTexts } from '../../../parts/text/usd-text.ts'
 

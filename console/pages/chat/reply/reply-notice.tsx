@@ -3,7 +3,7 @@ import { ExclamationTriangleIcon, InfoCircledIcon } from '@radix-ui/react-icons'
 import type { Transaction } from '../../../../client/client.ts'
 import { PageLink } from '../../../parts/page-link.tsx'
 import { CapButton } from '../session-cap.tsx'
-import type { ReplyNote } from '../transcript/live-chat.ts'
+import type { ReplyNote } from '../transcript/live-exchange.ts'
 import { usdText, withUsdTexts } from '../../../parts/text/usd-text.ts'
 
 type ReplyNoticeProps = {

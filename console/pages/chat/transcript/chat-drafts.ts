@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from 'react'
+import type { AttachedFile } from '../compose/attached-files.ts'
 import { storedPrefix, whenLeaving } from '../../../app/leave-console.ts'
 
 // What is typed and not sent yet, and what was sent and is not known to be stored: of this tab, by session. Both outlive
@@ -11,12 +12,13 @@ export type SentMessage = {
   total: number
   idempotencyKey: string
 }
-type Draft = { text: string; params: ChatParams }
+/** Files are kept until the page is closed. */
+type Draft = { text: string; params: ChatParams; files: readonly AttachedFile[] }
 
 const prefix = `${storedPrefix}chat`
 const listeners = new Set<() => void>()
 const drafts = new Map<string, Draft>()
-const nothing: Draft = { text: '', params: {} }
+const nothing: Draft = { text: '', params: {}, files: [] }
 whenLeaving(() => drafts.clear())
 
 export function draftOf(sessionId: string): Draft {
@@ -31,16 +33,17 @@ export function draftOf(sessionId: string): Draft {
 export function changeDraft(sessionId: string, change: Partial<Draft>): void {
   const draft = { ...draftOf(sessionId), ...change }
   drafts.set(sessionId, draft)
-  const isEmpty = draft.text === '' && Object.keys(draft.params).length === 0
-  write(`${prefix}.draft.${sessionId}`, isEmpty ? undefined : draft)
+  const { text, params } = draft
+  const isEmpty = text === '' && Object.keys(params).length === 0
+  write(`${prefix}.draft.${sessionId}`, isEmpty ? undefined : { text, params })
   for (const listener of listeners) listener()
 }
 
 /** Puts a message back that was not taken; false when something else has been typed meanwhile. */
-export function putBack(sessionId: string, message: string): boolean {
-  const { text } = draftOf(sessionId)
-  if (text !== '' && text !== message) return false
-  changeDraft(sessionId, { text: message })
+export function putBack(sessionId: string, message: string, files: readonly AttachedFile[] = []): boolean {
+  const { files: attached, text } = draftOf(sessionId)
+  if ((text !== '' && text !== message) || attached.length > 0) return false
+  changeDraft(sessionId, { text: message, files })
   return true
 }
 

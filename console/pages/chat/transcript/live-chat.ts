@@ -1,73 +1,47 @@
-import {
-  ErrandClientError,
-  newIdempotencyKey,
-  type ChatEvent,
-  type ChatStream,
-  type ChatUsage,
-  type Message,
-} from '../../../../client/client.ts'
+import { ErrandClientError, newIdempotencyKey, type ChatStream } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
-import { whenLeaving } from '../../../app/leave-console.ts'
+import { beforeLoggingOut, whenLeaving } from '../../../app/leave-console.ts'
 import { pauseOrOnline } from '../../../app/load-part.ts'
 import { leaveWhenLoggedOut, mayPass } from '../../../app/query-client.ts'
 import { forgetSession, putBack, rememberSent, sentOf, type ChatParams, type SentMessage } from './chat-drafts.ts'
-import { closeParts, LiveReply, textOf, truestParts, type ReplyPart } from './live-reply.ts'
+import {
+  announce,
+  isBusyRefusal,
+  isFree,
+  isKeyUsed,
+  isRefusal,
+  isUnderWay,
+  type LiveExchange,
+  type LiveState,
+  type ReplyNote,
+  type StreamEnd,
+  type TerminalEvent,
+  type TurnExtras,
+} from './live-exchange.ts'
+import { closeParts, LiveReply, truestParts, type ReplyPart } from './live-reply.ts'
 import { nextTask, PaintLoop } from '../reply/paint-loop.ts'
+import type { AttachedFile } from '../compose/attached-files.ts'
+import { areSame, messageOf } from './sent-message.ts'
 import { awaitStored, readStored, type StoredTurn } from './stored-turn.ts'
 import { listenToTabs, renewMoney, renewSession, tellTabs } from '../list/session-news.ts'
 import { keep, known, readNew } from './transcript.ts'
-import { usdText } from '../../../parts/text/usd-text.ts'
 
-/**
- * Why a reply is not whole; `code` is the service's, or `STOPPED` by the reader, or `BROKEN` with the connection, or
- * `LOOKING_UP` while the service does not answer.
- */
-export type ReplyNote = {
-  code: string
+type Sent = {
   message: string
-  costUsd: string | undefined
-  requestId: string | undefined
-  /** Whether the message is in the box again, which may hold another by now. */
-  isBack?: boolean
+  files: readonly AttachedFile[]
+  params: ChatParams
+  idempotencyKey: string
+  isAgain: boolean
 }
-
-/** A message that was sent here, until the session's own messages have it. */
-export type LiveExchange = {
-  key: string
-  message: string
+type Settling = Omit<SentMessage, 'message'> & {
+  message: string | undefined
+  files: readonly AttachedFile[]
   parts: readonly ReplyPart[]
-  /** `settling`: the stream has ended, and what the service stored and charged is being looked up. */
-  phase: 'sending' | 'streaming' | 'settling' | 'stored' | 'failed'
-  turnId?: string
-  note?: ReplyNote
+  end: StreamEnd
 }
-
-/** What is known of a stored turn because it ran here. */
-export type TurnExtras = {
-  key: string
-  parts: readonly ReplyPart[]
-  usage: ChatUsage | undefined
-  costUsd: string | undefined
-  note: ReplyNote | undefined
-}
-
-export type LiveState = {
-  exchange: LiveExchange | undefined
-  /** Why the last message was not taken. */
-  refusal: { error: unknown; at: number } | undefined
-  extras: ReadonlyMap<string, TurnExtras>
-  /** For screen readers. */
-  announcement: string
-}
-
-type TerminalEvent = Extract<ChatEvent, { type: 'done' | 'error' }>
-type Sent = { message: string; params: ChatParams; idempotencyKey: string }
-type StreamEnd = { event: TerminalEvent | undefined; thrown: unknown; requestId: string | undefined }
-type Settling = SentMessage & { parts: readonly ReplyPart[]; end: StreamEnd }
 
 /** How long events are taken in before the page may do something else. */
 const sliceMs = 8
-const announcedCharsMax = 600
 const idleChatsMax = 20
 /** So long after the service did not answer it is asked again. */
 const askAgainMs = 3000
@@ -76,7 +50,8 @@ const followMs = 2000
 const followLooksMax = 600
 
 /**
- * The replies of one session. They go on while another page of the console is open.
+ * The replies of one session. They go on while another page of the console is open, and when the page is loaded anew or
+ * closed: whoever opens the session meanwhile reads along.
  *
  *   idle ──send──▶ sending ──first event──▶ streaming ──the stream ends──▶ settling ──▶ stored | failed
  *                     └──refused──▶ idle, the message back in the box
@@ -92,8 +67,9 @@ export class LiveChat {
   #isAbandoned = false
   #count = 0
   /** A message whose connection was lost: sent again as it is, it has the same key, and so runs once. */
-  #uncertain: { message: string; idempotencyKey: string } | undefined
+  #uncertain: Pick<Sent, 'message' | 'files' | 'idempotencyKey'> | undefined
   #following: symbol | undefined
+  #isRecovering = false
 
   constructor(sessionId: string) {
     this.sessionId = sessionId
@@ -111,34 +87,46 @@ export class LiveChat {
   }
 
   /** Sends a message unless one is being answered. */
-  async send(message: string, params: ChatParams): Promise<void> {
+  async send(message: string, params: ChatParams, files: readonly AttachedFile[] = []): Promise<void> {
     if (this.isBusy) return
-    const key = this.#uncertain?.message === message ? this.#uncertain.idempotencyKey : newIdempotencyKey()
-    await this.#send({ message, params, idempotencyKey: key })
+    // The login has not ended after all.
+    this.#isAbandoned = false
+    const before = this.#uncertain
+    const isAgain = before?.message === message && areSame(before.files, files)
+    const idempotencyKey = isAgain ? before.idempotencyKey : newIdempotencyKey()
+    await this.#send({ message, files, params, idempotencyKey, isAgain })
   }
 
   async #send(sent: Sent): Promise<void> {
-    const { idempotencyKey, message } = sent
+    const { files, idempotencyKey, message } = sent
     const before = known(this.sessionId)
     const total = before ? before.from + before.messages.length : 0
     this.#uncertain = undefined
     this.#following = undefined
     rememberSent(this.sessionId, { message, total, idempotencyKey })
     this.#isStopped = false
-    this.#set({ exchange: this.#begin(message, 'sending'), refusal: undefined, announcement: '' })
+    this.#set({ exchange: this.#begin(sent, 'sending'), refusal: undefined, announcement: '' })
     const reply = new LiveReply()
-    const end = await this.#read(sent, reply)
+    const hasParams = Object.keys(sent.params).length > 0
+    const content = await messageOf(message, files).catch((error: unknown) => ({ error }))
+    if (typeof content === 'object' && 'error' in content) return this.#refuse(sent, content.error)
+    const input = { sessionId: this.sessionId, message: content, ...(hasParams && { params: sent.params }) }
+    const stream = client.chat.stream({ ...input, onDisconnect: 'continue' }, { idempotencyKey })
+    const end = await this.#read(stream, reply)
     if (this.#isAbandoned) return
     const parts = closeParts(reply.parts())
     const isUsed = isKeyUsed(end)
-    if (!isUsed && isRefusal(end)) return this.#refuse(message, end.thrown)
+    if (!isUsed && isRefusal(end)) return this.#refuse(sent, end.thrown)
+    const anew = { ...sent, idempotencyKey: newIdempotencyKey(), isAgain: false }
+    // The service had the message before, and nothing came of it.
+    if (sent.isAgain && isFree(end)) return await this.#send(anew)
     this.#change({ parts, phase: 'settling' })
-    const settling = { message, total, idempotencyKey, parts, end }
+    const settling = { message, files, total, idempotencyKey, parts, end }
     // The service had the message before. When nothing came of it, this is a new one.
     if (!isUsed) return await this.#settle(settling)
     const found = await this.#lookUp(settling)
     if (found === 'over') return
-    if (!found) return await this.#send({ ...sent, idempotencyKey: newIdempotencyKey() })
+    if (!found) return await this.#send(anew)
     this.#adopt(found, { parts, end: { ...end, thrown: undefined } })
     this.#renew()
   }
@@ -148,21 +136,47 @@ export class LiveChat {
     if (!this.#stream || this.#isStopped) return
     this.#isStopped = true
     this.#change({ phase: 'settling' })
-    void this.#stream.return()
+    void this.#end()
   }
 
-  /** Ends the reply and keeps nothing of it: the login has ended. */
-  abandon(): void {
+  /** Has the service end the reply; its last event says how that went. */
+  async #end(): Promise<void> {
+    const stream = this.#stream
+    if (!stream) return
+    const { turnId } = stream
+    // One that has not begun ends with its request.
+    if (turnId === undefined) return void (await stream.return())
+    await client.chat.stop({ turnId }).catch(() => stream.return())
+  }
+
+  /** Ends the reply and keeps nothing of it: the login ends. */
+  async abandon(): Promise<void> {
     this.#isAbandoned = true
-    void this.#stream?.return()
+    this.#set({ exchange: undefined })
+    await this.#end()
   }
 
-  /** Looks up what became of a message that was sent before the page was loaded anew. */
+  /**
+   * Reads along a reply that is being written, whoever sent its message; without one, looks up what became of a message that
+   * was sent before the page was loaded anew.
+   */
   async recover(): Promise<void> {
     const sent = sentOf(this.sessionId)
-    if (!sent || this.isBusy) return
-    this.#set({ exchange: this.#begin(sent.message, 'settling') })
-    await this.#settle({ ...sent, parts: [], end: { event: undefined, thrown: undefined, requestId: undefined } })
+    if (this.isBusy || this.#isRecovering) return
+    this.#isRecovering = true
+    const message = sent?.message
+    if (sent) this.#set({ exchange: this.#begin({ message, files: [] }, 'settling') })
+    const reply = new LiveReply()
+    const end = await this.#read(client.chat.resumeSession({ sessionId: this.sessionId }), reply, () => {
+      if (!sent) this.#set({ exchange: this.#begin({ message, files: [] }, 'streaming') })
+    })
+    this.#isRecovering = false
+    if (this.#isAbandoned || (!sent && end.turnId === undefined)) return
+    const before = known(this.sessionId)
+    const total = sent?.total ?? (before ? before.from + before.messages.length : 0)
+    const parts = closeParts(reply.parts())
+    this.#change({ parts, phase: 'settling' })
+    await this.#settle({ idempotencyKey: newIdempotencyKey(), ...sent, message, files: [], total, parts, end })
   }
 
   /** Takes away what is said about a message that failed. */
@@ -170,10 +184,8 @@ export class LiveChat {
     if (!this.isBusy) this.#set({ exchange: undefined, refusal: undefined })
   }
 
-  async #read({ idempotencyKey, message, params }: Sent, reply: LiveReply): Promise<StreamEnd> {
-    const { sessionId } = this
-    const hasParams = Object.keys(params).length > 0
-    const stream = client.chat.stream({ sessionId, message, ...(hasParams && { params }) }, { idempotencyKey })
+  async #read(stream: ChatStream, reply: LiveReply, onBegin?: () => void): Promise<StreamEnd> {
+    this.#isStopped = false
     this.#stream = stream
     const paint = new PaintLoop(() => this.#change({ parts: reply.parts(), phase: 'streaming' }))
     let event: TerminalEvent | undefined
@@ -181,6 +193,8 @@ export class LiveChat {
     let until = performance.now() + sliceMs
     try {
       for await (const next of stream) {
+        onBegin?.()
+        onBegin = undefined
         if (next.type === 'done' || next.type === 'error') event = next
         else reply.add(next)
         if (!this.#isStopped) paint.request()
@@ -193,13 +207,13 @@ export class LiveChat {
     }
     paint.finish()
     this.#stream = undefined
-    return { event, thrown, requestId: stream.requestId }
+    return { event, thrown, requestId: stream.requestId, turnId: stream.turnId }
   }
 
-  #refuse(message: string, error: unknown): void {
+  #refuse({ files, message }: Sent, error: unknown): void {
     rememberSent(this.sessionId, undefined)
     const note = { code: 'REFUSED', message: 'It was not taken.', costUsd: undefined, requestId: undefined }
-    const isBack = putBack(this.sessionId, message)
+    const isBack = putBack(this.sessionId, message, files)
     if (isBack) this.#set({ exchange: undefined })
     else this.#change({ phase: 'failed', note })
     const refusal = { error, at: Date.now() }
@@ -251,7 +265,7 @@ export class LiveChat {
   /** What became of a message, however long the service is away; `over` when there is nothing more to do. */
   async #lookUp(of: Settling): Promise<StoredTurn | undefined | 'over'> {
     const { end, message, total } = of
-    const turn = { sessionId: this.sessionId, message, total }
+    const turn = { sessionId: this.sessionId, turnId: end.turnId, message, total }
     for (;;) {
       try {
         // With its last event a reply is settled; without it, the service does so when it finds that nobody reads.
@@ -281,16 +295,17 @@ export class LiveChat {
     const { page, reply, turnId } = stored
     rememberSent(this.sessionId, undefined)
     if (exchange) {
+      const { files, key, message } = exchange
       const done = end.event?.type === 'done' ? end.event : undefined
       const extras: TurnExtras = {
-        key: exchange.key,
+        key,
         parts: reply ? truestParts(parts, reply) : parts,
         usage: done?.usage,
         costUsd: end.event?.costUsd,
         note: reply?.truncated ? this.#noteOf(end) : undefined,
       }
       this.#set({
-        exchange: { key: exchange.key, message: exchange.message, parts: extras.parts, phase: 'stored', turnId },
+        exchange: { key, message, files, parts: extras.parts, phase: 'stored', turnId },
         extras: new Map(this.#state.extras).set(turnId, extras),
         announcement: announce(reply, extras),
       })
@@ -306,11 +321,13 @@ export class LiveChat {
     this.#renew()
   }
 
-  #fail({ idempotencyKey, message }: Settling, note: ReplyNote): void {
+  #fail({ files, idempotencyKey, message }: Settling, note: ReplyNote): void {
     const { code } = note
     if (code !== 'UNKNOWN') rememberSent(this.sessionId, undefined)
-    if (code === 'UNKNOWN' || code === 'BROKEN' || code === 'RELOADED') this.#uncertain = { message, idempotencyKey }
-    this.#change({ phase: 'failed', note: { ...note, isBack: putBack(this.sessionId, message) } })
+    if (code === 'UNKNOWN' || code === 'BROKEN' || code === 'RELOADED')
+      this.#uncertain = message === undefined ? undefined : { message, files, idempotencyKey }
+    const isBack = message !== undefined && putBack(this.sessionId, message, files)
+    this.#change({ phase: 'failed', note: { ...note, isBack } })
     this.#set({ announcement: '' })
   }
 
@@ -320,8 +337,9 @@ export class LiveChat {
   }
 
   #noteOf({ event, requestId, thrown }: StreamEnd): ReplyNote {
-    if (event?.type === 'error') return { ...event.error, costUsd: event.costUsd, requestId }
-    if (this.#isStopped) return { code: 'STOPPED', message: 'You stopped this reply.', costUsd: undefined, requestId }
+    const costUsd = event?.costUsd
+    if (this.#isStopped) return { code: 'STOPPED', message: 'You stopped this reply.', costUsd, requestId }
+    if (event?.type === 'error') return { ...event.error, costUsd, requestId }
     return thrown === undefined
       ? { code: 'RELOADED', message: 'This page was left during the reply.', costUsd: undefined, requestId }
       : { code: 'BROKEN', message: 'The connection was lost during the reply.', costUsd: undefined, requestId }
@@ -332,9 +350,9 @@ export class LiveChat {
     tellTabs(this.sessionId)
   }
 
-  #begin(message: string, phase: LiveExchange['phase']): LiveExchange {
+  #begin({ files, message }: Pick<Settling, 'files' | 'message'>, phase: LiveExchange['phase']): LiveExchange {
     const key = `live-${this.sessionId}-${++this.#count}`
-    return { key, message, parts: [], phase }
+    return { key, message, files, parts: [], phase }
   }
 
   #change(change: Partial<LiveExchange>): void {
@@ -348,35 +366,13 @@ export class LiveChat {
   }
 }
 
-export function isUnderWay(exchange: LiveExchange | undefined): boolean {
-  return exchange !== undefined && exchange.phase !== 'stored' && exchange.phase !== 'failed'
-}
-
-function isBusyRefusal(refusal: LiveState['refusal']): boolean {
-  return refusal?.error instanceof ErrandClientError && refusal.error.code === 'SESSION_BUSY'
-}
-
-/** Whether the service has had a message with this key already. */
-function isKeyUsed({ event, thrown }: StreamEnd): boolean {
-  return event === undefined && thrown instanceof ErrandClientError && thrown.code === 'CONFLICT'
-}
-
-/** Whether the service said no before it began; anything else may have been charged. */
-function isRefusal({ event, thrown }: StreamEnd): boolean {
-  if (event || !(thrown instanceof ErrandClientError)) return false
-  return thrown.code === 'INVALID_ARGUMENT' || (thrown.status !== undefined && thrown.code !== 'BAD_RESPONSE')
-}
-
-function announce(reply: Message | undefined, { costUsd, parts }: TurnExtras): string {
-  const text = textOf(parts)
-  const start = text.length > announcedCharsMax ? `${text.slice(0, announcedCharsMax)}…` : text
-  const how = reply?.truncated ? 'The reply was cut off' : 'The reply is complete'
-  return `${how}${costUsd === undefined ? '' : ` and cost ${usdText(costUsd)}`}: ${start}`
-}
-
 const chats = new Map<string, LiveChat>()
+
+const abandonAll = () => Promise.all(Array.from(chats.values(), (chat) => chat.abandon()))
+// They stay until the login has ended: a page that asked for one anew would look up what became of its reply.
+beforeLoggingOut(abandonAll)
 whenLeaving(() => {
-  for (const chat of chats.values()) chat.abandon()
+  void abandonAll()
   chats.clear()
 })
 

@@ -4,7 +4,14 @@ import { known, readNew, type Transcript } from './transcript.ts'
 
 // What became of a message: the session's own messages say it.
 
-type SentTurn = { sessionId: string; message: string; /** How many messages the session had before. */ total: number }
+type SentTurn = {
+  sessionId: string
+  /** Known of a turn that was read. */
+  turnId: string | undefined
+  message: string | undefined
+  /** How many messages the session had before. */
+  total: number
+}
 
 export type StoredTurn = {
   turnId: string
@@ -19,14 +26,21 @@ const settleMsMax = 30_000
 const pauseMs = { first: 100, most: 1000 }
 
 /** The turn as the session has it by now. */
-export async function readStored({ message, sessionId, total }: SentTurn): Promise<StoredTurn | undefined> {
+export async function readStored({
+  message,
+  sessionId,
+  total,
+  turnId: ofTurn,
+}: SentTurn): Promise<StoredTurn | undefined> {
   const page = await readNew(sessionId)
-  const content = message.toWellFormed()
+  const content = message?.toWellFormed()
   const before = known(sessionId)
   const from = before?.from ?? page.from
   const messages = [...(before?.messages ?? []), ...page.messages]
-  const own = messages.findLast(
-    (stored, index) => from + index >= total && stored.role === 'user' && stored.content === content,
+  const own = messages.findLast((stored, index) =>
+    ofTurn === undefined
+      ? from + index >= total && stored.role === 'user' && stored.content === content
+      : stored.turnId === ofTurn,
   )
   if (!own) return undefined
   const { turnId } = own

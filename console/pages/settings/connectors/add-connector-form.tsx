@@ -147,6 +147,8 @@ function inputOf(draft: ConnectorDraft, isByUrl: boolean) {
 /** What is copied from the screen ends in places where no secret belongs. */
 function withoutSecrets({ auth, ...rest }: ReturnType<typeof inputOf>): object {
   if (auth?.type === 'bearer') return { ...rest, auth: { type: 'bearer', token: '…' } }
+  if (auth?.type === 'oauth')
+    return { ...rest, auth: { ...auth, ...(auth.clientSecret !== undefined && { clientSecret: '…' }) } }
   if (auth?.type !== 'headers') return rest
   return {
     ...rest,

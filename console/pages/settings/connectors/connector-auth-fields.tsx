@@ -22,12 +22,17 @@ type ConnectorAuthFieldsProps = {
 }
 
 const headersMax = 10
-const labels: Record<AuthType, string> = { none: 'None', bearer: 'Bearer token', headers: 'Custom headers' }
+const labels: Record<AuthType, string> = {
+  none: 'None',
+  bearer: 'Bearer token',
+  headers: 'Custom headers',
+  oauth: 'Sign in (OAuth)',
+}
 
 /** How the service proves to the server who asks. Secrets are only ever written. */
 export function ConnectorAuthFields({ draft, onChange, errors, isByUrl, kept }: ConnectorAuthFieldsProps) {
-  const types: AuthType[] = isByUrl ? ['none', 'bearer', 'headers'] : ['none', 'bearer']
-  const { authType, token } = draft
+  const types: AuthType[] = isByUrl ? ['none', 'bearer', 'headers', 'oauth'] : ['none', 'bearer']
+  const { authType, clientId, clientSecret, token } = draft
   const isKept = authType === kept
   return (
     <Stack gap="md">
@@ -53,6 +58,29 @@ export function ConnectorAuthFields({ draft, onChange, errors, isByUrl, kept }: 
           onChange={(event) => onChange({ token: event.currentTarget.value })}
           error={errors['token']}
         />
+      )}
+      {authType === 'oauth' && (
+        <>
+          <Text size="sm" c="dimmed">
+            You sign in at its server once the connector is added. Most servers register Errand by themselves: leave the
+            client empty then{isKept ? ', or to keep the present one' : ''}.
+          </Text>
+          <TextInput
+            label="Client id"
+            autoComplete="off"
+            spellCheck={false}
+            value={clientId}
+            onChange={(event) => onChange({ clientId: event.currentTarget.value })}
+            error={errors['clientId']}
+          />
+          <PasswordField
+            label="Client secret"
+            autoComplete="off"
+            value={clientSecret}
+            onChange={(event) => onChange({ clientSecret: event.currentTarget.value })}
+            error={errors['clientSecret']}
+          />
+        </>
       )}
       {authType === 'headers' && <HeaderFields {...{ draft, onChange, errors, isKept }} />}
     </Stack>

@@ -13,16 +13,21 @@ export type ConnectorDraft = {
   authType: AuthType
   token: string
   headers: readonly HeaderRow[]
+  /** Of a client that is registered at the server of the sign-in; empty without one. */
+  clientId: string
+  clientSecret: string
 }
 
 export type ConnectorAuth =
   | { type: 'none' }
   | { type: 'bearer'; token: string }
   | { type: 'headers'; headers: Record<string, string> }
+  | { type: 'oauth'; clientId?: string; clientSecret?: string }
 
 /** By field; those of a header have its row's id in their name. */
 export type DraftErrors = Readonly<Record<string, string | undefined>>
 
+const ofSecrets = ['token', 'clientId', 'clientSecret'] as const
 let rows = 0
 
 export function newHeaderRow(): HeaderRow {
@@ -30,7 +35,16 @@ export function newHeaderRow(): HeaderRow {
 }
 
 export function newDraft(): ConnectorDraft {
-  return { name: '', url: '', server: '', authType: 'none', token: '', headers: [newHeaderRow()] }
+  return {
+    name: '',
+    url: '',
+    server: '',
+    authType: 'none',
+    token: '',
+    headers: [newHeaderRow()],
+    clientId: '',
+    clientSecret: '',
+  }
 }
 
 /** The form of a connector that exists, without its secrets, which nobody is shown. */
@@ -44,6 +58,7 @@ export function authOf(draft: ConnectorDraft, kept?: AuthType): ConnectorAuth | 
   if (authType === 'none') return kept === 'none' ? undefined : { type: 'none' }
   if (authType === kept && isWithoutSecrets(draft)) return undefined
   if (authType === 'bearer') return { type: 'bearer', token }
+  if (authType === 'oauth') return { type: 'oauth', ...clientOf(draft) }
   const given = givenHeaders(draft).map(({ name, value }) => [name.trim(), value] as const)
   return { type: 'headers', headers: Object.fromEntries(given) }
 }
@@ -60,6 +75,8 @@ export function checkDraft(
   if (!isByUrl && server === '') errors['server'] = 'Choose a server'
   if (authType === kept && isWithoutSecrets(draft)) return errors
   if (authType === 'bearer' && token === '') errors['token'] = 'Enter the token'
+  const { clientId, clientSecret } = draft
+  if (authType === 'oauth' && clientSecret !== '' && clientId.trim() === '') errors['clientId'] = 'Enter the client id'
   if (authType !== 'headers') return errors
   const given = givenHeaders(draft)
   for (const row of given.length > 0 ? given : draft.headers.slice(0, 1)) {
@@ -75,10 +92,18 @@ export function checkDraft(
 /** The service's refusal by the fields of the form, and what belongs to none of them. */
 export function draftErrors(error: unknown, { headers }: ConnectorDraft): { fields: DraftErrors; rest: boolean } {
   const ofRows = headers.map(({ id, name }) => [`auth.headers.${name.trim()}`, `value-${id}`] as const)
-  const names = [...ofRows.map(([path]) => path), 'name', 'url', 'server', 'auth.token', 'auth']
+  const names = [
+    ...ofRows.map(([path]) => path),
+    'name',
+    'url',
+    'server',
+    ...ofSecrets.map((field) => `auth.${field}`),
+    'auth',
+  ]
   const { fields, rest } = fieldErrors(error, names)
   const byRow = ofRows.map(([path, field]) => [field, fields[path]] as const)
-  return { fields: { ...fields, token: fields['auth.token'], ...Object.fromEntries(byRow) }, rest: rest !== undefined }
+  const bySecret = ofSecrets.map((field) => [field, fields[`auth.${field}`]] as const)
+  return { fields: { ...fields, ...Object.fromEntries([...bySecret, ...byRow]) }, rest: rest !== undefined }
 }
 
 /** The fields that a change of the draft is about. */
@@ -91,7 +116,12 @@ function givenHeaders({ headers }: ConnectorDraft): readonly HeaderRow[] {
 }
 
 function isWithoutSecrets(draft: ConnectorDraft): boolean {
-  return draft.token === '' && givenHeaders(draft).length === 0
+  return ofSecrets.every((field) => draft[field] === '') && givenHeaders(draft).length === 0
+}
+
+function clientOf({ clientId, clientSecret }: ConnectorDraft): { clientId?: string; clientSecret?: string } {
+  const id = clientId.trim()
+  return { ...(id !== '' && { clientId: id }), ...(clientSecret !== '' && { clientSecret }) }
 }
 
 function sameHeader(one: string, other: string): boolean {

@@ -9,14 +9,18 @@ import { countText } from '../../../parts/text/count-text.ts'
 
 /** The tools of a connector's server, and which of them agents may call. */
 export function ConnectorTools({ connector, tools }: { connector: Connector; tools: UseQueryResult<ToolsPage> }) {
+  const isKnown = tools.data && !tools.error && connector.status !== 'needs_sign_in'
   return (
-    <Panel title={tools.data && !tools.error ? `Tools (${countText(tools.data.total)})` : 'Tools'}>
+    <Panel title={isKnown ? `Tools (${countText(tools.data.total)})` : 'Tools'}>
       <Content connector={connector} tools={tools} />
     </Panel>
   )
 }
 
 function Content({ connector, tools: { data, error, isFetching, refetch } }: Parameters<typeof ConnectorTools>[0]) {
+  if (connector.status === 'needs_sign_in') {
+    return <Text c="dimmed">Its tools are listed when you have signed in.</Text>
+  }
   if (error && !isFetching) {
     if (error instanceof ErrandClientError && error.code === 'CONNECTOR_FAILED') {
       return (

@@ -19,6 +19,7 @@ import { connectorsPath } from './connector-path.ts'
 import { ConnectorStatus } from './connector-status.tsx'
 import { ConnectorTools } from './connector-tools-panel.tsx'
 import { EditConnectorForm } from './edit-connector-form.tsx'
+import { SignInPanel } from './sign-in-panel.tsx'
 import { useConnectorServers } from './use-connector-servers.ts'
 import { useConnectorTools, type ToolsPage } from './use-connector-tools.ts'
 
@@ -53,12 +54,12 @@ export function ConnectorView({ connectorId }: { connectorId: string }) {
 }
 
 function Content({ connector }: { connector: Connector }) {
-  const { id, url, server, createdAt } = connector
-  const tools = useConnectorTools(id)
+  const { auth, id, url, server, createdAt } = connector
+  const tools = useConnectorTools(connector)
   const serverName = useConnectorServers().data?.servers.find((one) => one.id === server)?.name
   return (
     <Stack gap="lg">
-      <Panel title="Status" actions={<TestButton tools={tools} />}>
+      <Panel title="Status" actions={connector.status !== 'needs_sign_in' && <TestButton tools={tools} />}>
         <Stack gap="md">
           <ConnectorStatus connector={connector} isTesting={tools.isFetching} />
           <KeyValueList
@@ -71,6 +72,7 @@ function Content({ connector }: { connector: Connector }) {
           />
         </Stack>
       </Panel>
+      {auth.type === 'oauth' && <SignInPanel connector={connector} />}
       <ConnectorTools connector={connector} tools={tools} />
       <Panel title="Connection">
         <EditConnectorForm connector={connector} />

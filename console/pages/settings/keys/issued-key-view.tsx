@@ -3,11 +3,11 @@ import { useQuery } from '@tanstack/react-query'
 import { useEffect, useRef } from 'react'
 import { client } from '../../../app/api-client.ts'
 import { CodeBlock } from '../../../parts/code-block.tsx'
-import { CopyButton } from '../../../parts/copy-button.tsx'
+import { useLeaveWarning } from '../../../parts/hooks/use-leave-warning.ts'
+import { SecretBox } from '../../../parts/secret-box.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import type { IssuedKey } from './issued-key.ts'
 import type { KeyScope } from './key-scopes.ts'
-import classes from '../settings.module.css'
 
 type IssuedKeyViewProps = {
   issued: IssuedKey
@@ -19,14 +19,7 @@ type IssuedKeyViewProps = {
 
 /** A new key, shown this once, with a command that works with it. */
 export function IssuedKeyView({ issued: { created, replaced }, isLeaving, onStay, onStored }: IssuedKeyViewProps) {
-  const secret = useRef<HTMLDivElement>(null)
-  useEffect(() => secret.current?.focus(), [isLeaving])
-  // A reload or a closed tab would lose it.
-  useEffect(() => {
-    const ask = (event: BeforeUnloadEvent) => event.preventDefault()
-    addEventListener('beforeunload', ask)
-    return () => removeEventListener('beforeunload', ask)
-  }, [])
+  useLeaveWarning(true)
   if (isLeaving) return <Leaving onStay={onStay} onLeave={onStored} />
   return (
     <Stack gap="md">
@@ -34,12 +27,7 @@ export function IssuedKeyView({ issued: { created, replaced }, isLeaving, onStay
         This is the only time that the key is shown. Copy it now, and keep it where your other secrets are: whoever has
         it acts for your account.
       </Text>
-      <Box>
-        <Box className={classes.secret} role="group" aria-label="The new key" tabIndex={0} mb="xs" ref={secret}>
-          {created.key}
-        </Box>
-        <CopyButton value={created.key} what="the key" withLabel />
-      </Box>
+      <SecretBox value={created.key} label="The new key" what="the key" />
       {replaced && (
         <Text>
           {Date.parse(replaced.endsAt) - Date.parse(created.createdAt) < 1000 ? (
@@ -60,6 +48,7 @@ export function IssuedKeyView({ issued: { created, replaced }, isLeaving, onStay
         />
       </Box>
       <TryIt token={created.key} scopes={created.scopes} />
+      {created.scopes.includes('execute') && <McpClient token={created.key} />}
       <Group justify="flex-end">
         <Button onClick={onStored}>I have stored it</Button>
       </Group>
@@ -84,6 +73,21 @@ function Leaving({ onStay, onLeave }: { onStay: () => void; onLeave: () => void 
         </Button>
       </Group>
     </Stack>
+  )
+}
+
+/** What most clients of the Model Context Protocol take into their settings. */
+function McpClient({ token }: { token: string }) {
+  const server = { url: `${location.origin}/mcp`, headers: { Authorization: `Bearer ${token}` } }
+  return (
+    <Box>
+      <Text mb={6}>Use it from an MCP client, such as Claude or an editor, where agents are then tools:</Text>
+      <CodeBlock
+        code={JSON.stringify({ mcpServers: { errand: server } }, null, 2)}
+        label="The key for an MCP client"
+        what="the settings for an MCP client"
+      />
+    </Box>
   )
 }
 

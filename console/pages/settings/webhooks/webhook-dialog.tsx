@@ -1,15 +1,15 @@
 import { Box, Button, Group, Modal, NativeSelect, Stack, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
-import { useEffect, useRef, useState } from 'react'
+import { useState } from 'react'
 import { navigate } from 'wouter/use-browser-location'
 import type { CreatedWebhook, Webhook } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
 import { CodeBlock } from '../../../parts/code-block.tsx'
-import { CopyButton } from '../../../parts/copy-button.tsx'
+import { useLeaveWarning } from '../../../parts/hooks/use-leave-warning.ts'
+import { SecretBox } from '../../../parts/secret-box.tsx'
 import { ErrorNotice } from '../../../parts/error-notice.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
-import classes from '../settings.module.css'
 import { WebhookForm } from './webhook-form.tsx'
 import { webhookName, webhookPath } from './webhook-words.ts'
 
@@ -75,26 +75,14 @@ export function renewWebhooks(webhook: Webhook): void {
 
 function SecretView({ webhook, onStored }: { webhook: CreatedWebhook; onStored: () => void }) {
   const { previousSecretUntil, secret } = webhook
-  const box = useRef<HTMLDivElement>(null)
-  useEffect(() => box.current?.focus(), [])
-  // A reload or a closed tab would lose it.
-  useEffect(() => {
-    const ask = (event: BeforeUnloadEvent) => event.preventDefault()
-    addEventListener('beforeunload', ask)
-    return () => removeEventListener('beforeunload', ask)
-  }, [])
+  useLeaveWarning(true)
   return (
     <Stack gap="md">
       <Text>
         This is the only time that the secret is shown. Your server needs it to tell events of this service from what
         anybody else sends.
       </Text>
-      <Box>
-        <Box className={classes.secret} role="group" aria-label="The secret" tabIndex={0} mb="xs" ref={box}>
-          {secret}
-        </Box>
-        <CopyButton value={secret} what="the secret" withLabel />
-      </Box>
+      <SecretBox value={secret} label="The secret" what="the secret" />
       {previousSecretUntil !== null && (
         <Text>
           Until <TimeText at={previousSecretUntil} isExact /> events are signed with the old secret, too.

@@ -2,56 +2,22 @@ import type { EpochMs } from '../../../kernel/clock.ts'
 import { newId } from '../../../kernel/ids.ts'
 import type { Units } from '../../../kernel/money.ts'
 import type { LimitReset, SpendLimit, SpendState } from '../../execution-limits.ts'
+import { limitsOf, noPlans } from '../../limits/account-limits.ts'
 import { periodEnd, periodMsMax, periodStart } from '../../limits/spend-period.ts'
+import type { StoreLimits } from '../../store.ts'
+import type { AccountRow } from '../../tables/account-tables.ts'
 import type { Answer, Op, Reads, Tx } from '../command.ts'
 import { recordEvent } from '../events/event-rows.ts'
 import { columns, statement } from '../statement.ts'
+import type { WindowRow } from './used-rows.ts'
 
 // What is spent within limits, by period. A row is made by the first charge or hold of its period, in the transaction of the
 // admission, whose lock on the account keeps any other from making it. What is given back goes to the windows of the charge,
 // which the task or turn names, whatever the time is by then.
 
-type Row = {
-  ownerId: string
-  startsAt: EpochMs
-  limit: Units
-  charged: Units
-  held: Units
-  reachedAt: EpochMs | null
-}
 /** A task's or a turn's: the beginning of each window that it counts in, by owner, as JSON. */
 export type CountedIn = string | null
 
-const row = `${columns('ownerId startsAt')}, spend_limit AS "limit", ${columns('charged held reachedAt')}`
-const get = statement<Row>(
-  'spend_window_get',
-  `SELECT ${row} FROM spend_windows WHERE owner_id = :ownerId AND starts_at = :startsAt`,
-)
-const named = statement<Row>(
-  'spend_window_named',
-  ({ members }) => `SELECT ${row} FROM spend_windows JOIN ${members(':countedIn')}
-    ON owner_id = used.id AND starts_at = used.at`,
-)
-// A limit that was lowered below what is spent is kept as that, so that the CHECK holds whatever comes back later.
-const add = statement(
-  'spend_window_add',
-  ({ greatest }) => `INSERT INTO spend_windows (owner_id, starts_at, user_id, spend_limit, charged, held)
-    VALUES (:ownerId, :startsAt, :userId, :amount, :charged, :held)
-    ON CONFLICT (owner_id, starts_at) DO UPDATE SET charged = spend_windows.charged + excluded.charged,
-      held = spend_windows.held + excluded.held, spend_limit = ${greatest}(excluded.spend_limit,
-        spend_windows.charged + excluded.charged + spend_windows.held + excluded.held)`,
-)
-// Two thirds of the time of the other, and all but the first of a period.
-const addToKept = statement(
-  'spend_window_add_to_kept',
-  `UPDATE spend_windows SET charged = charged + :charged, held = held + :held
-    WHERE owner_id = :ownerId AND starts_at = :startsAt`,
-)
-const change = statement(
-  'spend_window_change',
-  ({ members }) => `UPDATE spend_windows SET charged = charged + :charged, held = held + :held
-    FROM ${members(':countedIn')} WHERE owner_id = used.id AND starts_at = used.at`,
-)
 const setLimit = statement(
   'spend_window_set_limit',
   ({ greatest }) => `UPDATE spend_windows SET spend_limit = ${greatest}(CAST(:amount AS bigint), charged + held)
@@ -82,17 +48,20 @@ const keptMs = 100 * 86_400_000
 
 /** What is spent of limits in the periods that `now` lies in. */
 export function* readWindows(on: Reads, limits: readonly SpendLimit[], now: EpochMs): Op<SpendState[]> {
-  const asked = limits.map((limit): [SpendLimit, EpochMs, Answer<Row | undefined>] => {
-    const startsAt = periodStart(limit.reset, now)
-    return [limit, startsAt, on.get(get, { ownerId: limit.ownerId, startsAt })]
-  })
+  const asked = limits.map((limit) => askWindow(on, limit, now))
   const windows: SpendState[] = []
-  for (const [limit, startsAt, answer] of asked) {
-    const { charged = 0, held = 0, limit: keptLimit = null, reachedAt = null } = (yield* answer) ?? {}
-    const resetsAt = periodEnd(limit.reset, startsAt)
-    windows.push({ ...limit, startsAt, resetsAt, charged, held, keptLimit, reachedAt })
-  }
+  for (const answer of asked) windows.push(yield* answer)
   return windows
+}
+
+function askWindow(on: Reads, limit: SpendLimit, now: EpochMs): Answer<SpendState> {
+  const { amount, ownerId, reset } = limit
+  const startsAt = periodStart(reset, now)
+  const of = { ownerId, amount, reset, startsAt, resetsAt: periodEnd(reset, startsAt) }
+  return on.used.window({ ownerId, startsAt }).map((row) => {
+    if (!row) return { ...of, charged: 0, held: 0, keptLimit: null, reachedAt: null }
+    return { ...of, charged: row.charged, held: row.held, keptLimit: row.limit, reachedAt: row.reachedAt }
+  })
 }
 
 /** Counts a charge or a hold in windows, which the task or turn then names. */
@@ -102,11 +71,11 @@ export function countIn(
   { charged = 0, held = 0, userId }: { userId: string; charged?: Units; held?: Units },
 ): CountedIn {
   if (windows.length === 0) return null
-  for (const { amount, keptLimit, ownerId, startsAt } of windows) {
-    if (keptLimit === amount) tx.send(addToKept, { ownerId, startsAt, charged, held })
-    else tx.send(add, { ownerId, startsAt, userId, amount, charged, held })
-  }
-  return JSON.stringify(Object.fromEntries(windows.map(({ ownerId, startsAt }) => [ownerId, startsAt])))
+  const begun = windows.map(({ amount, keptLimit, ownerId, startsAt }) => {
+    tx.used.add({ ownerId, startsAt, userId, amount, keptLimit, charged, held })
+    return `"${ownerId}":${startsAt}`
+  })
+  return `{${begun.join(',')}}`
 }
 
 /** Changes what a task or turn counts as charged and held in its windows. */
@@ -115,23 +84,40 @@ export function changeCounted(
   countedIn: CountedIn,
   { charged = 0, held = 0 }: { charged?: Units; held?: Units },
 ): void {
-  if (countedIn !== null && (charged !== 0 || held !== 0)) tx.send(change, { countedIn, charged, held })
+  if (countedIn !== null && (charged !== 0 || held !== 0)) tx.used.change(countedIn, { charged, held })
 }
 
-/** What the windows of a turn leave beside what it holds, and which leaves least; Infinity without any. */
-export function* leftInNamed(on: Reads, countedIn: CountedIn): Op<{ left: Units; least: Row | undefined }> {
+/**
+ * What the windows of a turn leave beside what it holds, and which leaves least; Infinity without any. By the limits as they
+ * are now: a window keeps one that was lowered as what was spent by then, of which nothing that comes back is to be spent again.
+ */
+export function* leftInNamed(
+  on: Reads,
+  { account, countedIn, limits }: { account: AccountRow; countedIn: CountedIn; limits: StoreLimits },
+): Op<{ left: Units; least: WindowRow | undefined }> {
   let left = Infinity
-  let least: Row | undefined
+  let least: WindowRow | undefined
   if (countedIn === null) return { left, least }
-  for (const window of yield* on.all(named, { countedIn })) {
-    const leaves = window.limit - window.charged - window.held
+  const { userId } = account
+  const windows = yield* on.used.named(countedIn)
+  const keys = windows.map(({ ownerId }) => (isOfKey(ownerId) ? on.get(lastKey, { userId, ownerId }) : undefined))
+  for (const [place, window] of windows.entries()) {
+    const key = keys[place] && (yield* keys[place])
+    const ofUser = window.ownerId === userId ? limitsOf(account, limits.plans ?? noPlans).spendPerDay : null
+    const limit = Math.min(window.limit, key?.spendLimit ?? ofUser ?? Infinity)
+    const leaves = Math.max(0, limit - window.charged - window.held)
     if (leaves < left) [left, least] = [leaves, window]
   }
   return { left, least }
 }
 
+function isOfKey(ownerId: string): boolean {
+  return ownerId.startsWith('key_')
+}
+
 /** The limit of windows is another one, or with Infinity none any more, for what is under way too. */
 export function limitWindows(tx: Tx, { amount, ownerId }: { ownerId: string; amount: Units }): void {
+  tx.used.writeOut()
   tx.send(setLimit, { ownerId, amount: Math.min(amount, Number.MAX_SAFE_INTEGER) })
 }
 
@@ -143,10 +129,11 @@ export function* noteReached(
   { ownerId, reachedAt, startsAt }: Reached,
   { now, userId }: { userId: string; now: EpochMs },
 ): Op<void> {
-  if (reachedAt !== null || !ownerId.startsWith('key_')) return
+  if (reachedAt !== null || !isOfKey(ownerId)) return
   const key = yield* tx.get(lastKey, { userId, ownerId })
   if (!key || key.spendLimit === null) return
   const { id: keyId, spendLimit: amount, spendReset } = key
+  tx.used.writeOut()
   tx.send(reach, { ownerId, startsAt, userId, amount, now })
   const resetsAt = periodEnd(spendReset ?? 'never', startsAt)
   const facts = { type: 'key.limit_reached', keyId, amount, resetsAt } as const
@@ -154,5 +141,6 @@ export function* noteReached(
 }
 
 export function* purgeWindows(tx: Tx, rowsMax: number): Op<number> {
+  tx.used.writeOut()
   return yield* tx.run(purge, { until: (yield* tx.now()) - periodMsMax - keptMs, rowsMax })
 }

@@ -138,6 +138,12 @@ export function* rechargeEnded(
   if (change.kind === 'failed') yield* writeRecharge(tx, { userId, recharge: null, reason: change.reason })
 }
 
+/** Whoever disputes a payment is not charged again without being asked: what is taken back would be what falls below a threshold. */
+export function* endRecharge(tx: Tx, { reason, userId }: { userId: string; reason: string }): Op<void> {
+  const found = yield* tx.get(get, { userId })
+  if (found && rechargeOf(found)) yield* writeRecharge(tx, { userId, recharge: null, reason })
+}
+
 export function* rechargeable(on: Reads, of: { afterId: string; limit: number }): Op<string[]> {
   return (yield* on.all(due, of)).map(({ userId }) => userId)
 }
@@ -147,15 +153,16 @@ type Begin = Parameters<PaymentStore['beginRecharge']>[0]
 export function* beginRecharge(tx: Tx, { least, most, topupId, userId }: Begin): Op<DueRecharge | undefined> {
   const account = yield* tx.lockAccount({ userId })
   const found = account && (yield* tx.get(get, { userId }))
-  if (!found || found.customerId === null || found.methodId === null) return undefined
-  const { customerId, methodId, rechargeTopupId } = found
+  if (!found || found.customerId === null) return undefined
+  const { customerId, rechargeTopupId } = found
+  const recharge = rechargeOf(found)
+  const isSuspended = (yield* tx.get(suspended, { userId }))?.suspendedAt !== null
+  const methodId = recharge && !isSuspended ? found.methodId : null
   if (rechargeTopupId !== null) {
     const underWay = yield* findRow(tx, { topupId: rechargeTopupId, checkoutId: null, paymentId: null })
     return { topup: toTopup(must(underWay, 'top-ups are kept')), customerId, methodId, isNew: false }
   }
-  const recharge = rechargeOf(found)
-  const user = yield* tx.get(suspended, { userId })
-  if (!recharge || account.balance >= recharge.below || user?.suspendedAt !== null) return undefined
+  if (!recharge || methodId === null || account.balance >= recharge.below) return undefined
   const now = yield* tx.now()
   const { total } = (yield* tx.get(chargedSince, { userId, since: monthOf(now) }))!
   const wanted = Math.max(least, Math.ceil((recharge.to - account.balance + account.owed) / centUnits) * centUnits)

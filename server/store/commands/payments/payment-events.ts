@@ -16,7 +16,7 @@ import type { Op, Reads, Tx } from '../command.ts'
 import { eventIdOf, recordEvent } from '../events/event-rows.ts'
 import { insertInto, statement } from '../statement.ts'
 import { giveAgain, takeBack } from './debt.ts'
-import { keepMethod, rechargeEnded } from './payment-account-rows.ts'
+import { endRecharge, keepMethod, rechargeEnded } from './payment-account-rows.ts'
 import { findRow, toTopup, type TopupRow } from './topup-rows.ts'
 
 // What a provider tells of a top-up. Its events come in any order, twice, late or never, so each says by itself how far the
@@ -169,8 +169,10 @@ function* settle(tx: Tx, { change, from, now, to }: Move): Op<void> {
   const refunded = to.refunded - was.refunded
   if (refunded > 0) yield* takeBack(tx, { ...of, amount: refunded, description: 'Refund of a top-up' })
   const disputed = to.disputed - was.disputed
-  if (disputed > 0) yield* takeBack(tx, { ...of, amount: disputed, description: 'Dispute of a top-up' })
-  else yield* giveAgain(tx, { ...of, amount: -disputed, description: 'Dispute of a top-up that was won' })
+  if (disputed > 0) {
+    yield* takeBack(tx, { ...of, amount: disputed, description: 'Dispute of a top-up' })
+    yield* endRecharge(tx, { userId, reason: 'disputed' })
+  } else yield* giveAgain(tx, { ...of, amount: -disputed, description: 'Dispute of a top-up that was won' })
   const { owed } = must(yield* tx.account(userId), 'a top-up has an account')
   const told = { topupId, amount, owed }
   if (refunded !== 0) tell({ type: 'payment.refunded', ...told, refunded: to.refunded })

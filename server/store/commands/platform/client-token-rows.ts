@@ -111,6 +111,7 @@ export function* takeOnce(tx: Tx, limits: CredentialLimits | null | undefined): 
 /** How many were removed. */
 export function* purgeClientTokens(tx: Tx, rowsMax: number): Op<number> {
   const values = { until: (yield* tx.now()) - keptMs, rowsMax }
+  tx.used.writeOut()
   yield* tx.run(purgeWindows, values)
   return yield* tx.run(purge, values)
 }

@@ -40,6 +40,9 @@ const tables = [
   schema.topups,
   schema.paymentEvents,
   schema.paymentAccounts,
+  schema.turnEvents,
+  schema.connectorGrants,
+  schema.connectorSignIns,
 ]
 
 /** Columns that only nodes of one database need. */

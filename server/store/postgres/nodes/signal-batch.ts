@@ -8,6 +8,9 @@ const letters = {
   'task-changed': 'p',
   'task-canceled': 'c',
   'session-stopped': 's',
+  'turn-stopped': 'x',
+  'turn-followed': 'f',
+  'turn-told': 't',
 } as const satisfies Record<SignalTopic, string>
 const topics = new Map(Object.entries(letters).map(([topic, letter]) => [letter as string, topic as SignalTopic]))
 

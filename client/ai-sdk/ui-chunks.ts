@@ -1,0 +1,91 @@
+import type { ChatStream } from '../streams/read-chat.ts'
+import type { ChatEvent, ChatUsage } from '../types/client-types.ts'
+import type { ErrandUIMessageChunk, ReplyError, UIStreamOptions } from './ui-types.ts'
+
+type Delta = 'text' | 'reasoning'
+
+/** Of calls of tools, none of which a page knows, or has to answer. */
+const byService = { dynamic: true, providerExecuted: true } as const
+
+/** How a reply ended, and what was charged for it. */
+export type ReplyEnd = { usage?: ChatUsage; costUsd?: string; error?: ReplyError }
+
+/** Of the last event of a reply. */
+export function endOf(event: ChatEvent): ReplyEnd | undefined {
+  if (event.type === 'done') return { usage: event.usage, costUsd: event.costUsd }
+  if (event.type !== 'error') return undefined
+  const { costUsd, error } = event
+  return { ...(costUsd !== undefined && { costUsd }), error: { ...error, costUsd } }
+}
+
+/** Whether the answer that has begun says that nothing comes. */
+export function isEmpty({ headers }: ChatStream): boolean {
+  return headers === undefined
+}
+
+/** The chunks of one reply, from its first event to its last. Throws what the stream throws. */
+export async function* uiChunks(
+  stream: ChatStream,
+  { onEnd, onError = ({ message }) => message }: UIStreamOptions & { onEnd?: (end: ReplyEnd) => void },
+): AsyncGenerator<ErrandUIMessageChunk, void, undefined> {
+  const parts = new Parts()
+  await stream.begin()
+  if (isEmpty(stream)) return
+  const turn = stream.turnId === undefined ? {} : { turnId: stream.turnId }
+  yield { type: 'start', ...(turn.turnId !== undefined && { messageId: turn.turnId }), messageMetadata: turn }
+  for await (const event of stream) {
+    const end = endOf(event)
+    if (end) onEnd?.(end)
+    switch (event.type) {
+      case 'assistant_delta':
+        yield* parts.delta('text', event.delta)
+        break
+      case 'reasoning_delta':
+        yield* parts.delta('reasoning', event.delta)
+        break
+      case 'tool_call': {
+        const { arguments: input, id, name } = event.toolCall
+        yield* parts.end()
+        yield { type: 'tool-input-available', toolCallId: id, toolName: name, input, ...byService }
+        break
+      }
+      case 'tool_result': {
+        const { id, output } = event.toolResult
+        yield* parts.end()
+        yield { type: 'tool-output-available', toolCallId: id, output, ...byService }
+        break
+      }
+      case 'done':
+      case 'error':
+        yield* parts.end()
+        break
+      // Kinds of events that this client does not know yet are no part of the reply.
+    }
+    if (!end) continue
+    const { error, ...metadata } = end
+    if (error) {
+      yield { type: 'message-metadata', messageMetadata: { ...turn, ...metadata, errorCode: error.code } }
+      yield { type: 'error', errorText: onError(error) }
+    } else yield { type: 'finish', finishReason: 'stop', messageMetadata: { ...turn, ...metadata } }
+  }
+}
+
+/** The parts of text and reasoning, one after the other, each with an id of its own. */
+class Parts {
+  #count = 0
+  #open: { kind: Delta; id: string } | undefined;
+
+  *delta(kind: Delta, delta: string): Generator<ErrandUIMessageChunk, void, undefined> {
+    if (this.#open?.kind !== kind) {
+      yield* this.end()
+      this.#open = { kind, id: String(++this.#count) }
+      yield { type: `${kind}-start`, id: this.#open.id }
+    }
+    yield { type: `${kind}-delta`, id: this.#open.id, delta }
+  }
+
+  *end(): Generator<ErrandUIMessageChunk, void, undefined> {
+    if (this.#open) yield { type: `${this.#open.kind}-end`, id: this.#open.id }
+    this.#open = undefined
+  }
+}

@@ -1,0 +1,36 @@
+import type { MessagePart } from '../types/api-types.ts'
+import type { Message } from '../types/client-types.ts'
+import type { ErrandUIFile, ErrandUIMessage } from './ui-types.ts'
+
+/**
+ * Messages of a session as `useChat` has them, to begin with. A reply has the id that it has as a stream, so that one which
+ * is read again takes its own place.
+ *
+ * @example
+ * const { messages } = await errand.sessions.messages({ sessionId })
+ * useChat({ id: sessionId, messages: toUIMessages(messages), transport, resume: true })
+ */
+export function toUIMessages(messages: readonly Message[]): ErrandUIMessage[] {
+  return messages.map(({ content, id, parts = [{ type: 'text', text: content }], role, toolCalls = [], turnId }) => ({
+    id: role === 'assistant' ? turnId : id,
+    role,
+    metadata: { turnId },
+    parts: [
+      ...toolCalls.map((call) => ({
+        type: 'dynamic-tool' as const,
+        toolName: call.name,
+        toolCallId: call.id,
+        input: call.arguments,
+        providerExecuted: true as const,
+        ...(call.output === null
+          ? { state: 'output-error' as const, errorText: 'The reply was cut off before the result.' }
+          : { state: 'output-available' as const, output: call.output }),
+      })),
+      ...parts.map((part) => (part.type === 'text' ? { ...part, state: 'done' as const } : fileOf(part))),
+    ],
+  }))
+}
+
+function fileOf({ filename, mediaType, url }: Extract<MessagePart, { type: 'file' }>): ErrandUIFile {
+  return { type: 'file', mediaType, url, ...(filename !== undefined && { filename }) }
+}

@@ -1,0 +1,97 @@
+import { isErrandError } from '../client-error.ts'
+import type { ChatStream } from '../streams/read-chat.ts'
+import { isEmpty, uiChunks } from './ui-chunks.ts'
+import type { ErrandUIMessageChunk, ReplyError, UIStreamOptions } from './ui-types.ts'
+
+export type UIResponseOptions = UIStreamOptions & {
+  /** Beside those that say what it is. */
+  headers?: HeadersInit | undefined
+}
+
+/** A refusal, or a connection that broke, which has no answer to hand on. */
+const badGateway = 502
+
+/**
+ * A reply as the UI message stream of `ai`, for `createUIMessageStream` and the like. An error becomes its last chunk;
+ * cancelling it leaves the reply.
+ */
+export function toUIMessageStream(
+  stream: ChatStream,
+  options: UIStreamOptions = {},
+): ReadableStream<ErrandUIMessageChunk> {
+  return chunkStream(withError(uiChunks(stream, options), options), () => void stream.return())
+}
+
+/**
+ * The answer of a route to `DefaultChatTransport` of `ai`: the reply as server-sent events, its status and text when the
+ * service refuses it, and 204 when `chat.resumeSession` found no reply at work.
+ *
+ * @example
+ * const stream = errand.chat.stream({ sessionId, message, onDisconnect: 'continue' })
+ * return await toUIMessageStreamResponse(stream)
+ */
+export async function toUIMessageStreamResponse(
+  stream: ChatStream,
+  { headers, ...options }: UIResponseOptions = {},
+): Promise<Response> {
+  const all = new Headers(headers)
+  all.set('cache-control', 'no-store')
+  try {
+    await stream.begin()
+  } catch (error) {
+    if (!isErrandError(error)) throw error
+    const { retryAfterSeconds, status = badGateway } = error
+    all.set('content-type', 'text/plain; charset=utf-8')
+    if (retryAfterSeconds !== undefined) all.set('retry-after', String(retryAfterSeconds))
+    return new Response(textOf(error, options), { status, headers: all })
+  }
+  if (isEmpty(stream)) return new Response(null, { status: 204, headers: all })
+  all.set('content-type', 'text/event-stream')
+  all.set('x-vercel-ai-ui-message-stream', 'v1')
+  // A proxy that gathers an answer would show it at its end.
+  all.set('x-accel-buffering', 'no')
+  const lines = sseLines(withError(uiChunks(stream, options), options))
+  return new Response(
+    chunkStream(lines, () => void stream.return()),
+    { headers: all },
+  )
+}
+
+/** A stream of what is asked for, no sooner than its reader asks. */
+function chunkStream<Chunk>(chunks: AsyncGenerator<Chunk, void, undefined>, leave: () => void): ReadableStream<Chunk> {
+  return new ReadableStream<Chunk>(
+    {
+      pull: async (controller) => {
+        const { done, value } = await chunks.next()
+        if (done) controller.close()
+        else controller.enqueue(value)
+      },
+      cancel: leave,
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+async function* withError(
+  chunks: AsyncGenerator<ErrandUIMessageChunk, void, undefined>,
+  options: UIStreamOptions,
+): AsyncGenerator<ErrandUIMessageChunk, void, undefined> {
+  try {
+    yield* chunks
+  } catch (error) {
+    if (!isErrandError(error)) throw error
+    yield { type: 'error', errorText: textOf(error, options) }
+  }
+}
+
+async function* sseLines(
+  chunks: AsyncGenerator<ErrandUIMessageChunk, void, undefined>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const encoder = new TextEncoder()
+  for await (const chunk of chunks) yield encoder.encode(`data: ${JSON.stringify(chunk)}\n\n`)
+  yield encoder.encode('data: [DONE]\n\n')
+}
+
+function textOf({ code, costUsd, message }: ReplyError, { onError }: UIStreamOptions): string {
+  return onError ? onError({ code, message, costUsd }) : message
+}

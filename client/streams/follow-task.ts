@@ -1,0 +1,41 @@
+import type { CallOptions } from '../calls/rpc-call.ts'
+import { ErrandClientError, withFields } from '../client-error.ts'
+import { checkTimeout, type Connection } from '../connection.ts'
+import { describeCause } from '../odd-answer.ts'
+import { openStream, type OpenStream } from './open-stream.ts'
+import { readEvents, type EventReader } from './read-events.ts'
+import type { TaskEvent } from '../types/client-types.ts'
+
+/** The events of one task, to be read once. It is asked for when the first event is. */
+export type TaskEvents = EventReader<TaskEvent>
+
+export type FollowOptions = Omit<CallOptions, 'maxRetries'>
+
+/** One task until its end, over as many connections as that takes: each begins with the state as it then is. */
+export function followTask(
+  connection: Connection,
+  taskId: string,
+  { requestTimeoutMs: timeoutMs = connection.requestTimeoutMs, signal }: FollowOptions = {},
+): TaskEvents {
+  let opened: OpenStream | undefined
+  return readEvents(connection, {
+    operation: 'tasks.events',
+    signal,
+    connect: async (own) => {
+      checkTimeout('requestTimeoutMs', timeoutMs)
+      const path = `/api/tasks/${encodeURIComponent(taskId)}/events`
+      const late = `The service did not answer within ${timeoutMs} ms.`
+      return (opened = await openStream(connection, { path, signal: own, timeoutMs, late }))
+    },
+    take: () => true,
+    isLast: ({ type }) => type === 'end',
+    brokenOff,
+    mayResume: () => true,
+    describe: (thrown) => withFields(thrown, { taskId, ...(opened && { requestId: opened.requestId }) }),
+  })
+}
+
+function brokenOff(cause?: unknown): ErrandClientError {
+  const why = cause === undefined ? '' : ` (${describeCause(cause)})`
+  return new ErrandClientError('NETWORK_ERROR', `The stream broke off before the end of the task${why}.`, { cause })
+}

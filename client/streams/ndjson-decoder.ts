@@ -1,0 +1,96 @@
+import { ErrandClientError } from '../client-error.ts'
+import { isRecord, parseJson } from '../odd-answer.ts'
+
+/** One line of a stream. What else it holds depends on its type, and is the service's word. */
+export type NdjsonEvent = { type: string; [field: string]: unknown }
+
+const lineFeed = 0x0a
+const defaultLineBytesMax = 64 * 1024 * 1024
+
+/**
+ * Bytes to events, however the bytes are cut into chunks. Lines are found as bytes, because a line feed is never part
+ * of another character in UTF-8, and each is decoded when it is whole. Blank lines mean nothing.
+ */
+export class NdjsonDecoder {
+  readonly #lineBytesMax: number
+  readonly #utf8 = new TextDecoder('utf-8', { fatal: true })
+  /** The start of a line whose end has not come; it grows by doubling, so that single bytes are cheap too. */
+  #carried = new Uint8Array(0)
+  #carriedLength = 0
+
+  constructor(lineBytesMax = defaultLineBytesMax) {
+    this.#lineBytesMax = lineBytesMax
+  }
+
+  /**
+   * The events that a chunk completes, each parsed when it is asked for: those before a bad line come before its
+   * BAD_RESPONSE. Has to be read to its end before the next chunk.
+   */
+  *push(chunk: Uint8Array): Generator<NdjsonEvent, void, undefined> {
+    let start = 0
+    for (let end = chunk.indexOf(lineFeed); end !== -1; end = chunk.indexOf(lineFeed, start)) {
+      const text = this.#decode(this.#endLine(chunk.subarray(start, end)))
+      start = end + 1
+      if (text === undefined || !isBlank(text)) yield toEvent(text)
+    }
+    this.#carry(chunk.subarray(start))
+  }
+
+  /** The event of a last line without a line feed, if all of the line is there: a stream may be cut inside it. */
+  *end(): Generator<NdjsonEvent, void, undefined> {
+    const text = this.#decode(this.#endLine(new Uint8Array(0)))
+    if (text !== undefined && parseJson(text) !== undefined) yield toEvent(text)
+  }
+
+  #endLine(last: Uint8Array): Uint8Array {
+    if (this.#carriedLength === 0) {
+      this.#check(last.length)
+      return last
+    }
+    this.#carry(last)
+    const line = this.#carried.subarray(0, this.#carriedLength)
+    this.#carriedLength = 0
+    return line
+  }
+
+  #carry(piece: Uint8Array): void {
+    const length = this.#carriedLength + piece.length
+    this.#check(length)
+    if (length > this.#carried.length) {
+      const grown = new Uint8Array(Math.max(length, 2 * this.#carried.length))
+      grown.set(this.#carried.subarray(0, this.#carriedLength))
+      this.#carried = grown
+    }
+    this.#carried.set(piece, this.#carriedLength)
+    this.#carriedLength = length
+  }
+
+  #check(length: number): void {
+    if (length <= this.#lineBytesMax) return
+    throw badStream(`a line of more than ${this.#lineBytesMax} bytes`)
+  }
+
+  /** Undefined for what is no UTF-8. */
+  #decode(line: Uint8Array): string | undefined {
+    try {
+      return this.#utf8.decode(line)
+    } catch {
+      return undefined
+    }
+  }
+}
+
+function isBlank(text: string): boolean {
+  return /^[ \t\r]*$/.test(text)
+}
+
+function toEvent(text: string | undefined): NdjsonEvent {
+  const value = text === undefined ? undefined : parseJson(text)
+  if (isRecord(value) && typeof value['type'] === 'string') return value as NdjsonEvent
+  // The line is not quoted: it may be anything, and errors end up in logs.
+  throw badStream('a line that is not an event')
+}
+
+function badStream(what: string): ErrandClientError {
+  return new ErrandClientError('BAD_RESPONSE', `The stream held ${what}; it is not, or not only, the service's.`)
+}

@@ -1,0 +1,111 @@
+import { ErrandClientError } from '../client-error.ts'
+import type { Connection } from '../connection.ts'
+import { withDeadline } from '../deadline.ts'
+import { badResponse, networkError } from '../odd-answer.ts'
+import { refusalError } from '../refusal-error.ts'
+
+export type OpenStream = {
+  body: ReadableStreamDefaultReader<Uint8Array>
+  headers: Headers
+  requestId: string | undefined
+}
+
+type StreamRequest = {
+  /** Behind the base URL. */
+  path: string
+  /** JSON; with it the request is a POST. */
+  body?: string
+  idempotencyKey?: string | undefined
+  /** Ends the request, and after it the stream. */
+  signal: AbortSignal
+  timeoutMs: number
+  /** What no answer within that time means. */
+  late: string
+  /** Whether 204 says that nothing comes. */
+  mayBeEmpty?: boolean
+}
+
+/** How long the end of an answer may take after its last event, before its connection is given up. */
+const closeMs = 1000
+
+/**
+ * Asks for a stream of events and resolves as soon as it starts, which is what has to happen within the time of a request.
+ * Whatever answers without a stream is thrown.
+ */
+export async function openStream(
+  connection: Connection,
+  request: StreamRequest & { mayBeEmpty: true },
+): Promise<OpenStream | undefined>
+export async function openStream(connection: Connection, request: StreamRequest): Promise<OpenStream>
+export async function openStream(connection: Connection, request: StreamRequest): Promise<OpenStream | undefined> {
+  const { late, signal, timeoutMs } = request
+  const createTimeoutError = () => new ErrandClientError('TIMEOUT', late)
+  return await withDeadline({ signal, timeoutMs, createTimeoutError }, async () => {
+    const response = await send(connection, request)
+    // Too late, and of a fetch that does not mind its signal: what nobody reads would be written, and a reply charged.
+    if (signal.aborted) await response.body?.cancel(signal.reason)
+    signal.throwIfAborted()
+    if (response.status === 204 && request.mayBeEmpty) return undefined
+    if (response.status !== 200) throw refusalError(response, await readText(response))
+    if (!isStream(response) || !response.body) throw badResponse(response, undefined)
+    const { headers } = response
+    return { body: response.body.getReader(), headers, requestId: headers.get('x-request-id') ?? undefined }
+  })
+}
+
+export async function readChunk(
+  { body }: OpenStream,
+  brokenOff: (cause: unknown) => ErrandClientError,
+): Promise<ReadableStreamReadResult<Uint8Array>> {
+  try {
+    return await body.read()
+  } catch (cause) {
+    throw brokenOff(cause)
+  }
+}
+
+/** Lets the connection serve other requests if the answer ends with its last event, as it should. */
+export async function closeStream({ body }: OpenStream, stop: (reason: unknown) => void): Promise<void> {
+  const createTimeoutError = () => new ErrandClientError('TIMEOUT', 'The stream goes on after its last event.')
+  const deadline = { signal: undefined, timeoutMs: closeMs, createTimeoutError }
+  const isEnd = await withDeadline(deadline, () => body.read()).then(
+    ({ done }) => done,
+    () => false,
+  )
+  if (!isEnd) stop(undefined)
+}
+
+async function send(
+  { baseUrl, fetch, headers }: Connection,
+  { body, idempotencyKey, path, signal }: StreamRequest,
+): Promise<Response> {
+  try {
+    return await fetch(baseUrl + path, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: {
+        ...headers,
+        accept: 'application/x-ndjson',
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+      },
+      ...(body !== undefined && { body }),
+      signal,
+      // A redirect that is followed would lose the key or turn a POST into a GET.
+      redirect: 'manual',
+    })
+  } catch (cause) {
+    throw networkError(cause)
+  }
+}
+
+async function readText(response: Response): Promise<string> {
+  try {
+    return await response.text()
+  } catch (cause) {
+    throw networkError(cause)
+  }
+}
+
+function isStream({ headers }: Response): boolean {
+  return /^application\/(?:x-)?ndjson\b/i.test(headers.get('content-type') ?? '')
+}

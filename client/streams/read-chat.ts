@@ -1,0 +1,167 @@
+import type { CallOptions } from '../calls/rpc-call.ts'
+import { toJson } from '../calls/send-rpc.ts'
+import { ErrandClientError, isErrandError, withFields } from '../client-error.ts'
+import type { Connection } from '../connection.ts'
+import { checkIdempotencyKey } from '../idempotency-key.ts'
+import { noteLeft, whenFree } from './left-sessions.ts'
+import type { NdjsonEvent } from './ndjson-decoder.ts'
+import { describeCause } from '../odd-answer.ts'
+import { openStream, type OpenStream } from './open-stream.ts'
+import { readEvents, type EventReader } from './read-events.ts'
+import type { ChatEvent, ChatInput } from '../types/client-types.ts'
+
+/** The events of one reply, to be read once. What it is of is asked for when the first is. */
+export type ChatStream = EventReader<ChatEvent> & {
+  /** The X-Request-Id of the answer, to quote in a report; known once it has begun. */
+  readonly requestId: string | undefined
+  /** Of the answer; known once it has begun. */
+  readonly headers: Headers | undefined
+  /** By which the reply is read again, or stopped; known once the answer has begun. */
+  readonly turnId: string | undefined
+  /** Resolves as soon as the answer begins, before its first event; `next` also begins it. Rejects as `next` would. */
+  begin: () => Promise<void>
+  [Symbol.asyncIterator]: () => ChatStream
+}
+
+export type ChatOptions = Omit<CallOptions, 'maxRetries'> & {
+  /**
+   * The same message with a key that was used has the same reply, and is charged once; another message is refused with
+   * CONFLICT.
+   */
+  idempotencyKey?: string | undefined
+}
+
+export type ResumeOptions = Omit<CallOptions, 'maxRetries'>
+
+/** A reply by its turn, behind an event of it, or the one that a session is at work on. */
+export type ResumeInput = { turnId: string; after?: number | undefined } | { sessionId: string }
+
+/** Failures in a row after which a reply that broke off is given up: some two minutes. */
+const failuresMax = 16
+
+type Start = {
+  operation: string
+  signal: AbortSignal | undefined
+  timeoutMs: number
+  /** Where it is known before the first answer. */
+  turn?: { turnId: string; after?: number | undefined }
+}
+
+/** One chat from its request to its last event, which is `done` or `error`. */
+export function readChat(connection: Connection, input: ChatInput, options: ChatOptions = {}): ChatStream {
+  const { idempotencyKey, requestTimeoutMs: timeoutMs = connection.requestTimeoutMs, signal } = options
+  const { sessionId } = input
+  let isSent = false
+  const start = async (own: AbortSignal) => {
+    if (idempotencyKey !== undefined) checkIdempotencyKey(idempotencyKey)
+    const body = toJson(input)
+    isSent = true
+    const late = `No reply started within ${timeoutMs} ms; it may be charged all the same.`
+    const chat = { path: '/api/chat', body, idempotencyKey, signal: own, timeoutMs, late }
+    return await whenFree(connection, { sessionId, signal: own }, () => openStream(connection, chat))
+  }
+  const onLeave = () => {
+    if (isSent && input.onDisconnect !== 'continue') noteLeft(sessionId)
+  }
+  return readTurn(connection, { operation: 'chat.stream', signal, timeoutMs }, { start, onLeave })
+}
+
+/** A reply that was begun before; without events where nothing comes any more. */
+export function resumeChat(connection: Connection, input: ResumeInput, options: ResumeOptions = {}): ChatStream {
+  const { requestTimeoutMs: timeoutMs = connection.requestTimeoutMs, signal } = options
+  const of = { signal, timeoutMs }
+  if ('turnId' in input) return readTurn(connection, { ...of, operation: 'chat.resume', turn: input })
+  const path = `/api/sessions/${encodeURIComponent(input.sessionId)}/stream`
+  const start = (own: AbortSignal) => openAgain(connection, { path, signal: own, timeoutMs })
+  return readTurn(connection, { ...of, operation: 'chat.resumeSession' }, { start })
+}
+
+/** A reply over as many connections as that takes: the first by `start`, the next behind what was read. */
+function readTurn(
+  connection: Connection,
+  { operation, signal, timeoutMs, turn }: Start,
+  { onLeave, start }: { start?: (own: AbortSignal) => Promise<OpenStream | undefined>; onLeave?: () => void } = {},
+): ChatStream {
+  let first: OpenStream | undefined
+  let turnId = turn?.turnId
+  let lastSeq = turn?.after ?? 0
+  /** The first event, when `begin` has asked for it. */
+  let ahead: Promise<IteratorResult<ChatEvent, void>> | undefined
+  let noteBegun = () => {}
+  const begun = new Promise<void>((resolve) => (noteBegun = resolve))
+  const connect = async (own: AbortSignal) => {
+    if (start && turnId === undefined) {
+      first = await start(own)
+      turnId = first?.headers.get('errand-turn-id') ?? undefined
+      noteBegun()
+      return first
+    }
+    const path = `/api/chat/${encodeURIComponent(turnId!)}/events?after=${lastSeq}`
+    try {
+      const opened = await openAgain(connection, { path, signal: own, timeoutMs })
+      first ??= opened
+      noteBegun()
+      return opened
+    } catch (error) {
+      const isGone = isErrandError(error) && (error.status === 404 || error.status === 410)
+      throw isGone && start ? brokenOff(error, true) : error
+    }
+  }
+  const reader = readEvents<ChatEvent>(connection, {
+    operation,
+    signal,
+    connect,
+    take: (event) => isNew(event),
+    isLast: ({ type }) => type === 'done' || type === 'error',
+    brokenOff,
+    // What was not answered may be charged, and is not sent again.
+    mayResume: (failures) => turnId !== undefined && failures < failuresMax,
+    ...(onLeave && { onLeave }),
+    describe: (thrown) => (first ? withFields(thrown, { requestId: first.requestId }) : thrown),
+  })
+
+  function isNew({ seq: number }: NdjsonEvent): boolean | 'advance' {
+    if (typeof number !== 'number') return true
+    if (number <= lastSeq) return false
+    lastSeq = number
+    return 'advance'
+  }
+
+  return {
+    get requestId() {
+      return first?.requestId
+    },
+    get headers() {
+      return first?.headers
+    },
+    get turnId() {
+      return turnId
+    },
+    begin: async () => {
+      if (!first) await Promise.race([begun, (ahead ??= reader.next())])
+    },
+    next: () => {
+      const event = ahead ?? reader.next()
+      ahead = undefined
+      return event
+    },
+    return: reader.return,
+    [Symbol.asyncIterator]() {
+      return this
+    },
+  }
+}
+
+function openAgain(
+  connection: Connection,
+  request: { path: string; signal: AbortSignal; timeoutMs: number },
+): Promise<OpenStream | undefined> {
+  const late = `The service did not answer within ${request.timeoutMs} ms.`
+  return openStream(connection, { ...request, late, mayBeEmpty: true })
+}
+
+function brokenOff(cause?: unknown, isGone = false): ErrandClientError {
+  const why = cause === undefined ? '' : ` (${describeCause(cause)})`
+  const message = `The stream broke off before its end${why}; look up in the transactions what was charged for it.`
+  return new ErrandClientError(isGone ? 'BAD_RESPONSE' : 'NETWORK_ERROR', message, { cause })
+}

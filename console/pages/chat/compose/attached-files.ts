@@ -1,0 +1,48 @@
+import { isAccepted } from './accepts.ts'
+import { sizeText } from '../../../parts/text/size-text.ts'
+
+/** A file that goes with the next message. `preview` shows it, where a browser can. */
+export type AttachedFile = { key: string; file: File; mediaType: string; preview: string | undefined }
+
+type Bounds = { accepts: readonly string[]; attached: readonly AttachedFile[]; bodyBytesMax: number | undefined }
+
+export const filesMax = 10
+/** What a message has beside its files. */
+const restBytes = 65_536
+
+let count = 0
+
+/** Those that may go with the message, and what is wrong with the others. */
+export function chooseFiles(
+  files: readonly File[],
+  { accepts, attached, bodyBytesMax = Infinity }: Bounds,
+): { chosen: AttachedFile[]; errors: string[] } {
+  const chosen: AttachedFile[] = []
+  const errors: string[] = []
+  let bytes = attached.reduce((sum, { file }) => sum + encodedBytes(file), restBytes)
+  for (const file of files) {
+    const mediaType = file.type.split(';')[0]!.trim().toLowerCase()
+    const name = file.name === '' ? 'The file' : file.name
+    if (!isAccepted(mediaType, accepts)) {
+      errors.push(
+        `${name} is ${mediaType === '' ? 'of an unknown type' : mediaType}. This agent takes ${accepts.join(', ')}.`,
+      )
+    } else if (file.size === 0) errors.push(`${name} is empty.`)
+    else if (attached.length + chosen.length >= filesMax)
+      errors.push(`${name}: a message has at most ${filesMax} files.`)
+    else if (bytes + encodedBytes(file) > bodyBytesMax) {
+      const most = sizeText(Math.floor(((bodyBytesMax - restBytes) / 4) * 3))
+      errors.push(`${name} has ${sizeText(file.size)}. The files of a message have at most ${most} together.`)
+    } else {
+      bytes += encodedBytes(file)
+      const preview = mediaType.startsWith('image/') ? URL.createObjectURL(file) : undefined
+      chosen.push({ key: `file-${++count}`, file, mediaType, preview })
+    }
+  }
+  return { chosen, errors }
+}
+
+/** As base64. */
+function encodedBytes({ size }: File): number {
+  return Math.ceil(size / 3) * 4
+}

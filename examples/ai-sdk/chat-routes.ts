@@ -1,0 +1,82 @@
+import { createClient, isErrandError } from 'errand/client'
+import { toUIMessages, toUIMessageStreamResponse } from 'errand/client/ai-sdk'
+
+// The routes of the app, as Next.js has them: a request in, a response out. In your own project the client is imported from
+// errand-client and errand-client/ai-sdk.
+
+type ChatRoutesOptions = {
+  /** Where Errand is, for this server and for the browsers. */
+  errandUrl: string
+  /** With the scopes read and execute. It stays on this server. */
+  apiKey: string
+  agentId: string
+}
+
+type Handler = (request: Request) => Promise<Response>
+
+const messageCharsMax = 10_000
+
+export function createChatRoutes({ agentId, apiKey, errandUrl }: ChatRoutesOptions): Record<string, Handler> {
+  const errand = createClient({ baseUrl: errandUrl, apiKey })
+
+  /** A visitor's session is in a cookie that the page cannot read; whatever a page says, it reaches no other. */
+  function sessionOf(request: Request): string {
+    const sessionId = cookieOf(request)
+    if (sessionId === undefined) throw new Response('Open the page first.', { status: 401 })
+    return sessionId
+  }
+
+  async function isOpen(sessionId: string): Promise<boolean> {
+    try {
+      return (await errand.sessions.get({ sessionId })).status === 'active'
+    } catch (error) {
+      if (isErrandError(error) && error.status === 404) return false
+      throw error
+    }
+  }
+
+  return {
+    // What the page begins with.
+    'GET /api/chat': async (request) => {
+      const known = cookieOf(request)
+      const isActive = known !== undefined && (await isOpen(known))
+      const sessionId = isActive ? known : (await errand.sessions.create({ agentId })).sessionId
+      const { messages } = await errand.sessions.messages({ sessionId, limit: 100 })
+      const headers = { 'set-cookie': `chat=${sessionId}; HttpOnly; SameSite=Lax; Path=/` }
+      return Response.json({ sessionId, errandUrl, messages: toUIMessages(messages) }, { headers })
+    },
+
+    // For a page that talks with Errand itself: its session, for a quarter of an hour and half a dollar.
+    'POST /api/token': async (request) => {
+      const of = { sessionId: sessionOf(request), maxCostUsd: '0.50', expiresInSeconds: 900 }
+      const { expiresAt, token } = await errand.clientTokens.create(of)
+      return Response.json({ expiresAt, token })
+    },
+
+    // For one that talks with this server only: a message, the reply that is at work, and its end.
+    'POST /api/chat': async (request) => {
+      const { message } = (await request.json()) as { message?: unknown }
+      if (typeof message !== 'string' || message.length > messageCharsMax) {
+        return new Response(`The message must be a text of at most ${messageCharsMax} characters.`, { status: 400 })
+      }
+      const sessionId = sessionOf(request)
+      return await toUIMessageStreamResponse(errand.chat.stream({ sessionId, message, onDisconnect: 'continue' }))
+    },
+    'GET /api/chat/stream': async (request) =>
+      await toUIMessageStreamResponse(errand.chat.resumeSession({ sessionId: sessionOf(request) })),
+    'POST /api/chat/stop': async (request) => {
+      const stream = errand.chat.resumeSession({ sessionId: sessionOf(request) })
+      await stream.begin()
+      const { turnId } = stream
+      if (turnId !== undefined) await errand.chat.stop({ turnId })
+      let costUsd: string | undefined
+      // Read to its end, the session is free for the next message.
+      for await (const event of stream) if ('costUsd' in event) costUsd = event.costUsd
+      return Response.json({ turnId, costUsd })
+    },
+  }
+}
+
+function cookieOf({ headers }: Request): string | undefined {
+  return /(?:^|; )chat=([\w-]+)/.exec(headers.get('cookie') ?? '')?.[1]
+}

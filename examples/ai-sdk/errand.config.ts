@@ -1,0 +1,28 @@
+import { setTimeout } from 'node:timers/promises'
+import { defineConfig } from 'errand'
+
+const secondsMax = 60
+
+/** Counts aloud to the number in a message, one a second, so that there is time to reload the page. */
+export default defineConfig({
+  agents: [
+    {
+      kind: 'code',
+      id: 'counter',
+      name: 'Counter',
+      chat: {
+        pricing: { inputPer1kUsd: '0.01', outputPer1kUsd: '0.02', toolCallUsd: '0.0005' },
+        async *reply({ message, signal }) {
+          const to = Math.min(Number(/\d+/.exec(message)?.[0] ?? 3), secondsMax)
+          yield { type: 'tool-call', id: 'call-1', name: 'read-number', arguments: { text: message } }
+          yield { type: 'tool-result', id: 'call-1', output: { number: to } }
+          for (let number = 1; number <= to; number++) {
+            yield { type: 'text', delta: `${number} ` }
+            await setTimeout(1000, undefined, { signal })
+          }
+          yield { type: 'text', delta: 'and done.' }
+        },
+      },
+    },
+  ],
+})

@@ -1,0 +1,37 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { finishSignIn, type SignInParts } from '../../connectors/sign-in/connector-sign-in.ts'
+import { ErrandError } from '../../kernel/errors.ts'
+import type { Logger } from '../../kernel/logger.ts'
+import type { RequestTrace } from '../../tracing/request-trace.ts'
+import type { Authenticator } from '../authenticate.ts'
+import type { OwnOrigins } from './own-origin.ts'
+
+type Parts = { authenticate: Authenticator; log: Logger; origins: OwnOrigins; signIns: SignInParts }
+type Routed = {
+  request: IncomingMessage
+  response: ServerResponse
+  query: string
+  headers: string[]
+  about: RequestTrace
+}
+
+/**
+ * Where an authorization server sends the browser back to: the sign-in of a connector is finished, and the console shows
+ * how that went on the connector's page. Only a browser login counts here, whatever else a request carries.
+ */
+export function createSignInCallback({ authenticate, log, origins, signIns }: Parts) {
+  return async ({ about, headers, query, request, response }: Routed): Promise<void> => {
+    const caller = await authenticate(request).catch((error: unknown) => {
+      if (error instanceof ErrandError && error.status < 500) return null
+      throw error
+    })
+    const answer = new URLSearchParams(query)
+    const who = caller?.loginId ? { userId: caller.userId, loginId: caller.loginId } : null
+    const { connectorId, end } = await finishSignIn(signIns, { answer, caller: who })
+    if (end !== 'done') log.info({ requestId: about.requestId, connectorId, end }, 'a sign-in of a connector failed')
+    const shown = new URLSearchParams({ ...(connectorId !== null && { connector: connectorId }), signIn: end })
+    const location = `${origins.baseUrlFor(request)}/settings/connectors?${shown}`
+    const more = ['Location', location, 'Cache-Control', 'no-store', 'Referrer-Policy', 'no-referrer']
+    response.writeHead(303, [...headers, ...more]).end()
+  }
+}

@@ -1,0 +1,60 @@
+import type { z } from 'zod'
+import { isVisibleTo, type Agent, type Catalogue, type Chat } from '../agents/config/catalogue.ts'
+import { requireAgent, type Caller } from '../auth/caller.ts'
+import { chatTaker, type ConnectorAccess } from '../connectors/connector-access.ts'
+import { ErrandError } from '../kernel/errors.ts'
+import { connectorIdsOf } from '../sessions/session-connectors.ts'
+import { sessionNotFound, sessionRefusal } from '../sessions/session-operations.ts'
+import type { SessionRecord } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
+import type { RequestTrace } from '../tracing/request-trace.ts'
+import type { ChatInput } from './chat-schema.ts'
+import { readMessage, type DraftParts, type MessageDraft } from './files/message-draft.ts'
+import { charsOf, checkEarlier, checkSize, largeMessageChars, type MessageSetting } from './message-input.ts'
+
+export type Ask = {
+  about: RequestTrace
+  caller: Caller
+  input: z.output<typeof ChatInput>
+  setting?: MessageSetting
+  /** Resolves in a turn of the event loop in which a large message may be counted. */
+  onLarge: () => Promise<void>
+}
+
+/** What a message is sent to. Without a session it has no connectors. */
+export type Admissible = {
+  agent: Agent
+  chat: Chat
+  connectorIds: string[]
+  draft: MessageDraft
+  session: SessionRecord | undefined
+}
+
+type Parts = DraftParts & { access: ConnectorAccess; catalogue: Catalogue; store: Store }
+
+/** Throws where the message cannot be sent to the agent of its session, or to that which it names itself. */
+export async function admissible(parts: Parts, { about, caller, input, onLarge, setting }: Ask): Promise<Admissible> {
+  const { access, catalogue, store } = parts
+  const { userId } = caller
+  const { sessionId } = input
+  const session = setting?.agentId === undefined ? await store.getSession({ userId, sessionId }) : undefined
+  const agentId = session?.agentId ?? setting?.agentId
+  if (agentId === undefined) throw sessionNotFound()
+  if (session) about.sessionId = sessionId
+  if (session && session.status !== 'active') throw sessionRefusal(session.status)
+  const agent = catalogue.agent(agentId)
+  const chat = agent?.chat
+  if (!agent || !chat || !isVisibleTo(agent, caller.email)) {
+    throw new ErrandError('NOT_FOUND', `The agent ${agentId} is no longer available.`)
+  }
+  requireAgent(caller, agent.id)
+  if (charsOf(input, setting) > largeMessageChars) await onLarge()
+  const draft = await readMessage(input.message, { caller, chat }, parts)
+  checkSize(chat, { ...draft, params: input.params })
+  checkEarlier(chat, { draft, setting })
+  if (!session) return { agent, chat, connectorIds: [], draft, session }
+  const connectorIds = connectorIdsOf(session.metadata)
+  const taker = chatTaker(agent.id, agent)
+  await access.assertOwned(connectorIds, { taker, path: 'sessionId', userId })
+  return { agent, chat, connectorIds, draft, session }
+}

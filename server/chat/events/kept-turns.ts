@@ -1,0 +1,215 @@
+import { badField, ErrandError } from '../../kernel/errors.ts'
+import type { Logger } from '../../kernel/logger.ts'
+import type { Store } from '../../store/store.ts'
+import { eventsKeptMs, type TurnEvents } from '../../store/turns/turn-records.ts'
+import type { ChatTurn } from '../chat-turn.ts'
+import { eventsGone, TurnFeed, type OnDisconnect, type TurnReader } from './turn-feed.ts'
+
+/** Of the events of all turns, in characters. */
+const charsMax = 67_108_864
+const lookMs = 60_000
+/** Between two times that what turns without readers have said is written. */
+const writeMs = 1000
+/** Where somebody reads a turn on another node. */
+const followedWriteMs = 100
+/** What waits to be written of one turn before it is waited for; less than its memory holds. */
+const unwrittenCharsMax = 262_144
+
+type Held = {
+  userId: string
+  sessionId: string
+  feed: TurnFeed
+  /** Undefined while it is open. */
+  endedAt: number | undefined
+  /** The last event that was written; undefined as long as none need be. */
+  writtenSeq: number | undefined
+  /** Characters that it has said since it was last written. */
+  unwritten: number
+  /** Whether somebody reads it on another node. */
+  isFollowed: boolean
+}
+
+/** The turns of this process and what they said, until some minutes after their end. */
+export class KeptTurns {
+  readonly #store: Store
+  readonly #log: Logger
+  /** In the order of their beginning. */
+  readonly #turns = new Map<string, Held>()
+  /** Those that are being admitted, of which others may read in the store before they are here. */
+  readonly #expected = new Map<string, Promise<void>>()
+  /** Those whose events are written. */
+  readonly #written = new Set<Held>()
+  readonly #look: NodeJS.Timeout
+  #chars = 0
+  /** From so many on, room is made. */
+  #fullAt = charsMax
+  #timer: NodeJS.Timeout | undefined
+  #dueAt = Infinity
+  #writing: Promise<void> | undefined
+
+  constructor({ log, store }: { log: Logger; store: Store }) {
+    this.#log = log
+    this.#store = store
+    this.#look = setInterval(() => this.#forget(performance.now() - eventsKeptMs), lookMs).unref()
+    store.shared?.signals.on('turn-stopped', (turnId) => this.#turns.get(turnId)?.feed.stop())
+    store.shared?.signals.on('turn-followed', (turnId) => {
+      const held = this.#turns.get(turnId)
+      if (!held) return
+      held.isFollowed = true
+      this.#write(held, followedWriteMs)
+    })
+  }
+
+  /** Until the admission of a turn is over, whoever asks for it waits. */
+  expect(turnId: string, over: Promise<void>): void {
+    this.#expected.set(turnId, over)
+    void over.then(() => this.#expected.delete(turnId))
+  }
+
+  /** Its first reader, who has it run. */
+  add(turn: ChatTurn, of: Pick<Held, 'userId' | 'sessionId'> & { onDisconnect: OnDisconnect }): TurnReader {
+    const { onDisconnect, ...known } = of
+    const held: Held = {
+      ...known,
+      endedAt: undefined,
+      writtenSeq: undefined,
+      unwritten: 0,
+      isFollowed: false,
+      feed: undefined!,
+    }
+    const told = {
+      onChars: (chars: number) => {
+        held.unwritten += Math.max(0, chars)
+        this.#grow(chars)
+      },
+      onDetached: () => this.#write(held, writeMs),
+      onComplete: () => this.#ended(held),
+      room: () => this.#room(held),
+    }
+    held.feed = new TurnFeed(turn, { onDisconnect, told })
+    this.#turns.set(turn.turnId, held)
+    return held.feed.read()
+  }
+
+  /** Of the user; a turn of another is unknown. */
+  async find({ turnId, userId }: { userId: string; turnId: string }): Promise<Held | undefined> {
+    await this.#expected.get(turnId)
+    const held = this.#turns.get(turnId)
+    return held?.userId === userId ? held : undefined
+  }
+
+  /** Undefined behind its last event. Throws 400 for a number that it has not come to, and 410 for events that are gone. */
+  read({ feed }: Held, after: number): TurnReader | undefined {
+    const { lastSeq } = feed.ring
+    if (after === lastSeq && feed.isComplete) return undefined
+    if (after + 1 < feed.ring.firstSeq) throw eventsGone()
+    if (after > lastSeq) throw badField('after', `Must be at most ${lastSeq}, the number of the last event`)
+    return feed.read(after)
+  }
+
+  /** Writes what is left to be written; afterwards nothing more is. */
+  async close(): Promise<void> {
+    clearInterval(this.#look)
+    clearTimeout(this.#timer)
+    await this.#writing
+    await this.#flush()
+    clearTimeout(this.#timer)
+  }
+
+  #ended(held: Held): void {
+    held.endedAt = performance.now()
+    if (this.#written.has(held)) this.#soon(0)
+  }
+
+  #write(held: Held, inMs: number): void {
+    held.writtenSeq ??= 0
+    this.#written.add(held)
+    this.#soon(inMs)
+  }
+
+  #soon(inMs: number): void {
+    const dueAt = performance.now() + inMs
+    if (dueAt >= this.#dueAt) return
+    clearTimeout(this.#timer)
+    this.#dueAt = dueAt
+    this.#timer = setTimeout(() => void this.#flush(), inMs).unref()
+  }
+
+  async #room(held: Held): Promise<void> {
+    if (held.writtenSeq === undefined || held.unwritten < unwrittenCharsMax) return
+    // One that is under way may have looked before.
+    await this.#writing
+    await this.#flush()
+  }
+
+  #flush(): Promise<void> {
+    return (this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined)))
+  }
+
+  /** One transaction for all of them. */
+  async #writeAll(): Promise<void> {
+    this.#dueAt = Infinity
+    const events: TurnEvents[] = []
+    const reached = new Map<Held, number>()
+    for (const held of this.#written) {
+      const { feed } = held
+      let seq = held.writtenSeq!
+      held.unwritten = 0
+      for (let piece = feed.ring.read(seq); piece !== undefined; piece = feed.ring.read(seq)) {
+        if (piece === 'gone') {
+          seq = feed.ring.firstSeq - 1
+          continue
+        }
+        events.push({ turnId: feed.turnId, ...piece })
+        seq = piece.lastSeq
+      }
+      reached.set(held, seq)
+    }
+    try {
+      if (events.length > 0) await this.#store.turnEvents.keep(events)
+      for (const [held, seq] of reached) {
+        if (held.isFollowed && seq > held.writtenSeq!) this.#store.shared?.signals.send('turn-told', held.feed.turnId)
+        held.writtenSeq = seq
+        if (held.feed.isComplete && seq === held.feed.ring.lastSeq) this.#written.delete(held)
+      }
+    } catch (error) {
+      this.#log.error({ err: error }, 'events of chats could not be kept; trying again')
+    }
+    for (const { isFollowed } of this.#written) this.#soon(isFollowed ? followedWriteMs : writeMs)
+  }
+
+  #grow(chars: number): void {
+    this.#chars += chars
+    if (chars <= 0 || this.#chars <= this.#fullAt) return
+    this.#makeRoom()
+    // Where so many turns are at work that what each keeps at least is more, not each of their events looks at all of them.
+    this.#fullAt = this.#chars > charsMax ? this.#chars + charsMax / 8 : charsMax
+  }
+
+  /** Those that ended first go first; then all others keep less. */
+  #makeRoom(): void {
+    for (const [turnId, held] of this.#turns) {
+      if (this.#chars <= charsMax) return
+      if (held.endedAt !== undefined && !this.#written.has(held)) this.#drop(turnId, held)
+    }
+    for (const { feed } of this.#turns.values()) {
+      if (this.#chars <= charsMax) return
+      feed.ring.shrink()
+    }
+  }
+
+  #forget(endedBefore: number): void {
+    for (const [turnId, held] of this.#turns) {
+      if (held.endedAt !== undefined && held.endedAt < endedBefore) this.#drop(turnId, held)
+    }
+  }
+
+  #drop(turnId: string, { feed }: Held): void {
+    this.#turns.delete(turnId)
+    feed.ring.clear()
+  }
+}
+
+export function turnNotFound(): ErrandError {
+  return new ErrandError('NOT_FOUND', 'Turn not found')
+}

@@ -1,0 +1,141 @@
+import type { Caller } from '../../auth/caller.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { ErrandError } from '../../kernel/errors.ts'
+import type { Store } from '../../store/store.ts'
+import type { Idempotency } from '../../store/task-inputs.ts'
+import { sessionNotFound } from '../../sessions/session-operations.ts'
+import { keyUsed } from '../chat-refusals.ts'
+import { KeptTurns, turnNotFound } from './kept-turns.ts'
+import { StoredEvents } from './stored-events.ts'
+import type { TurnReader } from './turn-feed.ts'
+
+type Of = { caller: Pick<Caller, 'token' | 'userId'>; turnId: string }
+
+/** Streams of turns that one user reads at once, beside those of messages that are being sent. */
+export const readersMax = 200
+const fullRetrySeconds = 30
+
+/** Turns as those read and stop them who did not send their message, or have lost its answer. */
+export class ReadTurns {
+  readonly #parts: { clock: Clock; store: Store }
+  readonly #kept: KeptTurns
+  readonly #readers = new Map<string, number>()
+
+  constructor(kept: KeptTurns, parts: { clock: Clock; store: Store }) {
+    this.#kept = kept
+    this.#parts = parts
+  }
+
+  /**
+   * The events behind `after`, and those to come; undefined where that was the last. Throws 404, 410 and 429, and 400 for a
+   * number that is ahead.
+   */
+  async open({ after, caller, turnId }: Of & { after: number }): Promise<TurnReader | undefined> {
+    const { userId } = caller
+    const held = await this.#kept.find({ userId, turnId })
+    // What gave way in memory may have been written before.
+    if (held && (held.writtenSeq === undefined || after + 1 >= held.feed.ring.firstSeq)) {
+      assertReached(caller, held.sessionId)
+      return await this.#counted(userId, () => this.#kept.read(held, after))
+    }
+    const turn = await this.#parts.store.turnEvents.findTurn({ userId, turnId })
+    if (!turn) throw turnNotFound()
+    assertReached(caller, turn.sessionId)
+    return await this.#counted(userId, () => StoredEvents.open(this.#parts, { turn, after }))
+  }
+
+  /** That of the turn that is at work in a session; undefined without one. */
+  async openOfSession({
+    caller,
+    sessionId,
+  }: Pick<Of, 'caller'> & { sessionId: string }): Promise<TurnReader | undefined> {
+    const turnId = await this.#parts.store.turnEvents.findOpenTurn({ userId: caller.userId, sessionId })
+    if (turnId === undefined) throw sessionNotFound()
+    return turnId === null ? undefined : await this.open({ caller, turnId, after: 0 })
+  }
+
+  /** The reply to the same message with the same key; throws 409 for another message, or where nothing of it is kept. */
+  async openEarlier(caller: Of['caller'], { bodyHash, key }: Idempotency): Promise<TurnReader | undefined> {
+    const { userId } = caller
+    const used = await this.#parts.store.findIdempotent({ userId, operation: 'chat', key })
+    if (!used) return undefined
+    if (used.bodyHash !== bodyHash) throw keyUsed()
+    return await this.open({ caller, turnId: used.resourceId, after: 0 }).catch((error: unknown) => {
+      throw error instanceof ErrandError && error.code === 'EVENTS_EXPIRED' ? keyUsed() : error
+    })
+  }
+
+  /** False for a turn that is not open any more. */
+  async stop({ caller, turnId }: Of): Promise<boolean> {
+    const { userId } = caller
+    const held = await this.#kept.find({ userId, turnId })
+    if (held) {
+      assertReached(caller, held.sessionId)
+      return held.feed.stop()
+    }
+    const { shared, turnEvents } = this.#parts.store
+    const turn = await turnEvents.findTurn({ userId, turnId })
+    if (!turn) throw turnNotFound()
+    assertReached(caller, turn.sessionId)
+    if (turn.settledAt !== null) return false
+    shared?.signals.send('turn-stopped', turnId)
+    return true
+  }
+
+  async #counted(
+    userId: string,
+    open: () => TurnReader | undefined | Promise<TurnReader | undefined>,
+  ): Promise<TurnReader | undefined> {
+    const readers = this.#readers.get(userId) ?? 0
+    if (readers >= readersMax) throw tooManyReaders()
+    this.#readers.set(userId, readers + 1)
+    let hasLeft = false
+    const leave = () => {
+      if (hasLeft) return
+      hasLeft = true
+      const left = this.#readers.get(userId)! - 1
+      if (left > 0) this.#readers.set(userId, left)
+      else this.#readers.delete(userId)
+    }
+    try {
+      const reader = await open()
+      if (!reader) {
+        leave()
+        return undefined
+      }
+      const next = async () => {
+        try {
+          const lines = await reader.next()
+          if (lines === undefined) leave()
+          return lines
+        } catch (error) {
+          // What cannot be read on is read no more, whether its host says so or not.
+          leave()
+          reader.leave()
+          throw error
+        }
+      }
+      return {
+        turnId: reader.turnId,
+        next,
+        leave: () => {
+          leave()
+          reader.leave()
+        },
+      }
+    } catch (error) {
+      leave()
+      throw error
+    }
+  }
+}
+
+/** A token that is bound to a session knows no turn of another. */
+function assertReached({ token }: Pick<Caller, 'token'>, sessionId: string): void {
+  if (token !== null && token.sessionId !== null && token.sessionId !== sessionId) throw turnNotFound()
+}
+
+function tooManyReaders(): ErrandError {
+  const message = `${readersMax} requests of this account read chats already; read this one when one of them has ended.`
+  return new ErrandError('RATE_LIMIT_EXCEEDED', message, { isOtherRate: true, retryAfterSeconds: fullRetrySeconds })
+}

@@ -1,0 +1,163 @@
+import type { Clock } from '../../kernel/clock.ts'
+import { chatUse } from '../../billing/chat-price.ts'
+import { eventsKeptMs } from '../../store/turns/turn-records.ts'
+import type { TurnRecord } from '../../store/turns/turn-records.ts'
+import type { Store } from '../../store/store.ts'
+import { doneLine, failureLine } from '../event-lines.ts'
+import { linesAfter } from './event-ring.ts'
+import { eventsGone, type TurnReader } from './turn-feed.ts'
+
+/** Of one read. */
+const charsMax = 262_144
+/** Between two looks, where no node says that there is more. */
+const lookMs = 400
+/** So often the node that is at work is told that its turn is read elsewhere. */
+const followMs = 5000
+/** How often it is looked for what another node has in memory, before it counts as gone. */
+const looksMax = 20
+const lookPauseMs = 100
+/** How long after its settlement the last event of a turn may take to be kept. */
+const lateMs = 2000
+
+type Parts = { clock: Clock; store: Store }
+type Of = { turn: TurnRecord; after: number }
+
+/**
+ * Reads a turn that this process has not in memory: it runs on another node, or did before a start. What its process did
+ * not live to say is told as the ledger has it.
+ */
+export class StoredEvents implements TurnReader {
+  readonly #parts: Parts
+  #turn: TurnRecord
+  #seq: number
+  #hasEnded = false
+  #hasLeft = false
+  #wake: (() => void) | undefined
+  #followedAt = -Infinity
+  #settledSeenAt: number | undefined
+  readonly #unsubscribe: (() => void) | undefined
+
+  /** Undefined behind the last event. Throws 410 for events that are kept no more. */
+  static async open(parts: Parts, of: Of): Promise<StoredEvents | undefined> {
+    const { after, turn } = of
+    const { clock, store } = parts
+    const isOpen = turn.settledAt === null
+    if (!isOpen && turn.settledAt! < clock.now() - eventsKeptMs) throw eventsGone()
+    const from = (seq: number) => store.turnEvents.read({ turnId: turn.turnId, after: seq, charsMax: 1 })
+    let [first] = await from(after)
+    if (first && first.firstSeq > after + 1) throw eventsGone()
+    if (isOpen) return new StoredEvents(parts, of)
+    let [last] = first || after === 0 ? [] : await from(after - 1)
+    // The node that it ended on may have it in memory, and keep it where that is asked for.
+    for (let looks = 0; store.shared && !first && !last && looks < looksMax; looks++) {
+      if (looks === 0) store.shared.signals.send('turn-followed', turn.turnId)
+      await new Promise((resolve) => setTimeout(resolve, lookPauseMs))
+      ;[first] = await from(after)
+      ;[last] = first || after === 0 ? [] : await from(after - 1)
+    }
+    if (last && isEnd(last.lines)) return undefined
+    // A failed reply has nothing that a reader would miss.
+    if (!first && !last && turn.outcome !== 'failed') throw eventsGone()
+    return new StoredEvents(parts, of)
+  }
+
+  private constructor(parts: Parts, { after, turn }: Of) {
+    this.#parts = parts
+    this.#turn = turn
+    this.#seq = after
+    this.#unsubscribe = parts.store.shared?.signals.on('turn-told', (turnId) => {
+      if (turnId === this.turnId) this.#wake?.()
+    })
+  }
+
+  get turnId(): string {
+    return this.#turn.turnId
+  }
+
+  async next(): Promise<string | undefined> {
+    while (!this.#hasLeft && !this.#hasEnded) {
+      const lines = (await this.#read()) ?? (await this.#end())
+      if (lines !== undefined) return lines
+      if (!this.#hasEnded) await this.#change()
+    }
+    this.leave()
+    return undefined
+  }
+
+  leave(): void {
+    this.#hasLeft = true
+    this.#unsubscribe?.()
+    this.#wake?.()
+  }
+
+  async #read(): Promise<string | undefined> {
+    const { turnEvents } = this.#parts.store
+    const pieces = await turnEvents.read({ turnId: this.turnId, after: this.#seq, charsMax })
+    let lines = ''
+    for (const piece of pieces) {
+      if (piece.firstSeq > this.#seq + 1) {
+        if (lines === '') throw eventsGone()
+        break
+      }
+      lines += linesAfter(piece, this.#seq)
+      this.#seq = piece.lastSeq
+    }
+    if (lines === '') return undefined
+    if (isEnd(lines)) this.#hasEnded = true
+    return lines
+  }
+
+  /** The last event of a turn whose process does not tell it any more. */
+  async #end(): Promise<string | undefined> {
+    const { store } = this.#parts
+    if (this.#turn.settledAt === null) {
+      const { turnId, userId } = this.#turn
+      const turn = await store.turnEvents.findTurn({ turnId, userId })
+      if (!turn) this.#hasEnded = true
+      else this.#turn = turn
+      if (this.#turn.settledAt === null) return undefined
+    }
+    this.#settledSeenAt ??= performance.now()
+    const isLate =
+      performance.now() - this.#settledSeenAt > lateMs || this.#turn.settledAt < this.#parts.clock.now() - lateMs
+    if (!isLate) return undefined
+    this.#hasEnded = true
+    return await this.#asInLedger(this.#turn)
+  }
+
+  async #asInLedger({ cost, outcome, settledAt, turnId, userId }: TurnRecord): Promise<string> {
+    const of = { seq: this.#seq + 1, cost: cost!, at: settledAt! }
+    if (outcome === 'finished') {
+      const page = { userId, turnId, limit: 1, offset: 0 }
+      const [transaction] = (await this.#parts.store.listTransactions(page)).transactions
+      return doneLine({ ...of, used: chatUse(transaction?.breakdown ?? {}) })
+    }
+    const message =
+      outcome === 'failed'
+        ? 'The service was interrupted. Nothing was charged; send the message again.'
+        : 'The reply ended early.'
+    return failureLine({ ...of, code: 'AGENT_INTERRUPTED', message })
+  }
+
+  async #change(): Promise<void> {
+    const now = performance.now()
+    if (now - this.#followedAt > followMs) {
+      this.#followedAt = now
+      this.#parts.store.shared?.signals.send('turn-followed', this.turnId)
+    }
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, lookMs)
+      this.#wake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+      if (this.#hasLeft) this.#wake()
+    })
+    this.#wake = undefined
+  }
+}
+
+function isEnd(lines: string): boolean {
+  const last = lines.slice(lines.lastIndexOf('\n', lines.length - 2) + 1)
+  return last.startsWith('{"type":"done"') || last.startsWith('{"type":"error"')
+}

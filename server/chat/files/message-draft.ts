@@ -1,0 +1,125 @@
+import type { z } from 'zod'
+import type { Chat } from '../../agents/config/catalogue.ts'
+import { contentFault } from '../../agents/files/file-content.ts'
+import { fileTokens, sumTokens, type FileTokens } from '../../agents/files/file-tokens.ts'
+import { isAccepted, mediaTypePattern } from '../../agents/files/media-types.ts'
+import type { Caller } from '../../auth/caller.ts'
+import { badField } from '../../kernel/errors.ts'
+import type { PayloadStore } from '../../payloads/payload-store.ts'
+import { contentOf } from '../../store/session-records.ts'
+import type { Store } from '../../store/store.ts'
+import type { ChatInput, FilePart } from '../chat-schema.ts'
+
+/** A file that came with a message, or is named by it: checked, and not stored yet. */
+export type DraftFile = FileTokens & { content: Buffer; mediaType: string; filename: string | undefined }
+type DraftPart = { type: 'text'; text: string } | { type: 'file'; file: DraftFile }
+
+/** What a message says. `parts` is null where no file came with it. */
+export type MessageDraft = { text: string; parts: readonly DraftPart[] | null; files: FileTokens }
+
+export type FileLimits = { fileBytesMax: number; messageFileBytesMax: number }
+export type DraftParts = { limits: FileLimits; payloads: PayloadStore; store: Pick<Store, 'findPayload'> }
+type Of = { caller: Caller; chat: Chat }
+
+export const messageFilesMax = 10
+/** Of a payload that a task was given or answered. */
+const jsonType = 'application/json'
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+
+/** Throws a 400 that names the part where a file is not what the agent takes, not what it says, too large or not the caller's. */
+export async function readMessage(
+  message: z.output<typeof ChatInput>['message'],
+  of: Of,
+  parts: DraftParts,
+): Promise<MessageDraft> {
+  if (typeof message === 'string') return { text: message, parts: null, files: sumTokens([]) }
+  const texts = message.filter((part) => part.type === 'text')
+  const text = contentOf(texts)
+  if (texts.length === message.length) return { text, parts: null, files: sumTokens([]) }
+  if (message.length - texts.length > messageFilesMax) {
+    throw badField('message', `Has more than the ${messageFilesMax} files that a message may have`)
+  }
+  const draft: DraftPart[] = []
+  const files: DraftFile[] = []
+  let left = parts.limits.messageFileBytesMax
+  for (const [index, part] of message.entries()) {
+    if (part.type === 'text') {
+      draft.push(part)
+      continue
+    }
+    const file = await readFile(part, { ...of, path: `message[${index}]` }, parts)
+    left -= file.content.length
+    if (left < 0) {
+      throw badField(
+        'message',
+        `Its files have more than the ${parts.limits.messageFileBytesMax} bytes allowed together`,
+      )
+    }
+    files.push(file)
+    draft.push({ type: 'file', file })
+  }
+  return { text, parts: draft, files: sumTokens(files) }
+}
+
+type OfFile = Of & { path: string }
+
+async function readFile(part: FilePart, of: OfFile, parts: DraftParts): Promise<DraftFile> {
+  const { chat, path } = of
+  const { data, payloadId } = part
+  if ((data === undefined) === (payloadId === undefined)) throw badField(path, 'Must have either data or payloadId')
+  const given = part.mediaType === undefined ? undefined : plainType(part.mediaType, path)
+  if (given !== undefined) assertAccepted(given, of)
+  const found = payloadId === undefined ? undefined : await readOwn(payloadId, of, parts)
+  const mediaType = given ?? found?.mediaType
+  if (mediaType === undefined) throw badField(`${path}.mediaType`, 'Must be given with data, such as "image/png"')
+  if (found && found.mediaType !== mediaType) {
+    throw badField(`${path}.mediaType`, `Must be ${found.mediaType}, as that file is, or left out`)
+  }
+  const content = found?.content ?? decoded(data!, { path, bytesMax: parts.limits.fileBytesMax })
+  const fault = contentFault(mediaType, content)
+  if (fault !== undefined) throw badField(found ? `${path}.payloadId` : `${path}.data`, fault)
+  const filename = part.filename ?? found?.filename
+  return { content, mediaType, filename, ...fileTokens({ content, mediaType }, chat) }
+}
+
+/** Browsers give texts with their charset. */
+function plainType(mediaType: string, path: string): string {
+  const plain = mediaType.split(';')[0]!.trim().toLowerCase()
+  if (!mediaTypePattern.test(plain)) throw badField(`${path}.mediaType`, 'Must be a media type, such as "image/png"')
+  return plain
+}
+
+function assertAccepted(mediaType: string, { chat: { accepts }, path }: OfFile): void {
+  if (isAccepted(mediaType, accepts)) return
+  const taken = accepts.length === 0 ? 'This agent takes no files' : `This agent takes ${accepts.join(', ')}`
+  throw badField(`${path}.mediaType`, `${taken}, not ${mediaType}`)
+}
+
+function decoded(data: string, { bytesMax, path }: { bytesMax: number; path: string }): Buffer {
+  if (Buffer.byteLength(data, 'base64') > bytesMax) throw tooLarge(`${path}.data`, bytesMax)
+  if (!base64.test(data)) throw badField(`${path}.data`, 'Must be base64, with padding and without line breaks')
+  return Buffer.from(data, 'base64')
+}
+
+function tooLarge(path: string, bytesMax: number) {
+  return badField(path, `Is larger than the ${bytesMax} bytes that a file may have`)
+}
+
+type Found = { content: Buffer; mediaType: string; filename: string | undefined }
+
+/** A payload of the caller's; what is another's, or outside of what the credential reaches, is not there. */
+async function readOwn(payloadId: string, of: OfFile, { limits, payloads, store }: DraftParts): Promise<Found> {
+  const { caller } = of
+  const path = `${of.path}.payloadId`
+  const record = await store.findPayload(payloadId)
+  const only = caller.token?.sessionId ?? null
+  const isReached = record?.userId === caller.userId && (only === null || record.sessionId === only)
+  if (!record || !isReached) throw badField(path, 'There is no such file')
+  const mediaType = record.mediaType ?? jsonType
+  assertAccepted(mediaType, of)
+  const found = await payloads.openStream(payloadId)
+  if (!found) throw badField(path, 'There is no such file')
+  if (found.bytes > limits.fileBytesMax) throw tooLarge(path, limits.fileBytesMax)
+  const content = await payloads.readBytes(payloadId, record.digest)
+  return { content, mediaType, filename: record.filename ?? undefined }
+}

@@ -1,0 +1,159 @@
+import type { SentMessage, SentPart } from '../../agents/run/chat-messages.ts'
+import { balanceRefusal } from '../../billing/refusals.ts'
+import { ErrandError } from '../../kernel/errors.ts'
+import type { Logger } from '../../kernel/logger.ts'
+import type { Units } from '../../kernel/money.ts'
+import { digestOf } from '../../payloads/payload-digest.ts'
+import type { PayloadStore } from '../../payloads/payload-store.ts'
+import type { SignedLinks } from '../../payloads/signed-links.ts'
+import { filesOf } from '../../store/session-records.ts'
+import type { MessageFile, MessagePart } from '../../store/records.ts'
+import type { TurnFile } from '../../store/session-inputs.ts'
+import type { History, Store } from '../../store/store.ts'
+import type { DraftFile, FileLimits, MessageDraft } from './message-draft.ts'
+
+export type TurnFilesParts = {
+  limits: FileLimits
+  links: SignedLinks
+  log: Logger
+  payloads: PayloadStore
+  store: Pick<Store, 'findPayload' | 'getAccount'>
+}
+
+/** Of files that turns at work have in memory. */
+const bytesMax = 268_435_456
+const retrySeconds = 5
+
+/** The files of a turn: those of its message are stored, and in memory with those of its history. */
+export type StoredFiles = {
+  files: readonly TurnFile[]
+  /** The message as its row keeps it, and as its agent is given it; null where no file came with it. */
+  parts: readonly MessagePart[] | null
+  sent: readonly SentPart[] | null
+  bytes: number
+}
+
+export const noFiles: StoredFiles = { files: [], parts: null, sent: null, bytes: 0 }
+
+/** What files of turns need before, during and after them. */
+export class TurnFiles {
+  readonly #parts: TurnFilesParts
+  #bytes = 0
+
+  constructor(parts: TurnFilesParts) {
+    this.#parts = parts
+  }
+
+  /** Stores the files of a message, each once, where the balance would do for it. Opening the turn names them; `ended` is called in any case. */
+  async keep(
+    { files: _, parts }: MessageDraft,
+    { required, userId }: { required: Units; userId: string },
+  ): Promise<StoredFiles> {
+    if (!parts) return { ...noFiles }
+    const account = await this.#parts.store.getAccount(userId)
+    // A message that will be refused must not cost the disk a file.
+    if (account && account.balance < required) throw balanceRefusal({ ...account, required })
+    const bytes = parts.reduce((sum, part) => sum + (part.type === 'file' ? part.file.content.length : 0), 0)
+    if (this.#bytes + bytes > bytesMax) {
+      const message = 'Too many files are being worked on; send the message again.'
+      throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: retrySeconds })
+    }
+    this.#bytes += bytes
+    const files: TurnFile[] = []
+    const stored: StoredFiles = { files, parts: [], sent: [], bytes }
+    try {
+      const kept: MessagePart[] = []
+      const sent: SentPart[] = []
+      for (const part of parts) {
+        const [ofRow, ofAgent] = part.type === 'text' ? [part, part] : await this.#keepOne(part.file, files)
+        kept.push(ofRow)
+        sent.push(ofAgent)
+      }
+      return { ...stored, parts: kept, sent }
+    } catch (error) {
+      await this.ended(stored)
+      throw error
+    }
+  }
+
+  async #keepOne(file: DraftFile, files: TurnFile[]): Promise<[MessagePart, SentPart]> {
+    const { content, filename, mediaType, tokens, tokensMax } = file
+    const { sha256 } = digestOf(content)
+    let stored = files.find((earlier) => earlier.mediaType === mediaType && earlier.digest.sha256 === sha256)
+    if (!stored) {
+      stored = { ...(await this.#parts.payloads.write(content)), mediaType, filename: filename ?? null }
+      files.push(stored)
+    }
+    const { id: payloadId } = stored
+    const told = {
+      type: 'file',
+      mediaType,
+      ...(filename !== undefined && { filename }),
+      bytes: content.length,
+    } as const
+    const counted = { tokens, tokensMax }
+    const url = this.#parts.links.create(payloadId)
+    return [
+      { ...told, payloadId, ...counted },
+      { ...told, url, data: content, ...counted },
+    ]
+  }
+
+  /**
+   * A history with its files, the newest first: as many as a message may have, less those of this one. An agent that is
+   * given links has no use for their content.
+   */
+  async ofHistory(
+    messages: History['messages'],
+    { hasData, stored }: { hasData: boolean; stored: StoredFiles },
+  ): Promise<SentMessage[]> {
+    let left = this.#parts.limits.messageFileBytesMax - stored.bytes
+    const read = new Map<string, Buffer>()
+    for (const { bytes, payloadId } of hasData ? messages.toReversed().flatMap(({ parts }) => filesOf(parts)) : []) {
+      if (read.has(payloadId)) continue
+      left -= bytes
+      if (left < 0 || this.#bytes + bytes > bytesMax) break
+      this.#bytes += bytes
+      stored.bytes += bytes
+      const content = await this.#read(payloadId)
+      if (content) read.set(payloadId, content)
+    }
+    return messages.map(({ content, parts, role }) => {
+      if (!parts) return { role, content }
+      return { role, content, parts: parts.map((part) => (part.type === 'text' ? part : this.#sent(part, read))) }
+    })
+  }
+
+  #sent({ payloadId, ...file }: { type: 'file' } & MessageFile, read: ReadonlyMap<string, Buffer>): SentPart {
+    const data = read.get(payloadId)
+    return { ...file, url: this.#parts.links.create(payloadId), ...(data && { data }) }
+  }
+
+  /** Undefined for one that is damaged or lost: the conversation goes on without it. */
+  async #read(payloadId: string): Promise<Buffer | undefined> {
+    const { log, payloads, store } = this.#parts
+    const record = await store.findPayload(payloadId)
+    try {
+      return record && (await payloads.readBytes(payloadId, record.digest))
+    } catch (error) {
+      if (error instanceof ErrandError) throw error
+      log.error({ err: error, payloadId }, 'a file of a message could not be read; its agent goes on without it')
+      return undefined
+    }
+  }
+
+  /** The turn has ended, or was not opened: what no row names goes. Never rejects. */
+  async ended({ bytes, files }: StoredFiles): Promise<void> {
+    const { log, payloads, store } = this.#parts
+    this.#bytes -= bytes
+    for (const { id } of files) {
+      try {
+        await payloads.release(id, (await store.findPayload(id)) === undefined)
+      } catch (error) {
+        // It is an orphan, which is collected later.
+        await payloads.release(id)
+        log.warn({ err: error, payloadId: id }, 'a file of a message could not be looked for')
+      }
+    }
+  }
+}

@@ -1,0 +1,70 @@
+import type { Units } from '../kernel/money.ts'
+import type { OpenTurn, OpenTurnResult } from '../store/session-inputs.ts'
+import type { Store } from '../store/store.ts'
+import type { Amounts } from './chat-amounts.ts'
+import { clientLeft, lineFull } from './chat-refusals.ts'
+import type { UserTurns } from './user-turns.ts'
+
+/** How long a chat waits for others of its user to leave some of the balance free. */
+const waitMsMax = 30_000
+
+type OpenParts = { assertAccepting: () => void; store: Pick<Store, 'openTurn'> }
+type Opening = {
+  users: UserTurns
+  turn: Omit<OpenTurn, 'required' | 'hold' | 'leaving'>
+  amounts: Amounts
+  /** Told when the chat begins to wait for others of its user. */
+  onWait: () => void
+  /** Fires when the client leaves. */
+  signal: AbortSignal
+}
+
+/** Opens the turn, waiting for other turns of the user where those hold what it would need. */
+export async function openInLine(
+  { assertAccepting, store }: OpenParts,
+  { amounts: { hold, most, required }, onWait, signal, turn, users }: Opening,
+): Promise<OpenTurnResult> {
+  const { userId } = turn
+  const attempt = () => {
+    if (signal.aborted) throw clientLeft()
+    assertAccepting()
+    return users.attempt(userId, {
+      mayNeed: most,
+      begin: async (others, isAlone) => ({
+        isAlone,
+        result: await store.openTurn({ ...turn, required, hold, leaving: others }),
+      }),
+    })
+  }
+  // Where nothing else of the user was under way, here or on other nodes, what is free now is all that there will be.
+  const isFinal = ({ isAlone, result }: { isAlone: boolean; result: OpenTurnResult }) =>
+    result.outcome !== 'refused' ||
+    result.reason !== 'balance' ||
+    result.balance < required ||
+    (isAlone && !users.isHeldElsewhere(userId, result.held))
+
+  if (!users.hasLine(userId)) {
+    const first = await attempt()
+    if (isFinal(first)) return first.result
+  }
+  const until = performance.now() + waitMsMax
+  const isOver = () => performance.now() > until || signal.aborted
+  const place = users.queue(userId)
+  if (!place) throw lineFull()
+  onWait()
+  try {
+    await place.mine(isOver)
+    for (;;) {
+      const next = await attempt()
+      if (isFinal(next) || isOver()) return next.result
+      const isElsewhere = users.isHeldElsewhere(userId, heldIn(next.result))
+      if (isElsewhere || users.isBusy(userId)) await users.change(userId)
+    }
+  } finally {
+    place.leave()
+  }
+}
+
+function heldIn(result: OpenTurnResult): Units {
+  return 'held' in result ? result.held : 0
+}

@@ -1,0 +1,223 @@
+import { createHash } from 'node:crypto'
+import { isoTime, type Clock } from '../../kernel/clock.ts'
+import { badField, ErrandError } from '../../kernel/errors.ts'
+import type { ConnectorOf, ConnectorRecord } from '../../store/records.ts'
+import type { Store } from '../../store/store.ts'
+import { ConnectorError } from '../connector-spec.ts'
+import { SealedSecretsError, type SecretOwner, type SecretVault } from '../secret-vault.ts'
+import { GrantTokens, type Kept } from './grant-tokens.ts'
+import { methodFor, OAuthClient, type KnownClient, type Target } from './oauth-client.ts'
+import { discover, type ServerMetadata } from './oauth-discovery.ts'
+import { OAuthRequests } from './oauth-requests.ts'
+
+// A sign-in at the server that says who may use a connector:
+//
+//   POST …/sign-in ──▶ authorizationUrl ──browser──▶ authorization server ──browser──▶ callback ──303──▶ console
+//
+// What ties the two together is kept in the store under a hash of the `state`, once, so that any node can finish what
+// another began. It is finished only by a browser in which the one is logged in who began it: else somebody could have
+// another person sign in, and use that person's account at the server.
+
+export type SignInParts = {
+  oauth: OAuthClient
+  requests: OAuthRequests
+  store: Store
+  tokens: GrantTokens
+  vault: SecretVault
+}
+
+/** Who it is that signs in, and by which login of the browser, if by one. */
+export type SignInCaller = { userId: string; loginId: string | null }
+
+/** How a sign-in ended; all but the first are told on the page of the connector. */
+export type SignInEnd = 'done' | 'expired' | 'no-login' | 'other-login' | 'denied' | 'failed'
+
+type Flow = Omit<Target, 'userId'> & { codeVerifier: string; loginId: string | null; scope: string | null }
+
+export const callbackPath = '/connectors/sign-in/callback'
+const lifeMs = 10 * 60_000
+const addressCharsMax = 8192
+
+export function createSignIns(of: {
+  clock: Clock
+  privateHosts: readonly string[]
+  store: Store
+  vault: SecretVault
+}): SignInParts {
+  const { clock, privateHosts, store, vault } = of
+  const requests = new OAuthRequests(privateHosts)
+  const oauth = new OAuthClient(requests)
+  return { oauth, requests, store, tokens: new GrantTokens({ clock, oauth, store, vault }), vault }
+}
+
+/** Where to send the browser. Throws CONNECTOR_FAILED when there is no way to sign in. */
+export async function beginSignIn(
+  parts: SignInParts,
+  { caller, connector, redirectUri }: { caller: SignInCaller; connector: ConnectorRecord; redirectUri: string },
+): Promise<{ authorizationUrl: string; expiresAt: string }> {
+  const { oauth, requests, store, vault } = parts
+  const { id: connectorId, updatedAt: ifUpdatedAt, userId } = connector
+  const url = connector.authType === 'oauth' ? connector.url : null
+  if (url === null) throw badField('connectorId', 'Must be that of a connector whose auth has the type oauth')
+  const { generateRandomCodeVerifier, generateRandomState } = await import('oauth4webapi')
+  try {
+    const found = await discover({ requests, userId, url })
+    const { resource, server } = found
+    const earlier = await earlierOf(parts, connector, server)
+    // What a server asks for at first may be less than what it was found to need.
+    const more = earlier?.tokens ? null : (earlier?.scope ?? null)
+    const scope = joinScopes(found.scope, more)
+    const client = await clientFor(parts, {
+      connector,
+      // A client may be held to the scope that it was registered with.
+      known: more === null ? earlier?.client : undefined,
+      redirectUri,
+      scope,
+      server,
+    })
+    const codeVerifier = generateRandomCodeVerifier()
+    const state = generateRandomState()
+    const stateHash = hashOf(state)
+    const target = { client, resource, server }
+    const authorizationUrl = await oauth.authorizationUrl({ ...target, userId }, { codeVerifier, scope, state })
+    if (authorizationUrl.length > addressCharsMax) throw new ConnectorError('The address of the sign-in is too long.')
+    const flow: Flow = { ...target, codeVerifier, loginId: caller.loginId, scope }
+    const sealed = vault.seal({ flow: JSON.stringify(flow) }, flowOwner({ userId, connectorId }, stateHash))
+    const begun = await store.grants.begin({ userId, connectorId, stateHash, sealed, lifeMs, ifUpdatedAt })
+    if (!begun) throw new ErrandError('CONFLICT', 'The connector was changed meanwhile; try again.')
+    return { authorizationUrl, expiresAt: isoTime(begun.expiresAt) }
+  } catch (error) {
+    if (!(error instanceof ConnectorError)) throw error
+    throw new ErrandError('CONNECTOR_FAILED', `Connector "${connector.name}": ${error.message}`)
+  }
+}
+
+/** Takes what the browser came back with. Never throws for what a server answers: the connector's status says it. */
+export async function finishSignIn(
+  parts: SignInParts,
+  { answer, caller }: { answer: URLSearchParams; caller: SignInCaller | null },
+): Promise<{ end: SignInEnd; connectorId: string | null }> {
+  const { oauth, store, tokens: grants } = parts
+  const state = answer.get('state') ?? ''
+  const stateHash = hashOf(state)
+  const pending = await store.grants.find(stateHash)
+  if (!pending) return { end: 'expired', connectorId: null }
+  if (!caller) return { end: 'no-login', connectorId: null }
+  if (pending.userId !== caller.userId) return { end: 'other-login', connectorId: null }
+  const { connectorId, userId } = pending
+  const of = { connectorId, userId }
+  const flow = readFlow(parts.vault, pending.sealed, flowOwner(of, stateHash))
+  if (flow && flow.loginId !== null && flow.loginId !== caller.loginId) return { end: 'other-login', connectorId }
+  const connector = await store.grants.take(stateHash)
+  if (!connector || !flow) return { end: 'expired', connectorId }
+  const { client, codeVerifier, resource, scope, server } = flow
+  const target = { client, resource, server }
+  try {
+    const tokens = await oauth.exchangeCode({ ...target, userId }, { answer, codeVerifier, state })
+    const kept = {
+      ...of,
+      issuer: server.issuer,
+      sealed: grants.seal(of, { ...target, tokens, scope }),
+      expiresInMs: tokens.lifeMs ?? null,
+      ifUpdatedAt: connector.updatedAt,
+    }
+    if (await store.grants.keep(kept)) return { end: 'done', connectorId }
+    await oauth.revoke({ ...target, userId }, tokens)
+    return { end: 'expired', connectorId }
+  } catch (error) {
+    if (!(error instanceof ConnectorError)) throw error
+    await store.grants.noteFailure({ ...of, message: `The sign-in failed. ${error.message}` })
+    return { end: answer.get('error') === 'access_denied' ? 'denied' : 'failed', connectorId }
+  }
+}
+
+/** Ends a connector's sign-in; true when there were tokens and its server says that it has revoked them. */
+export async function endSignIn(parts: SignInParts, of: ConnectorOf): Promise<boolean> {
+  const kept = await readKept(parts, of)
+  await parts.store.grants.end({ ...of, version: null, sealed: null, message: null })
+  return await revokeKept(parts, of, kept)
+}
+
+/** What to revoke when a connector is deleted or leads elsewhere. */
+export async function readKept({ store, tokens }: SignInParts, of: ConnectorOf): Promise<Kept | undefined> {
+  const grant = await store.grants.get(of)
+  return grant && tokens.open(grant)
+}
+
+export async function revokeKept({ oauth }: SignInParts, { userId }: ConnectorOf, kept: Kept | undefined) {
+  return kept?.tokens !== undefined && (await oauth.revoke({ ...kept, userId }, kept.tokens))
+}
+
+/** What is kept of the sign-in before, if that was at the same server. */
+async function earlierOf(parts: SignInParts, { id: connectorId, userId }: ConnectorRecord, { issuer }: ServerMetadata) {
+  const grant = await parts.store.grants.get({ userId, connectorId })
+  return grant?.issuer === issuer ? parts.tokens.open(grant) : undefined
+}
+
+function joinScopes(...scopes: (string | null)[]): string | null {
+  const words = new Set(scopes.flatMap((scope) => scope?.split(' ') ?? []))
+  return words.size === 0 ? null : [...words].join(' ')
+}
+
+type ClientFor = {
+  connector: ConnectorRecord
+  known: KnownClient | undefined
+  redirectUri: string
+  scope: string | null
+  server: ServerMetadata
+}
+
+/**
+ * The client that the connector's owner gave, or that of the sign-in before, or a new one. One with which a sign-in was
+ * begun that did not come back is not used again: a server that has forgotten it shows that to the browser only.
+ */
+async function clientFor(parts: SignInParts, asked: ClientFor): Promise<KnownClient> {
+  const { oauth, store } = parts
+  const { connector, known, redirectUri, scope, server } = asked
+  const { id: connectorId, userId } = connector
+  const of = { connectorId, userId }
+  const given = openGiven(parts.vault, connector)
+  if (given.clientId !== undefined) return givenClient(server, given as GivenClient, redirectUri)
+  if (known?.isOwn && known.redirectUri === redirectUri && !(await store.grants.isPending(of))) return known
+  if (server.registration_endpoint === undefined) {
+    throw new ConnectorError(
+      `The authorization server registers no clients by itself: register one there with the redirect address ${redirectUri}, and give its clientId in the connector's auth.`,
+    )
+  }
+  return await oauth.register(server, { redirectUri, scope, userId })
+}
+
+type GivenClient = { clientId: string; clientSecret?: string }
+
+function givenClient(server: ServerMetadata, { clientId, clientSecret }: GivenClient, redirectUri: string) {
+  const method = methodFor(server, clientSecret !== undefined)
+  const secret = clientSecret === undefined ? {} : { clientSecret }
+  return { clientId, ...secret, method: secret.clientSecret ? method : 'none', isOwn: false, redirectUri } as const
+}
+
+function openGiven(vault: SecretVault, { id: connectorId, sealed, userId }: ConnectorRecord): Record<string, string> {
+  try {
+    return sealed === null ? {} : vault.open(sealed, { userId, connectorId })
+  } catch (error) {
+    if (!(error instanceof SealedSecretsError)) throw error
+    throw new ConnectorError('Its secrets cannot be read any more; enter them again.')
+  }
+}
+
+function readFlow(vault: SecretVault, sealed: string, owner: SecretOwner): Flow | undefined {
+  try {
+    const { flow = '' } = vault.open(sealed, owner)
+    return JSON.parse(flow) as Flow
+  } catch (error) {
+    if (error instanceof SealedSecretsError) return undefined
+    throw error
+  }
+}
+
+function flowOwner(of: ConnectorOf, stateHash: string): SecretOwner {
+  return { ...of, part: `sign-in ${stateHash}` }
+}
+
+function hashOf(state: string): string {
+  return createHash('sha256').update(state).digest('base64url')
+}

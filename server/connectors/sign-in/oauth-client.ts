@@ -1,0 +1,252 @@
+import type { AuthorizationServer, Client, ClientAuth, TokenEndpointResponse } from 'oauth4webapi'
+import { ConnectorError } from '../connector-spec.ts'
+import type { ServerMetadata } from './oauth-discovery.ts'
+import type { OAuthRequest, OAuthRequests } from './oauth-requests.ts'
+import { standardAnswer } from './token-answer.ts'
+
+/** As whom the service asks an authorization server. */
+export type KnownClient = {
+  clientId: string
+  clientSecret?: string
+  method: 'none' | 'client_secret_basic' | 'client_secret_post'
+  /** Where it was registered by the service itself, and not by the connector's owner. */
+  isOwn: boolean
+  redirectUri: string
+}
+
+/** What a token is asked for, and where. */
+export type Target = { userId: string; server: ServerMetadata; client: KnownClient; resource: string }
+
+export type Tokens = {
+  accessToken: string
+  refreshToken?: string
+  /** Undefined where the server does not say. */
+  lifeMs?: number
+}
+
+/** Of an authorization server, which says that what it was shown is not worth anything. */
+export class DeniedError extends ConnectorError {
+  /** Whether it is the client that it does not know any more, or the token that it does not take. */
+  readonly of: 'client' | 'token'
+
+  constructor(of: DeniedError['of'], message: string) {
+    super(message)
+    this.of = of
+  }
+}
+
+const secretCharsMax = 8192
+const lifeSecondsMax = 10 * 366 * 86_400
+const wordsCharsMax = 200
+/** GitHub's own beside those of the standard. */
+const denials: Record<string, DeniedError['of']> = {
+  invalid_grant: 'token',
+  bad_refresh_token: 'token',
+  invalid_client: 'client',
+  unauthorized_client: 'client',
+  incorrect_client_credentials: 'client',
+}
+
+/** The client's side of OAuth 2.1, by `oauth4webapi`. All of it throws ConnectorError, and where it is that a DeniedError. */
+export class OAuthClient {
+  readonly #requests: OAuthRequests
+
+  constructor(requests: OAuthRequests) {
+    this.#requests = requests
+  }
+
+  /** A client of the service's own at that server (RFC 7591). */
+  async register(
+    server: ServerMetadata,
+    { redirectUri, scope, userId }: { redirectUri: string; scope: string | null; userId: string },
+  ): Promise<KnownClient> {
+    const { dynamicClientRegistrationRequest, processDynamicClientRegistrationResponse } = await import('oauth4webapi')
+    const metadata = {
+      client_name: 'Errand',
+      // A web application has an https address, and a server may refuse it one of this machine.
+      application_type: redirectUri.startsWith('https:') ? 'web' : 'native',
+      redirect_uris: [redirectUri],
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: methodFor(server, false),
+      ...(scope !== null && { scope }),
+    }
+    return await told(async () => {
+      const answer = await dynamicClientRegistrationRequest(
+        server as AuthorizationServer,
+        metadata,
+        await this.#options(userId),
+      )
+      const given = await processDynamicClientRegistrationResponse(await standardAnswer(answer, 201))
+      const { client_id: clientId, client_secret: clientSecret, token_endpoint_auth_method: method } = given
+      if (clientId.length > secretCharsMax)
+        throw new ConnectorError('The authorization server gave a client id too long.')
+      if (typeof clientSecret !== 'string' || method === 'none') {
+        return { clientId, method: 'none', isOwn: true, redirectUri } as const
+      }
+      const known = method === 'client_secret_post' || method === 'client_secret_basic'
+      return { clientId, clientSecret, method: known ? method : methodFor(server, true), isOwn: true, redirectUri }
+    })
+  }
+
+  /** Where the browser is sent. */
+  async authorizationUrl(
+    { client, resource, server }: Target,
+    { codeVerifier, scope, state }: { codeVerifier: string; scope: string | null; state: string },
+  ): Promise<string> {
+    const { calculatePKCECodeChallenge } = await import('oauth4webapi')
+    const url = new URL(server.authorization_endpoint)
+    const parameters: Record<string, string> = {
+      response_type: 'code',
+      client_id: client.clientId,
+      redirect_uri: client.redirectUri,
+      code_challenge: await calculatePKCECodeChallenge(codeVerifier),
+      code_challenge_method: 'S256',
+      state,
+      resource,
+      ...(scope !== null && { scope }),
+      // OpenID Connect has it so.
+      ...(scope?.split(' ').includes('offline_access') && { prompt: 'consent' }),
+    }
+    for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
+    return url.href
+  }
+
+  /** Tokens for the code that the browser came back with, whose `state` and `iss` are checked first. */
+  async exchangeCode(
+    target: Target,
+    { answer, codeVerifier, state }: { answer: URLSearchParams; codeVerifier: string; state: string },
+  ): Promise<Tokens> {
+    const oauth = await import('oauth4webapi')
+    const { client, resource, userId } = target
+    const server = target.server as AuthorizationServer
+    const ours: Client = { client_id: client.clientId }
+    return await told(async () => {
+      const checked = oauth.validateAuthResponse(server, ours, answer, state)
+      const options = { ...(await this.#options(userId)), additionalParameters: { resource } }
+      const auth = await authOf(client)
+      const sent = await oauth.authorizationCodeGrantRequest(
+        server,
+        ours,
+        auth,
+        checked,
+        client.redirectUri,
+        codeVerifier,
+        options,
+      )
+      const standard = await standardAnswer(sent, 200)
+      return toTokens(await oauth.processAuthorizationCodeResponse(server, ours, standard))
+    })
+  }
+
+  /** New tokens; those without a refresh token go on with the one that was sent. */
+  async refresh({ client, resource, userId, ...at }: Target, refreshToken: string): Promise<Tokens> {
+    const oauth = await import('oauth4webapi')
+    const server = at.server as AuthorizationServer
+    const ours: Client = { client_id: client.clientId }
+    return await told(async () => {
+      const options = { ...(await this.#options(userId)), additionalParameters: { resource } }
+      const sent = await oauth.refreshTokenGrantRequest(server, ours, await authOf(client), refreshToken, options)
+      const given = toTokens(await oauth.processRefreshTokenResponse(server, ours, await standardAnswer(sent, 200)))
+      return { refreshToken, ...given }
+    })
+  }
+
+  /** Tells the server that the tokens are not used any more (RFC 7009). False where it cannot be told, or did not say yes. */
+  async revoke({ client, server, userId }: Target, { accessToken, refreshToken }: Tokens): Promise<boolean> {
+    if (server.revocation_endpoint === undefined) return false
+    const oauth = await import('oauth4webapi')
+    try {
+      const auth = await authOf(client)
+      const options = await this.#options(userId)
+      // With a refresh token go the access tokens of the same grant.
+      const sent = await oauth.revocationRequest(
+        server as AuthorizationServer,
+        { client_id: client.clientId },
+        auth,
+        refreshToken ?? accessToken,
+        options,
+      )
+      await oauth.processRevocationResponse(sent)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  async #options(userId: string) {
+    const { allowInsecureRequests, customFetch } = await import('oauth4webapi')
+    const fetch = (url: string, request: OAuthRequest) => this.#requests.send(userId, url, request)
+    // Where http is allowed is said by the rules for addresses.
+    return { [customFetch]: fetch, [allowInsecureRequests]: true }
+  }
+}
+
+/** How a client shows its secret, and one without that it has none. */
+export function methodFor(server: ServerMetadata, hasSecret: boolean): KnownClient['method'] {
+  const supported = server.token_endpoint_auth_methods_supported
+  if (!hasSecret && (supported?.includes('none') ?? true)) return 'none'
+  // Basic is what a server takes that does not say.
+  if (supported === undefined || supported.includes('client_secret_basic')) return 'client_secret_basic'
+  return supported.includes('client_secret_post') ? 'client_secret_post' : 'client_secret_basic'
+}
+
+async function authOf({ clientSecret = '', method }: KnownClient): Promise<ClientAuth> {
+  const { ClientSecretPost, None } = await import('oauth4webapi')
+  if (method === 'none') return None()
+  return method === 'client_secret_post' ? ClientSecretPost(clientSecret) : secretBasic(clientSecret)
+}
+
+/** The library encodes more characters than a form does, hyphens too, which servers that decode nothing do not take. */
+function secretBasic(clientSecret: string): ClientAuth {
+  return (...asked) => {
+    const [, { client_id: clientId }, , headers] = asked
+    const pair = [clientId, clientSecret].map((text) => new URLSearchParams({ text }).toString().slice('text='.length))
+    headers.set('authorization', `Basic ${Buffer.from(pair.join(':')).toString('base64')}`)
+  }
+}
+
+function toTokens({ access_token, expires_in, refresh_token, token_type }: TokenEndpointResponse): Tokens {
+  if (token_type !== 'bearer')
+    throw new ConnectorError('The authorization server gave a token that is no bearer token.')
+  for (const token of [access_token, refresh_token ?? 'none']) {
+    if (token.length > secretCharsMax || !/^[!-~]+$/.test(token)) {
+      throw new ConnectorError(
+        `The authorization server gave a token that is not of up to ${secretCharsMax} visible ASCII characters.`,
+      )
+    }
+  }
+  const lifeMs = expires_in === undefined ? undefined : Math.floor(Math.min(expires_in, lifeSecondsMax) * 1000)
+  return {
+    accessToken: access_token,
+    ...(refresh_token !== undefined && { refreshToken: refresh_token }),
+    ...(lifeMs !== undefined && { lifeMs }),
+  }
+}
+
+/** What the library throws, in a sentence for the connector's owner. */
+async function told<Result>(work: () => Promise<Result>): Promise<Result> {
+  const { AuthorizationResponseError, ResponseBodyError } = await import('oauth4webapi')
+  try {
+    return await work()
+  } catch (thrown) {
+    if (thrown instanceof ConnectorError) throw thrown
+    if (thrown instanceof ResponseBodyError || thrown instanceof AuthorizationResponseError) {
+      const { error, error_description: description = '' } = thrown
+      const words = [plain(error), plain(description)].filter(Boolean).join(': ')
+      const of = thrown instanceof ResponseBodyError ? denials[error] : undefined
+      const sentence = `The authorization server refused (${words}).`
+      throw of === undefined ? new ConnectorError(sentence) : new DeniedError(of, sentence)
+    }
+    const reason = thrown instanceof Error ? plain(thrown.message.replaceAll('"', '')) : ''
+    throw new ConnectorError(`The answer of the authorization server is not as it has to be (${reason}).`)
+  }
+}
+
+/** A server's words, of which there may be any number. */
+function plain(text: string): string {
+  return text
+    .replaceAll(/[^ -~]+/g, ' ')
+    .trim()
+    .slice(0, wordsCharsMax)
+}

@@ -1,0 +1,167 @@
+import { z } from 'zod'
+import { challengeParameter } from '../auth-challenge.ts'
+import { ConnectorError } from '../connector-spec.ts'
+import type { OAuthRequests } from './oauth-requests.ts'
+
+const address = z.string().max(2000)
+const words = z.array(z.string().max(500)).max(200)
+
+/** What is used of an authorization server's metadata (RFC 8414). */
+const ServerMetadata = z.object({
+  issuer: address,
+  authorization_endpoint: address,
+  token_endpoint: address,
+  registration_endpoint: address.optional(),
+  revocation_endpoint: address.optional(),
+  code_challenge_methods_supported: words.optional(),
+  token_endpoint_auth_methods_supported: words.optional(),
+  scopes_supported: words.optional(),
+  authorization_response_iss_parameter_supported: z.boolean().optional(),
+})
+export type ServerMetadata = z.output<typeof ServerMetadata>
+
+/** What is used of a protected resource's metadata (RFC 9728). */
+const ResourceMetadata = z.object({
+  resource: address,
+  authorization_servers: z.array(address).min(1).max(100),
+  scopes_supported: words.optional(),
+})
+
+/** What a connector's server says about who may use it. */
+export type Discovered = {
+  /** As tokens are asked for it (RFC 8707). */
+  resource: string
+  scope: string | null
+  server: ServerMetadata
+}
+
+type Asked = { requests: OAuthRequests; userId: string; url: string }
+
+const scopeCharsMax = 2000
+
+/**
+ * Finds the authorization server of a connector's server and what it offers. A server that does not describe itself is
+ * its own authorization server, as the protocol had it in its revision 2025-03-26. Throws ConnectorError.
+ */
+export async function discover(asked: Asked): Promise<Discovered> {
+  const challenge = await readChallenge(asked)
+  const described = await readResource(asked, challenge.resourceMetadata)
+  const origin = new URL(asked.url).origin
+  const server = described
+    ? await readServer(asked, described.authorization_servers[0]!)
+    : await readServer(asked, origin, endpointsAt(origin))
+  if (!server.code_challenge_methods_supported?.includes('S256')) {
+    throw new ConnectorError('The authorization server does not say that it supports PKCE with S256, which is needed.')
+  }
+  return {
+    resource: described?.resource ?? withoutHash(asked.url),
+    scope: scopeOf(challenge.scope ?? described?.scopes_supported?.join(' ') ?? null, server),
+    server: kept(server),
+  }
+}
+
+/** Without what is of no use any more, of which there may be much. */
+function kept({ code_challenge_methods_supported: _s256, scopes_supported: _scopes, ...server }: ServerMetadata) {
+  const methods = server.token_endpoint_auth_methods_supported?.filter((method) =>
+    ['none', 'client_secret_basic', 'client_secret_post'].includes(method),
+  )
+  return { ...server, ...(methods && { token_endpoint_auth_methods_supported: methods }) }
+}
+
+/** What the server says to a request without a token. */
+async function readChallenge({ requests, url, userId }: Asked) {
+  const initialize = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'errand', version: '1' } },
+  }
+  const { headers } = await requests.sendForHead(userId, url, {
+    method: 'POST',
+    headers: { accept: 'application/json, text/event-stream', 'content-type': 'application/json' },
+    body: JSON.stringify(initialize),
+  })
+  const challenge = headers.get('www-authenticate') ?? ''
+  return {
+    resourceMetadata: challengeParameter(challenge, 'resource_metadata'),
+    scope: challengeParameter(challenge, 'scope'),
+  }
+}
+
+async function readResource(asked: Asked, named: string | null) {
+  const { origin, pathname } = new URL(asked.url)
+  const wellKnown = `${origin}/.well-known/oauth-protected-resource`
+  const places = named === null ? [...(pathname === '/' ? [] : [wellKnown + pathname]), wellKnown] : [named]
+  for (const place of places) {
+    const answer = await asked.requests.send(asked.userId, place, { headers: { accept: 'application/json' } })
+    if (!answer.ok) continue
+    const described = await read(ResourceMetadata, answer, "The metadata of the connector's server")
+    if (!covers(described.resource, asked.url)) {
+      throw new ConnectorError("The metadata of the connector's server is that of another resource.")
+    }
+    return described
+  }
+  if (named !== null) throw new ConnectorError("The metadata that the connector's server names cannot be read.")
+  return undefined
+}
+
+/** Whether a token for that resource is one for this address: of one origin, at its path or below. */
+function covers(resource: string, address: string): boolean {
+  const [whole, part] = [URL.parse(resource), new URL(address)]
+  const below = (path: string) => (path.endsWith('/') ? path : `${path}/`)
+  return whole?.origin === part.origin && below(part.pathname).startsWith(below(whole.pathname))
+}
+
+async function readServer(asked: Asked, issuer: string, otherwise?: ServerMetadata): Promise<ServerMetadata> {
+  const { requests, userId } = asked
+  const { origin, pathname } = requests.check(issuer, "The authorization server that the connector's server names")
+  const path = pathname.replace(/\/$/, '')
+  const places = [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}/.well-known/openid-configuration${path}`,
+    ...(path === '' ? [] : [`${origin}${path}/.well-known/openid-configuration`]),
+  ]
+  for (const place of places) {
+    const answer = await requests.send(userId, place, { headers: { accept: 'application/json' } })
+    if (!answer.ok) continue
+    const server = await read(ServerMetadata, answer, 'The metadata of the authorization server')
+    // Else it could be another's, to which codes and secrets of this one would be sent (mix-up).
+    if (URL.parse(server.issuer)?.href !== new URL(issuer).href) {
+      throw new ConnectorError('The authorization server has the metadata of another issuer.')
+    }
+    // The browser is sent there.
+    requests.check(server.authorization_endpoint, 'The authorization endpoint')
+    return server
+  }
+  if (otherwise) return otherwise
+  throw new ConnectorError('The authorization server has no metadata that can be read.')
+}
+
+function endpointsAt(origin: string): ServerMetadata {
+  return {
+    issuer: origin,
+    authorization_endpoint: `${origin}/authorize`,
+    token_endpoint: `${origin}/token`,
+    registration_endpoint: `${origin}/register`,
+    code_challenge_methods_supported: ['S256'],
+  }
+}
+
+async function read<Shape extends z.ZodType>(shape: Shape, answer: Response, what: string): Promise<z.output<Shape>> {
+  const json: unknown = await answer.json().catch(() => undefined)
+  const parsed = shape.safeParse(json)
+  if (parsed.success) return parsed.data
+  const field = parsed.error.issues[0]?.path.join('.') ?? ''
+  throw new ConnectorError(`${what} is not as it has to be${field === '' ? '' : ` (${field})`}.`)
+}
+
+/** Without `offline_access`, servers that know it give no token to refresh with. */
+function scopeOf(scope: string | null, { scopes_supported: known }: ServerMetadata): string | null {
+  const asked = new Set(scope?.split(' ').filter((word) => /^[!#-[\]-~]+$/.test(word)))
+  if (known?.includes('offline_access')) asked.add('offline_access')
+  return asked.size === 0 ? null : [...asked].join(' ').slice(0, scopeCharsMax)
+}
+
+function withoutHash(url: string): string {
+  return url.replace(/#.*/, '')
+}

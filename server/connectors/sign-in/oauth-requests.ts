@@ -1,0 +1,99 @@
+import { must } from '../../kernel/assert.ts'
+import { UserPlaces } from '../../kernel/user-places.ts'
+import { exchange, expectSize, expectUncompressed, readBody } from '../../outbound/exchange.ts'
+import { KeptConnections } from '../../outbound/kept-connections.ts'
+import { lookupsPerUserMax, NoPublicHostError, type Peer } from '../../outbound/peer.ts'
+import { isPrivateHost, namesPrivateAddress } from '../../outbound/private-address.ts'
+import { ConnectorError } from '../connector-spec.ts'
+
+/** A request as `oauth4webapi` makes it. */
+export type OAuthRequest = {
+  method?: string
+  headers?: Record<string, string>
+  body?: URLSearchParams | string | undefined
+}
+
+const peer: Peer = { name: 'authorization server', isOperators: false, Failure: ConnectorError }
+const connectMs = 5000
+/** Of one request, from its start to the end of its answer. */
+const requestMs = 10_000
+/** Of an answer; what is kept of it is far less. */
+const bytesMax = 256 * 1024
+
+/**
+ * Requests to the servers that say who may use a connector: its own, and the authorization servers that it names. They are
+ * of users' choice, so each goes by the rules of connectors, and what carries secrets is sent to one address only: no
+ * redirect is followed. Throws ConnectorError.
+ */
+export class OAuthRequests {
+  readonly #privateHosts: readonly string[]
+  readonly #lookups = new UserPlaces({ perUserMax: lookupsPerUserMax })
+
+  constructor(privateHosts: readonly string[]) {
+    this.#privateHosts = privateHosts
+  }
+
+  /** The whole answer. */
+  async send(userId: string, address: string, request: OAuthRequest = {}): Promise<Response> {
+    return await this.#send(address, { ...request, userId, isWhole: true })
+  }
+
+  /** The head of an answer, whose body nobody reads. */
+  async sendForHead(userId: string, address: string, request: OAuthRequest): Promise<Response> {
+    return await this.#send(address, { ...request, userId, isWhole: false })
+  }
+
+  /** The address as it is asked; throws for one that may not be, as far as that shows. */
+  check(address: string, what: string): URL {
+    const url = URL.parse(address)
+    if (!url || !/^https?:$/.test(url.protocol)) throw new ConnectorError(`${what} is not an https address.`)
+    if (url.username !== '' || url.password !== '') throw new ConnectorError(`${what} must not hold credentials.`)
+    if (isPrivateHost(url, this.#privateHosts)) return url
+    if (url.protocol !== 'https:') throw new ConnectorError(`${what} is not an https address.`)
+    if (namesPrivateAddress(url)) throw noPublicHost()
+    return url
+  }
+
+  async #send(address: string, request: OAuthRequest & { userId: string; isWhole: boolean }): Promise<Response> {
+    const { body = null, headers = {}, isWhole, method = 'GET', userId } = request
+    const url = this.check(address, 'An address that the authorization server names')
+    const late = new ConnectorError(`The authorization server did not answer within ${requestMs / 1000} seconds.`)
+    const controller = new AbortController()
+    const timer = setTimeout(() => controller.abort(late), requestMs)
+    const { signal } = controller
+    const isPrivateAllowed = isPrivateHost(url, this.#privateHosts)
+    const lookups = { userId, places: this.#lookups }
+    const agent = new KeptConnections({ peer, url, isPrivateAllowed, connectMs, lookups })
+    try {
+      const sent = { method, headers, body: body === null ? null : String(body) }
+      const answer = await exchange({ peer, url, ...sent, agent, signal })
+      const status = must(answer.statusCode, 'an answer has a status')
+      if (status < 200 || status > 599) throw new ConnectorError(`The authorization server answered HTTP ${status}.`)
+      const head = new Headers()
+      for (const [name, values = []] of Object.entries(answer.headersDistinct)) {
+        for (const value of values) head.append(name, value)
+      }
+      if (!isWhole || [204, 205, 304].includes(status)) {
+        answer.destroy()
+        return new Response(null, { status, headers: head })
+      }
+      expectUncompressed(answer, peer)
+      expectSize(answer, { peer, bytesMax })
+      const chunks: Buffer[] = []
+      for await (const chunk of readBody(answer, { peer, bytesMax })) chunks.push(chunk)
+      return new Response(Buffer.concat(chunks), { status, headers: head })
+    } catch (error) {
+      if (signal.aborted) throw late
+      throw error instanceof NoPublicHostError ? noPublicHost() : error
+    } finally {
+      clearTimeout(timer)
+      agent.destroy()
+    }
+  }
+}
+
+function noPublicHost(): ConnectorError {
+  return new ConnectorError(
+    'An address that the authorization server names leads to no public host that can be found, and the operator allows no other.',
+  )
+}

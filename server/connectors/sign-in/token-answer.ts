@@ -1,0 +1,30 @@
+/** The part of an answer of the token endpoint that nobody here reads, and which servers are known to get wrong. */
+const unread = new Set(['id_token'])
+
+/**
+ * An answer of a token or registration endpoint as the standards have it, made of what servers are known to answer: a form
+ * in the place of JSON, an error with the status 200, a challenge beside the error, nulls for what is not there, and no end of a
+ * client's secret that has none.
+ */
+export async function standardAnswer(answer: Response, expectedStatus: 200 | 201): Promise<Response> {
+  const text = await answer.text()
+  const type = answer.headers.get('content-type') ?? ''
+  const fields = /form-urlencoded/i.test(type) ? Object.fromEntries(new URLSearchParams(text)) : parse(text)
+  if (!fields) return new Response(text, { status: answer.status, headers: { 'content-type': type } })
+  const known = Object.entries(fields).filter(([name, value]) => value !== null && !unread.has(name))
+  const isError = typeof fields['error'] === 'string'
+  const status = answer.ok ? (isError ? 400 : expectedStatus) : answer.status
+  const endless = expectedStatus === 201 ? { client_secret_expires_at: 0 } : {}
+  return Response.json({ ...endless, ...Object.fromEntries(known) }, { status })
+}
+
+function parse(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined
+  } catch {
+    return undefined
+  }
+}

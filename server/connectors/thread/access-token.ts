@@ -1,0 +1,55 @@
+import { scopeNeeded } from '../auth-challenge.ts'
+import { ConnectorError, type AccessToken, type RenewToken } from '../connector-spec.ts'
+
+type Fetch = typeof globalThis.fetch
+type Access = {
+  access: AccessToken
+  ofRun: { userId: string; connectorId: string }
+  /** Without it the token is used until its end. */
+  renew: RenewToken | undefined
+  /** Told of each token that comes later. */
+  onToken: (token: string) => void
+}
+
+/**
+ * Sends requests with an access token. One that the server does not take (401) is sent once more with another token:
+ * nothing was carried out. Requests that are refused together ask for one token, and after a new one that is refused too
+ * no other is asked for. So it is with a token that may not do what is asked, which needs another sign-in.
+ */
+export function withAccessToken(fetch: Fetch, { access, ofRun, onToken, renew }: Access): Fetch {
+  let current = access
+  let isRefusedAnew = false
+  let renewal: { of: number; done: Promise<AccessToken> } | undefined
+
+  const renewed = (refused: AccessToken, ask: RenewToken, scope: string | null): Promise<AccessToken> => {
+    if (refused.version !== current.version) return Promise.resolve(current)
+    if (renewal?.of !== refused.version) {
+      const done = ask({ ...ofRun, version: refused.version, scopeNeeded: scope }).then((result) => {
+        if ('needsSignIn' in result) throw new ConnectorError(result.needsSignIn)
+        if ('failure' in result) throw new ConnectorError(result.failure)
+        onToken(result.token)
+        return (current = result)
+      })
+      renewal = { of: refused.version, done }
+    }
+    return renewal.done
+  }
+
+  const send = (token: string, [input, init]: Parameters<Fetch>) => {
+    const headers = new Headers(init?.headers)
+    headers.set('authorization', `Bearer ${token}`)
+    return fetch(input, { ...init, headers })
+  }
+
+  return async (...request) => {
+    const used = current
+    const answer = await send(used.token, request)
+    const scope = scopeNeeded(answer)
+    if ((answer.status !== 401 && scope === null) || !renew || isRefusedAnew) return answer
+    await answer.body?.cancel()
+    const { token } = await renewed(used, renew, scope)
+    const second = await send(token, request)
+    isRefusedAnew = second.status === 401 || scopeNeeded(second) !== null
+    return second
+  }
+}

@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto'
+import type { Caller } from '../auth/caller.ts'
+import { ErrandError, toErrandError } from '../kernel/errors.ts'
+import { directCall } from '../rpc/call-procedure.ts'
+import type { CallerContext, Services } from '../rpc/context.ts'
+import { callerTurn, holdAnswer } from '../rpc/hold-answer.ts'
+import { rootRouter } from '../rpc/root-router.ts'
+import { cancelTask } from '../tasks/cancel-task.ts'
+import { ticksFor } from '../tasks/check-task.ts'
+import type { CreateTaskInput, CreateTaskOutput } from '../tasks/task-schema.ts'
+import { TaskStream, tooManyWait } from '../tasks/task-stream.ts'
+import type { z } from 'zod'
+import { invalidParams, isFields, type Fields, type McpMessage } from './mcp-message.ts'
+import type { CalledTask, OpenCalls } from './open-calls.ts'
+import { asksForTask, createdTask, readTask } from './task-methods.ts'
+import { isCanceled, refusedResult } from './tool-result.ts'
+import type { Tools } from './tools.ts'
+import { WaitingCall } from './waiting-call.ts'
+
+export type ToolParts = { calls: OpenCalls; tools: Tools }
+
+export type McpCall = {
+  ctx: CallerContext
+  message: McpMessage
+  /** Which of the caller's clients sends it, where that says so. */
+  session: string
+  /** Fires when the client is gone. */
+  left: AbortSignal
+}
+
+const createTask = directCall(rootRouter.tasks.create)
+
+/** Runs an endpoint as POST /api/tasks does. What that refuses is the result of the tool, with what to do about it. */
+export async function callTool({ calls, tools }: ToolParts, call: McpCall): Promise<Fields | WaitingCall> {
+  const { ctx, message } = call
+  const { arguments: params = {}, name } = message.params
+  const { id: endpointId } = tools.find(ctx.caller, name)
+  if (!isFields(params)) throw invalidParams('arguments: Must be an object.')
+  const input = { endpointId, params }
+  try {
+    if (asksForTask(message)) return createdTask(await readTask(ctx, await create(ctx, input)), message)
+    if (!ctx.services.tasks.ends.hasRoom(ctx.caller.userId)) throw tooManyWait()
+    return await waitFor(calls, call, { input, what: await nameCall(ctx, input) })
+  } catch (thrown) {
+    const refused = refusedResult(toErrandError(thrown))
+    if (!refused) throw thrown
+    return refused
+  }
+}
+
+type TaskInput = Pick<z.input<typeof CreateTaskInput>, 'endpointId' | 'params'>
+
+async function create(context: CallerContext, input: TaskInput): Promise<string> {
+  const created = await createTask({ context, input, signal: undefined })
+  return (created as z.output<typeof CreateTaskOutput>).taskId
+}
+
+/** The same for two calls of one caller that ask for the same. */
+async function nameCall(ctx: CallerContext, { endpointId, params }: TaskInput): Promise<string> {
+  const json = JSON.stringify(params)
+  await ticksFor(json, () => callerTurn(ctx))()
+  return `${credentialOf(ctx.caller)} ${endpointId} ${createHash('sha256').update(json).digest('base64url')}`
+}
+
+async function waitFor(
+  calls: OpenCalls,
+  { ctx, left, message, session }: McpCall,
+  { input, what }: { input: TaskInput; what: string },
+): Promise<WaitingCall> {
+  const { caller, idempotencyKey, services } = ctx
+  const { userId } = caller
+  const called = { what, request: requestOf({ ctx, session }, message.id), isOneClient: session !== '' }
+  // With a key the repeated call is known by that, on every node.
+  const isKeyed = idempotencyKey !== null
+  if (!isKeyed) await calls.noticed(what)
+  const earlier = isKeyed ? undefined : calls.earlierTask(called)
+  const taskId = earlier ?? (await create(ctx, input))
+  const call = calls.open({ ...called, taskId, cancel: cancelOf(services, { taskId, userId }) })
+  ctx.about.taskId = taskId
+  try {
+    const gone = AbortSignal.any([left, call.canceled])
+    const reader = { left: gone, stallMs: 0, cutOff: () => {} }
+    const stream = await TaskStream.open(services.tasks, { userId, taskId, reader })
+    holdAnswer(ctx)
+    // Of the current revision, to leave is to cancel; but who gave a key may come back at any time, and to any node.
+    const endWhenLeft = isKeyed ? 'goes on' : message.isCurrent ? 'canceled' : 'left'
+    return new WaitingCall({ services, stream, taskId, left, call, endWhenLeft })
+  } catch (error) {
+    call.end('canceled')
+    throw error
+  }
+}
+
+function cancelOf(services: Services, task: { taskId: string; userId: string }): CalledTask['cancel'] {
+  return async () => {
+    try {
+      return isCanceled(await cancelTask(services.tasks, task)) ? 'canceled' : 'ended'
+    } catch (error) {
+      // What cannot be canceled now is tried again: while the agent is at work, and when the store could not be reached.
+      const isGone = error instanceof ErrandError && error.code === 'NOT_FOUND'
+      return isGone || !services.tasks.runner.isAccepting ? 'ended' : 'at work'
+    }
+  }
+}
+
+/** A request of a client, as a notification that it is canceled names it. */
+export function requestOf({ ctx, session }: Pick<McpCall, 'ctx' | 'session'>, id: unknown): string {
+  return `${credentialOf(ctx.caller)} ${session} ${JSON.stringify(id)}`
+}
+
+function credentialOf({ keyId, loginId, platform, token, userId }: Caller): string {
+  return `${userId} ${keyId ?? token?.tokenId ?? platform?.keyId ?? loginId}`
+}

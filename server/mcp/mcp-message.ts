@@ -1,0 +1,149 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { currentRevision, revisions, revisionWithoutHeader } from './revisions.ts'
+
+export type RequestId = string | number
+export type Fields = Record<string, unknown>
+
+/** What a client sent: one message, read by the rules of the protocol revision that it names. */
+export type McpMessage = {
+  /** Undefined of a notification, which is not answered. */
+  id: RequestId | undefined
+  method: string
+  params: Fields
+  /** What `_meta` of the params holds. */
+  meta: Fields
+  /** Of the request itself; of `initialize`, which agrees on one, that of before. */
+  revision: string
+  /** Without a handshake: what the client is and can do stands in each request. */
+  isCurrent: boolean
+}
+
+/** Codes of JSON-RPC and of MCP. What else the service refuses has its HTTP status for a code. */
+export const errorCodes = {
+  parse: -32_700,
+  invalidRequest: -32_600,
+  methodNotFound: -32_601,
+  invalidParams: -32_602,
+  internal: -32_603,
+  headerMismatch: -32_020,
+  unsupportedRevision: -32_022,
+} as const
+
+/** A refusal in the words of the protocol; with a status of HTTP where that is not 200. */
+export class McpError extends Error {
+  override readonly name = 'McpError'
+  readonly code: number
+  readonly status: number
+  readonly data: unknown
+
+  constructor(code: number, message: string, { data, status = 200 }: { data?: unknown; status?: number } = {}) {
+    super(message)
+    this.code = code
+    this.status = status
+    this.data = data
+  }
+}
+
+/** What each message of the current revision says of its client, under these names of `_meta`. */
+export const metaNames = {
+  revision: 'io.modelcontextprotocol/protocolVersion',
+  clientInfo: 'io.modelcontextprotocol/clientInfo',
+  clientCapabilities: 'io.modelcontextprotocol/clientCapabilities',
+  serverInfo: 'io.modelcontextprotocol/serverInfo',
+  relatedTask: 'io.modelcontextprotocol/related-task',
+} as const
+
+/** The field of the params that `Mcp-Name` repeats. */
+const namedBy: Readonly<Record<string, string>> = {
+  'tools/call': 'name',
+  'tasks/get': 'taskId',
+  'tasks/update': 'taskId',
+  'tasks/cancel': 'taskId',
+}
+
+/** The id of what may be a request, for an answer to one that is refused. */
+export function idOf(body: unknown): RequestId | null {
+  const { id } = isFields(body) ? body : {}
+  return isRequestId(id) ? id : null
+}
+
+/** Undefined for a client's answer to a request, of which there are none here. Throws an McpError for what is no message. */
+export function readMessage(body: unknown, headers: IncomingHttpHeaders): McpMessage | undefined {
+  if (Array.isArray(body)) throw invalid('Batches are not supported: send each message in a request of its own.')
+  if (!isFields(body) || body['jsonrpc'] !== '2.0') throw invalid('Must be a message of JSON-RPC 2.0.')
+  const { id, method, params = {} } = body
+  if (method === undefined && ('result' in body || 'error' in body)) return undefined
+  if (typeof method !== 'string') throw invalid('method: Must be a text.')
+  if (id !== undefined && !isRequestId(id)) {
+    throw invalid(`id: Must be a text of at most ${idCharsMax} characters, or a whole number.`)
+  }
+  if (!isFields(params)) throw invalid('params: Must be an object.')
+  const { _meta: meta = {} } = params
+  if (!isFields(meta)) throw invalidParams('_meta: Must be an object.', 400)
+  const named = headerOf(headers, 'mcp-protocol-version')
+  const claimed = meta[metaNames.revision]
+  const isCurrent = claimed !== undefined || (named === currentRevision && id !== undefined)
+  const message = { id, method, params, meta, isCurrent, revision: named ?? revisionWithoutHeader }
+  if (isCurrent) return { ...message, revision: currentOf(message, headers) }
+  // What is agreed on in the handshake itself is not known before it.
+  if (method !== 'initialize' && !revisions.includes(message.revision)) throw unsupported(message.revision)
+  return message
+}
+
+/** What the revision without a handshake demands of each message and its headers. */
+function currentOf({ id, meta, method, params }: McpMessage, headers: IncomingHttpHeaders): string {
+  const claimed = meta[metaNames.revision]
+  const named = headerOf(headers, 'mcp-protocol-version')
+  if (typeof claimed !== 'string') throw invalidParams(`_meta: "${metaNames.revision}" must be a text.`, 400)
+  if (id === undefined) return claimed
+  if (!isFields(meta[metaNames.clientCapabilities])) {
+    throw invalidParams(`_meta: "${metaNames.clientCapabilities}" must be an object.`, 400)
+  }
+  assertSame('MCP-Protocol-Version', named, claimed)
+  if (claimed !== currentRevision) throw unsupported(claimed)
+  assertSame('Mcp-Method', headerOf(headers, 'mcp-method'), method)
+  const name = Object.hasOwn(namedBy, method) ? params[namedBy[method]!] : undefined
+  if (typeof name === 'string') assertSame('Mcp-Name', decodeName(headerOf(headers, 'mcp-name')), name)
+  return claimed
+}
+
+function assertSame(header: string, sent: string | undefined, inBody: string): void {
+  if (sent === inBody) return
+  const message = `The header ${header} must be what the message says: ${sent === undefined ? 'it is missing' : 'they differ'}.`
+  throw new McpError(errorCodes.headerMismatch, message, { status: 400 })
+}
+
+/** What is no plain ASCII comes as `=?base64?…?=`. */
+function decodeName(sent: string | undefined): string | undefined {
+  const encoded = sent === undefined ? undefined : /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/.exec(sent)?.[1]
+  return encoded === undefined ? sent : Buffer.from(encoded, 'base64').toString('utf8')
+}
+
+function headerOf(headers: IncomingHttpHeaders, name: string): string | undefined {
+  const value = headers[name]
+  return typeof value === 'string' ? value.trim() : undefined
+}
+
+function unsupported(requested: string): McpError {
+  const data = { supported: revisions, requested }
+  return new McpError(errorCodes.unsupportedRevision, 'This protocol version is not supported.', { status: 400, data })
+}
+
+function invalid(message: string): McpError {
+  return new McpError(errorCodes.invalidRequest, message, { status: 400 })
+}
+
+export function invalidParams(message: string, status = 200): McpError {
+  return new McpError(errorCodes.invalidParams, message, { status })
+}
+
+export function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Also of progress tokens: both are kept and sent back. */
+const idCharsMax = 1024
+
+export function isRequestId(value: unknown): value is RequestId {
+  return typeof value === 'string' ? value.length <= idCharsMax : Number.isSafeInteger(value)
+}

@@ -1,0 +1,252 @@
+import { randomUUID } from 'node:crypto'
+import { rateHeaders } from '../billing/rate-headers.ts'
+import { eventsType, rateOf, restForm, silentMs, sseIdle, type AnswerForm } from '../http/answer-forms.ts'
+import { disconnectSignal } from '../http/limits/disconnect-signal.ts'
+import { checkIdempotencyKey } from '../http/read-idempotency-key.ts'
+import { reportError, type ErrorParts } from '../http/request-pipeline.ts'
+import { errorHeaders, respond, withHeaders } from '../http/respond.ts'
+import type { Route } from '../http/route-table.ts'
+import type { RoutedRequest } from '../http/routed-request.ts'
+import { writeLines } from '../http/write-lines.ts'
+import { errorBody, isFault, toErrandError, type ErrandError } from '../kernel/errors.ts'
+import { writeJson } from '../kernel/json-text.ts'
+import { packageVersion } from '../kernel/package-version.ts'
+import type { CallerContext, Services } from '../rpc/context.ts'
+import { rootRouter } from '../rpc/root-router.ts'
+import { accessOf } from '../rpc/trpc.ts'
+import { callTool, requestOf, type McpCall, type ToolParts } from './call-tool.ts'
+import {
+  errorCodes,
+  idOf,
+  McpError,
+  metaNames,
+  readMessage,
+  type Fields,
+  type McpMessage,
+  type RequestId,
+} from './mcp-message.ts'
+import { OpenCalls } from './open-calls.ts'
+import { ProgressNotes } from './progress-notes.ts'
+import { agreedRevision, currentRevision } from './revisions.ts'
+import { answerTask, cancelCalled, tasksExtension, waitForTask } from './task-methods.ts'
+import { failure } from './tool-result.ts'
+import { Tools } from './tools.ts'
+import { WaitingCall } from './waiting-call.ts'
+
+export type McpParts = ErrorParts & {
+  services: Services
+  stallMs: number
+  /** For so long a task whose client has left waits for the same call. */
+  returnMs: number
+}
+
+/** A client may keep what depends on its caller only, and changes with the configuration. */
+const kept = { ttlMs: 60_000, cacheScope: 'private' }
+const serverInfo = { name: 'errand', title: 'Errand', version: packageVersion }
+const instructions =
+  'Each tool runs an agent and is charged to the account of the credential; its description has the price. ' +
+  'A call that fails is refunded.'
+
+/** What is refused before its message is read. */
+export const mcpForm: AnswerForm = {
+  answer: restForm.answer,
+  error: (error) => ({ text: mcpErrorJson(error) }),
+}
+
+export function mcpErrorJson(error: ErrandError): string {
+  return errorJson(null, ofError(error, errorCodes.parse))
+}
+
+/** The endpoints as tools of the Model Context Protocol. It keeps no sessions, so that each node answers any request. */
+export const mcpRoute: Omit<Route, 'handle'> = {
+  methods: ['POST'],
+  path: '/mcp',
+  operation: 'mcp',
+  allowedHeaders: ['Mcp-Method', 'Mcp-Name', 'Mcp-Protocol-Version', 'Mcp-Session-Id'],
+  isGated: true,
+  // What nobody may run nobody has to see.
+  auth: accessOf(rootRouter.tasks.create),
+  body: 'json',
+  takesIdempotencyKey: true,
+  form: mcpForm,
+}
+
+/** What answers its messages. */
+export function createMcp(parts: McpParts): Route['handle'] {
+  const calls = new OpenCalls({ keepMs: parts.returnMs })
+  const host: Host = { ...parts, calls, tools: new Tools(parts.services.catalogue) }
+  return async (routed, body) => {
+    const id = idOf(body)
+    try {
+      await serve(host, routed, body)
+    } catch (thrown) {
+      refuse(host, routed, { id, thrown })
+    }
+  }
+}
+
+type Host = McpParts & ToolParts
+
+async function serve(host: Host, routed: RoutedRequest, body: unknown): Promise<void> {
+  const { headers, request, response } = routed
+  const { accept } = request.headers
+  if (accept !== undefined && !/application\/(?:json|\*)|text\/(?:event-stream|\*)|\*\/\*/i.test(accept)) {
+    const message = 'Accept: Must list application/json and text/event-stream.'
+    throw new McpError(errorCodes.invalidRequest, message, { status: 400 })
+  }
+  const message = readMessage(body, request.headers)
+  const ctx = routed.context as CallerContext
+  const session = String(request.headers['mcp-session-id'] ?? '')
+  if (message?.id === undefined) {
+    const { method, params } = message ?? {}
+    if (method === 'notifications/cancelled')
+      host.calls.cancelRequest(requestOf({ ctx, session }, params?.['requestId']))
+    return void response.writeHead(202, withHeaders(headers, { 'Content-Length': '0' })).end()
+  }
+  const { idempotencyKey } = message.meta
+  if (idempotencyKey !== undefined) ctx.idempotencyKey = checkIdempotencyKey(idempotencyKey, '_meta.idempotencyKey')
+  const answer = await answerTo(host, { ctx, message, session, left: disconnectSignal(response) })
+  if (!(answer instanceof WaitingCall)) {
+    // A client need not send it again; one that does tells its requests from those of others with the same key.
+    if (message.method === 'initialize') headers.push('Mcp-Session-Id', randomUUID())
+    return await restForm.answer(routed, envelope(message, answer))
+  }
+  forget(message, body as Fields)
+  try {
+    // A client that is gone without a word is known to be only by this.
+    response.socket?.setKeepAlive(true, silentMs)
+    if (accept?.includes(eventsType)) await stream(host, routed, { message, waiting: answer })
+    else await hold(routed, { message, waiting: answer })
+  } finally {
+    answer.end()
+  }
+}
+
+/** A call may wait for minutes, and holds nothing meanwhile of the megabytes that may have come with it. */
+function forget(message: McpMessage, body: Fields): void {
+  const { progressToken } = message.meta
+  message.params = {}
+  message.meta = { progressToken }
+  for (const name of Object.keys(body)) delete body[name]
+}
+
+async function answerTo(host: Host, call: McpCall): Promise<Fields | WaitingCall> {
+  const { ctx, left, message } = call
+  const { isCurrent, method, params } = message
+  switch (method) {
+    case 'tools/list':
+      return { ...host.tools.list(ctx.caller, params['cursor'], message), ...(isCurrent && kept) }
+    case 'tools/call':
+      return await callTool(host, call)
+    case 'tasks/get':
+      return await answerTask(ctx, message)
+    case 'tasks/cancel':
+      return await cancelCalled(ctx, message)
+  }
+  if (isCurrent && method === 'server/discover') {
+    const capabilities = { tools: {}, extensions: { [tasksExtension]: {} } }
+    return { supportedVersions: [currentRevision], capabilities, instructions, ...kept }
+  }
+  // No task of ours asks its client for anything.
+  if (isCurrent && method === 'tasks/update') return await answerTask(ctx, message).then(() => ({}))
+  if (!isCurrent && method === 'initialize') {
+    const tasks = { cancel: {}, requests: { tools: { call: {} } } }
+    const protocolVersion = agreedRevision(params['protocolVersion'])
+    return { protocolVersion, capabilities: { tools: {}, tasks }, serverInfo, instructions }
+  }
+  if (!isCurrent && method === 'ping') return {}
+  if (!isCurrent && method === 'tasks/result') return await waitForTask(ctx, { left, message })
+  const status = isCurrent ? 404 : 200
+  throw new McpError(errorCodes.methodNotFound, 'There is no such method.', { status })
+}
+
+type Waited = { message: McpMessage; waiting: WaitingCall }
+
+/** Answers with one message when the task has ended. */
+async function hold(routed: RoutedRequest, { message, waiting }: Waited): Promise<void> {
+  for (;;) {
+    const step = await waiting.next()
+    if ('progress' in step) continue
+    const result = step.result ?? failure('The call was canceled.', {})
+    if (!routed.response.destroyed) await restForm.answer(routed, envelope(message, result))
+    return
+  }
+}
+
+/** Answers with a stream: what the agent says of its progress, to a client that asks for that, and the result. */
+async function stream(host: Host, routed: RoutedRequest, { message, waiting }: Waited): Promise<void> {
+  const { context, headers, response } = routed
+  const rate = await rateOf(context)
+  if (rate) headers.push(...rateHeaders(rate))
+  const notes = new ProgressNotes(message.meta['progressToken'])
+  let isOver = false
+  const next = async (): Promise<string | undefined> => {
+    while (!isOver) {
+      const step = await waiting.next()
+      isOver = 'result' in step
+      const told = 'result' in step ? step.result && envelope(message, step.result) : notes.next(step.progress)
+      if (told) return eventOf(writeJson(told))
+    }
+    return undefined
+  }
+  const nextOrError = () =>
+    next().catch((thrown: unknown) => {
+      isOver = true
+      const error = toErrandError(thrown)
+      reportError(host, error, routed)
+      return eventOf(errorJson(message.id ?? null, ofError(error)))
+    })
+  await writeLines(response, { headers, next: nextOrError, stallMs: host.stallMs, ...sseIdle })
+}
+
+function eventOf(json: string): string {
+  return `event: message\ndata: ${json}\n\n`
+}
+
+/** Each result of the current revision says what it is, and whose. */
+function envelope({ id, isCurrent }: McpMessage, result: Fields): Fields {
+  const current = {
+    resultType: 'complete',
+    ...result,
+    _meta: { ...(result['_meta'] as Fields), [metaNames.serverInfo]: serverInfo },
+  }
+  return { jsonrpc: '2.0', id, result: isCurrent ? current : result }
+}
+
+type Refused = { id: RequestId | null; thrown: unknown }
+
+function refuse(host: Host, routed: RoutedRequest, { id, thrown }: Refused): void {
+  const { headers, response } = routed
+  if (thrown instanceof McpError) {
+    return respond(response, { status: thrown.status, text: errorJson(id, thrown), headers })
+  }
+  const error = toErrandError(thrown)
+  reportError(host, error, routed)
+  if (response.headersSent) return void response.destroy()
+  const status = isFault(error) ? error.status : 200
+  respond(response, { status, text: errorJson(id, ofError(error)), headers: [...headers, ...errorHeaders(error)] })
+}
+
+type JsonRpcError = Pick<McpError, 'code' | 'data' | 'message'>
+
+function ofError(error: ErrandError, badRequest: number = errorCodes.invalidParams): JsonRpcError {
+  return { code: codeOf(error, badRequest), message: error.message, data: errorBody(error) }
+}
+
+function codeOf({ code, status }: ErrandError, badRequest: number): number {
+  switch (code) {
+    case 'BAD_REQUEST':
+      return badRequest
+    case 'NOT_FOUND':
+    case 'CONFLICT':
+      return errorCodes.invalidParams
+    case 'INTERNAL_ERROR':
+      return errorCodes.internal
+    default:
+      return status
+  }
+}
+
+function errorJson(id: RequestId | null, { code, data, message }: JsonRpcError): string {
+  return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, ...(data !== undefined && { data }) } })
+}

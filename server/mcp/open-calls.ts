@@ -1,0 +1,144 @@
+import { setTimeout as pause } from 'node:timers/promises'
+
+/** A task that calls wait for, or waited for until their clients left. */
+export type CalledTask = {
+  readonly taskId: string
+  /** The same for calls of one caller, tool and arguments. */
+  readonly what: string
+  /** Ends the task where that can be done. */
+  readonly cancel: () => Promise<'canceled' | 'ended' | 'at work'>
+  /** How many calls wait for it. */
+  waiting: number
+  /** While nobody waits, and another call may take it. */
+  isLeft: boolean
+  hasEnded: boolean
+  timer: NodeJS.Timeout | undefined
+}
+
+/** Why a call waits no more: it has its answer; its client is gone, or wants it no more; the task goes on by itself. */
+export type CallEnd = 'answered' | 'left' | 'canceled' | 'goes on'
+
+/** One call that waits. */
+export type OpenCall = {
+  /** Fires when its client says that it wants it no more. */
+  readonly canceled: AbortSignal
+  end(how: CallEnd): void
+}
+
+/** Which call it is. */
+export type CalledAs = {
+  /** The same for calls of one caller, tool and arguments. */
+  what: string
+  /** The client and the id of its request, as notifications name them. */
+  request: string
+  /** Whether that client is told from all others, and so has an id only once. */
+  isOneClient: boolean
+}
+
+type Waiter = { task: CalledTask; controller: AbortController }
+
+/** That a connection is closed may be told after the request of the next one, by about so much. */
+const noticeMs = 100
+
+/**
+ * The calls of this process that wait for their tasks. A client that gives up and calls again gets the task of its first
+ * call, and pays once: a task whose clients have all left is kept for the next call of the same caller, tool and
+ * arguments, and is canceled when none comes. Two calls whose clients both wait are two tasks, however alike they are.
+ *
+ *   waits ──client leaves──▶ left ──the same is called──▶ waits
+ *     │                       │ └──nobody comes, or it was canceled──▶ canceled and refunded, where that is possible
+ *     └──answered──▶ gone ◀───┴──it has ended, and nobody came for its result
+ */
+export class OpenCalls {
+  readonly #keepMs: number
+  readonly #byTask = new Map<string, CalledTask>()
+  readonly #byWhat = new Map<string, Set<CalledTask>>()
+  /** An id counts from anew in each client, and clients need not say which one they are. */
+  readonly #byRequest = new Map<string, Set<Waiter>>()
+
+  /** For so long a task whose client has left waits for another call. */
+  constructor({ keepMs }: { keepMs: number }) {
+    this.#keepMs = keepMs
+  }
+
+  /** Resolves when it is known of calls for the same whether their clients have left. */
+  async noticed(what: string): Promise<void> {
+    const alike = [...(this.#byWhat.get(what) ?? [])]
+    if (alike.length > 0 && !alike.some(({ isLeft }) => isLeft)) await pause(noticeMs)
+  }
+
+  /** The task that a call gets instead of one of its own. Whoever asks opens the call in the same tick. */
+  earlierTask({ isOneClient, request, what }: CalledAs): string | undefined {
+    const waiters = isOneClient ? [...(this.#byRequest.get(request) ?? [])] : []
+    const repeated = waiters.find(({ task }) => task.what === what)?.task
+    const left = [...(this.#byWhat.get(what) ?? [])].find(({ isLeft }) => isLeft)
+    return (repeated ?? left)?.taskId
+  }
+
+  open({ cancel, request, taskId, what }: CalledAs & Pick<CalledTask, 'cancel' | 'taskId'>): OpenCall {
+    const task = this.#byTask.get(taskId) ?? this.#add({ cancel, taskId, what })
+    clearTimeout(task.timer)
+    task.isLeft = false
+    task.waiting++
+    const waiter = { task, controller: new AbortController() }
+    addTo(this.#byRequest, request, waiter)
+    return {
+      canceled: waiter.controller.signal,
+      end: (how) => {
+        removeFrom(this.#byRequest, request, waiter)
+        task.waiting--
+        if (task.waiting > 0) return
+        if (how === 'canceled') void this.#cancel(task)
+        else if (how === 'left') this.#keep(task)
+        else this.#forget(task)
+      },
+    }
+  }
+
+  /** A client wants the answer to one of its requests no more. Of several that may be meant none is. */
+  cancelRequest(request: string): void {
+    const [waiter, ...others] = this.#byRequest.get(request) ?? []
+    if (others.length === 0) waiter?.controller.abort()
+  }
+
+  #add(called: Pick<CalledTask, 'cancel' | 'taskId' | 'what'>): CalledTask {
+    const task = { ...called, waiting: 0, isLeft: false, hasEnded: false, timer: undefined }
+    this.#byTask.set(task.taskId, task)
+    addTo(this.#byWhat, task.what, task)
+    return task
+  }
+
+  #keep(task: CalledTask): void {
+    task.isLeft = true
+    task.timer = setTimeout(() => {
+      task.isLeft = false
+      if (task.hasEnded) this.#forget(task)
+      else void this.#cancel(task)
+    }, this.#keepMs)
+    task.timer.unref()
+  }
+
+  async #cancel(task: CalledTask): Promise<void> {
+    const outcome = await task.cancel()
+    // Meanwhile there may be another call for it.
+    if (task.waiting > 0) return
+    task.hasEnded = outcome === 'ended'
+    if (outcome === 'canceled') this.#forget(task)
+    else this.#keep(task)
+  }
+
+  #forget(task: CalledTask): void {
+    this.#byTask.delete(task.taskId)
+    removeFrom(this.#byWhat, task.what, task)
+  }
+}
+
+function addTo<Value>(map: Map<string, Set<Value>>, key: string, value: Value): void {
+  map.set(key, (map.get(key) ?? new Set()).add(value))
+}
+
+function removeFrom<Value>(map: Map<string, Set<Value>>, key: string, value: Value): void {
+  const values = map.get(key)
+  values?.delete(value)
+  if (values?.size === 0) map.delete(key)
+}

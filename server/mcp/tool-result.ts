@@ -1,0 +1,75 @@
+import { isFault, type ErrandError, type ErrorCode } from '../kernel/errors.ts'
+import { storedObject, writeJson } from '../kernel/json-text.ts'
+import type { Task } from '../tasks/task-schema.ts'
+import { taskCanceled } from '../tasks/task-failures.ts'
+import type { Services } from '../rpc/context.ts'
+
+export type ToolResult = {
+  content: { type: 'text'; text: string }[]
+  structuredContent?: Record<string, unknown>
+  isError?: true
+  _meta: Record<string, unknown>
+}
+
+/** A stored result up to this is sent whole; of a larger one its preview and its link. */
+const wholeBytesMax = 256 * 1024
+
+/** What a task that has ended is to a client of MCP. */
+export async function resultOf(services: Services, task: Task): Promise<ToolResult> {
+  const { costUsd, error, id: taskId, response, responseUri } = task
+  const meta = { taskId, costUsd }
+  if (error) {
+    const refundedUsd = task.maxCostUsd ?? costUsd
+    const details = error.details === '' || error.details === error.message ? '' : ` ${error.details}`
+    const text = `${error.code}: ${error.message}${details}\nThe charge of ${refundedUsd} USD was refunded.`
+    return failure(text, { ...meta, refundedUsd, code: error.code })
+  }
+  if (responseUri === undefined) return success(response as Record<string, unknown>, meta)
+  const whole = await readWhole(services, task)
+  if (whole) return success(whole, meta)
+  const text = `The result is too large to be sent here. It begins:\n${response as string}\n\nThe whole as JSON: ${responseUri}`
+  return { content: [{ type: 'text', text }], _meta: { ...meta, responseUri } }
+}
+
+async function readWhole(
+  { store, tasks }: Services,
+  { id: taskId, userId }: Task,
+): Promise<Record<string, unknown> | undefined> {
+  const payloadId = (await store.getTask({ userId, taskId }))?.response?.payloadId
+  const digest = payloadId ? (await store.findPayload(payloadId))?.digest : undefined
+  if (!payloadId || !digest || digest.bytes > wholeBytesMax) return undefined
+  return storedObject(await tasks.payloads.read(payloadId, digest))
+}
+
+function success(result: Record<string, unknown>, meta: Record<string, unknown>): ToolResult {
+  return { content: [{ type: 'text', text: writeJson(result) }], structuredContent: result, _meta: meta }
+}
+
+export function failure(text: string, meta: Record<string, unknown>): ToolResult {
+  return { content: [{ type: 'text', text }], isError: true, _meta: meta }
+}
+
+export function isCanceled({ error }: Pick<Task, 'error'>): boolean {
+  return error?.code === taskCanceled.code
+}
+
+const remedies: Partial<Record<ErrorCode, string>> = {
+  BAD_REQUEST: 'Correct the arguments and call again.',
+  INSUFFICIENT_BALANCE: 'Credit must be added to the account before the next call.',
+  LIMIT_REACHED: 'The limit must be raised, or begin anew, before the next call.',
+  ACCOUNT_BLOCKED: 'Wait until then before the next call.',
+}
+
+/** Why no task was created, for a model or a person to act on; undefined for a fault of the service. */
+export function refusedResult(error: ErrandError): ToolResult | undefined {
+  if (isFault(error)) return undefined
+  const { code, details, retryAfterSeconds } = error
+  // To a client of MCP the params are the arguments.
+  const said = details?.map(({ message, path }) => `${path.replace(/^params(?=$|[.[])/, 'arguments')}: ${message}`)
+  const wait = retryAfterSeconds === undefined ? undefined : `Call again in ${retryAfterSeconds} seconds.`
+  const text = [said?.join('; ') ?? error.message, 'Nothing was charged.', remedies[code] ?? wait]
+  return failure(text.filter((part) => part !== undefined).join(' '), {
+    code,
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+  })
+}

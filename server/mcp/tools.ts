@@ -1,0 +1,71 @@
+import { agentsFor } from '../agents/agents-router.ts'
+import type { Catalogue, Endpoint } from '../agents/config/catalogue.ts'
+import type { Caller } from '../auth/caller.ts'
+import { nameTools } from '../connectors/thread/name-tools.ts'
+import { formatUsd } from '../kernel/money.ts'
+import { invalidParams, type McpMessage } from './mcp-message.ts'
+
+export const toolsPerPage = 200
+
+/**
+ * The endpoints as tools. Each has one name for all callers, whatever they may run: its id with what language models do
+ * not take in names replaced.
+ */
+export class Tools {
+  readonly #catalogue: Catalogue
+  readonly #names = new Map<Endpoint, string>()
+  readonly #endpoints = new Map<string, Endpoint>()
+
+  constructor(catalogue: Catalogue) {
+    this.#catalogue = catalogue
+    const endpoints = catalogue.agents.flatMap((agent) => agent.endpoints)
+    const names = nameTools(
+      endpoints.map(({ agentId, id }) => ({ connectorName: agentId, toolName: id })),
+      [],
+    )
+    for (const [at, endpoint] of endpoints.entries()) {
+      this.#names.set(endpoint, names[at]!)
+      this.#endpoints.set(names[at]!, endpoint)
+    }
+  }
+
+  /** A page of those that the caller may run; `nextCursor` when there are more. */
+  list(caller: Caller, cursor: unknown, { isCurrent }: McpMessage) {
+    const from = cursor === undefined ? 0 : readCursor(cursor)
+    const all = agentsFor(this.#catalogue, caller).flatMap(({ endpoints, name }) =>
+      endpoints.map((endpoint) => ({ agentName: name, endpoint })),
+    )
+    const to = from + toolsPerPage
+    const tools = all.slice(from, to).map(({ agentName, endpoint }) => ({
+      name: this.#names.get(endpoint)!,
+      title: `${agentName}: ${endpoint.name}`,
+      description: describe(endpoint),
+      // Params are an object whatever their schema says; clients refuse a tool whose schema leaves it open.
+      inputSchema: { ...endpoint.paramsJsonSchema, type: 'object' },
+      ...(!isCurrent && { execution: { taskSupport: 'optional' } }),
+      _meta: { endpointId: endpoint.id, priceUsd: formatUsd(endpoint.price) },
+    }))
+    return { tools, ...(to < all.length && { nextCursor: String(to) }) }
+  }
+
+  /** Throws for a name that is none of the caller's tools. */
+  find(caller: Caller, name: unknown): Endpoint {
+    const endpoint = typeof name === 'string' ? this.#endpoints.get(name) : undefined
+    const isTheirs = endpoint && agentsFor(this.#catalogue, caller).some(({ id }) => id === endpoint.agentId)
+    if (isTheirs) return endpoint
+    throw invalidParams(typeof name === 'string' ? `Unknown tool: ${name.slice(0, 128)}` : 'name: Must be a text.')
+  }
+}
+
+function readCursor(cursor: unknown): number {
+  if (typeof cursor === 'string' && /^\d{1,6}$/.test(cursor)) return Number(cursor)
+  throw invalidParams('cursor: Must be what a page before answered as nextCursor.')
+}
+
+function describe({ description, meters, price }: Endpoint): string {
+  const most = formatUsd(price)
+  if (!meters) return `${description}\n\nA call costs ${most} USD, which is refunded when it fails.`
+  const each = Object.entries(meters).map(([event, units]) => `${event} ${formatUsd(units)} USD`)
+  const metered = `A call costs at most ${most} USD, by what it does: ${each.join(', ')}.`
+  return `${description}\n\n${metered} What it does not use, and all of a call that fails, is refunded.`
+}

@@ -1,0 +1,72 @@
+import type { Services } from '../rpc/context.ts'
+import type { TaskProgress } from '../tasks/task-schema.ts'
+import type { TaskStream } from '../tasks/task-stream.ts'
+import type { CallEnd, OpenCall } from './open-calls.ts'
+import { failure, resultOf, type ToolResult } from './tool-result.ts'
+
+type WaitingParts = {
+  services: Services
+  stream: TaskStream
+  taskId: string
+  left: AbortSignal
+  /** Undefined where nothing follows from that its client leaves. */
+  call?: OpenCall
+  endWhenLeft?: CallEnd
+  /** Of the result, besides what results have. */
+  meta?: Record<string, unknown>
+}
+
+/** What the agent says of how far it has come, or the result; none when the client is gone, or wants it no more. */
+export type CallStep = { progress: TaskProgress } | { result: ToolResult | undefined }
+
+/** A call whose task is under way. */
+export class WaitingCall {
+  readonly #parts: WaitingParts
+  readonly #progress: TaskProgress[] = []
+  #how: CallEnd = 'left'
+  #hasEnded = false
+
+  constructor(parts: WaitingParts) {
+    this.#parts = parts
+  }
+
+  async next(): Promise<CallStep> {
+    const { meta, services, stream, taskId } = this.#parts
+    for (;;) {
+      const progress = this.#progress.shift()
+      if (progress) return { progress }
+      const events = await stream.next()
+      if (!events) break
+      for (const event of events) {
+        if (event.type === 'end') {
+          const result = await resultOf(services, event.task)
+          if (!this.#isGone) this.#how = 'answered'
+          return { result: { ...result, _meta: { ...result._meta, ...meta } } }
+        }
+        // At its end a task has the progress that was told before.
+        if (event.progress && (event.type === 'progress' || event.status === 'processing')) {
+          this.#progress.push(event.progress)
+        }
+      }
+    }
+    if (this.#isGone) return { result: undefined }
+    this.#how = 'goes on'
+    const text = `The service is being restarted. The task ${taskId} goes on, and GET /api/tasks/${taskId} answers its result.`
+    return { result: failure(text, { taskId }) }
+  }
+
+  /** Nobody takes its result any more. */
+  end(): void {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
+    const { call, endWhenLeft = 'left', stream } = this.#parts
+    stream.end()
+    const isCanceled = call?.canceled.aborted === true
+    call?.end(isCanceled ? 'canceled' : this.#how === 'left' ? endWhenLeft : this.#how)
+  }
+
+  get #isGone(): boolean {
+    const { call, left } = this.#parts
+    return left.aborted || call?.canceled.aborted === true
+  }
+}

@@ -1,0 +1,96 @@
+import type { RoutedRequest } from '../../http/routed-request.ts'
+import { collectReply } from '../collect-reply.ts'
+import { CompletionInput } from '../input/completion-input.ts'
+import { parseInput } from '../input/parse-input.ts'
+import { readMessages } from '../input/read-messages.ts'
+import { readFormat } from '../input/response-format.ts'
+import { modelOf } from '../models.ts'
+import { endOf, type ReplyEnd } from '../reply-end.ts'
+import { continuedSession, unkeptSession } from '../reply-session.ts'
+import { callerOf, sessionOf, startReply, type ReplyHost } from '../start-reply.ts'
+import { completionUsage } from '../usage.ts'
+import { wireError, badParam } from '../wire-error.ts'
+import { answerReply, streamReply, type Translation } from '../write-reply.ts'
+import { ChatChunks } from './chat-chunks.ts'
+
+/** POST /v1/chat/completions: a turn of no session, or the next one of that which Errand-Session names. */
+export async function createCompletion(host: ReplyHost, routed: RoutedRequest, body: unknown): Promise<void> {
+  const { services } = routed.context
+  const caller = callerOf(routed)
+  const session = sessionOf(routed)
+  const input = parseInput(CompletionInput, body)
+  const { model, stream_options: options, temperature } = input
+  const agent = modelOf({ caller, catalogue: services.catalogue }, model)
+  const { earlier, message, messageParam } = readMessages(input.messages, 'messages')
+  const responseFormat = readFormat(input.response_format, { chat: agent.chat, param: 'response_format' })
+  const maxTokens = maxTokensOf(input)
+  const place =
+    session === undefined
+      ? unkeptSession(services, agent.id)
+      : await continuedSession(services, { caller, sessionId: session, model })
+  const reply = await startReply(host, routed, {
+    body,
+    message,
+    params: { ...(typeof temperature === 'number' && { temperature }), ...(maxTokens !== undefined && { maxTokens }) },
+    // A session has its own history.
+    setting: {
+      ...place.setting,
+      earlier: session === undefined ? earlier : earlier.filter(({ role }) => role === 'system'),
+      ...(responseFormat && { responseFormat }),
+    },
+    open: place.open,
+    names: {
+      message: messageParam,
+      messages: 'messages',
+      'params.maxTokens': typeof input.max_completion_tokens === 'number' ? 'max_completion_tokens' : 'max_tokens',
+    },
+  })
+  const { turnId } = reply
+  const id = `chatcmpl-${turnId.slice('turn_'.length)}`
+  const created = Math.floor(services.clock.now() / 1000)
+  const of = { store: services.store, userId: caller.userId }
+  if (input.stream === true) {
+    const chunks = new ChatChunks({ id, model, created, includeUsage: options?.include_usage === true })
+    const finish = async () => {
+      if (!chunks.end) return ''
+      return finished(chunks, { end: await endOf(chunks.end, { ...of, turnId, hasText: chunks.hasText }), maxTokens })
+    }
+    const translation: Translation = { begin: () => chunks.begin(), write: (lines) => chunks.write(lines), finish }
+    return await streamReply(routed, { reply, stallMs: host.stallMs, translation })
+  }
+  const whole = await collectReply(reply, of)
+  if (!whole) return
+  const { end, reasoning, text } = whole
+  if (end.error) throw end.error
+  const content = {
+    role: 'assistant',
+    content: text,
+    refusal: null,
+    ...(reasoning !== '' && { reasoning_content: reasoning }),
+  }
+  const choice = { index: 0, message: content, logprobs: null, finish_reason: reasonOf(end, maxTokens) }
+  const completion = { id, object: 'chat.completion', created, model, choices: [choice], usage: completionUsage(end) }
+  await answerReply(routed, completion, { turnId, costUsd: end.costUsd })
+}
+
+function finished(chunks: ChatChunks, { end, maxTokens }: { end: ReplyEnd; maxTokens: number | undefined }): string {
+  if (end.error) {
+    return `data: ${JSON.stringify({ error: { ...wireError(end.error), cost_usd: end.costUsd } })}\n\ndata: [DONE]\n\n`
+  }
+  return `${chunks.finish(reasonOf(end, maxTokens), completionUsage(end))}data: [DONE]\n\n`
+}
+
+type Charged = Extract<ReplyEnd, { error: null }>
+
+/** Agents do not say why their model ended; one that wrote as much as it was allowed in a single step was cut off there. */
+export function reasonOf({ kind, usage }: Charged, maxTokens: number | undefined): 'stop' | 'length' {
+  if (kind === 'cut') return 'length'
+  return maxTokens !== undefined && usage.toolCalls === 0 && usage.completionTokens >= maxTokens ? 'length' : 'stop'
+}
+
+function maxTokensOf({ max_completion_tokens: ofCompletion, max_tokens: older }: CompletionInput): number | undefined {
+  if (typeof ofCompletion === 'number' && typeof older === 'number' && ofCompletion !== older) {
+    throw badParam('max_tokens', 'Leave it out beside max_completion_tokens')
+  }
+  return ofCompletion ?? older ?? undefined
+}

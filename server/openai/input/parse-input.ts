@@ -1,0 +1,33 @@
+import { isDeepStrictEqual } from 'node:util'
+import { z } from 'zod'
+import { issuePath } from '../../agents/config/params-schema.ts'
+import { badParam } from '../wire-error.ts'
+
+/** Taken, and without any effect. */
+export const ignored = z.unknown().optional()
+
+/** A parameter that no agent obeys: it may say what is so anyway, and nothing else. */
+export function only(...values: unknown[]) {
+  return z
+    .unknown()
+    .optional()
+    .refine((value) => value === undefined || value === null || values.some((one) => isDeepStrictEqual(one, value)), {
+      error:
+        values.length === 0
+          ? 'Is not supported'
+          : `Must be ${values.map((one) => JSON.stringify(one)).join(' or ')}, or left out: other values are not supported`,
+      params: { code: 'unsupported_parameter' },
+    })
+}
+
+/** The body of a request. Throws 400 with the name of the first parameter that is wrong. */
+export function parseInput<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
+  const parsed = schema.safeParse(body)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  if (issue?.code === 'unrecognized_keys') {
+    throw badParam(issuePath('', [...issue.path, issue.keys[0]!]), 'Unknown parameter', 'unknown_parameter')
+  }
+  const code = issue?.code === 'custom' ? (issue.params as { code?: string } | undefined)?.code : undefined
+  throw badParam(issuePath('', issue?.path ?? []), issue?.message ?? 'Is malformed', code)
+}

@@ -1,0 +1,45 @@
+import { isVisibleTo, type Agent, type Chat } from '../agents/config/catalogue.ts'
+import type { Caller } from '../auth/caller.ts'
+import { writtenRates } from '../billing/chat-price.ts'
+import type { Services } from '../rpc/context.ts'
+import { WireError } from './wire-error.ts'
+
+type Models = { caller: Caller; catalogue: Services['catalogue'] }
+type ModelAgent = Agent & { chat: Chat }
+
+/** The agents that converse and that the caller may use, as models. */
+export function listModels({ caller, catalogue }: Models): object {
+  return { object: 'list', data: catalogue.agents.filter((agent) => isModelFor(caller, agent)).map(toModel) }
+}
+
+export function getModel(of: Models, model: string): object {
+  return toModel(modelOf(of, model))
+}
+
+/** Throws 404 for what is no model to the caller. */
+export function modelOf({ caller, catalogue }: Models, model: string): ModelAgent {
+  const agent = catalogue.agent(model)
+  if (agent && isModelFor(caller, agent)) return agent
+  const message = 'There is no such model; GET /v1/models lists those that there are.'
+  throw new WireError('NOT_FOUND', message, { param: 'model', code: 'model_not_found' })
+}
+
+function isModelFor({ agents, email }: Caller, agent: Agent): agent is ModelAgent {
+  return agent.chat !== null && isVisibleTo(agent, email) && (agents === null || agents.includes(agent.id))
+}
+
+function toModel({ chat, description, id, name }: Agent): object {
+  const { contextTokens, maxOutputTokens, rates } = chat!
+  return {
+    id,
+    object: 'model',
+    // Nobody knows when an agent was made.
+    created: 0,
+    owned_by: 'errand',
+    name,
+    description,
+    context_window: contextTokens,
+    max_output_tokens: maxOutputTokens,
+    pricing: writtenRates(rates),
+  }
+}

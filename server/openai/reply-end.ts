@@ -1,0 +1,56 @@
+import type { ChatEvent, ChatUsage } from '../chat/chat-schema.ts'
+import { ErrandError, type ErrorCode } from '../kernel/errors.ts'
+import type { Services } from '../rpc/context.ts'
+import { WireError } from './wire-error.ts'
+
+export type EndEvent = Extract<ChatEvent, { type: 'done' | 'error' }>
+
+/** How a reply ended. One that was cut off is charged for what there is of it. */
+export type ReplyEnd =
+  | { kind: 'finished' | 'cut'; usage: ChatUsage; costUsd: string; code: string | null; error: null }
+  | { kind: 'failed' | 'stopped'; usage: ChatUsage | null; costUsd: string; error: ErrandError }
+
+/** What cuts a reply off that is worth reading as far as it goes. */
+const cutting = new Set(['INSUFFICIENT_BALANCE', 'BUDGET_REACHED', 'LIMIT_REACHED', 'AGENT_TIMEOUT'])
+
+type Of = { userId: string; turnId: string; hasText: boolean }
+
+/** What the last event of a stream says, and its receipt where the event has no usage. */
+export async function endOf(
+  event: EndEvent,
+  { hasText, store, ...of }: Of & Pick<Services, 'store'>,
+): Promise<ReplyEnd> {
+  if (event.type === 'done') {
+    return { kind: 'finished', usage: event.usage, costUsd: event.costUsd, code: null, error: null }
+  }
+  const { costUsd = '0.0000', error } = event
+  const usage = costUsd === '0.0000' ? null : await usageOf(store, of)
+  const { code, message } = error
+  if (usage && hasText && cutting.has(code)) return { kind: 'cut', usage, costUsd, code, error: null }
+  return { kind: code === 'AGENT_INTERRUPTED' ? 'stopped' : 'failed', usage, costUsd, error: failure(code, message) }
+}
+
+/** As it is kept on the receipt; null where nothing was charged. */
+export async function usageOf(
+  store: Services['store'],
+  { turnId, userId }: Pick<Of, 'turnId' | 'userId'>,
+): Promise<ChatUsage | null> {
+  const [receipt] = (await store.listTransactions({ userId, turnId, limit: 1, offset: 0 })).transactions
+  if (!receipt?.breakdown) return null
+  const { cachedPromptTokens, completionTokens, promptTokens, reasoningTokens, toolCalls } = receipt.breakdown
+  const totalTokens = promptTokens + completionTokens
+  return { promptTokens, cachedPromptTokens, completionTokens, totalTokens, reasoningTokens, toolCalls }
+}
+
+const refused: Record<string, ErrorCode> = {
+  INSUFFICIENT_BALANCE: 'INSUFFICIENT_BALANCE',
+  BUDGET_REACHED: 'BUDGET_REACHED',
+  LIMIT_REACHED: 'LIMIT_REACHED',
+}
+
+/** A repetition of what failed is a new request, which its user decides on. */
+function failure(code: string, message: string): ErrandError {
+  const known = refused[code]
+  if (known) return new ErrandError(known, message)
+  return new WireError('INTERNAL_ERROR', message, { code: code.toLowerCase(), isFinal: true })
+}

@@ -1,0 +1,41 @@
+import type { Caller } from '../auth/caller.ts'
+import type { MessageSetting } from '../chat/message-input.ts'
+import { newId } from '../kernel/ids.ts'
+import type { Services } from '../rpc/context.ts'
+import { createSession, sessionNotFound } from '../sessions/session-operations.ts'
+import type { ReplyAsk } from './start-reply.ts'
+import { badParam } from './wire-error.ts'
+
+/** Where a reply is kept, if it is. */
+export type ReplyPlace = { open: ReplyAsk['open']; setting: Pick<MessageSetting, 'agentId'> }
+
+/** Nothing of it is kept but its receipt. */
+export function unkeptSession({ clock }: Services, agentId: string): ReplyPlace {
+  const sessionId = newId('ses', clock.now())
+  return { open: () => Promise.resolve({ sessionId }), setting: { agentId } }
+}
+
+type Continued = { caller: Caller; sessionId: string; model: string }
+
+/** Throws 404 for an unknown session, and 400 for one with another agent. */
+export async function continuedSession(
+  { store }: Services,
+  { caller, model, sessionId }: Continued,
+): Promise<ReplyPlace> {
+  const session = await store.getSession({ userId: caller.userId, sessionId })
+  if (!session) throw sessionNotFound()
+  if (session.agentId !== model) throw badParam('model', `Must be ${session.agentId}, with which the session converses`)
+  return { open: () => Promise.resolve({ sessionId }), setting: {} }
+}
+
+type New = { caller: Caller; agentId: string; metadata: Record<string, string> }
+
+/** A session of its own, which is there for good once the reply is admitted. */
+export function newSession({ sessions, store }: Services, { agentId, caller, metadata }: New): ReplyPlace {
+  const open = async () => {
+    const { sessionId } = await createSession(sessions, { caller, input: { agentId, metadata }, idempotencyKey: null })
+    const onRefused = async () => void (await store.deleteSession({ userId: caller.userId, sessionId }))
+    return { sessionId, onRefused }
+  }
+  return { open, setting: {} }
+}

@@ -1,0 +1,187 @@
+import { requireScope, type Caller } from '../../auth/caller.ts'
+import type { RoutedRequest } from '../../http/routed-request.ts'
+import type { Services } from '../../rpc/context.ts'
+import { collectReply } from '../collect-reply.ts'
+import { parseInput } from '../input/parse-input.ts'
+import { readMessages } from '../input/read-messages.ts'
+import { readFormat } from '../input/response-format.ts'
+import { ResponseInput } from '../input/response-input.ts'
+import { modelOf } from '../models.ts'
+import { endOf } from '../reply-end.ts'
+import { continuedSession, newSession, unkeptSession, type ReplyPlace } from '../reply-session.ts'
+import { callerOf, sessionOf, startReply, type Reply, type ReplyHost } from '../start-reply.ts'
+import { badParam } from '../wire-error.ts'
+import { answerReply, streamReply } from '../write-reply.ts'
+import { responseTurn } from './read-response.ts'
+import { ResponseEvents } from './response-events.ts'
+import { toResponse, type Asked } from './response-resource.ts'
+
+/**
+ * POST /v1/responses: a turn of a session of its own, or the next one of that which the request continues. What its client
+ * keeps itself, because it says so or sends what was said before, is a turn of no session.
+ */
+export async function createResponse(host: ReplyHost, routed: RoutedRequest, body: unknown): Promise<void> {
+  const { services } = routed.context
+  const caller = callerOf(routed)
+  const ofHeader = sessionOf(routed)
+  const input = parseInput(ResponseInput, body)
+  const { instructions, max_output_tokens: maxTokens, model, previous_response_id: previousId, temperature } = input
+  const agent = modelOf({ caller, catalogue: services.catalogue }, model)
+  const items = typeof input.input === 'string' ? [{ role: 'user', content: input.input }] : input.input
+  const { earlier, message, messageParam } = readMessages(items, 'input')
+  const responseFormat = readFormat(input.text?.format, { chat: agent.chat, param: 'text.format' })
+  const session = await continuedOf(services, { caller, ofHeader, input })
+  const isKept =
+    session !== undefined ||
+    isKeptBy(
+      input,
+      earlier.some(({ role }) => role !== 'system'),
+    )
+  const place = await placeOf(services, { caller, input, isKept, session })
+  const isBackground = input.background === true
+  const told = earlier.filter(({ role }) => session === undefined || role === 'system')
+  const system =
+    typeof instructions === 'string' && instructions !== '' ? [{ role: 'system', content: instructions } as const] : []
+  let sessionId: string | null = null
+  const open = async () => {
+    const opened = await place.open()
+    if (isKept) ({ sessionId } = opened)
+    return opened
+  }
+  const createdAt = services.clock.now()
+  const reply = await startReply(host, routed, {
+    body,
+    message,
+    params: {
+      ...(typeof temperature === 'number' && { temperature }),
+      ...(typeof maxTokens === 'number' && { maxTokens }),
+    },
+    setting: { ...place.setting, earlier: [...system, ...told], ...(responseFormat && { responseFormat }) },
+    open,
+    names: {
+      message: typeof input.input === 'string' ? 'input' : messageParam,
+      messages: 'input',
+      'params.maxTokens': 'max_output_tokens',
+    },
+    onDisconnect: isBackground ? 'continue' : 'stop',
+  })
+  const asked: Asked = {
+    model,
+    sessionId: sessionId ?? (isKept ? await keptIn(services, { caller, turnId: reply.turnId }) : null),
+    instructions: instructions ?? null,
+    previousId: previousId ?? null,
+    temperature: temperature ?? null,
+    maxTokens: maxTokens ?? null,
+    metadata: input.metadata ?? {},
+    format: (input.text?.format as object | null | undefined) ?? { type: 'text' },
+    isBackground,
+  }
+  const newSessionId = session === undefined ? sessionId : null
+  await answer(host, routed, { reply, asked, createdAt, isStream: input.stream === true, newSessionId })
+}
+
+type Answer = {
+  reply: Reply
+  asked: Asked
+  createdAt: number
+  isStream: boolean
+  /** That was made for it. */
+  newSessionId: string | null
+}
+
+async function answer(host: ReplyHost, routed: RoutedRequest, of: Answer): Promise<void> {
+  const { asked, createdAt, isStream, newSessionId, reply } = of
+  const { clock, store } = routed.context.services
+  const { userId } = callerOf(routed)
+  const { turnId } = reply
+  if (isStream) {
+    const events = new ResponseEvents({ turnId, asked, createdAt })
+    return await streamResponse(routed, { events, reply, stallMs: host.stallMs })
+  }
+  if (asked.isBackground) {
+    reply.detach()
+    return await answerReply(routed, toResponse({ turnId, asked, createdAt, ended: null }), { turnId })
+  }
+  const whole = await collectReply(reply, { store, userId })
+  if (!whole) return
+  const { end, parts } = whole
+  if (end.error) {
+    if (newSessionId !== null) await removeEmpty(store, { userId, sessionId: newSessionId })
+    throw end.error
+  }
+  const response = toResponse({ turnId, asked, createdAt, ended: { end, parts, at: clock.now() } })
+  await answerReply(routed, response, { turnId, costUsd: end.costUsd })
+}
+
+/** Of a reply that failed nobody has been told the id, so a session with nothing else in it is of no use. */
+async function removeEmpty(store: Services['store'], of: { userId: string; sessionId: string }): Promise<void> {
+  const session = await store.getSession(of)
+  if (session?.messageCount === 0) await store.deleteSession(of)
+}
+
+type Stream = { events: ResponseEvents; reply: Reply; stallMs: number }
+
+export async function streamResponse(routed: RoutedRequest, { events, reply, stallMs }: Stream): Promise<void> {
+  const { store } = routed.context.services
+  const { userId } = callerOf(routed)
+  const finish = async () => {
+    if (!events.end) return ''
+    const end = await endOf(events.end, { store, userId, turnId: reply.turnId, hasText: events.hasText })
+    return `${events.finish(end, Date.parse(events.end.timestamp))}data: [DONE]\n\n`
+  }
+  const translation = { begin: () => events.begin(), write: (lines: string) => events.write(lines), finish }
+  await streamReply(routed, { reply, stallMs, translation })
+}
+
+/** Whether a request that continues nothing is kept. What was said before is its client's, and would be missing from a session. */
+function isKeptBy({ background, store }: ResponseInput, hasEarlier: boolean): boolean {
+  if (store === false && background === true) throw badParam('background', 'Needs store to be true')
+  if (hasEarlier && store === true) {
+    throw badParam(
+      'store',
+      'A conversation that is sent whole cannot be stored: send the last message and previous_response_id',
+    )
+  }
+  if (hasEarlier && background === true) {
+    throw badParam('background', 'Must be false where the input has earlier messages, since that is not stored')
+  }
+  return store !== false && !hasEarlier
+}
+
+type Continued = { caller: Caller; ofHeader: string | undefined; input: ResponseInput }
+
+/** The session that is continued, by whichever name. */
+async function continuedOf(services: Services, { caller, input, ofHeader }: Continued): Promise<string | undefined> {
+  const { conversation, previous_response_id: previousId, store } = input
+  const named = typeof conversation === 'string' ? conversation : conversation?.id
+  const given = [ofHeader, named, previousId ?? undefined].filter((one) => one !== undefined)
+  if (given.length === 0) return undefined
+  if (given.length > 1) throw badParam('previous_response_id', 'Name what is continued once')
+  if (store === false) throw badParam('store', 'Must not be false where a stored conversation is continued')
+  if (typeof previousId !== 'string') return given[0]
+  const { sessionId, turnId } = await responseTurn(services, { caller, id: previousId, param: 'previous_response_id' })
+  const { messageCount = 0 } = (await services.store.getSession({ userId: caller.userId, sessionId })) ?? {}
+  const last = { sessionId, userId: caller.userId, limit: 1, offset: Math.max(0, messageCount - 1) }
+  const { messages = [] } = (await services.store.listMessages(last)) ?? {}
+  if (messages[0]?.turnId === turnId) return sessionId
+  throw badParam('previous_response_id', 'Must be the last response of its conversation that has not failed')
+}
+
+type Place = { caller: Caller; input: ResponseInput; isKept: boolean; session: string | undefined }
+
+async function placeOf(services: Services, { caller, input, isKept, session }: Place): Promise<ReplyPlace> {
+  const { metadata, model } = input
+  if (session !== undefined) return await continuedSession(services, { caller, sessionId: session, model })
+  if (!isKept) return unkeptSession(services, model)
+  requireScope(caller, 'execute')
+  return newSession(services, { caller, agentId: model, metadata: metadata ?? {} })
+}
+
+/** Of a request that was repeated. */
+async function keptIn(
+  services: Services,
+  { caller, turnId }: { caller: Caller; turnId: string },
+): Promise<string | null> {
+  const turn = await services.store.turnEvents.findTurn({ userId: caller.userId, turnId })
+  return turn?.sessionId ?? null
+}

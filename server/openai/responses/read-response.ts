@@ -1,0 +1,152 @@
+import type { Caller } from '../../auth/caller.ts'
+import type { TurnReader } from '../../chat/events/turn-feed.ts'
+import type { RoutedRequest } from '../../http/routed-request.ts'
+import { streamReader } from '../../http/limits/disconnect-signal.ts'
+import { ErrandError } from '../../kernel/errors.ts'
+import { formatUsd } from '../../kernel/money.ts'
+import { holdAnswer } from '../../rpc/hold-answer.ts'
+import type { Services } from '../../rpc/context.ts'
+import { deleteSession } from '../../sessions/session-operations.ts'
+import type { SessionRecord } from '../../store/records.ts'
+import type { TurnRecord } from '../../store/turns/turn-records.ts'
+import { collectReply, type ReplyPart } from '../collect-reply.ts'
+import { usageOf, type ReplyEnd } from '../reply-end.ts'
+import { callerOf } from '../start-reply.ts'
+import { badParam, WireError } from '../wire-error.ts'
+import { toResponse, type Asked } from './response-resource.ts'
+
+type Named = { caller: Caller; id: string; param?: string }
+type Kept = { turn: TurnRecord; session: SessionRecord }
+
+/** How long a response that was canceled may take to be settled. */
+const cancelMsMax = 10_000
+
+/** Throws 404 for a response that is unknown, is another user's, or is not stored. */
+export async function responseTurn(services: Services, of: Named): Promise<TurnRecord> {
+  return (await keptResponse(services, of)).turn
+}
+
+async function keptResponse({ store }: Services, { caller, id, param = 'response_id' }: Named): Promise<Kept> {
+  const { token, userId } = caller
+  const isOurs = /^resp_[0-9a-z]{1,60}$/.test(id)
+  const turnId = `turn_${id.slice('resp_'.length)}`
+  const turn = isOurs ? await store.turnEvents.findTurn({ userId, turnId }) : undefined
+  const isReached = turn && (token === null || token.sessionId === null || token.sessionId === turn.sessionId)
+  const session = isReached ? await store.getSession({ userId, sessionId: turn.sessionId }) : undefined
+  if (turn && session) return { turn, session }
+  throw new WireError('NOT_FOUND', 'There is no such response, or it is not stored.', {
+    param,
+    code: 'response_not_found',
+  })
+}
+
+/** A response as it is now. Of one that ended long ago only its text is known. */
+export async function readResponse(services: Services, of: Named): Promise<object> {
+  const kept = await keptResponse(services, of)
+  const { turn } = kept
+  if (turn.settledAt === null) return asResponse(kept, null)
+  const told = await whatWasTold(services, { caller: of.caller, turnId: turn.turnId })
+  const { end, parts } = told ?? (await whatIsKept(services, turn))
+  return asResponse(kept, { end, parts, at: turn.settledAt })
+}
+
+/** The events of a response behind one of them, and those to come. */
+export async function openResponse(routed: RoutedRequest, { id, stallMs }: { id: string; stallMs: number }) {
+  const { context, response } = routed
+  const caller = callerOf(routed)
+  const kept = await keptResponse(context.services, { caller, id })
+  const { createdAt, turnId } = kept.turn
+  context.stream = streamReader(response, stallMs)
+  const reader = await context.services.chats.reads.open({ caller, turnId, after: 0 })
+  if (!reader) throw new ErrandError('NOT_FOUND', 'There is nothing to stream.')
+  context.stream.left.addEventListener('abort', () => reader.leave(), { once: true })
+  if (context.stream.left.aborted) reader.leave()
+  holdAnswer(context)
+  return { turnId, createdAt, asked: askedOf(kept), reader }
+}
+
+/** Stops a response that is under way, and returns it as it ended. */
+export async function cancelResponse(services: Services, of: Named): Promise<object> {
+  const { turn } = await keptResponse(services, of)
+  const { caller } = of
+  const { turnId } = turn
+  if (turn.settledAt === null) {
+    await services.chats.reads.stop({ caller, turnId })
+    const reader = await services.chats.reads.open({ caller, turnId, after: 0 })
+    const timer = setTimeout(() => reader?.leave(), cancelMsMax)
+    try {
+      for (let lines = await reader?.next(); lines !== undefined;) lines = await reader?.next()
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+  return await readResponse(services, of)
+}
+
+/** Deletes the conversation that a response is the last of; what it cost stays on its receipt. */
+export async function deleteResponse(services: Services, of: Named): Promise<object> {
+  const { session, turn } = await keptResponse(services, of)
+  const { userId } = of.caller
+  const last = { userId, sessionId: session.id, limit: 1, offset: Math.max(0, session.messageCount - 1) }
+  const { messages = [] } = (await services.store.listMessages(last)) ?? {}
+  if (messages[0] && messages[0].turnId !== turn.turnId) {
+    throw badParam('response_id', 'Must be the last response of its conversation, all of which is deleted with it')
+  }
+  await deleteSession(services.sessions, { userId, sessionId: session.id })
+  return { id: of.id, object: 'response', deleted: true }
+}
+
+type Told = { end: ReplyEnd; parts: ReplyPart[] }
+
+/** What its events said; undefined where these are kept no more. */
+async function whatWasTold(services: Services, of: { caller: Caller; turnId: string }): Promise<Told | undefined> {
+  let reader: TurnReader | undefined
+  try {
+    reader = await services.chats.reads.open({ ...of, after: 0 })
+    return reader && (await collectReply(reader, { store: services.store, userId: of.caller.userId }))
+  } catch (error) {
+    if (error instanceof ErrandError && error.code === 'EVENTS_EXPIRED') return undefined
+    throw error
+  } finally {
+    reader?.leave()
+  }
+}
+
+async function whatIsKept({ store }: Services, turn: TurnRecord): Promise<Told> {
+  const { cost, outcome, sessionId, turnId, userId } = turn
+  const costUsd = formatUsd(cost ?? 0)
+  const usage = await usageOf(store, { turnId, userId })
+  const reply = await store.readReply({ sessionId, turnId })
+  const parts: ReplyPart[] = reply ? [{ kind: 'text', text: reply }] : []
+  if (outcome !== 'failed' && usage) {
+    const isCut = outcome === 'truncated'
+    const end = { usage, costUsd, error: null } as const
+    return {
+      parts,
+      end: isCut ? { ...end, kind: 'cut', code: 'INTERRUPTED' } : { ...end, kind: 'finished', code: null },
+    }
+  }
+  const error = new ErrandError('INTERNAL_ERROR', 'The reply failed; its end is no longer known in detail.')
+  return { parts, end: { kind: 'failed', usage, costUsd, error } }
+}
+
+function asResponse(kept: Kept, ended: Parameters<typeof toResponse>[0]['ended']): object {
+  const { createdAt, turnId } = kept.turn
+  return toResponse({ turnId, asked: askedOf(kept), createdAt, ended })
+}
+
+/** What is known of its request. */
+function askedOf({ session, turn }: Kept): Asked {
+  const pairs = Object.entries(session.metadata).filter((pair): pair is [string, string] => typeof pair[1] === 'string')
+  return {
+    model: turn.agentId,
+    sessionId: session.id,
+    instructions: null,
+    previousId: null,
+    temperature: null,
+    maxTokens: null,
+    metadata: Object.fromEntries(pairs),
+    format: { type: 'text' },
+    isBackground: false,
+  }
+}

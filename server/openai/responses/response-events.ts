@@ -1,0 +1,141 @@
+import type { ReplyPart } from '../collect-reply.ts'
+import { readDeltas, textOf, type DeltaKind } from '../event-deltas.ts'
+import type { EndEvent, ReplyEnd } from '../reply-end.ts'
+import {
+  itemId,
+  reasoningPart,
+  responseId,
+  statusOf,
+  textPart,
+  toItem,
+  toResponse,
+  type Asked,
+} from './response-resource.ts'
+
+type Events = {
+  turnId: string
+  asked: Asked
+  createdAt: number
+  /** Those up to this number are left out. */ after?: number
+}
+
+type Open = { kind: DeltaKind; id: string; index: number; literals: string[] }
+
+const words = {
+  text: { delta: 'response.output_text.delta', done: 'response.output_text.done' },
+  reasoning: { delta: 'response.reasoning_text.delta', done: 'response.reasoning_text.done' },
+} as const
+
+/**
+ * Writes a reply as the events of a response, in which each delta is one: so their numbers are the same whoever reads
+ * the reply, and whenever. What the agent calls is its own affair, and no item.
+ */
+export class ResponseEvents {
+  readonly #of: Events
+  readonly #parts: ReplyPart[] = []
+  #open: Open | undefined
+  #sequence = -1
+  #written = ''
+  hasText = false
+  /** The last event of the stream, once it was read. */
+  end: EndEvent | undefined
+
+  constructor(of: Events) {
+    this.#of = of
+  }
+
+  /** What a stream begins with. */
+  begin(): string {
+    const { asked, createdAt, turnId } = this.#of
+    const response = toResponse({ turnId, asked, createdAt, ended: null })
+    this.#write('response.created', { response })
+    this.#write('response.in_progress', { response })
+    return this.#take()
+  }
+
+  write(lines: string): string {
+    readDeltas(lines, {
+      onDelta: (kind, literal) => this.#delta(kind, literal),
+      onEnd: (event) => (this.end = event),
+    })
+    return this.#take()
+  }
+
+  finish(end: ReplyEnd, at: number): string {
+    const { asked, createdAt, turnId } = this.#of
+    const status = statusOf(end, asked.maxTokens)
+    this.#close(status === 'completed' ? 'completed' : 'incomplete')
+    const response = toResponse({ turnId, asked, createdAt, ended: { end, parts: this.#parts, at } })
+    // There is no event of its own for what was cancelled.
+    this.#write(`response.${status === 'cancelled' ? 'incomplete' : status}`, { response })
+    return this.#take()
+  }
+
+  get id(): string {
+    return responseId(this.#of.turnId)
+  }
+
+  #delta(kind: DeltaKind, literal: string): void {
+    if (literal === '') return
+    if (kind === 'text') this.hasText = true
+    if (this.#open?.kind !== kind) {
+      this.#close('completed')
+      this.#begin(kind)
+    }
+    const { id, index, literals } = this.#open!
+    literals.push(literal)
+    const of = `"item_id":"${id}","output_index":${index},"content_index":0,"delta":"${literal}"`
+    const logprobs = kind === 'text' ? ',"logprobs":[]' : ''
+    this.#writeFields(words[kind].delta, of + logprobs)
+  }
+
+  #begin(kind: DeltaKind): void {
+    const index = this.#parts.length
+    const id = itemId(kind, { turnId: this.#of.turnId, index })
+    this.#open = { kind, id, index, literals: [] }
+    const item = toItem({ id, kind, status: 'in_progress', content: [] })
+    this.#write('response.output_item.added', { output_index: index, item })
+    this.#write('response.content_part.added', {
+      item_id: id,
+      output_index: index,
+      content_index: 0,
+      part: partOf(kind, ''),
+    })
+  }
+
+  #close(status: 'completed' | 'incomplete'): void {
+    if (!this.#open) return
+    const { id, index, kind, literals } = this.#open
+    this.#open = undefined
+    const text = textOf(literals)
+    this.#parts.push({ kind, text })
+    const at = { item_id: id, output_index: index, content_index: 0 }
+    const part = partOf(kind, text)
+    this.#write(words[kind].done, { ...at, text, ...(kind === 'text' && { logprobs: [] }) })
+    this.#write('response.content_part.done', { ...at, part })
+    this.#write('response.output_item.done', {
+      output_index: index,
+      item: toItem({ id, kind, status, content: [part] }),
+    })
+  }
+
+  #write(type: string, fields: object): void {
+    this.#writeFields(type, JSON.stringify(fields).slice(1, -1))
+  }
+
+  #writeFields(type: string, fields: string): void {
+    const sequence = ++this.#sequence
+    if (sequence <= (this.#of.after ?? -1)) return
+    this.#written += `event: ${type}\ndata: {"type":"${type}","sequence_number":${sequence},${fields}}\n\n`
+  }
+
+  #take(): string {
+    const written = this.#written
+    this.#written = ''
+    return written
+  }
+}
+
+function partOf(kind: DeltaKind, text: string): object {
+  return kind === 'text' ? textPart(text) : reasoningPart(text)
+}

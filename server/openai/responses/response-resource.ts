@@ -1,0 +1,139 @@
+import type { EpochMs } from '../../kernel/clock.ts'
+import type { ReplyPart } from '../collect-reply.ts'
+import type { ReplyEnd } from '../reply-end.ts'
+import { responseUsage } from '../usage.ts'
+import { wireError } from '../wire-error.ts'
+
+/** What a response says of its request. Of one that is read later only a part of it is known. */
+export type Asked = {
+  model: string
+  /** The session that it is kept in; null where it is not. */
+  sessionId: string | null
+  instructions: string | null
+  previousId: string | null
+  temperature: number | null
+  maxTokens: number | null
+  metadata: Record<string, string>
+  format: object
+  isBackground: boolean
+}
+
+export type Status = 'in_progress' | 'completed' | 'incomplete' | 'cancelled' | 'failed'
+
+const prefix = { text: 'msg', reasoning: 'rs' } as const
+
+export function responseId(turnId: string): string {
+  return `resp_${turnId.slice('turn_'.length)}`
+}
+
+/** The id of an item of a response, by its place. */
+export function itemId(kind: ReplyPart['kind'], { index, turnId }: { turnId: string; index: number }): string {
+  return `${prefix[kind]}_${turnId.slice('turn_'.length)}${index === 0 ? '' : `_${index}`}`
+}
+
+export function textPart(text: string) {
+  return { type: 'output_text', text, annotations: [], logprobs: [] }
+}
+
+export function reasoningPart(text: string) {
+  return { type: 'reasoning_text', text }
+}
+
+type Item = {
+  id: string
+  kind: ReplyPart['kind']
+  status: 'in_progress' | 'completed' | 'incomplete'
+  content: object[]
+}
+
+export function toItem({ content, id, kind, status }: Item): object {
+  if (kind === 'reasoning') return { type: 'reasoning', id, status, summary: [], content }
+  return { type: 'message', id, status, role: 'assistant', content }
+}
+
+export function statusOf(end: ReplyEnd, maxTokens: number | null): Status {
+  switch (end.kind) {
+    case 'finished':
+      return isFull(end, maxTokens) ? 'incomplete' : 'completed'
+    case 'cut':
+      return 'incomplete'
+    case 'stopped':
+      return 'cancelled'
+    case 'failed':
+      return 'failed'
+  }
+}
+
+function isFull({ usage }: ReplyEnd, maxTokens: number | null): boolean {
+  return maxTokens !== null && usage !== null && usage.toolCalls === 0 && usage.completionTokens >= maxTokens
+}
+
+type Resource = {
+  turnId: string
+  asked: Asked
+  createdAt: EpochMs
+  /** Null while it is under way. */
+  ended: { end: ReplyEnd; parts: readonly ReplyPart[]; at: EpochMs } | null
+}
+
+/** A response as OpenAI writes it. */
+export function toResponse({ asked, createdAt, ended, turnId }: Resource): object {
+  const { format, instructions, isBackground, maxTokens, metadata, model, previousId, sessionId, temperature } = asked
+  const status = ended ? statusOf(ended.end, maxTokens) : 'in_progress'
+  const items = ended?.parts.map(({ kind, text }, index) =>
+    toItem({
+      id: itemId(kind, { turnId, index }),
+      kind,
+      status: status === 'completed' ? 'completed' : 'incomplete',
+      content: [kind === 'text' ? textPart(text) : reasoningPart(text)],
+    }),
+  )
+  return {
+    id: responseId(turnId),
+    object: 'response',
+    created_at: seconds(createdAt),
+    completed_at: ended && status === 'completed' ? seconds(ended.at) : null,
+    status,
+    incomplete_details: status === 'incomplete' ? { reason: reasonOf(ended!.end) } : null,
+    model,
+    previous_response_id: previousId,
+    instructions,
+    output: items ?? [],
+    error: status === 'failed' ? errorOf(ended!.end) : null,
+    tools: [],
+    tool_choice: 'auto',
+    truncation: 'disabled',
+    parallel_tool_calls: true,
+    text: { format },
+    top_p: 1,
+    presence_penalty: 0,
+    frequency_penalty: 0,
+    top_logprobs: 0,
+    temperature: temperature ?? 1,
+    reasoning: null,
+    usage: ended?.end.usage ? responseUsage({ usage: ended.end.usage, costUsd: ended.end.costUsd }) : null,
+    max_output_tokens: maxTokens,
+    max_tool_calls: null,
+    store: sessionId !== null,
+    background: isBackground,
+    service_tier: 'default',
+    metadata,
+    safety_identifier: null,
+    prompt_cache_key: null,
+    ...(sessionId !== null && { conversation: { id: sessionId } }),
+  }
+}
+
+function reasonOf(end: ReplyEnd): string {
+  return end.kind === 'cut' && end.code !== null ? end.code.toLowerCase() : 'max_output_tokens'
+}
+
+function errorOf(end: ReplyEnd): object | null {
+  if (!end.error) return null
+  const { code, message } = wireError(end.error)
+  return { code, message }
+}
+
+function seconds(at: EpochMs): number {
+  return Math.floor(at / 1000)
+}

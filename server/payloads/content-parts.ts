@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto'
+import type { PayloadDigest } from '../store/records.ts'
+import { assertWhole, PayloadDamage } from './payload-digest.ts'
+import type { PayloadContent } from './payload-store.ts'
+
+/** Of UTF-8; a part that is not the last lacks less than a character of it. */
+export const partBytesMax = 1_048_576
+
+/** Content in parts: a text as UTF-8, made one at a time, none of which ends inside of a character. */
+export function* contentParts(content: PayloadContent): Generator<Buffer, void> {
+  if (typeof content === 'string') return yield* textParts(content, partBytesMax)
+  for (let at = 0; at < content.length; at += partBytesMax) yield content.subarray(at, at + partBytesMax)
+}
+
+function* textParts(json: string, bytesMax: number): Generator<Buffer, void> {
+  if (Buffer.byteLength(json) <= bytesMax) return yield Buffer.from(json)
+  const encoder = new TextEncoder()
+  for (let at = 0; at < json.length;) {
+    const slice = json.slice(at, at + bytesMax)
+    // The first half of a character that the slice cut would be encoded as something else.
+    const isCut = at + slice.length < json.length && /[\uD800-\uDBFF]$/.test(slice)
+    const part = Buffer.allocUnsafe(bytesMax)
+    const { read, written } = encoder.encodeInto(isCut ? slice.slice(0, -1) : slice, part)
+    at += read
+    yield part.subarray(0, written)
+  }
+}
+
+/** Whether a part of that length can have one after it. */
+export function mayContinue(bytes: number): boolean {
+  return bytes > partBytesMax - 4
+}
+
+/** The text of parts that end anywhere; throws unless they are what was written. Holds each part only for its moment. */
+export async function checkedText(
+  parts: AsyncIterable<Buffer>,
+  { digest, payloadId }: { payloadId: string; digest: PayloadDigest | null },
+): Promise<string> {
+  const sha256 = createHash('sha256')
+  // A byte order mark is a character as any other.
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  let bytes = 0
+  let text = ''
+  for await (const part of parts) {
+    bytes += part.length
+    if (digest) sha256.update(part)
+    text += decoder.decode(part, { stream: true })
+  }
+  if (bytes === 0) throw new PayloadDamage(payloadId)
+  if (digest && (bytes !== digest.bytes || sha256.digest('base64url') !== digest.sha256)) {
+    throw new PayloadDamage(payloadId)
+  }
+  return text + decoder.decode()
+}
+
+/** As `checkedText`, where the content need be no text. */
+export async function checkedBytes(
+  parts: AsyncIterable<Buffer>,
+  { digest, payloadId }: { payloadId: string; digest: PayloadDigest | null },
+): Promise<Buffer> {
+  const read: Buffer[] = []
+  for await (const part of parts) read.push(part)
+  const content = Buffer.concat(read)
+  if (content.length === 0) throw new PayloadDamage(payloadId)
+  if (digest) assertWhole(payloadId, content, digest)
+  return content
+}

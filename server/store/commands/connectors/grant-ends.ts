@@ -1,0 +1,29 @@
+import type { ConnectorOf } from '../../records.ts'
+import type { Op, Tx } from '../command.ts'
+import { statement } from '../statement.ts'
+
+const ofConnector = 'connector_id = :connectorId AND user_id = :userId'
+
+const remove = statement('grant_delete', `DELETE FROM connector_grants WHERE ${ofConnector}`)
+const removeSignIns = statement('sign_in_delete_all', `DELETE FROM connector_sign_ins WHERE ${ofConnector}`)
+const purge = statement(
+  'sign_in_purge',
+  ({ skipLocked }) => `DELETE FROM connector_sign_ins WHERE state_hash IN
+    (SELECT state_hash FROM connector_sign_ins WHERE expires_at <= :until LIMIT :rowsMax ${skipLocked})`,
+)
+
+/** Of a connector whose account is locked: what it had by signing in is gone. */
+export function* removeGrant(tx: Tx, of: ConnectorOf): Op<void> {
+  yield* tx.run(remove, of)
+  yield* endSignIns(tx, of)
+}
+
+/** A sign-in that comes back later is refused. */
+export function* endSignIns(tx: Tx, of: ConnectorOf): Op<void> {
+  yield* tx.run(removeSignIns, of)
+}
+
+/** How many were removed. */
+export function* purgeSignIns(tx: Tx, rowsMax: number): Op<number> {
+  return yield* tx.run(purge, { until: yield* tx.now(), rowsMax })
+}

@@ -1,0 +1,313 @@
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
+import { expect, test } from 'vitest'
+import type { ErrandConfig, MessagePart } from '../../server/agents/config/define-config.ts'
+import type { Limits } from '../../server/config.ts'
+import { agentAt, replyWith, startAgentService } from '../runner/agent-service.ts'
+import { ModelProvider, reply } from '../support/model-provider.ts'
+import { filePartOf, jpeg, pdf, png } from '../support/sample-files.ts'
+import { startService, type TestService } from '../support/test-service.ts'
+import { expectOneEnd, soon, Talker, textOf, unitsOf } from './chat-checks.ts'
+
+const accepts = ['image/*', 'application/pdf', 'text/*']
+const imageTokensMax = 2000
+const rates = { inputPer1kUsd: '0.1', outputPer1kUsd: '0.2' }
+
+/** What an agent was given, as it tells it. */
+function told(parts: readonly MessagePart[] | undefined): string {
+  return (parts ?? [])
+    .map((part) => (part.type === 'text' ? part.text : `${part.filename}:${part.mediaType}:${part.data?.length}`))
+    .join('|')
+}
+
+function agents(url: string): ErrandConfig {
+  const model = createOpenAICompatible({ name: 'stub', baseURL: `${url}/v1`, apiKey: 'k', includeUsage: true })(
+    'stub-1',
+  )
+  const sees = { kind: 'model', model, pricing: rates, maxOutputTokens: 100, maxSteps: 1 } as const
+  return {
+    agents: [
+      { ...sees, id: 'sees', name: 'Sees', accepts, imageTokensMax },
+      { ...sees, id: 'blind', name: 'Blind' },
+      {
+        kind: 'code',
+        id: 'tells',
+        name: 'Tells',
+        chat: {
+          accepts,
+          pricing: rates,
+          async *reply({ history, message, parts }) {
+            yield { type: 'text', delta: `${message} <${told(parts)}>` }
+            for (const { parts: earlier } of history) if (earlier) yield { type: 'text', delta: ` <${told(earlier)}>` }
+            if (message.startsWith('Fail')) throw new Error('As it was told.')
+          },
+        },
+      },
+    ],
+  }
+}
+
+type World = { provider: ModelProvider; service: TestService; stop: () => Promise<void> }
+
+async function start(limits: Partial<Limits> = {}): Promise<World> {
+  const provider = await ModelProvider.start()
+  const service = await startService({
+    config: agents(provider.url),
+    limits: { executionsPerMinute: 0, abuseFailures: 0, ...limits },
+  })
+  const stop = async () => {
+    await service.stop()
+    await provider.stop()
+  }
+  return { provider, service, stop }
+}
+
+const ask = (text: string) => ({ type: 'text', text }) as const
+
+async function payloadIds({ app }: TestService): Promise<string[]> {
+  return (await app.store.listPayloads({ afterId: '', limit: 100 })).map(({ id }) => id)
+}
+
+/** With the files, and without their links, which are new each time. */
+async function stateOf(talker: Talker): Promise<string> {
+  const state = { ...(await talker.state()), payloads: await payloadIds(talker.service) }
+  return JSON.stringify(state, (name, value: unknown) => (name === 'url' ? undefined : value))
+}
+
+/** A message that is refused for that field, and leaves everything as it was. */
+async function refused(talker: Talker, message: unknown, path: string): Promise<string> {
+  const before = await stateOf(talker)
+  const reader = await talker.open(message)
+  await reader.end().catch(() => {})
+  expect(reader.status, reader.text).toBe(400)
+  const { details } = JSON.parse(reader.text)
+  expect(details[0].path, reader.text).toBe(path)
+  expect(await stateOf(talker)).toBe(before)
+  return details[0].message
+}
+
+test('an image arrives at the provider as it was sent, between the texts, and is charged by what the provider counts', async () => {
+  const { provider, service, stop } = await start()
+  provider.play(reply({ text: ['A grey field.'], usage: { prompt_tokens: 1234, completion_tokens: 5 } }))
+  const talker = await Talker.create(service, { agentId: 'sees' })
+  const image = png()
+  const message = [ask('What is'), filePartOf(image, { filename: 'field.png' }), ask('this?')]
+  const events = await talker.chat(message)
+  expect(textOf(events)).toBe('A grey field.')
+  const { costUsd } = expectOneEnd(events, 'done')
+  // 1,234 tokens for 0.1 and 5 for 0.2 a thousand.
+  expect(costUsd).toBe('0.1244')
+  const sent = { type: 'image_url', image_url: { url: `data:image/png;base64,${image.toString('base64')}` } }
+  expect(provider.bodies[0].messages).toEqual([{ role: 'user', content: [ask('What is'), sent, ask('this?')] }])
+
+  provider.play(reply({ text: ['Still grey.'] }))
+  await talker.chat('And now?')
+  expect(provider.bodies[0].messages).toMatchObject([
+    { role: 'user', content: [ask('What is'), sent, ask('this?')] },
+    { role: 'assistant', content: 'A grey field.' },
+    { role: 'user', content: 'And now?' },
+  ])
+  expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
+  await stop()
+})
+
+test('what the image may cost is held before the provider is called, and with a balance below that nothing is written or stored', async () => {
+  const { provider, service, stop } = await start()
+  let held = 0
+  provider.play(async (response, request) => {
+    held = unitsOf((await talker.account()).heldUsd)
+    await reply({ text: ['Yes.'], usage: { prompt_tokens: imageTokensMax, completion_tokens: 100 } })(response, request)
+  })
+  const talker = await Talker.create(service, { agentId: 'sees', balanceUsd: '0.3500' })
+  const end = expectOneEnd(await talker.chat([ask('Is it?'), filePartOf(png())]), 'done')
+  // At most 2,000 tokens of the image.
+  expect(held).toBeGreaterThanOrEqual(unitsOf('0.2000'))
+  expect(unitsOf(end.costUsd)).toBe(unitsOf('0.2200'))
+  await talker.settled()
+
+  provider.play(reply({ text: ['No.'] }))
+  const before = await stateOf(talker)
+  const poor = await talker.another('sees')
+  const reader = await poor.open([ask('Is it?'), filePartOf(png(65, 48))])
+  expect(reader.status).toBe(403)
+  expect((await reader.end()).error.code).toBe('INSUFFICIENT_BALANCE')
+  expect(provider.requests).toEqual([])
+  expect(await stateOf(talker)).toBe(before)
+  expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
+  await stop()
+})
+
+test('messages show their parts with links, which download what was sent; the same file twice is stored once', async () => {
+  const { service, stop } = await start()
+  const talker = await Talker.create(service, { agentId: 'tells' })
+  const image = jpeg()
+  const text = 'Grüße, Welt!'
+  const one = filePartOf(image, { mediaType: 'image/jpeg', filename: 'Bild "ä".jpg' })
+  const two = filePartOf(text, { mediaType: 'text/plain; charset=utf-8', filename: 'hello.txt' })
+  const three = filePartOf(pdf, { mediaType: 'application/pdf' })
+  const events = await talker.chat([ask('Look:'), one, ask('and'), two, three, one])
+  const bytes = Buffer.byteLength(text)
+  const all = [one.filename, 'image/jpeg', image.length].join(':')
+  const listed = `Look:|${all}|and|hello.txt:text/plain:${bytes}|undefined:application/pdf:${pdf.length}|${all}`
+  expect(textOf(events)).toBe(`Look:\nand <${listed}>`)
+  const [message, answer] = await talker.messages()
+  expect(message).toMatchObject({
+    content: 'Look:\nand',
+    parts: [
+      ask('Look:'),
+      { type: 'file', mediaType: 'image/jpeg', filename: 'Bild "ä".jpg', bytes: image.length },
+      ask('and'),
+      { type: 'file', mediaType: 'text/plain', filename: 'hello.txt', bytes },
+      { type: 'file', mediaType: 'application/pdf', bytes: pdf.length },
+      { type: 'file', mediaType: 'image/jpeg' },
+    ],
+  })
+  expect(answer).not.toHaveProperty('parts')
+  const { parts } = message
+  expect(parts[1].payloadId).toBe(parts[5].payloadId)
+  expect(await payloadIds(service)).toHaveLength(3)
+  const loaded = await fetch(parts[1].url)
+  expect(Buffer.from(await loaded.arrayBuffer()).equals(image)).toBe(true)
+  expect(loaded.headers.get('content-type')).toBe('image/jpeg')
+  expect(loaded.headers.get('x-content-type-options')).toBe('nosniff')
+  expect(loaded.headers.get('content-disposition')).toBe(
+    `attachment; filename="Bild ___.jpg"; filename*=UTF-8''Bild%20%22%C3%A4%22.jpg`,
+  )
+  expect(await (await fetch(parts[3].url)).text()).toBe(text)
+  await stop()
+})
+
+test('a file of an earlier message is sent again by its id, from any session of its user, and by nobody else', async () => {
+  const { service, stop } = await start()
+  const talker = await Talker.create(service, { agentId: 'tells' })
+  await talker.chat([filePartOf(png(), { filename: 'a.png' })])
+  const [{ parts }] = await talker.messages()
+  const { payloadId } = parts[0]
+  const other = await talker.another('tells')
+  const again = [ask('Again'), { type: 'file', payloadId }]
+  expect(textOf(await other.chat(again))).toBe(`Again <Again|a.png:image/png:${png().length}>`)
+  expect(textOf(await other.chat('Plain'))).toBe(`Plain <> <Again|a.png:image/png:${png().length}>`)
+
+  const stranger = await Talker.create(service, { agentId: 'tells' })
+  const ofAnother = await refused(stranger, again, 'message[1].payloadId')
+  const ofNobody = await refused(
+    stranger,
+    [{ type: 'file', payloadId: `pay_${'0'.repeat(26)}` }],
+    'message[0].payloadId',
+  )
+  expect(ofAnother).toBe(ofNobody)
+  await refused(other, [{ type: 'file', payloadId, mediaType: 'text/plain' }], 'message[0].mediaType')
+
+  // Its own copy: the session that it came from may go.
+  await service.request('DELETE', `/api/sessions/${talker.sessionId}`, { key: talker.key })
+  expect((await fetch(parts[0].url)).status).toBe(404)
+  expect(textOf(await other.chat('Still'))).toContain(`a.png:image/png:${png().length}`)
+  await stop()
+})
+
+test('files go with their session, and with a message that is not kept', async () => {
+  const { service, stop } = await start()
+  const talker = await Talker.create(service, { agentId: 'tells' })
+  await talker.chat([filePartOf(png())])
+  expect(await payloadIds(service)).toHaveLength(1)
+  expectOneEnd(await talker.chat([ask('Fail'), filePartOf(png(10, 10))]), 'error')
+  await expect.poll(() => payloadIds(service), soon).toHaveLength(1)
+  const [{ parts }] = await talker.messages()
+  const deleted = await service.request('DELETE', `/api/sessions/${talker.sessionId}`, { key: talker.key })
+  expect(deleted.status).toBe(200)
+  expect(await payloadIds(service)).toEqual([])
+  expect((await fetch(parts[0].url)).status).toBe(404)
+  await stop()
+})
+
+test('what the agent does not take, what is not what it says and what is too large is refused with its field', async () => {
+  const limits = { maxFileBytes: 5000, maxMessageFileBytes: 6000 }
+  const { provider, service, stop } = await start(limits)
+  const talker = await Talker.create(service, { agentId: 'sees' })
+  const blind = await talker.another('blind')
+  const html = filePartOf('<html>', { mediaType: 'text/html' })
+  const cases: [unknown, string, RegExp][] = [
+    [
+      [ask('?'), filePartOf('MZ', { mediaType: 'application/x-msdownload' })],
+      'message[1].mediaType',
+      /image\/\*, application\/pdf, text\/\*/,
+    ],
+    [[filePartOf('no image')], 'message[0].data', /no image/],
+    [[filePartOf(jpeg())], 'message[0].data', /image\/jpeg by its bytes/],
+    [[filePartOf(png().subarray(0, 20))], 'message[0].data', /no image/],
+    [[filePartOf('<svg/>', { mediaType: 'image/svg+xml' })], 'message[0].data', /image\/png/],
+    [[filePartOf('text', { mediaType: 'application/pdf' })], 'message[0].data', /PDF/],
+    [[filePartOf(Buffer.from([0xff, 0xfe, 0]), { mediaType: 'text/plain' })], 'message[0].data', /UTF-8/],
+    [[filePartOf('x'.repeat(5001), { mediaType: 'text/plain' })], 'message[0].data', /5000 bytes/],
+    [[1, 2].map((n) => filePartOf(`${n}`.repeat(4000), { mediaType: 'text/plain' })), 'message', /6000 bytes/],
+    [Array.from({ length: 11 }, () => html), 'message', /10 files/],
+    [[{ ...html, data: '????' }], 'message[0].data', /base64/],
+    [[{ ...html, data: '' }], 'message[0].data', /./],
+    [[{ ...html, mediaType: 'nonsense' }], 'message[0].mediaType', /media type/],
+    [[{ ...html, payloadId: 'pay_1' }], 'message[0]', /either/],
+    [[{ type: 'file', mediaType: 'text/plain' }], 'message[0]', /either/],
+    [[{ type: 'file', data: html.data }], 'message[0].mediaType', /given/],
+    [[{ ...html, filename: '../x' }], 'message[0].filename', /slashes/],
+    [[{ type: 'image', url: 'x' }], 'message[0].type', /"text" or "file"/],
+    [[{ type: 'text' }], 'message[0].text', /./],
+    [[], 'message', /./],
+    [7, 'message', /a text, or a list/],
+  ]
+  for (const [message, path, words] of cases) expect(await refused(talker, message, path)).toMatch(words)
+  expect(await refused(blind, [filePartOf(png())], 'message[0].mediaType')).toMatch(/takes no files/)
+  expect(provider.requests).toEqual([])
+  // Parts that are all texts are a text to any agent.
+  provider.play(reply({ text: ['Hm.'] }))
+  await blind.chat([ask('One'), ask('two')])
+  expect(provider.bodies[0].messages).toEqual([{ role: 'user', content: 'One\ntwo' }])
+  await stop()
+})
+
+test('an http agent is given links in the order of the message, and the history with its own', async () => {
+  const given: any[] = []
+  const remote = await startAgentService(async (response, { body }) => {
+    const part = body.parts?.find(({ type }: any) => type === 'file')
+    given.push({ body, file: part && Buffer.from(await (await fetch(part.url)).arrayBuffer()) })
+    return replyWith('{"type":"text","delta":"Seen."}\n')(response, { body } as any)
+  })
+  const service = await startService({
+    config: { agents: [{ ...agentAt(remote.url), chat: { pricing: rates, accepts } }] },
+    limits: { executionsPerMinute: 0 },
+  })
+  const talker = await Talker.create(service, { agentId: 'remote' })
+  const image = png()
+  expect(textOf(await talker.chat([filePartOf(image, { filename: 'a.png' }), ask('What?')]))).toBe('Seen.')
+  await talker.chat('And?')
+  const file = { type: 'file', mediaType: 'image/png', filename: 'a.png', bytes: image.length, url: expect.any(String) }
+  expect(given[0].body).toMatchObject({ message: 'What?', history: [] })
+  expect(given[0].body.parts).toEqual([file, ask('What?')])
+  expect(image.equals(given[0].file)).toBe(true)
+  expect(given[1].body).not.toHaveProperty('parts')
+  expect(given[1].body.history).toEqual([
+    { role: 'user', content: 'What?', parts: [file, ask('What?')] },
+    { role: 'assistant', content: 'Seen.' },
+  ])
+  await service.stop()
+  await remote.stop()
+})
+
+test('a quote for a message with a file holds for that file only', async () => {
+  const { provider, service, stop } = await start()
+  provider.play(reply({ text: ['So.'] }))
+  const talker = await Talker.create(service, { agentId: 'sees' })
+  const { key, sessionId } = talker
+  const message = [ask('What?'), filePartOf(png())]
+  const quoted = await service.post('/api/quotes', { chat: { sessionId, message } }, { key })
+  expect(quoted.status, JSON.stringify(quoted.body)).toBe(200)
+  expect(unitsOf(quoted.body.worstCaseUsd)).toBeGreaterThanOrEqual(unitsOf('0.2200'))
+  expect(await payloadIds(service)).toEqual([])
+  const { quoteId } = quoted.body
+  const bad = await service.post(
+    '/api/chat',
+    { sessionId, message: [message[0], filePartOf(png(1, 1))], quoteId },
+    { key },
+  )
+  expect(bad.status).toBe(400)
+  const good = await service.post('/api/chat', { sessionId, message, quoteId }, { key })
+  expect(good.status, JSON.stringify(good.body)).toBe(200)
+  await stop()
+})

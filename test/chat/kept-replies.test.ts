@@ -1,0 +1,60 @@
+import { rmSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { besideServer, openAccount, send } from '../runner/process-client.ts'
+import { say } from '../support/chat-agents.ts'
+import { ChatReader } from '../support/chat-reader.ts'
+import { startProcess } from '../support/test-process.ts'
+import { newDataDir } from '../support/test-service.ts'
+import { expectOneEnd, soon } from './chat-checks.ts'
+
+const config = fileURLToPath(new URL('../support/chat-agents.ts', import.meta.url))
+
+test('after kill -9 a reply that nobody read ends as the ledger has it, and one that had ended is gone with its key', async () => {
+  const dataDir = newDataDir()
+  const { key } = await openAccount(dataDir)
+  const server = await startProcess({ dataDir, config })
+  const [whole, cut] = [
+    (await send(server, key, '/api/sessions', { agentId: 'talk' })).sessionId,
+    (await send(server, key, '/api/sessions', { agentId: 'talk' })).sessionId,
+  ]
+  const keyed = {
+    url: server.url,
+    key,
+    body: { sessionId: whole, message: 'Hello' },
+    headers: { 'idempotency-key': 'k' },
+  }
+  const finished = await ChatReader.open(keyed)
+  expectOneEnd(await finished.all(), 'done')
+  const message = say({ do: 'text', delta: 'Some text. ' }, { do: 'wait', ms: 600_000 })
+  const detached = await ChatReader.open({
+    url: server.url,
+    key,
+    body: { sessionId: cut, message, onDisconnect: 'continue' },
+  })
+  await detached.until('assistant_delta')
+  detached.leave()
+  const turnOf = (reader: ChatReader) => String(reader.headers['errand-turn-id'])
+  const kept = async () =>
+    await besideServer(dataDir, (store) => store.turnEvents.read({ turnId: turnOf(detached), after: 0, charsMax: 1 }))
+  await expect.poll(async () => (await kept()).length, soon).toBe(1)
+  await server.end('SIGKILL')
+
+  const again = await startProcess({ dataDir, config })
+  const read = (turnId: string, after = 0) =>
+    ChatReader.open({ url: again.url, key, path: `/api/chat/${turnId}/events?after=${after}` })
+  await expect.poll(async () => (await send(again, key, '/api/account')).heldUsd, soon).toBe('0.0000')
+  const events = await (await read(turnOf(detached))).all()
+  expect(events).toMatchObject([
+    { type: 'assistant_delta', seq: 1, delta: 'Some text. ' },
+    { type: 'error', seq: 2, error: { code: 'AGENT_INTERRUPTED' }, costUsd: '0.0000' },
+  ])
+  expect(await (await read(turnOf(detached), 1)).all()).toEqual(events.slice(1))
+  const gone = await read(turnOf(finished))
+  await gone.all()
+  expect([gone.status, JSON.parse(gone.text).code]).toEqual([410, 'EVENTS_EXPIRED'])
+  const repeated = await ChatReader.open({ ...keyed, url: again.url })
+  expect(repeated.status).toBe(409)
+  expect(await again.end('SIGTERM')).toBe(0)
+  rmSync(dataDir, { recursive: true })
+})

@@ -1,0 +1,216 @@
+import { randomUUID } from 'node:crypto'
+import { draftKey } from '../../server/auth/keys/manage-keys.ts'
+import { formatUsd } from '../../server/kernel/money.ts'
+import { learn, newTopup, worthOf, type SimChange } from '../sim/payment-model.ts'
+import type { SimTopup } from '../sim/sim-state.ts'
+import type { StubEvent } from '../payments/stripe-objects.ts'
+import { StripeStub, stubKeys } from '../payments/stripe-stub.ts'
+import { demand, demandEqual } from '../support/until.ts'
+import { besidePlace, openAccountAt } from './fault-place.ts'
+import type { Random } from './fault-report.ts'
+import type { Place, RowSource } from './row-source.ts'
+
+const centUnits = 100
+const capStep = 2000
+const openMin = 4
+
+type Account = { userId: string; key: string }
+/** An event that nobody has answered yet. */
+type Told = { topupId: string; event: StubEvent; change: SimChange }
+type Sent = 'answered' | 'refused' | 'gone'
+
+/**
+ * A user who pays and spends, with a key that may spend so much only, and whose payments are taken back; and what the
+ * provider knows of it, which is sent until it is answered, as it does.
+ */
+export class Payments {
+  /** With the key that is limited. */
+  readonly account: Account
+  readonly stub: StripeStub
+  readonly unexpected: string[] = []
+  /** With one that is not. */
+  readonly manager: Account
+  readonly #keyId: string
+  /** Begun and not paid. */
+  readonly #open: string[] = []
+  readonly #topups = new Map<string, SimTopup>()
+  #unanswered: Told[] = []
+  /** Those that were answered since the server was started, and before that: only the latter are sent once more. */
+  readonly #answered: Told[] = []
+  readonly #kept: Told[] = []
+  /** The highest that was asked for, whether that was answered or not. */
+  #cap = capStep
+
+  private constructor(stub: StripeStub, of: Record<'account' | 'manager', Account> & { keyId: string }) {
+    this.stub = stub
+    this.account = of.account
+    this.manager = of.manager
+    this.#keyId = of.keyId
+  }
+
+  static async open(place: Place): Promise<Payments> {
+    const manager = await openAccountAt(place, 'payer@example.com', 0)
+    const { userId } = manager
+    const { key, token } = draftKey({ userId, name: 'limited', scopes: ['read', 'execute'], expiresAt: null })
+    const { id: keyId } = await besidePlace(place, (store) => store.createKey({ ...key, spendLimit: capStep }))
+    return new Payments(await StripeStub.start(), { account: { userId, key: token }, manager, keyId })
+  }
+
+  async stop(): Promise<void> {
+    await this.stub.stop()
+  }
+
+  /** What the server has to be told. */
+  get env(): Record<string, string> {
+    return {
+      ERRAND_STRIPE_SECRET_KEY: stubKeys.secretKey,
+      ERRAND_STRIPE_WEBHOOK_SECRET: stubKeys.webhookSecret,
+      ERRAND_STRIPE_API_URL: this.stub.url,
+    }
+  }
+
+  get credited(): number {
+    return [...this.#topups.values()].filter(({ isPaid }) => isPaid).length
+  }
+
+  /** Pays once; its events come twice at once. Null where it is refused for now, undefined when the server is gone. */
+  async pay(url: string): Promise<string | null | undefined> {
+    const id = this.#open.pop() ?? (await this.#begin(url))
+    if (!id) return id
+    this.#tell(id, this.stub.pay(this.stub.sessionOf(id)), { kind: 'paid' })
+    return (await this.#sendAll(url)) === 'gone' ? undefined : id
+  }
+
+  async #begin(url: string): Promise<string | null | undefined> {
+    const amount = 50_000
+    const answer = await this.#ask(url, ['POST', '/api/topups', { amountUsd: formatUsd(amount) }])
+    if (!answer) return undefined
+    if (answer.status === 503) return null
+    if (answer.status !== 200) {
+      this.unexpected.push(`POST /api/topups: ${answer.status} ${answer.body.message}`)
+      return undefined
+    }
+    const { id } = answer.body
+    this.#topups.set(id, newTopup({ id, userId: this.account.userId, amount, createdAt: Date.now() }))
+    return id
+  }
+
+  /** Takes a payment back, by a refund or by a dispute that is won or not; false when the server is gone. */
+  async takeBack(url: string, topupId: string, random: Random): Promise<boolean> {
+    const { stub } = this
+    const intent = stub.intentOf(topupId)
+    // Most of it all, of which something is spent by then.
+    const cents = random.below(4) === 0 ? 1 + random.below(intent.amount) : intent.amount
+    if (random.below(2) === 0) {
+      this.#tell(topupId, stub.refund(intent, cents), { kind: 'refunded', refunded: cents * centUnits })
+    } else {
+      const { id: disputeId, withdrawn } = stub.dispute(intent, cents)
+      const of = { disputeId, amount: cents * centUnits }
+      this.#tell(topupId, withdrawn, { kind: 'withdrawn', ...of })
+      const [, reinstated] = stub.endDispute(disputeId, random.below(2) === 0 ? 'won' : 'lost')
+      if (reinstated) this.#tell(topupId, reinstated, { kind: 'reinstated', ...of })
+    }
+    return (await this.#sendAll(url)) !== 'gone'
+  }
+
+  /** The limited key may spend more. */
+  async raiseCap(url: string): Promise<void> {
+    this.#cap += capStep
+    await this.#ask(url, ['PATCH', `/api/keys/${this.#keyId}`, { limitUsd: formatUsd(this.#cap) }])
+  }
+
+  /** Whether an admission of the account may be refused so: by its key's limit, what is owed, or the balance. */
+  isRefusal({ body, status }: { status: number; body: { message: string } }): boolean {
+    return status === 403 && /may spend|is owed|balance/i.test(body.message)
+  }
+
+  /** What nobody answered, until it is; and what was answered before, once more. */
+  async repeatUnanswered(url: string): Promise<void> {
+    this.#unanswered.push(...this.#kept.slice(-5))
+    this.#kept.push(...this.#answered.splice(0))
+    for (let tries = 0; this.#unanswered.length > 0; tries++) {
+      demand(tries < 200, 'payment events are answered')
+      demand((await this.#sendAll(url)) !== 'gone', 'payment events are answered by a server that was started')
+    }
+    // So that a load begins with payments, however soon it ends.
+    while (this.#open.length < openMin) {
+      const id = await this.#begin(url)
+      demand(id !== undefined, 'a top-up is begun')
+      if (id) this.#open.push(id)
+    }
+  }
+
+  #tell(topupId: string, event: StubEvent, change: SimChange): void {
+    this.#unanswered.push({ topupId, event, change })
+    learn(this.#topups.get(topupId)!, change)
+  }
+
+  /** All that nobody has answered, the newest first, each twice at once. */
+  async #sendAll(url: string): Promise<Sent> {
+    const told = this.#unanswered.toReversed()
+    const sent = await Promise.all(told.flatMap(({ event }) => [this.#send(url, event), this.#send(url, event)]))
+    const isAnswered = told.map((_, n) => sent[2 * n] === 'answered' && sent[2 * n + 1] === 'answered')
+    this.#answered.push(...told.filter((_, n) => isAnswered[n]))
+    this.#unanswered = told.filter((_, n) => !isAnswered[n]).toReversed()
+    return sent.includes('gone') ? 'gone' : sent.includes('refused') ? 'refused' : 'answered'
+  }
+
+  async #send(url: string, event: StubEvent): Promise<Sent> {
+    const status = await this.stub.deliver(`${url}/api/payments/stripe/events`, event).catch(() => undefined)
+    if (status === undefined) return 'gone'
+    if (status !== 200 && status !== 503) this.unexpected.push(`a payment event: ${status}`)
+    return status === 200 ? 'answered' : 'refused'
+  }
+
+  async #ask(url: string, [method, path, body]: [string, string, object]) {
+    const headers = { Authorization: `Bearer ${this.manager.key}`, 'Idempotency-Key': randomUUID() }
+    const sent = { method, headers: { ...headers, 'Content-Type': 'application/json' }, body: JSON.stringify(body) }
+    try {
+      const response = await fetch(url + path, sent)
+      return { status: response.status, body: (await response.json()) as { id: string; message: string } }
+    } catch {
+      return undefined
+    }
+  }
+
+  /** Of rows of a service that has nothing under way, and has answered all that was told. */
+  check(rows: RowSource): void {
+    const { userId } = this.account
+    demandEqual(this.unexpected, [], 'answers to payments that nobody expects')
+    type Row = { id: string; status: string; refunded: number; disputed: number; credits: number }
+    const found = rows.all<Row>(
+      `SELECT id, status, refunded, disputed, (SELECT count(*) FROM transactions t
+          WHERE t.topup_id = topups.id AND t.type = 'credit' AND t.amount = topups.amount) AS credits
+        FROM topups WHERE user_id = ?`,
+      userId,
+    )
+    const byId = new Map(found.map((row) => [row.id, row]))
+    let worth = 0
+    for (const topup of this.#topups.values()) {
+      const row = byId.get(topup.id)
+      const expected = topup.isPaid ? ['paid', 1, topup.refunded] : ['open', 0, 0]
+      demandEqual([row?.status, row?.credits, row?.refunded], expected, `the top-up ${topup.id}`)
+      worth += worthOf(topup)
+    }
+    const unknown = found.filter(({ id }) => !this.#topups.has(id))
+    demandEqual(unknown.filter(({ credits, status }) => status !== 'open' || credits > 0).length, 0, 'other credits')
+    const [spent] = rows.all<{ units: number }>(
+      `SELECT CAST(coalesce(sum(cost), 0) AS bigint) AS units FROM tasks WHERE user_id = ? AND status = 'completed'`,
+      userId,
+    )
+    worth -= spent!.units
+    const [account] = rows.all<{ balance: number; owed: number }>(
+      'SELECT balance, owed FROM accounts WHERE user_id = ?',
+      userId,
+    )
+    const expected = { balance: Math.max(0, worth), owed: Math.max(0, -worth) }
+    demandEqual(account, expected, 'what the payer has and owes')
+    const windows = rows.all<{ charged: number; held: number }>(
+      'SELECT charged, held FROM spend_windows WHERE owner_id = ?',
+      this.#keyId,
+    )
+    const counted = windows[0] ?? { charged: 0, held: 0 }
+    demandEqual(counted, { charged: spent!.units, held: 0 }, 'what the limited key has spent')
+    demand(counted.charged <= this.#cap, `the limited key has spent ${counted.charged} of ${this.#cap}`)
+  }
+}

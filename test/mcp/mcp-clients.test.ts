@@ -1,0 +1,149 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import type { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js'
+import { expect, test } from 'vitest'
+import type { z } from 'zod'
+import { soon, unlimited } from '../runner/task-checks.ts'
+import { startService, type TestService } from '../support/test-service.ts'
+import config, { openGate, runsOf } from './mcp-agents.ts'
+import { charge, expectClean, moneyOf, refund } from './mcp-calls.ts'
+
+// The client of the protocol's own SDK, as programs and models use it.
+
+async function startWorld(limits: object = {}) {
+  const service = await startService({ config, limits: { ...unlimited, ...limits } })
+  const { key } = await service.createPerson({ balanceUsd: '1.0000' })
+  return { service, key, client: await connect(service, key) }
+}
+
+async function connect(service: TestService, key: string): Promise<Client> {
+  const client = new Client({ name: 'test', version: '1' })
+  const requestInit = { headers: { Authorization: `Bearer ${key}` } }
+  const transport = new StreamableHTTPClientTransport(new URL('/mcp', service.url), { requestInit })
+  await client.connect(transport)
+  return client
+}
+
+type CallToolResult = z.infer<typeof CallToolResultSchema>
+
+test('it shakes hands, lists the endpoints with their schemas and prices, and runs one, which is charged once', async () => {
+  const { client, key, service } = await startWorld()
+  expect(client.getServerVersion()).toMatchObject({ name: 'errand' })
+  expect(client.getServerCapabilities()).toEqual({
+    tools: {},
+    tasks: { cancel: {}, requests: { tools: { call: {} } } },
+  })
+  const { tools } = await client.listTools()
+  expect(tools.map(({ name }) => name)).toEqual([
+    'desk_wait',
+    'desk_keep',
+    'desk_tell',
+    'desk_fail',
+    'desk_pages',
+    'desk_large',
+    'a_b_a_b_c',
+    'a_a_b_c',
+  ])
+  expect(tools[0]).toEqual({
+    name: 'desk_wait',
+    title: 'Desk: wait',
+    description: 'Waits for its gate.\n\nA call costs 0.0100 USD, which is refunded when it fails.',
+    inputSchema: { type: 'object', properties: { gate: { type: 'string' } }, required: ['gate'] },
+    execution: { taskSupport: 'optional' },
+    _meta: { endpointId: 'desk.wait', priceUsd: '0.0100' },
+  })
+  expect(tools[4]!.description).toContain('A call costs at most 0.1000 USD, by what it does: page 0.0020 USD.')
+  openGate('listed')
+  const result = await client.callTool({ name: 'desk_wait', arguments: { gate: 'listed' } })
+  expect(result).toEqual({
+    content: [{ type: 'text', text: '{"passed":"listed"}' }],
+    structuredContent: { passed: 'listed' },
+    _meta: { taskId: expect.stringMatching(/^task_/), costUsd: '0.0100' },
+  })
+  const { taskId } = result._meta as { taskId: string }
+  expect((await service.get(`/api/tasks/${taskId}`, key)).body).toMatchObject({
+    endpointId: 'desk.wait',
+    status: 'completed',
+  })
+  expect(await moneyOf(service, key)).toEqual([charge])
+  await client.close()
+  await service.stop()
+})
+
+test('a failure is a result that says that it was refunded, and a metered call says what it cost', async () => {
+  const { client, key, service } = await startWorld()
+  const failed = (await client.callTool({ name: 'desk_fail' })) as CallToolResult
+  expect(failed).toMatchObject({ isError: true, _meta: { code: 'AGENT_ERROR', refundedUsd: '0.0100' } })
+  expect(failed.content).toMatchObject([{ text: expect.stringContaining('The charge of 0.0100 USD was refunded.') }])
+  expect(await client.callTool({ name: 'desk_pages', arguments: { pages: 3 } })).toMatchObject({
+    structuredContent: { charged: 3 },
+    _meta: { costUsd: '0.0060' },
+  })
+  expect(await moneyOf(service, key)).toEqual([charge, refund, ['task_charge', '-0.1000'], ['adjustment', '0.0940']])
+  await expectClean(service)
+  await client.close()
+  await service.stop()
+})
+
+test('progress of the task comes as notifications, which rise', async () => {
+  const { client, service } = await startWorld()
+  const told: object[] = []
+  const onprogress = (note: { progress: number }) => {
+    told.push(note)
+    if (note.progress >= 0.5) openGate('told')
+  }
+  await client.callTool({ name: 'desk_tell', arguments: { gate: 'told' } }, undefined, { onprogress })
+  expect(told.at(-1)).toEqual({ progress: 1, total: 1 })
+  expect(told).toContainEqual({ progress: 0.5, total: 1, message: 'half' })
+  const steps = told.map((one) => (one as { progress: number }).progress)
+  expect(steps).toEqual([...new Set(steps)].toSorted((a, b) => a - b))
+  await client.close()
+  await service.stop()
+})
+
+test('a call that the client cancels, or gives up after its time, is canceled and refunded', async () => {
+  const { client, key, service } = await startWorld()
+  const controller = new AbortController()
+  const canceled = client.callTool({ name: 'desk_wait', arguments: { gate: 'never' } }, undefined, {
+    signal: controller.signal,
+  })
+  await expect.poll(() => runsOf('never'), soon).toBe(1)
+  controller.abort()
+  await expect(canceled).rejects.toThrow('Abort')
+  await expect.poll(() => moneyOf(service, key), soon).toEqual([charge, refund])
+  const late = client.callTool({ name: 'desk_wait', arguments: { gate: 'late' } }, undefined, { timeout: 300 })
+  await expect(late).rejects.toThrow('timed out')
+  await expect.poll(() => moneyOf(service, key), soon).toEqual([charge, refund, charge, refund])
+  const { body } = await service.get('/api/tasks', key)
+  expect(body.tasks).toMatchObject([{ status: 'failed' }, { status: 'failed' }])
+  await expectClean(service)
+  await client.close()
+  await service.stop()
+})
+
+test('a client cancels its own call, and not that of another with the same key and the same number', async () => {
+  const { client, key, service } = await startWorld()
+  const other = await connect(service, key)
+  const controller = new AbortController()
+  const { signal } = controller
+  // Both are the first request of their clients after the handshake.
+  const first = client.callTool({ name: 'desk_wait', arguments: { gate: 'mine' } }, undefined, { signal })
+  const second = other.callTool({ name: 'desk_wait', arguments: { gate: 'theirs' } })
+  await expect.poll(() => runsOf('mine') + runsOf('theirs'), soon).toBe(2)
+  controller.abort()
+  await expect(first).rejects.toThrow('Abort')
+  await expect.poll(() => moneyOf(service, key), soon).toContainEqual(refund)
+  openGate('theirs')
+  expect(await second).toMatchObject({ structuredContent: { passed: 'theirs' } })
+  expect(await moneyOf(service, key)).toEqual([charge, charge, refund])
+  await client.close()
+  await other.close()
+  await service.stop()
+})
+
+test('a wrong key is refused before the handshake', async () => {
+  const { client, service } = await startWorld()
+  await expect(connect(service, 'errand_sk_wrong')).rejects.toThrow()
+  await client.close()
+  await service.stop()
+})

@@ -1,0 +1,316 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { soon, unlimited } from '../runner/task-checks.ts'
+import { startService, type TestService } from '../support/test-service.ts'
+import { waitersMax } from '../../server/tasks/task-ends.ts'
+import config, { openGate, runsOf } from './mcp-agents.ts'
+import { callTool, charge, expectClean, moneyOf, refund, send, sendCurrent } from './mcp-calls.ts'
+
+// One call is one charge, whatever becomes of its client, and what fails or is given up is refunded.
+
+async function startWorld(limits: object = {}, balanceUsd = '1.0000') {
+  const service = await startService({ config, limits: { ...unlimited, ...limits } })
+  const person = await service.createPerson({ balanceUsd })
+  return { ...person, service }
+}
+
+let gates = 0
+const newGate = () => `gate ${process.pid} ${++gates}`
+
+/** A call whose run is at work, and how its client leaves. */
+async function startCall(service: TestService, tool: string, { gate, key, isCurrent = false, keyed }: Begun) {
+  const controller = new AbortController()
+  const headers = keyed === undefined ? {} : { 'Idempotency-Key': btoa(keyed) }
+  const sent = { key, headers, signal: controller.signal, id: gates }
+  const call = { name: tool, arguments: { gate } }
+  const before = runsOf(gate)
+  const answer = isCurrent ? sendCurrent(service, 'tools/call', call, sent) : send(service, 'tools/call', call, sent)
+  const left = answer.then(
+    (answered) => answered,
+    () => undefined,
+  )
+  await expect.poll(() => runsOf(gate), soon).toBe(before + 1)
+  return {
+    answer,
+    /** Resolves when the service knows of it. */
+    leave: async () => {
+      const ended = await requestsEnded(service)
+      controller.abort()
+      await left
+      await expect.poll(() => requestsEnded(service), soon).toBe(ended + 1)
+    },
+  }
+}
+type Begun = { gate: string; key: string; isCurrent?: boolean; keyed?: string }
+
+async function requestsEnded(service: TestService): Promise<number> {
+  const { body } = await service.get('/metrics')
+  const counts = [...(body as string).matchAll(/^errand_http_requests_total\{.*operation="mcp".*\} (\d+)$/gm)]
+  return counts.reduce((sum, [, count]) => sum + Number(count), 0)
+}
+
+async function statuses(service: TestService, key: string): Promise<string[]> {
+  const { body } = await service.get('/api/tasks', key)
+  return body.tasks.map(({ status }: { status: string }) => status)
+}
+
+test('what an admission refuses is the result of the tool, says what to do, and charges nothing', async () => {
+  const { key, service } = await startWorld({ executionsPerMinute: 2 }, '0.0150')
+  const call = async (sent: { key: string } = { key }) => (await callTool(service, 'a_a_b_c', {}, sent)).body.result
+  expect(await call()).toMatchObject({ structuredContent: {} })
+  expect(await call()).toEqual({
+    isError: true,
+    content: [
+      {
+        type: 'text',
+        text: 'Balance 0.0050 USD is lower than the required 0.0100 USD. Nothing was charged. Credit must be added to the account before the next call.',
+      },
+    ],
+    _meta: { code: 'INSUFFICIENT_BALANCE' },
+  })
+  const rich = await service.createPerson()
+  await call(rich)
+  await call(rich)
+  const refused = await call(rich)
+  expect(refused).toMatchObject({
+    isError: true,
+    _meta: { code: 'RATE_LIMIT_EXCEEDED', retryAfterSeconds: expect.any(Number) },
+  })
+  expect(refused.content[0].text).toMatch(/^At most 2 .* Nothing was charged\. Call again in \d+ seconds\.$/)
+  expect(await moneyOf(service, key)).toEqual([charge])
+  await expectClean(service)
+  await service.stop()
+})
+
+test("a key's limit and its agents hold for tools as for tasks", async () => {
+  const { key, service } = await startWorld()
+  const limits = {
+    name: 'limited',
+    scopes: ['execute'],
+    limitUsd: '0.0100',
+    limitReset: 'day',
+    agents: ['desk'],
+  }
+  const made = await service.post('/api/keys', limits, { key })
+  expect(made).toMatchObject({ status: 200 })
+  const own = { key: made.body.key as string }
+  const { tools } = (await send(service, 'tools/list', {}, own)).body.result
+  expect(tools.map(({ name }: { name: string }) => name).every((name: string) => name.startsWith('desk_'))).toBe(true)
+  expect((await callTool(service, 'a_a_b_c', {}, own)).body.error.code).toBe(-32_602)
+  expect((await callTool(service, 'desk_large', { chars: 1 }, own)).body.result).toMatchObject({
+    structuredContent: { text: 'x' },
+  })
+  expect((await callTool(service, 'desk_large', { chars: 1 }, own)).body.result).toMatchObject({
+    isError: true,
+    _meta: { code: 'LIMIT_REACHED' },
+    content: [{ text: expect.stringContaining('Nothing was charged.') }],
+  })
+  expect(await moneyOf(service, key)).toEqual([charge])
+  await service.stop()
+})
+
+test('a client that gives up and calls again gets the task of its first call, at work or ended: one charge', async () => {
+  const { key, service } = await startWorld()
+  const gate = newGate()
+  const first = await startCall(service, 'desk_wait', { gate, key })
+  await first.leave()
+  const again = callTool(service, 'desk_wait', { gate }, { key, id: 77 })
+  openGate(gate)
+  expect((await again).body).toMatchObject({ id: 77, result: { structuredContent: { passed: gate } } })
+  expect(runsOf(gate)).toBe(1)
+  const next = newGate()
+  const second = await startCall(service, 'desk_wait', { gate: next, key })
+  await second.leave()
+  openGate(next)
+  await expect.poll(() => statuses(service, key), soon).toEqual(['completed', 'completed'])
+  expect((await callTool(service, 'desk_wait', { gate: next }, { key })).body.result.structuredContent).toEqual({
+    passed: next,
+  })
+  expect(runsOf(next)).toBe(1)
+  expect(await moneyOf(service, key)).toEqual([charge, charge])
+  // It was delivered: the same once more is another call.
+  await callTool(service, 'desk_wait', { gate: next }, { key })
+  expect(await moneyOf(service, key)).toEqual([charge, charge, charge])
+  await expectClean(service)
+  await service.stop()
+})
+
+test('two alike calls whose clients both wait are two tasks; so are those of two keys', async () => {
+  const { key, service, userId } = await startWorld()
+  const gate = newGate()
+  const [one, two] = [
+    await startCall(service, 'desk_wait', { gate, key }),
+    await startCall(service, 'desk_wait', { gate, key }),
+  ]
+  await one.leave()
+  const other = await startCall(service, 'desk_wait', { gate, key: await service.createKey(userId) })
+  openGate(gate)
+  for (const { answer } of [two, other]) expect((await answer).body.result.structuredContent).toEqual({ passed: gate })
+  expect(await moneyOf(service, key)).toEqual([charge, charge, charge])
+  await service.stop()
+})
+
+test('a request that a client sends again while it waits is the same call: of one client an id is there once', async () => {
+  const { key, service } = await startWorld()
+  const gate = newGate()
+  const headers = { 'Mcp-Session-Id': 'one client' }
+  const call = () => callTool(service, 'desk_wait', { gate }, { key, headers, id: 5 })
+  const first = call()
+  await expect.poll(() => runsOf(gate), soon).toBe(1)
+  const second = call()
+  // Its task is another one, since these are of another client.
+  const other = await startCall(service, 'desk_wait', { gate, key })
+  openGate(gate)
+  expect((await second).body.result).toEqual((await first).body.result)
+  await other.answer
+  expect(await moneyOf(service, key)).toEqual([charge, charge])
+  await service.stop()
+})
+
+test('a task whose client does not come back is canceled and refunded', async () => {
+  const { key, service } = await startWorld({ mcpReturnSeconds: 1 })
+  const gate = newGate()
+  const { leave } = await startCall(service, 'desk_wait', { gate, key })
+  await leave()
+  await expect.poll(() => moneyOf(service, key), soon).toEqual([charge, refund])
+  expect(await statuses(service, key)).toEqual(['failed'])
+  // What comes after that is a call of its own.
+  openGate(gate)
+  expect((await callTool(service, 'desk_wait', { gate }, { key })).body.result.structuredContent).toEqual({
+    passed: gate,
+  })
+  expect(await moneyOf(service, key)).toEqual([charge, refund, charge])
+  await expectClean(service)
+  await service.stop()
+})
+
+test('of the current revision, to leave is to cancel at once', async () => {
+  const { key, service } = await startWorld()
+  const { leave } = await startCall(service, 'desk_wait', { gate: newGate(), key, isCurrent: true })
+  await leave()
+  await expect.poll(() => moneyOf(service, key), soon).toEqual([charge, refund])
+  await expectClean(service)
+  await service.stop()
+})
+
+test('a canceled call that cannot be stopped goes on, and the same call gets its result: one charge', async () => {
+  const { key, service } = await startWorld({ mcpReturnSeconds: 1 })
+  const gate = newGate()
+  const { answer } = await startCall(service, 'desk_keep', { gate, key })
+  await send(service, 'notifications/cancelled', { requestId: gates }, { key, id: null })
+  // Its stream ends without an answer, which nobody waits for.
+  expect((await answer).messages).toEqual([])
+  // Longer than it is kept where it can be canceled.
+  await pause(1200)
+  expect(await statuses(service, key)).toEqual(['processing'])
+  const again = callTool(service, 'desk_keep', { gate }, { key })
+  openGate(gate)
+  expect((await again).body.result.structuredContent).toEqual({ passed: gate })
+  expect(await moneyOf(service, key)).toEqual([charge])
+  await service.stop()
+})
+
+test('a notification cancels the call of that number, also one that waits for plain JSON', async () => {
+  const { key, service } = await startWorld()
+  const gate = newGate()
+  const waiting = callTool(service, 'desk_wait', { gate }, { key, id: 'mine', headers: { Accept: 'application/json' } })
+  await expect.poll(() => runsOf(gate), soon).toBe(1)
+  const stranger = await service.createPerson()
+  await send(service, 'notifications/cancelled', { requestId: 'mine' }, { key: stranger.key, id: null })
+  await send(service, 'notifications/cancelled', { requestId: 'other' }, { key, id: null })
+  expect(await statuses(service, key)).toEqual(['processing'])
+  await send(service, 'notifications/cancelled', { requestId: 'mine' }, { key, id: null })
+  expect((await waiting).body.result).toMatchObject({ isError: true, content: [{ text: 'The call was canceled.' }] })
+  await expect.poll(() => moneyOf(service, key), soon).toEqual([charge, refund])
+  await service.stop()
+})
+
+test('of two calls with one number, of clients that do not say which they are, a notification cancels none', async () => {
+  const { key, service } = await startWorld()
+  const [one, two] = [newGate(), newGate()]
+  const call = (gate: string) => callTool(service, 'desk_wait', { gate }, { key, id: 9 })
+  const calls = [call(one), call(two)]
+  await expect.poll(() => runsOf(one) + runsOf(two), soon).toBe(2)
+  await send(service, 'notifications/cancelled', { requestId: 9 }, { key, id: null })
+  openGate(one)
+  openGate(two)
+  for (const { body } of await Promise.all(calls)) expect(body.result.isError).toBe(undefined)
+  expect(await moneyOf(service, key)).toEqual([charge, charge])
+  await service.stop()
+})
+
+test('an idempotency key makes repeated calls one task, in the header and in _meta', async () => {
+  const { key, service } = await startWorld()
+  const headers = { 'Idempotency-Key': 'once' }
+  const call = { name: 'a_a_b_c', arguments: { a: 1 } }
+  const first = await send(service, 'tools/call', call, { key, headers })
+  const second = await send(service, 'tools/call', { ...call, _meta: { idempotencyKey: 'once' } }, { key })
+  expect(second.body.result).toEqual(first.body.result)
+  const other = await send(service, 'tools/call', { ...call, arguments: { a: 2 } }, { key, headers })
+  expect(other.body.result).toMatchObject({ isError: true, _meta: { code: 'CONFLICT' } })
+  const wrong = await send(service, 'tools/call', { ...call, _meta: { idempotencyKey: 'ä' } }, { key })
+  expect(wrong.body.error).toMatchObject({ code: -32_602, message: expect.stringContaining('_meta.idempotencyKey') })
+  expect(await moneyOf(service, key)).toEqual([charge])
+  await service.stop()
+})
+
+test('a call with an idempotency key goes on when its client leaves, in each revision', async () => {
+  const { key, service } = await startWorld({ mcpReturnSeconds: 1 })
+  const gates = [newGate(), newGate()]
+  const calls = await Promise.all(
+    gates.map((gate, at) => startCall(service, 'desk_wait', { gate, key, isCurrent: at === 1, keyed: gate })),
+  )
+  for (const { leave } of calls) await leave()
+  await pause(1200)
+  expect(await statuses(service, key)).toEqual(['processing', 'processing'])
+  for (const gate of gates) {
+    openGate(gate)
+    const headers = { 'Idempotency-Key': btoa(gate) }
+    expect((await callTool(service, 'desk_wait', { gate }, { key, headers })).body.result.structuredContent).toEqual({
+      passed: gate,
+    })
+  }
+  expect(await moneyOf(service, key)).toEqual([charge, charge])
+  await service.stop()
+})
+
+test('a result is whole up to 256 KB, and beyond that its beginning with a link', async () => {
+  const { key, service } = await startWorld()
+  const call = async (chars: number) => (await callTool(service, 'desk_large', { chars }, { key })).body.result
+  expect((await call(100_000)).structuredContent.text).toHaveLength(100_000)
+  const { _meta, content, structuredContent } = await call(300_000)
+  expect(structuredContent).toBe(undefined)
+  expect(content[0].text).toContain(_meta.responseUri)
+  const whole = await fetch(_meta.responseUri as string)
+  expect(((await whole.json()) as { text: string }).text).toHaveLength(300_000)
+  await service.stop()
+})
+
+test('who waits for as many tasks as may is refused, and of two calls for the last place one is refunded', async () => {
+  const { key, service, userId } = await startWorld()
+  const { ends } = service.app.services.tasks
+  const wait = () => ends.wait({ taskId: 'task_none', userId }, { signal: undefined })
+  const waits = Array.from({ length: waitersMax - 1 }, wait)
+  const gate = newGate()
+  const calls = [1, 2].map((id) => callTool(service, 'desk_wait', { gate: `${gate} ${id}` }, { key, id }))
+  const refused = { isError: true, _meta: { code: 'RATE_LIMIT_EXCEEDED' } }
+  expect((await Promise.race(calls)).body.result).toMatchObject(refused)
+  await expect.poll(() => moneyOf(service, key), soon).toEqual([charge, charge, refund])
+  expect((await callTool(service, 'desk_fail', {}, { key })).body.result).toMatchObject(refused)
+  for (const id of [1, 2]) openGate(`${gate} ${id}`)
+  const results = (await Promise.all(calls)).map(({ body }) => body.result.isError)
+  expect(results.toSorted()).toEqual([true, undefined])
+  for (const one of waits) one.cancel()
+  expect(await moneyOf(service, key)).toEqual([charge, charge, refund])
+  await expectClean(service)
+  await service.stop()
+})
+
+test('a stop of the service answers who waits, and names the task', async () => {
+  const { key, service } = await startWorld({ drainSeconds: 0 })
+  const gate = newGate()
+  const { answer } = await startCall(service, 'desk_wait', { gate, key })
+  await service.stop()
+  const { result } = (await answer).body
+  expect(result.isError).toBe(true)
+})

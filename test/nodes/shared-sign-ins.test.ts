@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { check, createConnector, createOwner, signIn } from '../sign-ins/sign-in-world.ts'
+import { OAuthServer } from '../sign-ins/oauth-server.ts'
+import { startProtectedServer } from '../sign-ins/protected-server.ts'
+import { startNodes } from './start-nodes.ts'
+
+test('nodes exchange a refresh token once, however many of their runs meet its end at one moment', async () => {
+  const oauth = await OAuthServer.start({ tokenSeconds: 4 })
+  const mcp = await startProtectedServer({ issuer: () => oauth.issuer })
+  mcp.check = (token) => oauth.isGood(token, mcp.url)
+  const options = { privateHosts: ['127.0.0.1'], limits: { connectorChecksPerMinute: 0 } }
+  const { nodes, stop } = await startNodes(options, options)
+  const [one, two] = [nodes[0]!, nodes[1]!]
+  const owner = await createOwner(one)
+  const connectorIds = await Promise.all([1, 2, 3].map(() => createConnector({ mcp, service: one }, owner)))
+  // Begun at one node, each, and finished at it; the other one knows of it at once.
+  for (const connectorId of connectorIds) await signIn(one, owner, connectorId)
+  expect(await check(two, owner, connectorIds[0]!)).toMatchObject({ status: 'ok' })
+  const last = mcp.shown.at(-1)!.split(' ')[0]!
+  await expect.poll(() => oauth.isGood(last, mcp.url), { timeout: 10_000, interval: 100 }).toBe(false)
+  const before = oauth.grants.length
+  // As slow as a server may be, so that all come while it is asked.
+  oauth.hold = () => new Promise((resolve) => setTimeout(resolve, 300))
+  const found = await Promise.all(
+    connectorIds.flatMap((connectorId) => [one, two].map((node) => check(node, owner, connectorId))),
+  )
+  expect(found.map(({ status }) => status)).toEqual(Array.from({ length: 6 }, () => 'ok'))
+  // A second exchange of the same token would have ended the grant.
+  expect(oauth.grants.slice(before)).toEqual(['refresh_token 200', 'refresh_token 200', 'refresh_token 200'])
+  oauth.hold = undefined
+  await stop()
+  await mcp.stop()
+  await oauth.stop()
+})

@@ -1,0 +1,121 @@
+import { expect, test } from 'vitest'
+import { filesIn, soon, startTalk } from '../chat/chat-checks.ts'
+import { writeFileSync, readFileSync } from 'node:fs'
+import { say } from '../support/chat-agents.ts'
+import type { TestService } from '../support/test-service.ts'
+import { readSse, user, WireCalls } from './wire-calls.ts'
+
+async function start() {
+  const service = await startTalk()
+  return { service, mine: new WireCalls(service, await service.createPerson()) }
+}
+
+const retry = (count: number) => ({ 'X-Stainless-Retry-Count': String(count) })
+
+test('a request that its client repeats by itself has the first answer, and is paid once', async () => {
+  const { mine, service } = await start()
+  for (const stream of [false, true]) {
+    for (const ask of [mine.complete.bind(mine), mine.respond.bind(mine)]) {
+      const before = (await mine.charges()).length
+      const first = await ask('Hello', { stream }, retry(0))
+      const again = await ask('Hello', { stream }, retry(1))
+      expect(again.headers.get('errand-turn-id')).toBe(first.headers.get('errand-turn-id'))
+      const data = ({ body }: any) => (stream ? readSse(body).length : body.usage)
+      expect(data(again)).toEqual(data(first))
+      expect(await mine.charges()).toHaveLength(before + 1)
+      // Another request, or the same one sent anew, is paid for.
+      await ask('Hello you', { stream }, retry(1))
+      await ask('Hello', { stream }, retry(0))
+      await ask('Hello', { stream })
+      expect(await mine.charges()).toHaveLength(before + 4)
+    }
+  }
+  const stranger = new WireCalls(service, await service.createPerson())
+  await stranger.complete('Hello', {}, retry(1))
+  expect(await stranger.charges()).toHaveLength(1)
+  expect(await mine.sessions()).toHaveLength(8)
+  await mine.expectSound()
+  await service.stop()
+})
+
+test('of requests with one Idempotency-Key one is paid, whenever they come, and only for what it was first used for', async () => {
+  const { mine, service } = await start()
+  const key = (name: string) => ({ 'Idempotency-Key': name })
+  const first = await mine.complete('Hello', {}, key('one'))
+  expect((await mine.complete('Hello', {}, key('one'))).body.id).toBe(first.body.id)
+  const other = await mine.complete('Other', {}, key('one'))
+  expect([other.status, other.headers.get('x-should-retry')]).toEqual([409, 'false'])
+  const answers = await Promise.all(Array.from({ length: 10 }, () => mine.respond('Hello', {}, key('two'))))
+  expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1)
+  expect(await mine.charges()).toHaveLength(2)
+  expect(await mine.sessions()).toHaveLength(1)
+  await mine.expectSound()
+  await service.stop()
+})
+
+type Sent = {
+  mine: WireCalls
+  service: TestService
+  message: string
+  headers?: Record<string, string>
+  stream?: boolean
+}
+
+/** Sends a request that is cut when the agent has begun. */
+async function cut({ headers = {}, message, mine, service, stream = false }: Sent, hasBegun: () => boolean) {
+  const leaving = new AbortController()
+  const sent = fetch(`${service.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${mine.person.key}`, 'Content-Type': 'application/json', ...headers },
+    body: JSON.stringify({ model: 'talk', messages: [user(message)], ...(stream && { stream }) }),
+    signal: leaving.signal,
+  }).catch(() => {})
+  await expect.poll(hasBegun, soon).toBe(true)
+  leaving.abort()
+  await sent
+}
+
+test('one whose connection is cut goes on until it is repeated', async () => {
+  const { mine, service } = await start()
+  const file = filesIn(service)
+  const [begun, go] = [file('begun'), file('go')]
+  const message = say({ do: 'touch', file: begun }, { do: 'await-file', file: go }, { do: 'text', delta: 'Done' })
+  await cut({ mine, service, message, headers: retry(0) }, () => exists(begun))
+  const again = mine.complete(message, {}, retry(1))
+  writeFileSync(go, '')
+  const { body, status } = await again
+  expect([status, body.choices[0].message.content]).toEqual([200, 'Done'])
+  expect(await mine.charges()).toHaveLength(1)
+  await mine.expectSound()
+  await service.stop()
+})
+
+test('one that is cut is stopped and settled where its client does not repeat it', async () => {
+  const { mine, service } = await start()
+  const file = filesIn(service)
+  for (const [index, { headers, stream }] of [{ headers: {} }, { headers: {}, stream: true }, { headers: retry(0) }]
+    .map((one) => ({ stream: false, ...one }))
+    .entries()) {
+    const [begun, stopped] = [file(`begun-${index}`), file(`stopped-${index}`)]
+    const steps = say(
+      { do: 'note-abort', file: stopped },
+      { do: 'text', delta: 'Begun' },
+      { do: 'touch', file: begun },
+      { do: 'await-abort' },
+    )
+    await cut({ mine, service, message: steps, headers, stream }, () => exists(begun))
+    await expect.poll(() => exists(stopped), soon).toBe(true)
+    await mine.expectSound()
+    expect(await mine.charges()).toHaveLength(index + 1)
+  }
+  await service.stop()
+})
+
+function exists(file: string): boolean {
+  try {
+    readFileSync(file)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,225 @@
+import { expect, test } from 'vitest'
+import { soon, startTalk } from '../chat/chat-checks.ts'
+import { say } from '../support/chat-agents.ts'
+import { readSse, user, WireCalls } from './wire-calls.ts'
+
+/** One person, and others of the same service. */
+async function start() {
+  const service = await startTalk()
+  const calls = async (balanceUsd = '10') => new WireCalls(service, await service.createPerson({ balanceUsd }))
+  return { service, calls, mine: await calls() }
+}
+
+test('a response is kept in a session of its own, and is read again as it was answered', async () => {
+  const { mine, service } = await start()
+  const { body, headers, status } = await mine.respond('Hello', { metadata: { order: '7' }, instructions: 'Be brief.' })
+  expect(status).toBe(200)
+  const [charge] = await mine.charges()
+  expect(headers.get('errand-turn-id')).toBe(charge.turnId)
+  expect(body).toMatchObject({
+    id: charge.turnId.replace('turn_', 'resp_'),
+    object: 'response',
+    status: 'completed',
+    store: true,
+    instructions: 'Be brief.',
+    metadata: { order: '7' },
+    conversation: { id: charge.sessionId },
+    usage: { input_tokens: charge.breakdown.promptTokens, cost_usd: charge.amountUsd.slice(1) },
+  })
+  expect(body.output).toEqual([
+    {
+      type: 'message',
+      id: charge.turnId.replace('turn_', 'msg_'),
+      status: 'completed',
+      role: 'assistant',
+      content: [{ type: 'output_text', text: 'You said: Hello', annotations: [], logprobs: [] }],
+    },
+  ])
+  const read = await mine.get(`/responses/${body.id}`)
+  expect(read.body).toMatchObject({ id: body.id, status: 'completed', output: body.output, usage: body.usage })
+  const { messages } = (await service.get(`/api/sessions/${charge.sessionId}/messages`, mine.person.key)).body
+  expect(messages.map(({ content }: any) => content)).toEqual(['Hello', 'You said: Hello'])
+  await mine.expectSound()
+  await service.stop()
+})
+
+test('instructions and what the system says hold for one response; the next of its conversation has what was said', async () => {
+  const { mine, service } = await start()
+  const history = say({ do: 'tell', what: 'history' })
+  const system = { role: 'system', content: 'Twice.' }
+  const first = await mine.respond([system, user(history)], { instructions: 'Once.' })
+  const told = (answer: any) => JSON.parse(answer.body.output[0].content[0].text)
+  expect(told(first).map(({ content }: any) => content)).toEqual(['Once.', 'Twice.'])
+  const second = await mine.respond(history, { previous_response_id: first.body.id })
+  expect(second.body.previous_response_id).toBe(first.body.id)
+  expect(told(second).map(({ role }: any) => role)).toEqual(['user', 'assistant'])
+  const again = await mine.respond('Hello', { previous_response_id: first.body.id })
+  expect([again.status, again.body.error.param]).toEqual([400, 'previous_response_id'])
+  const third = await mine.respond('Hello', { conversation: second.body.conversation.id })
+  expect(third.body.conversation).toEqual(first.body.conversation)
+  expect(await mine.sessions()).toHaveLength(1)
+  await mine.expectSound()
+  await service.stop()
+})
+
+test('what its client keeps itself is in no session, and cannot be read again', async () => {
+  const { mine, service } = await start()
+  const earlier = [user('One'), { role: 'assistant', content: [{ type: 'output_text', text: 'Two' }] }]
+  const history = user(say({ do: 'tell', what: 'history' }))
+  const whole = await mine.respond([...earlier, history])
+  expect(JSON.parse(whole.body.output[0].content[0].text).map(({ content }: any) => content)).toEqual(['One', 'Two'])
+  const unkept = await mine.respond('Hello', { store: false })
+  for (const { body } of [whole, unkept]) {
+    expect(body.store).toBe(false)
+    const read = await mine.get(`/responses/${body.id}`)
+    expect([read.status, read.body.error.code]).toEqual([404, 'response_not_found'])
+    const next = await mine.respond('Hello', { previous_response_id: body.id })
+    expect([next.status, next.body.error.param]).toEqual([404, 'previous_response_id'])
+  }
+  expect(await mine.sessions()).toEqual([])
+  for (const more of [{ store: true }, { background: true }]) {
+    expect((await mine.respond([...earlier, history], more)).status).toBe(400)
+  }
+  expect(await mine.charges()).toHaveLength(2)
+  await mine.expectSound()
+  await service.stop()
+})
+
+test('a stream is typed events in order, and is the same from any of its events on', async () => {
+  const { mine, service } = await start()
+  const steps = say({ do: 'reasoning', delta: 'Hm' }, { do: 'text', delta: 'a' }, { do: 'text', delta: '"b"' })
+  const { body } = await mine.respond(steps, { stream: true })
+  const events = readSse(body)
+  expect(events.at(-1)!.data).toBe('[DONE]')
+  const typed = events.slice(0, -1)
+  expect(typed.map(({ data }) => data.sequence_number)).toEqual(typed.map((_, index) => index))
+  expect(typed.every(({ data, event }) => data.type === event)).toBe(true)
+  expect(typed.map(({ event }) => event!.replace('response.', ''))).toEqual([
+    'created',
+    'in_progress',
+    'output_item.added',
+    'content_part.added',
+    'reasoning_text.delta',
+    'reasoning_text.done',
+    'content_part.done',
+    'output_item.done',
+    'output_item.added',
+    'content_part.added',
+    'output_text.delta',
+    'output_text.delta',
+    'output_text.done',
+    'content_part.done',
+    'output_item.done',
+    'completed',
+  ])
+  const { response } = typed.at(-1)!.data
+  expect(response.output.map(({ content }: any) => content[0].text)).toEqual(['Hm', 'a"b"'])
+  const uncut = readSse((await mine.get(`/responses/${response.id}?stream=true`)).body).slice(0, -1)
+  // What is known of the request is less then.
+  const said = (all: typeof events) => all.filter(({ data }) => data.response === undefined)
+  expect(said(uncut)).toEqual(said(typed))
+  for (let after = 0; after < typed.length; after++) {
+    const path = `/responses/${response.id}?stream=true&starting_after=${after}`
+    expect(readSse((await mine.get(path)).body).slice(0, -1)).toEqual(uncut.slice(after + 1))
+  }
+  expect(await mine.charges()).toHaveLength(1)
+  await mine.expectSound()
+  await service.stop()
+})
+
+test('in the background a response goes on without a reader, and is read when it is done', async () => {
+  const { mine, service } = await start()
+  const steps = say({ do: 'text', delta: 'Slow' }, { do: 'wait', ms: 100 }, { do: 'text', delta: 'ly' })
+  const begun = await mine.respond(steps, { background: true })
+  expect(begun.body).toMatchObject({ status: 'in_progress', output: [], usage: null })
+  const read = async () => (await mine.get(`/responses/${begun.body.id}`)).body
+  await expect.poll(async () => (await read()).status, soon).toBe('completed')
+  expect((await read()).output[0].content[0].text).toBe('Slowly')
+  await mine.expectSound()
+  await service.stop()
+})
+
+test('a response that is canceled is charged for what it used, once, and says so whenever it is read', async () => {
+  const { calls, mine, service } = await start()
+  const steps = say({ do: 'text', delta: 'Begun' }, { do: 'await-abort' })
+  const { body } = await mine.respond(steps, { background: true })
+  const strange = await (await calls()).post(`/responses/${body.id}/cancel`, {})
+  expect(strange.status).toBe(404)
+  const canceled = await mine.post(`/responses/${body.id}/cancel`, {})
+  expect([canceled.status, canceled.body.status]).toEqual([200, 'cancelled'])
+  expect((await mine.post(`/responses/${body.id}/cancel`, {})).body).toEqual(canceled.body)
+  expect((await mine.get(`/responses/${body.id}`)).body).toEqual(canceled.body)
+  expect((await mine.charges()).length).toBeLessThanOrEqual(1)
+  await mine.expectSound()
+  await service.stop()
+})
+
+test('the last response of a conversation is deleted with it; its charge stays', async () => {
+  const { calls, mine, service } = await start()
+  const first = await mine.respond('Hello')
+  const second = await mine.respond('Hello', { previous_response_id: first.body.id })
+  const remove = (who: WireCalls, id: string) =>
+    service.request('DELETE', `/v1/responses/${id}`, { key: who.person.key })
+  expect((await remove(await calls(), second.body.id)).status).toBe(404)
+  expect((await remove(mine, first.body.id)).body.error.param).toBe('response_id')
+  expect((await remove(mine, second.body.id)).body).toMatchObject({ id: second.body.id, deleted: true })
+  for (const { body } of [first, second]) expect((await mine.get(`/responses/${body.id}`)).status).toBe(404)
+  expect(await mine.sessions()).toEqual([])
+  expect(await mine.charges()).toHaveLength(2)
+  await mine.expectSound()
+  await service.stop()
+})
+
+test('a response that is refused leaves no session, and one that fails says why', async () => {
+  const { calls, mine, service } = await start()
+  const poor = await calls('0')
+  const refused = await poor.respond('Hello')
+  expect([refused.status, refused.body.error.code]).toEqual([402, 'insufficient_quota'])
+  expect(await poor.sessions()).toEqual([])
+  const steps = say({ do: 'text', delta: 'Well' }, { do: 'throw', message: 'It broke.' })
+  const failed = await mine.respond(steps)
+  expect([failed.status, failed.body.error.code]).toEqual([500, 'agent_error'])
+  expect(await mine.sessions()).toEqual([])
+  const { data } = readSse((await mine.respond(steps, { stream: true })).body).at(-2)!
+  expect(data).toMatchObject({
+    type: 'response.failed',
+    response: { status: 'failed', error: { code: 'agent_error' } },
+  })
+  expect((await mine.get(`/responses/${data.response.id}`)).body.status).toBe('failed')
+  await mine.expectSound()
+  await service.stop()
+})
+
+test('parameters that no agent obeys, or nobody knows, are 400 and named', async () => {
+  const { mine, service } = await start()
+  const bad: [object, string][] = [
+    [{ input: [] }, 'input'],
+    [{ input: '' }, 'input'],
+    [{ input: [{ type: 'function_call_output', output: 'x' }] }, 'input[0].type'],
+    [{ input: [user([{ type: 'input_image', image_url: 'data:' }])] }, 'input[0].content[0]'],
+    [{ tools: [{ type: 'function', name: 'x' }] }, 'tools'],
+    [{ top_logprobs: 2 }, 'top_logprobs'],
+    [{ truncation: 'auto' }, 'truncation'],
+    [{ text: { format: { type: 'json_object' } } }, 'text.format'],
+    [{ max_output_tokens: 5000 }, 'max_output_tokens'],
+    [{ nonsense: 1 }, 'nonsense'],
+    [{ background: true, store: false }, 'background'],
+    [{ previous_response_id: 'resp_1', conversation: 'ses_1' }, 'previous_response_id'],
+  ]
+  for (const [more, param] of bad) {
+    const { body, status } = await mine.respond('Hello', more)
+    expect([status, body.error.param], JSON.stringify(more)).toEqual([400, param])
+  }
+  expect(await mine.charges()).toEqual([])
+  expect(await mine.sessions()).toEqual([])
+  await service.stop()
+})
+
+test('a session of the user stays, though the first response in it fails', async () => {
+  const { mine, service } = await start()
+  const { sessionId } = (await service.post('/api/sessions', { agentId: 'talk' }, { key: mine.person.key })).body
+  const failed = await mine.respond(say({ do: 'throw', message: 'It broke.' }), { conversation: sessionId })
+  expect(failed.status).toBe(500)
+  expect((await mine.sessions()).map(({ id }) => id)).toEqual([sessionId])
+  await service.stop()
+})

@@ -1,0 +1,152 @@
+import type { TurnRow, WindowRow } from './audit-rows.ts'
+import { simPlans } from './sim-agents.ts'
+import type { SeenRows } from './row-audit.ts'
+import type { Checks } from './sim-checks.ts'
+import type { SimKey, SimPerson, SimSpend, SimState } from './sim-state.ts'
+
+/** A limit, and since when it counts. */
+export type SimLimit = SimSpend & { ownerId: string; startsAt: number }
+/** Who spends: a person, with a key or without one. */
+export type Spender = { person: SimPerson; key: SpendingKey | null }
+/** A client token is one with the limit of the key that made it beside its own. */
+type SpendingKey = Pick<SimKey, 'countsAs' | 'spend'> & { maker?: Pick<SimKey, 'countsAs' | 'spend'> }
+
+const dayMs = 86_400_000
+/** Windows are kept for longer, and so are keys that have ended. */
+const keptMs = 80 * dayMs
+
+/** The first instant of the period that `now` lies in, by UTC; weeks begin on Monday. */
+function startOf(reset: SimSpend['reset'], now: number): number {
+  if (reset === 'never') return 0
+  const date = new Date(now)
+  const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()]
+  if (reset === 'month') return Date.UTC(year, month)
+  return Date.UTC(year, month, reset === 'day' ? day : day - ((date.getUTCDay() + 6) % 7))
+}
+
+export function spendPerDayOf({ plan, spendPerDay }: SimPerson): number | null {
+  return spendPerDay ?? (plan === null ? null : simPlans[plan].spendPerDay)
+}
+
+/** What stands in the way of what an execution costs. */
+export function limitsOf({ key, person }: Spender, now: number): SimLimit[] {
+  const limits: SimLimit[] = []
+  const add = (ownerId: string, spend: SimSpend | null) => {
+    if (spend) limits.push({ ...spend, ownerId, startsAt: startOf(spend.reset, now) })
+  }
+  if (key) add(key.countsAs, key.spend)
+  if (key?.maker) add(key.maker.countsAs, key.maker.spend)
+  const perDay = spendPerDayOf(person)
+  if (perDay !== null) add(person.userId, { amount: perDay, reset: 'day' })
+  return limits
+}
+
+/** In which windows something counts, as one text whatever their order. */
+export function countedText(limits: readonly Pick<SimLimit, 'ownerId' | 'startsAt'>[]): string {
+  return limits
+    .map(({ ownerId, startsAt }) => nameOf(ownerId, startsAt))
+    .toSorted()
+    .join(', ')
+}
+
+export function windowsIn(countedIn: string | null): Pick<SimLimit, 'ownerId' | 'startsAt'>[] {
+  if (countedIn === null) return []
+  const named = JSON.parse(countedIn) as Record<string, number>
+  return Object.entries(named).map(([ownerId, startsAt]) => ({ ownerId, startsAt }))
+}
+
+function nameOf(ownerId: string, startsAt: number): string {
+  return `${ownerId} since ${startsAt}`
+}
+
+/** The limits of windows that a turn names, as they are now; one that was removed limits nothing. */
+export function limitsNamed(person: SimPerson, countedIn: string | null): SimLimit[] {
+  return windowsIn(countedIn).map((window) => {
+    const spend = person.keys.find(({ countsAs }) => countsAs === window.ownerId)?.spend
+    const amount = window.ownerId === person.userId ? spendPerDayOf(person) : spend?.amount
+    return { ...window, reset: 'never', amount: amount ?? Infinity }
+  })
+}
+
+/** Changes what is charged in the windows that a task or turn names. */
+export function chargeIn({ windows }: SimState, countedIn: string | null, of: { amount: number; now: number }): void {
+  for (const { ownerId, startsAt } of windowsIn(countedIn)) {
+    const name = nameOf(ownerId, startsAt)
+    windows.set(name, { charged: (windows.get(name)?.charged ?? 0) + of.amount, changedAt: of.now })
+  }
+}
+
+/** What open turns hold in windows. */
+export class HeldInWindows {
+  #held = new Map<string, number>()
+
+  isNow(openTurns: readonly TurnRow[]): void {
+    this.#held = new Map()
+    for (const { counted_in: countedIn, held } of openTurns) {
+      for (const { ownerId, startsAt } of windowsIn(countedIn)) {
+        const name = nameOf(ownerId, startsAt)
+        this.#held.set(name, (this.#held.get(name) ?? 0) + held)
+      }
+    }
+  }
+
+  /** What limits leave, below 0 where one was lowered; Infinity without any. */
+  left({ windows }: SimState, limits: readonly SimLimit[]): number {
+    const leftOf = ({ amount, ownerId, startsAt }: SimLimit) => {
+      const name = nameOf(ownerId, startsAt)
+      return amount - (windows.get(name)?.charged ?? 0) - (this.#held.get(name) ?? 0)
+    }
+    return Math.min(Infinity, ...limits.map(leftOf))
+  }
+
+  check(checks: Checks, { rows, state }: { rows: readonly WindowRow[]; state: SimState }, now: number): void {
+    const found = new Set<string>()
+    for (const { charged, held, owner_id: ownerId, starts_at: startsAt } of rows) {
+      const name = nameOf(ownerId, startsAt)
+      found.add(name)
+      checks.same(
+        [charged, held],
+        [state.windows.get(name)?.charged ?? 0, this.#held.get(name) ?? 0],
+        `what is charged and held of ${name}`,
+      )
+    }
+    for (const [name, { changedAt, charged }] of state.windows) {
+      if (found.has(name) || charged === 0 || now - changedAt > keptMs) continue
+      checks.that(false, `${charged} of ${name} are not counted`)
+    }
+  }
+}
+
+function mostAtWork({ plan }: SimPerson): number {
+  return (plan === null ? null : simPlans[plan].tasksAtWork) ?? Infinity
+}
+
+/** How many tasks of each user are begun, whether agents are at work on them or they wait for another attempt. */
+export class TasksAtWork {
+  readonly #checks: Checks
+  #begun: Map<string, number> | undefined
+
+  constructor(checks: Checks) {
+    this.#checks = checks
+  }
+
+  isAtLimit(person: SimPerson): boolean {
+    return (this.#begun?.get(person.userId) ?? 0) >= mostAtWork(person)
+  }
+
+  /** No more are begun than a plan allows; of one that was changed, those that were begun before stay. */
+  areNow(people: readonly SimPerson[], { openTasks, tasks }: Pick<SeenRows, 'openTasks' | 'tasks'>): void {
+    const before = this.#begun
+    const begun = (this.#begun = new Map<string, number>())
+    for (const id of openTasks) {
+      const { status, user_id: userId } = tasks.get(id)!
+      if (status === 'processing') begun.set(userId, (begun.get(userId) ?? 0) + 1)
+    }
+    if (!before) return
+    for (const person of people) {
+      const [count, most] = [begun.get(person.userId) ?? 0, mostAtWork(person)]
+      const holds = count <= Math.max(before.get(person.userId) ?? 0, most)
+      this.#checks.that(holds, () => `${count} tasks of ${person.userId} are begun, of ${most}`)
+    }
+  }
+}

@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest'
+import { contentFault, knownContent } from '../../server/agents/files/file-content.ts'
+import { fileTokens } from '../../server/agents/files/file-tokens.ts'
+import { isAccepted } from '../../server/agents/files/media-types.ts'
+import { jpeg, pdf, png } from '../support/sample-files.ts'
+
+const none = { imageTokensMax: undefined, documentTokensMax: undefined }
+
+function gif(width: number, height: number): Buffer {
+  const content = Buffer.alloc(20)
+  content.write('GIF89a', 'latin1')
+  content.writeUInt16LE(width, 6)
+  content.writeUInt16LE(height, 8)
+  return content
+}
+
+/** One of the three kinds of WebP. */
+function webp(kind: 'VP8 ' | 'VP8L' | 'VP8X', width: number, height: number): Buffer {
+  const content = Buffer.alloc(40)
+  content.write(`RIFF\0\0\0\0WEBP${kind}`, 'latin1')
+  if (kind === 'VP8X') {
+    content.writeUIntLE(width - 1, 24, 3)
+    content.writeUIntLE(height - 1, 27, 3)
+  } else if (kind === 'VP8L') {
+    content[20] = 0x2f
+    content.writeUInt32LE(((height - 1) << 14) | (width - 1), 21)
+  } else {
+    content.write('\x9d\x01\x2a', 23, 'latin1')
+    content.writeUInt16LE(width, 26)
+    content.writeUInt16LE(height, 28)
+  }
+  return content
+}
+
+test('width and height of every kind of image are read from its header', () => {
+  const images: [Buffer, string][] = [
+    [png(640, 480), 'image/png'],
+    [jpeg(640, 480), 'image/jpeg'],
+    [gif(640, 480), 'image/gif'],
+    [webp('VP8 ', 640, 480), 'image/webp'],
+    [webp('VP8L', 640, 480), 'image/webp'],
+    [webp('VP8X', 640, 480), 'image/webp'],
+  ]
+  for (const [content, mediaType] of images) {
+    expect(knownContent(content)).toEqual({ mediaType, image: { width: 640, height: 480 } })
+    expect(contentFault(mediaType, content)).toBeUndefined()
+    // Cut anywhere, or made of anything, it is at worst no image.
+    for (let end = 0; end < content.length; end++) knownContent(content.subarray(0, end))
+    for (let at = 0; at < Math.min(content.length, 60); at++) {
+      const broken = Buffer.from(content)
+      broken[at] = 0xff
+      knownContent(broken)
+    }
+  }
+  expect(contentFault('image/png', png(0, 480))).toMatch(/no image/)
+})
+
+test('a content is what its bytes say, whatever it is called', () => {
+  expect(contentFault('image/png', jpeg())).toMatch(/image\/jpeg by its bytes/)
+  expect(contentFault('image/bmp', png())).toMatch(/Must be one of/)
+  expect(contentFault('application/pdf', pdf)).toBeUndefined()
+  expect(contentFault('application/pdf', Buffer.from('PDF'))).toMatch(/no PDF/)
+  expect(contentFault('text/plain', Buffer.from('Grüße'))).toBeUndefined()
+  expect(contentFault('text/plain', Buffer.from([0xc3, 0x28]))).toMatch(/UTF-8/)
+  expect(contentFault('text/plain', Buffer.from('a\0b'))).toMatch(/UTF-8/)
+  expect(contentFault('application/json', Buffer.from('{}'))).toBeUndefined()
+  expect(contentFault('application/octet-stream', png())).toMatch(/image\/png by its bytes/)
+  expect(contentFault('application/octet-stream', Buffer.from([1, 2, 3]))).toBeUndefined()
+  expect(contentFault('audio/mp4', Buffer.from('\0\0\0\x18ftypM4A ', 'latin1'))).toBeUndefined()
+  expect(contentFault('audio/mpeg', Buffer.from('\x7fELF', 'latin1'))).toMatch(/executable/)
+})
+
+test('what is held for a file: an image by its pixels, a text by its bytes, and what the operator knows better', () => {
+  const tokensOf = (content: Buffer, mediaType: string, bounds: Parameters<typeof fileTokens>[1] = none) =>
+    fileTokens({ content, mediaType }, bounds)
+  const both = (tokens: number) => ({ tokens, tokensMax: tokens })
+  expect(tokensOf(png(10, 10), 'image/png')).toEqual(both(1024))
+  expect(tokensOf(png(1024, 1024), 'image/png')).toEqual(both(4096))
+  expect(tokensOf(jpeg(20_000, 20_000), 'image/jpeg')).toEqual(both(16_384))
+  expect(tokensOf(png(10, 10), 'image/png', { ...none, imageTokensMax: 85 })).toEqual(both(85))
+  expect(tokensOf(Buffer.alloc(4000), 'text/plain', { ...none, documentTokensMax: 10 })).toEqual({
+    tokens: 1000,
+    tokensMax: 4000,
+  })
+  expect(tokensOf(Buffer.alloc(4000), 'application/pdf')).toEqual({ tokens: 1000, tokensMax: 4000 })
+  expect(tokensOf(Buffer.alloc(4000), 'application/pdf', { ...none, documentTokensMax: 1500 })).toEqual({
+    tokens: 1000,
+    tokensMax: 1500,
+  })
+})
+
+test('an agent takes the types that it lists, all of a kind, or any', () => {
+  expect(isAccepted('image/png', ['image/*'])).toBe(true)
+  expect(isAccepted('image/png', ['text/*', 'image/png'])).toBe(true)
+  expect(isAccepted('imagery/png', ['image/*'])).toBe(false)
+  expect(isAccepted('application/pdf', ['*/*'])).toBe(true)
+  expect(isAccepted('application/pdf', [])).toBe(false)
+})
