@@ -73,7 +73,7 @@ export async function openChat(
   world.model.chatSent(session.id, { person, key: apiKey }, world.now)
   const node = world.anyNode()
   const { client } = world.at(node)
-  const reader = await ChatReader.open({
+  const opened = await ChatReader.open({
     url: client.url,
     body: {
       sessionId: session.id,
@@ -86,6 +86,9 @@ export async function openChat(
     if (client.isDown) return undefined
     throw error
   })
+  const isUnheard = opened !== undefined && client.isUnheard(opened.status)
+  if (isUnheard) opened.leave()
+  const reader = isUnheard ? undefined : opened
   const status = reader?.status ?? 0
   world.note(`chat ${session.id} ${JSON.stringify(steps).slice(0, 160)} → ${status}`)
   if (reader && status >= 400) {

@@ -98,7 +98,7 @@ export async function crash(world: SimWorld): Promise<void> {
   const nodes = someNodes(world)
   world.note(`crash, and start again: ${nodes.join(', ')}`)
   const hosts = nodes.map((node) => world.at(node))
-  for (const { client } of hosts) client.isDown = true
+  for (const { client } of hosts) client.isDown = client.isKilled = true
   world.crashes++
   model.areNewInterrupted = true
   interruptAll(world, { isCrash: true, hastens: true, nodes })
