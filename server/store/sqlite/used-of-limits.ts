@@ -5,11 +5,10 @@ import type { AddedToWindow, KeyRateRow, Spent, WindowOf, WindowRow } from '../c
 import type { CounterChange } from '../commands/command.ts'
 import { columns } from '../commands/statement.ts'
 import type { Counters } from './counters.ts'
-import { RowMemory } from './row-memory.ts'
+import { RowMemory, type Kept } from './row-memory.ts'
 
 type Window = WindowRow & { userId: string }
 type Rate = KeyRateRow & { keyId: string }
-type Waiting = { count: number }
 
 /**
  * What is used of limits, of which each admission reads and changes some rows. They are in memory for as long as no other
@@ -26,7 +25,7 @@ export class UsedOfLimits {
   readonly #windows = new RowMemory<Window>((window) => this.#writeWindow(window))
   readonly #rates = new RowMemory<Rate>(({ keyId, startsAt, used }) => void this.#putRate.run(keyId, startsAt, used))
   /** Counters write these. */
-  readonly #waiting = new RowMemory<Waiting>(() => {})
+  readonly #waiting = new RowMemory<number>(() => {})
   readonly #all = [this.#windows, this.#rates, this.#waiting]
   readonly #counters: Counters
   #version: unknown
@@ -53,48 +52,45 @@ export class UsedOfLimits {
     )
   }
 
-  window({ ownerId, startsAt }: WindowOf): Window | undefined {
-    const read = () => this.#getWindow.get(ownerId, startsAt)
-    return this.#isInBatch ? this.#windows.find(ownerId, startsAt, read) : read()
+  window(of: WindowOf): Window | undefined {
+    return this.#isInBatch ? this.#keptWindow(of).row : this.#readWindow(of)
   }
 
   named(countedIn: string): Window[] {
-    const named = Object.entries(JSON.parse(countedIn) as Record<string, EpochMs>)
-    return named.flatMap(([ownerId, startsAt]) => this.window({ ownerId, startsAt }) ?? [])
+    return windowsOf(countedIn).flatMap((of) => this.window(of) ?? [])
   }
 
   keyRate(keyId: string): Rate | undefined {
-    const read = () => this.#getRate.get(keyId)
-    return this.#isInBatch ? this.#rates.find(keyId, 0, read) : read()
+    return this.#isInBatch ? this.#keptRate(keyId).row : this.#getRate.get(keyId)
   }
 
   /** How many tasks of a user wait. */
   waiting(userId: string): number {
-    const read = () => ({ count: this.#counters.waiting(userId) })
-    return this.#isInBatch ? this.#waiting.find(userId, 0, read)!.count : read().count
+    const read = () => this.#counters.waiting(userId)
+    return this.#isInBatch ? this.#waiting.find(userId, 0, read).row! : read()
   }
 
   counted({ by, kind, status, userId }: CounterChange): void {
     const waiting = kind === 'task' && status === 'pending' ? this.#waiting.known(userId, 0) : undefined
-    if (waiting) this.#waiting.change(waiting, { count: waiting.count + by })
+    if (waiting) this.#waiting.put(waiting, waiting.row! + by)
   }
 
   add({ amount, charged, held, ownerId, startsAt, userId }: AddedToWindow): void {
-    const window = this.window({ ownerId, startsAt })
-    if (window) return this.#change(window, { charged, held }, amount)
-    const added = { ownerId, startsAt, userId, limit: amount, charged, held, reachedAt: null }
-    assertWithin(added)
-    this.#windows.add(ownerId, startsAt, added)
+    const kept = this.#keptWindow({ ownerId, startsAt })
+    if (kept.row) return this.#change(kept, kept.row, { charged, held, amount })
+    assertWithin(charged, held, amount)
+    this.#windows.put(kept, { ownerId, startsAt, userId, limit: amount, charged, held, reachedAt: null })
   }
 
-  change(countedIn: string, by: Spent): void {
-    for (const window of this.named(countedIn)) this.#change(window, by, window.limit)
+  change(countedIn: string, { charged, held }: Spent): void {
+    for (const of of windowsOf(countedIn)) {
+      const kept = this.#keptWindow(of)
+      if (kept.row) this.#change(kept, kept.row, { charged, held, amount: kept.row.limit })
+    }
   }
 
   setKeyRate(keyId: string, { startsAt, used }: KeyRateRow): void {
-    const rate = this.keyRate(keyId)
-    if (rate) this.#rates.change(rate, { startsAt, used })
-    else this.#rates.add(keyId, 0, { keyId, startsAt, used })
+    this.#rates.put(this.#keptRate(keyId), { keyId, startsAt, used })
   }
 
   writeOut(): void {
@@ -131,13 +127,26 @@ export class UsedOfLimits {
     for (const rows of this.#all) rows.clear()
   }
 
+  #readWindow({ ownerId, startsAt }: WindowOf): Window | undefined {
+    return this.#getWindow.get(ownerId, startsAt)
+  }
+
+  #keptWindow(of: WindowOf): Kept<Window> {
+    return this.#windows.find(of.ownerId, of.startsAt, () => this.#readWindow(of))
+  }
+
+  #keptRate(keyId: string): Kept<Rate> {
+    return this.#rates.find(keyId, 0, () => this.#getRate.get(keyId))
+  }
+
   /** A limit that was lowered below what is spent is kept as that. */
-  #change(window: Window, by: Spent, amount: number): void {
+  #change(kept: Kept<Window>, window: Window, by: Spent & { amount: number }): void {
+    const { ownerId, reachedAt, startsAt, userId } = window
     const charged = window.charged + by.charged
     const held = window.held + by.held
-    const limit = amount === window.limit ? amount : Math.max(amount, charged + held)
-    assertWithin({ charged, held, limit })
-    this.#windows.change(window, { charged, held, limit })
+    const limit = by.amount === window.limit ? by.amount : Math.max(by.amount, charged + held)
+    assertWithin(charged, held, limit)
+    this.#windows.put(kept, { ownerId, startsAt, userId, limit, charged, held, reachedAt })
   }
 
   #writeWindow({ charged, held, limit, ownerId, startsAt, userId }: Window): void {
@@ -146,7 +155,12 @@ export class UsedOfLimits {
   }
 }
 
+function windowsOf(countedIn: string): WindowOf[] {
+  const startsOf = JSON.parse(countedIn) as Record<string, EpochMs>
+  return Object.entries(startsOf).map(([ownerId, startsAt]) => ({ ownerId, startsAt }))
+}
+
 /** What the CHECK of the table says, which judges a row when it is written: then it is too late to undo one command. */
-function assertWithin({ charged, held, limit }: Pick<Window, 'charged' | 'held' | 'limit'>): void {
+function assertWithin(charged: number, held: number, limit: number): void {
   assert(charged >= 0 && held >= 0 && charged + held <= limit, 'what is spent in a window is within its limit')
 }
