@@ -67,7 +67,7 @@ function wantsSse({ headers: { accept = '' } }: IncomingMessage): boolean {
 }
 
 /** Comments keep a connection open that is silent. */
-export const sseIdle = { type: eventsType, idle: { everyMs: silentMs, text: ':\n\n' } }
+export const sseIdle = { type: eventsType, idle: { afterMs: silentMs, text: ':\n\n' } }
 
 /** The events of a chat, as lines or server-sent events. What is refused before there is a stream is answered with its status. */
 export const linesForm: AnswerForm = {
@@ -81,11 +81,7 @@ export const linesForm: AnswerForm = {
     const { stallMs } = context.stream!
     const next = () => stream.nextLines()
     if (!wantsSse(request)) return await writeLines(response, { headers, next, stallMs })
-    const sse = async () => {
-      const lines = await next()
-      return lines === undefined ? undefined : toSse(lines)
-    }
-    await writeLines(response, { headers, next: sse, stallMs, ...sseIdle })
+    await writeLines(response, { headers, next, inForm: toSse, stallMs, ...sseIdle })
   },
   error(error, routed) {
     if (!streamed.has(error.code) || routed.operation !== 'chat' || wantsPlain(routed.request))

@@ -6,9 +6,11 @@ type Lines = {
   type?: string
   /** Several whole lines at a time; undefined after the last. */
   next: () => Promise<string | undefined>
+  /** How they are written, where that is another way. */
+  inForm?: (lines: string) => string
   stallMs: number
-  /** Written where nothing else is for a while, so that nobody on the way takes the connection for a dead one. */
-  idle?: { everyMs: number; text: string }
+  /** Written where nothing else is, once in that time at least, so that nobody on the way takes the connection for a dead one. */
+  idle?: { afterMs: number; text: string }
 }
 
 export const linesType = 'application/x-ndjson'
@@ -16,19 +18,25 @@ export const linesType = 'application/x-ndjson'
 /** Streams lines as they come, at the pace at which they are read. */
 export async function writeLines(
   response: ServerResponse,
-  { headers, idle, next, stallMs, type = linesType }: Lines,
+  { headers, idle, inForm, next, stallMs, type = linesType }: Lines,
 ): Promise<void> {
   if (response.destroyed) return
   // A proxy that collects an answer before it passes it on would defeat the stream.
   const own = { 'Content-Type': type, 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' }
   response.writeHead(200, withHeaders(headers, own))
   response.flushHeaders()
-  const timer = idle && setInterval(() => !response.writableNeedDrain && response.write(idle.text), idle.everyMs)
+  let isIdle = true
+  // Looks twice in that time: setting a timer back costs more than writing an event.
+  const look = ({ text }: NonNullable<Lines['idle']>) => {
+    if (isIdle && !response.writableNeedDrain) response.write(text)
+    isIdle = true
+  }
+  const timer = idle && setInterval(look, idle.afterMs / 2, idle)
   try {
     for (let lines = await next(); lines !== undefined; lines = await next()) {
       if (response.destroyed) return
-      if (!response.write(lines)) await drained(response, stallMs)
-      timer?.refresh()
+      isIdle = false
+      if (!response.write(inForm ? inForm(lines) : lines)) await drained(response, stallMs)
     }
   } finally {
     clearInterval(timer)

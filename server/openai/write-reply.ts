@@ -1,5 +1,5 @@
 import { rateHeaders } from '../billing/rate-headers.ts'
-import { eventsType, rateOf, silentMs } from '../http/answer-forms.ts'
+import { rateOf, sseIdle } from '../http/answer-forms.ts'
 import { respond } from '../http/respond.ts'
 import type { RoutedRequest } from '../http/routed-request.ts'
 import { writeLines } from '../http/write-lines.ts'
@@ -50,8 +50,7 @@ export async function streamReply(
     }
     return undefined
   }
-  const idle = { everyMs: silentMs, text: ':\n\n' }
-  await writeLines(response, { headers, next, stallMs, type: eventsType, idle })
+  await writeLines(response, { headers, next, stallMs, ...sseIdle })
 }
 
 export function toldHeaders({ costUsd, turnId }: Told): string[] {

@@ -77,6 +77,7 @@ export const onlyInAll: Record<string, string> = {
     'kept, slow and broken connections; http-raw-requests has what is refused, overload what is turned away',
   'test/runner/{blocked-thread,cli-beside-server,cli-secret}.test.ts':
     'a thread that computes, and commands that run once or beside a server; thread-ends, drain and vault have their rules',
+  'test/api/silent-streams.test.ts': 'comments of a silent stream; what streams say is in chat-resume and openai',
   'test/api/system.test.ts': 'what admins see of the service; who may see it is in operations-by-credential',
   'test/webhooks/webhook-fairness.test.ts':
     'slow receivers of one user beside those of another; webhook-deliveries and contract-deliveries have what is sent',
