@@ -1,16 +1,9 @@
 import { expect } from 'vitest'
 import { must } from '../../server/kernel/assert.ts'
 import type { KeyRecord } from '../../server/store/records.ts'
-import type { CreateKey } from '../../server/store/store.ts'
+import { draftKey } from './key-drafts.ts'
 import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld } from './store-world.ts'
-
-let hashes = 0
-
-function draftKey(userId: string, changes: Partial<CreateKey> = {}): CreateKey {
-  const tokenHash = String(++hashes).padStart(64, '0')
-  return { userId, name: 'laptop', hint: 'a1b2', scopes: ['read', 'execute'], expiresAt: null, tokenHash, ...changes }
-}
 
 async function createKey(world: StoreWorld, userId: string): Promise<{ key: KeyRecord; tokenHash: string }> {
   const draft = draftKey(userId)

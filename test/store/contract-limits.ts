@@ -3,6 +3,7 @@ import type { CredentialLimits } from '../../server/store/execution-limits.ts'
 import type { AccountLimits, Plans } from '../../server/store/limits/account-limits.ts'
 import type { CreateKey } from '../../server/store/store.ts'
 import { draftSession } from './session-contract.ts'
+import { draftKey } from './key-drafts.ts'
 import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld } from './store-world.ts'
 
@@ -235,13 +236,6 @@ function describeWaiting(contractTest: ContractTest): void {
     },
     { limits: { plans } },
   )
-}
-
-let hashes = 0
-
-function draftKey(userId: string, changes: Partial<CreateKey> = {}): CreateKey {
-  const tokenHash = `limited${++hashes}`.padStart(64, '0')
-  return { userId, name: 'laptop', hint: 'a1b2', scopes: ['execute'], expiresAt: null, tokenHash, ...changes }
 }
 
 function describeKeyLimits(contractTest: ContractTest): void {

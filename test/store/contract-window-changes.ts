@@ -1,6 +1,7 @@
 import { expect } from 'vitest'
 import { must } from '../../server/kernel/assert.ts'
 import type { Units } from '../../server/kernel/money.ts'
+import { draftKey } from './key-drafts.ts'
 import type { ContractTest } from './store-contract.ts'
 import { agentError, type StoreWorld, type Tampering } from './store-world.ts'
 import { ofTier } from '../run/tiers.ts'
@@ -24,8 +25,8 @@ function describeChanges(contractTest: ContractTest): void {
   contractTest('a limit that is lowered below what is spent keeps neither a refund nor a settlement', async (world) => {
     const { store } = world
     const userId = await world.createUser()
-    const draft = { name: 'a', hint: 'a1b2', scopes: ['execute' as const], expiresAt: null, tokenHash: 'e'.repeat(64) }
-    const { id } = await store.createKey({ ...draft, userId, spendLimit: 500, spendReset: 'week' })
+    const draft = draftKey(userId)
+    const { id } = await store.createKey({ ...draft, spendLimit: 500, spendReset: 'week' })
     const limits = async () => (await store.findKey(draft.tokenHash))!.limits
     const change = (spendLimit: Units | null) => store.updateKey({ userId, keyId: id, changes: { spendLimit } })
     const task = await world.processing(userId, { limits: await limits(), cost: 200 })
@@ -56,14 +57,8 @@ function describeChanges(contractTest: ContractTest): void {
     async (world) => {
       const { store } = world
       const userId = await world.createUser()
-      const draft = {
-        name: 'a',
-        hint: 'a1b2',
-        scopes: ['execute' as const],
-        expiresAt: null,
-        tokenHash: 'd'.repeat(64),
-      }
-      const { id } = await store.createKey({ ...draft, userId, spendLimit: 400, spendReset: 'week' })
+      const draft = draftKey(userId)
+      const { id } = await store.createKey({ ...draft, spendLimit: 400, spendReset: 'week' })
       for (const lower of [
         () => store.updateKey({ userId, keyId: id, changes: { spendLimit: 120 } }),
         () => store.changeAccountLimits({ userId, changes: { spendPerDay: 240 } }),
@@ -140,14 +135,8 @@ function describeUndone(contractTest: ContractTest): void {
     async (world) => {
       const { store } = world
       const userId = await world.createUser()
-      const draft = {
-        name: 'a',
-        hint: 'a1b2',
-        scopes: ['execute' as const],
-        expiresAt: null,
-        tokenHash: 'e'.repeat(64),
-      }
-      const { id: keyId } = await store.createKey({ ...draft, userId, spendLimit: 300, spendReset: 'day' })
+      const draft = draftKey(userId)
+      const { id: keyId } = await store.createKey({ ...draft, spendLimit: 300, spendReset: 'day' })
       const { limits } = must(await store.findKey(draft.tokenHash), 'the key exists')
       const change = (spendLimit: Units) => store.updateKey({ userId, keyId, changes: { spendLimit } })
       const results = await Promise.allSettled([
@@ -186,8 +175,8 @@ function describeReached(contractTest: ContractTest): void {
   contractTest('that a limit of a key is reached is told once in each period, by its first refusal', async (world) => {
     const { store } = world
     const userId = await world.createUser()
-    const draft = { name: 'a', hint: 'a1b2', scopes: ['execute' as const], expiresAt: null, tokenHash: 'e'.repeat(64) }
-    const { id } = await store.createKey({ ...draft, userId, spendLimit: 150, spendReset: 'day' })
+    const draft = draftKey(userId)
+    const { id } = await store.createKey({ ...draft, spendLimit: 150, spendReset: 'day' })
     const { limits } = must(await store.findKey(draft.tokenHash), 'the key exists')
     await world.pending(userId, { limits })
     expect(await store.foreseeAdmission(world.draft(userId, { limits }))).toMatchObject({ reason: 'limit' })
