@@ -88,7 +88,7 @@ export const onlyInAll: Record<string, string> = {
   'test/openai/wire-files.test.ts':
     "files over OpenAI's wire; their checks, holds and what is kept of them are in chat-attachments, and turns without a session in the contract",
   'test/reach/openai-client.test.ts':
-    "OpenAI's own client in 24 calls; what it calls is tested in openai, and with the AI SDK in models",
+    "OpenAI's own client in 27 calls; what it calls is tested in openai, and with the AI SDK in models",
   'test/reach/openapi-tools.test.ts':
     'clients that four generators make of the document; its form and what a service answers are in openapi-lint and -promises',
   'test/webhooks/webhook-resends.test.ts':
