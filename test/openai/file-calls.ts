@@ -91,15 +91,15 @@ export class FileCalls extends WireCalls {
   }
 }
 
-export async function start({
-  balanceUsd = '10',
-  limits = {},
-}: { balanceUsd?: string; limits?: Partial<Limits> } = {}) {
+type Start = { balanceUsd?: string; limits?: Partial<Limits>; onFault?: (said: unknown) => void }
+
+export async function start({ balanceUsd = '10', limits = {}, onFault }: Start = {}) {
   const provider = await ModelProvider.start()
   provider.play(reply({ text: ['A grey field.'], usage: { prompt_tokens: 1234, completion_tokens: 5 } }))
   const service = await startService({
     config: configAt(provider.url),
     limits: { executionsPerMinute: 0, abuseFailures: 0, ...limits },
+    ...(onFault && { log: { debug() {}, info() {}, warn: onFault, error: onFault } }),
   })
   const mine = new FileCalls(service, { person: await service.createPerson({ balanceUsd }), provider })
   const stop = async () => {

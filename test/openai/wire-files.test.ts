@@ -154,7 +154,7 @@ const bad: [string, object, object, string, RegExp, string?][] = [
     'unsupported_value',
   ],
   ['an image of no URL', image('nonsense'), image('nonsense', 'input_image'), '.image_url', /data: URL in base64/],
-  ['no image', { type: 'image_url' }, { type: 'input_image' }, '.image_url', /data: URL in base64/],
+  ['no image', { type: 'image_url', image_url: {} }, { type: 'input_image' }, '.image_url', /data: URL in base64/],
   [
     'an image that is not in base64',
     image('data:text/plain,hello'),

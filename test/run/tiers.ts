@@ -54,8 +54,8 @@ export const onlyInAll: Record<string, string> = {
     'every kind of a bad server; run-ends and run-defects have what they cost, guarded-fetch where they may be',
   'test/sign-ins/{grant-refresh,rogue-authorization}.test.ts':
     'authorization servers that are slow, forget or answer wrongly; sign-in has what a run meets, and who may finish one',
-  'test/property/{broken-frames,broken-senders,linear-connectors,linear-work}.test.ts':
-    'broken requests of a kind; broken-fields has one of each field',
+  'test/property/{broken-frames,broken-senders,broken-wire,linear-connectors,linear-work}.test.ts':
+    'broken requests of a kind; broken-fields has one of each field, and openai the refusals of its wire',
   'test/runner/http-agent-{connections,python}.test.ts':
     'the wire of agents in other languages; http-agent-tasks has their money',
   'test/store/sqlite-log-damage.test.ts': 'every flipped bit of a log; sqlite-integrity has what is done about one',

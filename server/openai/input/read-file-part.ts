@@ -11,9 +11,10 @@ type Named = { part: Item; at: string }
 /** What parts of messages with files are, by their type: those of chat completions and those of responses. */
 const readers: Record<string, (of: Named) => ReadFile> = {
   image_url: ({ at, part: { image_url: image } }) => {
-    const within = typeof image === 'string' ? { at: `${at}.image_url`, url: image } : undefined
-    const { url } = isObject(image) ? image : {}
-    return fileOf(within ?? { at: `${at}.image_url.url`, url }, { at })
+    const param = `${at}.image_url`
+    return isObject(image)
+      ? fileOf({ at: `${param}.url`, url: image['url'] }, { at })
+      : fileOf({ at: param, url: image }, { at })
   },
   input_image: ({ at, part }) => {
     assertNoId(part, at)

@@ -55,8 +55,7 @@ export function messageNames({ earlier, message }: Conversation, param: string):
 function readMessage(item: unknown, { chat, param: at }: Of): WireMessage {
   if (!isObject(item)) throw badParam(at, 'Must be an object')
   const { content, role, type = 'message' } = item
-  if (type !== 'message')
-    throw badParam(`${at}.type`, `Items of the type ${quoted(type)} are not supported`, unsupported)
+  if (type !== 'message') throw badParam(`${at}.type`, `Items ${ofType(type)} are not supported`, unsupported)
   if (role === 'tool' || role === 'function') {
     throw badParam(`${at}.role`, 'Results of tools are not supported: agents call their own', unsupported)
   }
@@ -102,12 +101,13 @@ function readPart(part: unknown, { param: at, takesFiles }: OfContent): string |
   const { text, type } = part
   if (takesFiles && isFileType(type)) return readFilePart(part, at)
   if (typeof type !== 'string' || !textParts.has(type)) {
-    throw badParam(at, `Parts of the type ${quoted(type)} are not supported here; send text`, unsupported)
+    throw badParam(at, `Parts ${ofType(type)} are not supported here; send text`, unsupported)
   }
   if (typeof text !== 'string') throw badParam(`${at}.text`, 'Must be a text')
   return text
 }
 
-function quoted(value: unknown): string {
-  return JSON.stringify(String(value).slice(0, 60))
+/** What is no text is not shown: an object may refuse to become one. */
+function ofType(type: unknown): string {
+  return typeof type === 'string' ? `of the type ${JSON.stringify(type.slice(0, 60))}` : 'without a type'
 }

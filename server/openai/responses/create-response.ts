@@ -176,8 +176,9 @@ async function continuedOf(services: Services, { caller, input, ofHeader }: Cont
 type Place = { caller: Caller; input: ResponseInput; isKept: boolean; session: string | undefined }
 
 async function placeOf(services: Services, { caller, input, isKept, session }: Place): Promise<ReplyPlace> {
-  const { metadata, model } = input
-  if (session !== undefined) return await continuedSession(services, { caller, sessionId: session, model })
+  const { conversation, metadata, model } = input
+  const param = conversation === undefined || conversation === null ? undefined : 'conversation'
+  if (session !== undefined) return await continuedSession(services, { caller, sessionId: session, model, param })
   if (!isKept) return unkeptSession(services, model)
   requireScope(caller, 'execute')
   return newSession(services, { caller, agentId: model, metadata: metadata ?? {} })
