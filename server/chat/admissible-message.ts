@@ -9,8 +9,15 @@ import type { SessionRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
 import type { ChatInput } from './chat-schema.ts'
-import { readMessage, type DraftParts, type MessageDraft } from './files/message-draft.ts'
-import { charsOf, checkEarlier, checkSize, largeMessageChars, type MessageSetting } from './message-input.ts'
+import { readMessage, requestFilesMax, type DraftParts, type MessageDraft } from './files/message-draft.ts'
+import {
+  charsOf,
+  checkEarlier,
+  checkSize,
+  largeMessageChars,
+  type EarlierDraft,
+  type MessageSetting,
+} from './message-input.ts'
 
 export type Ask = {
   about: RequestTrace
@@ -27,6 +34,8 @@ export type Admissible = {
   chat: Chat
   connectorIds: string[]
   draft: MessageDraft
+  /** What its request says before it. */
+  earlier: readonly EarlierDraft[]
   session: SessionRecord | undefined
 }
 
@@ -49,12 +58,17 @@ export async function admissible(parts: Parts, { about, caller, input, onLarge, 
   }
   requireAgent(caller, agent.id)
   if (charsOf(input, setting) > largeMessageChars) await onLarge()
-  const draft = await readMessage(input.message, { caller, chat }, parts)
+  const of = { caller, chat, left: { files: requestFilesMax, bytes: parts.limits.messageFileBytesMax } }
+  const draft = await readMessage(input.message, { ...of, path: 'message' }, parts)
   checkSize(chat, { ...draft, params: input.params })
-  checkEarlier(chat, { draft, setting })
-  if (!session) return { agent, chat, connectorIds: [], draft, session }
+  const earlier: EarlierDraft[] = []
+  for (const [index, { content, role }] of (setting?.earlier ?? []).entries()) {
+    earlier.push({ role, draft: await readMessage(content, { ...of, path: `messages[${index}]` }, parts) })
+  }
+  checkEarlier(chat, { draft, earlier })
+  if (!session) return { agent, chat, connectorIds: [], draft, earlier, session }
   const connectorIds = connectorIdsOf(session.metadata)
   const taker = chatTaker(agent.id, agent)
   await access.assertOwned(connectorIds, { taker, path: 'sessionId', userId })
-  return { agent, chat, connectorIds, draft, session }
+  return { agent, chat, connectorIds, draft, earlier, session }
 }

@@ -1,11 +1,10 @@
 import type { Chat } from '../agents/config/catalogue.ts'
 import { tokensAtMost } from '../agents/run/chat-messages.ts'
-import { sumTokens } from '../agents/files/file-tokens.ts'
+import { sumTokens, type FileTokens } from '../agents/files/file-tokens.ts'
 import { messagesAtMost, tokensAroundPart } from '../agents/run/prompt-size.ts'
 import { chatHold, chatUse, dearestUse, type ChatRates } from '../billing/chat-price.ts'
 import type { Units } from '../kernel/money.ts'
-import type { MessageFile } from '../store/records.ts'
-import type { MessageDraft } from './files/message-draft.ts'
+import { draftFiles, type MessageDraft } from './files/message-draft.ts'
 
 /** What text is held ahead: each growth is a commit. */
 export const holdStepTokens = 2000
@@ -44,7 +43,7 @@ type Prompt = {
   history: { messages: readonly { content: string }[]; tokens: number }
   draft: MessageDraft
   /** Of the history. */
-  files: readonly MessageFile[]
+  files: readonly FileTokens[]
 }
 
 export function promptAtMost({ instructions, isModel }: Chat, { draft, files, history }: Prompt): number {
@@ -53,6 +52,6 @@ export function promptAtMost({ instructions, isModel }: Chat, { draft, files, hi
   )
   // Agents of other kinds say what they send besides the texts, by a step.
   const tokens = isModel ? messagesAtMost(texts) : tokensAtMost(texts.join(''))
-  const count = files.length + (draft.parts ?? []).filter(({ type }) => type === 'file').length
-  return Math.max(tokens + sumTokens([...files, draft.files]).tokensMax + count * tokensAroundPart, history.tokens)
+  const all = [...files, ...draftFiles(draft)]
+  return Math.max(tokens + sumTokens(all).tokensMax + all.length * tokensAroundPart, history.tokens)
 }

@@ -7,16 +7,16 @@ const messagePartsMax = 20
 // No control characters, no halves of a character, and no path.
 const filename = /^[^\p{Cc}\p{Cs}/\\]{1,200}$/u
 
+export const Filename = z
+  .string()
+  .regex(filename, 'Must be 1 to 200 characters, without slashes and control characters')
+
 const FilePart = z.object({
   type: z.literal('file'),
   mediaType: z.string().min(1).max(200).optional().describe('One that the agent takes; with `data` it must be given'),
   data: z.string().min(1).optional().describe('The file in base64; this or `payloadId`'),
   payloadId: resourceId.optional().describe("A file of an earlier message of the caller's, by its id there"),
-  filename: z
-    .string()
-    .regex(filename, 'Must be 1 to 200 characters, without slashes and control characters')
-    .meta({ pattern: undefined, minLength: 1, maxLength: 200 })
-    .optional(),
+  filename: Filename.meta({ pattern: undefined, minLength: 1, maxLength: 200 }).optional(),
 })
 export type FilePart = z.output<typeof FilePart>
 

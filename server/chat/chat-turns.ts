@@ -24,8 +24,8 @@ import {
   subjectOf,
   tokensOf,
   withEarlier,
-  type MessageSetting,
 } from './message-input.ts'
+import { draftFiles } from './files/message-draft.ts'
 import { KeptTurns } from './events/kept-turns.ts'
 import { ReadTurns } from './events/read-turns.ts'
 import type { TurnReader } from './events/turn-feed.ts'
@@ -116,7 +116,7 @@ export class ChatTurns {
     const earlier = idempotency && (await this.reads.openEarlier(caller, idempotency))
     if (earlier) return earlier
     const admitted = await admissible(this.#parts, ask)
-    const { agent, chat, connectorIds, draft, session } = admitted
+    const { agent, chat, connectorIds, draft, earlier: said, session } = admitted
     const quote = quoteId === undefined ? null : quotes.open<QuotedChat>(subjectOf(userId, input), quoteId)
     const rates = quote?.terms.rates ?? chat.rates
     const maxCost = leastOf([maxCostOf(input), quote?.terms.most ?? null])
@@ -138,11 +138,11 @@ export class ChatTurns {
     this.#kept.expect(turnId, over)
     let stored = noFiles
     try {
-      const weighed = await this.#weigh(admitted, { input, setting, rates, maxCost })
+      const weighed = await this.#weigh(admitted, { input, rates, maxCost })
       const { amounts, aroundKey, history, sentAtMost, tokensMax } = weighed
       const connectors = await access.specsOf(userId, connectorIds)
       assertSignedIn(connectors)
-      stored = await this.#files.keep(draft, { userId, required: amounts.required })
+      stored = await this.#files.keep({ draft, earlier: said, userId, required: amounts.required })
       const under = { quoteId: quote?.id ?? null, limits: caller.limits, files: stored.files }
       const own = session ? under : { ...under, agentId: agent.id }
       const turn = { sessionId, turnId, userId, idempotency, maxCost, ...own }
@@ -168,7 +168,7 @@ export class ChatTurns {
       }
       about.turnId = turnId
       const { messages } = latest
-      const hasFiles = stored.parts !== null || messages.some(({ parts }) => parts)
+      const hasFiles = stored.files.length > 0 || messages.some(({ parts }) => parts)
       const span = this.#parts.tracing?.chatBegan({ agentId: agent.id, request: about.span, sessionId, turnId, userId })
       const begun = new ChatTurn(this.#parts, {
         requestId: about.requestId,
@@ -180,8 +180,8 @@ export class ChatTurns {
           turnId,
           message: draft.text,
           ...(stored.sent && { parts: stored.sent }),
-          history: [...(setting?.earlier ?? []), ...messages],
-          historyTokens: latest.history.tokens + earlierTokens(setting),
+          history: [...stored.earlier, ...messages],
+          historyTokens: latest.history.tokens + earlierTokens(said),
           params: { ...given(params), ...(setting?.responseFormat && { responseFormat: setting.responseFormat }) },
           connectors,
           rates,
@@ -238,14 +238,17 @@ export class ChatTurns {
 
   /** What the history and the message would cost. */
   async #weigh(
-    { agent, chat, draft, session }: Admissible,
-    { input, maxCost, rates, setting }: Weigh,
+    { agent, chat, draft, earlier, session }: Admissible,
+    { input, maxCost, rates }: Weigh,
   ): Promise<Weighed> {
     const { params, sessionId } = input
-    const tokensMax = chat.contextTokens - tokensOf(draft) - earlierTokens(setting)
+    const tokensMax = chat.contextTokens - tokensOf(draft) - earlierTokens(earlier)
     const history = session ? await this.#parts.store.readHistory({ sessionId, tokensMax }) : nothingSaid
-    const whole = withEarlier(history, setting)
-    const files = history.messages.flatMap(({ parts }) => filesOf(parts))
+    const whole = withEarlier(history, earlier)
+    const files = [
+      ...earlier.flatMap((message) => draftFiles(message.draft)),
+      ...history.messages.flatMap(({ parts }) => filesOf(parts)),
+    ]
     const sentAtMost = promptAtMost(chat, { draft, files, history: whole })
     const aroundKey = chat.isModel ? agent.id : session ? sessionId : null
     const left = leftWithin(maxCost, session)
@@ -340,7 +343,7 @@ export class ChatTurns {
 /** A turn that is being admitted, with its Idempotency-Key, and how many requests wait to attach to it. */
 type Admission = { key: string | null; over: Promise<void>; waiting: number }
 
-type Weigh = Pick<Ask, 'input'> & { maxCost: Units | null; rates: ChatRates; setting?: MessageSetting | undefined }
+type Weigh = Pick<Ask, 'input'> & { maxCost: Units | null; rates: ChatRates }
 type Weighed = {
   amounts: Amounts
   /** Null where nothing is to be learned of what surrounds it. */

@@ -15,12 +15,16 @@ import type { MessageDraft } from './files/message-draft.ts'
 
 type Input = z.output<typeof ChatInput>
 
+/** A message that was said before the one that is sent. */
+export type EarlierMessage = Pick<ChatMessage, 'role'> & { content: Input['message'] }
+export type EarlierDraft = Pick<ChatMessage, 'role'> & { draft: MessageDraft }
+
 /** What surrounds a message of a client that speaks another protocol. */
 export type MessageSetting = {
   /** Of a message without a session: its `sessionId` names none that there is, and nothing is kept but the receipt. */
   agentId?: string
   /** Comes before the history of the session, and is not kept. */
-  earlier: readonly Omit<ChatMessage, 'parts'>[]
+  earlier: readonly EarlierMessage[]
   responseFormat?: ResponseFormat
   /** By which its request is known again. */
   bodyHash: string
@@ -30,25 +34,29 @@ type TurnHistory = { messages: readonly Pick<ChatMessage, 'content'>[]; tokens: 
 
 export const nothingSaid: History = { messages: [], tokens: 0 }
 
-export function earlierTokens(setting: MessageSetting | undefined): number {
+export function earlierTokens(earlier: readonly EarlierDraft[]): number {
   let tokens = 0
-  for (const { content } of setting?.earlier ?? []) tokens += roughTokens(content)
+  for (const { draft } of earlier) tokens += tokensOf(draft)
   return tokens
 }
 
-export function withEarlier(history: History, setting: MessageSetting | undefined): TurnHistory {
-  if (!setting || setting.earlier.length === 0) return history
-  return { messages: [...setting.earlier, ...history.messages], tokens: history.tokens + earlierTokens(setting) }
+export function withEarlier(history: History, earlier: readonly EarlierDraft[]): TurnHistory {
+  if (earlier.length === 0) return history
+  const said = earlier.map(({ draft }) => ({ content: draft.text }))
+  return { messages: [...said, ...history.messages], tokens: history.tokens + earlierTokens(earlier) }
 }
 
 /** Of all that its sender sent. */
 export function charsOf({ message }: Pick<Input, 'message'>, setting: MessageSetting | undefined): number {
+  let chars = charsIn(message)
+  for (const { content } of setting?.earlier ?? []) chars += charsIn(content)
+  return chars
+}
+
+function charsIn(message: Input['message']): number {
+  if (typeof message === 'string') return message.length
   let chars = 0
-  for (const part of typeof message === 'string' ? [] : message) {
-    chars += (part.type === 'text' ? part.text : part.data)?.length ?? 0
-  }
-  if (typeof message === 'string') chars = message.length
-  for (const { content } of setting?.earlier ?? []) chars += content.length
+  for (const part of message) chars += (part.type === 'text' ? part.text : part.data)?.length ?? 0
   return chars
 }
 
@@ -102,9 +110,9 @@ export function tokensOf({ files, text }: MessageDraft): number {
 /** Throws 400 where what comes before the message leaves no room for it. */
 export function checkEarlier(
   { contextTokens }: Chat,
-  { draft, setting }: { draft: MessageDraft; setting: MessageSetting | undefined },
+  { draft, earlier }: { draft: MessageDraft; earlier: readonly EarlierDraft[] },
 ): void {
-  if (!setting || earlierTokens(setting) + tokensOf(draft) <= contextTokens) return
+  if (earlier.length === 0 || earlierTokens(earlier) + tokensOf(draft) <= contextTokens) return
   throw badField('messages', `Are longer than the ${contextTokens} tokens that this agent takes`)
 }
 

@@ -29,7 +29,7 @@ function isModelFor({ agents, email }: Caller, agent: Agent): agent is ModelAgen
 }
 
 function toModel({ chat, description, id, name }: Agent): object {
-  const { contextTokens, maxOutputTokens, rates } = chat!
+  const { accepts, contextTokens, maxOutputTokens, rates } = chat!
   return {
     id,
     object: 'model',
@@ -40,6 +40,7 @@ function toModel({ chat, description, id, name }: Agent): object {
     description,
     context_window: contextTokens,
     max_output_tokens: maxOutputTokens,
+    accepts,
     pricing: writtenRates(rates),
   }
 }

@@ -2,9 +2,9 @@ import type { Caller } from '../auth/caller.ts'
 import type { MessageSetting } from '../chat/message-input.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Services } from '../rpc/context.ts'
-import { createSession, sessionNotFound } from '../sessions/session-operations.ts'
+import { createSession } from '../sessions/session-operations.ts'
 import type { ReplyAsk } from './start-reply.ts'
-import { badParam } from './wire-error.ts'
+import { badParam, WireError } from './wire-error.ts'
 
 /** Where a reply is kept, if it is. */
 export type ReplyPlace = { open: ReplyAsk['open']; setting: Pick<MessageSetting, 'agentId'> }
@@ -15,15 +15,16 @@ export function unkeptSession({ clock }: Services, agentId: string): ReplyPlace 
   return { open: () => Promise.resolve({ sessionId }), setting: { agentId } }
 }
 
-type Continued = { caller: Caller; sessionId: string; model: string }
+/** `param` is the field that names the session; without it a header does. */
+type Continued = { caller: Caller; sessionId: string; model: string; param?: string | undefined }
 
 /** Throws 404 for an unknown session, and 400 for one with another agent. */
 export async function continuedSession(
   { store }: Services,
-  { caller, model, sessionId }: Continued,
+  { caller, model, param, sessionId }: Continued,
 ): Promise<ReplyPlace> {
   const session = await store.getSession({ userId: caller.userId, sessionId })
-  if (!session) throw sessionNotFound()
+  if (!session) throw new WireError('NOT_FOUND', 'Session not found', param === undefined ? {} : { param })
   if (session.agentId !== model) throw badParam('model', `Must be ${session.agentId}, with which the session converses`)
   return { open: () => Promise.resolve({ sessionId }), setting: {} }
 }

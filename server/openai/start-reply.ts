@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { boundElsewhere, requireReach } from '../auth/client-tokens/token-reach.ts'
 import type { Caller } from '../auth/caller.ts'
-import type { MessageSetting } from '../chat/message-input.ts'
+import type { EarlierMessage, MessageSetting } from '../chat/message-input.ts'
 import type { OnDisconnect, TurnReader } from '../chat/events/turn-feed.ts'
 import { streamReader } from '../http/limits/disconnect-signal.ts'
 import type { RoutedRequest } from '../http/routed-request.ts'
@@ -20,11 +20,11 @@ export type ReplyAsk = {
   body: unknown
   /** Opened only once it is known that the request is no repetition. */
   open: () => Promise<{ sessionId: string; onRefused?: () => Promise<void> }>
-  message: string
+  message: EarlierMessage['content']
   params: { temperature?: number; maxTokens?: number }
   setting: Omit<MessageSetting, 'bodyHash'>
-  /** What the request calls the fields of a message. */
-  names: Record<'message' | 'messages' | 'params.maxTokens', string>
+  /** What the request calls the fields of a chat. */
+  names: Record<string, string>
   onDisconnect?: OnDisconnect
 }
 

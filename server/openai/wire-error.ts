@@ -60,6 +60,9 @@ export class WireError extends ErrandError {
   }
 }
 
+/** The code of a value that is one of OpenAI's, and none that an agent is given. */
+export const unsupported = 'unsupported_value'
+
 /** 400 about one parameter. */
 export function badParam(param: string, message: string, code?: string): WireError {
   return new WireError('BAD_REQUEST', `${param}: ${message}`, { param, ...(code !== undefined && { code }) })

@@ -98,10 +98,10 @@ test('a stream is typed events in order, and is the same from any of its events 
     'created',
     'in_progress',
     'output_item.added',
-    'content_part.added',
-    'reasoning_text.delta',
-    'reasoning_text.done',
-    'content_part.done',
+    'reasoning_summary_part.added',
+    'reasoning_summary_text.delta',
+    'reasoning_summary_text.done',
+    'reasoning_summary_part.done',
     'output_item.done',
     'output_item.added',
     'content_part.added',
@@ -113,7 +113,10 @@ test('a stream is typed events in order, and is the same from any of its events 
     'completed',
   ])
   const { response } = typed.at(-1)!.data
-  expect(response.output.map(({ content }: any) => content[0].text)).toEqual(['Hm', 'a"b"'])
+  expect(response.output).toMatchObject([
+    { type: 'reasoning', summary: [{ type: 'summary_text', text: 'Hm' }] },
+    { type: 'message', content: [{ type: 'output_text', text: 'a"b"' }] },
+  ])
   const uncut = readSse((await mine.get(`/responses/${response.id}?stream=true`)).body).slice(0, -1)
   // What is known of the request is less then.
   const said = (all: typeof events) => all.filter(({ data }) => data.response === undefined)

@@ -3,19 +3,25 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 
 import { filesIn, soon, startTalk } from '../chat/chat-checks.ts'
+import { start as startWithFiles, urlOf } from '../openai/file-calls.ts'
 import { say } from '../support/chat-agents.ts'
+import { pdf, png } from '../support/sample-files.ts'
 import type { Person, TestService } from '../support/test-service.ts'
 import { installTools } from './install-tools.ts'
 
 // OpenAI's own client against /v1, with nothing changed but the base URL and the key. Each of its calls has a number, so that
 // one which is left out is seen.
 
-const callsMax = 24
+const callsMax = 27
 
 let OpenAI: any
 
-async function start({ balanceUsd = '10', executionsPerMinute = 0, maxRetries = 0 } = {}) {
+async function load(): Promise<void> {
   OpenAI ??= createRequire(join(await installTools('openai'), 'here.js'))('openai')
+}
+
+async function start({ balanceUsd = '10', executionsPerMinute = 0, maxRetries = 0 } = {}) {
+  await load()
   const service = await startTalk({ limits: { executionsPerMinute } })
   const person = await service.createPerson({ balanceUsd })
   const client = new OpenAI({ apiKey: person.key, baseURL: `${service.url}/v1`, maxRetries })
@@ -158,6 +164,40 @@ test('what it repeats by itself after a timeout is paid once; what its user abor
   expect(aborted.message).toBe('aborted')
   expect(await chargesOf(service, person)).toHaveLength(2)
   await service.stop()
+})
+
+test('images and files of its messages reach the model; a remote one is refused by the name of its field', async () => {
+  await load()
+  const { mine, provider, service, stop } = await startWithFiles()
+  const { person } = mine
+  const client = new OpenAI({ apiKey: person.key, baseURL: `${service.url}/v1`, maxRetries: 2 })
+  const url = urlOf(png())
+  const sent = { type: 'image_url', image_url: { url } }
+  const question = { type: 'text', text: 'What is this?' }
+  const messages = [{ role: 'user', content: [question, sent] }]
+  const seen: any = await call(25, () => client.chat.completions.create({ model: 'sees', messages }))
+  expect(seen.choices[0].message.content).toBe('A grey field.')
+  expect(provider.bodies[0].messages).toEqual(messages)
+  const content = [
+    { type: 'input_text', text: 'And these?' },
+    { type: 'input_image', image_url: url, detail: 'auto' },
+    { type: 'input_file', filename: 'a.pdf', file_data: urlOf(pdf, 'application/pdf') },
+  ]
+  const told: any = await call(26, () =>
+    client.responses.create({ model: 'tells', input: [{ role: 'user', content }], store: false }),
+  )
+  const listed = `And these?|undefined:image/png:${png().length}|a.pdf:application/pdf:${pdf.length}`
+  expect(told.output_text).toBe(`And these? <${listed}>`)
+  const remote = [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }] }]
+  const refused = await call(27, () =>
+    refusal(() => client.chat.completions.create({ model: 'sees', messages: remote })),
+  )
+  expect(refused).toBeInstanceOf(OpenAI.BadRequestError)
+  expect([refused.param, refused.code]).toEqual(['messages[0].content[0].image_url.url', 'unsupported_value'])
+  expect(await chargesOf(service, person)).toHaveLength(2)
+  await mine.expectNoPayload()
+  await expectSound({ app: service.app, get: service.get.bind(service) }, person)
+  await stop()
 })
 
 test('responses: created, streamed, by its helper, read, streamed again, canceled, in the background', async () => {

@@ -54,8 +54,8 @@ export const onlyInAll: Record<string, string> = {
     'every kind of a bad server; run-ends and run-defects have what they cost, guarded-fetch where they may be',
   'test/sign-ins/{grant-refresh,rogue-authorization}.test.ts':
     'authorization servers that are slow, forget or answer wrongly; sign-in has what a run meets, and who may finish one',
-  'test/property/{broken-frames,broken-senders,linear-connectors,linear-work}.test.ts':
-    'broken requests of a kind; broken-fields has one of each field',
+  'test/property/{broken-frames,broken-senders,broken-wire,linear-connectors,linear-work}.test.ts':
+    'broken requests of a kind; broken-fields has one of each field, and openai the refusals of its wire',
   'test/runner/http-agent-{connections,python}.test.ts':
     'the wire of agents in other languages; http-agent-tasks has their money',
   'test/store/sqlite-log-damage.test.ts': 'every flipped bit of a log; sqlite-integrity has what is done about one',
@@ -86,8 +86,10 @@ export const onlyInAll: Record<string, string> = {
   'test/unit/body-pieces.test.ts': 'the memory that a body in small pieces takes; bodies are in api/bad-large-bodies',
   'test/reach/mcp-suites.test.ts':
     "others' clients of MCP, and the protocol's suite; the SDK's own client and all that is refused are in mcp",
+  'test/openai/wire-files.test.ts':
+    "files over OpenAI's wire; their checks, holds and what is kept of them are in chat-attachments, and turns without a session in the contract",
   'test/reach/openai-client.test.ts':
-    "OpenAI's own client in 24 calls; what it calls is tested in openai, and with the AI SDK in models",
+    "OpenAI's own client in 27 calls; what it calls is tested in openai, and with the AI SDK in models",
   'test/reach/openapi-tools.test.ts':
     'clients that four generators make of the document; its form and what a service answers are in openapi-lint and -promises',
   'test/webhooks/webhook-resends.test.ts':

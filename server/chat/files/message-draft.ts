@@ -17,11 +17,18 @@ type DraftPart = { type: 'text'; text: string } | { type: 'file'; file: DraftFil
 /** What a message says. `parts` is null where no file came with it. */
 export type MessageDraft = { text: string; parts: readonly DraftPart[] | null; files: FileTokens }
 
+/** What a request may still have of files, beside those of its messages that were read. */
+export type FilesLeft = { files: number; bytes: number }
+
 export type FileLimits = { fileBytesMax: number; messageFileBytesMax: number }
 export type DraftParts = { limits: FileLimits; payloads: PayloadStore; store: Pick<Store, 'findPayload'> }
 type Of = { caller: Caller; chat: Chat }
+/** `path` is what its request calls it. */
+type OfMessage = Of & { path: string; left: FilesLeft }
 
 export const messageFilesMax = 10
+/** Of all messages that a request has, where it has those that were said before. */
+export const requestFilesMax = 50
 /** Of a payload that a task was given or answered. */
 const jsonType = 'application/json'
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
@@ -29,36 +36,38 @@ const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
 /** Throws a 400 that names the part where a file is not what the agent takes, not what it says, too large or not the caller's. */
 export async function readMessage(
   message: z.output<typeof ChatInput>['message'],
-  of: Of,
+  of: OfMessage,
   parts: DraftParts,
 ): Promise<MessageDraft> {
   if (typeof message === 'string') return { text: message, parts: null, files: sumTokens([]) }
   const texts = message.filter((part) => part.type === 'text')
   const text = contentOf(texts)
   if (texts.length === message.length) return { text, parts: null, files: sumTokens([]) }
+  const { left, path } = of
   if (message.length - texts.length > messageFilesMax) {
-    throw badField('message', `Has more than the ${messageFilesMax} files that a message may have`)
+    throw badField(path, `Has more than the ${messageFilesMax} files that a message may have`)
   }
   const draft: DraftPart[] = []
   const files: DraftFile[] = []
-  let left = parts.limits.messageFileBytesMax
   for (const [index, part] of message.entries()) {
     if (part.type === 'text') {
       draft.push(part)
       continue
     }
-    const file = await readFile(part, { ...of, path: `message[${index}]` }, parts)
-    left -= file.content.length
-    if (left < 0) {
-      throw badField(
-        'message',
-        `Its files have more than the ${parts.limits.messageFileBytesMax} bytes allowed together`,
-      )
+    if (--left.files < 0) throw badField(path, `Has more than the ${requestFilesMax} files that all messages may have`)
+    const file = await readFile(part, { ...of, path: `${path}[${index}]` }, parts)
+    left.bytes -= file.content.length
+    if (left.bytes < 0) {
+      throw badField(path, `Its files have more than the ${parts.limits.messageFileBytesMax} bytes allowed together`)
     }
     files.push(file)
     draft.push({ type: 'file', file })
   }
   return { text, parts: draft, files: sumTokens(files) }
+}
+
+export function draftFiles({ parts }: MessageDraft): DraftFile[] {
+  return parts?.flatMap((part) => (part.type === 'file' ? [part.file] : [])) ?? []
 }
 
 type OfFile = Of & { path: string }
@@ -96,6 +105,7 @@ function assertAccepted(mediaType: string, { chat: { accepts }, path }: OfFile):
 }
 
 function decoded(data: string, { bytesMax, path }: { bytesMax: number; path: string }): Buffer {
+  if (data === '') throw badField(`${path}.data`, 'Must not be empty')
   if (Buffer.byteLength(data, 'base64') > bytesMax) throw tooLarge(`${path}.data`, bytesMax)
   if (!base64.test(data)) throw badField(`${path}.data`, 'Must be base64, with padding and without line breaks')
   return Buffer.from(data, 'base64')

@@ -10,7 +10,8 @@ import { filesOf } from '../../store/session-records.ts'
 import type { MessageFile, MessagePart } from '../../store/records.ts'
 import type { TurnFile } from '../../store/session-inputs.ts'
 import type { History, Store } from '../../store/store.ts'
-import type { DraftFile, FileLimits, MessageDraft } from './message-draft.ts'
+import { draftFiles, type DraftFile, type FileLimits, type MessageDraft } from './message-draft.ts'
+import type { EarlierDraft } from '../message-input.ts'
 
 export type TurnFilesParts = {
   limits: FileLimits
@@ -30,10 +31,14 @@ export type StoredFiles = {
   /** The message as its row keeps it, and as its agent is given it; null where no file came with it. */
   parts: readonly MessagePart[] | null
   sent: readonly SentPart[] | null
+  /** What its request says before it, as its agent is given it. */
+  earlier: readonly SentMessage[]
   bytes: number
 }
 
-export const noFiles: StoredFiles = { files: [], parts: null, sent: null, bytes: 0 }
+export const noFiles: StoredFiles = { files: [], parts: null, sent: null, earlier: [], bytes: 0 }
+
+type Keep = { draft: MessageDraft; earlier: readonly EarlierDraft[]; required: Units; userId: string }
 
 /** What files of turns need before, during and after them. */
 export class TurnFiles {
@@ -44,36 +49,49 @@ export class TurnFiles {
     this.#parts = parts
   }
 
-  /** Stores the files of a message, each once, where the balance would do for it. Opening the turn names them; `ended` is called in any case. */
-  async keep(
-    { files: _, parts }: MessageDraft,
-    { required, userId }: { required: Units; userId: string },
-  ): Promise<StoredFiles> {
-    if (!parts) return { ...noFiles }
+  /**
+   * Stores the files of a message and of what its request says before it, each once, where the balance would do for it.
+   * Opening the turn names them; `ended` is called in any case.
+   */
+  async keep({ draft, earlier, required, userId }: Keep): Promise<StoredFiles> {
+    const drafts = [...earlier.map((message) => message.draft), draft]
+    const ofAll = drafts.flatMap(draftFiles)
+    if (ofAll.length === 0) {
+      return { ...noFiles, earlier: earlier.map(({ role, draft: { text } }) => ({ role, content: text })) }
+    }
     const account = await this.#parts.store.getAccount(userId)
     // A message that will be refused must not cost the disk a file.
     if (account && account.balance < required) throw balanceRefusal({ ...account, required })
-    const bytes = parts.reduce((sum, part) => sum + (part.type === 'file' ? part.file.content.length : 0), 0)
+    const bytes = ofAll.reduce((sum, { content }) => sum + content.length, 0)
     if (this.#bytes + bytes > bytesMax) {
       const message = 'Too many files are being worked on; send the message again.'
       throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: retrySeconds })
     }
     this.#bytes += bytes
-    const files: TurnFile[] = []
-    const stored: StoredFiles = { files, parts: [], sent: [], bytes }
+    const stored = { ...noFiles, files: [] as TurnFile[], bytes }
     try {
-      const kept: MessagePart[] = []
-      const sent: SentPart[] = []
-      for (const part of parts) {
-        const [ofRow, ofAgent] = part.type === 'text' ? [part, part] : await this.#keepOne(part.file, files)
-        kept.push(ofRow)
-        sent.push(ofAgent)
+      const said: SentMessage[] = []
+      for (const { role, draft: message } of earlier) {
+        const { sent } = await this.#keepMessage(message, stored.files)
+        said.push({ role, content: message.text, ...(sent && { parts: sent }) })
       }
-      return { ...stored, parts: kept, sent }
+      return { ...stored, earlier: said, ...(await this.#keepMessage(draft, stored.files)) }
     } catch (error) {
       await this.ended(stored)
       throw error
     }
+  }
+
+  async #keepMessage({ parts }: MessageDraft, files: TurnFile[]): Promise<Pick<StoredFiles, 'parts' | 'sent'>> {
+    if (!parts) return { parts: null, sent: null }
+    const kept: MessagePart[] = []
+    const sent: SentPart[] = []
+    for (const part of parts) {
+      const [ofRow, ofAgent] = part.type === 'text' ? [part, part] : await this.#keepOne(part.file, files)
+      kept.push(ofRow)
+      sent.push(ofAgent)
+    }
+    return { parts: kept, sent }
   }
 
   async #keepOne(file: DraftFile, files: TurnFile[]): Promise<[MessagePart, SentPart]> {

@@ -2,7 +2,7 @@ import type { RoutedRequest } from '../../http/routed-request.ts'
 import { collectReply } from '../collect-reply.ts'
 import { CompletionInput } from '../input/completion-input.ts'
 import { parseInput } from '../input/parse-input.ts'
-import { readMessages } from '../input/read-messages.ts'
+import { messageNames, readMessages } from '../input/read-messages.ts'
 import { readFormat } from '../input/response-format.ts'
 import { modelOf } from '../models.ts'
 import { endOf, type ReplyEnd } from '../reply-end.ts'
@@ -21,7 +21,9 @@ export async function createCompletion(host: ReplyHost, routed: RoutedRequest, b
   const input = parseInput(CompletionInput, body)
   const { model, stream_options: options, temperature } = input
   const agent = modelOf({ caller, catalogue: services.catalogue }, model)
-  const { earlier, message, messageParam } = readMessages(input.messages, 'messages')
+  const { earlier, message } = readMessages(input.messages, { param: 'messages', chat: agent.chat })
+  // A session has its own history.
+  const told = session === undefined ? earlier : earlier.filter(({ role }) => role === 'system')
   const responseFormat = readFormat(input.response_format, { chat: agent.chat, param: 'response_format' })
   const maxTokens = maxTokensOf(input)
   const place =
@@ -30,18 +32,12 @@ export async function createCompletion(host: ReplyHost, routed: RoutedRequest, b
       : await continuedSession(services, { caller, sessionId: session, model })
   const reply = await startReply(host, routed, {
     body,
-    message,
+    message: message.content,
     params: { ...(typeof temperature === 'number' && { temperature }), ...(maxTokens !== undefined && { maxTokens }) },
-    // A session has its own history.
-    setting: {
-      ...place.setting,
-      earlier: session === undefined ? earlier : earlier.filter(({ role }) => role === 'system'),
-      ...(responseFormat && { responseFormat }),
-    },
+    setting: { ...place.setting, earlier: told, ...(responseFormat && { responseFormat }) },
     open: place.open,
     names: {
-      message: messageParam,
-      messages: 'messages',
+      ...messageNames({ earlier: told, message }, 'messages'),
       'params.maxTokens': typeof input.max_completion_tokens === 'number' ? 'max_completion_tokens' : 'max_tokens',
     },
   })

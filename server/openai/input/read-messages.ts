@@ -1,10 +1,15 @@
 import type { ChatMessage } from '../../agents/config/define-config.ts'
-import { badParam } from '../wire-error.ts'
+import type { Chat } from '../../agents/config/catalogue.ts'
+import type { EarlierMessage } from '../../chat/message-input.ts'
+import { badParam, unsupported } from '../wire-error.ts'
+import { isFileType, isObject, readFilePart, type ReadFile } from './read-file-part.ts'
 
+/** A message as chats take it, and what its request calls it and the fields of its files. */
+export type WireMessage = EarlierMessage & { param: string; files: readonly ReadFile[] }
 /** What a reply is made of: the message that it answers, and those before it. */
-export type Conversation = { earlier: ChatMessage[]; message: string; messageParam: string }
+export type Conversation = { earlier: WireMessage[]; message: WireMessage }
 
-type Item = Record<string, unknown>
+type Of = { param: string; chat: Chat }
 type Role = ChatMessage['role']
 
 const roles: Record<string, Role> = { system: 'system', developer: 'system', user: 'user', assistant: 'assistant' }
@@ -16,27 +21,41 @@ const textParts = new Set(['text', 'input_text', 'output_text'])
  * The messages of a request, whose field is `param`. The last that is not the system's must be the user's; what the system
  * says comes before all that was said. Throws 400 for what no agent is given.
  */
-export function readMessages(items: readonly unknown[], param: string): Conversation {
-  const read = items.map((item, index) => readMessage(item, `${param}[${index}]`))
+export function readMessages(items: readonly unknown[], { chat, param }: Of): Conversation {
+  const read = items.map((item, index) => readMessage(item, { chat, param: `${param}[${index}]` }))
   const said = read.filter(({ role }) => role !== 'system')
   const last = said.at(-1)
   if (!last || last.role !== 'user') {
     throw badParam(param, 'The last message must be of the role user: it is what is answered')
   }
   if (last.content === '') throw badParam(last.param, 'Must have a text')
-  const earlier = [...read.filter(({ role }) => role === 'system'), ...said.slice(0, -1)]
-  return {
-    earlier: earlier.map(({ content, role }) => ({ content, role })),
-    message: last.content,
-    messageParam: last.param,
-  }
+  return { earlier: [...read.filter(({ role }) => role === 'system'), ...said.slice(0, -1)], message: last }
 }
 
-function readMessage(item: unknown, at: string): ChatMessage & { param: string } {
+/** What the request calls the fields of its messages, by their names in a chat. */
+export function messageNames({ earlier, message }: Conversation, param: string): Record<string, string> {
+  const names: Record<string, string> = { message: message.param, messages: param }
+  const name = (path: string, { content, files, param: whole }: WireMessage) => {
+    names[path] = whole
+    let nth = 0
+    for (const [index, { type }] of (typeof content === 'string' ? [] : content).entries()) {
+      const params = type === 'file' ? files[nth++]?.params : undefined
+      if (!params) continue
+      const at = `${path}[${index}]`
+      names[at] = params.part
+      names[`${at}.data`] = names[`${at}.mediaType`] = params.data
+      names[`${at}.filename`] = params.filename
+    }
+  }
+  name('message', message)
+  for (const [index, one] of earlier.entries()) name(`messages[${index}]`, one)
+  return names
+}
+
+function readMessage(item: unknown, { chat, param: at }: Of): WireMessage {
   if (!isObject(item)) throw badParam(at, 'Must be an object')
   const { content, role, type = 'message' } = item
-  if (type !== 'message')
-    throw badParam(`${at}.type`, `Items of the type ${quoted(type)} are not supported`, unsupported)
+  if (type !== 'message') throw badParam(`${at}.type`, `Items ${ofType(type)} are not supported`, unsupported)
   if (role === 'tool' || role === 'function') {
     throw badParam(`${at}.role`, 'Results of tools are not supported: agents call their own', unsupported)
   }
@@ -46,33 +65,49 @@ function readMessage(item: unknown, at: string): ChatMessage & { param: string }
   if (Array.isArray(toolCalls) && toolCalls.length > 0) {
     throw badParam(`${at}.tool_calls`, 'Calls of tools are not supported: agents call their own', unsupported)
   }
-  if ((content === null || content === undefined) && known === 'assistant')
-    return { role: known, content: '', param: at }
-  return { role: known, content: readContent(content, `${at}.content`), param: `${at}.content` }
+  if ((content === null || content === undefined) && known === 'assistant') {
+    return { role: known, content: '', param: at, files: [] }
+  }
+  const param = `${at}.content`
+  return {
+    role: known,
+    ...readContent(content, { param, takesFiles: known === 'user' && chat.accepts.length > 0 }),
+    param,
+  }
 }
 
-function readContent(content: unknown, at: string): string {
-  if (typeof content === 'string') return content
-  if (!Array.isArray(content)) throw badParam(at, 'Must be a text, or a list of parts')
-  return content.map((part: unknown, index) => readPart(part, `${at}[${index}]`)).join('')
+type OfContent = { param: string; takesFiles: boolean }
+
+function readContent(content: unknown, of: OfContent): Pick<WireMessage, 'content' | 'files'> {
+  if (typeof content === 'string') return { content, files: [] }
+  if (!Array.isArray(content)) throw badParam(of.param, 'Must be a text, or a list of parts')
+  const files: ReadFile[] = []
+  const parts: Exclude<EarlierMessage['content'], string> = []
+  for (const [index, part] of content.entries()) {
+    const read = readPart(part, { ...of, param: `${of.param}[${index}]` })
+    const last = parts.at(-1)
+    if (typeof read !== 'string') {
+      files.push(read)
+      parts.push(read.part)
+    } else if (last?.type === 'text') last.text += read
+    else if (read !== '') parts.push({ type: 'text', text: read })
+  }
+  if (files.length > 0) return { content: parts, files }
+  return { content: parts.map((part) => (part.type === 'text' ? part.text : '')).join(''), files }
 }
 
-function readPart(part: unknown, at: string): string {
+function readPart(part: unknown, { param: at, takesFiles }: OfContent): string | ReadFile {
   if (!isObject(part)) throw badParam(at, 'Must be an object')
   const { text, type } = part
+  if (takesFiles && isFileType(type)) return readFilePart(part, at)
   if (typeof type !== 'string' || !textParts.has(type)) {
-    throw badParam(at, `Parts of the type ${quoted(type)} are not supported; send text`, unsupported)
+    throw badParam(at, `Parts ${ofType(type)} are not supported here; send text`, unsupported)
   }
   if (typeof text !== 'string') throw badParam(`${at}.text`, 'Must be a text')
   return text
 }
 
-const unsupported = 'unsupported_value'
-
-function isObject(value: unknown): value is Item {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function quoted(value: unknown): string {
-  return JSON.stringify(String(value).slice(0, 60))
+/** What is no text is not shown: an object may refuse to become one. */
+function ofType(type: unknown): string {
+  return typeof type === 'string' ? `of the type ${JSON.stringify(type.slice(0, 60))}` : 'without a type'
 }

@@ -3,7 +3,7 @@ import type { RoutedRequest } from '../../http/routed-request.ts'
 import type { Services } from '../../rpc/context.ts'
 import { collectReply } from '../collect-reply.ts'
 import { parseInput } from '../input/parse-input.ts'
-import { readMessages } from '../input/read-messages.ts'
+import { messageNames, readMessages, type WireMessage } from '../input/read-messages.ts'
 import { readFormat } from '../input/response-format.ts'
 import { ResponseInput } from '../input/response-input.ts'
 import { modelOf } from '../models.ts'
@@ -28,7 +28,7 @@ export async function createResponse(host: ReplyHost, routed: RoutedRequest, bod
   const { instructions, max_output_tokens: maxTokens, model, previous_response_id: previousId, temperature } = input
   const agent = modelOf({ caller, catalogue: services.catalogue }, model)
   const items = typeof input.input === 'string' ? [{ role: 'user', content: input.input }] : input.input
-  const { earlier, message, messageParam } = readMessages(items, 'input')
+  const { earlier, message } = readMessages(items, { param: 'input', chat: agent.chat })
   const responseFormat = readFormat(input.text?.format, { chat: agent.chat, param: 'text.format' })
   const session = await continuedOf(services, { caller, ofHeader, input })
   const isKept =
@@ -39,9 +39,10 @@ export async function createResponse(host: ReplyHost, routed: RoutedRequest, bod
     )
   const place = await placeOf(services, { caller, input, isKept, session })
   const isBackground = input.background === true
-  const told = earlier.filter(({ role }) => session === undefined || role === 'system')
-  const system =
-    typeof instructions === 'string' && instructions !== '' ? [{ role: 'system', content: instructions } as const] : []
+  const told = [
+    ...instructed(instructions),
+    ...earlier.filter(({ role }) => session === undefined || role === 'system'),
+  ]
   let sessionId: string | null = null
   const open = async () => {
     const opened = await place.open()
@@ -51,16 +52,16 @@ export async function createResponse(host: ReplyHost, routed: RoutedRequest, bod
   const createdAt = services.clock.now()
   const reply = await startReply(host, routed, {
     body,
-    message,
+    message: message.content,
     params: {
       ...(typeof temperature === 'number' && { temperature }),
       ...(typeof maxTokens === 'number' && { maxTokens }),
     },
-    setting: { ...place.setting, earlier: [...system, ...told], ...(responseFormat && { responseFormat }) },
+    setting: { ...place.setting, earlier: told, ...(responseFormat && { responseFormat }) },
     open,
     names: {
-      message: typeof input.input === 'string' ? 'input' : messageParam,
-      messages: 'input',
+      ...messageNames({ earlier: told, message }, 'input'),
+      ...(typeof input.input === 'string' && { message: 'input' }),
       'params.maxTokens': 'max_output_tokens',
     },
     onDisconnect: isBackground ? 'continue' : 'stop',
@@ -78,6 +79,11 @@ export async function createResponse(host: ReplyHost, routed: RoutedRequest, bod
   }
   const newSessionId = session === undefined ? sessionId : null
   await answer(host, routed, { reply, asked, createdAt, isStream: input.stream === true, newSessionId })
+}
+
+function instructed(instructions: string | null | undefined): WireMessage[] {
+  if (typeof instructions !== 'string' || instructions === '') return []
+  return [{ role: 'system', content: instructions, param: 'instructions', files: [] }]
 }
 
 type Answer = {
@@ -170,8 +176,9 @@ async function continuedOf(services: Services, { caller, input, ofHeader }: Cont
 type Place = { caller: Caller; input: ResponseInput; isKept: boolean; session: string | undefined }
 
 async function placeOf(services: Services, { caller, input, isKept, session }: Place): Promise<ReplyPlace> {
-  const { metadata, model } = input
-  if (session !== undefined) return await continuedSession(services, { caller, sessionId: session, model })
+  const { conversation, metadata, model } = input
+  const param = conversation === undefined || conversation === null ? undefined : 'conversation'
+  if (session !== undefined) return await continuedSession(services, { caller, sessionId: session, model, param })
   if (!isKept) return unkeptSession(services, model)
   requireScope(caller, 'execute')
   return newSession(services, { caller, agentId: model, metadata: metadata ?? {} })

@@ -21,9 +21,22 @@ type Events = {
 
 type Open = { kind: DeltaKind; id: string; index: number; literals: string[] }
 
+/** The events of a part, and by which field it is told from others of its item. */
 const words = {
-  text: { delta: 'response.output_text.delta', done: 'response.output_text.done' },
-  reasoning: { delta: 'response.reasoning_text.delta', done: 'response.reasoning_text.done' },
+  text: {
+    added: 'response.content_part.added',
+    delta: 'response.output_text.delta',
+    done: 'response.output_text.done',
+    whole: 'response.content_part.done',
+    index: 'content_index',
+  },
+  reasoning: {
+    added: 'response.reasoning_summary_part.added',
+    delta: 'response.reasoning_summary_text.delta',
+    done: 'response.reasoning_summary_text.done',
+    whole: 'response.reasoning_summary_part.done',
+    index: 'summary_index',
+  },
 } as const
 
 /**
@@ -84,23 +97,20 @@ export class ResponseEvents {
     }
     const { id, index, literals } = this.#open!
     literals.push(literal)
-    const of = `"item_id":"${id}","output_index":${index},"content_index":0,"delta":"${literal}"`
+    const word = words[kind]
+    const of = `"item_id":"${id}","output_index":${index},"${word.index}":0,"delta":"${literal}"`
     const logprobs = kind === 'text' ? ',"logprobs":[]' : ''
-    this.#writeFields(words[kind].delta, of + logprobs)
+    this.#writeFields(word.delta, of + logprobs)
   }
 
   #begin(kind: DeltaKind): void {
     const index = this.#parts.length
     const id = itemId(kind, { turnId: this.#of.turnId, index })
     this.#open = { kind, id, index, literals: [] }
-    const item = toItem({ id, kind, status: 'in_progress', content: [] })
+    const item = toItem({ id, kind, status: 'in_progress', parts: [] })
     this.#write('response.output_item.added', { output_index: index, item })
-    this.#write('response.content_part.added', {
-      item_id: id,
-      output_index: index,
-      content_index: 0,
-      part: partOf(kind, ''),
-    })
+    const word = words[kind]
+    this.#write(word.added, { item_id: id, output_index: index, [word.index]: 0, part: partOf(kind, '') })
   }
 
   #close(status: 'completed' | 'incomplete'): void {
@@ -109,13 +119,14 @@ export class ResponseEvents {
     this.#open = undefined
     const text = textOf(literals)
     this.#parts.push({ kind, text })
-    const at = { item_id: id, output_index: index, content_index: 0 }
+    const word = words[kind]
+    const at = { item_id: id, output_index: index, [word.index]: 0 }
     const part = partOf(kind, text)
-    this.#write(words[kind].done, { ...at, text, ...(kind === 'text' && { logprobs: [] }) })
-    this.#write('response.content_part.done', { ...at, part })
+    this.#write(word.done, { ...at, text, ...(kind === 'text' && { logprobs: [] }) })
+    this.#write(word.whole, { ...at, part })
     this.#write('response.output_item.done', {
       output_index: index,
-      item: toItem({ id, kind, status, content: [part] }),
+      item: toItem({ id, kind, status, parts: [part] }),
     })
   }
 

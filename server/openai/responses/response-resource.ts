@@ -35,20 +35,21 @@ export function textPart(text: string) {
   return { type: 'output_text', text, annotations: [], logprobs: [] }
 }
 
+/** Clients of OpenAI's own responses, and Open Responses, know reasoning by its summary. */
 export function reasoningPart(text: string) {
-  return { type: 'reasoning_text', text }
+  return { type: 'summary_text', text }
 }
 
 type Item = {
   id: string
   kind: ReplyPart['kind']
   status: 'in_progress' | 'completed' | 'incomplete'
-  content: object[]
+  parts: object[]
 }
 
-export function toItem({ content, id, kind, status }: Item): object {
-  if (kind === 'reasoning') return { type: 'reasoning', id, status, summary: [], content }
-  return { type: 'message', id, status, role: 'assistant', content }
+export function toItem({ id, kind, parts, status }: Item): object {
+  if (kind === 'reasoning') return { type: 'reasoning', id, status, summary: parts }
+  return { type: 'message', id, status, role: 'assistant', content: parts }
 }
 
 export function statusOf(end: ReplyEnd, maxTokens: number | null): Status {
@@ -80,12 +81,13 @@ type Resource = {
 export function toResponse({ asked, createdAt, ended, turnId }: Resource): object {
   const { format, instructions, isBackground, maxTokens, metadata, model, previousId, sessionId, temperature } = asked
   const status = ended ? statusOf(ended.end, maxTokens) : 'in_progress'
-  const items = ended?.parts.map(({ kind, text }, index) =>
+  // Only the last item can have been cut off.
+  const items = ended?.parts.map(({ kind, text }, index, { length }) =>
     toItem({
       id: itemId(kind, { turnId, index }),
       kind,
-      status: status === 'completed' ? 'completed' : 'incomplete',
-      content: [kind === 'text' ? textPart(text) : reasoningPart(text)],
+      status: status === 'completed' || index < length - 1 ? 'completed' : 'incomplete',
+      parts: [kind === 'text' ? textPart(text) : reasoningPart(text)],
     }),
   )
   return {
