@@ -161,8 +161,10 @@ async function newDatabase(admin: PgPool, name: string, url: string): Promise<vo
   await pool.end()
 }
 
+/** Of a lease that has run out it is not known who takes its work up. */
 function nodeOfLease(leaseUntil: number | null | undefined, now: number): number | undefined {
-  return leaseUntil === null || leaseUntil === undefined ? undefined : Math.round((leaseUntil - now) / leaseDayMs) - 1
+  const node = leaseUntil === null || leaseUntil === undefined ? -1 : Math.round((leaseUntil - now) / leaseDayMs) - 1
+  return node < 0 ? undefined : node
 }
 
 async function tryOnPostgres(pool: PgPool, { sql, values }: ForbiddenWrite): Promise<string | undefined> {
