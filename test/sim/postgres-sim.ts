@@ -13,7 +13,7 @@ import { PostgresAudit } from './postgres-audit.ts'
 import { Violation } from './sim-checks.ts'
 import { gates } from './sim-gates.ts'
 import type { ForbiddenWrite, SimEngine, StartNode } from './sim-engine.ts'
-import { abandon, FaultLog, newSimFolder, simLimits, startSimApp, type SimHost } from './sim-host.ts'
+import { abandon, FaultLog, lookForRecharges, newSimFolder, simLimits, startSimApp, type SimHost } from './sim-host.ts'
 
 // Services on one database of PostgreSQL. All of them go by one clock, as they do by the database's in earnest, but here
 // it jumps by days, and no node can renew a lease in the middle of a jump. So each lease is stored as if it lasted for
@@ -89,6 +89,7 @@ export async function postgresSimEngine({ nodes, url }: PostgresSim): Promise<Si
         time.set(setMs)
       },
       openGate: async (name, end) => gates.open(name, end),
+      recharge: () => lookForRecharges(app),
       stop: async (hasten) => {
         const stopped = app.stop()
         if (hasten) app.hasten()
