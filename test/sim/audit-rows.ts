@@ -80,10 +80,12 @@ export type TopupRow = {
   amount: number
   refunded: number
   disputed: number
+  is_auto: 0 | 1
+  created_at: number
 }
 export type PaymentEventRow = { event_id: string; topup_id: string; received_at: number }
 export type WindowRow = { owner_id: string; starts_at: number; user_id: string; charged: number; held: number }
-export const topupColumns = 'id, user_id, status, amount, refunded, disputed'
+export const topupColumns = 'id, user_id, status, amount, refunded, disputed, is_auto, created_at'
 export const eventColumns = 'event_id, topup_id, received_at'
 export const windowColumns = 'owner_id, starts_at, user_id, charged, held'
 export type MessageRow = { turn_id: string; role: string; content: string; is_truncated: number; tokens: number }
@@ -97,6 +99,8 @@ export type Since = {
   openTurns: readonly string[]
   /** Of the provider, that were sent and are not seen. */
   paymentEvents: readonly string[]
+  /** Whether top-ups may have been made without their users, of which no event tells. */
+  withRecharges: boolean
 }
 export type Changes = {
   accounts: AccountRow[]
@@ -108,7 +112,7 @@ export type Changes = {
   oldTurns: (TurnRow | undefined)[]
   windows: WindowRow[]
   paymentEvents: PaymentEventRow[]
-  /** Those of the events. */
+  /** Those of the events, and with recharges all of these. */
   topups: TopupRow[]
 }
 export type Everything = {

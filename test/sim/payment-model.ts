@@ -13,12 +13,15 @@ export type ToldEvent = { id: string; topupId: string; change: SimChange }
 
 const expiryMs = 7 * 86_400_000
 
-export function newTopup(of: Pick<SimTopup, 'id' | 'userId' | 'amount' | 'createdAt'>): SimTopup {
-  return { ...of, isPaid: false, hasFailed: false, hasExpired: false, refunded: 0, disputes: new Map() }
+type NewTopup = Pick<SimTopup, 'id' | 'userId' | 'amount' | 'createdAt'> & Partial<Pick<SimTopup, 'isAuto' | 'saves'>>
+
+export function newTopup(of: NewTopup): SimTopup {
+  const nothing = { isPaid: false, hasFailed: false, hasExpired: false, refunded: 0, disputes: new Map() }
+  return { isAuto: false, saves: false, wasAsked: false, ...of, ...nothing }
 }
 
 /** What is withdrawn and not given back. */
-function disputedOf({ amount, disputes }: SimTopup): number {
+export function disputedOf({ amount, disputes }: SimTopup): number {
   let disputed = 0
   for (const { reinstated, withdrawn } of disputes.values()) disputed += Math.max(0, withdrawn - reinstated)
   return Math.min(disputed, amount)

@@ -20,6 +20,8 @@ export async function topupStep(world: SimWorld): Promise<void> {
   const repeated = used.length > 0 && random.chance(0.2) ? random.pick(used) : undefined
   const isSame = repeated !== undefined && random.chance(0.7)
   const amount = isSame ? unitsOfUsd(repeated[1].body) : random.between(100, 300) * centUnits
+  // The same for the same amount, as a repeated request has to be.
+  const saves = (amount / centUnits) % 2 === 0
   const name = repeated?.[0] ?? (random.chance(0.3) ? `${person.userId} ${world.nextNumber()}` : null)
   const unpaid = [...state.topups.values()].filter(
     (topup) => topup.userId === person.userId && !topup.isPaid && topup.createdAt > now - dayMs,
@@ -29,7 +31,7 @@ export async function topupStep(world: SimWorld): Promise<void> {
     method: 'POST',
     path: '/api/topups',
     credential,
-    body: { amountUsd: usdOfUnits(amount) },
+    body: { amountUsd: usdOfUnits(amount), ...(saves && { savesMethod: true }) },
     ...(name !== null && { headers: { 'Idempotency-Key': name.replaceAll(' ', '-') } }),
   })
   const isSameBody = repeated !== undefined && repeated[1].body === usdOfUnits(amount)
@@ -42,7 +44,7 @@ export async function topupStep(world: SimWorld): Promise<void> {
     return
   }
   checks.same([body.status, unitsOfUsd(body.amountUsd)], ['open', amount], `the top-up ${body.id}`)
-  state.topups.set(body.id, newTopup({ id: body.id, userId: person.userId, amount, createdAt: now }))
+  state.topups.set(body.id, newTopup({ id: body.id, userId: person.userId, amount, createdAt: now, saves }))
   if (name !== null) state.topupKeys.set(name, { body: usdOfUnits(amount), topupId: body.id, at: now })
   checks.same(payments.stub.sessionOf(body.id).amount_total * centUnits, amount, `what is asked for ${body.id}`)
 }
@@ -80,12 +82,13 @@ function ofBusyPeople(world: SimWorld, topups: SimTopup[]): SimTopup[] {
 }
 
 /** One thing that may happen to a payment at the provider. */
-export function happen(world: SimWorld, { amount, id }: SimTopup): void {
+export function happen(world: SimWorld, { amount, id, isAuto }: SimTopup): void {
   const { payments, random } = world
   const { stub } = payments
-  const session = stub.sessionOf(id)
-  const intent = session.payment_intent === null ? undefined : stub.intents.get(session.payment_intent)
+  const intent = [...stub.intents.values()].find(({ metadata }) => metadata['errand_topup'] === id)
+  if (!intent && isAuto) return
   if (!intent) {
+    const session = stub.sessionOf(id)
     const what = random.weighted({ pay: 10, later: 3, expire: 1 })
     if (what === 'pay') payments.tells(id, stub.pay(session), { kind: 'paid' })
     if (what === 'later') payments.tells(id, stub.pay(session, { isLater: true }), { kind: 'noted' })
@@ -95,7 +98,7 @@ export function happen(world: SimWorld, { amount, id }: SimTopup): void {
   if (intent.latest_charge === null) {
     if (intent.status !== 'processing') return
     const succeeds = random.chance(0.8)
-    payments.tells(id, stub.settle(session, succeeds), { kind: succeeds ? 'paid' : 'failed' })
+    payments.tells(id, stub.settle(stub.sessionOf(id), succeeds), { kind: succeeds ? 'paid' : 'failed' })
     return
   }
   const open = [...stub.disputes.values()].filter(

@@ -37,7 +37,7 @@ export class PostgresAudit implements AuditReader {
     this.#rows = rows
   }
 
-  changes({ openTasks, openTurns, paymentEvents: sent }: Since): Changes {
+  changes({ openTasks, openTurns, paymentEvents: sent, withRecharges }: Since): Changes {
     const late = this.#late
     const fresh = (columns: string, table: keyof typeof late) =>
       [
@@ -55,7 +55,11 @@ export class PostgresAudit implements AuditReader {
         [`SELECT ${turnColumns} FROM turns WHERE id = ANY (?::text[])`, openTurns],
         [`SELECT ${windowColumns} FROM spend_windows`],
         [`SELECT ${eventColumns} FROM payment_events ${ofEvents}`, sent],
-        [`SELECT ${topupColumns} FROM topups WHERE id IN (SELECT topup_id FROM payment_events ${ofEvents})`, sent],
+        [
+          `SELECT ${topupColumns} FROM topups WHERE is_auto = ? OR id IN (SELECT topup_id FROM payment_events ${ofEvents})`,
+          withRecharges ? 1 : 2,
+          sent,
+        ],
       ]) as [
         AccountRow[],
         TransactionRow[],

@@ -13,7 +13,7 @@ import { PostgresAudit } from './postgres-audit.ts'
 import { Violation } from './sim-checks.ts'
 import { gates } from './sim-gates.ts'
 import type { ForbiddenWrite, SimEngine, StartNode } from './sim-engine.ts'
-import { abandon, FaultLog, newSimFolder, simLimits, startSimApp, type SimHost } from './sim-host.ts'
+import { abandon, FaultLog, lookForRecharges, newSimFolder, simLimits, startSimApp, type SimHost } from './sim-host.ts'
 
 // Services on one database of PostgreSQL. All of them go by one clock, as they do by the database's in earnest, but here
 // it jumps by days, and no node can renew a lease in the middle of a jump. So each lease is stored as if it lasted for
@@ -89,6 +89,7 @@ export async function postgresSimEngine({ nodes, url }: PostgresSim): Promise<Si
         time.set(setMs)
       },
       openGate: async (name, end) => gates.open(name, end),
+      recharge: () => lookForRecharges(app),
       stop: async (hasten) => {
         const stopped = app.stop()
         if (hasten) app.hasten()
@@ -161,8 +162,10 @@ async function newDatabase(admin: PgPool, name: string, url: string): Promise<vo
   await pool.end()
 }
 
+/** Of a lease that has run out it is not known who takes its work up. */
 function nodeOfLease(leaseUntil: number | null | undefined, now: number): number | undefined {
-  return leaseUntil === null || leaseUntil === undefined ? undefined : Math.round((leaseUntil - now) / leaseDayMs) - 1
+  const node = leaseUntil === null || leaseUntil === undefined ? -1 : Math.round((leaseUntil - now) / leaseDayMs) - 1
+  return node < 0 ? undefined : node
 }
 
 async function tryOnPostgres(pool: PgPool, { sql, values }: ForbiddenWrite): Promise<string | undefined> {

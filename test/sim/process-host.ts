@@ -65,6 +65,7 @@ export async function startProcessHost(dataDir: string, time: MachineTime): Prom
       await give({ do: 'time', passMs, setMs })
     },
     openGate: async (name, end) => void (await give({ do: 'gate', name, end })),
+    recharge: async () => void (await give({ do: 'recharge' })),
     stop: async (hasten) => {
       await give({ do: 'stop', hasten })
       child.disconnect()

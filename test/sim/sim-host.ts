@@ -5,6 +5,7 @@ import { startApp, type App, type AppOptions } from '../../server/app.ts'
 import { resolveLimits, type Limits } from '../../server/config.ts'
 import type { Logger } from '../../server/kernel/logger.ts'
 import type { Clock } from '../../server/kernel/clock.ts'
+import { AutoRecharge } from '../../server/payments/auto-recharge.ts'
 import type { Store } from '../../server/store/store.ts'
 import type { MachineTime } from './sim-clock.ts'
 import simAgents from './sim-agents.ts'
@@ -37,6 +38,8 @@ export type SimHost = {
   /** Time passes, and then the machine's clock is set by `setMs`. */
   moveTime(passMs: number, setMs: number): Promise<void>
   openGate(name: string, end: GateEnd): Promise<void>
+  /** Looks for balances to recharge. */
+  recharge(): Promise<void>
   /** Stops as SIGTERM does; `hasten` interrupts what still runs. */
   stop(hasten: boolean): Promise<void>
   /** Ends without a stop, as kill -9 does; resolves with the data directory that it leaves. */
@@ -67,6 +70,15 @@ type SimApp = Pick<AppOptions, 'log' | 'onFatal'> & {
   baseUrl?: string
   databaseUrl?: string
   limits?: Limits
+}
+
+// A service looks every quarter of a minute of the machine's time, of which a simulation knows nothing: here it looks when
+// it is told to.
+AutoRecharge.prototype.start = () => {}
+
+/** As another process on the same store would, beside the service's own looks. */
+export function lookForRecharges({ services }: App): Promise<void> {
+  return new AutoRecharge(services.payments).look()
 }
 
 /** Starts the app on that data directory. */
@@ -152,6 +164,7 @@ export async function startInlineHost(dataDir: string, time: MachineTime): Promi
       time.set(setMs)
     },
     openGate: async (name, end) => gates.open(name, end),
+    recharge: () => lookForRecharges(app),
     stop: async (hasten) => {
       const stopped = app.stop()
       if (hasten) app.hasten()

@@ -1,11 +1,12 @@
 import type { RowEvents } from './row-audit.ts'
-import type { TaskRow, TransactionRow, TurnRow } from './audit-rows.ts'
+import type { TaskRow, TopupRow, TransactionRow, TurnRow } from './audit-rows.ts'
 import { receiptCost, unitsOfUsd, type ChatReceipt } from './chat-cost.ts'
 import { simEvents, simPrices, simPricing, simRetries } from './sim-agents.ts'
 import type { Checks } from './sim-checks.ts'
 import type { GateEnd } from './sim-gates.ts'
 import { chargeIn, countedText, HeldInWindows, limitsNamed, limitsOf, windowsIn, type Spender } from './limit-model.ts'
-import { accountOf, checkPosted, checkTopup, learn, worthOf, type ToldEvent } from './payment-model.ts'
+import { accountOf, checkPosted, checkTopup, disputedOf, learn, worthOf, type ToldEvent } from './payment-model.ts'
+import { rechargeUnderWay, simTopups, takeRecharge, type MadeCharge } from './recharge-model.ts'
 import {
   type AskedTask,
   type ExpectedTurn,
@@ -51,6 +52,10 @@ export class SimModel {
   /** A crash came in the middle of requests: tasks that nobody has seen yet may have been interrupted. */
   areNewInterrupted = false
   debts = 0
+  /** Balances were looked for that are to be recharged. */
+  withRecharges = false
+  /** What the provider has made of a recharge. */
+  chargesOf: (topupId: string) => readonly MadeCharge[] = () => []
   readonly #checks: Checks
   readonly #claimsTakeTime: boolean
 
@@ -140,6 +145,7 @@ export class SimModel {
   take(events: RowEvents): void {
     this.#held.isNow(events.openTurns)
     for (const { event_id: id } of events.paymentEvents) this.#told(id)
+    for (const row of events.topups) if (row.is_auto === 1) this.#recharged(row)
     for (const row of events.newTasks) this.#created(row)
     for (const row of events.newTurns) this.#opened(row)
     for (const row of events.transactions) this.#posted(row, events)
@@ -173,9 +179,21 @@ export class SimModel {
     const { change, topupId } = this.#checks.present(this.sentEvents.get(id), `the payment event ${id} was sent`)
     this.sentEvents.delete(id)
     const topup = this.#checks.present(this.state.topups.get(topupId), `the top-up of ${id} was asked for`)
-    const before = worthOf(topup)
+    const person = this.person(topup.userId)
+    const [worth, disputed] = [worthOf(topup), topup.isPaid ? disputedOf(topup) : 0]
+    const isDeclined = topup.isAuto && change.kind === 'failed' && rechargeUnderWay(this.state, person) === topup
+    // An event that comes again saves nothing.
+    if (change.kind === 'paid' && !topup.isPaid && topup.saves) person.hasMethod = true
     learn(topup, change)
-    this.person(topup.userId).worth += worthOf(topup) - before
+    person.worth += worthOf(topup) - worth
+    // Whoever disputes a payment is not charged again without being asked.
+    if (isDeclined || (topup.isPaid && disputedOf(topup) > disputed)) person.recharge = null
+  }
+
+  #recharged(row: TopupRow): void {
+    const { state } = this
+    const charges = this.chargesOf(row.id)
+    takeRecharge(this.#checks, { row, state, person: this.person(row.user_id), bounds: simTopups, charges })
   }
 
   #created(row: TaskRow): void {

@@ -1,10 +1,13 @@
-import type { StubEvent } from '../payments/stripe-objects.ts'
+import type { DueRecharge } from '../../server/store/payment-records.ts'
+import type { StubEvent, StubIntent } from '../payments/stripe-objects.ts'
 import { signed, StripeStub, stubKeys } from '../payments/stripe-stub.ts'
 import type { SimChange, ToldEvent } from './payment-model.ts'
+import type { MadeCharge } from './recharge-model.ts'
 import type { SimWorld } from './sim-world.ts'
 
 /** Tells the service where the stub of the provider is. */
 export const paymentsVariable = 'ERRAND_SIM_PAYMENTS'
+const centUnits = 100
 const eventsPath = '/api/payments/stripe/events'
 
 export type KnownEvent = ToldEvent & { event: StubEvent }
@@ -58,6 +61,30 @@ export class SimPayments {
     checks.that([0, 200, 503].includes(status), `a payment event got ${status}`)
     if (status === 200) this.unsent.delete(known)
     return status
+  }
+
+  /** As the service asks for what it charges without its user. */
+  async ask({ customerId, methodId, topup }: DueRecharge): Promise<void> {
+    const asked = { amount: String(topup.amount / centUnits), currency: 'usd', customer: customerId }
+    const named = { 'metadata[errand_topup]': topup.id, 'metadata[errand_auto]': '1' }
+    const body = new URLSearchParams({ ...asked, payment_method: methodId!, ...named })
+    const headers = { Authorization: `Bearer ${stubKeys.secretKey}`, 'Idempotency-Key': `errand-${topup.id}` }
+    const answer = await fetch(`${this.stub.url}/v1/payment_intents`, { method: 'POST', headers, body })
+    await answer.arrayBuffer()
+  }
+
+  /** What was made without its user. */
+  chargesOf(topupId: string): MadeCharge[] {
+    const made = [...this.stub.intents.values()].filter(({ metadata }) => metadata['errand_topup'] === topupId)
+    return made.map(({ amount, status }) => ({ isPaid: status === 'succeeded', amount: amount * centUnits }))
+  }
+
+  /** What the provider has made of recharges since it had so many events, which it tells as well. */
+  tellsRecharges(since: number): void {
+    for (const event of this.stub.events.slice(since)) {
+      const { metadata, status } = event.data.object as StubIntent
+      this.tells(metadata['errand_topup']!, event, { kind: status === 'succeeded' ? 'paid' : 'failed' })
+    }
   }
 
   /** Of one that was answered. */

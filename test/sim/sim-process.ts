@@ -2,7 +2,7 @@ import type { App } from '../../server/app.ts'
 import type { Clock } from '../../server/kernel/clock.ts'
 import { MachineTime } from './sim-clock.ts'
 import { gates, type GateEnd } from './sim-gates.ts'
-import { FaultLog, startSimApp } from './sim-host.ts'
+import { FaultLog, lookForRecharges, startSimApp } from './sim-host.ts'
 
 // The service of a simulation as a process of its own, which can be killed. It is told what to do over IPC.
 
@@ -10,6 +10,7 @@ export type SimOrder = { id: number } & (
   | { do: 'start'; dataDir: string; wall: number; monotonic: number }
   | { do: 'time'; passMs: number; setMs: number }
   | { do: 'gate'; name: string; end: GateEnd }
+  | { do: 'recharge' }
   | { do: 'stop'; hasten: boolean }
 )
 export type SimReport = { id: number; now: number; url: string; faults: string[]; error?: string }
@@ -35,6 +36,8 @@ async function carryOut(order: SimOrder): Promise<void> {
       return
     case 'gate':
       return gates.open(order.name, order.end)
+    case 'recharge':
+      return await lookForRecharges(app!)
     case 'stop': {
       const stopped = app!.stop()
       if (order.hasten) app!.hasten()

@@ -32,6 +32,8 @@ export type SimReport = {
   balances: number
   /** How often somebody came to owe something, and what is owed at the end. */
   debts: number
+  /** Balances that were recharged, by what became of that. */
+  recharges: Record<string, number>
   owed: number
   checks: number
   seconds: number
@@ -129,7 +131,10 @@ export function reportLines(report: SimReport, repeat: string): string[] {
       'interrupted',
       `${crashes} crashes, ${stops} stops and starts, ${restores} restored backups, ${clockMoves} times the clock was set`,
     ),
-    ...wrapped('money in', `${usd(credited)} credited to ${report.people} people, ${usd(toppedUp)} paid by them`),
+    ...wrapped(
+      'money in',
+      `${usd(credited)} credited to ${report.people} people, ${usd(toppedUp)} paid by them, recharges: ${counted(report.recharges)}`,
+    ),
     ...wrapped(
       'money out',
       `${usd(takenBack)} taken back, ${usd(reversed)} of payments, which came to ${plain(report.debts)} debts, ${usd(taskCharges)} for tasks less ${usd(taskRefunds)} refunded and ${usd(givenBack)} given back, ${usd(chatCharges)} for chats`,

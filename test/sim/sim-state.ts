@@ -51,6 +51,10 @@ export type SimPerson = {
   balance: number
   owed: number
   held: number
+  /** A top-up has saved what it was paid with. */
+  hasMethod: boolean
+  /** When the balance is recharged; null where it is not. */
+  recharge: { below: number; to: number; monthlyMax: number } | null
   /** The plan, by its name, and what may be spent on a day in its place. */
   plan: SimPlan | null
   spendPerDay: number | null
@@ -80,6 +84,8 @@ export function newPerson(
     balance: 0,
     owed: 0,
     held: 0,
+    hasMethod: false,
+    recharge: null,
     plan: null,
     spendPerDay: null,
     executions: [],
@@ -157,6 +163,12 @@ export type SimTopup = {
   userId: string
   amount: number
   createdAt: number
+  /** Made by auto-recharge. */
+  isAuto: boolean
+  /** It saves what it is paid with. */
+  saves: boolean
+  /** The provider was asked for it by a process that did not live to hear the answer. */
+  wasAsked: boolean
   isPaid: boolean
   hasFailed: boolean
   hasExpired: boolean

@@ -142,6 +142,7 @@ export class SimWorld {
     this.toolServer = await SimToolServer.start()
     this.bills = new BillAudit(this.provider, this.checks)
     this.payments = await SimPayments.start(this)
+    this.model.chargesOf = (topupId) => this.payments.chargesOf(topupId)
     process.env[providerVariable] = this.provider.url
     const dataDir = await this.engine.newPlace()
     await this.run(dataDir, { nodes: this.allNodes(), seen: nothingSeen() })
@@ -280,7 +281,7 @@ export class SimWorld {
 
   refresh(): void {
     this.model.timeIs(this.now)
-    this.model.take(this.audit.refresh([...this.model.sentEvents.keys()]))
+    this.model.take(this.audit.refresh([...this.model.sentEvents.keys()], this.model))
     this.#tasksAtWork.areNow(this.state.people, this.audit.seen)
     const faults = this.#nodes.flatMap(({ host }) => host.faults())
     this.checks.that(faults.length === 0, () => `the service logged a fault: ${faults.join('; ')}`)

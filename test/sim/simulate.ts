@@ -18,6 +18,8 @@ import { guardStep } from './guard-steps.ts'
 import { invitationStep } from './invitation-steps.ts'
 import { clientTokenStep, limitStep } from './limit-steps.ts'
 import { paymentStep, topupStep } from './payment-steps.ts'
+import { rechargesOf } from './recharge-model.ts'
+import { rechargeStep, setRechargeStep } from './recharge-steps.ts'
 import {
   createSessionStep,
   deleteSessionStep,
@@ -76,6 +78,8 @@ const steps = {
   credit: [creditStep, 70],
   topup: [topupStep, 20],
   payment: [paymentStep, 40],
+  setRecharge: [setRechargeStep, 25],
+  recharge: [rechargeStep, 25],
   limit: [limitStep, 25],
   clientToken: [clientTokenStep, 6],
   forbidden: [forbiddenStep, 6],
@@ -207,6 +211,7 @@ async function simulateOn(engine: SimEngine, { isHostile = false, operations, se
     models: violation ? null : world.bills.check(seen),
     balances: world.state.people.reduce((sum, { balance }) => sum + balance, 0),
     debts: world.model.debts,
+    recharges: rechargesOf(world.state),
     owed: world.state.people.reduce((sum, { owed }) => sum + owed, 0),
     checks: world.checks.count,
     seconds: (performance.now() - begun) / 1000,

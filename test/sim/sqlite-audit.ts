@@ -49,12 +49,22 @@ export class SqliteAudit implements AuditReader {
       topups: all<TopupRow>(
         `SELECT ${topupColumns} FROM topups WHERE id IN (SELECT topup_id FROM payment_events ${ofEvents})`,
       ),
+      recharges: this.#db.prepare<[], TopupRow>(`SELECT ${topupColumns} FROM topups WHERE is_auto = 1`),
       payload: this.#db.prepare<[string], string>('SELECT task_id FROM payloads WHERE id = ?').pluck(),
     }
   }
 
-  changes({ openTasks, openTurns, paymentEvents: sent, taskSeq, transactionSeq, turnSeq }: Since): Changes {
-    const { accounts, paymentEvents, task, tasks, topups, transactions, turn, turns, windows } = this.#statements
+  changes({
+    openTasks,
+    openTurns,
+    paymentEvents: sent,
+    taskSeq,
+    transactionSeq,
+    turnSeq,
+    withRecharges,
+  }: Since): Changes {
+    const { accounts, paymentEvents, recharges, task, tasks, topups, transactions, turn, turns, windows } =
+      this.#statements
     const ids = JSON.stringify(sent)
     return this.#snapshot(() => ({
       accounts: accounts.all(),
@@ -65,7 +75,7 @@ export class SqliteAudit implements AuditReader {
       newTurns: turns.all(turnSeq),
       windows: windows.all(),
       paymentEvents: sent.length === 0 ? [] : paymentEvents.all(ids),
-      topups: sent.length === 0 ? [] : topups.all(ids),
+      topups: [...(sent.length === 0 ? [] : topups.all(ids)), ...(withRecharges ? recharges.all() : [])],
     }))
   }
 

@@ -1,0 +1,89 @@
+import type { TopupRow } from './audit-rows.ts'
+import { learn, newTopup, worthOf } from './payment-model.ts'
+import type { Checks } from './sim-checks.ts'
+import type { SimPerson, SimState, SimTopup } from './sim-state.ts'
+
+// Auto-recharge by the words of docs/guides/payments.md, apart from how the service has it.
+
+type RechargeBounds = { least: number; most: number }
+/** Of one payment, in units: what the service of a simulation is told, and what it has by itself. */
+export const simTopups: RechargeBounds = { least: 10_000, most: 10_000_000 }
+/** A payment without its user that the provider has made, or has tried to. */
+export type MadeCharge = { isPaid: boolean; amount: number }
+
+const centUnits = 100
+
+/** Nobody else may be charged without being asked. */
+export function mayBeCharged({ hasMethod, isSuspended, recharge }: SimPerson): boolean {
+  return recharge !== null && hasMethod && !isSuspended
+}
+
+function isUnderWay({ hasExpired, hasFailed, isAuto, isPaid }: SimTopup): boolean {
+  return isAuto && !isPaid && !hasFailed && !hasExpired
+}
+
+export function rechargeUnderWay({ topups }: SimState, { userId }: SimPerson): SimTopup | undefined {
+  return [...topups.values()].find((topup) => topup.userId === userId && isUnderWay(topup))
+}
+
+/** What somebody is to be charged now: up to the target in whole cents, one payment at a time, within the month of UTC. */
+export function dueRecharge(
+  state: SimState,
+  person: SimPerson,
+  { bounds, now }: { bounds: RechargeBounds; now: number },
+): number {
+  const { balance, owed, recharge, userId } = person
+  if (!mayBeCharged(person) || balance >= recharge!.below || rechargeUnderWay(state, person)) return 0
+  const month = new Date(now).toISOString().slice(0, 7)
+  let charged = 0
+  for (const topup of state.topups.values()) {
+    const isOfMonth = new Date(topup.createdAt).toISOString().startsWith(month)
+    const isCounted = topup.isPaid || isUnderWay(topup)
+    if (topup.userId === userId && topup.isAuto && isOfMonth && isCounted) charged += topup.amount
+  }
+  const wanted = Math.max(bounds.least, Math.ceil((recharge!.to - balance + owed) / centUnits) * centUnits)
+  const left = Math.floor((recharge!.monthlyMax - charged) / centUnits) * centUnits
+  const amount = Math.min(wanted, left, bounds.most)
+  return amount < bounds.least ? 0 : amount
+}
+
+type Taken = {
+  row: TopupRow
+  state: SimState
+  person: SimPerson
+  bounds: RechargeBounds
+  charges: readonly MadeCharge[]
+}
+
+/** Takes over what a row says of a recharge, which must have been due, and have come to what the provider has made of it. */
+export function takeRecharge(checks: Checks, { bounds, charges, person, row, state }: Taken): void {
+  const what = `the recharge ${row.id} of ${person.userId}`
+  checks.that(charges.length <= 1, `${what} is asked of the provider once`)
+  let topup = state.topups.get(row.id)
+  if (!topup) {
+    const due = dueRecharge(state, person, { bounds, now: row.created_at })
+    checks.same([row.user_id, row.amount], [person.userId, due], `owner and amount of ${what}`)
+    topup = newTopup({ id: row.id, userId: person.userId, amount: due, createdAt: row.created_at, isAuto: true })
+    state.topups.set(row.id, topup)
+  }
+  if (row.status === 'open' || !isUnderWay(topup)) return
+  const [charge] = charges
+  const ended = charge === undefined ? 'expired' : charge.isPaid ? 'paid' : 'failed'
+  checks.same(row.status, ended, `the end of ${what}`)
+  if (charge) checks.same(charge.amount, topup.amount, `what is charged by ${what}`)
+  checks.that(!charge || topup.wasAsked || mayBeCharged(person), `${what} is asked for while that is switched on`)
+  const before = worthOf(topup)
+  learn(topup, { kind: ended })
+  person.worth += worthOf(topup) - before
+  if (ended === 'failed') person.recharge = null
+}
+
+/** How many there were, by what became of them. */
+export function rechargesOf({ topups }: SimState): Record<string, number> {
+  const found: Record<string, number> = {}
+  for (const topup of topups.values()) {
+    const end = topup.isPaid ? 'paid' : topup.hasFailed ? 'declined' : topup.hasExpired ? 'given up' : 'under way'
+    if (topup.isAuto) found[end] = (found[end] ?? 0) + 1
+  }
+  return found
+}

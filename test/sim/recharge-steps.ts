@@ -1,0 +1,99 @@
+import { newId } from '../../server/kernel/ids.ts'
+import { unitsOfUsd, usdOfUnits } from './chat-cost.ts'
+import { newTopup } from './payment-model.ts'
+import { dueRecharge, rechargeUnderWay, simTopups } from './recharge-model.ts'
+import { passUntil } from './time-steps.ts'
+import type { SimWorld } from './sim-world.ts'
+
+// Balances are recharged with what a top-up has saved: also what a process that died has left, asked for or not.
+
+/** One that is under way longer than that was left behind. */
+const leftMs = 60_000
+/** The provider may have forgotten by then that it was asked. */
+const givenUpMs = 20 * 3_600_000
+const unitsPerUsd = 10_000
+
+/** Somebody says when to recharge, switches that off, or takes away what is paid with. */
+export async function setRechargeStep(world: SimWorld): Promise<void> {
+  const { checks, model, now, random } = world
+  const able = world.state.people.filter(({ hasMethod }) => hasMethod)
+  const person = able.length > 0 && random.chance(0.9) ? random.pick(able) : world.person()
+  const { credential, key } = world.credentialOf(person)
+  const refused = model.refusedCredential(person, key, now)
+  const what = random.weighted({ on: 10, off: 2, remove: 0.5 })
+  const send = { kind: 'recharge', credential }
+  if (what === 'remove') {
+    const { status } = await world.send({ ...send, method: 'DELETE', path: '/api/account/payment-method' })
+    checks.same(status, refused || 200, `the status of the removal of what ${person.userId} pays with`)
+    if (status === 200) Object.assign(person, { hasMethod: false, recharge: null })
+    return
+  }
+  // Mostly so that it is due at once.
+  const below = random.between(1, 5 * unitsPerUsd) + (random.chance(0.8) ? person.balance : 0)
+  const to = below + random.between(1, 10 * unitsPerUsd)
+  const recharge = what === 'off' ? null : { below, to, monthlyMax: random.between(1, 60) * unitsPerUsd }
+  const body = {
+    autoRecharge: recharge && {
+      belowUsd: usdOfUnits(recharge.below),
+      toUsd: usdOfUnits(recharge.to),
+      monthlyMaxUsd: usdOfUnits(recharge.monthlyMax),
+    },
+  }
+  const answer = await world.send({ ...send, method: 'PATCH', path: '/api/account', body })
+  const foreseen = recharge && !person.hasMethod ? 409 : 200
+  checks.same(answer.status, refused || foreseen, `the status of a change of the recharge of ${person.userId}`)
+  if (answer.status !== 200) return
+  person.recharge = recharge
+  const { autoRecharge: shown, savedMethod } = answer.body.payments
+  const said = shown && [unitsOfUsd(shown.belowUsd), unitsOfUsd(shown.toUsd), unitsOfUsd(shown.monthlyMaxUsd)]
+  const set = recharge && [recharge.below, recharge.to, recharge.monthlyMax]
+  checks.same([savedMethod !== null, said], [person.hasMethod, set], `the recharge of ${person.userId}`)
+}
+
+/** All nodes look for balances to recharge, at one moment and perhaps more than once. */
+export async function rechargeStep(world: SimWorld): Promise<void> {
+  const { checks, model, payments, random, state } = world
+  const { stub } = payments
+  if (random.chance(0.3)) await leaveRecharge(world)
+  if (random.chance(0.4))
+    await passUntil(world, world.now + random.pick([leftMs - 1, leftMs, leftMs + 1000, givenUpMs + 1]))
+  const { now } = world
+  const due = new Map(state.people.map((person) => [person, dueRecharge(state, person, { bounds: simTopups, now })]))
+  const left = state.people.flatMap((person) => rechargeUnderWay(state, person) ?? [])
+  stub.card = random.weighted({ accepts: 6, declines: 1, 'needs-authentication': 1 })
+  const [before, told] = [state.topups.size, stub.events.length]
+  world.note(`look for balances to recharge, of a card that ${stub.card}: ${[...due.values()].join(' ')}`)
+  model.withRecharges = true
+  const looks = world.allNodes().flatMap((node) => Array.from({ length: random.between(1, 2) }, () => node))
+  await Promise.all(looks.map((node) => world.at(node).host.recharge()))
+  world.refresh()
+  model.withRecharges = false
+  stub.card = 'accepts'
+  payments.tellsRecharges(told)
+  const expected = [...due.values()].filter((amount) => amount > 0).length
+  checks.same(state.topups.size - before, expected, 'recharges that were due')
+  for (const { createdAt, hasExpired, hasFailed, id, isPaid } of left) {
+    const hasEnded = isPaid || hasFailed || hasExpired
+    checks.same(hasEnded, now - createdAt >= leftMs, `${id}, which was left ${now - createdAt} ms ago, has ended`)
+  }
+}
+
+/** A process dies between the row of a recharge and the provider, or before the provider's answer. */
+async function leaveRecharge(world: SimWorld): Promise<void> {
+  const { checks, now, payments, random, state } = world
+  const person = random.pick(state.people)
+  const due = dueRecharge(state, person, { bounds: simTopups, now })
+  if (due === 0) return
+  const { userId } = person
+  const topupId = newId('top', now)
+  const begun = await world.beside((store) => store.payments.beginRecharge({ userId, topupId, ...simTopups }))
+  checks.same([begun?.topup.amount, begun?.isNew], [due, true], `what is recharged for ${userId}`)
+  const topup = newTopup({ id: topupId, userId, amount: due, createdAt: begun!.topup.createdAt, isAuto: true })
+  state.topups.set(topupId, topup)
+  topup.wasAsked = random.chance(0.5)
+  world.note(`a process dies at ${topupId} of ${due}${topup.wasAsked ? ', which it has asked for' : ''}`)
+  if (!topup.wasAsked) return
+  const told = payments.stub.events.length
+  await payments.ask(begun!)
+  payments.tellsRecharges(told)
+}
