@@ -9,7 +9,8 @@ import type { SessionRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
 import type { ChatInput } from './chat-schema.ts'
-import { readMessage, type DraftParts, type MessageDraft } from './files/message-draft.ts'
+import type { FilePlace } from './files/file-room.ts'
+import { hasFiles, readMessage, type DraftParts, type MessageDraft } from './files/message-draft.ts'
 import { charsOf, checkEarlier, checkSize, largeMessageChars, type MessageSetting } from './message-input.ts'
 
 export type Ask = {
@@ -19,6 +20,12 @@ export type Ask = {
   setting?: MessageSetting
   /** Resolves in a turn of the event loop in which a large message may be counted. */
   onLarge: () => Promise<void>
+}
+
+type Asked = Ask & {
+  place: FilePlace
+  /** Called before the files of a message are in memory, and throws where it is refused whatever they are. */
+  beforeFiles?: (to: { agent: Agent; chat: Chat }) => Promise<void>
 }
 
 /** What a message is sent to. Without a session it has no connectors. */
@@ -33,7 +40,8 @@ export type Admissible = {
 type Parts = DraftParts & { access: ConnectorAccess; catalogue: Catalogue; store: Store }
 
 /** Throws where the message cannot be sent to the agent of its session, or to that which it names itself. */
-export async function admissible(parts: Parts, { about, caller, input, onLarge, setting }: Ask): Promise<Admissible> {
+export async function admissible(parts: Parts, of: Asked): Promise<Admissible> {
+  const { about, beforeFiles, caller, input, onLarge, place, setting } = of
   const { access, catalogue, store } = parts
   const { userId } = caller
   const { sessionId } = input
@@ -49,7 +57,8 @@ export async function admissible(parts: Parts, { about, caller, input, onLarge, 
   }
   requireAgent(caller, agent.id)
   if (charsOf(input, setting) > largeMessageChars) await onLarge()
-  const draft = await readMessage(input.message, { caller, chat }, parts)
+  if (hasFiles(input.message)) await beforeFiles?.({ agent, chat })
+  const draft = await readMessage(input.message, { caller, chat, onLarge, place }, parts)
   checkSize(chat, { ...draft, params: input.params })
   checkEarlier(chat, { draft, setting })
   if (!session) return { agent, chat, connectorIds: [], draft, session }

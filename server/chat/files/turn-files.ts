@@ -10,6 +10,7 @@ import { filesOf } from '../../store/session-records.ts'
 import type { MessageFile, MessagePart } from '../../store/records.ts'
 import type { TurnFile } from '../../store/session-inputs.ts'
 import type { History, Store } from '../../store/store.ts'
+import { FileRoom, type FilePlace } from './file-room.ts'
 import type { DraftFile, FileLimits, MessageDraft } from './message-draft.ts'
 
 export type TurnFilesParts = {
@@ -20,28 +21,28 @@ export type TurnFilesParts = {
   store: Pick<Store, 'findPayload' | 'getAccount'>
 }
 
-/** Of files that turns at work have in memory. */
-const bytesMax = 268_435_456
-const retrySeconds = 5
-
 /** The files of a turn: those of its message are stored, and in memory with those of its history. */
 export type StoredFiles = {
   files: readonly TurnFile[]
   /** The message as its row keeps it, and as its agent is given it; null where no file came with it. */
   parts: readonly MessagePart[] | null
   sent: readonly SentPart[] | null
-  bytes: number
 }
 
-export const noFiles: StoredFiles = { files: [], parts: null, sent: null, bytes: 0 }
+export const noFiles: StoredFiles = { files: [], parts: null, sent: null }
 
 /** What files of turns need before, during and after them. */
 export class TurnFiles {
   readonly #parts: TurnFilesParts
-  #bytes = 0
+  readonly #room = new FileRoom()
 
   constructor(parts: TurnFilesParts) {
     this.#parts = parts
+  }
+
+  /** Of the memory, for the files of a message; to be left when its turn has ended, or where it has none. */
+  place(userId: string): FilePlace {
+    return this.#room.place(userId)
   }
 
   /** Stores the files of a message, each once, where the balance would do for it. Opening the turn names them; `ended` is called in any case. */
@@ -49,18 +50,11 @@ export class TurnFiles {
     { files: _, parts }: MessageDraft,
     { required, userId }: { required: Units; userId: string },
   ): Promise<StoredFiles> {
-    if (!parts) return { ...noFiles }
+    if (!parts) return noFiles
     const account = await this.#parts.store.getAccount(userId)
     // A message that will be refused must not cost the disk a file.
     if (account && account.balance < required) throw balanceRefusal({ ...account, required })
-    const bytes = parts.reduce((sum, part) => sum + (part.type === 'file' ? part.file.content.length : 0), 0)
-    if (this.#bytes + bytes > bytesMax) {
-      const message = 'Too many files are being worked on; send the message again.'
-      throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: retrySeconds })
-    }
-    this.#bytes += bytes
     const files: TurnFile[] = []
-    const stored: StoredFiles = { files, parts: [], sent: [], bytes }
     try {
       const kept: MessagePart[] = []
       const sent: SentPart[] = []
@@ -69,9 +63,9 @@ export class TurnFiles {
         kept.push(ofRow)
         sent.push(ofAgent)
       }
-      return { ...stored, parts: kept, sent }
+      return { files, parts: kept, sent }
     } catch (error) {
-      await this.ended(stored)
+      await this.ended(files)
       throw error
     }
   }
@@ -105,16 +99,14 @@ export class TurnFiles {
    */
   async ofHistory(
     messages: History['messages'],
-    { hasData, stored }: { hasData: boolean; stored: StoredFiles },
+    { hasData, place }: { hasData: boolean; place: FilePlace },
   ): Promise<SentMessage[]> {
-    let left = this.#parts.limits.messageFileBytesMax - stored.bytes
+    let left = this.#parts.limits.messageFileBytesMax - place.bytes
     const read = new Map<string, Buffer>()
     for (const { bytes, payloadId } of hasData ? messages.toReversed().flatMap(({ parts }) => filesOf(parts)) : []) {
       if (read.has(payloadId)) continue
       left -= bytes
-      if (left < 0 || this.#bytes + bytes > bytesMax) break
-      this.#bytes += bytes
-      stored.bytes += bytes
+      if (left < 0 || !place.offer(bytes)) break
       const content = await this.#read(payloadId)
       if (content) read.set(payloadId, content)
     }
@@ -143,9 +135,8 @@ export class TurnFiles {
   }
 
   /** The turn has ended, or was not opened: what no row names goes. Never rejects. */
-  async ended({ bytes, files }: StoredFiles): Promise<void> {
+  async ended(files: StoredFiles['files']): Promise<void> {
     const { log, payloads, store } = this.#parts
-    this.#bytes -= bytes
     for (const { id } of files) {
       try {
         await payloads.release(id, (await store.findPayload(id)) === undefined)
