@@ -46,7 +46,12 @@ export async function createResponse(host: ReplyHost, routed: RoutedRequest, bod
   const open = async () => {
     const opened = await place.open()
     if (isKept) ({ sessionId } = opened)
-    return opened
+    const onRefused = async () => {
+      // It is gone, and a reply that was found is in another.
+      sessionId = null
+      await opened.onRefused?.()
+    }
+    return { ...opened, onRefused }
   }
   const createdAt = services.clock.now()
   const reply = await startReply(host, routed, {
