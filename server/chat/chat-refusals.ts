@@ -6,13 +6,9 @@ import {
   rateRefusal,
   tokenUsed,
 } from '../billing/refusals.ts'
-import type { Caller } from '../auth/caller.ts'
 import { ErrandError } from '../kernel/errors.ts'
-import type { Units } from '../kernel/money.ts'
 import { sessionRefusal } from '../sessions/session-operations.ts'
-import { isFull } from '../store/judge-admission.ts'
 import type { OpenTurnResult } from '../store/session-inputs.ts'
-import type { Store } from '../store/store.ts'
 import { quoteUsed } from '../quotes/quotes.ts'
 import { lineMax } from './user-turns.ts'
 
@@ -45,26 +41,6 @@ export function turnRefusal(result: Extract<OpenTurnResult, { outcome: 'refused'
     default:
       return sessionRefusal(result.reason)
   }
-}
-
-type Likely = { agentId: string; caller: Caller; required: Units }
-
-/**
- * Throws where a message that costs at least so much is refused, as far as that shows without a transaction: so that what is
- * much work is not done for it.
- */
-export async function assertLikely(
-  store: Pick<Store, 'foreseeLimits' | 'getAccount' | 'readRate'>,
-  { agentId, caller, required }: Likely,
-): Promise<void> {
-  const { userId } = caller
-  const rate = await store.readRate(userId)
-  if (isFull(rate)) throw rateRefusal(rate)
-  const refused = await store.foreseeLimits({ ...caller, agentId, required })
-  if (refused) throw limitRefusal(refused)
-  const account = await store.getAccount(userId)
-  if (account && account.owed > 0) throw owedRefusal(account.owed)
-  if (account && account.balance < required) throw balanceRefusal({ ...account, required })
 }
 
 export function keyUsed(): ErrandError {

@@ -13,7 +13,7 @@ import type { Idempotency } from '../store/task-inputs.ts'
 import { filesOf } from '../store/session-records.ts'
 import { admissible, type Admissible, type Ask } from './admissible-message.ts'
 import { amountsOf, promptAtMost, type Amounts } from './chat-amounts.ts'
-import { assertLikely, busy, clientLeft, turnRefusal } from './chat-refusals.ts'
+import { busy, clientLeft, turnRefusal } from './chat-refusals.ts'
 import { ChatTurn, type ChatTurnParts } from './chat-turn.ts'
 import {
   bodyHashOf,
@@ -30,6 +30,7 @@ import {
 import { KeptTurns } from './events/kept-turns.ts'
 import { ReadTurns } from './events/read-turns.ts'
 import type { TurnReader } from './events/turn-feed.ts'
+import { foreseeRefusal } from './foresee-refusal.ts'
 import type { FilePlace } from './files/file-room.ts'
 import { noFiles, TurnFiles, type TurnFilesParts } from './files/turn-files.ts'
 import { openInLine } from './open-in-line.ts'
@@ -137,8 +138,7 @@ export class ChatTurns {
     const quote = quoteId === undefined ? null : quotes.open<QuotedChat>(subjectOf(userId, input), quoteId)
     const beforeFiles = async ({ agent, chat }: Pick<Admissible, 'agent' | 'chat'>) => {
       if (!idempotency && this.#sessions.has(sessionId)) throw busy()
-      const least = { chat, rates: quote?.terms.rates ?? chat.rates, ...nothingSent, left: Infinity }
-      await assertLikely(this.#parts.store, { agentId: agent.id, caller, required: amountsOf(least).required })
+      await foreseeRefusal(this.#parts.store, { agentId: agent.id, caller, chat, rates: quote?.terms.rates })
     }
     const admitted = await admissible(this.#parts, { ...ask, beforeFiles, place })
     const { agent, chat, connectorIds, draft, session } = admitted
@@ -384,8 +384,5 @@ type Weighed = {
 /** By which a turn is charged, and what it costs at most. */
 type QuotedChat = { rates: ChatRates; most: Units | null }
 export type ChatQuote = QuotedChat & { agentId: string; expiresAt: EpochMs; hold: Units; quoteId: string }
-
-/** What is asked for at least. */
-const nothingSent = { promptTokens: 0, promptTokensMax: 0, maxTokens: undefined }
 
 type Seen = { history: History; session: SessionRecord | undefined; tokensMax: number }
