@@ -15,8 +15,8 @@ const followMs = 5000
 /** How often it is looked for what another node has in memory, before it counts as gone. */
 const looksMax = 20
 const lookPauseMs = 100
-/** How long after its settlement the last event of a turn may take to be kept. */
-const lateMs = 2000
+/** How long after its settlement the last event of a turn may take to be kept: where there is nothing to miss, and where there is. */
+const lateMs = { ofNothing: 2000, ofCharged: 10_000 }
 
 type Parts = { clock: Clock; store: Store }
 type Of = { turn: TurnRecord; after: number }
@@ -116,11 +116,13 @@ export class StoredEvents implements TurnReader {
       if (this.#turn.settledAt === null) return undefined
     }
     this.#settledSeenAt ??= performance.now()
+    const canTell = canBeTold(this.#turn)
+    const waitMs = canTell ? lateMs.ofNothing : lateMs.ofCharged
     const isLate =
-      performance.now() - this.#settledSeenAt > lateMs || this.#turn.settledAt < this.#parts.clock.now() - lateMs
+      performance.now() - this.#settledSeenAt > waitMs || this.#turn.settledAt < this.#parts.clock.now() - waitMs
     if (!isLate) return undefined
     // How much was said behind what is kept, nobody knows.
-    if (!canBeTold(this.#turn)) throw eventsGone()
+    if (!canTell) throw eventsGone()
     this.#hasEnded = true
     const message = 'The service was interrupted. Nothing was charged; send the message again.'
     const of = { seq: this.#seq + 1, cost: 0, at: this.#turn.settledAt }
