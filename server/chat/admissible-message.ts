@@ -9,7 +9,8 @@ import type { SessionRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import type { RequestTrace } from '../tracing/request-trace.ts'
 import type { ChatInput } from './chat-schema.ts'
-import { readMessage, requestFilesMax, type DraftParts, type MessageDraft } from './files/message-draft.ts'
+import type { FilePlace } from './files/file-room.ts'
+import { hasFiles, readMessage, requestFilesMax, type DraftParts, type MessageDraft } from './files/message-draft.ts'
 import {
   charsOf,
   checkEarlier,
@@ -28,6 +29,12 @@ export type Ask = {
   onLarge: () => Promise<void>
 }
 
+type Asked = Ask & {
+  place: FilePlace
+  /** Called before the files of a message are in memory, and throws where it is refused whatever they are. */
+  beforeFiles?: (to: { agent: Agent; chat: Chat }) => Promise<void>
+}
+
 /** What a message is sent to. Without a session it has no connectors. */
 export type Admissible = {
   agent: Agent
@@ -42,7 +49,8 @@ export type Admissible = {
 type Parts = DraftParts & { access: ConnectorAccess; catalogue: Catalogue; store: Store }
 
 /** Throws where the message cannot be sent to the agent of its session, or to that which it names itself. */
-export async function admissible(parts: Parts, { about, caller, input, onLarge, setting }: Ask): Promise<Admissible> {
+export async function admissible(parts: Parts, of: Asked): Promise<Admissible> {
+  const { about, beforeFiles, caller, input, onLarge, place, setting } = of
   const { access, catalogue, store } = parts
   const { userId } = caller
   const { sessionId } = input
@@ -58,12 +66,15 @@ export async function admissible(parts: Parts, { about, caller, input, onLarge, 
   }
   requireAgent(caller, agent.id)
   if (charsOf(input, setting) > largeMessageChars) await onLarge()
-  const of = { caller, chat, left: { files: requestFilesMax, bytes: parts.limits.messageFileBytesMax } }
-  const draft = await readMessage(input.message, { ...of, path: 'message' }, parts)
+  const said = setting?.earlier ?? []
+  if ([input.message, ...said.map(({ content }) => content)].some(hasFiles)) await beforeFiles?.({ agent, chat })
+  const left = { files: requestFilesMax, bytes: parts.limits.messageFileBytesMax }
+  const ofMessage = { caller, chat, left, onLarge, place }
+  const draft = await readMessage(input.message, { ...ofMessage, path: 'message' }, parts)
   checkSize(chat, { ...draft, params: input.params })
   const earlier: EarlierDraft[] = []
-  for (const [index, { content, role }] of (setting?.earlier ?? []).entries()) {
-    earlier.push({ role, draft: await readMessage(content, { ...of, path: `messages[${index}]` }, parts) })
+  for (const [index, { content, role }] of said.entries()) {
+    earlier.push({ role, draft: await readMessage(content, { ...ofMessage, path: `messages[${index}]` }, parts) })
   }
   checkEarlier(chat, { draft, earlier })
   if (!session) return { agent, chat, connectorIds: [], draft, earlier, session }

@@ -9,6 +9,7 @@ import type { Quotes } from '../quotes/quotes.ts'
 import { leftWithin } from '../store/judge-admission.ts'
 import type { RateState, SessionRecord } from '../store/records.ts'
 import type { History } from '../store/store.ts'
+import type { Idempotency } from '../store/task-inputs.ts'
 import { filesOf } from '../store/session-records.ts'
 import { admissible, type Admissible, type Ask } from './admissible-message.ts'
 import { amountsOf, promptAtMost, type Amounts } from './chat-amounts.ts'
@@ -29,7 +30,9 @@ import { draftFiles } from './files/message-draft.ts'
 import { KeptTurns } from './events/kept-turns.ts'
 import { ReadTurns } from './events/read-turns.ts'
 import type { TurnReader } from './events/turn-feed.ts'
-import { noFiles, TurnFiles, type StoredFiles, type TurnFilesParts } from './files/turn-files.ts'
+import { foreseeRefusal } from './foresee-refusal.ts'
+import type { FilePlace } from './files/file-room.ts'
+import { noFiles, TurnFiles, type TurnFilesParts } from './files/turn-files.ts'
 import { openInLine } from './open-in-line.ts'
 import { settleSurely } from './settle-turn.ts'
 import { traceParentOf } from '../tracing/trace-parent.ts'
@@ -105,19 +108,40 @@ export class ChatTurns {
    * Admits a message and begins the reply; one that was sent with this Idempotency-Key before is read again. Throws an
    * ErrandError for every refusal, and then nothing was written.
    */
-  async start({ idempotencyKey, onRate, onWait, signal, ...ask }: Start): Promise<TurnReader> {
-    const { about, caller, input, setting } = ask
-    const { access, quotes } = this.#parts
+  async start(start: Start): Promise<TurnReader> {
+    const { caller, idempotencyKey, input, setting } = start
     this.#parts.assertAccepting()
-    const { userId } = caller
-    const { params = {}, quoteId, sessionId } = input
     const idempotency =
       idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: setting?.bodyHash ?? bodyHashOf(input) }
     const earlier = idempotency && (await this.reads.openEarlier(caller, idempotency))
     if (earlier) return earlier
-    const admitted = await admissible(this.#parts, ask)
-    const { agent, chat, connectorIds, draft, earlier: said, session } = admitted
+    const place = this.#files.place(caller.userId)
+    let begun: ChatTurn | undefined
+    try {
+      const { reader, turn } = await this.#admit(start, { idempotency, place })
+      begun = turn
+      return reader
+    } finally {
+      // Else its files stay until its end.
+      if (!begun) place.leave()
+    }
+  }
+
+  async #admit(
+    { idempotencyKey, onRate, onWait, signal, ...ask }: Start,
+    { idempotency, place }: { idempotency: Idempotency | null; place: FilePlace },
+  ): Promise<{ reader: TurnReader; turn?: ChatTurn }> {
+    const { about, caller, input, setting } = ask
+    const { access, quotes } = this.#parts
+    const { userId } = caller
+    const { params = {}, quoteId, sessionId } = input
     const quote = quoteId === undefined ? null : quotes.open<QuotedChat>(subjectOf(userId, input), quoteId)
+    const beforeFiles = async ({ agent, chat }: Pick<Admissible, 'agent' | 'chat'>) => {
+      if (!idempotency && this.#sessions.has(sessionId)) throw busy()
+      await foreseeRefusal(this.#parts.store, { agentId: agent.id, caller, chat, rates: quote?.terms.rates })
+    }
+    const admitted = await admissible(this.#parts, { ...ask, beforeFiles, place })
+    const { agent, chat, connectorIds, draft, earlier: said, session } = admitted
     const rates = quote?.terms.rates ?? chat.rates
     const maxCost = leastOf([maxCostOf(input), quote?.terms.most ?? null])
     for (let other = this.#sessions.get(sessionId); other; other = this.#sessions.get(sessionId)) {
@@ -128,7 +152,7 @@ export class ChatTurns {
         await other.over
       }
       const same = await this.reads.openEarlier(caller, idempotency)
-      if (same) return same
+      if (same) return { reader: same }
       // Where the other was refused meanwhile, this one has its turn.
       if (this.#sessions.get(sessionId) === other) throw busy()
     }
@@ -153,11 +177,11 @@ export class ChatTurns {
         const same = isUsed && (await this.reads.openEarlier(caller, idempotency))
         if (!same) throw turnRefusal(opened)
         this.#sessions.delete(sessionId)
-        await this.#files.ended(stored)
-        return same
+        await this.#files.ended(stored.files)
+        return { reader: same }
       }
       const membership = this.#users.join(userId, { held: opened.held, most: amounts.most })
-      const seen = { agent, history, session, stored, tokensMax }
+      const seen = { agent, history, place, session, tokensMax }
       const latest = await this.#latest(seen).catch((error: unknown) => ({ error }))
       if (signal.aborted || 'error' in latest) {
         const breakdown = { ...chatUse({}), rates: writtenRates(rates), isEstimated: false }
@@ -198,19 +222,17 @@ export class ChatTurns {
         onSettled: () => {
           this.#sessions.delete(sessionId)
           membership.leave()
-          void this.#files.ended(stored)
+          place.leave()
+          void this.#files.ended(stored.files)
         },
       })
       this.#sessions.set(sessionId, begun)
       if (this.#isInterrupted) begun.stop('drain')
-      return this.#kept.add(begun, {
-        userId,
-        sessionId,
-        onDisconnect: input.onDisconnect ?? 'stop',
-      })
+      const of = { userId, sessionId, onDisconnect: input.onDisconnect ?? 'stop' } as const
+      return { reader: this.#kept.add(begun, of), turn: begun }
     } catch (error) {
       this.#sessions.delete(sessionId)
-      await this.#files.ended(stored)
+      await this.#files.ended(stored.files)
       throw error
     } finally {
       admissionOver()
@@ -219,8 +241,15 @@ export class ChatTurns {
 
   /** Rates and bounds of a message as they are now, and the quote of them. Throws as `start` does, but for rate and balance. */
   async quote(ask: Ask): Promise<ChatQuote> {
-    const { caller, input } = ask
-    const admitted = await admissible(this.#parts, ask)
+    const place = this.#files.place(ask.caller.userId)
+    try {
+      return await this.#quote(ask, await admissible(this.#parts, { ...ask, place }))
+    } finally {
+      place.leave()
+    }
+  }
+
+  async #quote({ caller, input }: Ask, admitted: Admissible): Promise<ChatQuote> {
     const { agent, chat, connectorIds } = admitted
     const { rates } = chat
     const { amounts, left } = await this.#weigh(admitted, { input, rates, maxCost: maxCostOf(input) })
@@ -318,9 +347,9 @@ export class ChatTurns {
   }
 
   /** The history with its files, as the agent is given it. */
-  async #latest({ agent, stored, ...seen }: Seen & { agent: Agent; stored: StoredFiles }) {
+  async #latest({ agent, place, ...seen }: Seen & { agent: Agent; place: FilePlace }) {
     const history = await this.#historyAfter(seen)
-    const messages = await this.#files.ofHistory(history.messages, { hasData: agent.kind !== 'http', stored })
+    const messages = await this.#files.ofHistory(history.messages, { hasData: agent.kind !== 'http', place })
     return { history, messages }
   }
 

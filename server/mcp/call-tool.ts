@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Caller } from '../auth/caller.ts'
+import { requireScope, type Caller } from '../auth/caller.ts'
 import { ErrandError, toErrandError } from '../kernel/errors.ts'
 import { directCall } from '../rpc/call-procedure.ts'
 import type { CallerContext, Services } from '../rpc/context.ts'
@@ -38,7 +38,11 @@ export async function callTool({ calls, tools }: ToolParts, call: McpCall): Prom
   if (!isFields(params)) throw invalidParams('arguments: Must be an object.')
   const input = { endpointId, params }
   try {
-    if (asksForTask(message)) return createdTask(await readTask(ctx, await create(ctx, input)), message)
+    // Who may not read a task waits for it instead, or where it was demanded is refused before it is charged for.
+    if (asksForTask(message) && (ctx.caller.scopes.includes('read') || !message.isCurrent)) {
+      requireScope(ctx.caller, 'read')
+      return createdTask(await readTask(ctx, await create(ctx, input)), message)
+    }
     if (!ctx.services.tasks.ends.hasRoom(ctx.caller.userId)) throw tooManyWait()
     return await waitFor(calls, call, { input, what: await nameCall(ctx, input) })
   } catch (thrown) {
@@ -74,7 +78,7 @@ async function waitFor(
   const isKeyed = idempotencyKey !== null
   if (!isKeyed) await calls.noticed(what)
   const earlier = isKeyed ? undefined : calls.earlierTask(called)
-  const taskId = earlier ?? (await create(ctx, input))
+  const taskId = earlier ?? (await calls.taskOf(called, () => create(ctx, input)))
   const call = calls.open({ ...called, taskId, cancel: cancelOf(services, { taskId, userId }) })
   ctx.about.taskId = taskId
   try {

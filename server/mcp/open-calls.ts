@@ -55,6 +55,8 @@ export class OpenCalls {
   readonly #byWhat = new Map<string, Set<CalledTask>>()
   /** An id counts from anew in each client, and clients need not say which one they are. */
   readonly #byRequest = new Map<string, Set<Waiter>>()
+  /** Tasks that are being created, for requests of clients that are told from all others. */
+  readonly #created = new Map<string, Promise<string>>()
 
   /** For so long a task whose client has left waits for another call. */
   constructor({ keepMs }: { keepMs: number }) {
@@ -73,6 +75,15 @@ export class OpenCalls {
     const repeated = waiters.find(({ task }) => task.what === what)?.task
     const left = [...(this.#byWhat.get(what) ?? [])].find(({ isLeft }) => isLeft)
     return (repeated ?? left)?.taskId
+  }
+
+  /** A task of its own; that of the same request, where it is sent again while that is being created. */
+  async taskOf({ isOneClient, request, what }: CalledAs, create: () => Promise<string>): Promise<string> {
+    if (!isOneClient) return await create()
+    const name = `${request} ${what}`
+    const creating = this.#created.get(name) ?? create().finally(() => this.#created.delete(name))
+    this.#created.set(name, creating)
+    return await creating
   }
 
   open({ cancel, request, taskId, what }: CalledAs & Pick<CalledTask, 'cancel' | 'taskId'>): OpenCall {

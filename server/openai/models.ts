@@ -5,7 +5,7 @@ import type { Services } from '../rpc/context.ts'
 import { WireError } from './wire-error.ts'
 
 type Models = { caller: Caller; catalogue: Services['catalogue'] }
-type ModelAgent = Agent & { chat: Chat }
+export type ModelAgent = Agent & { chat: Chat }
 
 /** The agents that converse and that the caller may use, as models. */
 export function listModels({ caller, catalogue }: Models): object {

@@ -1,8 +1,10 @@
 import type { Caller } from '../auth/caller.ts'
+import { foreseeRefusal } from '../chat/foresee-refusal.ts'
 import type { MessageSetting } from '../chat/message-input.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Services } from '../rpc/context.ts'
 import { createSession } from '../sessions/session-operations.ts'
+import type { ModelAgent } from './models.ts'
 import type { ReplyAsk } from './start-reply.ts'
 import { badParam, WireError } from './wire-error.ts'
 
@@ -29,11 +31,14 @@ export async function continuedSession(
   return { open: () => Promise.resolve({ sessionId }), setting: {} }
 }
 
-type New = { caller: Caller; agentId: string; metadata: Record<string, string> }
+type New = { caller: Caller; agent: ModelAgent; metadata: Record<string, string> }
 
 /** A session of its own, which is there for good once the reply is admitted. */
-export function newSession({ sessions, store }: Services, { agentId, caller, metadata }: New): ReplyPlace {
+export function newSession({ sessions, store }: Services, { agent, caller, metadata }: New): ReplyPlace {
+  const { chat, id: agentId } = agent
   const open = async () => {
+    // Else each request that is refused would write two times, without any bound.
+    await foreseeRefusal(store, { agentId, caller, chat })
     const { sessionId } = await createSession(sessions, { caller, input: { agentId, metadata }, idempotencyKey: null })
     const onRefused = async () => void (await store.deleteSession({ userId: caller.userId, sessionId }))
     return { sessionId, onRefused }

@@ -129,7 +129,7 @@ function mayRun({ agents }: AccountLimits, agentId: string): boolean {
   return agents === null || agents.includes(agentId)
 }
 
-function isFull({ limit, used }: RateState): boolean {
+export function isFull({ limit, used }: RateState): boolean {
   return limit > 0 && used >= limit
 }
 

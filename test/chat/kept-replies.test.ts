@@ -58,3 +58,32 @@ test('after kill -9 a reply that nobody read ends as the ledger has it, and one 
   expect(await again.end('SIGTERM')).toBe(0)
   rmSync(dataDir, { recursive: true })
 })
+
+test('of a charged reply whose last events its process did not live to keep no end is made up: it breaks off, and is 410 behind', async () => {
+  const dataDir = newDataDir()
+  const { key } = await openAccount(dataDir)
+  const server = await startProcess({ dataDir, config })
+  const body = { model: 'talk', input: say({ do: 'text', delta: 'One. ' }, { do: 'text', delta: 'Two.' }) }
+  const { id } = await send(server, key, '/v1/responses', body)
+  const turnId = id.replace('resp_', 'turn_')
+  const told = await (await ChatReader.open({ url: server.url, key, path: `/api/chat/${turnId}/events` })).all()
+  expectOneEnd(told, 'done')
+  await server.end('SIGKILL')
+  const lines = `${JSON.stringify(told[0])}\n`
+  await besideServer(dataDir, (store) => store.turnEvents.keep([{ turnId, firstSeq: 1, lastSeq: 1, lines }]))
+
+  const again = await startProcess({ dataDir, config })
+  const read = (after: number) =>
+    ChatReader.open({ url: again.url, key, path: `/api/chat/${turnId}/events?after=${after}` })
+  const some = await read(0)
+  expect([await some.wasCutOff(), await some.all()]).toEqual([true, told.slice(0, 1)])
+  for (const after of [1, 2, 1000]) {
+    const gone = await read(after)
+    await gone.all()
+    expect([gone.status, JSON.parse(gone.text).code]).toEqual([410, 'EVENTS_EXPIRED'])
+  }
+  const { output, status } = await send(again, key, `/v1/responses/${id}`)
+  expect([status, output[0].content[0].text]).toEqual(['completed', 'One. Two.'])
+  expect(await again.end('SIGTERM')).toBe(0)
+  rmSync(dataDir, { recursive: true })
+})

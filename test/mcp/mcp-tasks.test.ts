@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { soon, unlimited } from '../runner/task-checks.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import config, { openGate, runsOf } from './mcp-agents.ts'
-import { charge, expectClean, moneyOf, refund, send, sendCurrent } from './mcp-calls.ts'
+import { callTool, charge, expectClean, moneyOf, refund, send, sendCurrent } from './mcp-calls.ts'
 
 // Tasks of the protocol, of its revision 2025-11-25 and of the extension of the current one, are tasks of ours.
 
@@ -133,6 +133,28 @@ test("another user's task is as one that is not there, and reading one needs the
   }
   const caller = await service.createKey(userId, ['execute'])
   expect((await send(service, 'tasks/get', { taskId }, { key: caller })).body.error).toMatchObject({ code: 403 })
+  // Such a key gets no task that it could not read, and pays for none.
+  const call = { name: 'desk_fail', arguments: {}, task: {} }
+  expect((await send(service, 'tools/call', call, { key: caller })).body.result).toMatchObject({
+    isError: true,
+    content: [{ text: expect.stringMatching(/lacks the scope "read"\. Nothing was charged/) }],
+  })
+  expect((await service.get('/api/tasks', key)).body.tasks).toHaveLength(1)
+  expect(await beginCurrent(service, caller, 'desk_fail', {})).toMatchObject({
+    resultType: 'complete',
+    isError: true,
+    _meta: { refundedUsd: '0.0100' },
+  })
+  await service.stop()
+})
+
+test('a request that a client sends twice at once is one task', async () => {
+  const { key, service } = await startWorld()
+  const sent = { key, headers: { 'Mcp-Session-Id': 'one client' }, id: 5 }
+  const calls = Array.from({ length: 5 }, () => callTool(service, 'a_a_b_c', {}, sent))
+  const ids = (await Promise.all(calls)).map(({ body }) => body.result['_meta'].taskId)
+  expect(new Set(ids).size).toBe(1)
+  expect(await moneyOf(service, key)).toEqual([charge])
   await service.stop()
 })
 

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { soon, startTalk } from '../chat/chat-checks.ts'
 import { say } from '../support/chat-agents.ts'
 import { readSse, user, WireCalls } from './wire-calls.ts'
@@ -176,12 +176,16 @@ test('the last response of a conversation is deleted with it; its charge stays',
 test('a response that is refused leaves no session, and one that fails says why', async () => {
   const { calls, mine, service } = await start()
   const poor = await calls('0')
+  const written = vi.spyOn(service.app.store, 'createSession')
   const refused = await poor.respond('Hello')
   expect([refused.status, refused.body.error.code]).toEqual([402, 'insufficient_quota'])
+  // Not even one that is deleted again, of which there could be any number.
+  expect(written).not.toHaveBeenCalled()
   expect(await poor.sessions()).toEqual([])
   const steps = say({ do: 'text', delta: 'Well' }, { do: 'throw', message: 'It broke.' })
   const failed = await mine.respond(steps)
   expect([failed.status, failed.body.error.code]).toEqual([500, 'agent_error'])
+  expect(written).toHaveBeenCalledOnce()
   expect(await mine.sessions()).toEqual([])
   const { data } = readSse((await mine.respond(steps, { stream: true })).body).at(-2)!
   expect(data).toMatchObject({

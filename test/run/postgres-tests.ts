@@ -30,6 +30,7 @@ export const postgresTests = {
       'tools and their servers, without a service',
     'test/chat/chat-{events,faults,hardening,price,rpc}.test.ts':
       'what a reply does and what of it is sent; how it is admitted, charged and kept is in the others',
+    'test/chat/file-memory.test.ts': 'what files take of the memory before a store is asked',
     'test/connectors/run-{bad-http,bad-stdio,defects,everything,limits,secrets,tool-names}.test.ts':
       'what servers of tools do wrong; tasks and chats with connectors end the same way',
     'test/login/oidc-{attacks,config,log,requests,tokens}.test.ts': 'what passes between a browser and a provider',

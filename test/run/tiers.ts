@@ -71,6 +71,8 @@ export const onlyInAll: Record<string, string> = {
     "the protocol's suite as a connector's server; the sign-in itself, and more of an authorization server's, is in sign-ins",
   'test/chat/kept-replies.test.ts':
     'replies over a kill; chat-restarts has their money, chat-resume the streams, and the contract what is kept',
+  'test/chat/file-memory.test.ts':
+    'megabytes of files of many requests; chat-attachments has what is taken and refused of each',
   'test/connectors/{host-lookup,process-bounds,stdio-transport}.test.ts':
     'lookups, bounds and wires of servers; run-ends and run-money have what they cost, guarded-fetch where they may be',
   'test/api/http-connections.test.ts':

@@ -94,6 +94,37 @@ test.for([302, 307, 308])('a token endpoint that redirects (%s) is followed nowh
   await world.stop()
 })
 
+test('what a token endpoint answers of the secrets it was shown is told to nobody', async () => {
+  const clientSecret = 'a-secret-of-the-client'
+  const redirects: string[] = []
+  const client = { client_id: 'given', client_secret: clientSecret, redirect_uris: redirects }
+  const world = await startSignInWorld({
+    oauth: { clients: [{ ...client, token_endpoint_auth_method: 'client_secret_post' }], registers: false },
+  })
+  const { oauth, service } = world
+  redirects.push(`${service.url}/connectors/sign-in/callback`)
+  oauth.forget()
+  oauth.offer(['client_secret_post'])
+  const owner = await createOwner(service)
+  const auth = { type: 'oauth', clientId: 'given', clientSecret }
+  const connectorId = await createConnector(world, owner, { auth })
+  const back = await comeBack(owner, await begin(service, owner, connectorId), service)
+  const shown: URLSearchParams[] = []
+  oauth.rogue.set('/token', async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += String(chunk)
+    const form = new URLSearchParams(body)
+    shown.push(form)
+    const description = ['client_secret', 'code', 'code_verifier'].map((name) => form.get(name)).join(', ')
+    response.writeHead(400, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ error: 'invalid_request', error_description: `Not known: ${description}.` }))
+  })
+  expect(await endOf(owner, back)).toBe('failed')
+  expect(shown[0]?.get('client_secret')).toBe(clientSecret)
+  expect((await read(service, owner, connectorId)).statusMessage).toContain('invalid_request: Not known: ..., ..., ...')
+  await world.stop()
+})
+
 test('the answer of another issuer is refused, and the code is shown to nobody', async () => {
   const world = await startSignInWorld()
   const { oauth, service } = world

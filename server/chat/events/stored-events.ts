@@ -1,9 +1,8 @@
 import type { Clock } from '../../kernel/clock.ts'
-import { chatUse } from '../../billing/chat-price.ts'
 import { eventsKeptMs } from '../../store/turns/turn-records.ts'
 import type { TurnRecord } from '../../store/turns/turn-records.ts'
 import type { Store } from '../../store/store.ts'
-import { doneLine, failureLine } from '../event-lines.ts'
+import { failureLine } from '../event-lines.ts'
 import { linesAfter } from './event-ring.ts'
 import { eventsGone, type TurnReader } from './turn-feed.ts'
 
@@ -16,15 +15,15 @@ const followMs = 5000
 /** How often it is looked for what another node has in memory, before it counts as gone. */
 const looksMax = 20
 const lookPauseMs = 100
-/** How long after its settlement the last event of a turn may take to be kept. */
-const lateMs = 2000
+/** How long after its settlement the last event of a turn may take to be kept: where there is nothing to miss, and where there is. */
+const lateMs = { ofNothing: 2000, ofCharged: 10_000 }
 
 type Parts = { clock: Clock; store: Store }
 type Of = { turn: TurnRecord; after: number }
 
 /**
- * Reads a turn that this process has not in memory: it runs on another node, or did before a start. What its process did
- * not live to say is told as the ledger has it.
+ * Reads a turn that this process has not in memory: it runs on another node, or did before a start. Of a reply that
+ * cost nothing, what its process did not live to say is told as the ledger has it.
  */
 export class StoredEvents implements TurnReader {
   readonly #parts: Parts
@@ -56,8 +55,7 @@ export class StoredEvents implements TurnReader {
       ;[last] = first || after === 0 ? [] : await from(after - 1)
     }
     if (last && isEnd(last.lines)) return undefined
-    // A failed reply has nothing that a reader would miss.
-    if (!first && !last && turn.outcome !== 'failed') throw eventsGone()
+    if (!first && !canBeTold(turn)) throw eventsGone()
     return new StoredEvents(parts, of)
   }
 
@@ -118,24 +116,16 @@ export class StoredEvents implements TurnReader {
       if (this.#turn.settledAt === null) return undefined
     }
     this.#settledSeenAt ??= performance.now()
+    const canTell = canBeTold(this.#turn)
+    const waitMs = canTell ? lateMs.ofNothing : lateMs.ofCharged
     const isLate =
-      performance.now() - this.#settledSeenAt > lateMs || this.#turn.settledAt < this.#parts.clock.now() - lateMs
+      performance.now() - this.#settledSeenAt > waitMs || this.#turn.settledAt < this.#parts.clock.now() - waitMs
     if (!isLate) return undefined
+    // How much was said behind what is kept, nobody knows.
+    if (!canTell) throw eventsGone()
     this.#hasEnded = true
-    return await this.#asInLedger(this.#turn)
-  }
-
-  async #asInLedger({ cost, outcome, settledAt, turnId, userId }: TurnRecord): Promise<string> {
-    const of = { seq: this.#seq + 1, cost: cost!, at: settledAt! }
-    if (outcome === 'finished') {
-      const page = { userId, turnId, limit: 1, offset: 0 }
-      const [transaction] = (await this.#parts.store.listTransactions(page)).transactions
-      return doneLine({ ...of, used: chatUse(transaction?.breakdown ?? {}) })
-    }
-    const message =
-      outcome === 'failed'
-        ? 'The service was interrupted. Nothing was charged; send the message again.'
-        : 'The reply ended early.'
+    const message = 'The service was interrupted. Nothing was charged; send the message again.'
+    const of = { seq: this.#seq + 1, cost: 0, at: this.#turn.settledAt }
     return failureLine({ ...of, code: 'AGENT_INTERRUPTED', message })
   }
 
@@ -155,6 +145,11 @@ export class StoredEvents implements TurnReader {
     })
     this.#wake = undefined
   }
+}
+
+/** What failed and cost nothing has nothing that a reader would miss; any other end would have a part taken for all that was paid. */
+function canBeTold({ cost, outcome }: TurnRecord): boolean {
+  return outcome === 'failed' && cost === 0
 }
 
 function isEnd(lines: string): boolean {

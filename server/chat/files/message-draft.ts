@@ -9,6 +9,7 @@ import type { PayloadStore } from '../../payloads/payload-store.ts'
 import { contentOf } from '../../store/session-records.ts'
 import type { Store } from '../../store/store.ts'
 import type { ChatInput, FilePart } from '../chat-schema.ts'
+import type { FilePlace } from './file-room.ts'
 
 /** A file that came with a message, or is named by it: checked, and not stored yet. */
 export type DraftFile = FileTokens & { content: Buffer; mediaType: string; filename: string | undefined }
@@ -22,7 +23,14 @@ export type FilesLeft = { files: number; bytes: number }
 
 export type FileLimits = { fileBytesMax: number; messageFileBytesMax: number }
 export type DraftParts = { limits: FileLimits; payloads: PayloadStore; store: Pick<Store, 'findPayload'> }
-type Of = { caller: Caller; chat: Chat }
+type Of = {
+  caller: Caller
+  chat: Chat
+  /** Where its files are, once they are in memory. */
+  place: FilePlace
+  /** Resolves in a turn of the event loop in which a large file may be gone through. */
+  onLarge: () => Promise<void>
+}
 /** `path` is what its request calls it. */
 type OfMessage = Of & { path: string; left: FilesLeft }
 
@@ -31,7 +39,13 @@ export const messageFilesMax = 10
 export const requestFilesMax = 50
 /** Of a payload that a task was given or answered. */
 const jsonType = 'application/json'
-const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+const base64Padding = /={1,2}$/
+/** A search for one character: a pattern of the whole would run out of stack on megabytes. */
+const noBase64 = /[^A-Za-z0-9+/]/
+
+export function hasFiles(message: z.output<typeof ChatInput>['message']): boolean {
+  return typeof message !== 'string' && message.some(({ type }) => type === 'file')
+}
 
 /** Throws a 400 that names the part where a file is not what the agent takes, not what it says, too large or not the caller's. */
 export async function readMessage(
@@ -55,6 +69,8 @@ export async function readMessage(
       continue
     }
     if (--left.files < 0) throw badField(path, `Has more than the ${requestFilesMax} files that all messages may have`)
+    // One that is only named is as much work as one that came with the message.
+    if (part.data === undefined) await of.onLarge()
     const file = await readFile(part, { ...of, path: `${path}[${index}]` }, parts)
     left.bytes -= file.content.length
     if (left.bytes < 0) {
@@ -73,7 +89,7 @@ export function draftFiles({ parts }: MessageDraft): DraftFile[] {
 type OfFile = Of & { path: string }
 
 async function readFile(part: FilePart, of: OfFile, parts: DraftParts): Promise<DraftFile> {
-  const { chat, path } = of
+  const { chat, path, place } = of
   const { data, payloadId } = part
   if ((data === undefined) === (payloadId === undefined)) throw badField(path, 'Must have either data or payloadId')
   const given = part.mediaType === undefined ? undefined : plainType(part.mediaType, path)
@@ -84,7 +100,7 @@ async function readFile(part: FilePart, of: OfFile, parts: DraftParts): Promise<
   if (found && found.mediaType !== mediaType) {
     throw badField(`${path}.mediaType`, `Must be ${found.mediaType}, as that file is, or left out`)
   }
-  const content = found?.content ?? decoded(data!, { path, bytesMax: parts.limits.fileBytesMax })
+  const content = found?.content ?? decoded(data!, { bytesMax: parts.limits.fileBytesMax, path, place })
   const fault = contentFault(mediaType, content)
   if (fault !== undefined) throw badField(found ? `${path}.payloadId` : `${path}.data`, fault)
   const filename = part.filename ?? found?.filename
@@ -104,11 +120,20 @@ function assertAccepted(mediaType: string, { chat: { accepts }, path }: OfFile):
   throw badField(`${path}.mediaType`, `${taken}, not ${mediaType}`)
 }
 
-function decoded(data: string, { bytesMax, path }: { bytesMax: number; path: string }): Buffer {
+function decoded(
+  data: string,
+  { bytesMax, path, place }: Pick<OfFile, 'path' | 'place'> & { bytesMax: number },
+): Buffer {
   if (data === '') throw badField(`${path}.data`, 'Must not be empty')
-  if (Buffer.byteLength(data, 'base64') > bytesMax) throw tooLarge(`${path}.data`, bytesMax)
-  if (!base64.test(data)) throw badField(`${path}.data`, 'Must be base64, with padding and without line breaks')
+  const bytes = Buffer.byteLength(data, 'base64')
+  if (bytes > bytesMax) throw tooLarge(`${path}.data`, bytesMax)
+  if (!isBase64(data)) throw badField(`${path}.data`, 'Must be base64, with padding and without line breaks')
+  place.take(bytes)
   return Buffer.from(data, 'base64')
+}
+
+function isBase64(data: string): boolean {
+  return data.length % 4 === 0 && !noBase64.test(data.replace(base64Padding, ''))
 }
 
 function tooLarge(path: string, bytesMax: number) {
@@ -130,6 +155,7 @@ async function readOwn(payloadId: string, of: OfFile, { limits, payloads, store 
   const found = await payloads.openStream(payloadId)
   if (!found) throw badField(path, 'There is no such file')
   if (found.bytes > limits.fileBytesMax) throw tooLarge(path, limits.fileBytesMax)
+  of.place.take(found.bytes)
   const content = await payloads.readBytes(payloadId, record.digest)
   return { content, mediaType, filename: record.filename ?? undefined }
 }

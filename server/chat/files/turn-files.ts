@@ -10,7 +10,8 @@ import { filesOf } from '../../store/session-records.ts'
 import type { MessageFile, MessagePart } from '../../store/records.ts'
 import type { TurnFile } from '../../store/session-inputs.ts'
 import type { History, Store } from '../../store/store.ts'
-import { draftFiles, type DraftFile, type FileLimits, type MessageDraft } from './message-draft.ts'
+import { FileRoom, type FilePlace } from './file-room.ts'
+import type { DraftFile, FileLimits, MessageDraft } from './message-draft.ts'
 import type { EarlierDraft } from '../message-input.ts'
 
 export type TurnFilesParts = {
@@ -21,10 +22,6 @@ export type TurnFilesParts = {
   store: Pick<Store, 'findPayload' | 'getAccount'>
 }
 
-/** Of files that turns at work have in memory. */
-const bytesMax = 268_435_456
-const retrySeconds = 5
-
 /** The files of a turn: those of its message are stored, and in memory with those of its history. */
 export type StoredFiles = {
   files: readonly TurnFile[]
@@ -33,20 +30,24 @@ export type StoredFiles = {
   sent: readonly SentPart[] | null
   /** What its request says before it, as its agent is given it. */
   earlier: readonly SentMessage[]
-  bytes: number
 }
 
-export const noFiles: StoredFiles = { files: [], parts: null, sent: null, earlier: [], bytes: 0 }
+export const noFiles: StoredFiles = { files: [], parts: null, sent: null, earlier: [] }
 
 type Keep = { draft: MessageDraft; earlier: readonly EarlierDraft[]; required: Units; userId: string }
 
 /** What files of turns need before, during and after them. */
 export class TurnFiles {
   readonly #parts: TurnFilesParts
-  #bytes = 0
+  readonly #room = new FileRoom()
 
   constructor(parts: TurnFilesParts) {
     this.#parts = parts
+  }
+
+  /** Of the memory, for the files of a message; to be left when its turn has ended, or where it has none. */
+  place(userId: string): FilePlace {
+    return this.#room.place(userId)
   }
 
   /**
@@ -55,29 +56,22 @@ export class TurnFiles {
    */
   async keep({ draft, earlier, required, userId }: Keep): Promise<StoredFiles> {
     const drafts = [...earlier.map((message) => message.draft), draft]
-    const ofAll = drafts.flatMap(draftFiles)
-    if (ofAll.length === 0) {
+    if (drafts.every(({ parts }) => !parts)) {
       return { ...noFiles, earlier: earlier.map(({ role, draft: { text } }) => ({ role, content: text })) }
     }
     const account = await this.#parts.store.getAccount(userId)
     // A message that will be refused must not cost the disk a file.
     if (account && account.balance < required) throw balanceRefusal({ ...account, required })
-    const bytes = ofAll.reduce((sum, { content }) => sum + content.length, 0)
-    if (this.#bytes + bytes > bytesMax) {
-      const message = 'Too many files are being worked on; send the message again.'
-      throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: retrySeconds })
-    }
-    this.#bytes += bytes
-    const stored = { ...noFiles, files: [] as TurnFile[], bytes }
+    const files: TurnFile[] = []
     try {
       const said: SentMessage[] = []
       for (const { role, draft: message } of earlier) {
-        const { sent } = await this.#keepMessage(message, stored.files)
+        const { sent } = await this.#keepMessage(message, files)
         said.push({ role, content: message.text, ...(sent && { parts: sent }) })
       }
-      return { ...stored, earlier: said, ...(await this.#keepMessage(draft, stored.files)) }
+      return { files, earlier: said, ...(await this.#keepMessage(draft, files)) }
     } catch (error) {
-      await this.ended(stored)
+      await this.ended(files)
       throw error
     }
   }
@@ -123,16 +117,14 @@ export class TurnFiles {
    */
   async ofHistory(
     messages: History['messages'],
-    { hasData, stored }: { hasData: boolean; stored: StoredFiles },
+    { hasData, place }: { hasData: boolean; place: FilePlace },
   ): Promise<SentMessage[]> {
-    let left = this.#parts.limits.messageFileBytesMax - stored.bytes
+    let left = this.#parts.limits.messageFileBytesMax - place.bytes
     const read = new Map<string, Buffer>()
     for (const { bytes, payloadId } of hasData ? messages.toReversed().flatMap(({ parts }) => filesOf(parts)) : []) {
       if (read.has(payloadId)) continue
       left -= bytes
-      if (left < 0 || this.#bytes + bytes > bytesMax) break
-      this.#bytes += bytes
-      stored.bytes += bytes
+      if (left < 0 || !place.offer(bytes)) break
       const content = await this.#read(payloadId)
       if (content) read.set(payloadId, content)
     }
@@ -161,9 +153,8 @@ export class TurnFiles {
   }
 
   /** The turn has ended, or was not opened: what no row names goes. Never rejects. */
-  async ended({ bytes, files }: StoredFiles): Promise<void> {
+  async ended(files: StoredFiles['files']): Promise<void> {
     const { log, payloads, store } = this.#parts
-    this.#bytes -= bytes
     for (const { id } of files) {
       try {
         await payloads.release(id, (await store.findPayload(id)) === undefined)

@@ -1,5 +1,6 @@
 import type { AuthorizationServer, Client, ClientAuth, TokenEndpointResponse } from 'oauth4webapi'
 import { ConnectorError } from '../connector-spec.ts'
+import { SecretFilter } from '../secret-filter.ts'
 import type { ServerMetadata } from './oauth-discovery.ts'
 import type { OAuthRequest, OAuthRequests } from './oauth-requests.ts'
 import { standardAnswer } from './token-answer.ts'
@@ -71,7 +72,7 @@ export class OAuthClient {
       token_endpoint_auth_method: methodFor(server, false),
       ...(scope !== null && { scope }),
     }
-    return await told(async () => {
+    return await told([], async () => {
       const answer = await dynamicClientRegistrationRequest(
         server as AuthorizationServer,
         metadata,
@@ -121,7 +122,7 @@ export class OAuthClient {
     const { client, resource, userId } = target
     const server = target.server as AuthorizationServer
     const ours: Client = { client_id: client.clientId }
-    return await told(async () => {
+    return await told([client.clientSecret, codeVerifier, answer.get('code')], async () => {
       const checked = oauth.validateAuthResponse(server, ours, answer, state)
       const options = { ...(await this.#options(userId)), additionalParameters: { resource } }
       const auth = await authOf(client)
@@ -144,7 +145,7 @@ export class OAuthClient {
     const oauth = await import('oauth4webapi')
     const server = at.server as AuthorizationServer
     const ours: Client = { client_id: client.clientId }
-    return await told(async () => {
+    return await told([client.clientSecret, refreshToken], async () => {
       const options = { ...(await this.#options(userId)), additionalParameters: { resource } }
       const sent = await oauth.refreshTokenGrantRequest(server, ours, await authOf(client), refreshToken, options)
       const given = toTokens(await oauth.processRefreshTokenResponse(server, ours, await standardAnswer(sent, 200)))
@@ -224,9 +225,14 @@ function toTokens({ access_token, expires_in, refresh_token, token_type }: Token
   }
 }
 
-/** What the library throws, in a sentence for the connector's owner. */
-async function told<Result>(work: () => Promise<Result>): Promise<Result> {
+/** What the library throws, in a sentence for the connector's owner, without the secrets that the server was shown. */
+async function told<Result>(
+  secrets: readonly (string | null | undefined)[],
+  work: () => Promise<Result>,
+): Promise<Result> {
   const { AuthorizationResponseError, ResponseBodyError } = await import('oauth4webapi')
+  const plain = (text: string) =>
+    plainWords(text, new SecretFilter(secrets.filter((secret) => typeof secret === 'string')))
   try {
     return await work()
   } catch (thrown) {
@@ -244,9 +250,6 @@ async function told<Result>(work: () => Promise<Result>): Promise<Result> {
 }
 
 /** A server's words, of which there may be any number. */
-function plain(text: string): string {
-  return text
-    .replaceAll(/[^ -~]+/g, ' ')
-    .trim()
-    .slice(0, wordsCharsMax)
+function plainWords(text: string, filter: SecretFilter): string {
+  return filter.cleanText(text.replaceAll(/[^ -~]+/g, ' ').trim(), wordsCharsMax).replaceAll('…', '...')
 }

@@ -6,7 +6,7 @@ import { parseInput } from '../input/parse-input.ts'
 import { messageNames, readMessages, type WireMessage } from '../input/read-messages.ts'
 import { readFormat } from '../input/response-format.ts'
 import { ResponseInput } from '../input/response-input.ts'
-import { modelOf } from '../models.ts'
+import { modelOf, type ModelAgent } from '../models.ts'
 import { endOf } from '../reply-end.ts'
 import { continuedSession, newSession, unkeptSession, type ReplyPlace } from '../reply-session.ts'
 import { callerOf, sessionOf, startReply, type Reply, type ReplyHost } from '../start-reply.ts'
@@ -37,7 +37,7 @@ export async function createResponse(host: ReplyHost, routed: RoutedRequest, bod
       input,
       earlier.some(({ role }) => role !== 'system'),
     )
-  const place = await placeOf(services, { caller, input, isKept, session })
+  const place = await placeOf(services, { agent, caller, input, isKept, session })
   const isBackground = input.background === true
   const told = [
     ...instructed(instructions),
@@ -47,7 +47,12 @@ export async function createResponse(host: ReplyHost, routed: RoutedRequest, bod
   const open = async () => {
     const opened = await place.open()
     if (isKept) ({ sessionId } = opened)
-    return opened
+    const onRefused = async () => {
+      // It is gone, and a reply that was found is in another.
+      sessionId = null
+      await opened.onRefused?.()
+    }
+    return { ...opened, onRefused }
   }
   const createdAt = services.clock.now()
   const reply = await startReply(host, routed, {
@@ -173,15 +178,15 @@ async function continuedOf(services: Services, { caller, input, ofHeader }: Cont
   throw badParam('previous_response_id', 'Must be the last response of its conversation that has not failed')
 }
 
-type Place = { caller: Caller; input: ResponseInput; isKept: boolean; session: string | undefined }
+type Place = { agent: ModelAgent; caller: Caller; input: ResponseInput; isKept: boolean; session: string | undefined }
 
-async function placeOf(services: Services, { caller, input, isKept, session }: Place): Promise<ReplyPlace> {
+async function placeOf(services: Services, { agent, caller, input, isKept, session }: Place): Promise<ReplyPlace> {
   const { conversation, metadata, model } = input
   const param = conversation === undefined || conversation === null ? undefined : 'conversation'
   if (session !== undefined) return await continuedSession(services, { caller, sessionId: session, model, param })
   if (!isKept) return unkeptSession(services, model)
   requireScope(caller, 'execute')
-  return newSession(services, { caller, agentId: model, metadata: metadata ?? {} })
+  return newSession(services, { agent, caller, metadata: metadata ?? {} })
 }
 
 /** Of a request that was repeated. */

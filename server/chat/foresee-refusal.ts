@@ -1,0 +1,30 @@
+import type { Chat } from '../agents/config/catalogue.ts'
+import type { Caller } from '../auth/caller.ts'
+import type { ChatRates } from '../billing/chat-price.ts'
+import { balanceRefusal, limitRefusal, owedRefusal, rateRefusal } from '../billing/refusals.ts'
+import { isFull } from '../store/judge-admission.ts'
+import type { Store } from '../store/store.ts'
+import { amountsOf } from './chat-amounts.ts'
+
+type Foresee = { agentId: string; caller: Caller; chat: Chat; rates?: ChatRates | undefined }
+
+const leastSent = { promptTokens: 0, promptTokensMax: 0, maxTokens: undefined, left: Infinity }
+
+/**
+ * Throws where rate, limits or balance stand against any message to the agent, before something is read or written for it.
+ * Nothing is taken yet: the opening of its turn judges it.
+ */
+export async function foreseeRefusal(
+  store: Pick<Store, 'foreseeLimits' | 'getAccount' | 'readRate'>,
+  { agentId, caller, chat, rates = chat.rates }: Foresee,
+): Promise<void> {
+  const { userId } = caller
+  const rate = await store.readRate(userId)
+  if (isFull(rate)) throw rateRefusal(rate)
+  const { required } = amountsOf({ chat, rates, ...leastSent })
+  const refused = await store.foreseeLimits({ ...caller, agentId, required })
+  if (refused) throw limitRefusal(refused)
+  const account = await store.getAccount(userId)
+  if (account && account.owed > 0) throw owedRefusal(account.owed)
+  if (account && account.balance < required) throw balanceRefusal({ ...account, required })
+}
