@@ -33,7 +33,8 @@ export async function startNodes(...options: [NodeOptions, ...NodeOptions[]]): P
     await engine().remove(databaseOf)
   }
   // One after the other would take as long as all of them.
-  await Promise.all(options.map((own) => start(own)))
+  const inOrder = await Promise.all(options.map((own) => start(own)))
+  nodes.splice(0, nodes.length, ...inOrder)
   return { nodes, databaseUrl, databaseOf, start, stop }
 }
 
