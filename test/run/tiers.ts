@@ -103,7 +103,6 @@ export const onlyInAll: Record<string, string> = {
 export const smallPostgres: readonly string[] = [
   'test/api/{abuse-block,account,account-bounds,bad-foreign-ids,create-task,errand-user,external-users,foreign-owners,get-task,idempotency,keys,platform-credit,rate-limit,sessions,transactions,users-credit}.test.ts',
   'test/chat/{chat-admission,chat-idempotency,chat-line,chat-money,chat-restarts,chat-steps}.test.ts',
-  'test/connectors/run-money.test.ts',
   'test/nodes/*.test.ts',
   'test/property/valid-requests.test.ts',
   'test/runner/{backlog,cancel,crash-recovery,drain,endpoint-gone,fair-queue}.test.ts',
