@@ -31,7 +31,6 @@ export const messageFilesMax = 10
 export const requestFilesMax = 50
 /** Of a payload that a task was given or answered. */
 const jsonType = 'application/json'
-const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
 /** Throws a 400 that names the part where a file is not what the agent takes, not what it says, too large or not the caller's. */
 export async function readMessage(
@@ -107,8 +106,14 @@ function assertAccepted(mediaType: string, { chat: { accepts }, path }: OfFile):
 function decoded(data: string, { bytesMax, path }: { bytesMax: number; path: string }): Buffer {
   if (data === '') throw badField(`${path}.data`, 'Must not be empty')
   if (Buffer.byteLength(data, 'base64') > bytesMax) throw tooLarge(`${path}.data`, bytesMax)
-  if (!base64.test(data)) throw badField(`${path}.data`, 'Must be base64, with padding and without line breaks')
+  if (!isBase64(data)) throw badField(`${path}.data`, 'Must be base64, with padding and without line breaks')
   return Buffer.from(data, 'base64')
+}
+
+/** Looks at each character once: a pattern with groups keeps a place for each of them, and has none left within megabytes. */
+function isBase64(data: string): boolean {
+  const padding = data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0
+  return data.length % 4 === 0 && !/[^A-Za-z0-9+/]/.test(data.slice(0, data.length - padding))
 }
 
 function tooLarge(path: string, bytesMax: number) {
