@@ -39,6 +39,42 @@ test('images and files reach an agent from both providers of the AI SDK, and are
   await stop()
 })
 
+test('a conversation of the AI SDK goes on with what was answered, whole or by its response, and not by the ids of items', async () => {
+  const service = await startTalk()
+  const mine = new WireCalls(service, await service.createPerson())
+  const model = createOpenAI({ baseURL: `${service.url}/v1`, apiKey: mine.person.key }).responses('talk')
+  const first = say({ do: 'reasoning', delta: 'Hm' }, { do: 'text', delta: 'Two' })
+  const history = say({ do: 'tell', what: 'history' })
+  const whole = { providerOptions: { openai: { store: false } }, maxRetries: 0 }
+  const messages: ModelMessage[] = [{ role: 'user', content: first }]
+  const turn = async (content: string) => {
+    const { response, text: said } = await generateText({ model, messages, ...whole })
+    messages.push(...response.messages, { role: 'user', content })
+    return said
+  }
+  expect(await turn('Three')).toBe('Two')
+  expect(await turn(history)).toBe('You said: Three')
+  expect(JSON.parse(await turn('Four')).map(({ content }: any) => content)).toEqual([
+    first,
+    'Two',
+    'Three',
+    'You said: Three',
+  ])
+  expect(await mine.sessions()).toEqual([])
+
+  const kept = await generateText({ model, prompt: first, maxRetries: 0 })
+  const previousResponseId = kept.providerMetadata!['openai']!['responseId'] as string
+  const next = await generateText({ model, prompt: history, providerOptions: { openai: { previousResponseId } } })
+  expect(JSON.parse(next.text)).toMatchObject([{ content: first }, { content: 'Two' }])
+  const named: ModelMessage[] = [{ role: 'user', content: first }, ...kept.response.messages]
+  named.push({ role: 'user', content: 'Three' })
+  const refused: any = await generateText({ model, messages: named, maxRetries: 0 }).catch((error: unknown) => error)
+  expect([refused.statusCode, JSON.parse(refused.responseBody).error.param]).toEqual([400, 'input[1].type'])
+  expect(await mine.charges()).toHaveLength(5)
+  await mine.expectSound()
+  await service.stop()
+})
+
 test('the AI SDK reads the reasoning of a response, whole and streamed, apart from its text', async () => {
   const service = await startTalk()
   const mine = new WireCalls(service, await service.createPerson())
