@@ -262,6 +262,25 @@ test('what the agent does not take, what is not what it says and what is too lar
   await stop()
 })
 
+test('a file may have every byte that one is allowed, and not one more', async () => {
+  const { provider, service, stop } = await start()
+  provider.play(reply({ text: ['Large.'] }))
+  const talker = await Talker.create(service, { agentId: 'sees' })
+  const most = 5_242_880
+  const image = Buffer.concat([png(), Buffer.alloc(most - png().length, 1)])
+  expectOneEnd(await talker.chat([ask('What?'), filePartOf(image)]), 'done')
+  const [, { image_url: sent }] = provider.bodies[0].messages[0].content
+  expect(sent.url.length).toBe('data:image/png;base64,'.length + Math.ceil(most / 3) * 4)
+  const words = await refused(talker, [filePartOf(Buffer.concat([image, Buffer.alloc(1)]))], 'message[0].data')
+  expect(words).toMatch(/5242880 bytes/)
+  await refused(
+    talker,
+    [{ ...filePartOf(image), data: `${image.toString('base64').slice(0, -5)}!AAA` }],
+    'message[0].data',
+  )
+  await stop()
+})
+
 test('an http agent is given links in the order of the message, and the history with its own', async () => {
   const given: any[] = []
   const remote = await startAgentService(async (response, { body }) => {

@@ -127,6 +127,22 @@ test('labels of phases in what the assistant said are taken', async () => {
   await service.stop()
 })
 
+test('what a response put out is sent again as it came, with its reasoning, which no agent is told', async () => {
+  const service = await startTalk()
+  const mine = new WireCalls(service, await service.createPerson())
+  const first = message('user', say({ do: 'reasoning', delta: 'Hm' }, { do: 'text', delta: 'Two' }))
+  const { output } = (await mine.respond([first], { store: false })).body
+  expect(output.map(({ type }: any) => type)).toEqual(['reasoning', 'message'])
+  const input = [first, ...output, message('user', say({ do: 'tell', what: 'history' }))]
+  const { body, status: answered } = await mine.respond(input)
+  expect(answered, JSON.stringify(body)).toBe(200)
+  expect(JSON.parse(body.output[0].content[0].text)).toEqual([
+    { role: 'user', content: first.content },
+    { role: 'assistant', content: 'Two' },
+  ])
+  await service.stop()
+})
+
 test('an image is answered in full form', async () => {
   const { mine, stop } = await start()
   const question = { type: 'input_text', text: 'What do you see?' }

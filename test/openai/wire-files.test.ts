@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { unitsOf } from '../chat/chat-checks.ts'
 import { agentAt, replyWith, startAgentService } from '../runner/agent-service.ts'
-import { reply } from '../support/model-provider.ts'
+import { reply, replyThen } from '../support/model-provider.ts'
 import { jpeg, pdf, png } from '../support/sample-files.ts'
 import { startService } from '../support/test-service.ts'
 import { accepts, asked, file, FileCalls, image, inputFile, rates, start, text, urlOf } from './file-calls.ts'
@@ -112,6 +112,57 @@ test('a reply that fails leaves no file, and one that is not stored says so', as
   await mine.expectNoPayload()
   expect(await mine.sessions()).toEqual([])
   await mine.expectSound()
+  await stop()
+})
+
+test('an image may have every byte that a file is allowed', async () => {
+  const { mine, provider, stop } = await start()
+  const url = urlOf(Buffer.concat([png(), Buffer.alloc(5_242_880 - png().length, 1)]))
+  const { body, status } = await mine.completeWith([image(url)])
+  expect(status, JSON.stringify(body)).toBe(200)
+  expect(provider.bodies[0].messages[0].content[0].image_url.url === url).toBe(true)
+  await mine.expectNoPayload()
+  await stop()
+})
+
+test('of requests with an image that are repeated one is paid, and none leaves a file', async () => {
+  const { mine, provider, stop } = await start()
+  const content = [text('What is this?'), image(urlOf(png()))]
+  const body = { model: 'sees', messages: [user(content)] }
+  const key = { 'Idempotency-Key': 'one' }
+  const answers = await Promise.all(Array.from({ length: 6 }, () => mine.post('/chat/completions', body, key)))
+  expect(answers.map(({ status }) => status)).toEqual(Array(6).fill(200))
+  expect(new Set(answers.map((answer) => answer.body.id)).size).toBe(1)
+  const other = { model: 'sees', messages: [user([text('What is this?'), image(urlOf(png(9, 9)))])] }
+  expect((await mine.post('/chat/completions', other, key)).status).toBe(409)
+  for (const count of ['0', '1']) await mine.post('/chat/completions', body, { 'X-Stainless-Retry-Count': count })
+  expect(provider.requests).toHaveLength(2)
+  expect(await mine.charges()).toHaveLength(2)
+  await mine.expectNoPayload()
+  await mine.expectSound()
+  await stop()
+})
+
+test('a client that leaves before the end leaves no file either', async () => {
+  const { mine, provider, service, stop } = await start()
+  provider.play(replyThen({ text: ['A grey'] }, () => {}))
+  const left = new AbortController()
+  const messages = [user([image(urlOf(png()))])]
+  const answer = await fetch(`${service.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${mine.person.key}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ model: 'sees', messages, stream: true }),
+    signal: left.signal,
+  })
+  const reader = answer.body!.getReader()
+  let read = ''
+  while (!read.includes('grey')) read += new TextDecoder().decode((await reader.read()).value)
+  expect((await mine.payloads()).map(({ length }) => length)).toEqual([1, 1])
+  left.abort()
+  await mine.expectNoPayload()
+  await mine.expectSound()
+  // What was used is charged.
+  expect(await mine.charges()).toHaveLength(1)
   await stop()
 })
 

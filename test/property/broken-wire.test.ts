@@ -180,6 +180,8 @@ const oddTexts = fc.constantFrom(
   'tool',
   'input_audio',
   'function_call',
+  'item_reference',
+  'reasoning',
   'resp_0',
   'ses_0',
   'constructor',

@@ -88,7 +88,7 @@ export const onlyInAll: Record<string, string> = {
   'test/unit/body-pieces.test.ts': 'the memory that a body in small pieces takes; bodies are in api/bad-large-bodies',
   'test/reach/mcp-suites.test.ts':
     "others' clients of MCP, and the protocol's suite; the SDK's own client and all that is refused are in mcp",
-  'test/openai/wire-files.test.ts':
+  'test/openai/{sdk-clients,wire-files}.test.ts':
     "files over OpenAI's wire; their checks, holds and what is kept of them are in chat-attachments, and turns without a session in the contract",
   'test/reach/openai-client.test.ts':
     "OpenAI's own client in 27 calls; what it calls is tested in openai, and with the AI SDK in models",

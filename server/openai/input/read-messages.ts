@@ -22,7 +22,10 @@ const textParts = new Set(['text', 'input_text', 'output_text'])
  * says comes before all that was said. Throws 400 for what no agent is given.
  */
 export function readMessages(items: readonly unknown[], { chat, param }: Of): Conversation {
-  const read = items.map((item, index) => readMessage(item, { chat, param: `${param}[${index}]` }))
+  // What an agent thought is not told to it again.
+  const read = items.flatMap((item, index) =>
+    isReasoning(item) ? [] : [readMessage(item, { chat, param: `${param}[${index}]` })],
+  )
   const said = read.filter(({ role }) => role !== 'system')
   const last = said.at(-1)
   if (!last || last.role !== 'user') {
@@ -52,9 +55,18 @@ export function messageNames({ earlier, message }: Conversation, param: string):
   return names
 }
 
+/** An item of an earlier response, which clients that keep their conversations send with all others. */
+function isReasoning(item: unknown): boolean {
+  return isObject(item) && item['type'] === 'reasoning' && item['role'] === undefined
+}
+
 function readMessage(item: unknown, { chat, param: at }: Of): WireMessage {
   if (!isObject(item)) throw badParam(at, 'Must be an object')
   const { content, role, type = 'message' } = item
+  if (type === 'item_reference') {
+    const advice = 'Items are not found by their ids: send them whole, with "store": false, or previous_response_id'
+    throw badParam(`${at}.type`, advice, unsupported)
+  }
   if (type !== 'message') throw badParam(`${at}.type`, `Items ${ofType(type)} are not supported`, unsupported)
   if (role === 'tool' || role === 'function') {
     throw badParam(`${at}.role`, 'Results of tools are not supported: agents call their own', unsupported)
