@@ -1,9 +1,8 @@
 import type { Clock } from '../../kernel/clock.ts'
-import { chatUse } from '../../billing/chat-price.ts'
 import { eventsKeptMs } from '../../store/turns/turn-records.ts'
 import type { TurnRecord } from '../../store/turns/turn-records.ts'
 import type { Store } from '../../store/store.ts'
-import { doneLine, failureLine } from '../event-lines.ts'
+import { failureLine } from '../event-lines.ts'
 import { linesAfter } from './event-ring.ts'
 import { eventsGone, type TurnReader } from './turn-feed.ts'
 
@@ -23,8 +22,9 @@ type Parts = { clock: Clock; store: Store }
 type Of = { turn: TurnRecord; after: number }
 
 /**
- * Reads a turn that this process has not in memory: it runs on another node, or did before a start. What its process did
- * not live to say is told as the ledger has it.
+ * Reads a turn that this process has not in memory: it runs on another node, or did before a start. That it failed is told
+ * as the ledger has it where its process did not live to say so. Of what it was charged for nothing may be missing, so
+ * such a reply is never told to have ended where its last event is not kept.
  */
 export class StoredEvents implements TurnReader {
   readonly #parts: Parts
@@ -47,17 +47,21 @@ export class StoredEvents implements TurnReader {
     let [first] = await from(after)
     if (first && first.firstSeq > after + 1) throw eventsGone()
     if (isOpen) return new StoredEvents(parts, of)
-    let [last] = first || after === 0 ? [] : await from(after - 1)
+    const endBefore = async () => {
+      const [last] = first || after === 0 ? [] : await from(after - 1)
+      return last !== undefined && isEnd(last.lines)
+    }
+    let isOver = await endBefore()
     // The node that it ended on may have it in memory, and keep it where that is asked for.
-    for (let looks = 0; store.shared && !first && !last && looks < looksMax; looks++) {
+    for (let looks = 0; store.shared && !first && !isOver && looks < looksMax; looks++) {
       if (looks === 0) store.shared.signals.send('turn-followed', turn.turnId)
       await new Promise((resolve) => setTimeout(resolve, lookPauseMs))
       ;[first] = await from(after)
-      ;[last] = first || after === 0 ? [] : await from(after - 1)
+      isOver = await endBefore()
     }
-    if (last && isEnd(last.lines)) return undefined
+    if (isOver) return undefined
     // A failed reply has nothing that a reader would miss.
-    if (!first && !last && turn.outcome !== 'failed') throw eventsGone()
+    if (!first && !isFree(turn)) throw eventsGone()
     return new StoredEvents(parts, of)
   }
 
@@ -76,7 +80,7 @@ export class StoredEvents implements TurnReader {
 
   async next(): Promise<string | undefined> {
     while (!this.#hasLeft && !this.#hasEnded) {
-      const lines = (await this.#read()) ?? (await this.#end())
+      const lines = (await this.#read()) ?? (await this.#failure())
       if (lines !== undefined) return lines
       if (!this.#hasEnded) await this.#change()
     }
@@ -107,8 +111,8 @@ export class StoredEvents implements TurnReader {
     return lines
   }
 
-  /** The last event of a turn whose process does not tell it any more. */
-  async #end(): Promise<string | undefined> {
+  /** The last event of a turn that failed and whose process does not tell it any more. Throws for one that was charged. */
+  async #failure(): Promise<string | undefined> {
     const { store } = this.#parts
     if (this.#turn.settledAt === null) {
       const { turnId, userId } = this.#turn
@@ -121,22 +125,11 @@ export class StoredEvents implements TurnReader {
     const isLate =
       performance.now() - this.#settledSeenAt > lateMs || this.#turn.settledAt < this.#parts.clock.now() - lateMs
     if (!isLate) return undefined
+    const { cost, settledAt } = this.#turn
+    if (!isFree(this.#turn)) throw eventsGone()
     this.#hasEnded = true
-    return await this.#asInLedger(this.#turn)
-  }
-
-  async #asInLedger({ cost, outcome, settledAt, turnId, userId }: TurnRecord): Promise<string> {
-    const of = { seq: this.#seq + 1, cost: cost!, at: settledAt! }
-    if (outcome === 'finished') {
-      const page = { userId, turnId, limit: 1, offset: 0 }
-      const [transaction] = (await this.#parts.store.listTransactions(page)).transactions
-      return doneLine({ ...of, used: chatUse(transaction?.breakdown ?? {}) })
-    }
-    const message =
-      outcome === 'failed'
-        ? 'The service was interrupted. Nothing was charged; send the message again.'
-        : 'The reply ended early.'
-    return failureLine({ ...of, code: 'AGENT_INTERRUPTED', message })
+    const message = 'The service was interrupted. Nothing was charged; send the message again.'
+    return failureLine({ seq: this.#seq + 1, cost: cost!, at: settledAt, code: 'AGENT_INTERRUPTED', message })
   }
 
   async #change(): Promise<void> {
@@ -155,6 +148,10 @@ export class StoredEvents implements TurnReader {
     })
     this.#wake = undefined
   }
+}
+
+function isFree({ cost, outcome }: TurnRecord): boolean {
+  return outcome === 'failed' && cost === 0
 }
 
 function isEnd(lines: string): boolean {
