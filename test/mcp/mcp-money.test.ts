@@ -1,58 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { soon, unlimited } from '../runner/task-checks.ts'
-import { startService, type TestService } from '../support/test-service.ts'
+import { soon } from '../runner/task-checks.ts'
 import { waitersMax } from '../../server/tasks/task-ends.ts'
-import config, { openGate, runsOf } from './mcp-agents.ts'
+import { newGate, startCall, startWorld, statuses } from './begun-calls.ts'
+import { openGate, runsOf } from './mcp-agents.ts'
 import { callTool, charge, expectClean, moneyOf, refund, send, sendCurrent } from './mcp-calls.ts'
 
 // One call is one charge, whatever becomes of its client, and what fails or is given up is refunded.
-
-async function startWorld(limits: object = {}, balanceUsd = '1.0000') {
-  const service = await startService({ config, limits: { ...unlimited, ...limits } })
-  const person = await service.createPerson({ balanceUsd })
-  return { ...person, service }
-}
-
-let gates = 0
-const newGate = () => `gate ${process.pid} ${++gates}`
-
-/** A call whose run is at work, and how its client leaves. */
-async function startCall(service: TestService, tool: string, { gate, key, isCurrent = false, keyed }: Begun) {
-  const controller = new AbortController()
-  const headers = keyed === undefined ? {} : { 'Idempotency-Key': btoa(keyed) }
-  const sent = { key, headers, signal: controller.signal, id: gates }
-  const call = { name: tool, arguments: { gate } }
-  const before = runsOf(gate)
-  const answer = isCurrent ? sendCurrent(service, 'tools/call', call, sent) : send(service, 'tools/call', call, sent)
-  const left = answer.then(
-    (answered) => answered,
-    () => undefined,
-  )
-  await expect.poll(() => runsOf(gate), soon).toBe(before + 1)
-  return {
-    answer,
-    /** Resolves when the service knows of it. */
-    leave: async () => {
-      const ended = await requestsEnded(service)
-      controller.abort()
-      await left
-      await expect.poll(() => requestsEnded(service), soon).toBe(ended + 1)
-    },
-  }
-}
-type Begun = { gate: string; key: string; isCurrent?: boolean; keyed?: string }
-
-async function requestsEnded(service: TestService): Promise<number> {
-  const { body } = await service.get('/metrics')
-  const counts = [...(body as string).matchAll(/^errand_http_requests_total\{.*operation="mcp".*\} (\d+)$/gm)]
-  return counts.reduce((sum, [, count]) => sum + Number(count), 0)
-}
-
-async function statuses(service: TestService, key: string): Promise<string[]> {
-  const { body } = await service.get('/api/tasks', key)
-  return body.tasks.map(({ status }: { status: string }) => status)
-}
 
 test('what an admission refuses is the result of the tool, says what to do, and charges nothing', async () => {
   const { key, service } = await startWorld({ executionsPerMinute: 2 }, '0.0150')
@@ -135,62 +89,6 @@ test('a client that gives up and calls again gets the task of its first call, at
   await service.stop()
 })
 
-test('a call that came back is not canceled by the time after which its first client was given up', async () => {
-  const { key, service } = await startWorld({ mcpReturnSeconds: 1 })
-  const gate = newGate()
-  const first = await startCall(service, 'desk_wait', { gate, key })
-  await first.leave()
-  const again = callTool(service, 'desk_wait', { gate }, { key, id: 77 })
-  // Longer than a task is kept without a client.
-  await pause(1500)
-  expect(await statuses(service, key)).toEqual(['processing'])
-  openGate(gate)
-  expect((await again).body.result.structuredContent).toEqual({ passed: gate })
-  expect(await moneyOf(service, key)).toEqual([charge])
-  await expectClean(service)
-  await service.stop()
-})
-
-test('the task of a client that left is not given to a call of another tool, whatever its arguments are', async () => {
-  const { key, service } = await startWorld()
-  const gate = newGate()
-  const first = await startCall(service, 'desk_wait', { gate, key })
-  await first.leave()
-  const other = await startCall(service, 'desk_keep', { gate, key })
-  expect(runsOf(gate)).toBe(2)
-  openGate(gate)
-  expect((await other.answer).body.result.structuredContent).toEqual({ passed: gate })
-  expect(await moneyOf(service, key)).toEqual([charge, charge])
-  await service.stop()
-})
-
-test('of two requests that wait for one task the first may leave: it goes on for the other', async () => {
-  const { key, service } = await startWorld()
-  const gate = newGate()
-  const headers = { 'Mcp-Session-Id': 'one client' }
-  const leaving = new AbortController()
-  const call = (signal?: AbortSignal) =>
-    sendCurrent(
-      service,
-      'tools/call',
-      { name: 'desk_wait', arguments: { gate } },
-      { key, headers, id: 5, ...(signal && { signal }) },
-    )
-  const first = call(leaving.signal).catch(() => undefined)
-  await expect.poll(() => runsOf(gate), soon).toBe(1)
-  const ended = await requestsEnded(service)
-  const second = call()
-  // It is known to wait by then: what comes of one connection is served in its order.
-  await pause(300)
-  leaving.abort()
-  await first
-  await expect.poll(() => requestsEnded(service), soon).toBe(ended + 1)
-  openGate(gate)
-  expect((await second).body.result.structuredContent).toEqual({ passed: gate })
-  expect([runsOf(gate), await moneyOf(service, key)]).toEqual([1, [charge]])
-  await service.stop()
-})
-
 test('two alike calls whose clients both wait are two tasks; so are those of two keys', async () => {
   const { key, service, userId } = await startWorld()
   const gate = newGate()
@@ -252,8 +150,8 @@ test('of the current revision, to leave is to cancel at once', async () => {
 test('a canceled call that cannot be stopped goes on, and the same call gets its result: one charge', async () => {
   const { key, service } = await startWorld({ mcpReturnSeconds: 1 })
   const gate = newGate()
-  const { answer } = await startCall(service, 'desk_keep', { gate, key })
-  await send(service, 'notifications/cancelled', { requestId: gates }, { key, id: null })
+  const { answer, id } = await startCall(service, 'desk_keep', { gate, key })
+  await send(service, 'notifications/cancelled', { requestId: id }, { key, id: null })
   // Its stream ends without an answer, which nobody waits for.
   expect((await answer).messages).toEqual([])
   // Longer than it is kept where it can be canceled.

@@ -17,8 +17,14 @@ const boundTo = (sessionId: string) => ({ userId: 'user_1', token: { sessionId }
 function start({ ends = false } = {}) {
   const stopped: string[] = []
   const elsewhere: TurnRecord = {
-    ...{ turnId: 'turn_2', userId: 'user_1', sessionId: 'ses_2', agentId: 'talk' },
-    ...{ outcome: null, cost: null, createdAt: 0, settledAt: null },
+    turnId: 'turn_2',
+    userId: 'user_1',
+    sessionId: 'ses_2',
+    agentId: 'talk',
+    outcome: null,
+    cost: null,
+    createdAt: 0,
+    settledAt: null,
   }
   const turnEvents: Store['turnEvents'] = {
     findTurn: async ({ turnId, userId }) => (turnId === 'turn_2' && userId === 'user_1' ? elsewhere : undefined),

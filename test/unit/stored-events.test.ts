@@ -16,8 +16,14 @@ const piece = (firstSeq: number, lastSeq: number, end = false): TurnEvents => ({
   lines: lines(firstSeq, lastSeq, end),
 })
 const settled: TurnRecord = {
-  ...{ turnId: 'turn_1', userId: 'user_1', sessionId: 'ses_1', agentId: 'talk' },
-  ...{ outcome: 'finished', cost: 20, createdAt: 0, settledAt: now - 60_000 },
+  turnId: 'turn_1',
+  userId: 'user_1',
+  sessionId: 'ses_1',
+  agentId: 'talk',
+  outcome: 'finished',
+  cost: 20,
+  createdAt: 0,
+  settledAt: now - 60_000,
 }
 const gone = { code: 'EVENTS_EXPIRED' }
 

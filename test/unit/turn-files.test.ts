@@ -84,7 +84,7 @@ test('of a history the newest files come with it, as many as a message may have 
     return { role: 'user' as const, content: '', parts: [{ type: 'file' as const, ...file }] }
   })
   const stored = await files.keep(draftOf(Buffer.alloc(500)), paid)
-  const sent = await files.ofHistory(messages as never, { hasData: true, stored })
+  const sent = await files.ofHistory(messages, { hasData: true, stored })
   const lengths = sent.map(({ parts }) => parts!.map((part) => ('data' in part ? part.data?.length : undefined)))
   expect(lengths).toEqual([[undefined], [undefined], [900], [900]])
   expect(asked.filter((what) => what.startsWith('read'))).toEqual(['read pay_old4', 'read pay_old3'])
