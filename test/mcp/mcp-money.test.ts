@@ -4,7 +4,7 @@ import { soon } from '../runner/task-checks.ts'
 import { waitersMax } from '../../server/tasks/task-ends.ts'
 import { newGate, startCall, startWorld, statuses } from './begun-calls.ts'
 import { openGate, runsOf } from './mcp-agents.ts'
-import { callTool, charge, expectClean, moneyOf, refund, send, sendCurrent } from './mcp-calls.ts'
+import { callTool, charge, expectClean, moneyOf, refund, send } from './mcp-calls.ts'
 
 // One call is one charge, whatever becomes of its client, and what fails or is given up is refunded.
 
