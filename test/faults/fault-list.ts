@@ -3,6 +3,7 @@ import * as cancels from './cancels.ts'
 import * as clockJumps from './clock-jumps.ts'
 import * as cluster from './cluster.ts'
 import * as damagedFiles from './damaged-files.ts'
+import * as detachedTurns from './detached-turns.ts'
 import * as disconnects from './disconnects.ts'
 import * as diskFull from './disk-full.ts'
 import type { Fault } from './fault-report.ts'
@@ -93,6 +94,16 @@ export const faults = {
     what: 'a client that leaves after line k aborts its agent within a second and pays once',
     times: { small: 0, short: 12, long: 100 },
     run: disconnects.run,
+  },
+  'detached-turns': {
+    what: 'after kill -9 under turns that nobody reads, each has finished and is charged once or failed and is free, and is read to its end',
+    times: { small: 0, short: 3, long: 100 },
+    run: detachedTurns.run,
+  },
+  'detached-turns-postgres': {
+    what: 'the same on two nodes of PostgreSQL, one of which is killed',
+    times: { small: 0, short: 2, long: 50 },
+    run: detachedTurns.runPostgres,
   },
   'rogue-agents': {
     what: 'agents that misbehave fail their own runs only',

@@ -1,58 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { soon, unlimited } from '../runner/task-checks.ts'
-import { startService, type TestService } from '../support/test-service.ts'
+import { soon } from '../runner/task-checks.ts'
 import { waitersMax } from '../../server/tasks/task-ends.ts'
-import config, { openGate, runsOf } from './mcp-agents.ts'
-import { callTool, charge, expectClean, moneyOf, refund, send, sendCurrent } from './mcp-calls.ts'
+import { newGate, startCall, startWorld, statuses } from './begun-calls.ts'
+import { openGate, runsOf } from './mcp-agents.ts'
+import { callTool, charge, expectClean, moneyOf, refund, send } from './mcp-calls.ts'
 
 // One call is one charge, whatever becomes of its client, and what fails or is given up is refunded.
-
-async function startWorld(limits: object = {}, balanceUsd = '1.0000') {
-  const service = await startService({ config, limits: { ...unlimited, ...limits } })
-  const person = await service.createPerson({ balanceUsd })
-  return { ...person, service }
-}
-
-let gates = 0
-const newGate = () => `gate ${process.pid} ${++gates}`
-
-/** A call whose run is at work, and how its client leaves. */
-async function startCall(service: TestService, tool: string, { gate, key, isCurrent = false, keyed }: Begun) {
-  const controller = new AbortController()
-  const headers = keyed === undefined ? {} : { 'Idempotency-Key': btoa(keyed) }
-  const sent = { key, headers, signal: controller.signal, id: gates }
-  const call = { name: tool, arguments: { gate } }
-  const before = runsOf(gate)
-  const answer = isCurrent ? sendCurrent(service, 'tools/call', call, sent) : send(service, 'tools/call', call, sent)
-  const left = answer.then(
-    (answered) => answered,
-    () => undefined,
-  )
-  await expect.poll(() => runsOf(gate), soon).toBe(before + 1)
-  return {
-    answer,
-    /** Resolves when the service knows of it. */
-    leave: async () => {
-      const ended = await requestsEnded(service)
-      controller.abort()
-      await left
-      await expect.poll(() => requestsEnded(service), soon).toBe(ended + 1)
-    },
-  }
-}
-type Begun = { gate: string; key: string; isCurrent?: boolean; keyed?: string }
-
-async function requestsEnded(service: TestService): Promise<number> {
-  const { body } = await service.get('/metrics')
-  const counts = [...(body as string).matchAll(/^errand_http_requests_total\{.*operation="mcp".*\} (\d+)$/gm)]
-  return counts.reduce((sum, [, count]) => sum + Number(count), 0)
-}
-
-async function statuses(service: TestService, key: string): Promise<string[]> {
-  const { body } = await service.get('/api/tasks', key)
-  return body.tasks.map(({ status }: { status: string }) => status)
-}
 
 test('what an admission refuses is the result of the tool, says what to do, and charges nothing', async () => {
   const { key, service } = await startWorld({ executionsPerMinute: 2 }, '0.0150')
@@ -196,8 +150,8 @@ test('of the current revision, to leave is to cancel at once', async () => {
 test('a canceled call that cannot be stopped goes on, and the same call gets its result: one charge', async () => {
   const { key, service } = await startWorld({ mcpReturnSeconds: 1 })
   const gate = newGate()
-  const { answer } = await startCall(service, 'desk_keep', { gate, key })
-  await send(service, 'notifications/cancelled', { requestId: gates }, { key, id: null })
+  const { answer, id } = await startCall(service, 'desk_keep', { gate, key })
+  await send(service, 'notifications/cancelled', { requestId: id }, { key, id: null })
   // Its stream ends without an answer, which nobody waits for.
   expect((await answer).messages).toEqual([])
   // Longer than it is kept where it can be canceled.

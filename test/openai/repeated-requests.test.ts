@@ -31,8 +31,13 @@ test('a request that its client repeats by itself has the first answer, and is p
     }
   }
   const stranger = new WireCalls(service, await service.createPerson())
-  await stranger.complete('Hello', {}, retry(1))
+  expect((await stranger.complete('Hello', { stream: false }, retry(1))).status).toBe(200)
   expect(await stranger.charges()).toHaveLength(1)
+  // What another session is asked is another request.
+  const asked = async (sessionId: string) =>
+    (await mine.complete('Hello', { stream: false }, { ...retry(1), 'Errand-Session': sessionId })).headers
+  const turnIds = (await mine.sessions()).slice(0, 2).map(async ({ id }) => (await asked(id)).get('errand-turn-id'))
+  expect(new Set(await Promise.all(turnIds)).size).toBe(2)
   expect(await mine.sessions()).toHaveLength(8)
   await mine.expectSound()
   await service.stop()

@@ -53,6 +53,8 @@ test('instructions and what the system says hold for one response; the next of i
   const second = await mine.respond(history, { previous_response_id: first.body.id })
   expect(second.body.previous_response_id).toBe(first.body.id)
   expect(told(second).map(({ role }: any) => role)).toEqual(['user', 'assistant'])
+  const unstored = await mine.respond('Hello', { previous_response_id: second.body.id, store: false })
+  expect([unstored.status, unstored.body.error.param]).toEqual([400, 'store'])
   const again = await mine.respond('Hello', { previous_response_id: first.body.id })
   expect([again.status, again.body.error.param]).toEqual([400, 'previous_response_id'])
   const third = await mine.respond('Hello', { conversation: second.body.conversation.id })

@@ -44,8 +44,8 @@ export const onlyInAll: Record<string, string> = {
     'refusals of a command that runs once; the move itself, killed, is in move-installation',
   'test/runner/{bad-starts,cli-usage,long-runs,stubborn-runs}.test.ts':
     'words of the command line, and runs over minutes; kills, drains and ended threads are in the files beside them',
-  'test/mcp/mcp-{callers,tasks}.test.ts':
-    "credentials and tasks of MCP, whose rules are api's and runner's; mcp-money has its charges, mcp-messages what is refused",
+  'test/mcp/mcp-{callers,returns,tasks}.test.ts':
+    "credentials, tasks and returning clients of MCP, whose rules are api's and runner's; mcp-money has its charges, mcp-messages what is refused",
   'test/nodes/shared-tools.test.ts':
     'tools that are called at one node and run on another, as tasks do in shared-cancels and shared-waits',
   'test/models/model-quickstart.test.ts':
@@ -97,6 +97,8 @@ export const onlyInAll: Record<string, string> = {
   'test/webhooks/webhook-resends.test.ts':
     'an attempt that waits for the lease of the one before; contract-deliveries has the lease',
   'test/unit/quickstart-*.test.ts': 'the example agents',
+  'test/unit/turn-files.test.ts':
+    'bounds of files in memory, with hundreds of megabytes; chat-attachments has their rules',
 }
 
 /** Of the files that both engines run, those that `npm test` runs on PostgreSQL too. */

@@ -79,7 +79,10 @@ export async function unblockStep(world: SimWorld): Promise<void> {
 export async function suspendStep(world: SimWorld): Promise<void> {
   const suspended = world.state.people.filter(({ isSuspended }) => isSuspended)
   const person = suspended.length > 0 && world.random.chance(0.95) ? world.random.pick(suspended) : world.person()
-  const isSuspended = !person.isSuspended
+  await suspend(world, person, !person.isSuspended)
+}
+
+export async function suspend(world: SimWorld, person: SimPerson, isSuspended: boolean): Promise<void> {
   const path = `/api/users/${person.userId}`
   const credential = await world.adminCredential()
   const answer = await world.send({ kind: 'suspend', method: 'PATCH', path, credential, body: { isSuspended } })

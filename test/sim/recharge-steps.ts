@@ -1,8 +1,10 @@
 import { newId } from '../../server/kernel/ids.ts'
 import { unitsOfUsd, usdOfUnits } from './chat-cost.ts'
+import { suspend } from './money-steps.ts'
 import { newTopup } from './payment-model.ts'
 import { dueRecharge, rechargeUnderWay, simTopups } from './recharge-model.ts'
 import { passUntil } from './time-steps.ts'
+import type { SimPerson } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 
 // Balances are recharged with what a top-up has saved: also what a process that died has left, asked for or not.
@@ -15,12 +17,16 @@ const unitsPerUsd = 10_000
 
 /** Somebody says when to recharge, switches that off, or takes away what is paid with. */
 export async function setRechargeStep(world: SimWorld): Promise<void> {
-  const { checks, model, now, random } = world
-  const able = world.state.people.filter(({ hasMethod }) => hasMethod)
+  const { random, state } = world
+  const able = state.people.filter(({ hasMethod }) => hasMethod)
   const person = able.length > 0 && random.chance(0.9) ? random.pick(able) : world.person()
+  await changeRecharge(world, person, random.weighted({ on: 10, off: 2, remove: 0.5 }))
+}
+
+async function changeRecharge(world: SimWorld, person: SimPerson, what: 'on' | 'off' | 'remove'): Promise<void> {
+  const { checks, model, now, random } = world
   const { credential, key } = world.credentialOf(person)
   const refused = model.refusedCredential(person, key, now)
-  const what = random.weighted({ on: 10, off: 2, remove: 0.5 })
   const send = { kind: 'recharge', credential }
   if (what === 'remove') {
     const { status } = await world.send({ ...send, method: 'DELETE', path: '/api/account/payment-method' })
@@ -54,7 +60,7 @@ export async function setRechargeStep(world: SimWorld): Promise<void> {
 export async function rechargeStep(world: SimWorld): Promise<void> {
   const { checks, model, payments, random, state } = world
   const { stub } = payments
-  if (random.chance(0.3)) await leaveRecharge(world)
+  if (random.chance(0.4)) await leaveRecharge(world)
   if (random.chance(0.4))
     await passUntil(world, world.now + random.pick([leftMs - 1, leftMs, leftMs + 1000, givenUpMs + 1]))
   const { now } = world
@@ -81,9 +87,11 @@ export async function rechargeStep(world: SimWorld): Promise<void> {
 /** A process dies between the row of a recharge and the provider, or before the provider's answer. */
 async function leaveRecharge(world: SimWorld): Promise<void> {
   const { checks, now, payments, random, state } = world
-  const person = random.pick(state.people)
-  const due = dueRecharge(state, person, { bounds: simTopups, now })
-  if (due === 0) return
+  const dueNow = (of: SimPerson) => dueRecharge(state, of, { bounds: simTopups, now })
+  const able = state.people.filter((one) => dueNow(one) > 0)
+  if (able.length === 0) return
+  const person = random.pick(able)
+  const due = dueNow(person)
   const { userId } = person
   const topupId = newId('top', now)
   const begun = await world.beside((store) => store.payments.beginRecharge({ userId, topupId, ...simTopups }))
@@ -92,8 +100,14 @@ async function leaveRecharge(world: SimWorld): Promise<void> {
   state.topups.set(topupId, topup)
   topup.wasAsked = random.chance(0.5)
   world.note(`a process dies at ${topupId} of ${due}${topup.wasAsked ? ', which it has asked for' : ''}`)
-  if (!topup.wasAsked) return
-  const told = payments.stub.events.length
-  await payments.ask(begun!)
-  payments.tellsRecharges(told)
+  if (topup.wasAsked) {
+    const told = payments.stub.events.length
+    await payments.ask(begun!)
+    payments.tellsRecharges(told)
+  }
+  // What was not asked for is not asked for when its user wants no recharges any more, or may have none.
+  const end = random.weighted({ nothing: 3, off: 1, remove: 1, suspend: 1 })
+  if (end === 'suspend') await suspend(world, person, true)
+  else if (end !== 'nothing') await changeRecharge(world, person, end)
+  if (end !== 'nothing') await passUntil(world, now + leftMs)
 }

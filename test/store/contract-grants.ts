@@ -66,6 +66,17 @@ function describeSignIns(contractTest: ContractTest): void {
     expect(await grants.find('four')).toBeUndefined()
   })
 
+  contractTest('of all that take a sign-in at one moment one has it, time and again', async (world) => {
+    const { grants } = world.store
+    const connector = await signsIn(world, await world.createUser())
+    // The first of them find fewer connections open than there are askers.
+    for (let round = 0; round < 20; round++) {
+      await begin(world, connector, `round ${round}`)
+      const taken = await Promise.all(Array.from({ length: 6 }, () => grants.take(`round ${round}`)))
+      expect(taken.filter((one) => one !== undefined)).toEqual([connector])
+    }
+  })
+
   contractTest(
     "what a sign-in gave is kept, its connector's user's only, and a version never comes twice",
     async (world) => {

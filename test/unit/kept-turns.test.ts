@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { ChatTurn } from '../../server/chat/chat-turn.ts'
 import { KeptTurns } from '../../server/chat/events/kept-turns.ts'
 import type { Logger } from '../../server/kernel/logger.ts'
@@ -55,4 +55,127 @@ test('of a reply that nobody reads all is written, however much of it comes at o
     seq = lastSeq
   }
   expect(seq).toBe(lines)
+})
+
+type Kept = { firstSeq: number; lastSeq: number }
+
+/** Turns whose events go to a store that fails as often as it is told. */
+function startWriting({ failures = 0 } = {}) {
+  const written: Kept[] = []
+  const logged: string[] = []
+  const told = { failures, asked: 0, isHeld: false, release: () => {} }
+  const keep: Store['turnEvents']['keep'] = async (events) => {
+    told.asked++
+    if (told.isHeld) await new Promise<void>((resolve) => (told.release = resolve))
+    if (told.failures-- > 0) throw new Error('the disk is full')
+    written.push(...events)
+  }
+  const log = { error: (_: object, message: string) => logged.push(message) } as unknown as Logger
+  const kept = new KeptTurns({ log, store: { turnEvents: { keep } } as unknown as Store })
+  return { kept, logged, told, written }
+}
+
+/** Each event once, in order. */
+function expectWhole(written: readonly Kept[], lastSeq: number): void {
+  expect(written.map(({ firstSeq }) => firstSeq)).toEqual([
+    1,
+    ...written.slice(0, -1).map((piece) => piece.lastSeq + 1),
+  ])
+  expect(written.at(-1)!.lastSeq).toBe(lastSeq)
+}
+
+/** Says so many lines and ends. */
+function sayerOf(turnId: string, lines: number, text = line): ChatTurn {
+  const said = sayer(turnId) as unknown as { lastSeq: number; next: () => Promise<string | undefined> }
+  said.next = () => Promise.resolve(said.lastSeq < lines ? (said.lastSeq++, text) : undefined)
+  return said as unknown as ChatTurn
+}
+
+const detached = { userId: 'u', sessionId: 's', onDisconnect: 'continue' } as const
+
+test('events that could not be written are written later, and once', async () => {
+  const { kept, logged, told, written } = startWriting({ failures: 1 })
+  kept.add(sayerOf('turn_0', 3), detached).leave()
+  await expect.poll(() => told.asked).toBe(2)
+  await kept.close()
+  expect(logged).toHaveLength(1)
+  expectWhole(written, 3)
+})
+
+test('what was said last is written before the service ends', async () => {
+  const { kept, told, written } = startWriting()
+  let say: (text: string) => void = () => {}
+  const said = sayer('turn_0') as unknown as { lastSeq: number; next: () => Promise<string> }
+  said.next = () => new Promise((resolve) => (say = (text) => resolve((said.lastSeq++, text))))
+  kept.add(said as unknown as ChatTurn, detached).leave()
+  await vi.waitFor(() => (say(line), expect(said.lastSeq).toBeGreaterThan(2)))
+  const { lastSeq } = said
+  expect(told.asked).toBe(0)
+  await kept.close()
+  expectWhole(written, lastSeq)
+})
+
+test('where room is needed, what has ended and is not written yet stays until it is', async () => {
+  const { kept, told, written } = startWriting()
+  told.isHeld = true
+  kept.add(sayerOf('turn_0', 2), detached).leave()
+  await expect.poll(() => told.asked).toBe(1)
+  const others = Array.from({ length: 80 }, (_, n) => kept.add(sayerOf(`turn_${n + 1}`, linesOfOne), detached))
+  for (const reader of others) while ((await reader.next()) !== undefined);
+  const held = await kept.find({ turnId: 'turn_0', userId: 'u' })
+  expect([held!.endedAt, held!.feed.ring.lastSeq]).toEqual([expect.any(Number), 2])
+  // The oldest of those that nothing is to be written of has given way.
+  expect(await kept.find({ turnId: 'turn_1', userId: 'u' })).toBeUndefined()
+  told.isHeld = false
+  told.release()
+  await kept.close()
+  expectWhole(written, 2)
+})
+
+test('a turn is forgotten some minutes after its end, and one that goes on is not', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
+  try {
+    const { kept } = startWriting()
+    const reader = kept.add(sayerOf('turn_0', 1), { ...detached, onDisconnect: 'stop' })
+    kept.add(sayer('turn_1'), detached)
+    while ((await reader.next()) !== undefined);
+    const find = (turnId: string) => kept.find({ turnId, userId: 'u' })
+    vi.advanceTimersByTime(9 * 60_000)
+    expect([await find('turn_0'), await find('turn_1')]).toEqual([expect.anything(), expect.anything()])
+    vi.advanceTimersByTime(3 * 60_000)
+    expect([await find('turn_0'), await find('turn_1')]).toEqual([undefined, expect.anything()])
+    await kept.close()
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('a reader that leaves again and again has left once: the reply goes on for the others', async () => {
+  const { kept } = startWriting()
+  const stops: string[] = []
+  const said = sayer('turn_0') as unknown as { stop: (cause: string) => void; next: () => Promise<string | undefined> }
+  const next = said.next
+  said.next = () => (stops.length === 0 ? next() : Promise.resolve(undefined))
+  said.stop = (cause) => stops.push(cause)
+  const first = kept.add(said as unknown as ChatTurn, { ...detached, onDisconnect: 'stop' })
+  const held = await kept.find({ turnId: 'turn_0', userId: 'u' })
+  const second = kept.read(held!, 0)!
+  for (let n = 0; n < 3; n++) first.leave()
+  expect(await second.next()).toBeDefined()
+  expect(stops).toEqual([])
+  second.leave()
+  expect(stops).toEqual(['disconnect'])
+  await kept.close()
+})
+
+test('events that gave way are refused at once, before anything is answered', async () => {
+  const { kept } = startWriting()
+  const reader = kept.add(sayerOf('turn_0', 40), { ...detached, onDisconnect: 'stop' })
+  while ((await reader.next()) !== undefined);
+  const held = await kept.find({ turnId: 'turn_0', userId: 'u' })
+  const { firstSeq } = held!.feed.ring
+  expect(firstSeq).toBeGreaterThan(2)
+  expect(() => kept.read(held!, firstSeq - 2)).toThrow(expect.objectContaining({ code: 'EVENTS_EXPIRED' }))
+  expect(await kept.read(held!, firstSeq - 1)!.next()).toBeDefined()
+  await kept.close()
 })

@@ -22,8 +22,9 @@ type Parts = { clock: Clock; store: Store }
 type Of = { turn: TurnRecord; after: number }
 
 /**
- * Reads a turn that this process has not in memory: it runs on another node, or did before a start. Of a reply that
- * cost nothing, what its process did not live to say is told as the ledger has it.
+ * Reads a turn that this process has not in memory: it runs on another node, or did before a start. That it failed is told
+ * as the ledger has it where its process did not live to say so. Of what it was charged for nothing may be missing, so
+ * such a reply is never told to have ended where its last event is not kept.
  */
 export class StoredEvents implements TurnReader {
   readonly #parts: Parts
@@ -46,16 +47,20 @@ export class StoredEvents implements TurnReader {
     let [first] = await from(after)
     if (first && first.firstSeq > after + 1) throw eventsGone()
     if (isOpen) return new StoredEvents(parts, of)
-    let [last] = first || after === 0 ? [] : await from(after - 1)
+    const endBefore = async () => {
+      const [last] = first || after === 0 ? [] : await from(after - 1)
+      return last !== undefined && isEnd(last.lines)
+    }
+    let isOver = await endBefore()
     // The node that it ended on may have it in memory, and keep it where that is asked for.
-    for (let looks = 0; store.shared && !first && !last && looks < looksMax; looks++) {
+    for (let looks = 0; store.shared && !first && !isOver && looks < looksMax; looks++) {
       if (looks === 0) store.shared.signals.send('turn-followed', turn.turnId)
       await new Promise((resolve) => setTimeout(resolve, lookPauseMs))
       ;[first] = await from(after)
-      ;[last] = first || after === 0 ? [] : await from(after - 1)
+      isOver = await endBefore()
     }
-    if (last && isEnd(last.lines)) return undefined
-    if (!first && !canBeTold(turn)) throw eventsGone()
+    if (isOver) return undefined
+    if (!first && !hasCostNothing(turn)) throw eventsGone()
     return new StoredEvents(parts, of)
   }
 
@@ -74,7 +79,7 @@ export class StoredEvents implements TurnReader {
 
   async next(): Promise<string | undefined> {
     while (!this.#hasLeft && !this.#hasEnded) {
-      const lines = (await this.#read()) ?? (await this.#end())
+      const lines = (await this.#read()) ?? (await this.#failure())
       if (lines !== undefined) return lines
       if (!this.#hasEnded) await this.#change()
     }
@@ -105,8 +110,8 @@ export class StoredEvents implements TurnReader {
     return lines
   }
 
-  /** The last event of a turn whose process does not tell it any more. */
-  async #end(): Promise<string | undefined> {
+  /** The last event of a turn that failed and whose process does not tell it any more. Throws for one that was charged. */
+  async #failure(): Promise<string | undefined> {
     const { store } = this.#parts
     if (this.#turn.settledAt === null) {
       const { turnId, userId } = this.#turn
@@ -116,17 +121,16 @@ export class StoredEvents implements TurnReader {
       if (this.#turn.settledAt === null) return undefined
     }
     this.#settledSeenAt ??= performance.now()
-    const canTell = canBeTold(this.#turn)
-    const waitMs = canTell ? lateMs.ofNothing : lateMs.ofCharged
+    const isFree = hasCostNothing(this.#turn)
+    const waitMs = isFree ? lateMs.ofNothing : lateMs.ofCharged
     const isLate =
       performance.now() - this.#settledSeenAt > waitMs || this.#turn.settledAt < this.#parts.clock.now() - waitMs
     if (!isLate) return undefined
-    // How much was said behind what is kept, nobody knows.
-    if (!canTell) throw eventsGone()
+    if (!isFree) throw eventsGone()
+    const { cost, settledAt } = this.#turn
     this.#hasEnded = true
     const message = 'The service was interrupted. Nothing was charged; send the message again.'
-    const of = { seq: this.#seq + 1, cost: 0, at: this.#turn.settledAt }
-    return failureLine({ ...of, code: 'AGENT_INTERRUPTED', message })
+    return failureLine({ seq: this.#seq + 1, cost: cost!, at: settledAt, code: 'AGENT_INTERRUPTED', message })
   }
 
   async #change(): Promise<void> {
@@ -148,7 +152,7 @@ export class StoredEvents implements TurnReader {
 }
 
 /** What failed and cost nothing has nothing that a reader would miss; any other end would have a part taken for all that was paid. */
-function canBeTold({ cost, outcome }: TurnRecord): boolean {
+function hasCostNothing({ cost, outcome }: TurnRecord): boolean {
   return outcome === 'failed' && cost === 0
 }
 
