@@ -6,7 +6,7 @@ import { say } from '../support/chat-agents.ts'
 import { ChatReader } from '../support/chat-reader.ts'
 import { startProcess } from '../support/test-process.ts'
 import { newDataDir } from '../support/test-service.ts'
-import { expectOneEnd, soon } from './chat-checks.ts'
+import { expectOneEnd, soon, startTalk, Talker, textOf } from './chat-checks.ts'
 
 const config = fileURLToPath(new URL('../support/chat-agents.ts', import.meta.url))
 
@@ -86,4 +86,25 @@ test('of a charged reply whose last events its process did not live to keep no e
   expect([status, output[0].content[0].text]).toEqual(['completed', 'One. Two.'])
   expect(await again.end('SIGTERM')).toBe(0)
   rmSync(dataDir, { recursive: true })
+})
+
+test('a reply that nobody reads is kept whole, however fast and in however large pieces its agent writes', async () => {
+  const service = await startTalk({ isInline: false })
+  const talker = await Talker.create(service, { agentId: 'free' })
+  const times = 12_000
+  const delta = 'x'.repeat(1000)
+  const message = say({ do: 'text', delta: 'First' }, { do: 'wait', ms: 50 }, { do: 'flood', times, delta })
+  const body = { sessionId: talker.sessionId, message, onDisconnect: 'continue' }
+  const reader = await ChatReader.open({ url: service.url, key: talker.key, body })
+  await reader.until('assistant_delta')
+  reader.leave()
+  await expect.poll(async () => (await talker.session()).messageCount, soon).toBe(2)
+  const path = `/api/chat/${String(reader.headers['errand-turn-id'])}/events`
+  const again = await ChatReader.open({ url: service.url, key: talker.key, path })
+  const events = await again.all()
+  expect([again.status, events.length]).toEqual([200, times + 2])
+  expect(events.every(({ seq }, at) => seq === at + 1)).toBe(true)
+  expectOneEnd(events, 'done')
+  expect(textOf(events)).toBe(`First${delta.repeat(times)}`)
+  await service.stop()
 })

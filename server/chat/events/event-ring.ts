@@ -5,7 +5,9 @@ type Piece = { firstSeq: number; lastSeq: number; lines: string }
 const ringCharsMax = 1_048_576
 /** So much at least can be read again, whatever others take. */
 const ringCharsMin = 65_536
-/** Of one read. */
+/** Of what is not written yet, where it is to be: only a store that takes nothing for long has some of it lost. */
+const unwrittenCharsMax = 8_388_608
+/** Of one read, and about so much of a piece. */
 const readCharsMax = 65_536
 
 /** The latest events of a turn, in order and without gaps; the oldest give way. */
@@ -14,6 +16,8 @@ export class EventRing {
   #pieces: Piece[] = []
   #chars = 0
   lastSeq = 0
+  /** The last event that was written to the store, behind which none give way; undefined as long as none need be. */
+  writtenSeq: number | undefined
 
   /** Told how much it grows, or shrinks. */
   constructor(onChars: (chars: number) => void) {
@@ -26,7 +30,7 @@ export class EventRing {
   }
 
   append(lines: string, lastSeq: number): void {
-    this.#pieces.push({ firstSeq: this.lastSeq + 1, lastSeq, lines })
+    for (const piece of inPieces({ firstSeq: this.lastSeq + 1, lastSeq, lines })) this.#pieces.push(piece)
     this.lastSeq = lastSeq
     this.#grow(lines.length)
     if (this.#chars > ringCharsMax) this.#dropTo(ringCharsMax)
@@ -61,9 +65,15 @@ export class EventRing {
   #dropTo(chars: number): void {
     let dropped = 0
     let left = this.#chars
-    // The newest stays, however large: whoever reads along is about to take it.
-    while (left > chars && dropped < this.#pieces.length - (chars < 0 ? 0 : 1)) {
-      left -= this.#pieces[dropped++]!.lines.length
+    const isCleared = chars < 0
+    // The newest stays: whoever reads along is about to take it.
+    const droppedMax = this.#pieces.length - (isCleared ? 0 : 1)
+    while (left > chars && dropped < droppedMax) {
+      const { lastSeq, lines } = this.#pieces[dropped]!
+      const isToWrite = this.writtenSeq !== undefined && lastSeq > this.writtenSeq
+      if (isToWrite && !isCleared && left <= unwrittenCharsMax) break
+      left -= lines.length
+      dropped++
     }
     this.#pieces.splice(0, dropped)
     this.#grow(left - this.#chars)
@@ -73,6 +83,21 @@ export class EventRing {
     this.#chars += chars
     this.#onChars(chars)
   }
+}
+
+/** What an agent says at once may be megabytes, of which each read would have all. */
+function* inPieces({ firstSeq, lastSeq, lines }: Piece): Generator<Piece, void> {
+  let [from, first, end] = [0, firstSeq, 0]
+  for (let seq = firstSeq; lines.length - from > readCharsMax && seq <= lastSeq; seq++) {
+    const next = lines.indexOf('\n', end) + 1
+    if (next - from > readCharsMax && end > from) {
+      yield { firstSeq: first, lastSeq: seq - 1, lines: lines.slice(from, end) }
+      from = end
+      first = seq
+    }
+    end = next
+  }
+  yield { firstSeq: first, lastSeq, lines: from === 0 ? lines : lines.slice(from) }
 }
 
 /** The lines of a piece behind an event of it. */

@@ -21,8 +21,6 @@ type Held = {
   feed: TurnFeed
   /** Undefined while it is open. */
   endedAt: number | undefined
-  /** The last event that was written; undefined as long as none need be. */
-  writtenSeq: number | undefined
   /** Characters that it has said since it was last written. */
   unwritten: number
   /** Whether somebody reads it on another node. */
@@ -72,7 +70,6 @@ export class KeptTurns {
     const held: Held = {
       ...known,
       endedAt: undefined,
-      writtenSeq: undefined,
       unwritten: 0,
       isFollowed: false,
       feed: undefined!,
@@ -122,7 +119,7 @@ export class KeptTurns {
   }
 
   #write(held: Held, inMs: number): void {
-    held.writtenSeq ??= 0
+    held.feed.ring.writtenSeq ??= 0
     this.#written.add(held)
     this.#soon(inMs)
   }
@@ -136,7 +133,7 @@ export class KeptTurns {
   }
 
   async #room(held: Held): Promise<void> {
-    if (held.writtenSeq === undefined || held.unwritten < unwrittenCharsMax) return
+    if (held.feed.ring.writtenSeq === undefined || held.unwritten < unwrittenCharsMax) return
     // One that is under way may have looked before.
     await this.#writing
     await this.#flush()
@@ -153,7 +150,7 @@ export class KeptTurns {
     const reached = new Map<Held, number>()
     for (const held of this.#written) {
       const { feed } = held
-      let seq = held.writtenSeq!
+      let seq = feed.ring.writtenSeq!
       held.unwritten = 0
       for (let piece = feed.ring.read(seq); piece !== undefined; piece = feed.ring.read(seq)) {
         if (piece === 'gone') {
@@ -168,9 +165,10 @@ export class KeptTurns {
     try {
       if (events.length > 0) await this.#store.turnEvents.keep(events)
       for (const [held, seq] of reached) {
-        if (held.isFollowed && seq > held.writtenSeq!) this.#store.shared?.signals.send('turn-told', held.feed.turnId)
-        held.writtenSeq = seq
-        if (held.feed.isComplete && seq === held.feed.ring.lastSeq) this.#written.delete(held)
+        const { isComplete, ring, turnId } = held.feed
+        if (held.isFollowed && seq > ring.writtenSeq!) this.#store.shared?.signals.send('turn-told', turnId)
+        ring.writtenSeq = seq
+        if (isComplete && seq === ring.lastSeq) this.#written.delete(held)
       }
     } catch (error) {
       this.#log.error({ err: error }, 'events of chats could not be kept; trying again')

@@ -34,7 +34,8 @@ export class ReadTurns {
     const { userId } = caller
     const held = await this.#kept.find({ userId, turnId })
     // What gave way in memory may have been written before.
-    if (held && (held.writtenSeq === undefined || after + 1 >= held.feed.ring.firstSeq)) {
+    const ring = held?.feed.ring
+    if (held && ring && (ring.writtenSeq === undefined || after + 1 >= ring.firstSeq)) {
       assertReached(caller, held.sessionId)
       return await this.#counted(userId, () => this.#kept.read(held, after))
     }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../kernel/clock.ts'
+import { ownTurn } from '../../kernel/own-turn.ts'
 import { eventsKeptMs } from '../../store/turns/turn-records.ts'
 import type { TurnRecord } from '../../store/turns/turn-records.ts'
 import type { Store } from '../../store/store.ts'
@@ -95,6 +96,8 @@ export class StoredEvents implements TurnReader {
 
   async #read(): Promise<string | undefined> {
     const { turnEvents } = this.#parts.store
+    // Hundreds of readers of one user, each as fast as it can, must not keep the loop from everybody else.
+    await ownTurn(this.#turn.userId)
     const pieces = await turnEvents.read({ turnId: this.turnId, after: this.#seq, charsMax })
     let lines = ''
     for (const piece of pieces) {

@@ -87,7 +87,6 @@ export class TurnFeed {
     try {
       while (this.#readers === 0 && !this.isComplete) {
         await this.more()
-        await this.#told.room(this)
       }
     } finally {
       this.#isAlone = false
@@ -101,6 +100,7 @@ export class TurnFeed {
 
   async #produce(): Promise<void> {
     try {
+      await this.#told.room(this)
       const source = this.#source
       const lines = await source?.next()
       if (source && lines !== undefined) return this.ring.append(lines, source.lastSeq)

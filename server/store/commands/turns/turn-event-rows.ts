@@ -2,7 +2,8 @@ import { eventsKeptMs, type TurnEvents, type TurnRecord } from '../../turns/turn
 import type { Op, Reads, Tx } from '../command.ts'
 import { columns, insertInto, statement } from '../statement.ts'
 
-const piecesMax = 64
+/** Of one read. Pieces have up to about 64 KB, and what is read beyond `charsMax` is read for nothing. */
+const piecesMax = 4
 
 const find = statement<TurnRecord>(
   'turn_find',
