@@ -215,11 +215,17 @@ const changes: fc.Arbitrary<Change> = fc.oneof(
   }),
 )
 
-const broken = (bodies: fc.Arbitrary<Json>) =>
-  fc.tuple(bodies, fc.nat(), changes).map(([body, nth, change]) => {
+const broken = (bodies: fc.Arbitrary<Json>, limitName: string) => {
+  const anywhere = fc.tuple(bodies, fc.nat(), changes).map(([body, nth, change]) => {
     const paths = pathsOf(body)
     return changed(body, paths[nth % paths.length]!, change) as Json
   })
+  // Found last, when there is a session for it already.
+  const tooLong = fc
+    .tuple(bodies, fc.constantFrom(1e6, 1e9))
+    .map(([body, most]): Json => ({ ...body, [limitName]: most }))
+  return fc.oneof({ weight: 9, arbitrary: anywhere }, { weight: 1, arbitrary: tooLong })
+}
 
 /** Whether a parameter is one of the body, or of what it is a part of, or one that the operation has. */
 function exists(param: string, body: Json, known: readonly string[]): boolean {
@@ -248,8 +254,8 @@ function expectRefusal({ body: { error }, headers, status }: Answer, body: Json,
 }
 
 const operations = [
-  ['/chat/completions', completion, Object.keys(CompletionInput.shape)],
-  ['/responses', response, Object.keys(ResponseInput.shape)],
+  ['/chat/completions', completion, Object.keys(CompletionInput.shape), 'max_tokens'],
+  ['/responses', response, Object.keys(ResponseInput.shape), 'max_output_tokens'],
 ] as const
 
 test.each(operations)('POST %s takes what is well-formed', async (path, bodies) => {
@@ -264,11 +270,11 @@ test.each(operations)('POST %s takes what is well-formed', async (path, bodies) 
 
 test.each(operations)(
   'POST %s refuses what is broken by the name of a field, or replies; a refusal leaves everything as it was',
-  async (path, bodies, known) => {
+  async (path, bodies, known, limitName) => {
     const { mine } = shared.wire
     const seen = { refused: 0, replied: 0 }
     shared.state = await settled()
-    await always(runs, broken(bodies), async (body) => {
+    await always(runs, broken(bodies, limitName), async (body) => {
       const answer = await mine.post(path, body)
       expect(shared.faults.splice(0), 'faults in the log').toEqual([])
       if (answer.status === 200) {
@@ -289,7 +295,7 @@ test('what names a response or a conversation that is none is refused by its nam
   const { mine, service } = shared.wire
   const { person } = mine
   shared.state = await settled()
-  const id = fc.oneof(fc.stringMatching(/^resp_[0-9a-z]{0,40}$/), fc.stringMatching(/^[!-.0-9A-Z_a-z~]{1,80}$/))
+  const id = fc.oneof(fc.stringMatching(/^resp_[0-9a-z]{0,40}$/), fc.stringMatching(/^[!-\-0-9A-Z_a-z~]{1,80}$/))
   await always(60, fc.tuple(id, fc.constantFrom('GET', 'DELETE', 'POST')), async ([unknown, method]) => {
     const path = `/v1/responses/${encodeURIComponent(unknown)}${method === 'POST' ? '/cancel' : ''}`
     const { body, status } = await service.request(method, path, { key: person.key })
