@@ -54,8 +54,11 @@ export class PostgresRows {
   #ask(request: RowsRequest): RowsReply {
     const before = Atomics.load(this.#signal, 0)
     this.#port.postMessage(request)
-    if (Atomics.wait(this.#signal, 0, before, answerMsMax) === 'timed-out')
-      throw new Error('PostgreSQL does not answer')
+    // The thread wakes whoever waits after it has counted, which by then may be the next question.
+    while (Atomics.load(this.#signal, 0) === before) {
+      if (Atomics.wait(this.#signal, 0, before, answerMsMax) === 'timed-out')
+        throw new Error('PostgreSQL does not answer')
+    }
     const reply = receiveMessageOnPort(this.#port)!.message as RowsReply
     if ('error' in reply) throw new Error(reply.error)
     return reply

@@ -2,7 +2,18 @@ import { expect, test } from 'vitest'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expectStatus } from '../api/signed-in.ts'
 import { completeTask, createTask, expectTaskFailed } from '../connectors/run-checks.ts'
-import { check, createConnector, createOwner, read, signedIn, signIn, startSignInWorld } from './sign-in-world.ts'
+import {
+  begin,
+  check,
+  comeBack,
+  createConnector,
+  createOwner,
+  endOf,
+  read,
+  signedIn,
+  signIn,
+  startSignInWorld,
+} from './sign-in-world.ts'
 
 const task = (connectorId: string) => ({
   endpointId: 'code.call',
@@ -153,5 +164,29 @@ test('tokens that come when the connector has gone elsewhere are given back, and
     if (end === 'url') expect(await read(service, owner, connectorId)).toMatchObject({ status: 'needs_sign_in' })
     mcp.check = isGood
   }
+  await world.stop()
+})
+
+test('tokens of a sign-in whose connector has gone elsewhere meanwhile are given back, and not kept', async () => {
+  const world = await startSignInWorld()
+  const { mcp, oauth, service } = world
+  const owner = await createOwner(service)
+  const connectorId = await createConnector(world, owner)
+  const back = await comeBack(owner, await begin(service, owner, connectorId), service)
+  const gate = Promise.withResolvers<void>()
+  const asked = Promise.withResolvers<void>()
+  oauth.hold = async () => {
+    asked.resolve()
+    await gate.promise
+  }
+  const ended = endOf(owner, back)
+  await asked.promise
+  const body = { url: `${mcp.url}/new` }
+  await expectStatus(200, service.request('PATCH', `/api/connectors/${connectorId}`, { key: owner.key, body }))
+  gate.resolve()
+  expect(await ended).toBe('expired')
+  expect(await service.app.store.grants.get({ userId: owner.userId, connectorId })).toBeUndefined()
+  expect(oauth.asked.filter((one) => one === 'POST /token/revocation')).toHaveLength(1)
+  expect(await read(service, owner, connectorId)).toMatchObject({ status: 'needs_sign_in' })
   await world.stop()
 })

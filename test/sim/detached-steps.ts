@@ -17,9 +17,13 @@ import { crash, restartStep } from './restart-steps.ts'
 import type { ChatStep } from './sim-agents.ts'
 import { credentialHeaders, type SimCredential } from './sim-client.ts'
 import type { SimPerson, SimSession } from './sim-state.ts'
+import { passUntil } from './time-steps.ts'
 import type { HeldChat, SimWorld } from './sim-world.ts'
 
 // Chats that go on without a reader, are read again, repeated and stopped by their turn; and chats without a session.
+
+/** So long the last events of a turn may take to be kept. */
+const lateMs = 2000
 
 /** A turn that its reader has left, with the lines that it read by then. */
 export type LeftTurn = { turnId: string; credential: SimCredential; read: string }
@@ -194,7 +198,11 @@ async function end(world: SimWorld, detached: Detached): Promise<void> {
   else if (way === 'crash') await crash(world)
   // Where it was on another node, it goes on.
   const isLost = !world.chats.has(sessionId)
-  if (isLost) return await checkReadAgain(world, left, { isLost: true })
+  if (isLost) {
+    // Each reader of a turn that ended just now waits for its last events, in real time.
+    if (random.chance(0.8)) await passUntil(world, world.now + lateMs + 1)
+    return await checkReadAgain(world, left, { isLost: true })
+  }
   const expected = model.expectedTurns.get(sessionId)!
   const mayStop = mayEndEarly(world, chat)
   world.chats.delete(sessionId)
