@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { ofTier } from '../run/tiers.ts'
 import { operations, type Json, type Operation } from '../pins/documented-answers.ts'
 import { breaksOf, type Break } from './broken-values.ts'
 import { always, expectPromisedRefusal, expectRpcRefusal } from './checked-answers.ts'
@@ -19,7 +20,7 @@ import {
 // For every operation of the document: a good request with one field that its schema does not take is refused with 400,
 // the field is named, and nothing is written.
 
-const runs = 3
+const runs = ofTier(1, 3)
 const shared = shareWorld()
 
 /** Ways to break a parameter of the address, as the text that stands there. */

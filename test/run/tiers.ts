@@ -32,7 +32,7 @@ export const runSecondsMax: Record<Tier, number> = { small: 2700, all: 5000 }
 export const onlyInAll: Record<string, string> = {
   'test/faults/fault-{agents,clients,disks}.test.ts':
     'loads, floods, full disks and damage at length; each has a test of its rule in api, chat, runner, store or connectors',
-  'test/e2e/{admin-invitations,admin-platform-keys,admin-system,admin-user-access,admin-users,agents-files,agents-form,agents-refused,agents-run,ai-sdk-example,billing,billing-receipt,billing-topups,chat-budget,chat-errors,chat-files,chat-keyboard,chat-logout,chat-lost,chat-sessions,chat-streaming,chat-tabs,overview,overview-live,product-example,readme-pictures,second-origin-package,settings-account,settings-connectors,settings-keys,settings-limits,settings-webhooks,shell-*,tasks,tasks-*}.test.ts':
+  'test/e2e/{admin-invitations,admin-platform-keys,admin-system,admin-user-access,admin-users,agents-files,agents-form,agents-refused,agents-run,ai-sdk-example,billing,billing-receipt,billing-topups,chat-budget,chat-errors,chat-files,chat-keyboard,chat-logout,chat-lost,chat-sessions,chat-streaming,chat-tabs,overview,overview-live,product-example,readme-pictures,second-origin,second-origin-package,settings-account,settings-connectors,settings-keys,settings-limits,settings-webhooks,shell-*,tasks,tasks-*}.test.ts':
     'more of the pages whose journeys the other browser files make; what they call is tested in api and client',
   'test/reach/client/*.test.ts':
     'the packed client in every runtime, compiler and kind of app; what it does is tested in client, from its sources',
@@ -97,6 +97,16 @@ export const onlyInAll: Record<string, string> = {
   'test/webhooks/webhook-resends.test.ts':
     'an attempt that waits for the lease of the one before; contract-deliveries has the lease',
   'test/unit/quickstart-*.test.ts': 'the example agents',
+  'test/faults/fault-starts.test.ts':
+    'kills of a start, of one of two servers and of a migration; fault-crashes kills at work, data-directory-owner has two servers',
+  'test/unit/lease-keeper.test.ts':
+    'how a node keeps its leases; postgres-leases has what they guard, nodes what nodes do',
+  'test/pins/largest-answers.test.ts': 'bounds that the document promises of answers; openapi-promises has their form',
+  'test/api/bad-random-requests.test.ts': 'broken requests at random; broken-fields has one of each field',
+  'test/connectors/run-everything.test.ts':
+    "the protocol's reference server; run-money and run-ends have what runs cost",
+  'test/runner/{http-agent-service,task-memory}.test.ts':
+    'an agent of a service, and the memory that tasks take; http-agent-tasks has their money',
   'test/unit/turn-files.test.ts':
     'bounds of files in memory, with hundreds of megabytes; chat-attachments has their rules',
 }
@@ -106,7 +116,6 @@ export const smallPostgres: readonly string[] = [
   'test/api/{abuse-block,account,account-bounds,bad-foreign-ids,create-task,errand-user,external-users,foreign-owners,get-task,idempotency,keys,platform-credit,rate-limit,sessions,transactions,users-credit}.test.ts',
   'test/chat/{chat-admission,chat-idempotency,chat-line,chat-money,chat-restarts,chat-steps}.test.ts',
   'test/nodes/*.test.ts',
-  'test/property/valid-requests.test.ts',
-  'test/runner/{backlog,cancel,crash-recovery,drain,endpoint-gone,fair-queue}.test.ts',
+  'test/runner/{crash-recovery,drain,endpoint-gone,fair-queue}.test.ts',
   'test/store/postgres-{connectors,leases,opening,queue,sessions,store}.test.ts',
 ]
