@@ -151,7 +151,12 @@ test("another user's task is as one that is not there, and reading one needs the
 test('a request that a client sends twice at once is one task', async () => {
   const { key, service } = await startWorld()
   const sent = { key, headers: { 'Mcp-Session-Id': 'one client' }, id: 5 }
-  const calls = Array.from({ length: 5 }, () => callTool(service, 'a_a_b_c', {}, sent))
+  const gate = newGate()
+  const calls = Array.from({ length: 5 }, () => callTool(service, 'desk_wait', { gate }, sent))
+  await expect.poll(() => runsOf(gate), soon).toBeGreaterThan(0)
+  // All are there when later ones have been answered: one that comes after the end is another request.
+  for (let n = 0; n < 5; n++) await send(service, 'tools/list', {}, { key })
+  openGate(gate)
   const ids = (await Promise.all(calls)).map(({ body }) => body.result['_meta'].taskId)
   expect(new Set(ids).size).toBe(1)
   expect(await moneyOf(service, key)).toEqual([charge])
