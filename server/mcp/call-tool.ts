@@ -76,7 +76,8 @@ async function waitFor(
   const called = { what, request: requestOf({ ctx, session }, message.id), isOneClient: session !== '' }
   // With a key the repeated call is known by that, on every node.
   const isKeyed = idempotencyKey !== null
-  if (!isKeyed) await calls.noticed(what)
+  // The same request of one client needs no notice of whether that has left.
+  if (!isKeyed && calls.earlierTask(called) === undefined) await calls.noticed(what)
   const earlier = isKeyed ? undefined : calls.earlierTask(called)
   const taskId = earlier ?? (await calls.taskOf(called, () => create(ctx, input)))
   const call = calls.open({ ...called, taskId, cancel: cancelOf(services, { taskId, userId }) })

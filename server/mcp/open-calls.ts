@@ -77,16 +77,25 @@ export class OpenCalls {
     return (repeated ?? left)?.taskId
   }
 
-  /** A task of its own; that of the same request, where it is sent again while that is being created. */
+  /**
+   * A task of its own; that of the same request, where it is sent again before the first call of that is open. Whoever asks
+   * opens the call when it resolves.
+   */
   async taskOf({ isOneClient, request, what }: CalledAs, create: () => Promise<string>): Promise<string> {
     if (!isOneClient) return await create()
     const name = `${request} ${what}`
-    const creating = this.#created.get(name) ?? create().finally(() => this.#created.delete(name))
+    const creating = this.#created.get(name) ?? create()
     this.#created.set(name, creating)
-    return await creating
+    try {
+      return await creating
+    } catch (error) {
+      this.#created.delete(name)
+      throw error
+    }
   }
 
   open({ cancel, request, taskId, what }: CalledAs & Pick<CalledTask, 'cancel' | 'taskId'>): OpenCall {
+    this.#created.delete(`${request} ${what}`)
     const task = this.#byTask.get(taskId) ?? this.#add({ cancel, taskId, what })
     clearTimeout(task.timer)
     task.isLeft = false
