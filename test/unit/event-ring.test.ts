@@ -38,3 +38,23 @@ test('a ring keeps a bounded length of the newest events, says what it holds, an
   ring.clear()
   expect([held, ring.read(pieces)]).toEqual([0, 'gone'])
 })
+
+test('what is said at once stays whole for who reads along, however large, and gives way to what is said after it', () => {
+  const ring = new EventRing(() => {})
+  const [events, chars] = [3000, 1000]
+  ring.append(linesOf(1, 10), 10)
+  ring.append(linesOf(11, events, chars), events)
+  ring.shrink()
+  let lines = ''
+  let seq = 10
+  for (let piece = ring.read(seq); piece; piece = ring.read(seq)) {
+    if (piece === 'gone') throw new Error(`what is behind ${seq} is gone`)
+    expect(piece.lines.length).toBeLessThanOrEqual(65_536)
+    lines += piece.lines
+    seq = piece.lastSeq
+  }
+  expect(lines).toBe(linesOf(11, events, chars))
+  ring.append(linesOf(events + 1, events + 1), events + 1)
+  expect(ring.read(10)).toBe('gone')
+  expect(ring.read(events)).toMatchObject({ lastSeq: events + 1 })
+})

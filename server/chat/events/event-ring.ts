@@ -15,6 +15,8 @@ export class EventRing {
   readonly #onChars: (chars: number) => void
   #pieces: Piece[] = []
   #chars = 0
+  /** The first event of what was said last. */
+  #newestSeq = 1
   lastSeq = 0
   /** The last event that was written to the store, behind which none give way; undefined as long as none need be. */
   writtenSeq: number | undefined
@@ -30,7 +32,8 @@ export class EventRing {
   }
 
   append(lines: string, lastSeq: number): void {
-    for (const piece of inPieces({ firstSeq: this.lastSeq + 1, lastSeq, lines })) this.#pieces.push(piece)
+    this.#newestSeq = this.lastSeq + 1
+    for (const piece of inPieces({ firstSeq: this.#newestSeq, lastSeq, lines })) this.#pieces.push(piece)
     this.lastSeq = lastSeq
     this.#grow(lines.length)
     if (this.#chars > ringCharsMax) this.#dropTo(ringCharsMax)
@@ -66,10 +69,10 @@ export class EventRing {
     let dropped = 0
     let left = this.#chars
     const isCleared = chars < 0
-    // The newest stays: whoever reads along is about to take it.
-    const droppedMax = this.#pieces.length - (isCleared ? 0 : 1)
-    while (left > chars && dropped < droppedMax) {
-      const { lastSeq, lines } = this.#pieces[dropped]!
+    while (left > chars && dropped < this.#pieces.length) {
+      const { firstSeq, lastSeq, lines } = this.#pieces[dropped]!
+      // What was said last stays, however large: whoever reads along is about to take it.
+      if (firstSeq >= this.#newestSeq && !isCleared) break
       const isToWrite = this.writtenSeq !== undefined && lastSeq > this.writtenSeq
       if (isToWrite && !isCleared && left <= unwrittenCharsMax) break
       left -= lines.length
