@@ -24,7 +24,8 @@ testConsole('the keyboard alone reaches the page past the navigation, and the co
   await page.getByRole('menuitemradio', { name: 'As the system', checked: true }).waitFor()
   await page.getByRole('menuitemradio', { name: 'Dark', checked: false }).waitFor()
   await opened.check('account-menu')
-  // The first item has the focus at once.
+  // The first item has the focus as soon as the menu is open.
+  await page.waitForFunction(() => document.activeElement?.closest('[role="menu"]'))
   for (let presses = 0; presses < 2; presses++) await page.keyboard.press('ArrowDown')
   await page.keyboard.press('Enter')
   await page.waitForSelector('html[data-mantine-color-scheme="dark"]')

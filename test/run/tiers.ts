@@ -97,6 +97,8 @@ export const onlyInAll: Record<string, string> = {
   'test/webhooks/webhook-resends.test.ts':
     'an attempt that waits for the lease of the one before; contract-deliveries has the lease',
   'test/unit/quickstart-*.test.ts': 'the example agents',
+  'test/faults/fault-databases.test.ts':
+    'nodes and their database that are killed under load; crash-recovery and chat-restarts have what becomes of work, on both engines',
   'test/faults/fault-starts.test.ts':
     'kills of a start, of one of two servers and of a migration; fault-crashes kills at work, data-directory-owner has two servers',
   'test/unit/lease-keeper.test.ts':

@@ -19,8 +19,9 @@ export async function run(
   args: readonly string[],
   cwd: string,
   env: NodeJS.ProcessEnv = {},
+  timeout = runMsMax,
 ): Promise<Ran> {
-  const options = { cwd, env: { ...cleanEnvironment(), ...env }, timeout: runMsMax, maxBuffer: 64 * 1024 * 1024 }
+  const options = { cwd, env: { ...cleanEnvironment(), ...env }, timeout, maxBuffer: 64 * 1024 * 1024 }
   try {
     return await promisify(execFile)(command, args, options)
   } catch (error) {

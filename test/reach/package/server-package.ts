@@ -10,6 +10,7 @@ import { pack, packClient, run } from '../client/client-package.ts'
 
 export const root = fileURLToPath(new URL('../../../', import.meta.url))
 const listenMsMax = 120_000
+const installMsMax = 450_000
 const endMsMax = 60_000
 
 let packed: Promise<string> | undefined
@@ -30,9 +31,9 @@ export async function installedServer({ withClient = false } = {}): Promise<stri
   return folder
 }
 
-/** Registries answer slowly; what npm has it takes from its cache. */
+/** Registries answer slowly, some packages after a minute; what npm has it takes from its cache. */
 export async function install(folder: string, ...what: string[]): Promise<void> {
-  await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', ...what], folder)
+  await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', ...what], folder, {}, installMsMax)
 }
 
 export type Started = {
