@@ -1,57 +1,18 @@
-import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { expect, test } from 'vitest'
-import type { ErrandConfig, MessagePart } from '../../server/agents/config/define-config.ts'
 import type { Limits } from '../../server/config.ts'
 import { agentAt, replyWith, startAgentService } from '../runner/agent-service.ts'
+import { accepts, fileAgents, imageTokensMax, rates } from '../support/file-agents.ts'
 import { ModelProvider, reply } from '../support/model-provider.ts'
 import { filePartOf, jpeg, pdf, png } from '../support/sample-files.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import { expectOneEnd, soon, Talker, textOf, unitsOf } from './chat-checks.ts'
-
-const accepts = ['image/*', 'application/pdf', 'text/*']
-const imageTokensMax = 2000
-const rates = { inputPer1kUsd: '0.1', outputPer1kUsd: '0.2' }
-
-/** What an agent was given, as it tells it. */
-function told(parts: readonly MessagePart[] | undefined): string {
-  return (parts ?? [])
-    .map((part) => (part.type === 'text' ? part.text : `${part.filename}:${part.mediaType}:${part.data?.length}`))
-    .join('|')
-}
-
-function agents(url: string): ErrandConfig {
-  const model = createOpenAICompatible({ name: 'stub', baseURL: `${url}/v1`, apiKey: 'k', includeUsage: true })(
-    'stub-1',
-  )
-  const sees = { kind: 'model', model, pricing: rates, maxOutputTokens: 100, maxSteps: 1 } as const
-  return {
-    agents: [
-      { ...sees, id: 'sees', name: 'Sees', accepts, imageTokensMax },
-      { ...sees, id: 'blind', name: 'Blind' },
-      {
-        kind: 'code',
-        id: 'tells',
-        name: 'Tells',
-        chat: {
-          accepts,
-          pricing: rates,
-          async *reply({ history, message, parts }) {
-            yield { type: 'text', delta: `${message} <${told(parts)}>` }
-            for (const { parts: earlier } of history) if (earlier) yield { type: 'text', delta: ` <${told(earlier)}>` }
-            if (message.startsWith('Fail')) throw new Error('As it was told.')
-          },
-        },
-      },
-    ],
-  }
-}
 
 type World = { provider: ModelProvider; service: TestService; stop: () => Promise<void> }
 
 async function start(limits: Partial<Limits> = {}): Promise<World> {
   const provider = await ModelProvider.start()
   const service = await startService({
-    config: agents(provider.url),
+    config: fileAgents(provider.url),
     limits: { executionsPerMinute: 0, abuseFailures: 0, ...limits },
   })
   const stop = async () => {

@@ -1,17 +1,12 @@
-import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { expect } from 'vitest'
-import type { ErrandConfig, MessagePart } from '../../server/agents/config/define-config.ts'
 import type { Limits } from '../../server/config.ts'
 import { soon } from '../chat/chat-checks.ts'
+import { fileAgents } from '../support/file-agents.ts'
 import { ModelProvider, reply } from '../support/model-provider.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import { queryRows } from '../support/test-engine.ts'
 import { storedPayloads } from '../support/stored-payloads.ts'
 import { user, WireCalls } from './wire-calls.ts'
-
-export const accepts = ['image/*', 'application/pdf', 'text/*']
-export const imageTokensMax = 2000
-export const rates = { inputPer1kUsd: '0.1', outputPer1kUsd: '0.2' }
 
 export const urlOf = (content: Buffer | string, type = 'image/png') =>
   `data:${type};base64,${Buffer.from(content).toString('base64')}`
@@ -20,39 +15,6 @@ export const image = (url: unknown, type = 'image_url') =>
   type === 'image_url' ? { type, image_url: { url, detail: 'low' } } : { type, image_url: url, detail: 'low' }
 export const file = (more: object) => ({ type: 'file', file: more })
 export const inputFile = (more: object) => ({ type: 'input_file', ...more })
-
-function told(parts: readonly MessagePart[] | undefined): string {
-  return (parts ?? [])
-    .map((part) => (part.type === 'text' ? part.text : `${part.filename}:${part.mediaType}:${part.data?.length}`))
-    .join('|')
-}
-
-function configAt(url: string): ErrandConfig {
-  const model = createOpenAICompatible({ name: 'stub', baseURL: `${url}/v1`, apiKey: 'k', includeUsage: true })(
-    'stub-1',
-  )
-  const sees = { kind: 'model', model, pricing: rates, maxOutputTokens: 100, maxSteps: 1 } as const
-  return {
-    agents: [
-      { ...sees, id: 'sees', name: 'Sees', accepts, imageTokensMax },
-      { ...sees, id: 'blind', name: 'Blind' },
-      {
-        kind: 'code',
-        id: 'tells',
-        name: 'Tells',
-        chat: {
-          accepts,
-          pricing: rates,
-          async *reply({ history, message, parts }) {
-            yield { type: 'text', delta: `${message} <${told(parts)}>` }
-            for (const { parts: earlier } of history) if (earlier) yield { type: 'text', delta: ` <${told(earlier)}>` }
-            if (message.startsWith('Fail')) throw new Error('As it was told.')
-          },
-        },
-      },
-    ],
-  }
-}
 
 export class FileCalls extends WireCalls {
   readonly provider: ModelProvider
@@ -97,7 +59,7 @@ export async function start({ balanceUsd = '10', limits = {}, onFault }: Start =
   const provider = await ModelProvider.start()
   provider.play(reply({ text: ['A grey field.'], usage: { prompt_tokens: 1234, completion_tokens: 5 } }))
   const service = await startService({
-    config: configAt(provider.url),
+    config: fileAgents(provider.url),
     limits: { executionsPerMinute: 0, abuseFailures: 0, ...limits },
     ...(onFault && { log: { debug() {}, info() {}, warn: onFault, error: onFault } }),
   })

@@ -4,7 +4,8 @@ import { agentAt, replyWith, startAgentService } from '../runner/agent-service.t
 import { reply, replyThen } from '../support/model-provider.ts'
 import { jpeg, pdf, png } from '../support/sample-files.ts'
 import { startService } from '../support/test-service.ts'
-import { accepts, asked, file, FileCalls, image, inputFile, rates, start, text, urlOf } from './file-calls.ts'
+import { accepts, rates } from '../support/file-agents.ts'
+import { asked, file, FileCalls, image, inputFile, start, text, urlOf } from './file-calls.ts'
 import { readSse, user } from './wire-calls.ts'
 
 test('an image of a completion arrives at the provider as it was sent, is charged by what that counts, and leaves nothing behind', async () => {

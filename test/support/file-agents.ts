@@ -1,0 +1,43 @@
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
+import type { ErrandConfig, MessagePart } from '../../server/agents/config/define-config.ts'
+
+// Agents that take files: a model that sees them, one that does not, and one that tells what it was given.
+
+export const accepts = ['image/*', 'application/pdf', 'text/*']
+export const imageTokensMax = 2000
+export const rates = { inputPer1kUsd: '0.1', outputPer1kUsd: '0.2' }
+
+/** What an agent was given, as it tells it. */
+function told(parts: readonly MessagePart[] | undefined): string {
+  return (parts ?? [])
+    .map((part) => (part.type === 'text' ? part.text : `${part.filename}:${part.mediaType}:${part.data?.length}`))
+    .join('|')
+}
+
+/** Their model is of the provider at that address. */
+export function fileAgents(url: string): ErrandConfig {
+  const model = createOpenAICompatible({ name: 'stub', baseURL: `${url}/v1`, apiKey: 'k', includeUsage: true })(
+    'stub-1',
+  )
+  const sees = { kind: 'model', model, pricing: rates, maxOutputTokens: 100, maxSteps: 1 } as const
+  return {
+    agents: [
+      { ...sees, id: 'sees', name: 'Sees', accepts, imageTokensMax },
+      { ...sees, id: 'blind', name: 'Blind' },
+      {
+        kind: 'code',
+        id: 'tells',
+        name: 'Tells',
+        chat: {
+          accepts,
+          pricing: rates,
+          async *reply({ history, message, parts }) {
+            yield { type: 'text', delta: `${message} <${told(parts)}>` }
+            for (const { parts: earlier } of history) if (earlier) yield { type: 'text', delta: ` <${told(earlier)}>` }
+            if (message.startsWith('Fail')) throw new Error('As it was told.')
+          },
+        },
+      },
+    ],
+  }
+}
