@@ -20,21 +20,26 @@ const floors = {
   'floor-ndjson': () => [file('./floor/ndjson-floor.ts')],
 }
 
-/** As npm run errand starts it. */
-export function serveArguments(dataDir: string): string[] {
-  const config = ['--config', file('./bench-agents.ts')]
+/** As npm run errand starts it; `root` is the checkout that is served. */
+export function serveArguments(dataDir: string, root = file('..')): string[] {
+  const config = ['--config', join(root, 'bench/bench-agents.ts')]
   const serve = ['serve', '--data', dataDir, ...config, '--port', '0', '--json']
-  return ['--max-semi-space-size=4', file('../server/main.ts'), ...serve]
+  return ['--max-semi-space-size=4', join(root, 'server/main.ts'), ...serve]
 }
 
 /** Starts a server as a process of its own on a copy of the prepared data directory. */
 export async function startServer(
   kind: ServerKind,
-  { template, env = {}, args: more = [] }: { template: string; env?: Record<string, string>; args?: string[] },
+  {
+    args: more = [],
+    env = {},
+    root,
+    template,
+  }: { template: string; env?: Record<string, string>; args?: string[]; root?: string },
 ): Promise<BenchServer> {
   const dataDir = mkdtempSync(join(tmpdir(), `errand-bench-${kind}-`))
   cpSync(template, dataDir, { recursive: true })
-  const args = kind === 'errand' ? [...serveArguments(dataDir), ...more] : floors[kind](dataDir)
+  const args = kind === 'errand' ? [...serveArguments(dataDir, root), ...more] : floors[kind](dataDir)
   const startedAt = performance.now()
   const server = await startProcess(args, env)
   return {

@@ -2,6 +2,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { benchAgainst } from './against/bench-against.ts'
 import { prepareData } from './bench-data.ts'
 import { formatTable, type Row } from './bench-table.ts'
 import { measureBlocking } from './measure-blocking.ts'
@@ -20,10 +21,21 @@ import { measureStart } from './measure-start.ts'
 import { measureSubmissions } from './measure-submissions.ts'
 
 // Starts the floor servers and ours, drives them from this process and prints each figure as a ratio against the floor
-// of the same run. `--quick` sends a tenth of the requests; `--only NAME` runs one group.
+// of the same run. `--quick` sends a tenth of the requests; `--only NAME` runs one group; `--against COMMIT` compares this
+// checkout with that commit instead.
 
-const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, only: { type: 'string' } } })
+const { values } = parseArgs({
+  options: {
+    against: { type: 'string' },
+    only: { type: 'string' },
+    quick: { type: 'boolean', default: false },
+  },
+})
 const userCount = values.quick ? 500 : 4000
+if (values.against !== undefined) {
+  await benchAgainst(values.against, { isQuick: values.quick, only: values.only, userCount })
+  process.exit()
+}
 
 const groups = {
   submissions: measureSubmissions,

@@ -120,7 +120,7 @@ async function memoryOfStream(kind: ServerKind, { servers, template, users }: Ch
  * The slope between few and many open streams: what sessions and first streams leave free in the heap is used up by the
  * few, and would make the next ones look as if they took nothing.
  */
-async function growthOfStream(server: BenchServer, of: { kind: ServerKind; users: readonly BenchUser[] }) {
+export async function growthOfStream(server: BenchServer, of: { kind: ServerKind; users: readonly BenchUser[] }) {
   const few = await chatRequests(server, { ...of, count: openStreams, message: 'hold' })
   const more = await chatRequests(server, { ...of, count: furtherStreams, message: 'hold' })
   const held = await openAll(server, few)
