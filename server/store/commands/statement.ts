@@ -16,6 +16,8 @@ export type Dialect = {
   skipLocked: string
   /** Before a column: no index of it is to be used, where the planner is known to take the wrong one. */
   noIndex: string
+  /** Behind a table: the index to use, where the planner without statistics takes another one. */
+  indexedBy: (index: string) => string
   /** The members of a JSON object of numbers, as the rows `used (id, at)`. */
   members: (json: string) => string
   /** The members of a JSON object as rows with `key` and `value`, of which the latter may be text. */
@@ -32,6 +34,7 @@ export const sqlite: Dialect = {
   forUpdate: '',
   skipLocked: '',
   noIndex: '+',
+  indexedBy: (index) => `INDEXED BY ${index}`,
   members: (json) => `(SELECT key AS id, value AS at FROM json_each(${json})) AS used`,
   entries: (json) => `json_each(${json})`,
   ofLease: (_, without = '') => without,
@@ -44,6 +47,7 @@ export const postgres: Dialect = {
   forUpdate: 'FOR NO KEY UPDATE',
   skipLocked: 'FOR UPDATE SKIP LOCKED',
   noIndex: '',
+  indexedBy: () => '',
   members: (json) =>
     `(SELECT key AS id, CAST(value AS bigint) AS at FROM json_each_text(CAST(${json} AS json))) AS used`,
   entries: (json) => `json_each_text(CAST(${json} AS json))`,

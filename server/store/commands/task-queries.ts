@@ -10,28 +10,42 @@ import { isTimed, type Listed } from '../list-place.ts'
 import type { ListTasks } from '../task-inputs.ts'
 import { taskColumns, taskRecord, type ReadTaskRow } from '../task-rows.ts'
 import type { Answer, Op, Reads } from './command.ts'
-import { pieceOf, placesOf, readDeepPage, readFilteredPage, within, type Piece } from './deep-page.ts'
-import { columns, statement, type Dialect } from './statement.ts'
+import { olderThan, pieceOf, placesOf, readDeepPage, readFilteredPage, within, type Piece } from './deep-page.ts'
+import { columns, statement, type Dialect, type Statement } from './statement.ts'
 import { hasTags, tagValues, type TagValues } from './tag-filter.ts'
 
 // The reads of tasks. Every one walks an index and stops at its limit, whatever the size of the table.
 
 type ListRow = Omit<TaskListItem, 'tags'> & { seq: number; tags: string | null }
+/** `list` is for whole lists, the other two are for tags and times. */
+type TaskList = {
+  list: Statement<ListRow>
+  filtered: Statement<ListRow>
+  count: Statement<{ count: number }>
+}
 type PayloadRow = { id: string; bytes: number | null; sha256: string | null }
 
 const item = columns('seq id agentId endpointId status tags cost createdAt completedAt')
 const page = 'ORDER BY created_at DESC, seq DESC LIMIT :limit OFFSET :offset'
-const newest = (name: string, where: string) => ({
+type Filter = { where?: string; index: string }
+/** Names the index, because without statistics SQLite reads all tasks of a user to find those of a rare status. */
+const from = ({ index, where = '' }: Filter, { indexedBy }: Dialect) =>
+  `FROM tasks ${indexedBy(index)} WHERE user_id = :userId ${where}`
+const listed = (dialect: Dialect) => `${within('seq')} AND ${hasTags(dialect)}`
+const newest = (name: string, filter: Filter): TaskList => ({
   list: statement<ListRow>(
     `task_list${name}`,
-    (dialect) => `SELECT ${item} FROM tasks WHERE user_id = :userId ${where} AND ${listed(dialect)} ${page}`,
+    (dialect) => `SELECT ${item} ${from(filter, dialect)} AND ${olderThan('seq')} ${page}`,
+  ),
+  filtered: statement<ListRow>(
+    `task_list_filtered${name}`,
+    (dialect) => `SELECT ${item} ${from(filter, dialect)} AND ${listed(dialect)} ${page}`,
   ),
   count: statement<{ count: number }>(
     `task_count${name}`,
-    (dialect) => `SELECT count(*) AS count FROM tasks WHERE user_id = :userId ${where} AND ${listed(dialect)}`,
+    (dialect) => `SELECT count(*) AS count ${from(filter, dialect)} AND ${listed(dialect)}`,
   ),
 })
-const listed = (dialect: Dialect) => `${within('seq')} AND ${hasTags(dialect)}`
 
 const get = statement<ReadTaskRow>(
   'task_get',
@@ -54,27 +68,30 @@ const payloads = statement<PayloadRow>(
   'task_payloads',
   'SELECT id, bytes, sha256 FROM payloads WHERE id > :afterId ORDER BY id LIMIT :limit',
 )
-const ofUser = newest('', '')
-const ofStatus = newest('_of_status', 'AND status = :status')
-const ofAgentAndStatus = newest('_of_agent_and_status', 'AND agent_id = :agentId AND status = :status')
-// The index of an agent's tasks leads with the status. Each status is read in order and the four are merged; with one
-// query over all statuses every task of the agent would be sorted.
-const ofAgent = {
-  list: statement<ListRow>(
-    'task_list_of_agent',
-    (dialect) =>
-      `SELECT * FROM (${taskStatuses
-        .map(
-          (status) => `SELECT ${item} FROM tasks
-            WHERE user_id = :userId AND agent_id = :agentId AND status = '${status}' AND ${listed(dialect)}`,
-        )
-        .join(' UNION ALL ')}) AS merged ORDER BY "createdAt" DESC, seq DESC LIMIT :limit OFFSET :offset`,
-  ),
-  count: statement<{ count: number }>(
-    'task_count_of_agent',
-    (dialect) => `SELECT count(*) AS count FROM tasks WHERE user_id = :userId AND agent_id = :agentId
-      AND status IN (${taskStatuses.map((status) => `'${status}'`).join(', ')}) AND ${listed(dialect)}`,
-  ),
+const ofUser = newest('', { index: 'tasks_user' })
+const ofStatus = newest('_of_status', { index: 'tasks_user_status', where: 'AND status = :status' })
+const ofAgentAndStatus = newest('_of_agent_and_status', {
+  index: 'tasks_user_agent_status',
+  where: 'AND agent_id = :agentId AND status = :status',
+})
+// The index of an agent's tasks leads with the status, so each status is read in order and the four are merged. One query
+// over all statuses sorts every task of the agent.
+const ofAgentAndAny = (name: string, match: (dialect: Dialect) => string) =>
+  statement<ListRow>(`task_list${name}_of_agent`, (dialect) => {
+    const ofOne = (status: string) => {
+      const where = `AND agent_id = :agentId AND status = '${status}'`
+      return `SELECT ${item} ${from({ index: 'tasks_user_agent_status', where }, dialect)} AND ${match(dialect)}`
+    }
+    return `SELECT * FROM (${taskStatuses.map(ofOne).join(' UNION ALL ')}) AS merged
+      ORDER BY "createdAt" DESC, seq DESC LIMIT :limit OFFSET :offset`
+  })
+const ofAgent: TaskList = {
+  list: ofAgentAndAny('', () => olderThan('seq')),
+  filtered: ofAgentAndAny('_filtered', listed),
+  count: statement<{ count: number }>('task_count_of_agent', (dialect) => {
+    const where = `AND agent_id = :agentId AND status IN (${taskStatuses.map((status) => `'${status}'`).join(', ')})`
+    return `SELECT count(*) AS count ${from({ index: 'tasks_user_agent_status', where }, dialect)} AND ${listed(dialect)}`
+  }),
 }
 const counters = statement<{ part: string; status: string; count: number }>(
   'task_counters',
@@ -105,19 +122,25 @@ export function* listPayloads(on: Reads, of: { afterId: string; limit: number })
 
 export function* listTasks(on: Reads, of: ListTasks): Op<{ tasks: TaskListItem[] } & Listed> {
   const { agentId, status, tags = [], userId } = of
-  const statements = statementsOf(of)
+  const { count: countOf, filtered, list } = listFor(of)
   const filters = { userId, ...(agentId !== undefined && { agentId }), ...(status && { status }) }
-  const read = (pairs: TagValues) => (piece: Piece & { limit: number; offset: number }) =>
-    on.all(statements.list, { ...filters, ...pairs, ...placesOf(piece), limit: piece.limit, offset: piece.offset })
   if (tags.length > 0 || isTimed(of)) {
+    const read = (pairs: TagValues) => (piece: Piece & { limit: number; offset: number }) =>
+      on.all(filtered, { ...filters, ...pairs, ...placesOf(piece), limit: piece.limit, offset: piece.offset })
     const pairs = tagValues(tags)
-    const count = (piece: Piece) => on.get(statements.count, { ...filters, ...pairs, ...placesOf(piece) })
-    const filtered = { piece: pieceOf(of), skip: read(tagValues([])), count, read: read(pairs) }
-    const { rows, ...listed } = yield* readFilteredPage<ListRow>(on, of, filtered)
+    const count = (piece: Piece) => on.get(countOf, { ...filters, ...pairs, ...placesOf(piece) })
+    const { rows, ...listed } = yield* readFilteredPage<ListRow>(on, of, {
+      piece: pieceOf(of),
+      skip: read(tagValues([])),
+      count,
+      read: read(pairs),
+    })
     return { tasks: rows.map(toItem), ...listed }
   }
   const counts = on.all(counters, { userId })
-  const { rows, ...next } = yield* readDeepPage<ListRow>(on, of, read(tagValues([])))
+  const { rows, ...next } = yield* readDeepPage<ListRow>(on, of, ({ after, limit, offset }) =>
+    on.all(list, { ...filters, ...after, limit, offset }),
+  )
   let total = 0
   for (const { count, part, status: counted } of yield* counts) {
     if (status !== undefined && counted !== status) continue
@@ -126,7 +149,7 @@ export function* listTasks(on: Reads, of: ListTasks): Op<{ tasks: TaskListItem[]
   return { tasks: rows.map(toItem), total, ...next }
 }
 
-function statementsOf({ agentId, status }: Pick<ListTasks, 'agentId' | 'status'>) {
+function listFor({ agentId, status }: Pick<ListTasks, 'agentId' | 'status'>) {
   if (agentId === undefined) return status === undefined ? ofUser : ofStatus
   return status === undefined ? ofAgent : ofAgentAndStatus
 }
