@@ -83,8 +83,8 @@ async function byKey({ clock, keyUses, store }: AuthenticatorParts, tokenHash: s
   assertNotExpired(key, now, 'API key')
   assertNotSuspended(key)
   keyUses.used(key.id, now)
-  const { agents, email, isAdmin, limits, userId } = key
-  const own = { userId, email, isAdmin, scopes: key.scopes, keyId: key.id, loginId: null }
+  const { account, agents, email, isAdmin, limits, userId } = key
+  const own = { userId, account, email, isAdmin, scopes: key.scopes, keyId: key.id, loginId: null }
   return { ...ownCredential, ...own, limits, agents }
 }
 
@@ -125,7 +125,15 @@ async function actFor({ store }: AuthenticatorParts, key: PlatformKeyHolder, ask
     throw new ErrandError('FORBIDDEN', 'Errand-User names no user whom a platform key reaches.')
   assertNotSuspended(user)
   const platform = { keyId: key.id, scopes: key.scopes, isActing: true }
-  const acting = { userId: user.id, email: user.email, isAdmin: false, keyId: null, loginId: null, platform }
+  const acting = {
+    userId: user.id,
+    account: user.account,
+    email: user.email,
+    isAdmin: false,
+    keyId: null,
+    loginId: null,
+    platform,
+  }
   return { ...ownCredential, ...acting, scopes: ['read', 'execute'] }
 }
 
@@ -136,10 +144,11 @@ async function byClientToken({ clock, store }: AuthenticatorParts, tokenHash: st
     throw unauthorized('The client token is invalid or has ended; ask for a new one.')
   }
   assertNotSuspended(token)
-  const { agents, email, id: tokenId, isOnce, makerLimits, maxCost, sessionId, taskId, userId } = token
+  const { account, agents, email, id: tokenId, isOnce, makerLimits, maxCost, sessionId, taskId, userId } = token
   const spend = maxCost === null ? null : { ownerId: tokenId, amount: maxCost, reset: 'never' as const }
   return {
     userId,
+    account,
     email,
     isAdmin: false,
     scopes: token.scopes,
@@ -166,8 +175,8 @@ async function byLogin({ clock, loginUses, store }: AuthenticatorParts, token: s
   }
   assertNotSuspended(login)
   loginUses.used(login.id, now)
-  const { userId, email, isAdmin } = login
-  return { ...ownCredential, userId, email, isAdmin, scopes, keyId: null, loginId: login.id }
+  const { account, userId, email, isAdmin } = login
+  return { ...ownCredential, userId, account, email, isAdmin, scopes, keyId: null, loginId: login.id }
 }
 
 function assertNotExpired({ expiresAt }: { expiresAt: EpochMs | null }, now: EpochMs, what: string): void {

@@ -1,6 +1,7 @@
 import { ErrandError } from '../kernel/errors.ts'
 import type { CredentialLimits } from '../store/execution-limits.ts'
 import type { PlatformScope } from '../store/platform/platform-records.ts'
+import type { AccountPlan } from '../store/limits/account-limits.ts'
 import type { Scope } from '../store/records.ts'
 
 /** Who a request acts for, and what it may do. One of the ids says by which credential. */
@@ -9,6 +10,7 @@ export type Caller = {
   email: string
   isAdmin: boolean
   scopes: readonly Scope[]
+  account: AccountPlan
   keyId: string | null
   loginId: string | null
   /** What the credential allows, where that is less than what its user may do. */
@@ -32,7 +34,13 @@ export type PlatformAccess = {
 export type TokenAccess = { tokenId: string; sessionId: string | null; taskId: string | null }
 
 /** A user's own key or login, which is neither a platform's nor a browser's. */
-export const ownCredential = { limits: null, agents: null, platform: null, token: null }
+export const ownCredential = {
+  account: { plan: null, limits: null },
+  limits: null,
+  agents: null,
+  platform: null,
+  token: null,
+}
 
 /** Throws 403 when the credential is for other agents. */
 export function requireAgent({ agents }: Caller, agentId: string): void {

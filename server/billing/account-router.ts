@@ -131,7 +131,7 @@ async function readAccount({ caller, services }: CallerContext): Promise<Account
   const { bodyBytesMax, clock, store } = services.account
   const account = must(await store.getUser(caller.userId), 'an authenticated user has an account')
   const { balance, blockedUntil, createdAt, email, held, isAdmin, notifyBelow, owed, passwordHash, userId } = account
-  const rate = await store.readRate(userId)
+  const rate = await store.readRate(caller)
   const isBlocked = blockedUntil !== null && blockedUntil > clock.now()
   return {
     userId,

@@ -19,7 +19,7 @@ export async function foreseeRefusal(
   { agentId, caller, chat, rates = chat.rates }: Foresee,
 ): Promise<void> {
   const { userId } = caller
-  const rate = await store.readRate(userId)
+  const rate = await store.readRate(caller)
   if (isFull(rate)) throw rateRefusal(rate)
   const { required } = amountsOf({ chat, rates, ...leastSent })
   const refused = await store.foreseeLimits({ ...caller, agentId, required })

@@ -149,5 +149,5 @@ export async function answerJson({ context, headers, response }: RoutedRequest, 
 
 /** What a caller's window still takes: as an admission saw it, or as it is now. */
 export async function rateOf({ caller, rate, services }: Context): Promise<RateState | null> {
-  return caller && (rate ?? (await services.store.readRate(caller.userId)))
+  return caller && (rate ?? (await services.store.readRate(caller)))
 }

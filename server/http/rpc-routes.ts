@@ -133,7 +133,7 @@ async function throughTrpc(parts: RpcParts, routed: RoutedRequest, body = ''): P
   const { context, headers, path, query, request, response } = routed
   const { caller, services } = context
   if (request.headers['trpc-accept'] === 'application/jsonl') context.stream = streamReader(response, parts.stallMs)
-  const rate = caller && (await services.store.readRate(caller.userId))
+  const rate = caller && (await services.store.readRate(caller))
   for (let at = 0; at < headers.length; at += 2) response.setHeader(headers[at]!, headers[at + 1]!)
   // Neither the target nor the Host header, as the client sent them, may reach a parser that throws.
   request.url = query === '' ? path : `${path}?${query}`

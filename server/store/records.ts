@@ -1,6 +1,7 @@
 import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
 import type { CredentialLimits } from './execution-limits.ts'
+import type { AccountPlan } from './limits/account-limits.ts'
 import type { KeyLimits } from './limits/limit-inputs.ts'
 
 // The rows that the store hands out, in the words of the contract. Times are epoch milliseconds, money is units.
@@ -230,12 +231,11 @@ export type LoginRecord = {
   expiresAt: EpochMs
 }
 
+/** The user of a credential, as every request needs it. */
+export type Holder = { email: string; isAdmin: boolean; suspendedAt: EpochMs | null; account: AccountPlan }
+
 /** What a login's cookie is checked against on every request. */
-export type LoginHolder = Pick<LoginRecord, 'id' | 'userId' | 'lastUsedAt' | 'expiresAt'> & {
-  email: string
-  isAdmin: boolean
-  suspendedAt: EpochMs | null
-}
+export type LoginHolder = Pick<LoginRecord, 'id' | 'userId' | 'lastUsedAt' | 'expiresAt'> & Holder
 
 export const invitationKinds = ['invitation', 'password'] as const
 export type InvitationKind = (typeof invitationKinds)[number]
@@ -273,12 +273,8 @@ export type KeyRecord = {
 } & KeyLimits
 
 /** What a key is checked against on every request. */
-export type KeyHolder = Pick<KeyRecord, 'id' | 'userId' | 'scopes' | 'expiresAt' | 'revokedAt' | 'agents'> & {
-  limits: CredentialLimits | null
-  email: string
-  isAdmin: boolean
-  suspendedAt: EpochMs | null
-}
+export type KeyHolder = Pick<KeyRecord, 'id' | 'userId' | 'scopes' | 'expiresAt' | 'revokedAt' | 'agents'> &
+  Holder & { limits: CredentialLimits | null }
 
 /**
  * The user's executions inside the window that ends at `now`: how many, and when the oldest was accepted. With

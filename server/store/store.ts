@@ -74,7 +74,7 @@ import type {
 } from './task-inputs.ts'
 import type { CredentialLimits, SpendLimit, SpendState } from './execution-limits.ts'
 import type { Plans } from './limits/account-limits.ts'
-import type { ChangeAccountLimits, KeyLimits, LimitsState, UpdateKey } from './limits/limit-inputs.ts'
+import type { ChangeAccountLimits, KeyLimits, LimitsState, RateOf, UpdateKey } from './limits/limit-inputs.ts'
 import type { PaymentStore } from './payment-records.ts'
 import type { Listed, ListRange } from './list-place.ts'
 import type { ConnectorGrantStore } from './connectors/grant-records.ts'
@@ -266,7 +266,7 @@ export type Store = {
     operation: string
     key: string
   }): Promise<{ bodyHash: string; resourceId: string } | undefined>
-  readRate(userId: string): Promise<RateState>
+  readRate(of: RateOf): Promise<RateState>
   /** What limits a user, and what is used of it; undefined for an unknown user. */
   readLimits(userId: string): Promise<LimitsState | undefined>
   /** Of a user's plan and own limits; what is under way goes on within the new ones. False for an unknown user. */

@@ -36,7 +36,14 @@ export function describeKeys(contractTest: ContractTest): void {
     const { id, scopes, expiresAt, revokedAt } = key
     for (let finds = 0; finds < 2; finds++) {
       const found = await world.store.findKey(draft.tokenHash)
-      const holder = { email, isAdmin: false, suspendedAt: null, limits: null, agents: null }
+      const holder = {
+        email,
+        isAdmin: false,
+        suspendedAt: null,
+        limits: null,
+        agents: null,
+        account: { plan: null, limits: null },
+      }
       expect(found).toEqual({ id, userId, scopes, expiresAt, revokedAt, ...holder })
     }
     expect(await world.store.findKey('0'.repeat(64))).toBeUndefined()

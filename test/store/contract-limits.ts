@@ -135,7 +135,7 @@ function describeRates(contractTest: ContractTest): void {
       const start = world.clock.now() - 2000
       await world.expectRefused(world.draft(userId), { reason: 'rate', rate: { limit: 2, used: 2, oldestAt: start } })
       await change('fast')
-      expect(await store.readRate(userId)).toMatchObject({ limit: 5, used: 2, oldestAt: start })
+      expect(await world.rate(userId)).toMatchObject({ limit: 5, used: 2, oldestAt: start })
       for (let used = 3; used <= 5; used++) {
         expect(await world.admit(userId)).toMatchObject({ outcome: 'accepted', rate: { limit: 5, used } })
         world.clock.advance(1000)
@@ -145,12 +145,12 @@ function describeRates(contractTest: ContractTest): void {
       await world.expectRefused(world.draft(userId), { reason: 'rate', rate: { limit: 3, used: 3 } })
       // Of more than are allowed now, the next is free when so many have left that fewer than those are there.
       await change('slow')
-      expect(await store.readRate(userId)).toMatchObject({ limit: 2, used: 2, oldestAt: start + 3000 })
+      expect(await world.rate(userId)).toMatchObject({ limit: 2, used: 2, oldestAt: start + 3000 })
       world.clock.advance(minute - 3000)
       await world.expectRefused(world.draft(userId), { reason: 'rate', rate: { oldestAt: start + 3000 } })
       await change('open')
       for (let used = 0; used < 8; used++) await world.pending(userId)
-      expect(await store.readRate(userId)).toMatchObject({ limit: 0, used: 0 })
+      expect(await world.rate(userId)).toMatchObject({ limit: 0, used: 0 })
       await change('fast')
       await world.expectRefused(world.draft(userId), { reason: 'rate', rate: { limit: 5, used: 5 } })
       expect(await openTurn(world, userId, await sessionOf(world, userId))).toMatchObject({ reason: 'rate' })
@@ -247,7 +247,11 @@ function describeKeyLimits(contractTest: ContractTest): void {
       const unlimited = { spendLimit: null, spendReset: null, rateLimit: null, agents: null }
       const free = draftKey(userId)
       expect(await store.createKey(free)).toMatchObject(unlimited)
-      expect(await store.findKey(free.tokenHash)).toMatchObject({ limits: null, agents: null })
+      const common = { plan: null, limits: null }
+      expect(await store.findKey(free.tokenHash)).toMatchObject({ limits: null, agents: null, account: common })
+      await store.changeAccountLimits({ userId, plan: 'slow', changes: { tasksWaiting: 3 } })
+      const changed = { plan: 'slow', limits: '{"tasksWaiting":3}' }
+      expect(await store.findKey(free.tokenHash)).toMatchObject({ account: changed })
       const limits = { spendLimit: 500, spendReset: 'day' as const, rateLimit: 7, agents: ['text'] }
       const draft = draftKey(userId, limits)
       const { id } = await store.createKey(draft)

@@ -59,6 +59,7 @@ function describeLives(contractTest: ContractTest): void {
         email,
         isAdmin: false,
         suspendedAt: null,
+        account: { plan: null, limits: null },
         lastUsedAt,
         expiresAt,
       })

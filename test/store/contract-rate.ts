@@ -13,7 +13,7 @@ export function describeRate(contractTest: ContractTest): void {
       for (let used = 1; used <= 10; used++) {
         const rate = { limit: 10, used, oldestAt: start, now: world.clock.now() }
         expect(await world.admit(userId)).toMatchObject({ outcome: 'accepted', rate })
-        expect(await world.store.readRate(userId)).toEqual(rate)
+        expect(await world.rate(userId)).toEqual(rate)
         world.clock.advance(1000)
       }
       const rate = { limit: 10, used: 10, oldestAt: start, now: start + 10_000 }
@@ -33,7 +33,7 @@ export function describeRate(contractTest: ContractTest): void {
       world.clock.advance(59_998)
       await world.expectRefused(world.draft(userId), { reason: 'rate', rate: { used: 10, oldestAt: first } })
       world.clock.advance(1)
-      expect(await world.store.readRate(userId)).toMatchObject({ used: 9, oldestAt: first + 1 })
+      expect(await world.rate(userId)).toMatchObject({ used: 9, oldestAt: first + 1 })
       expect(await world.admit(userId)).toMatchObject({ outcome: 'accepted', rate: { used: 10 } })
       await world.expectRefused(world.draft(userId), { reason: 'rate' })
     },
@@ -51,7 +51,7 @@ export function describeRate(contractTest: ContractTest): void {
       await world.pending(userId)
       for (let tries = 0; tries < 15; tries++) await world.expectRefused(world.draft(userId), { reason: 'rate' })
       world.clock.advance(60_000)
-      expect(await world.store.readRate(userId)).toEqual({ limit: 10, used: 0, oldestAt: null, now: first + 60_000 })
+      expect(await world.rate(userId)).toEqual({ limit: 10, used: 0, oldestAt: null, now: first + 60_000 })
     },
     { limits },
   )
@@ -70,11 +70,11 @@ export function describeRate(contractTest: ContractTest): void {
         world.admit(other),
       ])
       expect(results.map(({ status }) => status === 'fulfilled')).toEqual([true, false, true, true, false, true])
-      expect(await world.store.readRate(userId)).toMatchObject({ used: 3 })
-      expect(await world.store.readRate(other)).toMatchObject({ used: 2 })
+      expect(await world.rate(userId)).toMatchObject({ used: 3 })
+      expect(await world.rate(other)).toMatchObject({ used: 2 })
       await world.reopen()
-      expect(await world.store.readRate(userId)).toMatchObject({ used: 3 })
-      expect(await world.store.readRate(other)).toMatchObject({ used: 2 })
+      expect(await world.rate(userId)).toMatchObject({ used: 3 })
+      expect(await world.rate(other)).toMatchObject({ used: 2 })
     },
     { limits },
   )
@@ -107,7 +107,7 @@ export function describeRate(contractTest: ContractTest): void {
     const rate = { limit: 0, used: 0, oldestAt: null, now: world.clock.now() }
     expect(results.every((result) => result.outcome === 'accepted')).toBe(true)
     expect(results[29]!.rate).toEqual(rate)
-    expect(await world.store.readRate(userId)).toEqual(rate)
+    expect(await world.rate(userId)).toEqual(rate)
   })
 
   contractTest(

@@ -223,6 +223,12 @@ export class StoreWorld {
     return must(await this.store.getAccount(userId), 'the account exists').balance
   }
 
+  /** The rate window, under the plan that a credential of the user would be read with. */
+  async rate(userId: string) {
+    const user = await this.store.platform.findUser({ userId })
+    return await this.store.readRate({ userId, account: user?.account ?? { plan: null, limits: null } })
+  }
+
   /** What the store shows of a user, to be compared with the same at another time. */
   async everything(userId: string) {
     const { store } = this
@@ -233,7 +239,7 @@ export class StoreWorld {
       tasks: await Promise.all(list.tasks.map(({ id }) => this.read(userId, id))),
       transactions: await store.listTransactions({ userId, ...allRows }),
       keys: await store.listKeys({ userId, ...allRows }),
-      rate: await store.readRate(userId),
+      rate: await this.rate(userId),
       queued: await this.queued(),
       processing: await store.abandonedTasks(10_000),
     }

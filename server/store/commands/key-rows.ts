@@ -6,6 +6,7 @@ import type { CredentialLimits } from '../execution-limits.ts'
 import type { UpdateKey } from '../limits/limit-inputs.ts'
 import type { CreateKey } from '../store.ts'
 import type { Answer, Op, Reads, Tx } from './command.ts'
+import { holderColumns, joinHolder, withHolder, type HolderRow } from './credential-holder.ts'
 import { limitWindows } from './limits/spend-windows.ts'
 import { assign, columns, insertInto, statement } from './statement.ts'
 
@@ -27,13 +28,12 @@ const inOrder = (seq: string) => `ORDER BY created_at DESC, ${seq} DESC LIMIT :l
 const inList = (name: string, where: string) =>
   statement<Row>(name, ({ seq }) => `SELECT ${row} FROM api_keys WHERE user_id = :userId ${where} ${inOrder(seq)}`)
 
-export type KeyLimits = Pick<Row, 'spendLimit' | 'spendReset' | 'rateLimit' | 'countsAs'>
-type FoundRow = Omit<KeyHolder, 'scopes' | 'isAdmin' | 'agents' | 'limits'> &
-  Pick<Row, 'scopes' | 'spendLimit' | 'spendReset' | 'rateLimit' | 'agents' | 'countsAs'> & { isAdmin: 0 | 1 }
+export type StoredLimits = Pick<Row, 'spendLimit' | 'spendReset' | 'rateLimit' | 'countsAs'>
+type FoundRow = HolderRow & Pick<Row, 'id' | 'userId' | 'scopes' | 'expiresAt' | 'revokedAt' | 'agents'> & StoredLimits
 const find = statement<FoundRow>(
   'key_find',
-  `SELECT api_keys.id, ${columns(`userId scopes expiresAt revokedAt email isAdmin suspendedAt ${limited}`)}
-    FROM api_keys JOIN users ON users.id = user_id WHERE token_hash = :tokenHash`,
+  `SELECT api_keys.id, api_keys.user_id AS "userId", ${columns(`scopes expiresAt revokedAt ${limited}`)}, ${holderColumns}
+    FROM api_keys ${joinHolder('api_keys.user_id')} WHERE token_hash = :tokenHash`,
 )
 const insert = statement(
   'key_insert',
@@ -89,8 +89,8 @@ export function findKey(on: Reads, tokenHash: string): Answer<KeyHolder | undefi
 }
 
 function toHolder({ agents, countsAs, rateLimit, spendLimit, spendReset, ...row }: FoundRow): KeyHolder {
-  const known = { ...row, scopes: row.scopes.split(',') as Scope[], isAdmin: row.isAdmin === 1, agents: listOf(agents) }
-  return { ...known, limits: keyLimits({ keyId: row.id, countsAs, rateLimit, spendLimit, spendReset }) }
+  const limits = keyLimits({ keyId: row.id, countsAs, rateLimit, spendLimit, spendReset })
+  return { ...withHolder(row), scopes: row.scopes.split(',') as Scope[], agents: listOf(agents), limits }
 }
 
 /** What a key allows of executions; null where it limits none. */
@@ -100,7 +100,7 @@ export function keyLimits({
   rateLimit,
   spendLimit,
   spendReset,
-}: { keyId: string } & KeyLimits): CredentialLimits | null {
+}: { keyId: string } & StoredLimits): CredentialLimits | null {
   if (spendLimit === null && rateLimit === null) return null
   const ownerId = countsAs ?? keyId
   const spend = spendLimit === null ? null : { ownerId, amount: spendLimit, reset: spendReset ?? 'never' }

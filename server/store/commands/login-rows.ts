@@ -3,6 +3,7 @@ import { newId } from '../../kernel/ids.ts'
 import { loginIdleMs, loginLifeMs, loginsMax, type CreateLogin } from '../people.ts'
 import type { LoginHolder, LoginRecord, Page } from '../records.ts'
 import type { Answer, Op, Reads, Tx } from './command.ts'
+import { holderColumns, joinHolder, withHolder, type HolderRow } from './credential-holder.ts'
 import { columns, insertInto, statement } from './statement.ts'
 
 // Browser logins that have not ended.
@@ -10,10 +11,10 @@ import { columns, insertInto, statement } from './statement.ts'
 const names = 'id userId method provider userAgent createdAt lastUsedAt expiresAt'
 const live = 'user_id = :userId AND expires_at > :now AND last_used_at > :idleSince'
 
-const find = statement<Omit<LoginHolder, 'isAdmin'> & { isAdmin: 0 | 1 }>(
+const find = statement<Omit<LoginHolder, keyof HolderRow | 'account'> & HolderRow>(
   'login_find',
-  `SELECT logins.id, ${columns('userId lastUsedAt expiresAt email isAdmin suspendedAt')}
-    FROM logins JOIN users ON users.id = user_id WHERE token_hash = :tokenHash`,
+  `SELECT logins.id, logins.user_id AS "userId", ${columns('lastUsedAt expiresAt')}, ${holderColumns}
+    FROM logins ${joinHolder('logins.user_id')} WHERE token_hash = :tokenHash`,
 )
 const insert = statement('login_insert', insertInto('logins', `${names} tokenHash`))
 const list = statement<LoginRecord>(
@@ -43,7 +44,7 @@ const purge = statement(
 )
 
 export function findLogin(on: Reads, tokenHash: string): Answer<LoginHolder | undefined> {
-  return on.get(find, { tokenHash }).map((row) => row && { ...row, isAdmin: row.isAdmin === 1 })
+  return on.get(find, { tokenHash }).map((row) => row && withHolder(row))
 }
 
 /** For a user whose account is locked. */

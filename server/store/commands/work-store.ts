@@ -100,7 +100,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
         return yield* readWindows(on, of, yield* on.now())
       }),
     foreseeLimits: (input) => engine.read((on) => foreseeLimits(on, input, limits)),
-    readRate: (userId) => engine.read((on) => readRate(on, userId, limits)),
+    readRate: (of) => engine.read((on) => readRate(on, of, limits)),
     getAccount: (userId) => engine.read((on) => accounts.getAccount(on, userId)),
     listTransactions: (input) => engine.read((on) => accounts.listTransactions(on, input), input.userId),
     credit: (input) => engine.run((tx) => accounts.credit(tx, input), input),

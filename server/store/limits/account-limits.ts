@@ -15,6 +15,9 @@ export type AccountLimits = {
   agents: readonly string[] | null
 }
 
+/** A user's plan by its name, and own limits as JSON; null for none. */
+export type AccountPlan = Pick<AccountRow, 'plan' | 'limits'>
+
 /** The plans of the configuration; `byDefault` holds for who has none, or one that the configuration no longer has. */
 export type Plans = {
   readonly named: ReadonlyMap<string, AccountLimits>
@@ -42,7 +45,7 @@ const knownTextsMax = 10_000
 const merged = new WeakMap<AccountLimits, Map<string, AccountLimits>>()
 
 /** What holds for an account. */
-export function limitsOf({ limits, plan }: Pick<AccountRow, 'plan' | 'limits'>, plans: Plans): AccountLimits {
+export function limitsOf({ limits, plan }: AccountPlan, plans: Plans): AccountLimits {
   const ofPlan = (plan === null ? undefined : plans.named.get(plan)) ?? plans.byDefault
   if (limits === null) return ofPlan
   let known = merged.get(ofPlan)

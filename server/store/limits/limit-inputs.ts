@@ -1,6 +1,6 @@
 import type { Units } from '../../kernel/money.ts'
 import type { LimitReset, SpendState } from '../execution-limits.ts'
-import type { AccountLimits } from './account-limits.ts'
+import type { AccountLimits, AccountPlan } from './account-limits.ts'
 
 // What the commands and reads of limits are given, and answer.
 
@@ -33,3 +33,6 @@ export type KeyLimits = {
 }
 /** What is left out stays. */
 export type UpdateKey = { userId: string; keyId: string; changes: Partial<KeyLimits> }
+
+/** A user, with the plan that was read with the credential. */
+export type RateOf = { userId: string; account: AccountPlan }

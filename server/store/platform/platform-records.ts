@@ -1,7 +1,7 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { Units } from '../../kernel/money.ts'
 import type { CredentialLimits } from '../execution-limits.ts'
-import type { Page, Scope } from '../records.ts'
+import type { Holder, Page, Scope } from '../records.ts'
 
 // What the store keeps and answers for products that are built on the service: their keys, their users, and the tokens
 // that they hand to browsers.
@@ -42,7 +42,7 @@ export type CreatePlatformKey = Pick<
 /** A user by the id of the service, or by that of the product. */
 export type UserRef = { userId: string } | { externalId: string }
 
-export type ActingUser = { id: string; email: string; isAdmin: boolean; suspendedAt: EpochMs | null }
+export type ActingUser = { id: string } & Holder
 
 export type ExternalUser = { externalId: string; email: string | null }
 export type ExternalUserResult =
@@ -77,10 +77,7 @@ export type CreateClientToken = Omit<ClientTokenRecord, 'id' | 'createdAt' | 'ex
 export type ClientTokenHolder = Omit<ClientTokenRecord, 'createdAt'> & {
   makerEndsAt: EpochMs
   makerLimits: CredentialLimits | null
-  email: string
-  isAdmin: boolean
-  suspendedAt: EpochMs | null
-}
+} & Holder
 
 export type PlatformStore = {
   /** Throws CONFLICT when there are as many that work as are allowed. */

@@ -56,6 +56,7 @@ export function* changeAccountLimits(
     plan: plan === undefined ? account.plan : plan,
     limits: own.length === 0 ? null : JSON.stringify(Object.fromEntries(own)),
   }
+  tx.holdersChanged('users')
   yield* tx.run(set, { userId, ...changed })
   const { spendPerDay } = limitsOf(changed, settings.plans ?? noPlans)
   // A command line without the configuration does not know the plan's; the next admission does.

@@ -4,6 +4,7 @@ import type { Units } from '../../../kernel/money.ts'
 import type { CredentialLimits, SpendLimit } from '../../execution-limits.ts'
 import { judgeLimits, type LimitFacts } from '../../judge-admission.ts'
 import { limitsOf, noPlans } from '../../limits/account-limits.ts'
+import type { RateOf } from '../../limits/limit-inputs.ts'
 import type { RateState } from '../../records.ts'
 import type { StoreLimits } from '../../store.ts'
 import type { LimitRefusal } from '../../task-inputs.ts'
@@ -68,13 +69,10 @@ function spendLimits(
 }
 
 /** The rate window of a user as it is. */
-export function* readRate(on: Reads, userId: string, limits: StoreLimits): Op<RateState> {
-  const asked = on.account(userId)
-  const askedRate = on.rate(userId, commonRate(limits))
-  const now = yield* on.now()
-  const own = limitsOf((yield* asked) ?? { plan: null, limits: null }, limits.plans ?? noPlans)
+export function* readRate(on: Reads, { account, userId }: RateOf, limits: StoreLimits): Op<RateState> {
+  const own = limitsOf(account, limits.plans ?? noPlans)
   const perMinute = own.executionsPerMinute ?? limits.executionsPerMinute
-  let rate = yield* askedRate
-  if (rate.limitMax < perMinute) rate = yield* on.rate(userId, perMinute)
-  return rate.at(perMinute, now)
+  const rate = on.rate(userId, perMinute)
+  const now = yield* on.now()
+  return (yield* rate).at(perMinute, now)
 }

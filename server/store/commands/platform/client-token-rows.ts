@@ -2,9 +2,10 @@ import { newId } from '../../../kernel/ids.ts'
 import { assertTokenRoom } from '../../account-bounds.ts'
 import type { CredentialLimits } from '../../execution-limits.ts'
 import type { ClientTokenHolder, ClientTokenRecord, CreateClientToken } from '../../platform/platform-records.ts'
-import type { Scope } from '../../records.ts'
+import type { Holder, Scope } from '../../records.ts'
 import type { Answer, Op, Reads, Tx } from '../command.ts'
-import { keyLimits, type KeyLimits } from '../key-rows.ts'
+import { holderColumns, joinHolder, withHolder, type HolderRow } from '../credential-holder.ts'
+import { keyLimits, type StoredLimits } from '../key-rows.ts'
 import { columns, insertInto, statement } from '../statement.ts'
 
 // Tokens that browsers use in the name of a user.
@@ -14,10 +15,9 @@ type Written<Record extends { scopes: unknown; agents: unknown; isOnce: unknown 
   'scopes' | 'agents' | 'isOnce'
 > & { scopes: string; agents: string | null; isOnce: 0 | 1 }
 
-type FoundRow = Written<Omit<ClientTokenHolder, 'isAdmin' | 'makerLimits'>> & {
-  isAdmin: 0 | 1
-  makerAgents: string | null
-} & { [Name in keyof KeyLimits]: KeyLimits[Name] }
+type FoundRow = Written<Omit<ClientTokenHolder, keyof Holder | 'makerLimits'>> &
+  HolderRow &
+  StoredLimits & { makerAgents: string | null }
 
 const never = Number.MAX_SAFE_INTEGER
 const keptMs = 86_400_000
@@ -34,11 +34,11 @@ const find = statement<FoundRow>(
   ({
     least,
   }) => `SELECT ${ofToken('id userId scopes agents sessionId taskId maxCost isOnce createdBy expiresAt revokedAt')},
-      ${columns('email isAdmin suspendedAt')}, k.agents AS "makerAgents", k.spend_limit AS "spendLimit",
+      ${holderColumns}, k.agents AS "makerAgents", k.spend_limit AS "spendLimit",
       k.spend_reset AS "spendReset", k.rate_limit AS "rateLimit", k.counts_as AS "countsAs",
       CASE WHEN k.id IS NOT NULL THEN ${ended('k', least)} WHEN p.id IS NOT NULL THEN ${ended('p', least)}
         ELSE coalesce(l.expires_at, 0) END AS "makerEndsAt"
-    FROM client_tokens AS t JOIN users ON users.id = t.user_id LEFT JOIN api_keys AS k ON k.id = t.created_by
+    FROM client_tokens AS t ${joinHolder('t.user_id')} LEFT JOIN api_keys AS k ON k.id = t.created_by
       LEFT JOIN platform_keys AS p ON p.id = t.created_by LEFT JOIN logins AS l ON l.id = t.created_by
     WHERE t.token_hash = :tokenHash`,
 )
@@ -86,7 +86,7 @@ function toHolder({ countsAs, makerAgents, rateLimit, spendLimit, spendReset, ..
   // Of a key whose agents were changed since.
   const both = ofMaker === null ? agents : (agents ?? ofMaker).filter((agent) => ofMaker.includes(agent))
   const makerLimits = keyLimits({ keyId: found.createdBy, countsAs, rateLimit, spendLimit, spendReset })
-  return { ...found, ...fields, agents: both, isAdmin: found.isAdmin === 1, makerLimits }
+  return { ...withHolder(found), ...fields, agents: both, makerLimits }
 }
 
 export function* revokeClientToken(

@@ -1,22 +1,23 @@
 import type { ActingUser, ExternalUser, ExternalUserResult, UserRef } from '../../platform/platform-records.ts'
 import type { Answer, Op, Reads, Tx } from '../command.ts'
-import { columns, statement } from '../statement.ts'
+import { holderColumns, withHolder, type HolderRow } from '../credential-holder.ts'
+import { statement } from '../statement.ts'
 import { createUser } from '../user-rows.ts'
 
 // Users whom a product that is built on the service knows by ids of its own.
 
-type Row = Omit<ActingUser, 'isAdmin'> & { isAdmin: 0 | 1 }
+type Row = { id: string } & HolderRow
 
-const row = columns('id email isAdmin suspendedAt')
-const byId = statement<Row>('external_user_by_id', `SELECT ${row} FROM users WHERE id = :userId`)
+const from = `SELECT users.id, ${holderColumns} FROM users JOIN accounts ON accounts.user_id = users.id`
+const byId = statement<Row>('external_user_by_id', `${from} WHERE users.id = :userId`)
 const byExternalId = statement<Row>(
   'external_user_by_external_id',
-  `SELECT ${row} FROM users WHERE external_id = :externalId AND external_id IS NOT NULL`,
+  `${from} WHERE external_id = :externalId AND external_id IS NOT NULL`,
 )
 
 export function findActingUser(on: Reads, of: UserRef): Answer<ActingUser | undefined> {
   const found = 'userId' in of ? on.get(byId, of) : on.get(byExternalId, of)
-  return found.map((user) => user && { ...user, isAdmin: user.isAdmin === 1 })
+  return found.map((user) => user && withHolder(user))
 }
 
 /** First requests of a new user that come at once make one user. */
