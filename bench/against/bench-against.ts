@@ -9,20 +9,20 @@ export async function benchAgainst(commit: string, { isQuick, only, userCount }:
   const names = only === undefined ? Object.keys(groups) : only.split(',')
   const unknown = names.find((name) => !groups[name])
   if (unknown !== undefined) throw new Error(`No group is called ${unknown}. Use ${Object.keys(groups).join(', ')}.`)
-  const then = checkOut(commit, userCount)
+  const base = checkOut(commit, userCount)
   try {
-    const now = thisCheckout(userCount)
+    const own = thisCheckout(userCount)
     try {
       const rows: Compared[] = []
       for (const name of names) {
         process.stderr.write(`${name}…\n`)
-        rows.push(await compare(groups[name]!, { now, then }))
+        rows.push(await compare(groups[name]!, { own, base }))
       }
       process.stdout.write(`${formatComparison(rows)}\n`)
     } finally {
-      now.remove()
+      own.remove()
     }
   } finally {
-    then.remove()
+    base.remove()
   }
 }

@@ -29,14 +29,14 @@ type Group = {
 export type Compared = {
   what: string
   unit: string
-  now: number
-  then: number
+  own: number
+  base: number
   /** Above 1 where this checkout is better; the median over the rounds. */
   ratio: number
   /** The lower and upper quartile of the rounds. */
   spread: readonly [number, number]
   /** CPU of the whole server for an operation, in microseconds. */
-  cpu?: { now: number; then: number }
+  cpu?: { own: number; base: number }
 }
 
 const connections = 32
@@ -152,7 +152,7 @@ export function groupsOf({ isQuick }: { isQuick: boolean }): Record<string, Grou
   }
 }
 
-type Sides = { now: Checkout; then: Checkout }
+type Sides = { own: Checkout; base: Checkout }
 type Name = keyof Sides
 type Side = { server: BenchServer; run: () => Promise<Round> }
 
@@ -163,15 +163,15 @@ export async function compare(group: Group, checkouts: Sides): Promise<Compared>
     const server = await startServer('errand', { template, env, root })
     return { server, run: await prepare(server, users) }
   }
-  const figures: Record<Name, number[]> = { now: [], then: [] }
+  const figures: Record<Name, number[]> = { own: [], base: [] }
   const cpu: Record<Name, { seconds: number; operations: number }> = {
-    now: { seconds: 0, operations: 0 },
-    then: { seconds: 0, operations: 0 },
+    own: { seconds: 0, operations: 0 },
+    base: { seconds: 0, operations: 0 },
   }
-  const kept = hasOwnServers ? undefined : { now: await open(checkouts.now), then: await open(checkouts.then) }
+  const kept = hasOwnServers ? undefined : { own: await open(checkouts.own), base: await open(checkouts.base) }
   try {
     for (let round = hasOwnServers ? 1 : 0; round <= rounds; round++) {
-      for (const name of round % 2 === 0 ? (['now', 'then'] as const) : (['then', 'now'] as const)) {
+      for (const name of round % 2 === 0 ? (['own', 'base'] as const) : (['base', 'own'] as const)) {
         const { run, server } = kept?.[name] ?? (await open(checkouts[name]))
         const before = server.cpuSeconds()
         const { figure, operations } = await run()
@@ -184,34 +184,34 @@ export async function compare(group: Group, checkouts: Sides): Promise<Compared>
       }
     }
   } finally {
-    await Promise.all([kept?.now.server.stop(), kept?.then.server.stop()])
+    await Promise.all([kept?.own.server.stop(), kept?.base.server.stop()])
   }
-  const ratios = figures.now.map((now, round) => (isLess ? figures.then[round]! / now : now / figures.then[round]!))
+  const ratios = figures.own.map((own, round) => (isLess ? figures.base[round]! / own : own / figures.base[round]!))
   const sorted = ratios.toSorted((a, b) => a - b)
   const quartile = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!
   const perOperation = ({ operations, seconds }: (typeof cpu)[Name]) => (seconds * 1e6) / operations
   return {
     what,
     unit,
-    now: median(figures.now),
-    then: median(figures.then),
+    own: median(figures.own),
+    base: median(figures.base),
     ratio: median(ratios),
     spread: [quartile(0.25), quartile(0.75)],
-    ...(cpu.now.operations > 0 && { cpu: { now: perOperation(cpu.now), then: perOperation(cpu.then) } }),
+    ...(cpu.own.operations > 0 && { cpu: { own: perOperation(cpu.own), base: perOperation(cpu.base) } }),
   }
 }
 
 export function formatComparison(rows: readonly Compared[]): string {
   const written = (value: number) => (value >= 100 ? Math.round(value).toLocaleString('en') : value.toFixed(2))
-  const cells = rows.map(({ cpu, now, ratio, spread, then, unit, what }) => [
+  const cells = rows.map(({ cpu, own, ratio, spread, base, unit, what }) => [
     what,
-    `${written(then)} ${unit}`,
-    `${written(now)} ${unit}`,
+    `${written(base)} ${unit}`,
+    `${written(own)} ${unit}`,
     ratio.toFixed(2),
     `${spread[0].toFixed(2)} to ${spread[1].toFixed(2)}`,
-    cpu ? `${written(cpu.then)} → ${written(cpu.now)} µs (${(cpu.then / cpu.now).toFixed(2)})` : '',
+    cpu ? `${written(cpu.base)} → ${written(cpu.own)} µs (${(cpu.base / cpu.own).toFixed(2)})` : '',
   ])
-  const head = ['what', 'then', 'now', 'ratio', 'quartiles', 'CPU of the server']
+  const head = ['what', 'base', 'here', 'ratio', 'quartiles', 'CPU of the server']
   const line = (row: readonly string[]) => `| ${row.join(' | ')} |`
   return [line(head), line(head.map(() => '---')), ...cells.map(line)].join('\n')
 }
