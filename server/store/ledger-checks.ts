@@ -28,6 +28,14 @@ export const ledgerChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
           GROUP BY a.user_id HAVING coalesce(sum(t.amount), 0) <> a.balance`,
   },
   {
+    what: 'what platform keys credited and did not take back is the sum of their transactions, and not below zero',
+    isMoney: true,
+    sql: `SELECT a.user_id AS "userId", NULL AS "taskId", coalesce(t.amount, 0) AS expected, a.platform_credited AS actual
+          FROM accounts a LEFT JOIN (SELECT user_id, sum(amount) AS amount FROM transactions
+            WHERE platform_key_id IS NOT NULL GROUP BY user_id) AS t ON t.user_id = a.user_id
+          WHERE coalesce(t.amount, 0) <> a.platform_credited OR a.platform_credited < 0`,
+  },
+  {
     what: 'every transaction has an account',
     isMoney: true,
     sql: `SELECT t.user_id AS "userId", t.task_id AS "taskId", 0 AS expected, t.amount AS actual

@@ -140,12 +140,13 @@ export type Credit = {
   amount: Units
   description: string
   idempotencyKey: string | null
-  /** The platform key that credits, whose ceiling counts it; to it an admin is as unknown as nobody. */
+  /** Its ceiling counts the amount, it takes back only what platform keys credited, and admins are unknown to it. */
   platformKeyId?: string
 }
 export type CreditResult =
   | { outcome: 'credited' | 'replayed'; transactionId: string; balance: Units }
   | { outcome: 'refused'; reason: 'unknown-user' | 'idempotency-conflict' | 'balance' | 'ceiling' }
+  | { outcome: 'refused'; reason: 'not-credited'; platformCredited: Units }
 
 /** What is under way, for the operator. */
 export type StoreState = {

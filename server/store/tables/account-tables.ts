@@ -51,6 +51,8 @@ export function accountTables({
       blockSeconds: number('block_seconds'),
       /** What the provider took back of a top-up and the balance did not have; each credit pays it first. */
       owed: number().notNull().default(0),
+      /** What platform keys credited and did not take back: the sum of their transactions. */
+      platformCredited: number('platform_credited').notNull().default(0),
       /** Name of a plan of the configuration; null for the default. */
       plan: text(),
       /** JSON object of the limits that hold in the place of the plan's. */
@@ -126,6 +128,8 @@ export function accountTables({
       idempotencyKey: text('idempotency_key'),
       /** Of a top-up's credit, and of what was taken back of it or given again. */
       topupId: text('topup_id'),
+      /** The platform key that credited or took back. */
+      platformKeyId: text('platform_key_id'),
       createdAt: number('created_at').notNull(),
     },
     (transaction) => [
