@@ -1,6 +1,7 @@
 import { expect } from 'vitest'
 import { must } from '../../server/kernel/assert.ts'
 import type { Units } from '../../server/kernel/money.ts'
+import type { UpdateKey } from '../../server/store/limits/limit-inputs.ts'
 import { draftKey } from './key-drafts.ts'
 import type { ContractTest } from './store-contract.ts'
 import { agentError, type StoreWorld, type Tampering } from './store-world.ts'
@@ -198,6 +199,36 @@ function describeReached(contractTest: ContractTest): void {
     await settle(world, turnId, 150)
     expect(await world.admit(userId, { limits })).toMatchObject({ reason: 'limit' })
     expect(await reached(world, userId)).toHaveLength(3)
+  })
+
+  contractTest('each limit of a key that is reached is told once, also within one period', async (world) => {
+    const { store } = world
+    const userId = await world.createUser()
+    const draft = draftKey(userId)
+    const { id: keyId } = await store.createKey({ ...draft, spendLimit: 150, spendReset: 'day' })
+    const limits = async () => must(await store.findKey(draft.tokenHash), 'the key exists').limits
+    const refuse = async (cost: number) =>
+      world.expectRefused(world.draft(userId, { limits: await limits(), cost }), { reason: 'limit' })
+    const told = async () => (await reached(world, userId)).map((data) => (data as { limitUsd: string }).limitUsd)
+    const change = (changes: UpdateKey['changes']) => store.updateKey({ userId, keyId, changes })
+    await refuse(151)
+    const stale = await limits()
+    await change({ spendLimit: 300 })
+    // Refused by the limit that it was authenticated with: the present one is not reached.
+    await world.expectRefused(world.draft(userId, { limits: stale, cost: 151 }), { reason: 'limit' })
+    expect(await told()).toEqual(['0.0150'])
+    const turnId = await begun(world, userId, { limits: await limits(), hold: 300 })
+    for (let grows = 0; grows < 2; grows++) await store.growHold({ turnId, by: 1, least: 1 })
+    await refuse(1)
+    expect(await told()).toEqual(['0.0150', '0.0300'])
+    await change({ rateLimit: 100, spendLimit: 300 })
+    await refuse(1)
+    expect(await told()).toHaveLength(2)
+    await change({ spendLimit: 200 })
+    await refuse(1)
+    await refuse(1)
+    expect(await told()).toEqual(['0.0150', '0.0300', '0.0200'])
+    await settle(world, turnId, 10)
   })
 
   contractTest(

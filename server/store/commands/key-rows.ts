@@ -6,7 +6,7 @@ import type { CredentialLimits } from '../execution-limits.ts'
 import type { UpdateKey } from '../limits/limit-inputs.ts'
 import type { CreateKey } from '../store.ts'
 import type { Answer, Op, Reads, Tx } from './command.ts'
-import { limitWindows } from './limits/spend-windows.ts'
+import { limitWindows, rearmReached } from './limits/spend-windows.ts'
 import { assign, columns, insertInto, statement } from './statement.ts'
 
 // API keys.
@@ -157,6 +157,7 @@ export function* updateKey(tx: Tx, { changes, ...of }: UpdateKey): Op<KeyRecord 
   const limits = { spendLimit, spendReset, rateLimit, agents: agents && JSON.stringify(agents) }
   yield* tx.run(update, { userId: of.userId, countsAs, ...limits })
   limitWindows(tx, { ownerId: countsAs, amount: spendLimit ?? Infinity })
+  if (spendLimit !== known.spendLimit) rearmReached(tx, countsAs)
   return yield* getKey(tx, of)
 }
 

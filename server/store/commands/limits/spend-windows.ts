@@ -9,7 +9,6 @@ import type { AccountRow } from '../../tables/account-tables.ts'
 import type { Answer, Op, Reads, Tx } from '../command.ts'
 import { recordEvent } from '../events/event-rows.ts'
 import { columns, statement } from '../statement.ts'
-import type { WindowRow } from './used-rows.ts'
 
 // What is spent within limits, by period. A row is made by the first charge or hold of its period, in the transaction of the
 // admission, whose lock on the account keeps any other from making it. What is given back goes to the windows of the charge,
@@ -22,6 +21,10 @@ const setLimit = statement(
   'spend_window_set_limit',
   ({ greatest }) => `UPDATE spend_windows SET spend_limit = ${greatest}(CAST(:amount AS bigint), charged + held)
     WHERE owner_id = :ownerId`,
+)
+const rearm = statement(
+  'spend_window_rearm',
+  'UPDATE spend_windows SET reached_at = NULL WHERE owner_id = :ownerId AND reached_at IS NOT NULL',
 )
 const reach = statement(
   'spend_window_reach',
@@ -94,9 +97,9 @@ export function changeCounted(
 export function* leftInNamed(
   on: Reads,
   { account, countedIn, limits }: { account: AccountRow; countedIn: CountedIn; limits: StoreLimits },
-): Op<{ left: Units; least: WindowRow | undefined }> {
+): Op<{ left: Units; least: Reached | undefined }> {
   let left = Infinity
-  let least: WindowRow | undefined
+  let least: Reached | undefined
   if (countedIn === null) return { left, least }
   const { userId } = account
   const windows = yield* on.used.named(countedIn)
@@ -106,7 +109,7 @@ export function* leftInNamed(
     const ofUser = window.ownerId === userId ? limitsOf(account, limits.plans ?? noPlans).spendPerDay : null
     const limit = Math.min(window.limit, key?.spendLimit ?? ofUser ?? Infinity)
     const leaves = Math.max(0, limit - window.charged - window.held)
-    if (leaves < left) [left, least] = [leaves, window]
+    if (leaves < left) [left, least] = [leaves, { ...window, amount: limit }]
   }
   return { left, least }
 }
@@ -121,17 +124,25 @@ export function limitWindows(tx: Tx, { amount, ownerId }: { ownerId: string; amo
   tx.send(setLimit, { ownerId, amount: Math.min(amount, Number.MAX_SAFE_INTEGER) })
 }
 
-type Reached = Pick<SpendState, 'ownerId' | 'startsAt' | 'reachedAt'>
+/** Makes the next refusal an event again: the owner of a key gets one for each limit that is reached. */
+export function rearmReached(tx: Tx, ownerId: string): void {
+  tx.used.writeOut()
+  tx.send(rearm, { ownerId })
+}
 
-/** Tells the owner of a key that its limit refuses something: by the first refusal of a period, so that the others write nothing. */
+/** `amount` is the limit that refused. */
+type Reached = Pick<SpendState, 'ownerId' | 'startsAt' | 'reachedAt' | 'amount'>
+
+/** Records the first refusal by a key's limit in a period as an event. Later ones write nothing. */
 export function* noteReached(
   tx: Tx,
-  { ownerId, reachedAt, startsAt }: Reached,
+  { amount: refusing, ownerId, reachedAt, startsAt }: Reached,
   { now, userId }: { userId: string; now: EpochMs },
 ): Op<void> {
   if (reachedAt !== null || !isOfKey(ownerId)) return
   const key = yield* tx.get(lastKey, { userId, ownerId })
-  if (!key || key.spendLimit === null) return
+  // The request may have been authenticated before the limit was raised: the present one is not reached by that.
+  if (!key || key.spendLimit === null || key.spendLimit > refusing) return
   const { id: keyId, spendLimit: amount, spendReset } = key
   tx.used.writeOut()
   tx.send(reach, { ownerId, startsAt, userId, amount, now })
