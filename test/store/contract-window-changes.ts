@@ -209,7 +209,8 @@ function describeReached(contractTest: ContractTest): void {
     const limits = async () => must(await store.findKey(draft.tokenHash), 'the key exists').limits
     const refuse = async (cost: number) =>
       world.expectRefused(world.draft(userId, { limits: await limits(), cost }), { reason: 'limit' })
-    const told = async () => (await reached(world, userId)).map((data) => (data as { limitUsd: string }).limitUsd)
+    const told = async () =>
+      (await reached(world, userId)).map((data) => (data as { limitUsd: string }).limitUsd).toSorted()
     const change = (changes: UpdateKey['changes']) => store.updateKey({ userId, keyId, changes })
     await refuse(151)
     const stale = await limits()
@@ -227,7 +228,7 @@ function describeReached(contractTest: ContractTest): void {
     await change({ spendLimit: 200 })
     await refuse(1)
     await refuse(1)
-    expect(await told()).toEqual(['0.0150', '0.0300', '0.0200'])
+    expect(await told()).toEqual(['0.0150', '0.0200', '0.0300'])
     await settle(world, turnId, 10)
   })
 
