@@ -8,6 +8,8 @@ import type { ListRange } from './list-place.ts'
 
 /** `key` identifies the request for its user; `bodyHash` tells whether a second one asks for the same. */
 export type Idempotency = { key: string; bodyHash: string }
+/** What a key was used for. */
+export type UsedKey = { bodyHash: string; resourceId: string }
 
 export type AdmitTask = {
   taskId: string

@@ -192,6 +192,32 @@ export function accountTables({
     ],
   )
 
+  /**
+   * Requests that their clients may repeat without an Idempotency-Key, and what each was answered with: until a minute after
+   * the end of that. Only a digest of the request is kept.
+   */
+  const wireRequests = table(
+    'wire_requests',
+    {
+      userId: text('user_id').notNull(),
+      /** SHA-256 of the request, in base64url. */
+      digest: text().notNull(),
+      /** Id of the turn or task. */
+      resourceId: text('resource_id').notNull(),
+      /** Retry count of the request that made it, until the first one was answered with it too. */
+      madeBy: number('made_by').notNull(),
+      /** Highest retry count that was answered with it. */
+      retries: number().notNull(),
+      /** When its client left without the whole answer. */
+      leftAt: number('left_at'),
+      createdAt: number('created_at').notNull(),
+    },
+    (request) => [
+      primaryKey({ columns: [request.userId, request.digest, request.resourceId] }),
+      index('wire_requests_created').on(request.createdAt),
+    ],
+  )
+
   /** Failed tasks that count toward the next abuse block; a block and its lifting empty a user's rows. */
   const abuseFailures = table(
     'abuse_failures',
@@ -251,6 +277,7 @@ export function accountTables({
     transactions,
     counters,
     idempotencyKeys,
+    wireRequests,
     settings,
     abuseFailures,
     spendWindows,
