@@ -10,7 +10,7 @@ import { hashJson } from '../kernel/canonical-json.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { callerTurn, holdAnswer } from '../rpc/hold-answer.ts'
 import type { RateState } from '../store/records.ts'
-import type { WireRequest } from '../store/wire-requests.ts'
+import type { WireRequest } from '../store/requests/wire-requests.ts'
 import { badParam } from './wire-error.ts'
 
 export type ReplyAsk = {

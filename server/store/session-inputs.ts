@@ -14,7 +14,7 @@ import type {
 import type { CredentialLimits } from './execution-limits.ts'
 import type { ListRange } from './list-place.ts'
 import type { Idempotency, LimitRefusal } from './task-inputs.ts'
-import type { WireRequest } from './wire-requests.ts'
+import type { WireRequest } from './requests/wire-requests.ts'
 
 // What the commands and lists of sessions and of chats are given, and answer.
 

@@ -83,7 +83,7 @@ import type { PlatformStore } from './platform/platform-records.ts'
 import type { PostedTotals } from './posted-totals.ts'
 import type { SharedSettings, SharedStore } from './shared.ts'
 import type { TurnEventStore } from './turns/turn-records.ts'
-import type { WireRequestStore } from './wire-requests.ts'
+import type { WireRequestStore } from './requests/wire-requests.ts'
 import type { WebhookStore } from './webhook-inputs.ts'
 
 // The store port. Each method is one atomic business command or one read. A command's promise resolves only when its
@@ -265,7 +265,6 @@ export type Store = {
   getTask(input: { userId: string; taskId: string }): Promise<TaskRecord | undefined>
   listTasks(input: ListTasks): Promise<{ tasks: TaskListItem[] } & Listed>
   findIdempotent(of: { userId: string; operation: string; key: string }): Promise<UsedKey | undefined>
-  /** Requests that their clients may repeat without a key. */
   requests: WireRequestStore
   readRate(userId: string): Promise<RateState>
   /** What limits a user, and what is used of it; undefined for an unknown user. */

@@ -75,4 +75,46 @@ export function describeWireRequests(contractTest: ContractTest): void {
     world.clock.advance(1001)
     expect(await sent(world, other, 0)).not.toBe(alone)
   })
+
+  contractTest(
+    'a call of a tool is answered with a task whose client has left, until that is taken back',
+    async (world) => {
+      const { store } = world
+      const userId = await world.createUser()
+      const call = { what: 'the tool and its arguments', request: null, keptMs: 60_000 }
+      const first = await world.pending(userId, { call })
+      const second = await world.pending(userId, { call })
+      expect(second).not.toBe(first)
+      const of = { userId, digest: call.what, resourceId: first }
+      const leftAt = await store.requests.left(of)
+      expect(await world.admit(userId, { call })).toMatchObject({ outcome: 'replayed', taskId: first })
+      // It is answered, so its node does not cancel it, and the next call has a task of its own.
+      expect(await store.requests.takeBack({ ...of, leftAt })).toBe(false)
+      const third = await world.pending(userId, { call })
+      const again = await store.requests.left(of)
+      expect(await store.requests.takeBack({ ...of, leftAt: again })).toBe(true)
+      expect([first, second, third]).not.toContain(await world.pending(userId, { call }))
+      await store.requests.left(of)
+      world.clock.advance(60_000)
+      await store.purgeExpired()
+      expect(await world.pending(userId, { call })).not.toBe(first)
+    },
+  )
+
+  contractTest(
+    'after a start of the only process calls are answered with the tasks that they waited for',
+    async (world) => {
+      const { store } = world
+      const userId = await world.createUser(200)
+      const call = { what: 'the tool and its arguments', request: 'of one client', keptMs: 60_000 }
+      const taskId = await world.pending(userId, { call, cost: 200 })
+      // The same request of one client needs no note, and neither needs a balance.
+      expect(await store.foreseeAdmission(world.draft(userId, { call, cost: 200 }))).toBeUndefined()
+      expect(await world.admit(userId, { call })).toMatchObject({ outcome: 'replayed', taskId })
+      await store.requests.leaveAll()
+      const other = { ...call, request: null }
+      expect(await world.admit(userId, { call: other })).toMatchObject({ outcome: 'replayed', taskId })
+      await world.expectRefused(world.draft(userId, { call: other }), { reason: 'balance' })
+    },
+  )
 }
