@@ -151,6 +151,17 @@ export const ledgerChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
           GROUP BY w.owner_id, w.starts_at, w.user_id, w.charged HAVING coalesce(sum(c.cost), 0) <> w.charged`,
   },
   {
+    // A turn that was open when the limit began anew at other times is carried with what it held.
+    what: 'what is carried over to a spend window was spent by executions of its period that count in other windows',
+    isMoney: true,
+    sql: `SELECT w.user_id AS "userId", NULL AS "taskId", 0 AS expected, w.carried AS actual
+          FROM spend_windows w
+          WHERE w.carried < 0 OR w.carried > 0 AND NOT EXISTS (
+            SELECT 1 FROM tasks k WHERE k.user_id = w.user_id AND k.created_at >= w.starts_at AND k.counted_in IS NOT NULL
+            UNION ALL SELECT 1 FROM turns k
+            WHERE k.user_id = w.user_id AND k.created_at >= w.starts_at AND k.counted_in IS NOT NULL)`,
+  },
+  {
     what: 'what is held in a spend window is what its open turns hold',
     isMoney: true,
     sql: `SELECT w.user_id AS "userId", NULL AS "taskId", coalesce(sum(c.held), 0) AS expected, w.held AS actual

@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 import { must } from '../../server/kernel/assert.ts'
+import type { LimitReset } from '../../server/store/execution-limits.ts'
 import type { Units } from '../../server/kernel/money.ts'
 import type { UpdateKey } from '../../server/store/limits/limit-inputs.ts'
 import { draftKey } from './key-drafts.ts'
@@ -76,6 +77,39 @@ function describeChanges(contractTest: ContractTest): void {
       }
     },
     { limits: { plans: aDay } },
+  )
+
+  contractTest(
+    'a key whose limit begins anew at other times keeps what is spent in the present period',
+    async (world) => {
+      const { store } = world
+      const userId = await world.createUser(1_000_000)
+      const draft = draftKey(userId)
+      const { id: keyId } = await store.createKey({ ...draft, spendLimit: 10_000, spendReset: 'day' })
+      const limits = async () => must(await store.findKey(draft.tokenHash), 'the key exists').limits
+      const change = (spendReset: LimitReset) => store.updateKey({ userId, keyId, changes: { spendReset } })
+      const spent = async () => spentOf(world, (await limits())!)
+      // Wednesday of a week that lies in one month.
+      const start = Date.UTC(2026, 6, 15, 12)
+      world.clock.advance(start - world.clock.now())
+      await world.completed(userId, { limits: await limits(), cost: 100 })
+      await world.failed(userId, { limits: await limits(), cost: 50 })
+      world.clock.advance(day)
+      await world.completed(userId, { limits: await limits(), cost: 30 })
+      await settle(world, await begun(world, userId, { limits: await limits() }), 7)
+      await world.pending(userId, { limits: await limits(), cost: 3 })
+      expect(await spent()).toEqual([40, 0])
+      for (const [more, reset] of (['week', 'month', 'never'] as const).entries()) {
+        await change(reset)
+        expect(await spent(), reset).toEqual([140 + more, 0])
+        await world.completed(userId, { limits: await limits(), cost: 1 })
+        expect(await spent(), reset).toEqual([141 + more, 0])
+        await change('day')
+        expect(await spent(), `a day after ${reset}`).toEqual([41 + more, 0])
+      }
+      await store.updateKey({ userId, keyId, changes: { spendReset: 'month', spendLimit: 143 } })
+      await world.expectRefused(world.draft(userId, { limits: await limits(), cost: 1 }), { window: { charged: 143 } })
+    },
   )
 
   contractTest(

@@ -246,6 +246,8 @@ export function accountTables({
       limit: number('spend_limit').notNull(),
       charged: number().notNull(),
       held: number().notNull(),
+      /** Of a key whose periods were changed: what executions of this period cost or held by then that count in other windows. */
+      carried: number().notNull().default(0),
       /** When something was first refused because of it, of which its owner is told once. */
       reachedAt: number('reached_at'),
     },

@@ -1,0 +1,1 @@
+ALTER TABLE "spend_windows" ADD COLUMN "carried" bigint DEFAULT 0 NOT NULL;

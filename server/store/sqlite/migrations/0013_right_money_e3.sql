@@ -1,0 +1,1 @@
+ALTER TABLE `spend_windows` ADD `carried` integer DEFAULT 0 NOT NULL;
