@@ -101,7 +101,6 @@ export class SimModel {
     return this.#held.left(this.state, limitsNamed(person, countedIn))
   }
 
-  /** The limit of a key begins anew at other times. */
   carryOver(of: { ownerId: string; reset: SimSpend['reset'] }, now: number): void {
     this.#held.carryOver(this.state, of, now)
   }
