@@ -148,7 +148,10 @@ export async function startApp(options: AppOptions): Promise<App> {
     closers.push(() => closeServer(server))
     metrics.observe({ chats, connections: () => connectionCount(server), gate, runner, store, system })
 
-    if (!store.shared) await closeAbandonedTurns(store, log)
+    if (!store.shared) {
+      await closeAbandonedTurns(store, log)
+      await store.requests.leaveAll()
+    }
     await listen(server, options)
     listensOn = urlOf(server)
     await runner.start()

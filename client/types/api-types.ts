@@ -329,10 +329,12 @@ export type CreatedPlatformKey = {
   scopes: Array<"users" | "credit" | "limits" | "act">
   /** Addresses and networks that it is accepted from; null for all */
   addresses: string[] | null
-  /** What it may add to balances in a day of UTC; null without a ceiling */
+  /** What it may add to balances in a day of UTC, and take back; null without a ceiling */
   creditPerDayUsd: string | null
   /** What it has added since the day began */
   creditedTodayUsd: string
+  /** What it has taken back since the day began */
+  takenTodayUsd: string
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
   expiresAt: string | null
@@ -608,10 +610,12 @@ export type PlatformKey = {
   scopes: Array<"users" | "credit" | "limits" | "act">
   /** Addresses and networks that it is accepted from; null for all */
   addresses: string[] | null
-  /** What it may add to balances in a day of UTC; null without a ceiling */
+  /** What it may add to balances in a day of UTC, and take back; null without a ceiling */
   creditPerDayUsd: string | null
   /** What it has added since the day began */
   creditedTodayUsd: string
+  /** What it has taken back since the day began */
+  takenTodayUsd: string
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
   expiresAt: string | null
@@ -1966,7 +1970,7 @@ export type Mutations = {
       scopes: Array<"users" | "credit" | "limits" | "act">
       /** IP addresses and networks that it is accepted from; from anywhere by default */
       addresses?: string[] | undefined
-      /** What it may add to balances in a day of UTC; any amount by default */
+      /** What it may add to balances in a day of UTC, and take back; any amount by default */
       creditPerDayUsd?: string | undefined
       /** Never by default */
       expiresInDays?: number | undefined

@@ -119,7 +119,7 @@ export async function unblockUser(parts: UserParts, { caller, input }: Change<{ 
   return await getUser(parts, { caller, userId })
 }
 
-/** Adds to a user's balance, or takes from it, never below what running chats hold. */
+/** Adds to a user's balance, or takes from it, never below what running chats hold. Takes back within bounds for a platform key. */
 export async function creditUser(
   parts: UserParts,
   { caller, idempotencyKey, input }: Change<z.output<typeof CreditUserInput>> & { idempotencyKey: string | null },
@@ -136,7 +136,15 @@ export async function creditUser(
     if (result.reason === 'idempotency-conflict') {
       throw new ErrandError('CONFLICT', 'The Idempotency-Key was used for this user with another amount.')
     }
-    if (result.reason === 'ceiling') throw await ceilingRefusal(parts, must(platform, 'a ceiling is of a platform key'))
+    if (result.reason === 'ceiling') {
+      const { keyId } = must(platform, 'only platform keys have a ceiling')
+      throw await ceilingRefusal(parts, { keyId, isTaken: amount < 0 })
+    }
+    if (result.reason === 'not-credited') {
+      const most = formatUsd(result.platformCredited)
+      const message = `A platform key takes back at most ${most} USD of this user: what platform keys credited and did not take back. Ask an admin to take back more.`
+      throw new ErrandError('FORBIDDEN', message)
+    }
     throw badField('amountUsd', 'Would take the balance below what is held of it, or beyond 100 billion USD')
   }
   const { balance, transactionId } = result
@@ -144,13 +152,17 @@ export async function creditUser(
   return { transactionId, balanceUsd: formatUsd(balance) }
 }
 
-async function ceilingRefusal({ clock, store }: UserParts, { keyId }: { keyId: string }): Promise<ErrandError> {
+type CeilingRefusal = { keyId: string; isTaken: boolean }
+
+async function ceilingRefusal({ clock, store }: UserParts, { isTaken, keyId }: CeilingRefusal): Promise<ErrandError> {
   const key = await store.platform.getKey(keyId)
   if (!key || key.revokedAt !== null) return new ErrandError('UNAUTHORIZED', 'The platform key is invalid.')
   const now = clock.now()
   const resetsAt = (Math.floor(now / dayMs) + 1) * dayMs
   const most = formatUsd(key.creditPerDay ?? 0)
-  const message = `This platform key credits at most ${most} USD a day and has credited ${formatUsd(key.creditedToday)}; the next day begins at ${isoTime(resetsAt)}.`
+  const [what, counted] = isTaken ? ['takes back', key.takenToday] : ['credits', key.creditedToday]
+  const done = isTaken ? 'taken back' : 'credited'
+  const message = `This platform key ${what} at most ${most} USD a day and has ${done} ${formatUsd(counted)}. Retry after ${isoTime(resetsAt)}.`
   return new ErrandError('LIMIT_REACHED', message, { retryAfterSeconds: secondsUntil(resetsAt, now) })
 }
 

@@ -10,6 +10,7 @@ import { ErrandError } from '../kernel/errors.ts'
 import { sessionRefusal } from '../sessions/session-operations.ts'
 import type { OpenTurnResult } from '../store/session-inputs.ts'
 import { quoteUsed } from '../quotes/quotes.ts'
+import { eventsGone } from './events/turn-feed.ts'
 import { lineMax } from './user-turns.ts'
 
 /** After so long one that found the line full may try again. */
@@ -28,6 +29,8 @@ export function turnRefusal(result: Extract<OpenTurnResult, { outcome: 'refused'
       return busy()
     case 'idempotency-conflict':
       return keyUsed()
+    case 'repeated':
+      return eventsGone()
     case 'quote-used':
       return quoteUsed()
     case 'token-used':

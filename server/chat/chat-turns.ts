@@ -10,6 +10,7 @@ import { leftWithin } from '../store/judge-admission.ts'
 import type { RateState, SessionRecord } from '../store/records.ts'
 import type { History } from '../store/store.ts'
 import type { Idempotency } from '../store/task-inputs.ts'
+import type { WireRequest } from '../store/requests/wire-requests.ts'
 import { filesOf } from '../store/session-records.ts'
 import { admissible, type Admissible, type Ask } from './admissible-message.ts'
 import { amountsOf, promptAtMost, type Amounts } from './chat-amounts.ts'
@@ -50,6 +51,8 @@ export type ChatTurnsParts = ChatTurnParts &
 
 type Start = Ask & {
   idempotencyKey: string | null
+  /** The request, if its client may repeat it without a key. */
+  request?: WireRequest | null
   /** Told the state of the rate window that the admission saw. */
   onRate: (rate: RateState) => void
   /** Told when the chat begins to wait for others of its user. */
@@ -128,7 +131,7 @@ export class ChatTurns {
   }
 
   async #admit(
-    { idempotencyKey, onRate, onWait, signal, ...ask }: Start,
+    { idempotencyKey, onRate, onWait, request = null, signal, ...ask }: Start,
     { idempotency, place }: { idempotency: Idempotency | null; place: FilePlace },
   ): Promise<{ reader: TurnReader; turn?: ChatTurn }> {
     const { about, caller, input, setting } = ask
@@ -169,12 +172,14 @@ export class ChatTurns {
       stored = await this.#files.keep({ draft, earlier: said, userId, required: amounts.required })
       const under = { quoteId: quote?.id ?? null, limits: caller.limits, files: stored.files }
       const own = session ? under : { ...under, agentId: agent.id }
-      const turn = { sessionId, turnId, userId, idempotency, maxCost, ...own }
+      const turn = { sessionId, turnId, userId, idempotency, request, maxCost, ...own }
       const opened = await openInLine(this.#parts, { users: this.#users, turn, amounts, onWait, signal })
       onRate(opened.rate)
       if (opened.outcome === 'refused') {
         const isUsed = idempotency && opened.reason === 'idempotency-conflict'
-        const same = isUsed && (await this.reads.openEarlier(caller, idempotency))
+        const same = isUsed
+          ? await this.reads.openEarlier(caller, idempotency)
+          : opened.reason === 'repeated' && (await this.reads.open({ caller, turnId: opened.turnId, after: 0 }))
         if (!same) throw turnRefusal(opened)
         this.#sessions.delete(sessionId)
         await this.#files.ended(stored.files)

@@ -107,7 +107,8 @@ export async function credit(options: CreditOptions): Promise<void> {
       'unknown-user': `No user has the email address ${email}.`,
       'idempotency-conflict': '--idempotency-key: was used with another amount.',
       balance: '--usd: would take the balance below what is held of it, or beyond 100 billion USD.',
-      ceiling: 'The platform key has no room for it today.',
+      ceiling: 'The platform key has reached its ceiling of today.',
+      'not-credited': 'No platform key credited that much.',
     }
     throw new Error(reasons[result.reason])
   }

@@ -63,7 +63,7 @@ async function create(context: CallerContext, input: TaskInput): Promise<string>
 async function nameCall(ctx: CallerContext, { endpointId, params }: TaskInput): Promise<string> {
   const json = JSON.stringify(params)
   await ticksFor(json, () => callerTurn(ctx))()
-  return `${credentialOf(ctx.caller)} ${endpointId} ${createHash('sha256').update(json).digest('base64url')}`
+  return `${credentialOf(ctx.caller)} ${endpointId} ${digestOf(json)}`
 }
 
 async function waitFor(
@@ -79,8 +79,19 @@ async function waitFor(
   // The same request of one client needs no notice of whether that has left.
   if (!isKeyed && calls.earlierTask(called) === undefined) await calls.noticed(what)
   const earlier = isKeyed ? undefined : calls.earlierTask(called)
+  const digest = digestOf(what)
+  // Of the current revision, to leave is to cancel, so no other call is answered with its task.
+  if (!isKeyed && !message.isCurrent) {
+    const request = called.isOneClient ? digestOf(`${called.request} ${what}`) : null
+    ctx.call = { what: digest, request, keptMs: calls.keepMs }
+  }
   const taskId = earlier ?? (await calls.taskOf(called, () => create(ctx, input)))
-  const call = calls.open({ ...called, taskId, cancel: cancelOf(services, { taskId, userId }) })
+  const noteLeft = async () => {
+    const of = { userId, digest, resourceId: taskId }
+    const leftAt = await services.store.requests.left(of)
+    return () => services.store.requests.takeBack({ ...of, leftAt })
+  }
+  const call = calls.open({ ...called, taskId, noteLeft, cancel: cancelOf(services, { taskId, userId }) })
   ctx.about.taskId = taskId
   try {
     const gone = AbortSignal.any([left, call.canceled])
@@ -94,6 +105,10 @@ async function waitFor(
     call.end('canceled')
     throw error
   }
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
 }
 
 function cancelOf(services: Services, task: { taskId: string; userId: string }): CalledTask['cancel'] {

@@ -7,6 +7,10 @@ export type CalledTask = {
   readonly what: string
   /** Ends the task where that can be done. */
   readonly cancel: () => Promise<'canceled' | 'ended' | 'at work'>
+  /** For other nodes: nobody waits for it. Resolves with what takes that back: false if another node answers a call with it. */
+  readonly noteLeft: () => Promise<() => Promise<boolean>>
+  /** Undefined before its clients left. */
+  left: Promise<() => Promise<boolean>> | undefined
   /** How many calls wait for it. */
   waiting: number
   /** While nobody waits, and another call may take it. */
@@ -50,7 +54,7 @@ const noticeMs = 100
  *     └──answered──▶ gone ◀───┴──it has ended, and nobody came for its result
  */
 export class OpenCalls {
-  readonly #keepMs: number
+  readonly keepMs: number
   readonly #byTask = new Map<string, CalledTask>()
   readonly #byWhat = new Map<string, Set<CalledTask>>()
   /** An id counts from anew in each client, and clients need not say which one they are. */
@@ -60,7 +64,7 @@ export class OpenCalls {
 
   /** For so long a task whose client has left waits for another call. */
   constructor({ keepMs }: { keepMs: number }) {
-    this.#keepMs = keepMs
+    this.keepMs = keepMs
   }
 
   /** Resolves when it is known of calls for the same whether their clients have left. */
@@ -94,10 +98,11 @@ export class OpenCalls {
     }
   }
 
-  open({ cancel, request, taskId, what }: CalledAs & Pick<CalledTask, 'cancel' | 'taskId'>): OpenCall {
+  open({ request, taskId, what, ...of }: CalledAs & Pick<CalledTask, 'cancel' | 'noteLeft' | 'taskId'>): OpenCall {
     this.#created.delete(`${request} ${what}`)
-    const task = this.#byTask.get(taskId) ?? this.#add({ cancel, taskId, what })
+    const task = this.#byTask.get(taskId) ?? this.#add({ cancel: of.cancel, noteLeft: of.noteLeft, taskId, what })
     clearTimeout(task.timer)
+    if (task.isLeft) void this.#takeBack(task)
     task.isLeft = false
     task.waiting++
     const waiter = { task, controller: new AbortController() }
@@ -121,8 +126,8 @@ export class OpenCalls {
     if (others.length === 0) waiter?.controller.abort()
   }
 
-  #add(called: Pick<CalledTask, 'cancel' | 'taskId' | 'what'>): CalledTask {
-    const task = { ...called, waiting: 0, isLeft: false, hasEnded: false, timer: undefined }
+  #add(called: Pick<CalledTask, 'cancel' | 'noteLeft' | 'taskId' | 'what'>): CalledTask {
+    const task = { ...called, left: undefined, waiting: 0, isLeft: false, hasEnded: false, timer: undefined }
     this.#byTask.set(task.taskId, task)
     addTo(this.#byWhat, task.what, task)
     return task
@@ -130,12 +135,27 @@ export class OpenCalls {
 
   #keep(task: CalledTask): void {
     task.isLeft = true
+    // If the store cannot be reached, this node goes on as if it were alone.
+    task.left = task.noteLeft().catch(() => () => Promise.resolve(true))
     task.timer = setTimeout(() => {
       task.isLeft = false
       if (task.hasEnded) this.#forget(task)
-      else void this.#cancel(task)
-    }, this.#keepMs)
+      else void this.#giveUp(task)
+    }, this.keepMs)
     task.timer.unref()
+  }
+
+  async #giveUp(task: CalledTask): Promise<void> {
+    const isStillLeft = await this.#takeBack(task)
+    if (task.waiting > 0) return
+    if (isStillLeft) await this.#cancel(task)
+    else this.#forget(task)
+  }
+
+  /** False if another node has answered a call with it. */
+  async #takeBack({ left }: CalledTask): Promise<boolean> {
+    const takeBack = await left
+    return takeBack === undefined || (await takeBack().catch(() => true))
   }
 
   async #cancel(task: CalledTask): Promise<void> {

@@ -9,8 +9,7 @@ import { getModel, listModels } from './models.ts'
 import { createResponse, streamResponse } from './responses/create-response.ts'
 import { cancelResponse, deleteResponse, openResponse, readResponse } from './responses/read-response.ts'
 import { ResponseEvents } from './responses/response-events.ts'
-import { RetriedRequests } from './retried-requests.ts'
-import { callerOf, type ReplyHost } from './start-reply.ts'
+import { callerOf } from './start-reply.ts'
 import { badParam, wireForm } from './wire-error.ts'
 
 const read = ['GET', 'HEAD']
@@ -30,7 +29,6 @@ const allowedHeaders = [
 
 /** OpenAI's protocol, whose models are the agents that converse. */
 export function openaiRoutes(stallMs: number): Route[] {
-  const host: ReplyHost = { retried: new RetriedRequests(), stallMs }
   const creates = { methods: ['POST'], body: 'object', takesIdempotencyKey: true } as const
   return [
     {
@@ -44,12 +42,12 @@ export function openaiRoutes(stallMs: number): Route[] {
     {
       ...operation('openaiCreateCompletion', { path: '/v1/chat/completions', scopes: ['execute'], reach: 'session' }),
       ...creates,
-      handle: (routed, body) => createCompletion(host, routed, body),
+      handle: (routed, body) => createCompletion(stallMs, routed, body),
     },
     {
       ...operation('openaiCreateResponse', { path: '/v1/responses', scopes: ['execute'], reach: 'session' }),
       ...creates,
-      handle: (routed, body) => createResponse(host, routed, body),
+      handle: (routed, body) => createResponse(stallMs, routed, body),
     },
     {
       ...operation('openaiGetResponse', { path: '/v1/responses/{id}', scopes: reading, reach: 'session' }),

@@ -10,11 +10,8 @@ import { hashJson } from '../kernel/canonical-json.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { callerTurn, holdAnswer } from '../rpc/hold-answer.ts'
 import type { RateState } from '../store/records.ts'
-import { RetriedRequests, requestKey } from './retried-requests.ts'
+import type { WireRequest } from '../store/requests/wire-requests.ts'
 import { badParam } from './wire-error.ts'
-
-/** The requests of one process, and how long a reader may take nothing. */
-export type ReplyHost = { retried: RetriedRequests; stallMs: number }
 
 export type ReplyAsk = {
   body: unknown
@@ -40,40 +37,39 @@ export type Reply = Pick<TurnReader, 'turnId' | 'next'> & {
 }
 
 /**
- * Admits what a request asks for, or finds what the same request was given: with its Idempotency-Key, or repeated by its
- * client within a minute.
+ * Admits a request, or finds the reply to an earlier sending of it: with the same Idempotency-Key, or a repetition by its client
+ * within a minute.
  */
-export async function startReply(host: ReplyHost, routed: RoutedRequest, ask: ReplyAsk): Promise<Reply> {
+export async function startReply(stallMs: number, routed: RoutedRequest, ask: ReplyAsk): Promise<Reply> {
   const { context, request, response } = routed
   const { about, idempotencyKey, services } = context
   const caller = callerOf(routed)
-  const { retried, stallMs } = host
   const reader = streamReader(response, stallMs)
   context.stream = reader
   const retries = retriesOf(request)
   const isRepeated = retries !== undefined || idempotencyKey !== null
   const session = request.headers['errand-session'] ?? null
   const bodyHash = isRepeated ? hashJson({ path: routed.path, session, body: ask.body }) : ''
-  const key = requestKey(caller.userId, bodyHash)
-  const first = retries === undefined || retries === 0 ? undefined : await retried.find(key)?.catch(() => undefined)
-  const again = first === undefined ? undefined : await services.chats.reads.open({ caller, turnId: first, after: 0 })
-  const idempotency = idempotencyKey === null ? null : { key: idempotencyKey, bodyHash }
-  const earlier = again ?? (idempotency && (await services.chats.reads.openEarlier(caller, idempotency)))
-  if (earlier) {
-    holdAnswer(context)
-    return readBy(earlier, { left: reader.left, patienceMs: 0, onLeft: () => {} })
-  }
-  const starting = start()
-  const onLeft =
-    retries === undefined
-      ? () => {}
-      : retried.add(
-          key,
-          starting.then(({ turnId }) => turnId),
-        )
-  const turn = await starting
+  const isKeyed = idempotencyKey !== null
+  const sent = isKeyed || retries === undefined ? null : { digest: bodyHash, retries }
+  const earlier = isKeyed
+    ? await services.chats.reads.openEarlier(caller, { key: idempotencyKey, bodyHash })
+    : sent && sent.retries > 0 && (await openRepeated(sent))
+  const turn = earlier || (await start())
   holdAnswer(context)
-  return readBy(turn, { left: reader.left, patienceMs: isRepeated ? repeatMs : 0, onLeft })
+  // Of two readers of a turn the one that admitted it, or took it over, is known to its row.
+  const onCut = () => sent && noteLeft({ digest: sent.digest, resourceId: turn.turnId })
+  return readBy(turn, { left: reader.left, patienceMs: isRepeated ? repeatMs : 0, onCut })
+
+  async function openRepeated(request: WireRequest): Promise<TurnReader | undefined> {
+    const turnId = await services.store.requests.findTurn({ userId: caller.userId, ...request })
+    return turnId === undefined ? undefined : await services.chats.reads.open({ caller, turnId, after: 0 })
+  }
+
+  function noteLeft(of: { digest: string; resourceId: string }): void {
+    // Without the note a repetition is answered all the same, if no alike request is under way.
+    void services.store.requests.left({ userId: caller.userId, ...of }).catch(() => {})
+  }
 
   async function start(): Promise<TurnReader> {
     const { message, names, onDisconnect = 'stop', open, params, setting } = ask
@@ -83,6 +79,7 @@ export async function startReply(host: ReplyHost, routed: RoutedRequest, ask: Re
         about,
         caller,
         idempotencyKey,
+        request: sent,
         input: { sessionId, message, params, onDisconnect },
         setting: { ...setting, bodyHash },
         signal: reader.left,
@@ -129,16 +126,14 @@ function retriesOf({ headers }: IncomingMessage): number | undefined {
   return typeof count === 'string' && /^\d{1,3}$/.test(count) ? Number(count) : undefined
 }
 
-type ReadBy = { left: AbortSignal; patienceMs: number; onLeft: () => void }
+/** `onCut` is called if the client leaves before the end. */
+type ReadBy = { left: AbortSignal; patienceMs: number; onCut: () => void }
 
-function readBy(turn: TurnReader, { left, onLeft, patienceMs }: ReadBy): Reply {
+function readBy(turn: TurnReader, { left, onCut, patienceMs }: ReadBy): Reply {
   let isTold = false
-  const leave = () => {
-    onLeft()
-    turn.leave()
-  }
+  let isOver = false
   const gone = () => {
-    onLeft()
+    if (!isOver) onCut()
     if (isTold || patienceMs === 0) turn.leave()
     else setTimeout(() => turn.leave(), patienceMs).unref()
   }
@@ -148,10 +143,10 @@ function readBy(turn: TurnReader, { left, onLeft, patienceMs }: ReadBy): Reply {
     turnId: turn.turnId,
     next: async () => {
       const lines = await turn.next()
-      if (lines === undefined) onLeft()
+      isOver ||= lines === undefined
       return lines
     },
-    detach: leave,
+    detach: () => turn.leave(),
     told: () => (isTold = true),
   }
 }

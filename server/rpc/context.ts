@@ -13,6 +13,7 @@ import type { SessionParts } from '../sessions/session-operations.ts'
 import { pageBytesMax } from '../store/byte-bounds.ts'
 import type { RateState } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
+import type { ToolCall } from '../store/requests/wire-requests.ts'
 import type { CreateTaskParts } from '../tasks/create-task.ts'
 import type { CancelTaskParts } from '../tasks/cancel-task.ts'
 import type { WebhookParts } from '../webhooks/manage-webhooks.ts'
@@ -51,6 +52,8 @@ export type Context = {
   /** Values of Set-Cookie for the answer. */
   setCookies: string[]
   idempotencyKey: string | null
+  /** The call of a tool that a task is created for. */
+  call?: ToolCall | undefined
   /** The rate window as an admission saw it; the response's headers are read anew when it stays null. */
   rate: RateState | null
   /** How a stream that is not read ends; null when the answer cannot be a stream. */

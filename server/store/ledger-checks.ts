@@ -28,6 +28,14 @@ export const ledgerChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
           GROUP BY a.user_id HAVING coalesce(sum(t.amount), 0) <> a.balance`,
   },
   {
+    what: 'what platform keys credited and did not take back is the sum of their transactions, and not below zero',
+    isMoney: true,
+    sql: `SELECT a.user_id AS "userId", NULL AS "taskId", coalesce(t.amount, 0) AS expected, a.platform_credited AS actual
+          FROM accounts a LEFT JOIN (SELECT user_id, sum(amount) AS amount FROM transactions
+            WHERE platform_key_id IS NOT NULL GROUP BY user_id) AS t ON t.user_id = a.user_id
+          WHERE coalesce(t.amount, 0) <> a.platform_credited OR a.platform_credited < 0`,
+  },
+  {
     what: 'every transaction has an account',
     isMoney: true,
     sql: `SELECT t.user_id AS "userId", t.task_id AS "taskId", 0 AS expected, t.amount AS actual
@@ -141,6 +149,17 @@ export const ledgerChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
             FROM turns k, ${entries('k.counted_in')} AS n WHERE k.counted_in IS NOT NULL) AS c
           ON c.owner_id = w.owner_id AND c.starts_at = w.starts_at AND c.user_id = w.user_id
           GROUP BY w.owner_id, w.starts_at, w.user_id, w.charged HAVING coalesce(sum(c.cost), 0) <> w.charged`,
+  },
+  {
+    // A turn that was open when the limit began anew at other times is carried with what it held.
+    what: 'what is carried over to a spend window was spent by executions of its period that count in other windows',
+    isMoney: true,
+    sql: `SELECT w.user_id AS "userId", NULL AS "taskId", 0 AS expected, w.carried AS actual
+          FROM spend_windows w
+          WHERE w.carried < 0 OR w.carried > 0 AND NOT EXISTS (
+            SELECT 1 FROM tasks k WHERE k.user_id = w.user_id AND k.created_at >= w.starts_at AND k.counted_in IS NOT NULL
+            UNION ALL SELECT 1 FROM turns k
+            WHERE k.user_id = w.user_id AND k.created_at >= w.starts_at AND k.counted_in IS NOT NULL)`,
   },
   {
     what: 'what is held in a spend window is what its open turns hold',

@@ -14,6 +14,7 @@ import type {
 import type { CredentialLimits } from './execution-limits.ts'
 import type { ListRange } from './list-place.ts'
 import type { Idempotency, LimitRefusal } from './task-inputs.ts'
+import type { WireRequest } from './requests/wire-requests.ts'
 
 // What the commands and lists of sessions and of chats are given, and answer.
 
@@ -58,6 +59,8 @@ export type OpenTurn = SessionOf & {
   agentId?: string
   /** Of the request: a key that was used is refused. */
   idempotency: Idempotency | null
+  /** The request, if its client may repeat it without a key. */
+  request?: WireRequest | null
   /** What the account must have free, and what is held of it: the whole of `hold`, or what there is. */
   required: Units
   hold: Units
@@ -88,6 +91,8 @@ export type OpenTurnResult =
         | 'rate'
       rate: RateState
     }
+  /** Another sending of the request was answered with that turn. */
+  | { outcome: 'refused'; reason: 'repeated'; turnId: string; rate: RateState }
   | LimitRefusal
   /** `left` is what its caps leave. */
   | { outcome: 'refused'; reason: 'budget'; left: Units; required: Units; rate: RateState }

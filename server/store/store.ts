@@ -71,6 +71,7 @@ import type {
   ProgressNote,
   Taken,
   Taking,
+  UsedKey,
 } from './task-inputs.ts'
 import type { CredentialLimits, SpendLimit, SpendState } from './execution-limits.ts'
 import type { Plans } from './limits/account-limits.ts'
@@ -82,6 +83,7 @@ import type { PlatformStore } from './platform/platform-records.ts'
 import type { PostedTotals } from './posted-totals.ts'
 import type { SharedSettings, SharedStore } from './shared.ts'
 import type { TurnEventStore } from './turns/turn-records.ts'
+import type { WireRequestStore } from './requests/wire-requests.ts'
 import type { WebhookStore } from './webhook-inputs.ts'
 
 // The store port. Each method is one atomic business command or one read. A command's promise resolves only when its
@@ -140,12 +142,13 @@ export type Credit = {
   amount: Units
   description: string
   idempotencyKey: string | null
-  /** The platform key that credits, whose ceiling counts it; to it an admin is as unknown as nobody. */
+  /** Its ceiling counts the amount, it takes back only what platform keys credited, and admins are unknown to it. */
   platformKeyId?: string
 }
 export type CreditResult =
   | { outcome: 'credited' | 'replayed'; transactionId: string; balance: Units }
   | { outcome: 'refused'; reason: 'unknown-user' | 'idempotency-conflict' | 'balance' | 'ceiling' }
+  | { outcome: 'refused'; reason: 'not-credited'; platformCredited: Units }
 
 /** What is under way, for the operator. */
 export type StoreState = {
@@ -261,11 +264,8 @@ export type Store = {
   abandonedTasks(limit: number): Promise<{ id: string; endpointId: string; attempt: number }[]>
   getTask(input: { userId: string; taskId: string }): Promise<TaskRecord | undefined>
   listTasks(input: ListTasks): Promise<{ tasks: TaskListItem[] } & Listed>
-  findIdempotent(input: {
-    userId: string
-    operation: string
-    key: string
-  }): Promise<{ bodyHash: string; resourceId: string } | undefined>
+  findIdempotent(of: { userId: string; operation: string; key: string }): Promise<UsedKey | undefined>
+  requests: WireRequestStore
   readRate(of: RateOf): Promise<RateState>
   /** What limits a user, and what is used of it; undefined for an unknown user. */
   readLimits(userId: string): Promise<LimitsState | undefined>

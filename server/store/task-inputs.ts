@@ -3,11 +3,14 @@ import type { AttemptRef, Page, RateState, StoredJson, Tags, TaskFailure, TaskRe
 import type { EpochMs } from '../kernel/clock.ts'
 import type { CredentialLimits, KeyRateState, SpendState } from './execution-limits.ts'
 import type { ListRange } from './list-place.ts'
+import type { ToolCall } from './requests/wire-requests.ts'
 
 // What the commands and lists of tasks are given, and answer.
 
 /** `key` identifies the request for its user; `bodyHash` tells whether a second one asks for the same. */
 export type Idempotency = { key: string; bodyHash: string }
+/** What a key was used for. */
+export type UsedKey = { bodyHash: string; resourceId: string }
 
 export type AdmitTask = {
   taskId: string
@@ -18,6 +21,8 @@ export type AdmitTask = {
   request: StoredJson
   connectorIds: string[] | null
   idempotency: Idempotency | null
+  /** The call of a tool that waits for it. */
+  call?: ToolCall | null
   /** Of a metered task, of which `cost` is the most: the price of one of each event. */
   meters?: Record<string, Units> | null
   tags?: Tags | null

@@ -20,6 +20,7 @@ import { isLarger, storeJson } from '../payloads/inline-rule.ts'
 import type { PayloadStore } from '../payloads/payload-store.ts'
 import { quoteUsed, type Quotes } from '../quotes/quotes.ts'
 import type { RateState } from '../store/records.ts'
+import type { ToolCall } from '../store/requests/wire-requests.ts'
 import type { Store } from '../store/store.ts'
 import type { AdmitTask, AdmitTaskResult } from '../store/task-inputs.ts'
 import { checkWebhookUrl } from '../webhooks/webhook-url.ts'
@@ -48,6 +49,8 @@ type CreateTaskRequest = {
   caller: Caller
   input: z.output<typeof CreateTaskInput>
   idempotencyKey: string | null
+  /** The call of a tool that waits for it. */
+  call: ToolCall | null
   /** Told the state of the rate window that the admission saw. */
   onRate: (rate: RateState) => void
   /** Resolves in a tick of the event loop in which large params may be gone through. */
@@ -60,7 +63,7 @@ type CreateTaskRequest = {
  */
 export async function createTask(
   parts: CreateTaskParts,
-  { about, caller, input, idempotencyKey, onLarge, onRate }: CreateTaskRequest,
+  { about, call, caller, input, idempotencyKey, onLarge, onRate }: CreateTaskRequest,
 ): Promise<z.output<typeof CreateTaskOutput>> {
   const { access, catalogue, clock, inlineBytes, payloads, quotes, runner, store } = parts
   runner.assertAccepting()
@@ -115,6 +118,7 @@ export async function createTask(
     ...(expiresInSeconds !== undefined && { expiresInMs: expiresInSeconds * 1000 }),
     ...(timeoutSeconds !== undefined && { timeoutMs: Math.ceil(timeoutSeconds * 1000) }),
     tags: Object.keys(tags).length === 0 ? null : tags,
+    call,
     idempotency: idempotencyKey === null ? null : { key: idempotencyKey, bodyHash: await bodyHash() },
   }
   if (isLarger(json, inlineBytes)) {

@@ -50,10 +50,10 @@ export const tasksRouter = router({
       withScope(
         'execute',
         ({ ctx, input }) => {
-          const { about, caller, idempotencyKey, services } = ctx
+          const { about, call = null, caller, idempotencyKey, services } = ctx
           const onRate = (rate: RateState) => (ctx.rate = rate)
           const onLarge = () => callerTurn(ctx)
-          return createTask(services.tasks, { about, caller, input, idempotencyKey, onLarge, onRate })
+          return createTask(services.tasks, { about, call, caller, input, idempotencyKey, onLarge, onRate })
         },
         'account',
       ),

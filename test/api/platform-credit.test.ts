@@ -50,6 +50,52 @@ test('credits to many accounts at once stay below the ceiling together', async (
   await service.stop()
 })
 
+test('a key takes back at most what platform keys credited to that user, whatever else the balance holds', async () => {
+  const service = await startService()
+  const { userId } = await service.createPerson({ balanceUsd: '10' })
+  const platform = await PlatformCalls.open(service)
+  const change = (amountUsd: string) => platform.post(`/api/users/${userId}/credit`, { amountUsd, reason: 'x' })
+  const none = await change('-0.0001')
+  expect([none.status, none.body.code]).toEqual([403, 'FORBIDDEN'])
+  expect((await change('3')).status).toBe(200)
+  // A rotated key corrects the credits of its predecessor.
+  const successor = await PlatformCalls.open(service)
+  const path = `/api/users/${userId}/credit`
+  expect((await successor.post(path, { amountUsd: '-1', reason: 'x' })).status).toBe(200)
+  const over = await change('-2.0001')
+  expect(over.status).toBe(403)
+  expect(over.body.message).toContain('at most 2.0000 USD')
+  const both = await Promise.all([change('-2'), change('-2')])
+  expect(both.map(({ status }) => status).toSorted()).toEqual([200, 403])
+  expect((await service.app.store.getAccount(userId))!.balance).toBe(100_000)
+  expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
+  await service.stop()
+})
+
+test('a key takes back up to its ceiling in a day, over all users together', async () => {
+  const clock = new FakeClock()
+  const service = await startService({ clock })
+  const open = await PlatformCalls.open(service)
+  const userIds = await Promise.all(Array.from({ length: 20 }, (_, n) => open.newUser(`customer-${n}`, '5')))
+  const platform = await PlatformCalls.open(service, { creditPerDayUsd: '1' })
+  const take = (userId: string) =>
+    platform.post(`/api/users/${userId}/credit`, { amountUsd: '-0.2', reason: 'Corrected' })
+  const answers = await Promise.all(userIds.map(take))
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(5)
+  expect(answers.find(({ status }) => status === 403)!.body).toMatchObject({ code: 'LIMIT_REACHED' })
+  // What is taken back leaves the room for credits as it was.
+  const credited = { amountUsd: '1', reason: 'x' }
+  expect((await platform.post(`/api/users/${userIds[0]}/credit`, credited)).status).toBe(200)
+  expect(await service.app.store.platform.getKey(platform.keyId)).toMatchObject({
+    creditedToday: 10_000,
+    takenToday: 10_000,
+  })
+  clock.advance(dayMs)
+  expect((await take(userIds[0]!)).status).toBe(200)
+  expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
+  await service.stop()
+})
+
 test('a key that is revoked while it credits adds nothing after that', async () => {
   const service = await startService()
   const { userId } = await service.createPerson({ balanceUsd: '0' })

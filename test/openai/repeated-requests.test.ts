@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { filesIn, soon, startTalk } from '../chat/chat-checks.ts'
-import { writeFileSync, readFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { say } from '../support/chat-agents.ts'
-import type { TestService } from '../support/test-service.ts'
+import { newDataDir, type TestService } from '../support/test-service.ts'
 import { readSse, user, WireCalls } from './wire-calls.ts'
 
 async function start() {
@@ -117,6 +117,31 @@ test('one that is cut is stopped and settled where its client does not repeat it
     expect(await mine.charges()).toHaveLength(index + 1)
   }
   await service.stop()
+})
+
+test('after a restart a repetition has the end of its request, and is not paid again', async () => {
+  const dataDir = newDataDir()
+  const service = await startTalk({ dataDir, isInline: false, limits: { drainSeconds: 0 } })
+  const mine = new WireCalls(service, await service.createPerson())
+  const file = filesIn(service)
+  const message = say({ do: 'touch', file: file('begun') }, { do: 'await-abort' })
+  const done = await mine.complete('Hello', {}, retry(0))
+  expect(done.status).toBe(200)
+  const cutOff = cut({ mine, service, message, headers: retry(0) }, () => exists(file('begun')))
+  await cutOff
+  await service.stop()
+  const again = await startTalk({ dataDir, isInline: false })
+  const there = new WireCalls(again, mine.person)
+  const interrupted = await there.complete(message, {}, retry(1))
+  expect(interrupted.status).toBe(500)
+  expect(interrupted.headers.get('x-should-retry')).toBe('false')
+  // Its reply was told, and is no longer kept.
+  const over = await there.complete('Hello', {}, retry(1))
+  expect([over.status, over.headers.get('x-should-retry')]).toEqual([410, 'false'])
+  expect(await there.charges()).toHaveLength(1)
+  await there.expectSound()
+  await again.stop()
+  rmSync(dataDir, { recursive: true })
 })
 
 function exists(file: string): boolean {

@@ -46,6 +46,8 @@ export const onlyInAll: Record<string, string> = {
     'words of the command line, and runs over minutes; kills, drains and ended threads are in the files beside them',
   'test/mcp/mcp-{callers,returns,tasks}.test.ts':
     "credentials, tasks and returning clients of MCP, whose rules are api's and runner's; mcp-money has its charges, mcp-messages what is refused",
+  'test/nodes/shared-openai-client.test.ts':
+    "OpenAI's own client, whose installation takes a while; shared-repeats sends the same requests",
   'test/nodes/shared-tools.test.ts':
     'tools that are called at one node and run on another, as tasks do in shared-cancels and shared-waits',
   'test/models/model-quickstart.test.ts':

@@ -69,19 +69,27 @@ export function limitsNamed(person: SimPerson, countedIn: string | null): SimLim
 }
 
 /** Changes what is charged in the windows that a task or turn names. */
-export function chargeIn({ windows }: SimState, countedIn: string | null, of: { amount: number; now: number }): void {
+export function chargeIn(
+  { spent, windows }: SimState,
+  countedIn: string | null,
+  of: { amount: number; now: number; createdAt: number },
+): void {
   for (const { ownerId, startsAt } of windowsIn(countedIn)) {
     const name = nameOf(ownerId, startsAt)
-    windows.set(name, { charged: (windows.get(name)?.charged ?? 0) + of.amount, changedAt: of.now })
+    const known = windows.get(name)
+    windows.set(name, { ...known, charged: (known?.charged ?? 0) + of.amount, changedAt: of.now })
+    spent.push({ ownerId, startsAt, amount: of.amount, createdAt: of.createdAt })
   }
 }
 
 /** What open turns hold in windows. */
 export class HeldInWindows {
   #held = new Map<string, number>()
+  #turns: readonly TurnRow[] = []
 
   isNow(openTurns: readonly TurnRow[]): void {
     this.#held = new Map()
+    this.#turns = openTurns
     for (const { counted_in: countedIn, held } of openTurns) {
       for (const { ownerId, startsAt } of windowsIn(countedIn)) {
         const name = nameOf(ownerId, startsAt)
@@ -94,9 +102,30 @@ export class HeldInWindows {
   left({ windows }: SimState, limits: readonly SimLimit[]): number {
     const leftOf = ({ amount, ownerId, startsAt }: SimLimit) => {
       const name = nameOf(ownerId, startsAt)
-      return amount - (windows.get(name)?.charged ?? 0) - (this.#held.get(name) ?? 0)
+      const { carried = 0, charged = 0 } = windows.get(name) ?? {}
+      return amount - charged - carried - (this.#held.get(name) ?? 0)
     }
     return Math.min(Infinity, ...limits.map(leftOf))
+  }
+
+  /** A key's limit begins anew at other times: what was spent or is held in the present period by now is carried over. */
+  carryOver(
+    { spent, windows }: SimState,
+    { ownerId, reset }: { ownerId: string; reset: SimSpend['reset'] },
+    now: number,
+  ) {
+    const startsAt = startOf(reset, now)
+    const name = nameOf(ownerId, startsAt)
+    let carried = 0
+    for (const one of spent) {
+      if (one.ownerId === ownerId && one.startsAt !== startsAt && one.createdAt >= startsAt) carried += one.amount
+    }
+    for (const { counted_in: countedIn, created_at: createdAt, held } of this.#turns) {
+      if (createdAt < startsAt) continue
+      const counts = windowsIn(countedIn).some((one) => one.ownerId === ownerId && one.startsAt !== startsAt)
+      if (counts) carried += held
+    }
+    windows.set(name, { charged: 0, changedAt: now, ...windows.get(name), carried })
   }
 
   check(checks: Checks, { rows, state }: { rows: readonly WindowRow[]; state: SimState }, now: number): void {

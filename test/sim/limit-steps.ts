@@ -65,6 +65,8 @@ async function limitKey(world: SimWorld, person: SimPerson): Promise<void> {
   const foreseen = isLimited ? 403 : isEnded ? 409 : 200
   checks.same(answer.status, refused || foreseen, `the status of other limits of ${key.id}`)
   if (answer.status !== 200) return
+  const isOther = spend !== null && spend.reset !== key.spend?.reset
+  if (isOther) world.model.carryOver({ ownerId: key.countsAs, reset: spend.reset }, now)
   for (const one of person.keys) if (one.countsAs === key.countsAs) one.spend = spend
   const shown = answer.body.usedUsd === null ? null : unitsOfUsd(answer.body.usedUsd)
   checks.same(shown, spend && -world.model.leftOf(nothing, now), `what ${key.id} has used`)

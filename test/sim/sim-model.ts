@@ -14,6 +14,7 @@ import {
   type SimPerson,
   type SimSession,
   type SimState,
+  type SimSpend,
 } from './sim-state.ts'
 
 const dayMs = 86_400_000
@@ -36,6 +37,7 @@ export class SimModel {
     topups: new Map(),
     topupKeys: new Map(),
     windows: new Map(),
+    spent: [],
   }
   readonly asked = new Map<number, AskedTask>()
   /** Amounts that an admin asked to be credited, by user: a row of one must have been asked for. */
@@ -97,6 +99,10 @@ export class SimModel {
   /** What the limits leave, as they are now, that a turn counts in. */
   leftInNamed(person: SimPerson, countedIn: string | null): number {
     return this.#held.left(this.state, limitsNamed(person, countedIn))
+  }
+
+  carryOver(of: { ownerId: string; reset: SimSpend['reset'] }, now: number): void {
+    this.#held.carryOver(this.state, of, now)
   }
 
   /** A task is sent with that credential. */
@@ -219,7 +225,11 @@ export class SimModel {
       asked.countedIn.has(countedText(windowsIn(row.counted_in))),
       () => `${row.id} counts in ${row.counted_in}, and not in ${[...asked.countedIn].join(' or ')}`,
     )
-    chargeIn(this.state, row.counted_in, { amount: simPrices[endpointId], now: row.created_at })
+    chargeIn(this.state, row.counted_in, {
+      amount: simPrices[endpointId],
+      now: row.created_at,
+      createdAt: row.created_at,
+    })
     person.executions = [...person.executions.slice(-50), row.created_at]
     if (asked.key !== null) person.taskKeys.set(asked.key, { body: asked.body, taskId: row.id, at: row.created_at })
     this.state.tasks.set(row.id, {
@@ -291,7 +301,7 @@ export class SimModel {
     const { cost, usage } = endOf(asked)
     const givenBack = simPrices[asked.endpointId] - (row.status === 'failed' ? 0 : cost)
     this.person(asked.userId).worth += givenBack
-    chargeIn(this.state, row.counted_in, { amount: -givenBack, now: row.completed_at! })
+    chargeIn(this.state, row.counted_in, { amount: -givenBack, now: row.completed_at!, createdAt: row.created_at })
     const used = row.status === 'completed' && usage ? JSON.stringify(usage) : null
     this.#checks.same([row.cost, row.usage], [row.status === 'failed' ? simPrices[asked.endpointId] : cost, used], what)
     if (row.error_code === 'AGENT_INTERRUPTED') {
@@ -330,7 +340,11 @@ export class SimModel {
     this.#checks.same(row.max_cost, expected.maxCost ?? null, `the cap of ${what}`)
     if (receipt) {
       this.person(row.user_id).worth -= chatCost(receipt)
-      chargeIn(this.state, row.counted_in, { amount: chatCost(receipt), now: row.settled_at! })
+      chargeIn(this.state, row.counted_in, {
+        amount: chatCost(receipt),
+        now: row.settled_at!,
+        createdAt: row.created_at,
+      })
       if (session) session.spent += chatCost(receipt)
     }
     if (outcome === 'finished') {

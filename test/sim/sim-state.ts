@@ -177,7 +177,9 @@ export type SimTopup = {
 }
 
 /** What is charged in a period of a limit, and when that was changed. */
-export type SimWindow = { charged: number; changedAt: number }
+/** `carried` is what was spent in its period by executions that count in other windows. */
+export type SimWindow = { charged: number; carried?: number; changedAt: number }
+export type SimSpent = { ownerId: string; startsAt: number; amount: number; createdAt: number }
 
 /** A signed link to what a task was given or has returned. */
 export type SimLink = { url: string; expiresAt: number; json: string }
@@ -193,4 +195,6 @@ export type SimState = {
   topupKeys: Map<string, { body: string; topupId: string; at: number }>
   /** By owner and beginning. */
   windows: Map<string, SimWindow>
+  /** What executions were charged and given back, by their windows. */
+  spent: SimSpent[]
 }

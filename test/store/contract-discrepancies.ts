@@ -160,6 +160,11 @@ const discrepancies: Discrepancy[] = [
     ],
   },
   {
+    title: 'a credit of platform keys that no transaction of theirs explains',
+    named: 'what platform keys credited and did not take back is the sum of their transactions, and not below zero',
+    by: ({ userId }) => [`UPDATE accounts SET platform_credited = platform_credited + 1 WHERE user_id = '${userId}'`],
+  },
+  {
     title: 'a debt that nothing taken back explains',
     named: 'what is owed is what was taken back of top-ups and not paid',
     by: ({ userId }) => [`UPDATE accounts SET owed = owed + 1 WHERE user_id = '${userId}'`],

@@ -296,8 +296,11 @@ function describeKeyLimits(contractTest: ContractTest): void {
     await store.updateKey({ userId, keyId, changes: { spendLimit: 400 } })
     await world.pending(userId, { limits: await limitsOf(draft) })
     expect(await world.admit(userId, { limits: await limitsOf(last) })).toMatchObject({ reason: 'limit' })
-    // They are told of as the one that can be changed.
+    // Both limits that were reached are told of as those of the key that can be changed.
     const events = (await world.events(userId)).filter(({ type }) => type === 'key.limit_reached')
-    expect(events.map(({ body }) => (JSON.parse(body) as { data: { keyId: string } }).data.keyId)).toEqual([keyId])
+    expect(events.map(({ body }) => (JSON.parse(body) as { data: { keyId: string } }).data.keyId)).toEqual([
+      keyId,
+      keyId,
+    ])
   })
 }

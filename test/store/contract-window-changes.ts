@@ -1,6 +1,8 @@
 import { expect } from 'vitest'
 import { must } from '../../server/kernel/assert.ts'
+import type { LimitReset } from '../../server/store/execution-limits.ts'
 import type { Units } from '../../server/kernel/money.ts'
+import type { UpdateKey } from '../../server/store/limits/limit-inputs.ts'
 import { draftKey } from './key-drafts.ts'
 import type { ContractTest } from './store-contract.ts'
 import { agentError, type StoreWorld, type Tampering } from './store-world.ts'
@@ -75,6 +77,39 @@ function describeChanges(contractTest: ContractTest): void {
       }
     },
     { limits: { plans: aDay } },
+  )
+
+  contractTest(
+    'a key whose limit begins anew at other times keeps what is spent in the present period',
+    async (world) => {
+      const { store } = world
+      const userId = await world.createUser(1_000_000)
+      const draft = draftKey(userId)
+      const { id: keyId } = await store.createKey({ ...draft, spendLimit: 10_000, spendReset: 'day' })
+      const limits = async () => must(await store.findKey(draft.tokenHash), 'the key exists').limits
+      const change = (spendReset: LimitReset) => store.updateKey({ userId, keyId, changes: { spendReset } })
+      const spent = async () => spentOf(world, (await limits())!)
+      // Wednesday of a week that lies in one month.
+      const start = Date.UTC(2026, 6, 15, 12)
+      world.clock.advance(start - world.clock.now())
+      await world.completed(userId, { limits: await limits(), cost: 100 })
+      await world.failed(userId, { limits: await limits(), cost: 50 })
+      world.clock.advance(day)
+      await world.completed(userId, { limits: await limits(), cost: 30 })
+      await settle(world, await begun(world, userId, { limits: await limits() }), 7)
+      await world.pending(userId, { limits: await limits(), cost: 3 })
+      expect(await spent()).toEqual([40, 0])
+      for (const [more, reset] of (['week', 'month', 'never'] as const).entries()) {
+        await change(reset)
+        expect(await spent(), reset).toEqual([140 + more, 0])
+        await world.completed(userId, { limits: await limits(), cost: 1 })
+        expect(await spent(), reset).toEqual([141 + more, 0])
+        await change('day')
+        expect(await spent(), `a day after ${reset}`).toEqual([41 + more, 0])
+      }
+      await store.updateKey({ userId, keyId, changes: { spendReset: 'month', spendLimit: 143 } })
+      await world.expectRefused(world.draft(userId, { limits: await limits(), cost: 1 }), { window: { charged: 143 } })
+    },
   )
 
   contractTest(
@@ -198,6 +233,37 @@ function describeReached(contractTest: ContractTest): void {
     await settle(world, turnId, 150)
     expect(await world.admit(userId, { limits })).toMatchObject({ reason: 'limit' })
     expect(await reached(world, userId)).toHaveLength(3)
+  })
+
+  contractTest('each limit of a key that is reached is told once, also within one period', async (world) => {
+    const { store } = world
+    const userId = await world.createUser()
+    const draft = draftKey(userId)
+    const { id: keyId } = await store.createKey({ ...draft, spendLimit: 150, spendReset: 'day' })
+    const limits = async () => must(await store.findKey(draft.tokenHash), 'the key exists').limits
+    const refuse = async (cost: number) =>
+      world.expectRefused(world.draft(userId, { limits: await limits(), cost }), { reason: 'limit' })
+    const told = async () =>
+      (await reached(world, userId)).map((data) => (data as { limitUsd: string }).limitUsd).toSorted()
+    const change = (changes: UpdateKey['changes']) => store.updateKey({ userId, keyId, changes })
+    await refuse(151)
+    const stale = await limits()
+    await change({ spendLimit: 300 })
+    // Refused by the limit that it was authenticated with: the present one is not reached.
+    await world.expectRefused(world.draft(userId, { limits: stale, cost: 151 }), { reason: 'limit' })
+    expect(await told()).toEqual(['0.0150'])
+    const turnId = await begun(world, userId, { limits: await limits(), hold: 300 })
+    for (let grows = 0; grows < 2; grows++) await store.growHold({ turnId, by: 1, least: 1 })
+    await refuse(1)
+    expect(await told()).toEqual(['0.0150', '0.0300'])
+    await change({ rateLimit: 100, spendLimit: 300 })
+    await refuse(1)
+    expect(await told()).toHaveLength(2)
+    await change({ spendLimit: 200 })
+    await refuse(1)
+    await refuse(1)
+    expect(await told()).toEqual(['0.0150', '0.0200', '0.0300'])
+    await settle(world, turnId, 10)
   })
 
   contractTest(

@@ -30,6 +30,7 @@ import { describeTaskMoves } from './contract-task-moves.ts'
 import { describeTurnEvents } from './contract-turn-events.ts'
 import { describeWindowChanges } from './contract-window-changes.ts'
 import { describeWindows } from './contract-windows.ts'
+import { describeWireRequests } from './contract-wire-requests.ts'
 import { noLimits, openWorld, type StoreEngine, type StoreWorld } from './store-world.ts'
 
 /** Registers one test of the contract; the body gets a new, empty store. */
@@ -65,6 +66,7 @@ export function describeStoreContract(engine: StoreEngine): void {
   describeAdmission(contractTest)
   describeRate(contractTest)
   describeIdempotency(contractTest)
+  describeWireRequests(contractTest)
   describeTaskMoves(contractTest)
   describeQueue(contractTest)
   describeRetries(contractTest)

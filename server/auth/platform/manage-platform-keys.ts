@@ -58,7 +58,7 @@ export async function revokePlatformKey(
 }
 
 function toPlatformKey(key: PlatformKeyRecord): PlatformKey {
-  const { addresses, creditedToday, creditPerDay, hint, id, name, scopes } = key
+  const { addresses, creditedToday, creditPerDay, hint, id, name, scopes, takenToday } = key
   return {
     id,
     name,
@@ -67,6 +67,7 @@ function toPlatformKey(key: PlatformKeyRecord): PlatformKey {
     addresses,
     creditPerDayUsd: creditPerDay === null ? null : formatUsd(creditPerDay),
     creditedTodayUsd: formatUsd(creditedToday),
+    takenTodayUsd: formatUsd(takenToday),
     createdAt: isoTime(key.createdAt),
     expiresAt: isoTimeOrNull(key.expiresAt),
     revokedAt: isoTimeOrNull(key.revokedAt),

@@ -20,8 +20,11 @@ export const PlatformKey = z
     hint: z.string().describe("The key's last four characters"),
     scopes: z.array(PlatformScope),
     addresses: z.array(z.string()).nullable().describe('Addresses and networks that it is accepted from; null for all'),
-    creditPerDayUsd: usd.nullable().describe('What it may add to balances in a day of UTC; null without a ceiling'),
+    creditPerDayUsd: usd
+      .nullable()
+      .describe('What it may add to balances in a day of UTC, and take back; null without a ceiling'),
     creditedTodayUsd: usd.describe('What it has added since the day began'),
+    takenTodayUsd: usd.describe('What it has taken back since the day began'),
     createdAt: isoTimestamp,
     expiresAt: isoTimestamp.nullable(),
     revokedAt: isoTimestamp.nullable(),
@@ -45,7 +48,9 @@ export const CreatePlatformKeyInput = z.object({
     .max(addressesMax)
     .optional()
     .describe('IP addresses and networks that it is accepted from; from anywhere by default'),
-  creditPerDayUsd: maxCostUsd.optional().describe('What it may add to balances in a day of UTC; any amount by default'),
+  creditPerDayUsd: maxCostUsd
+    .optional()
+    .describe('What it may add to balances in a day of UTC, and take back; any amount by default'),
   expiresInDays: z.number().int().min(1).max(3650).optional().describe('Never by default'),
 })
 

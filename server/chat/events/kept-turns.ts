@@ -54,6 +54,7 @@ export class KeptTurns {
       const held = this.#turns.get(turnId)
       if (!held) return
       held.isFollowed = true
+      held.feed.followed()
       this.#write(held, followedWriteMs)
     })
   }

@@ -5,14 +5,12 @@ import type { TurnRecord } from '../../store/turns/turn-records.ts'
 import type { Store } from '../../store/store.ts'
 import { failureLine } from '../event-lines.ts'
 import { linesAfter } from './event-ring.ts'
-import { eventsGone, type TurnReader } from './turn-feed.ts'
+import { eventsGone, followMs, type TurnReader } from './turn-feed.ts'
 
 /** Of one read. */
 const charsMax = 262_144
 /** Between two looks, where no node says that there is more. */
 const lookMs = 400
-/** So often the node that is at work is told that its turn is read elsewhere. */
-const followMs = 5000
 /** How often it is looked for what another node has in memory, before it counts as gone. */
 const looksMax = 20
 const lookPauseMs = 100

@@ -9,6 +9,10 @@ export type TurnReader = {
   leave: () => void
 }
 
+/** How often a node that reads a turn of another one says so, and how long it counts as a reader after that. */
+export const followMs = 5000
+const followedMs = 2 * followMs
+
 /** What becomes of a reply that nobody reads any more. */
 export type OnDisconnect = 'stop' | 'continue'
 
@@ -46,6 +50,8 @@ export class TurnFeed {
   #readers = 0
   #producing: Promise<void> | undefined
   #isAlone = false
+  /** Until then somebody reads it on another node. */
+  #followedUntil = -Infinity
   isComplete = false
 
   constructor(source: Source, { onDisconnect, told }: { onDisconnect: OnDisconnect; told: Told }) {
@@ -67,6 +73,11 @@ export class TurnFeed {
     if (--this.#readers === 0 && !this.isComplete) this.#detach()
   }
 
+  /** Somebody reads it on another node, which says so again and again. */
+  followed(): void {
+    this.#followedUntil = performance.now() + followedMs
+  }
+
   /** False when the reply is over. */
   stop(): boolean {
     if (!this.#source || this.#source.isEnding) return false
@@ -75,10 +86,17 @@ export class TurnFeed {
   }
 
   #detach(): void {
-    if (this.#onDisconnect === 'stop') this.#source?.stop('disconnect')
+    if (this.#onDisconnect === 'stop') this.#stopUnread()
     else this.#told.onDetached(this)
     // Its last events are read later, if at all.
     void this.#goOn().catch(() => {})
+  }
+
+  #stopUnread(): void {
+    if (this.#readers > 0 || this.isComplete) return
+    const followedForMs = this.#followedUntil - performance.now()
+    if (followedForMs > 0) setTimeout(() => this.#stopUnread(), followedForMs).unref()
+    else this.#source?.stop('disconnect')
   }
 
   async #goOn(): Promise<void> {

@@ -7,14 +7,14 @@ import { readFormat } from '../input/response-format.ts'
 import { modelOf } from '../models.ts'
 import { endOf, type ReplyEnd } from '../reply-end.ts'
 import { continuedSession, unkeptSession } from '../reply-session.ts'
-import { callerOf, sessionOf, startReply, type ReplyHost } from '../start-reply.ts'
+import { callerOf, sessionOf, startReply } from '../start-reply.ts'
 import { completionUsage } from '../usage.ts'
 import { wireError, badParam } from '../wire-error.ts'
 import { answerReply, streamReply, type Translation } from '../write-reply.ts'
 import { ChatChunks } from './chat-chunks.ts'
 
 /** POST /v1/chat/completions: a turn of no session, or the next one of that which Errand-Session names. */
-export async function createCompletion(host: ReplyHost, routed: RoutedRequest, body: unknown): Promise<void> {
+export async function createCompletion(stallMs: number, routed: RoutedRequest, body: unknown): Promise<void> {
   const { services } = routed.context
   const caller = callerOf(routed)
   const session = sessionOf(routed)
@@ -30,7 +30,7 @@ export async function createCompletion(host: ReplyHost, routed: RoutedRequest, b
     session === undefined
       ? unkeptSession(services, agent.id)
       : await continuedSession(services, { caller, sessionId: session, model })
-  const reply = await startReply(host, routed, {
+  const reply = await startReply(stallMs, routed, {
     body,
     message: message.content,
     params: { ...(typeof temperature === 'number' && { temperature }), ...(maxTokens !== undefined && { maxTokens }) },
@@ -52,7 +52,7 @@ export async function createCompletion(host: ReplyHost, routed: RoutedRequest, b
       return finished(chunks, { end: await endOf(chunks.end, { ...of, turnId, hasText: chunks.hasText }), maxTokens })
     }
     const translation: Translation = { begin: () => chunks.begin(), write: (lines) => chunks.write(lines), finish }
-    return await streamReply(routed, { reply, stallMs: host.stallMs, translation })
+    return await streamReply(routed, { reply, stallMs, translation })
   }
   const whole = await collectReply(reply, of)
   if (!whole) return

@@ -9,7 +9,7 @@ import { ResponseInput } from '../input/response-input.ts'
 import { modelOf, type ModelAgent } from '../models.ts'
 import { endOf } from '../reply-end.ts'
 import { continuedSession, newSession, unkeptSession, type ReplyPlace } from '../reply-session.ts'
-import { callerOf, sessionOf, startReply, type Reply, type ReplyHost } from '../start-reply.ts'
+import { callerOf, sessionOf, startReply, type Reply } from '../start-reply.ts'
 import { badParam } from '../wire-error.ts'
 import { answerReply, streamReply } from '../write-reply.ts'
 import { responseTurn } from './read-response.ts'
@@ -20,7 +20,7 @@ import { toResponse, type Asked } from './response-resource.ts'
  * POST /v1/responses: a turn of a session of its own, or the next one of that which the request continues. What its client
  * keeps itself, because it says so or sends what was said before, is a turn of no session.
  */
-export async function createResponse(host: ReplyHost, routed: RoutedRequest, body: unknown): Promise<void> {
+export async function createResponse(stallMs: number, routed: RoutedRequest, body: unknown): Promise<void> {
   const { services } = routed.context
   const caller = callerOf(routed)
   const ofHeader = sessionOf(routed)
@@ -55,7 +55,7 @@ export async function createResponse(host: ReplyHost, routed: RoutedRequest, bod
     return { ...opened, onRefused }
   }
   const createdAt = services.clock.now()
-  const reply = await startReply(host, routed, {
+  const reply = await startReply(stallMs, routed, {
     body,
     message: message.content,
     params: {
@@ -83,7 +83,7 @@ export async function createResponse(host: ReplyHost, routed: RoutedRequest, bod
     isBackground,
   }
   const newSessionId = session === undefined ? sessionId : null
-  await answer(host, routed, { reply, asked, createdAt, isStream: input.stream === true, newSessionId })
+  await answer(stallMs, routed, { reply, asked, createdAt, isStream: input.stream === true, newSessionId })
 }
 
 function instructed(instructions: string | null | undefined): WireMessage[] {
@@ -100,14 +100,14 @@ type Answer = {
   newSessionId: string | null
 }
 
-async function answer(host: ReplyHost, routed: RoutedRequest, of: Answer): Promise<void> {
+async function answer(stallMs: number, routed: RoutedRequest, of: Answer): Promise<void> {
   const { asked, createdAt, isStream, newSessionId, reply } = of
   const { clock, store } = routed.context.services
   const { userId } = callerOf(routed)
   const { turnId } = reply
   if (isStream) {
     const events = new ResponseEvents({ turnId, asked, createdAt })
-    return await streamResponse(routed, { events, reply, stallMs: host.stallMs })
+    return await streamResponse(routed, { events, reply, stallMs })
   }
   if (asked.isBackground) {
     reply.detach()

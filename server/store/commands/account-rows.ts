@@ -76,6 +76,11 @@ const counters = statement<{ part: string; count: number }>(
   `SELECT part, count FROM counters WHERE user_id = :userId AND kind = 'transaction'`,
 )
 
+const countPlatformCredit = statement(
+  'account_platform_credit',
+  'UPDATE accounts SET platform_credited = platform_credited + :amount WHERE user_id = :userId',
+)
+
 export function* getAccount(on: Reads, userId: string): Op<AccountRecord | undefined> {
   return yield* on.get(getOne, { userId })
 }
@@ -92,13 +97,18 @@ export function* credit(tx: Tx, input: Credit): Op<CreditResult> {
     if (earlier && earlier.amount !== amount) return { outcome: 'refused', reason: 'idempotency-conflict' }
     if (earlier) return { outcome: 'replayed', transactionId: earlier.id, balance: earlier.balanceAfter }
   }
+  const { platformCredited } = account
+  if (platformKeyId !== undefined && platformCredited + amount < 0) {
+    return { outcome: 'refused', reason: 'not-credited', platformCredited }
+  }
   const after = account.balance + amount
   if (after < account.held || (amount > 0 && after > balanceMax)) return { outcome: 'refused', reason: 'balance' }
   const now = yield* tx.now()
   if (platformKeyId !== undefined && !(yield* takeCredit(tx, { keyId: platformKeyId, amount, now }))) {
     return { outcome: 'refused', reason: 'ceiling' }
   }
-  const posting = { userId, amount, description, idempotencyKey, now }
+  if (platformKeyId !== undefined) yield* tx.run(countPlatformCredit, { userId, amount })
+  const posting = { userId, amount, description, idempotencyKey, platformKeyId, now }
   const { balance, id } =
     amount < 0 ? yield* spend(tx, account, { ...posting, type: 'adjustment' }) : yield* postCredit(tx, posting)
   return { outcome: 'credited', transactionId: id, balance }

@@ -55,6 +55,7 @@ export type Posting = {
   description: string
   breakdown?: ChatBreakdown
   idempotencyKey?: string | null
+  platformKeyId?: string | undefined
   now: EpochMs
 }
 

@@ -1,4 +1,5 @@
 import type { EpochMs } from '../../kernel/clock.ts'
+import type { UsedKey } from '../task-inputs.ts'
 import type { Answer, Op, Reads, Tx } from './command.ts'
 import { columns, insertInto, statement } from './statement.ts'
 
@@ -7,7 +8,6 @@ import { columns, insertInto, statement } from './statement.ts'
 const idempotencyKeptMs = 24 * 3_600_000
 
 type KeyOf = { userId: string; operation: string; key: string }
-type UsedKey = { bodyHash: string; resourceId: string }
 type Row = UsedKey & { createdAt: EpochMs }
 
 const find = statement<Row>(

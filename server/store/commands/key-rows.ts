@@ -7,7 +7,7 @@ import type { UpdateKey } from '../limits/limit-inputs.ts'
 import type { CreateKey } from '../store.ts'
 import type { Answer, Op, Reads, Tx } from './command.ts'
 import { holderColumns, joinHolder, withHolder, type HolderRow } from './credential-holder.ts'
-import { limitWindows } from './limits/spend-windows.ts'
+import { carryOver, limitWindows, rearmReached } from './limits/spend-windows.ts'
 import { assign, columns, insertInto, statement } from './statement.ts'
 
 // API keys.
@@ -156,7 +156,12 @@ export function* updateKey(tx: Tx, { changes, ...of }: UpdateKey): Op<KeyRecord 
   const { countsAs } = known
   const limits = { spendLimit, spendReset, rateLimit, agents: agents && JSON.stringify(agents) }
   yield* tx.run(update, { userId: of.userId, countsAs, ...limits })
+  if (spendLimit !== null && spendReset !== known.spendReset) {
+    const limit = { ownerId: countsAs, amount: spendLimit, reset: spendReset ?? 'never' }
+    yield* carryOver(tx, { ...limit, userId: of.userId })
+  }
   limitWindows(tx, { ownerId: countsAs, amount: spendLimit ?? Infinity })
+  if (spendLimit !== known.spendLimit) rearmReached(tx, countsAs)
   return yield* getKey(tx, of)
 }
 

@@ -104,6 +104,7 @@ const ofAccount: Record<keyof AccountRow, true> = {
   blockedUntil: true,
   blockSeconds: true,
   owed: true,
+  platformCredited: true,
   plan: true,
   limits: true,
   notifyBelow: true,

@@ -27,6 +27,7 @@ import { changeCounted, countIn, noteReached, type CountedIn } from './limits/sp
 import { payDebt, spend } from './payments/debt.ts'
 import { takeOnce } from './platform/client-token-rows.ts'
 import { columns, insertInto, statement } from './statement.ts'
+import { findLeftTask, insertCall, takeLeftTask } from './wire-request-rows.ts'
 
 // The commands that move a task. Each locks the account of the task's user first, a refund too.
 
@@ -128,8 +129,10 @@ const requeue = statement(
 )
 
 export function* admitTask(tx: Tx, input: AdmitTask, limits: StoreLimits): Op<AdmitTaskResult> {
-  const { agentId, cost, endpointId, request, taskId, userId } = input
+  const { agentId, call, cost, endpointId, request, taskId, userId } = input
   const { account, against, now, read } = yield* judge(tx, input, { asked: tx.lockAccount({ userId }), limits })
+  const called = call ? yield* takeLeftTask(tx, { call, userId }) : undefined
+  if (called !== undefined) return { outcome: 'replayed', taskId: called, rate: read.rate }
   if (against) {
     if (against.outcome === 'refused' && against.reason === 'limit')
       yield* noteReached(tx, against.window, { userId, now })
@@ -147,6 +150,7 @@ export function* admitTask(tx: Tx, input: AdmitTask, limits: StoreLimits): Op<Ad
   tx.sendFor(insert, { ...row, status: 'pending', queued: 1, attempt: 0 }, ({ seq }) => (accepted.seq = seq))
   addPayload(tx, { stored: request, taskId, now })
   if (input.idempotency) insertKey(tx, { userId, operation, ...input.idempotency, resourceId: taskId }, now)
+  if (call) insertCall(tx, { call, userId, resourceId: taskId, now })
   tx.accepted(userId, now)
   return accepted
 }
@@ -164,7 +168,9 @@ function json(value: object | null | undefined): string | null {
 
 /** What `admitTask` would answer other than `accepted`; writes nothing and waits for no lock. */
 export function* foreseeAdmission(on: Reads, input: Draft, limits: StoreLimits): Op<TaskNotAccepted | undefined> {
-  return (yield* judge(on, input, { asked: on.account(input.userId), limits })).against
+  const { call, userId } = input
+  if (call && (yield* findLeftTask(on, { call, userId })) !== undefined) return undefined
+  return (yield* judge(on, input, { asked: on.account(userId), limits })).against
 }
 
 type Judge = { asked: Answer<AccountRow | undefined>; limits: StoreLimits }

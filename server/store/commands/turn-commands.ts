@@ -16,6 +16,7 @@ import { countKeyRate } from './limits/key-rates.ts'
 import { askLimits } from './limits/limit-facts.ts'
 import { changeCounted, countIn, leftInNamed, noteReached, type CountedIn } from './limits/spend-windows.ts'
 import { columns, insertInto, statement } from './statement.ts'
+import { insertRequest, takeRepeated } from './wire-request-rows.ts'
 
 // The commands that move a chat turn. While it is open it holds a part of its account's balance:
 //
@@ -91,7 +92,7 @@ const abandoned = statement<{ id: string }>(
 )
 
 export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<OpenTurnResult> {
-  const { idempotency, maxCost = null, quoteId = null, sessionId, turnId, userId } = input
+  const { idempotency, maxCost = null, quoteId = null, request, sessionId, turnId, userId } = input
   const asked = {
     // First, so that all that is read has waited for the lock.
     account: tx.lockAccount({ userId }),
@@ -106,6 +107,8 @@ export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<Open
   const quoted = asked.quote && (yield* asked.quote)
   const now = yield* tx.now()
   const read = yield* asked.limits(account, { now, ofTask: false })
+  const repeated = request ? yield* takeRepeated(tx, { ...request, userId }) : undefined
+  if (repeated !== undefined) return { outcome: 'refused', reason: 'repeated', turnId: repeated, rate: read.rate }
   const status = session && sessionStatus(session, activeAfter(now, limits))
   const judged = judgeTurn(input, {
     ...read,
@@ -126,6 +129,7 @@ export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<Open
   const { agentId } = must(session ?? unkept(input), 'a turn has an agent')
   tx.hold(userId, taken)
   if (idempotency) insertKey(tx, { userId, operation, ...idempotency, resourceId: turnId }, now)
+  if (request) insertRequest(tx, { ...request, userId, resourceId: turnId, now })
   const isMarked = session && openInSession(tx, { sessionId, turnId })
   const leaseUntil = now + limits.leaseSeconds * 1000
   const countedIn = countIn(tx, read.windows, { userId, held: taken })

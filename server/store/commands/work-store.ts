@@ -24,6 +24,7 @@ import * as tasks from './task-commands.ts'
 import * as reads from './task-queries.ts'
 import * as turns from './turn-commands.ts'
 import { findOpenTurn, findTurn, keepEvents, purgeTurnEvents, readEvents } from './turns/turn-event-rows.ts'
+import { purgeRequests, wireRequestStore } from './wire-request-rows.ts'
 
 const purgeRowsMax = 500
 const expiredRowsMax = 100
@@ -70,6 +71,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
     getTask: (input) => engine.read((on) => reads.getTask(on, input)),
     listTasks: (input) => engine.read((on) => reads.listTasks(on, input), input.userId),
     findIdempotent: (input) => engine.read((on) => findIdempotent(on, input)),
+    requests: wireRequestStore(engine),
     findPayload: (payloadId) => engine.read((on) => reads.findPayload(on, payloadId)),
     listPayloads: (input) => engine.read((on) => reads.listPayloads(on, input)),
     createSession: (input) => engine.run((tx) => sessions.createSession(tx, input, limits), input),
@@ -119,6 +121,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
       engine.run(function* (tx) {
         const purged = [
           yield* purgeKeys(tx, purgeRowsMax),
+          yield* purgeRequests(tx, purgeRowsMax),
           yield* purgeLogins(tx, purgeRowsMax),
           yield* purgeTries(tx, purgeRowsMax),
           yield* purgeInvitations(tx, purgeRowsMax),

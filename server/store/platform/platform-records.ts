@@ -20,9 +20,10 @@ export type PlatformKeyRecord = {
   scopes: PlatformScope[]
   /** Addresses and networks that it is accepted from; null for all. */
   addresses: string[] | null
-  /** What it may credit on a day of UTC; null without a ceiling. */
+  /** Ceiling of what it credits on a day of UTC, and of what it takes back; null without one. */
   creditPerDay: Units | null
   creditedToday: Units
+  takenToday: Units
   /** Id of the admin; null for the command line. */
   createdBy: string | null
   createdAt: EpochMs

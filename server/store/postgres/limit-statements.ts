@@ -4,7 +4,7 @@ import { columns, postgres, Statement } from '../commands/statement.ts'
 
 // What is used of limits, in rows that each command reads and changes.
 
-const row = `${columns('ownerId startsAt')}, spend_limit AS "limit", ${columns('charged held reachedAt')}`
+const row = `${columns('ownerId startsAt')}, spend_limit AS "limit", charged + carried AS charged, ${columns('held reachedAt')}`
 const get = new Statement<WindowRow>(
   'spend_window_get',
   `SELECT ${row} FROM spend_windows WHERE owner_id = :ownerId AND starts_at = :startsAt`,

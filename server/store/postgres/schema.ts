@@ -47,6 +47,7 @@ export const {
   apiKeys,
   counters,
   idempotencyKeys,
+  wireRequests,
   keyRates,
   settings,
   spendWindows,

@@ -33,6 +33,7 @@ export const {
   apiKeys,
   counters,
   idempotencyKeys,
+  wireRequests,
   keyRates,
   settings,
   spendWindows,

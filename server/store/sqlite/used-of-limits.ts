@@ -7,7 +7,8 @@ import { columns } from '../commands/statement.ts'
 import type { Counters } from './counters.ts'
 import { RowMemory, type Kept } from './row-memory.ts'
 
-type Window = WindowRow & { userId: string }
+/** `charged` is the column, without what was carried over. */
+type Window = WindowRow & { userId: string; carried: number }
 type Rate = KeyRateRow & { keyId: string }
 
 /**
@@ -36,7 +37,7 @@ export class UsedOfLimits {
     this.#counters = counters
     this.#dataVersion = db.prepare('PRAGMA data_version').pluck()
     this.#getWindow = db.prepare(
-      `SELECT ${columns('ownerId startsAt userId charged held reachedAt')}, spend_limit AS "limit" FROM spend_windows
+      `SELECT ${columns('ownerId startsAt userId charged held carried reachedAt')}, spend_limit AS "limit" FROM spend_windows
         WHERE owner_id = ? AND starts_at = ?`,
     )
     this.#addWindow = db.prepare(
@@ -52,11 +53,12 @@ export class UsedOfLimits {
     )
   }
 
-  window(of: WindowOf): Window | undefined {
-    return this.#isInBatch ? this.#keptWindow(of).row : this.#readWindow(of)
+  window(of: WindowOf): WindowRow | undefined {
+    const row = this.#isInBatch ? this.#keptWindow(of).row : this.#readWindow(of)
+    return row && (row.carried === 0 ? row : { ...row, charged: row.charged + row.carried })
   }
 
-  named(countedIn: string): Window[] {
+  named(countedIn: string): WindowRow[] {
     return windowsOf(countedIn).flatMap((of) => this.window(of) ?? [])
   }
 
@@ -79,7 +81,7 @@ export class UsedOfLimits {
     const kept = this.#keptWindow({ ownerId, startsAt })
     if (kept.row) return this.#change(kept, kept.row, { charged, held, amount })
     assertWithin(charged, held, amount)
-    this.#windows.put(kept, { ownerId, startsAt, userId, limit: amount, charged, held, reachedAt: null })
+    this.#windows.put(kept, { ownerId, startsAt, userId, limit: amount, charged, held, carried: 0, reachedAt: null })
   }
 
   change(countedIn: string, { charged, held }: Spent): void {
@@ -141,12 +143,12 @@ export class UsedOfLimits {
 
   /** A limit that was lowered below what is spent is kept as that. */
   #change(kept: Kept<Window>, window: Window, by: Spent & { amount: number }): void {
-    const { ownerId, reachedAt, startsAt, userId } = window
+    const { carried, ownerId, reachedAt, startsAt, userId } = window
     const charged = window.charged + by.charged
     const held = window.held + by.held
     const limit = by.amount === window.limit ? by.amount : Math.max(by.amount, charged + held)
     assertWithin(charged, held, limit)
-    this.#windows.put(kept, { ownerId, startsAt, userId, limit, charged, held, reachedAt })
+    this.#windows.put(kept, { ownerId, startsAt, userId, limit, charged, held, carried, reachedAt })
   }
 
   #writeWindow({ charged, held, limit, ownerId, startsAt, userId }: Window): void {

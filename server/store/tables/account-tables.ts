@@ -51,6 +51,8 @@ export function accountTables({
       blockSeconds: number('block_seconds'),
       /** What the provider took back of a top-up and the balance did not have; each credit pays it first. */
       owed: number().notNull().default(0),
+      /** What platform keys credited and did not take back: the sum of their transactions. */
+      platformCredited: number('platform_credited').notNull().default(0),
       /** Name of a plan of the configuration; null for the default. */
       plan: text(),
       /** JSON object of the limits that hold in the place of the plan's. */
@@ -126,6 +128,8 @@ export function accountTables({
       idempotencyKey: text('idempotency_key'),
       /** Of a top-up's credit, and of what was taken back of it or given again. */
       topupId: text('topup_id'),
+      /** The platform key that credited or took back. */
+      platformKeyId: text('platform_key_id'),
       createdAt: number('created_at').notNull(),
     },
     (transaction) => [
@@ -188,6 +192,32 @@ export function accountTables({
     ],
   )
 
+  /**
+   * Requests that their clients may repeat without an Idempotency-Key, and what each was answered with: until a minute after
+   * the end of that. Only a digest of the request is kept.
+   */
+  const wireRequests = table(
+    'wire_requests',
+    {
+      userId: text('user_id').notNull(),
+      /** SHA-256 of the request, in base64url. */
+      digest: text().notNull(),
+      /** Id of the turn or task. */
+      resourceId: text('resource_id').notNull(),
+      /** Retry count of the request that made it, until the first one was answered with it too. */
+      madeBy: number('made_by').notNull(),
+      /** Highest retry count that was answered with it. */
+      retries: number().notNull(),
+      /** When its client left without the whole answer. */
+      leftAt: number('left_at'),
+      createdAt: number('created_at').notNull(),
+    },
+    (request) => [
+      primaryKey({ columns: [request.userId, request.digest, request.resourceId] }),
+      index('wire_requests_created').on(request.createdAt),
+    ],
+  )
+
   /** Failed tasks that count toward the next abuse block; a block and its lifting empty a user's rows. */
   const abuseFailures = table(
     'abuse_failures',
@@ -216,6 +246,8 @@ export function accountTables({
       limit: number('spend_limit').notNull(),
       charged: number().notNull(),
       held: number().notNull(),
+      /** Of a key whose periods were changed: what executions of this period cost or held by then that count in other windows. */
+      carried: number().notNull().default(0),
       /** When something was first refused because of it, of which its owner is told once. */
       reachedAt: number('reached_at'),
     },
@@ -247,6 +279,7 @@ export function accountTables({
     transactions,
     counters,
     idempotencyKeys,
+    wireRequests,
     settings,
     abuseFailures,
     spendWindows,

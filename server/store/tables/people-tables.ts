@@ -100,11 +100,12 @@ export function peopleTables(
     scopes: text().notNull(),
     /** JSON array of addresses and networks that it is accepted from; null for all. */
     addresses: text(),
-    /** What it may credit on a day of UTC; null without a ceiling. */
+    /** Ceiling of what it credits on a day of UTC, and of what it takes back; null without one. */
     creditPerDay: number('credit_per_day'),
-    /** What it has credited on the last day on which it did; counts whole days of UTC since the epoch. */
+    /** Last day on which it changed a balance, in whole days of UTC since the epoch; `credited` and `taken` are that day's. */
     creditDay: number('credit_day').notNull().default(0),
     credited: number().notNull().default(0),
+    taken: number().notNull().default(0),
     /** Id of the admin; null for the command line. */
     createdBy: text('created_by'),
     createdAt: number('created_at').notNull(),

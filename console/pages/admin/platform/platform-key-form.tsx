@@ -108,7 +108,7 @@ export function PlatformKeyForm({ error, isPending, onCancel, onSubmit }: Platfo
         {hasCredit && (
           <TextInput
             label="Credit a day in USD"
-            description="The most that it adds to balances in a day of UTC; nothing for any amount"
+            description="Maximum credit per UTC day, and maximum taken back. Leave empty for no limit."
             inputMode="decimal"
             autoComplete="off"
             leftSection="$"

@@ -9,7 +9,6 @@ import type { AccountRow } from '../../tables/account-tables.ts'
 import type { Answer, Op, Reads, Tx } from '../command.ts'
 import { recordEvent } from '../events/event-rows.ts'
 import { columns, statement } from '../statement.ts'
-import type { WindowRow } from './used-rows.ts'
 
 // What is spent within limits, by period. A row is made by the first charge or hold of its period, in the transaction of the
 // admission, whose lock on the account keeps any other from making it. What is given back goes to the windows of the charge,
@@ -22,6 +21,24 @@ const setLimit = statement(
   'spend_window_set_limit',
   ({ greatest }) => `UPDATE spend_windows SET spend_limit = ${greatest}(CAST(:amount AS bigint), charged + held)
     WHERE owner_id = :ownerId`,
+)
+// What counts in the window that begins then is in it by itself. A failed task costs nothing; an open turn what it holds.
+const ofPeriod = `user_id = :userId AND created_at >= :startsAt AND counted_in LIKE :ofOwner AND counted_in NOT LIKE :ofWindow`
+const spentElsewhere = statement<{ spent: Units }>(
+  'spend_window_spent_elsewhere',
+  `SELECT CAST(coalesce(sum(spent), 0) AS bigint) AS spent FROM (
+    SELECT CASE status WHEN 'failed' THEN 0 ELSE cost END AS spent FROM tasks WHERE ${ofPeriod}
+    UNION ALL SELECT coalesce(cost, held) FROM turns WHERE ${ofPeriod}) AS executions`,
+)
+const carry = statement(
+  'spend_window_carry',
+  `INSERT INTO spend_windows (owner_id, starts_at, user_id, spend_limit, charged, held, carried)
+    VALUES (:ownerId, :startsAt, :userId, :amount, 0, 0, :carried)
+    ON CONFLICT (owner_id, starts_at) DO UPDATE SET carried = excluded.carried`,
+)
+const rearm = statement(
+  'spend_window_rearm',
+  'UPDATE spend_windows SET reached_at = NULL WHERE owner_id = :ownerId AND reached_at IS NOT NULL',
 )
 const reach = statement(
   'spend_window_reach',
@@ -94,9 +111,9 @@ export function changeCounted(
 export function* leftInNamed(
   on: Reads,
   { account, countedIn, limits }: { account: AccountRow; countedIn: CountedIn; limits: StoreLimits },
-): Op<{ left: Units; least: WindowRow | undefined }> {
+): Op<{ left: Units; least: Reached | undefined }> {
   let left = Infinity
-  let least: WindowRow | undefined
+  let least: Reached | undefined
   if (countedIn === null) return { left, least }
   const { userId } = account
   const windows = yield* on.used.named(countedIn)
@@ -106,7 +123,7 @@ export function* leftInNamed(
     const ofUser = window.ownerId === userId ? limitsOf(account, limits.plans ?? noPlans).spendPerDay : null
     const limit = Math.min(window.limit, key?.spendLimit ?? ofUser ?? Infinity)
     const leaves = Math.max(0, limit - window.charged - window.held)
-    if (leaves < left) [left, least] = [leaves, window]
+    if (leaves < left) [left, least] = [leaves, { ...window, amount: limit }]
   }
   return { left, least }
 }
@@ -121,17 +138,38 @@ export function limitWindows(tx: Tx, { amount, ownerId }: { ownerId: string; amo
   tx.send(setLimit, { ownerId, amount: Math.min(amount, Number.MAX_SAFE_INTEGER) })
 }
 
-type Reached = Pick<SpendState, 'ownerId' | 'startsAt' | 'reachedAt'>
+/**
+ * The limit of a key begins anew at other times. What was spent in the present period by that counts, whichever windows it is
+ * charged in. What changes there later (a refund, a longer reply) changes nothing here.
+ */
+export function* carryOver(tx: Tx, { amount, ownerId, reset, userId }: SpendLimit & { userId: string }): Op<void> {
+  const startsAt = periodStart(reset, yield* tx.now())
+  const name = `%"${ownerId}":`
+  tx.used.writeOut()
+  const of = { userId, startsAt, ofOwner: `${name}%`, ofWindow: `${name}${startsAt}%` }
+  const { spent: carried } = (yield* tx.get(spentElsewhere, of))!
+  yield* tx.run(carry, { ownerId, startsAt, userId, amount, carried })
+}
 
-/** Tells the owner of a key that its limit refuses something: by the first refusal of a period, so that the others write nothing. */
+/** Makes the next refusal an event again: the owner of a key gets one for each limit that is reached. */
+export function rearmReached(tx: Tx, ownerId: string): void {
+  tx.used.writeOut()
+  tx.send(rearm, { ownerId })
+}
+
+/** `amount` is the limit that refused. */
+type Reached = Pick<SpendState, 'ownerId' | 'startsAt' | 'reachedAt' | 'amount'>
+
+/** Records the first refusal by a key's limit in a period as an event. Later ones write nothing. */
 export function* noteReached(
   tx: Tx,
-  { ownerId, reachedAt, startsAt }: Reached,
+  { amount: refusing, ownerId, reachedAt, startsAt }: Reached,
   { now, userId }: { userId: string; now: EpochMs },
 ): Op<void> {
   if (reachedAt !== null || !isOfKey(ownerId)) return
   const key = yield* tx.get(lastKey, { userId, ownerId })
-  if (!key || key.spendLimit === null) return
+  // The request may have been authenticated before the limit was raised: the present one is not reached by that.
+  if (!key || key.spendLimit === null || key.spendLimit > refusing) return
   const { id: keyId, spendLimit: amount, spendReset } = key
   tx.used.writeOut()
   tx.send(reach, { ownerId, startsAt, userId, amount, now })

@@ -9,6 +9,7 @@ export type WindowRow = {
   ownerId: string
   startsAt: EpochMs
   limit: Units
+  /** With what was carried over from windows of other periods. */
   charged: Units
   held: Units
   reachedAt: EpochMs | null

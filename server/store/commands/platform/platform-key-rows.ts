@@ -18,12 +18,16 @@ type Written<Record extends { scopes: unknown; addresses: unknown }> = Omit<Reco
   scopes: string
   addresses: string | null
 }
-type Row = Written<Omit<PlatformKeyRecord, 'creditedToday'>> & { creditDay: number; credited: Units }
+type Row = Written<Omit<PlatformKeyRecord, 'creditedToday' | 'takenToday'>> & {
+  creditDay: number
+  credited: Units
+  taken: Units
+}
 
 const dayMs = 86_400_000
 
 const names = 'id name hint scopes addresses creditPerDay createdBy createdAt expiresAt'
-const row = columns(`${names} creditDay credited revokedAt lastUsedAt`)
+const row = columns(`${names} creditDay credited taken revokedAt lastUsedAt`)
 const live = '(revoked_at IS NULL AND coalesce(expires_at > :now, true))'
 
 const insert = statement('platform_key_insert', insertInto('platform_keys', `${names} tokenHash`))
@@ -52,14 +56,18 @@ const touch = statement(
   }) => `UPDATE platform_keys SET last_used_at = ${greatest}(coalesce(last_used_at, used.at), used.at)
     FROM ${members(':uses')} WHERE platform_keys.id = used.id`,
 )
-// One statement judges and counts, so credits of one key to many accounts at once stay below its ceiling. A clock that
-// was set back gives no second day.
-const ofDay = 'CASE WHEN credit_day >= :day THEN credited ELSE 0 END'
+// One statement judges and counts, so that one key's simultaneous changes of many accounts stay within its ceiling. A clock
+// that was set back gives no second day. What is taken back counts on its own: counted with the credits, a mistaken credit of
+// most of the ceiling could not be corrected on the same day.
+const ofDay = (column: string) => `CASE WHEN credit_day >= :day THEN ${column} ELSE 0 END`
+const isWithin = (column: string) => `${ofDay(column)} + :${column} <= credit_per_day`
 const countCredit = statement(
   'platform_key_credit',
   ({ greatest }) => `UPDATE platform_keys
-    SET credited = ${ofDay} + :amount, credit_day = ${greatest}(credit_day, :day)
-    WHERE id = :keyId AND revoked_at IS NULL AND (credit_per_day IS NULL OR ${ofDay} + :amount <= credit_per_day)`,
+    SET credited = ${ofDay('credited')} + :credited, taken = ${ofDay('taken')} + :taken,
+      credit_day = ${greatest}(credit_day, :day)
+    WHERE id = :keyId AND revoked_at IS NULL
+      AND (credit_per_day IS NULL OR ${isWithin('credited')} AND ${isWithin('taken')})`,
 )
 
 export function* createPlatformKey(tx: Tx, input: CreatePlatformKey): Op<PlatformKeyRecord> {
@@ -99,11 +107,10 @@ export function* touchPlatformKeys(tx: Tx, uses: readonly { keyId: string; at: E
   yield* tx.run(touch, { uses: JSON.stringify(Object.fromEntries(uses.map(({ at, keyId }) => [keyId, at]))) })
 }
 
-/** Counts a credit toward the ceiling of its key; false when the key has ended or the day has no room for it. */
+/** Counts an amount toward its key's ceiling. Returns false if the key was revoked or the day's room is too small. */
 export function* takeCredit(tx: Tx, of: { keyId: string; amount: Units; now: EpochMs }): Op<boolean> {
   const { amount, keyId, now } = of
-  // What is taken from an account gives the key nothing back.
-  const counted = { keyId, amount: Math.max(0, amount), day: dayOf(now) }
+  const counted = { keyId, credited: Math.max(0, amount), taken: Math.max(0, -amount), day: dayOf(now) }
   return (yield* tx.run(countCredit, counted)) === 1
 }
 
@@ -118,6 +125,7 @@ function readLists({ addresses, scopes }: { scopes: string; addresses: string | 
   }
 }
 
-function toRecord({ creditDay, credited, ...key }: Row, now: EpochMs): PlatformKeyRecord {
-  return { ...key, ...readLists(key), creditedToday: creditDay >= dayOf(now) ? credited : 0 }
+function toRecord({ creditDay, credited, taken, ...key }: Row, now: EpochMs): PlatformKeyRecord {
+  const isToday = creditDay >= dayOf(now)
+  return { ...key, ...readLists(key), creditedToday: isToday ? credited : 0, takenToday: isToday ? taken : 0 }
 }

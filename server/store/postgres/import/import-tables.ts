@@ -28,6 +28,7 @@ const tables = [
   schema.transactions,
   schema.counters,
   schema.idempotencyKeys,
+  schema.wireRequests,
   schema.payloads,
   schema.abuseFailures,
   schema.webhooks,

@@ -1,0 +1,154 @@
+import type { EpochMs } from '../../kernel/clock.ts'
+import type { ToolCall, WireRequest, WireRequestStore } from '../requests/wire-requests.ts'
+import type { Engine, Op, Reads, Tx } from './command.ts'
+import { insertInto, statement } from './statement.ts'
+
+// Requests that their clients may repeat. A row is written by the admission of a turn, whose lock on the account makes the
+// original and its repetitions wait for each other, on whichever nodes they arrive:
+//
+//   the original first ──▶ its row; a repetition is answered with its turn
+//   a repetition first ──▶ its row; the original, a moment later, is answered with that turn
+//
+// Two alike requests that were sent on purpose are two rows, and each repetition takes one that no other has taken.
+//
+// Calls of tools do not say that they are repeated. A call takes a task whose client has left, or that of the same request of
+// the same client while that waits.
+
+/** How long after the end of a turn a repetition is answered with it. */
+const keptMs = 60_000
+/** How much later than its repetition an original may arrive: it waits at a busy node, and its client has given it up. */
+const overtakenMs = 1000
+
+const isKnown = '(t.settled_at IS NULL OR t.settled_at > :until)'
+const ofRequest = 'w.user_id = :userId AND w.digest = :digest'
+const findRepeated = statement<{ resourceId: string }>(
+  'wire_request_find',
+  `SELECT w.resource_id AS "resourceId" FROM wire_requests AS w JOIN turns AS t ON t.id = w.resource_id
+    WHERE ${ofRequest} AND ${isKnown}
+    ORDER BY CASE WHEN w.retries < :retries THEN 0 ELSE 1 END, CASE WHEN w.left_at IS NULL THEN 1 ELSE 0 END,
+      w.created_at DESC, w.resource_id DESC LIMIT 1`,
+)
+const findOvertaking = statement<{ resourceId: string }>(
+  'wire_request_find_overtaking',
+  `SELECT w.resource_id AS "resourceId" FROM wire_requests AS w JOIN turns AS t ON t.id = w.resource_id
+    WHERE ${ofRequest} AND w.made_by > 0 AND w.created_at > :after AND ${isKnown} LIMIT 1`,
+)
+const take = statement(
+  'wire_request_take',
+  ({ greatest }) => `UPDATE wire_requests SET retries = ${greatest}(retries, :retries), left_at = NULL,
+      made_by = CASE WHEN :retries = 0 THEN 0 ELSE made_by END
+    WHERE user_id = :userId AND digest = :digest AND resource_id = :resourceId`,
+)
+const insert = statement(
+  'wire_request_insert',
+  insertInto('wire_requests', 'userId digest resourceId madeBy retries createdAt'),
+)
+const findWaiting = statement<{ resourceId: string }>(
+  'wire_request_find_waiting',
+  `SELECT w.resource_id AS "resourceId" FROM wire_requests AS w JOIN tasks AS t ON t.id = w.resource_id
+    WHERE ${ofRequest} AND t.completed_at IS NULL LIMIT 1`,
+)
+const findLeft = statement<{ resourceId: string }>(
+  'wire_request_find_left',
+  `SELECT resource_id AS "resourceId" FROM wire_requests AS w WHERE ${ofRequest} AND left_at > :after
+    ORDER BY left_at LIMIT 1`,
+)
+const takeBack = statement(
+  'wire_request_take_back',
+  `UPDATE wire_requests SET left_at = NULL
+    WHERE user_id = :userId AND digest = :digest AND resource_id = :resourceId AND left_at = :leftAt`,
+)
+const leaveAll = statement('wire_request_leave_all', 'UPDATE wire_requests SET left_at = :now WHERE left_at IS NULL')
+const leave = statement(
+  'wire_request_leave',
+  'UPDATE wire_requests SET left_at = :now WHERE user_id = :userId AND digest = :digest AND resource_id = :resourceId',
+)
+const purge = statement(
+  'wire_request_purge',
+  ({ skipLocked }) => `WITH old AS MATERIALIZED (SELECT user_id, digest, resource_id FROM wire_requests AS w
+      WHERE created_at <= :until
+        AND coalesce(left_at <= :until, true)
+        AND NOT EXISTS (SELECT 1 FROM turns AS t WHERE t.id = w.resource_id AND ${isKnown})
+        AND NOT EXISTS (SELECT 1 FROM tasks AS t WHERE t.id = w.resource_id AND t.completed_at IS NULL)
+      ORDER BY created_at LIMIT :rowsMax ${skipLocked})
+    DELETE FROM wire_requests WHERE (user_id, digest, resource_id) IN (SELECT user_id, digest, resource_id FROM old)`,
+)
+
+type Sent = WireRequest & { userId: string }
+
+/** The turn that answers the request, if it is a repetition, or was overtaken by one. For an account that is locked. */
+export function* takeRepeated(tx: Tx, { digest, retries, userId }: Sent): Op<string | undefined> {
+  const now = yield* tx.now()
+  const of = { userId, digest, until: now - keptMs }
+  const found =
+    retries > 0
+      ? yield* tx.get(findRepeated, { ...of, retries })
+      : yield* tx.get(findOvertaking, { ...of, after: now - overtakenMs })
+  if (found) yield* tx.run(take, { userId, digest, retries, resourceId: found.resourceId })
+  return found?.resourceId
+}
+
+/** In the transaction of the admission. */
+export function insertRequest(tx: Tx, { digest, now, resourceId, retries, userId }: Sent & Made): void {
+  tx.send(insert, { userId, digest, resourceId, madeBy: retries, retries, createdAt: now })
+}
+
+type Call = { call: ToolCall; userId: string }
+
+/** The task that answers the call: that of the same request, or one whose client has left. */
+export function* findLeftTask(on: Reads, { call, userId }: Call): Op<string | undefined> {
+  const { keptMs: returnMs, request, what } = call
+  const same = request === null ? undefined : yield* on.get(findWaiting, { userId, digest: request })
+  const left = same ?? (yield* on.get(findLeft, { userId, digest: what, after: (yield* on.now()) - returnMs }))
+  return left?.resourceId
+}
+
+/** As `findLeftTask`, so that no other call is answered with it. For an account that is locked. */
+export function* takeLeftTask(tx: Tx, of: Call): Op<string | undefined> {
+  const resourceId = yield* findLeftTask(tx, of)
+  if (resourceId !== undefined) {
+    yield* tx.run(take, { userId: of.userId, digest: of.call.what, retries: 0, resourceId })
+  }
+  return resourceId
+}
+
+/** In the transaction of the admission. */
+export function insertCall(tx: Tx, { call, ...of }: Made & { call: ToolCall; userId: string }): void {
+  for (const digest of [call.what, call.request]) {
+    if (digest !== null) insertRequest(tx, { ...of, digest, retries: 0 })
+  }
+}
+
+type Made = { resourceId: string; now: EpochMs }
+
+/** Returns the number of deleted rows. */
+export function* purgeRequests(tx: Tx, rowsMax: number): Op<number> {
+  return yield* tx.run(purge, { until: (yield* tx.now()) - keptMs, rowsMax })
+}
+
+/** The same on every engine. */
+export function wireRequestStore(engine: Engine): WireRequestStore {
+  return {
+    findTurn: (input) =>
+      engine.run(function* (tx) {
+        yield* tx.lockAccount({ userId: input.userId })
+        return yield* takeRepeated(tx, input)
+      }, input),
+    left: (input) =>
+      engine.run(function* (tx) {
+        yield* tx.lockAccount({ userId: input.userId })
+        const now = yield* tx.now()
+        yield* tx.run(leave, { ...input, now })
+        return now
+      }, input),
+    takeBack: (input) =>
+      engine.run(function* (tx) {
+        yield* tx.lockAccount({ userId: input.userId })
+        return (yield* tx.run(takeBack, input)) === 1
+      }, input),
+    leaveAll: () =>
+      engine.run(function* (tx) {
+        yield* tx.run(leaveAll, { now: yield* tx.now() })
+      }),
+  }
+}

@@ -1,0 +1,120 @@
+import { expect } from 'vitest'
+import type { OpenTurnResult } from '../../server/store/session-inputs.ts'
+import type { ContractTest } from './store-contract.ts'
+import type { StoreWorld } from './store-world.ts'
+import { draftTurn, settle } from './window-calls.ts'
+
+const digest = 'of the request'
+
+/** Opens a turn for a request that was sent that often before. Returns the id of the turn that answers it. */
+async function sent(world: StoreWorld, userId: string, retries: number): Promise<string> {
+  const turn = await draftTurn(world, userId, { request: { digest, retries } })
+  return answeredBy(turn.turnId, await world.store.openTurn(turn))
+}
+
+function answeredBy(turnId: string, result: OpenTurnResult): string {
+  if (result.outcome === 'opened') return turnId
+  if (result.reason === 'repeated') return result.turnId
+  throw new Error(`refused: ${result.reason}`)
+}
+
+const found = (world: StoreWorld, userId: string, retries: number) =>
+  world.store.requests.findTurn({ userId, digest, retries })
+
+/** What every engine does with requests that their clients repeat without an Idempotency-Key. */
+export function describeWireRequests(contractTest: ContractTest): void {
+  contractTest('a repetition is answered with the turn of its request until a minute after its end', async (world) => {
+    const userId = await world.createUser()
+    const first = await sent(world, userId, 0)
+    world.clock.advance(3_600_000)
+    await world.store.purgeExpired()
+    expect(await sent(world, userId, 1)).toBe(first)
+    await settle(world, first, 5)
+    world.clock.advance(59_999)
+    expect([await sent(world, userId, 1), await found(world, userId, 2)]).toEqual([first, first])
+    expect(await found(world, await world.createUser(), 1)).toBeUndefined()
+    world.clock.advance(1)
+    expect(await found(world, userId, 3)).toBeUndefined()
+    const second = await sent(world, userId, 1)
+    expect(second).not.toBe(first)
+    await world.store.purgeExpired()
+    expect(await found(world, userId, 2)).toBe(second)
+    await settle(world, second, 5)
+  })
+
+  contractTest('of repetitions at one moment one opens a turn, and all are answered with it', async (world) => {
+    const userId = await world.createUser()
+    const repeated = await Promise.all(Array.from({ length: 10 }, () => sent(world, userId, 1)))
+    expect(new Set(repeated).size).toBe(1)
+  })
+
+  contractTest('two alike requests that were both cut are repeated with their own turns', async (world) => {
+    const userId = await world.createUser()
+    const turnIds = [await sent(world, userId, 0), await sent(world, userId, 0)]
+    expect(new Set(turnIds).size).toBe(2)
+    for (const retries of [1, 2]) {
+      const again = [await found(world, userId, retries), await found(world, userId, retries)]
+      expect(again.toSorted()).toEqual(turnIds.toSorted())
+    }
+    world.clock.advance(5000)
+    const third = await sent(world, userId, 0)
+    // Of several the one whose client has left is the one that is repeated.
+    await world.store.requests.left({ userId, digest, resourceId: turnIds[0]! })
+    expect(await found(world, userId, 3)).toBe(turnIds[0])
+    expect(await found(world, userId, 3)).toBe(third)
+  })
+
+  contractTest('an original that its repetition overtook is answered with the same turn, once', async (world) => {
+    const userId = await world.createUser()
+    const first = await sent(world, userId, 1)
+    expect(await sent(world, userId, 0)).toBe(first)
+    const second = await sent(world, userId, 0)
+    expect(second).not.toBe(first)
+    const other = await world.createUser()
+    const alone = await sent(world, other, 2)
+    world.clock.advance(1001)
+    expect(await sent(world, other, 0)).not.toBe(alone)
+  })
+
+  contractTest(
+    'a call of a tool is answered with a task whose client has left, until that is taken back',
+    async (world) => {
+      const { store } = world
+      const userId = await world.createUser()
+      const call = { what: 'the tool and its arguments', request: null, keptMs: 60_000 }
+      const first = await world.pending(userId, { call })
+      const second = await world.pending(userId, { call })
+      expect(second).not.toBe(first)
+      const of = { userId, digest: call.what, resourceId: first }
+      const leftAt = await store.requests.left(of)
+      expect(await world.admit(userId, { call })).toMatchObject({ outcome: 'replayed', taskId: first })
+      // It is answered, so its node does not cancel it, and the next call has a task of its own.
+      expect(await store.requests.takeBack({ ...of, leftAt })).toBe(false)
+      const third = await world.pending(userId, { call })
+      const again = await store.requests.left(of)
+      expect(await store.requests.takeBack({ ...of, leftAt: again })).toBe(true)
+      expect([first, second, third]).not.toContain(await world.pending(userId, { call }))
+      await store.requests.left(of)
+      world.clock.advance(60_000)
+      await store.purgeExpired()
+      expect(await world.pending(userId, { call })).not.toBe(first)
+    },
+  )
+
+  contractTest(
+    'after a start of the only process calls are answered with the tasks that they waited for',
+    async (world) => {
+      const { store } = world
+      const userId = await world.createUser(200)
+      const call = { what: 'the tool and its arguments', request: 'of one client', keptMs: 60_000 }
+      const taskId = await world.pending(userId, { call, cost: 200 })
+      // The same request of one client needs no note, and neither needs a balance.
+      expect(await store.foreseeAdmission(world.draft(userId, { call, cost: 200 }))).toBeUndefined()
+      expect(await world.admit(userId, { call })).toMatchObject({ outcome: 'replayed', taskId })
+      await store.requests.leaveAll()
+      const other = { ...call, request: null }
+      expect(await world.admit(userId, { call: other })).toMatchObject({ outcome: 'replayed', taskId })
+      await world.expectRefused(world.draft(userId, { call: other }), { reason: 'balance' })
+    },
+  )
+}
