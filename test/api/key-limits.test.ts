@@ -153,8 +153,8 @@ test('limits are changed one by one, hold for the next request, and null removes
   expect(await expectStatus(200, change({ limitUsd: '0.02', limitReset: 'week' }))).toMatchObject({
     limitUsd: '0.0200',
     limitReset: 'week',
-    // It is another period, in which nothing was spent yet.
-    usedUsd: '0.0000',
+    // What was spent this week stays.
+    usedUsd: '0.0100',
     resetsAt: '2026-01-19T00:00:00.000Z',
     agents: ['test', 'talk'],
   })
