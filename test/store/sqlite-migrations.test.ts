@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import type Database from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { lockDataDir } from '../../server/store/sqlite/database.ts'
 import { StoreOpenError } from '../../server/store/store-open-error.ts'
 import { openSqliteStore, openSqliteStoreBeside } from '../../server/store/sqlite/sqlite-store.ts'
 import { FakeClock } from '../support/fake-clock.ts'
@@ -133,6 +134,18 @@ test('a command beside no server refuses a database of every older version, says
     dataDir = newFolder()
     options = { ...options, dataDir }
   }
+})
+
+test('a server does not migrate a data directory while another server of any version has its lock', async () => {
+  createOlder(dataDir, migrationCount - 1, () => {})
+  const applied = () =>
+    withRaw(dataDir, (raw) => raw.prepare('SELECT count(*) FROM __drizzle_migrations').pluck().get())
+  const other = lockDataDir(dataDir)
+  expect(() => openSqliteStore(options)).toThrow(StoreOpenError)
+  expect(applied()).toBe(migrationCount - 1)
+  other.release()
+  await openSqliteStore(options).close()
+  expect(applied()).toBe(migrationCount)
 })
 
 test('sessions and turns from before caps have spent what they were charged, and what triggers forbid stays forbidden', async () => {
