@@ -55,6 +55,8 @@ export type Posting = {
   description: string
   breakdown?: ChatBreakdown
   idempotencyKey?: string | null
+  /** For a platform key's credit: the day that it counts in, by the key's id. */
+  countedIn?: string | undefined
   now: EpochMs
 }
 

@@ -9,8 +9,8 @@ const post = {
   name: 'ledger_post',
   text: `WITH moved AS (UPDATE accounts SET balance = balance + $4 WHERE user_id = $2 RETURNING balance)
     INSERT INTO transactions (id, user_id, type, amount, balance_after, task_id, session_id, turn_id, topup_id,
-      description, breakdown, idempotency_key, created_at)
-    SELECT $1, $2, $3, $4, moved.balance, $5, $6, $7, $8, $9, $10, $11, $12 FROM moved`,
+      description, breakdown, idempotency_key, counted_in, created_at)
+    SELECT $1, $2, $3, $4, moved.balance, $5, $6, $7, $8, $9, $10, $11, $12, $13 FROM moved`,
 }
 
 /** The only writer of balances: each change of one is a transaction row in the same database transaction. */
@@ -22,11 +22,17 @@ export class Ledger {
    * the command, if the amount would take it below what is held.
    */
   post(tx: Transaction, posting: Omit<Posting, 'userId'>): { id: string; balance: Units } {
-    const { amount, breakdown, description, idempotencyKey, now, sessionId, taskId, topupId, turnId, type } = posting
+    const { amount, breakdown, countedIn, description, idempotencyKey, now, sessionId, taskId, topupId, turnId, type } =
+      posting
     const { account } = tx
     const id = newId('txn', now)
     const about = [taskId ?? null, sessionId ?? null, turnId ?? null, topupId ?? null, description]
-    const rest = [breakdown === undefined ? null : JSON.stringify(breakdown), idempotencyKey ?? null, now]
+    const rest = [
+      breakdown === undefined ? null : JSON.stringify(breakdown),
+      idempotencyKey ?? null,
+      countedIn ?? null,
+      now,
+    ]
     void tx.write({ ...post, values: [id, account.userId, type, amount, ...about, ...rest] })
     account.balance += amount
     tx.changes.push({ userId: account.userId, kind: 'transaction', part: type, status: '', by: 1 })

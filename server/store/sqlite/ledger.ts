@@ -8,7 +8,7 @@ import { PostedCount, type Posted } from '../posted-totals.ts'
 import type { Counters } from './counters.ts'
 
 const columns =
-  'id userId type amount balanceAfter taskId sessionId turnId topupId description breakdown idempotencyKey createdAt'
+  'id userId type amount balanceAfter taskId sessionId turnId topupId description breakdown idempotencyKey countedIn createdAt'
 
 /** The only writer of balances: each change of one is a transaction row in the same database transaction. */
 export class Ledger {
@@ -42,6 +42,7 @@ export class Ledger {
       turnId: null,
       topupId: null,
       idempotencyKey: null,
+      countedIn: null,
       ...posting,
       id,
       balanceAfter: balance,

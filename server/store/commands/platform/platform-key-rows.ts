@@ -55,11 +55,12 @@ const touch = statement(
 // One statement judges and counts, so credits of one key to many accounts at once stay below its ceiling. A clock that
 // was set back gives no second day.
 const ofDay = 'CASE WHEN credit_day >= :day THEN credited ELSE 0 END'
-const countCredit = statement(
+const countCredit = statement<{ creditDay: number }>(
   'platform_key_credit',
   ({ greatest }) => `UPDATE platform_keys
     SET credited = ${ofDay} + :amount, credit_day = ${greatest}(credit_day, :day)
-    WHERE id = :keyId AND revoked_at IS NULL AND (credit_per_day IS NULL OR ${ofDay} + :amount <= credit_per_day)`,
+    WHERE id = :keyId AND revoked_at IS NULL AND (credit_per_day IS NULL OR ${ofDay} + :amount <= credit_per_day)
+    RETURNING credit_day AS "creditDay"`,
 )
 
 export function* createPlatformKey(tx: Tx, input: CreatePlatformKey): Op<PlatformKeyRecord> {
@@ -99,12 +100,13 @@ export function* touchPlatformKeys(tx: Tx, uses: readonly { keyId: string; at: E
   yield* tx.run(touch, { uses: JSON.stringify(Object.fromEntries(uses.map(({ at, keyId }) => [keyId, at]))) })
 }
 
-/** Counts a credit toward the ceiling of its key; false when the key has ended or the day has no room for it. */
-export function* takeCredit(tx: Tx, of: { keyId: string; amount: Units; now: EpochMs }): Op<boolean> {
+/** Counts a credit toward its key's ceiling, and returns the day that it counts in. Undefined if the key has ended or the day has no room for it. */
+export function* takeCredit(tx: Tx, of: { keyId: string; amount: Units; now: EpochMs }): Op<string | undefined> {
   const { amount, keyId, now } = of
   // What is taken from an account gives the key nothing back.
   const counted = { keyId, amount: Math.max(0, amount), day: dayOf(now) }
-  return (yield* tx.run(countCredit, counted)) === 1
+  const taken = yield* tx.get(countCredit, counted)
+  return taken && JSON.stringify({ [keyId]: taken.creditDay })
 }
 
 function dayOf(now: EpochMs): number {
