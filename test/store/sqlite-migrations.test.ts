@@ -153,7 +153,7 @@ test('sessions and turns from before caps have spent what they were charged, and
     fillWithoutLogins(raw)
     raw.exec(`
       INSERT INTO sessions (id, user_id, agent_id, is_completed, metadata, message_count, created_at, updated_at, active_at)
-        VALUES ('ses_1', 'user_1', 'talk', 0, '{}', 2, 1000, 1000, 1000), ('ses_2', 'user_1', 'talk', 1, '{}', 0, 1000, 1000, 1000);
+        VALUES ('ses_1', 'user_1', 'talk', 0, '{}', 0, 1000, 1000, 1000), ('ses_2', 'user_1', 'talk', 1, '{}', 0, 1000, 1000, 1000);
       INSERT INTO turns (id, user_id, session_id, agent_id, held, cost, outcome, created_at, settled_at)
         VALUES ('turn_1', 'user_1', 'ses_1', 'talk', 0, 30, 'finished', 1000, 1001),
                ('turn_2', 'user_1', 'ses_gone', 'talk', 0, 20, 'truncated', 1002, 1003);

@@ -20,7 +20,7 @@ export const timeOf = (setting: string): string =>
 
 /** An amount that is not negative, as events write it. */
 export const usd = (amount: string): string =>
-  `(${amount}) / 10000 || '.' || substr(CAST(10000 + (${amount}) % 10000 AS text), 2)`
+  `((${amount}) / 10000) || '.' || substr(CAST((10000 + (${amount}) % 10000) AS text), 2)`
 
 type EventOf = { row: string; type: string; at: string; data: string }
 

@@ -4,6 +4,8 @@ import { creditsSince, timeOf, windowsSince, type LedgerCheck } from './check-pa
 // Limits on what is spent and credited: who has a window, what its limit is, and that no window is missing.
 
 const dayMs = 86_400_000
+/** No request that was authenticated before a change of limits is admitted so long after it. */
+const inFlightMsMax = 3_600_000
 
 /** Whose windows are: the first of the keys that took each other's place, a client token, or a user. */
 const owners = `SELECT coalesce(counts_as, id) AS id, user_id FROM api_keys
@@ -32,13 +34,13 @@ export const limitChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
           FROM spend_windows w JOIN (${owners}) AS o ON o.id = w.owner_id WHERE o.user_id <> w.user_id`,
   },
   {
-    // A limit that was lowered below what is spent is kept as that, and only then is above the key's.
-    what: 'the limit of a spend window is the limit of its key, unless it was lowered since',
+    // A window of a time at which the limit was changed may have the one before, or more if that much was spent.
+    what: 'the limit of a spend window is that of its key, unless it was changed since',
     isMoney: true,
     sql: `SELECT w.user_id AS "userId", NULL AS "taskId", k.spend_limit AS expected, w.spend_limit AS actual
           FROM api_keys k JOIN spend_windows w ON w.owner_id = coalesce(k.counts_as, k.id)
-          WHERE k.replaced_by IS NULL AND (w.spend_limit < k.spend_limit
-            OR w.spend_limit > k.spend_limit AND coalesce(k.limited_at <= w.starts_at, true))`,
+          WHERE k.replaced_by IS NULL AND w.spend_limit <> k.spend_limit
+            AND coalesce(k.limited_at + ${inFlightMsMax} <= w.starts_at, true)`,
   },
   {
     what: 'the limit of a spend window is the cap of its client token',
