@@ -23,7 +23,8 @@ export const limitChecks = ({ entries, field }: Dialect): readonly LedgerCheck[]
             UNION ALL SELECT k.user_id, n.key, CAST(n.value AS bigint), coalesce(k.cost, k.held)
             FROM turns k, ${entries('k.counted_in')} AS n WHERE k.counted_in IS NOT NULL) AS c
           JOIN (${owners}) AS o ON o.id = c.owner_id
-          LEFT JOIN spend_windows w ON w.owner_id = c.owner_id AND w.starts_at = c.starts_at
+          LEFT JOIN spend_windows w
+            ON w.owner_id = c.owner_id AND w.starts_at = c.starts_at AND w.user_id = c.user_id
           WHERE w.owner_id IS NULL AND (c.starts_at = 0 OR c.starts_at > ${timeOf(windowsSince)})
           GROUP BY c.user_id, c.owner_id, c.starts_at`,
   },
