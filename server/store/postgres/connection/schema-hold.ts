@@ -78,7 +78,6 @@ export class SchemaHold {
     }
     if (this.#isClosed) return void client.end().catch(ignore)
     isHeld = true
-    client.unref()
     this.#client = client
   }
 
