@@ -31,7 +31,7 @@ export async function openServiceStore(
   // Loaded only where it is used: its drivers take a tenth of a start.
   const { openPostgresStore } = await import('./store/postgres/postgres-store.ts')
   // All nodes go by the database's clock, which a test's own takes the place of.
-  const store = await openPostgresStore({ ...options, databaseUrl, ...(createClock && { clock: makeClock }) })
+  const store = await openPostgresStore({ ...options, databaseUrl, onFatal, ...(createClock && { clock: makeClock }) })
   return { store: await orClose(store, assertSameSecret(store.settings, secrets(), null)), clock }
 }
 

@@ -25,7 +25,7 @@ import { RowDigest } from '../store/carried-rows.ts'
 import type { ImportTarget } from '../store/postgres/import/import-target.ts'
 import { InstallationAtRest } from '../store/sqlite/export-tables.ts'
 import type { LedgerReport } from '../store/store.ts'
-import { eventsSince } from '../store/webhook-records.ts'
+import { checkSettings } from '../store/ledger/check-parts.ts'
 import { leaveStandIn, movePayloads, payloadColumns, type MovedPayloads } from './move-payloads.ts'
 import { print } from './open-store.ts'
 
@@ -171,7 +171,7 @@ async function copyTables(source: InstallationAtRest, target: ImportTarget, say:
   }
   for (const batch of source.read('settings', ['name', 'value'])) {
     for (const [name, value] of batch as [string, string][]) {
-      if (name === eventsSince) await target.keepSetting(name, value)
+      if (checkSettings.includes(name)) await target.keepSetting(name, value)
     }
   }
   for (const row of source.accountSums()) {

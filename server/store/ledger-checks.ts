@@ -2,24 +2,33 @@ import { formatUsd } from '../kernel/money.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import type { Dialect } from './commands/statement.ts'
 import type { LedgerDifference } from './store.ts'
+import { fields, isEventOf, timeOf, usd, type LedgerCheck } from './ledger/check-parts.ts'
+import { eventChecks } from './ledger/event-checks.ts'
+import { limitChecks } from './ledger/limit-checks.ts'
+import { recordChecks } from './ledger/record-checks.ts'
 import { eventsSince } from './webhook-records.ts'
 
 /** A check stops at as many differences. */
 export const differencesMax = 100
 
-type LedgerCheck = { what: string; isMoney: boolean; sql: string }
-
 /**
  * Until then ends may have no event: they are older than events are, or the events have passed their time. It is moved in
- * the transaction that removes them, so that no clock is asked.
+ * the transaction that removes them.
  */
-const since = `coalesce((SELECT CAST(value AS bigint) FROM settings WHERE name = '${eventsSince}'), 0)`
-// The event of an end has the id of what ended but for its first letters, so that there is no second one.
-const isOf = (row: string, type: string) => `e.id IS NOT NULL AND e.user_id = ${row}.user_id AND e.type = ${type}`
+const since = timeOf(eventsSince)
+
+/** Every check, by subject. A new table or column that money or an obligation depends on adds one to its subject. */
+export const ledgerChecks = (dialect: Dialect): readonly LedgerCheck[] => [
+  ...moneyChecks(dialect),
+  ...limitChecks(dialect),
+  ...recordChecks(dialect),
+  ...endChecks(dialect),
+  ...eventChecks(dialect),
+]
 
 // Each check selects what breaks one invariant, in plain SQL that an auditor can run by hand; but for how JSON is taken apart
-// it is that of every engine. Money is units.
-export const ledgerChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
+// it is that of every engine.
+const moneyChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
   {
     what: 'the balance is the sum of the transactions',
     isMoney: true,
@@ -32,7 +41,7 @@ export const ledgerChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
     isMoney: true,
     sql: `SELECT a.user_id AS "userId", NULL AS "taskId", coalesce(t.amount, 0) AS expected, a.platform_credited AS actual
           FROM accounts a LEFT JOIN (SELECT user_id, sum(amount) AS amount FROM transactions
-            WHERE platform_key_id IS NOT NULL GROUP BY user_id) AS t ON t.user_id = a.user_id
+            WHERE counted_in IS NOT NULL GROUP BY user_id) AS t ON t.user_id = a.user_id
           WHERE coalesce(t.amount, 0) <> a.platform_credited OR a.platform_credited < 0`,
   },
   {
@@ -243,26 +252,69 @@ export const ledgerChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
             UNION ALL SELECT user_id, part, 0, count FROM counters WHERE kind = 'transaction') AS c
           GROUP BY "userId", part HAVING sum(n) <> sum(c)`,
   },
+]
+
+const tellsOfTask = (dialect: Dialect) =>
+  isEventOf(dialect, {
+    row: 'k',
+    type: `'task.' || k.status`,
+    at: 'k.completed_at',
+    data: `${fields({ taskId: 'k.id', agentId: 'k.agent_id', endpointId: 'k.endpoint_id', status: 'k.status', costUsd: usd('k.cost') })}
+      || CASE WHEN k.error_code IS NULL THEN '' ELSE ',"errorCode":"' || k.error_code || '"' END`,
+  })
+
+const tellsOfTurn = (dialect: Dialect) =>
+  isEventOf(dialect, {
+    row: 'k',
+    type: `'chat.settled'`,
+    at: 'k.settled_at',
+    data: fields({
+      turnId: 'k.id',
+      sessionId: 'k.session_id',
+      agentId: 'k.agent_id',
+      outcome: 'k.outcome',
+      costUsd: usd('k.cost'),
+    }),
+  })
+
+const tellsOfCredit = (dialect: Dialect) =>
+  isEventOf(dialect, {
+    row: 't',
+    type: `'credit.added'`,
+    at: 't.created_at',
+    data: fields({ transactionId: 't.id', amountUsd: usd('t.amount'), balanceUsd: usd('t.balance_after') }),
+  })
+
+const tellsOfTopup = (dialect: Dialect) =>
+  isEventOf(dialect, {
+    row: 'k',
+    type: `'payment.succeeded'`,
+    at: 'k.paid_at',
+    data: fields({ topupId: 'k.id', amountUsd: usd('k.amount') }),
+  })
+
+/** What ended, was settled or credited has its event, and the event tells of it what the row says. */
+const endChecks = (dialect: Dialect): readonly LedgerCheck[] => [
   {
     what: 'a task that has ended has its event',
     isMoney: false,
     sql: `SELECT k.user_id AS "userId", k.id AS "taskId", 1 AS expected, CASE WHEN e.id IS NULL THEN 0 ELSE 1 END AS actual
           FROM tasks k LEFT JOIN events e ON e.id = 'evt' || substr(k.id, 5)
-          WHERE k.completed_at > ${since} AND NOT (${isOf('k', "'task.' || k.status")})`,
+          WHERE k.completed_at > ${since} AND NOT ${tellsOfTask(dialect)}`,
   },
   {
     what: 'a settled chat turn has its event',
     isMoney: false,
     sql: `SELECT k.user_id AS "userId", NULL AS "taskId", 1 AS expected, CASE WHEN e.id IS NULL THEN 0 ELSE 1 END AS actual
           FROM turns k LEFT JOIN events e ON e.id = 'evt' || substr(k.id, 5)
-          WHERE k.settled_at > ${since} AND NOT (${isOf('k', "'chat.settled'")})`,
+          WHERE k.settled_at > ${since} AND NOT ${tellsOfTurn(dialect)}`,
   },
   {
     what: 'a credit has its event',
     isMoney: false,
     sql: `SELECT t.user_id AS "userId", NULL AS "taskId", 1 AS expected, CASE WHEN e.id IS NULL THEN 0 ELSE 1 END AS actual
           FROM transactions t LEFT JOIN events e ON e.id = 'evt' || substr(t.id, 4)
-          WHERE t.type = 'credit' AND t.created_at > ${since} AND NOT (${isOf('t', "'credit.added'")})`,
+          WHERE t.type = 'credit' AND t.created_at > ${since} AND NOT ${tellsOfCredit(dialect)}`,
   },
   {
     what: 'a spend window of a key that refused something has its event',
@@ -276,6 +328,7 @@ export const ledgerChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
     isMoney: false,
     sql: `SELECT a.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM accounts a
           LEFT JOIN events e ON e.user_id = a.user_id AND e.created_at = a.low_at AND e.type = 'balance.low'
+            AND ${dialect.position}(e.body, '"notifyBelowUsd":"' || ${usd('a.notify_below')} || '"}}') > 0
           WHERE a.low_at > ${since} AND e.id IS NULL`,
   },
   {
@@ -283,7 +336,7 @@ export const ledgerChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
     isMoney: false,
     sql: `SELECT k.user_id AS "userId", NULL AS "taskId", 1 AS expected, CASE WHEN e.id IS NULL THEN 0 ELSE 1 END AS actual
           FROM topups k LEFT JOIN events e ON e.id = 'evt' || substr(k.id, 4)
-          WHERE k.paid_at > ${since} AND NOT (${isOf('k', "'payment.succeeded'")})`,
+          WHERE k.paid_at > ${since} AND NOT ${tellsOfTopup(dialect)}`,
   },
   {
     what: 'every event of a task, a chat turn, a credit or a payment is of one that took place',
@@ -299,7 +352,7 @@ export const ledgerChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
   },
 ]
 
-export type DifferenceRow = { userId: string; taskId: string | null; expected: number; actual: number }
+export type DifferenceRow = { userId: string | null; taskId: string | null; expected: number; actual: number }
 
 /** Of a check that a damaged value keeps from being made; the others are made all the same. */
 export function uncheckable({ what }: { what: string }, error: unknown): LedgerDifference {

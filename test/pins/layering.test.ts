@@ -120,7 +120,7 @@ test('neither engine of the store knows the other', () => {
       (from.startsWith('server/store/postgres/') && /^(?:server\/store\/sqlite\/|better-sqlite3)/.test(to)),
   )
   expect(bad.map(describe)).toEqual([])
-  expect(imports.map(describe)).toContain('server/store/postgres/connection/database.ts → drizzle-orm/node-postgres')
+  expect(imports.map(describe)).toContain('server/store/postgres/connection/schema-hold.ts → drizzle-orm/node-postgres')
 })
 
 test("the store's commands know no engine", () => {

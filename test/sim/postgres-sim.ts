@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs'
-import { migrateSchema, openPool } from '../../server/store/postgres/connection/database.ts'
+import { openPool } from '../../server/store/postgres/connection/database.ts'
+import { SchemaHold } from '../../server/store/postgres/connection/schema-hold.ts'
 import type { PgPool } from '../../server/store/postgres/connection/driver.ts'
 import { codeOf } from '../../server/store/postgres/connection/pg-errors.ts'
 import { openPostgresStoreBeside } from '../../server/store/postgres/postgres-store.ts'
@@ -157,9 +158,7 @@ export async function postgresSimEngine({ nodes, url }: PostgresSim): Promise<Si
 async function newDatabase(admin: PgPool, name: string, url: string): Promise<void> {
   await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
   await admin.query(`CREATE DATABASE ${name}`)
-  const pool = openPool(url, 1)
-  await migrateSchema(pool)
-  await pool.end()
+  await (await SchemaHold.open({ databaseUrl: url, change: 'migrate' })).close()
 }
 
 /** Of a lease that has run out it is not known who takes its work up. */

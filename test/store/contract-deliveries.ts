@@ -203,15 +203,19 @@ export function describeDeliveries(contractTest: ContractTest): void {
     expect(await world.store.webhooks.getDelivery(of)).toMatchObject({ status: 'succeeded', attempts: 2 })
   })
 
-  contractTest("another user's event is not sent, and its delivery ends", async (world) => {
-    const [userId, other] = [await world.createUser(0), await world.createUser(0)]
-    const { webhookId } = await create(world, userId)
-    const { webhookId: foreign } = await create(world, other)
-    await credit(world, userId)
-    await world.tamper({ what: 'delivery-moved', from: webhookId, to: foreign })
-    expect(await lease(world, foreign)).toEqual([])
-    expect(await all(world, { userId: other, webhookId: foreign })).toMatchObject([{ status: 'canceled' }])
-  })
+  contractTest(
+    "another user's event is not sent, and its delivery ends",
+    async (world) => {
+      const [userId, other] = [await world.createUser(0), await world.createUser(0)]
+      const { webhookId } = await create(world, userId)
+      const { webhookId: foreign } = await create(world, other)
+      await credit(world, userId)
+      await world.tamper({ what: 'delivery-moved', from: webhookId, to: foreign })
+      expect(await lease(world, foreign)).toEqual([])
+      expect(await all(world, { userId: other, webhookId: foreign })).toMatchObject([{ status: 'canceled' }])
+    },
+    { tampers: true },
+  )
 
   contractTest('410 disables a webhook whatever its user changes at the same time', async (world) => {
     const userId = await world.createUser(0)

@@ -188,6 +188,7 @@ export function describeEvents(contractTest: ContractTest): void {
       expect(await whats()).toEqual([
         ['a task that has ended has its event', failed.id],
         ['every event of a task, a chat turn, a credit or a payment is of one that took place', undefined],
+        ['an event says what it said when it was written', undefined],
       ])
       await world.tamper({ what: 'events-removed', userId })
       expect((await whats()).toSorted()).toEqual([

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { StoreOpenError } from '../../server/store/store-open-error.ts'
+import type { PgPool } from '../../server/store/postgres/connection/driver.ts'
 import { openPostgresStore, openPostgresStoreBeside } from '../../server/store/postgres/postgres-store.ts'
 import { withPool, type PostgresServer } from '../support/postgres-server.ts'
 import { describePostgres } from './postgres-engine.ts'
@@ -34,6 +35,22 @@ function firstVersion(): string {
       VALUES ('user_1', 'transaction', 'credit', '', 1), ('user_1', 'transaction', 'chat_charge', '', 1);
     INSERT INTO sessions (id, user_id, agent_id, is_completed, metadata, message_count, created_at, updated_at, active_at)
       VALUES ${session('ses_1', 'text', 0)}, ${session('ses_2', 'text', 1)}, ${session('ses_3', 'image', 0)};`
+}
+
+async function appliedCount(pool: PgPool): Promise<number> {
+  return (await pool.query('SELECT hash FROM drizzle.__drizzle_migrations')).rows.length
+}
+
+const holders = `SELECT a.pid FROM pg_stat_activity a JOIN pg_locks l ON l.pid = a.pid
+  WHERE a.datname = current_database() AND l.locktype = 'advisory' AND l.mode = 'ShareLock' AND l.granted`
+
+async function holdersOf(pool: PgPool): Promise<number[]> {
+  return ((await pool.query(holders)).rows as { pid: number }[]).map(({ pid }) => pid)
+}
+
+async function cutHolders(pool: PgPool): Promise<number[]> {
+  const { rows } = await pool.query(`SELECT pid, pg_terminate_backend(pid) FROM (${holders}) AS holders`)
+  return (rows as { pid: number }[]).map(({ pid }) => pid)
 }
 
 function describeOpening({ dropDatabase, newDatabase }: PostgresServer): void {
@@ -74,6 +91,60 @@ function describeOpening({ dropDatabase, newDatabase }: PostgresServer): void {
     expect(await store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
     expect(await store.deleteSession({ userId: 'user_1', sessionId: 'ses_2' })).toMatchObject({ outcome: 'deleted' })
     expect([await total({}), await total({ status: 'completed' })]).toEqual([2, 0])
+    await store.close()
+    await dropDatabase(url)
+  })
+
+  test('a database that a node without the lock still uses is not migrated, and nothing of it is changed', async () => {
+    const url = await newDatabase({ isEmpty: true })
+    await withPool(url, async (pool) => {
+      await pool.query(firstVersion())
+      await expect(open(url)).rejects.toThrow(/older version of Errand still uses.*pid \d+.*Stop every node/)
+      expect(await appliedCount(pool)).toBe(1)
+    })
+    await (await open(url)).close()
+    await withPool(url, async (pool) => expect(await appliedCount(pool)).toBeGreaterThan(1))
+    await dropDatabase(url)
+  })
+
+  test('a database with leased work is not migrated until the lease has passed, and the refusal says when', async () => {
+    const url = await newDatabase({ isEmpty: true })
+    await withPool(url, (pool) => pool.query(firstVersion()))
+    const leased = `INSERT INTO turns (id, user_id, session_id, agent_id, held, created_at, lease_until)
+      VALUES ('turn_2', 'user_1', 'ses_1', 'text', 0, 1000, ${Date.now() + 30_000})`
+    await withPool(url, (pool) => pool.query(leased))
+    await expect(open(url)).rejects.toThrow(/leased to a node, for (30|29|28|27|26) s/)
+    await withPool(url, (pool) => pool.query(`UPDATE turns SET lease_until = ${Date.now() - 1} WHERE id = 'turn_2'`))
+    await (await open(url)).close()
+    await dropDatabase(url)
+  })
+
+  test('ten nodes that start at once on an older schema migrate it once', async () => {
+    const url = await newDatabase({ isEmpty: true })
+    await withPool(url, (pool) => pool.query(firstVersion()))
+    const stores = await Promise.all(Array.from({ length: 10 }, () => open(url)))
+    expect(await Promise.all(stores.map(async (store) => (await store.verifyLedger()).ok))).not.toContain(false)
+    await Promise.all(stores.map((store) => store.close()))
+    await dropDatabase(url)
+  })
+
+  test('a node whose lock was lost with its connection takes it again, and stops if another version migrated meanwhile', async () => {
+    const url = await newDatabase()
+    const causes: unknown[] = []
+    const store = await openPostgresStore({
+      databaseUrl: url,
+      limits: noLimits,
+      connectionsMax: 2,
+      onFatal: (cause) => causes.push(cause),
+    })
+    await withPool(url, async (pool) => {
+      const [first] = await cutHolders(pool)
+      await expect.poll(async () => (await holdersOf(pool)).filter((pid) => pid !== first)).toHaveLength(1)
+      expect(causes).toEqual([])
+      await pool.query(`INSERT INTO drizzle.__drizzle_migrations (hash, created_at) VALUES ('newer', 9999999999999)`)
+      await cutHolders(pool)
+      await expect.poll(() => causes.map(String)).toEqual([expect.stringContaining('newer version')])
+    })
     await store.close()
     await dropDatabase(url)
   })

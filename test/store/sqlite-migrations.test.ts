@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import type Database from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { lockDataDir } from '../../server/store/sqlite/database.ts'
 import { StoreOpenError } from '../../server/store/store-open-error.ts'
 import { openSqliteStore, openSqliteStoreBeside } from '../../server/store/sqlite/sqlite-store.ts'
 import { FakeClock } from '../support/fake-clock.ts'
@@ -135,12 +136,24 @@ test('a command beside no server refuses a database of every older version, says
   }
 })
 
+test('a server does not migrate a data directory while another server of any version has its lock', async () => {
+  createOlder(dataDir, migrationCount - 1, () => {})
+  const applied = () =>
+    withRaw(dataDir, (raw) => raw.prepare('SELECT count(*) FROM __drizzle_migrations').pluck().get())
+  const other = lockDataDir(dataDir)
+  expect(() => openSqliteStore(options)).toThrow(StoreOpenError)
+  expect(applied()).toBe(migrationCount - 1)
+  other.release()
+  await openSqliteStore(options).close()
+  expect(applied()).toBe(migrationCount)
+})
+
 test('sessions and turns from before caps have spent what they were charged, and what triggers forbid stays forbidden', async () => {
   createOlder(dataDir, 7, (raw) => {
     fillWithoutLogins(raw)
     raw.exec(`
       INSERT INTO sessions (id, user_id, agent_id, is_completed, metadata, message_count, created_at, updated_at, active_at)
-        VALUES ('ses_1', 'user_1', 'talk', 0, '{}', 2, 1000, 1000, 1000), ('ses_2', 'user_1', 'talk', 1, '{}', 0, 1000, 1000, 1000);
+        VALUES ('ses_1', 'user_1', 'talk', 0, '{}', 0, 1000, 1000, 1000), ('ses_2', 'user_1', 'talk', 1, '{}', 0, 1000, 1000, 1000);
       INSERT INTO turns (id, user_id, session_id, agent_id, held, cost, outcome, created_at, settled_at)
         VALUES ('turn_1', 'user_1', 'ses_1', 'talk', 0, 30, 'finished', 1000, 1001),
                ('turn_2', 'user_1', 'ses_gone', 'talk', 0, 20, 'truncated', 1002, 1003);

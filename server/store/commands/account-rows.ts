@@ -104,11 +104,12 @@ export function* credit(tx: Tx, input: Credit): Op<CreditResult> {
   const after = account.balance + amount
   if (after < account.held || (amount > 0 && after > balanceMax)) return { outcome: 'refused', reason: 'balance' }
   const now = yield* tx.now()
-  if (platformKeyId !== undefined && !(yield* takeCredit(tx, { keyId: platformKeyId, amount, now }))) {
-    return { outcome: 'refused', reason: 'ceiling' }
+  const countedIn = platformKeyId && (yield* takeCredit(tx, { keyId: platformKeyId, amount, now }))
+  if (platformKeyId !== undefined) {
+    if (countedIn === undefined) return { outcome: 'refused', reason: 'ceiling' }
+    yield* tx.run(countPlatformCredit, { userId, amount })
   }
-  if (platformKeyId !== undefined) yield* tx.run(countPlatformCredit, { userId, amount })
-  const posting = { userId, amount, description, idempotencyKey, platformKeyId, now }
+  const posting = { userId, amount, description, idempotencyKey, countedIn, now }
   const { balance, id } =
     amount < 0 ? yield* spend(tx, account, { ...posting, type: 'adjustment' }) : yield* postCredit(tx, posting)
   return { outcome: 'credited', transactionId: id, balance }

@@ -55,7 +55,8 @@ export type Posting = {
   description: string
   breakdown?: ChatBreakdown
   idempotencyKey?: string | null
-  platformKeyId?: string | undefined
+  /** For a platform key's credit, or what it takes back: the day that it counts in, by the key's id. */
+  countedIn?: string | undefined
   now: EpochMs
 }
 

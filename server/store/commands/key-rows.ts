@@ -48,6 +48,11 @@ const count = statement<{ all: number; live: number }>(
   `SELECT count(*) AS "all", count(*) FILTER (WHERE ${live}) AS live FROM api_keys WHERE user_id = :userId`,
 )
 const revoke = statement('key_revoke', `UPDATE api_keys SET revoked_at = :now WHERE ${thisKey} AND revoked_at IS NULL`)
+// The limits are as old as those of the key before.
+const inherit = statement(
+  'key_inherit',
+  `UPDATE api_keys SET limited_at = (SELECT limited_at FROM api_keys WHERE ${thisKey}) WHERE id = :replacedBy`,
+)
 // The overlap never lengthens the life of a key that was to end earlier.
 const replace = statement(
   'key_replace',
@@ -58,7 +63,7 @@ const replace = statement(
 const ofChain = 'user_id = :userId AND (id = :countsAs OR counts_as = :countsAs)'
 const update = statement(
   'key_update',
-  `UPDATE api_keys SET ${assign('spendLimit spendReset rateLimit agents')} WHERE ${ofChain}`,
+  `UPDATE api_keys SET ${assign('spendLimit spendReset rateLimit agents')}, limited_at = :now WHERE ${ofChain}`,
 )
 const remove = statement('key_delete', `DELETE FROM api_keys WHERE ${thisKey}`)
 const purgeEnded = statement(
@@ -155,7 +160,7 @@ export function* updateKey(tx: Tx, { changes, ...of }: UpdateKey): Op<KeyRecord 
   const { agents, rateLimit, spendLimit, spendReset } = { ...known, ...changes }
   const { countsAs } = known
   const limits = { spendLimit, spendReset, rateLimit, agents: agents && JSON.stringify(agents) }
-  yield* tx.run(update, { userId: of.userId, countsAs, ...limits })
+  yield* tx.run(update, { userId: of.userId, countsAs, ...limits, now: yield* tx.now() })
   if (spendLimit !== null && spendReset !== known.spendReset) {
     const limit = { ownerId: countsAs, amount: spendLimit, reset: spendReset ?? 'never' }
     yield* carryOver(tx, { ...limit, userId: of.userId })
@@ -182,7 +187,10 @@ export function* rotateKey(
   const { agents, countsAs, rateLimit, spendLimit, spendReset } = old
   const created = yield* createKey(tx, { ...key, agents, rateLimit, spendLimit, spendReset }, countsAs)
   const replaced = yield* tx.run(replace, { userId, keyId, oldExpiresAt, replacedBy: created.id })
-  if (replaced === 1) return created
+  if (replaced === 1) {
+    yield* tx.run(inherit, { userId, keyId, replacedBy: created.id })
+    return created
+  }
   yield* tx.run(remove, { userId, keyId: created.id })
   return undefined
 }

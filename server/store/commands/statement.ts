@@ -22,6 +22,10 @@ export type Dialect = {
   members: (json: string) => string
   /** The members of a JSON object as rows with `key` and `value`, of which the latter may be text. */
   entries: (json: string) => string
+  /** A field of a JSON object, as text or a number. */
+  field: (json: string, name: string) => string
+  /** The SHA-256 of a text, in hexadecimal; on SQLite only checks of the ledger have it. */
+  digest: (text: string) => string
   /** A part of a statement about leases, of which there are none where one process owns the store. */
   ofLease: (part: string, without?: string) => string
 }
@@ -37,6 +41,8 @@ export const sqlite: Dialect = {
   indexedBy: (index) => `INDEXED BY ${index}`,
   members: (json) => `(SELECT key AS id, value AS at FROM json_each(${json})) AS used`,
   entries: (json) => `json_each(${json})`,
+  field: (json, name) => `json_extract(${json}, '$.${name}')`,
+  digest: (text) => `sha256(${text})`,
   ofLease: (_, without = '') => without,
 }
 export const postgres: Dialect = {
@@ -51,6 +57,8 @@ export const postgres: Dialect = {
   members: (json) =>
     `(SELECT key AS id, CAST(value AS bigint) AS at FROM json_each_text(CAST(${json} AS json))) AS used`,
   entries: (json) => `json_each_text(CAST(${json} AS json))`,
+  field: (json, name) => `CAST(${json} AS json) ->> '${name}'`,
+  digest: (text) => `encode(sha256(convert_to(${text}, 'UTF8')), 'hex')`,
   ofLease: (part) => part,
 }
 
@@ -132,4 +140,14 @@ function split(names: string): string[] {
 
 function column(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}
+
+/** Moves a time in `settings` forward to `:until`. */
+export function moveSetting(statementName: string, setting: string): Statement<never> {
+  return statement(
+    statementName,
+    `INSERT INTO settings (name, value) VALUES ('${setting}', CAST(CAST(:until AS bigint) AS text))
+      ON CONFLICT (name) DO UPDATE SET value = excluded.value
+        WHERE CAST(settings.value AS bigint) < CAST(excluded.value AS bigint)`,
+  )
 }

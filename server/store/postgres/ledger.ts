@@ -9,7 +9,7 @@ const post = {
   name: 'ledger_post',
   text: `WITH moved AS (UPDATE accounts SET balance = balance + $4 WHERE user_id = $2 RETURNING balance)
     INSERT INTO transactions (id, user_id, type, amount, balance_after, task_id, session_id, turn_id, topup_id,
-      description, breakdown, idempotency_key, platform_key_id, created_at)
+      description, breakdown, idempotency_key, counted_in, created_at)
     SELECT $1, $2, $3, $4, moved.balance, $5, $6, $7, $8, $9, $10, $11, $12, $13 FROM moved`,
 }
 
@@ -22,13 +22,13 @@ export class Ledger {
    * the command, if the amount would take it below what is held.
    */
   post(tx: Transaction, posting: Omit<Posting, 'userId'>): { id: string; balance: Units } {
-    const { amount, breakdown, description, idempotencyKey, now, platformKeyId } = posting
+    const { amount, breakdown, countedIn, description, idempotencyKey, now } = posting
     const { sessionId, taskId, topupId, turnId, type } = posting
     const { account } = tx
     const id = newId('txn', now)
     const about = [taskId ?? null, sessionId ?? null, turnId ?? null, topupId ?? null, description]
     const written = breakdown === undefined ? null : JSON.stringify(breakdown)
-    const rest = [written, idempotencyKey ?? null, platformKeyId ?? null, now]
+    const rest = [written, idempotencyKey ?? null, countedIn ?? null, now]
     void tx.write({ ...post, values: [id, account.userId, type, amount, ...about, ...rest] })
     account.balance += amount
     tx.changes.push({ userId: account.userId, kind: 'transaction', part: type, status: '', by: 1 })

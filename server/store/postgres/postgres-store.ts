@@ -6,8 +6,9 @@ import { workStore } from '../commands/work-store.ts'
 import type { Committed } from '../committed.ts'
 import type { Store, StoreLimits } from '../store.ts'
 import { PostgresEngine } from './command-engine.ts'
-import { assertCurrent, migrateSchema, newestTime, openPool } from './connection/database.ts'
+import { newestTime, openPool } from './connection/database.ts'
 import type { PgPool } from './connection/driver.ts'
+import { SchemaHold, type SchemaHoldOptions } from './connection/schema-hold.ts'
 import { Ledger } from './ledger.ts'
 import { sharedBy } from './nodes/shared-store.ts'
 import { agreeSetting, assertMoved, replaceSetting } from './setting-rows.ts'
@@ -33,37 +34,38 @@ export type PostgresStoreOptions = {
   clock?: (notBefore: number) => Clock
   onCommit?: (commit: Committed) => void
   onWarning?: (message: string) => void
+  /** The process can no longer write, because another version has changed the schema. */
+  onFatal?: (cause: unknown) => void
   connectionsMax?: number
   statementMsMax?: number
 }
 
 /** Opens the store as a server, of which there may be many on one database: brings its schema up to date. */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
-  return await opened(options, { isNode: true }, async (pool) => {
-    await migrateSchema(pool)
-    await assertMoved(pool)
-  })
+  return await opened(options, { isNode: true, change: 'migrate' })
 }
 
 /** Opens the store for a few short writes of the command line. Only a server migrates, but an empty database may be filled. */
 export async function openPostgresStoreBeside(options: PostgresStoreOptions & { mayCreate?: boolean }): Promise<Store> {
-  return await opened(options, { isNode: false }, async (pool) => {
-    await assertCurrent(pool, options.mayCreate ?? false)
-    await assertMoved(pool)
-  })
+  return await opened(options, { isNode: false, change: options.mayCreate ? 'create' : 'none' })
 }
 
 type As = { isNode: boolean }
 
-async function opened(options: PostgresStoreOptions, as: As, prepare: (pool: PgPool) => Promise<void>): Promise<Store> {
-  const { connectionsMax, databaseUrl, statementMsMax = defaultStatementMsMax } = options
+async function opened(
+  options: PostgresStoreOptions,
+  { change, isNode }: As & Pick<SchemaHoldOptions, 'change'>,
+): Promise<Store> {
+  const { connectionsMax, databaseUrl, onFatal, statementMsMax = defaultStatementMsMax } = options
+  const schema = await SchemaHold.open({ databaseUrl, change, onFatal })
   const pool = openPool(databaseUrl, connectionsMax, { statementMsMax })
   try {
-    await prepare(pool)
+    await assertMoved(pool)
     const clock = options.clock?.(await newestTime(pool))
-    return composeStore({ pool, clock, ...as }, options)
+    return composeStore({ pool, schema, clock, isNode }, options)
   } catch (error) {
     await pool.end()
+    await schema.close()
     throw error
   }
 }
@@ -73,9 +75,9 @@ function renewalMsMax(leaseMs: number): number {
   return Math.min(silentMsMax, Math.max(1000, leaseMs / 3))
 }
 
-type Opened = As & { pool: PgPool; clock: Clock | undefined }
+type Opened = As & { pool: PgPool; schema: SchemaHold; clock: Clock | undefined }
 
-function composeStore({ clock, isNode, pool }: Opened, options: PostgresStoreOptions): Store {
+function composeStore({ clock, isNode, pool, schema }: Opened, options: PostgresStoreOptions): Store {
   const { databaseUrl, limits, onCommit, onWarning } = options
   const leaseMs = limits.leaseSeconds * 1000
   const ledger = new Ledger()
@@ -128,6 +130,8 @@ function composeStore({ clock, isNode, pool }: Opened, options: PostgresStoreOpt
         await signals.close()
         await urgent.settled()
         await Promise.all([urgentPool.end(), pool.end()])
+        // Last: until here the store may write.
+        await schema.close()
       })()
       return closing
     },

@@ -8,7 +8,7 @@ import { PostedCount, type Posted } from '../posted-totals.ts'
 import type { Counters } from './counters.ts'
 
 const columns =
-  'id userId type amount balanceAfter taskId sessionId turnId topupId description breakdown idempotencyKey platformKeyId createdAt'
+  'id userId type amount balanceAfter taskId sessionId turnId topupId description breakdown idempotencyKey countedIn createdAt'
 
 /** The only writer of balances: each change of one is a transaction row in the same database transaction. */
 export class Ledger {
@@ -37,12 +37,12 @@ export class Ledger {
     const balance = must(this.#move.get({ userId, amount }) as Units | undefined, 'a transaction has an account')
     const id = newId('txn', now)
     this.#insert.run({
-      platformKeyId: null,
       taskId: null,
       sessionId: null,
       turnId: null,
       topupId: null,
       idempotencyKey: null,
+      countedIn: null,
       ...posting,
       id,
       balanceAfter: balance,

@@ -100,6 +100,8 @@ export function accountTables({
       spendReset: text('spend_reset'),
       /** Executions a minute; null for those of its user. */
       rateLimit: number('rate_limit'),
+      /** When its limits were last changed; null if they are those it was created with. */
+      limitedAt: number('limited_at'),
       /** The first of the keys that it took the place of by rotations: what is spent with one counts for all. */
       countsAs: text('counts_as'),
       /** JSON array of ids; null for all agents. */
@@ -128,8 +130,8 @@ export function accountTables({
       idempotencyKey: text('idempotency_key'),
       /** Of a top-up's credit, and of what was taken back of it or given again. */
       topupId: text('topup_id'),
-      /** The platform key that credited or took back. */
-      platformKeyId: text('platform_key_id'),
+      /** JSON object, for what a platform key credited or took back: the day since the epoch that it counts in, by the key's id. */
+      countedIn: text('counted_in'),
       createdAt: number('created_at').notNull(),
     },
     (transaction) => [

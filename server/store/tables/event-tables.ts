@@ -15,6 +15,10 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
     type: text().notNull(),
     /** The body that is delivered, JSON: the same bytes at each attempt. */
     body: text().notNull(),
+    /** SHA-256 of the other columns as they were written; null in events of versions before it. */
+    digest: text(),
+    /** How many webhooks it was written for; null as the digest. */
+    deliveries: number(),
     /** Of what ended: when it did. */
     createdAt: number('created_at').notNull(),
   })

@@ -61,6 +61,8 @@ export function paymentTables(
       topupId: text('topup_id'),
       /** What it led to, in a word. */
       outcome: text().notNull(),
+      /** How many events of the user it caused; null in rows of versions that did not count them. */
+      eventCount: number('event_count'),
       receivedAt: number('received_at').notNull(),
     },
     (event) => [

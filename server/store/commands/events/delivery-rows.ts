@@ -174,8 +174,8 @@ export function* recordTest(
   const { userId, webhookId } = of
   const now = yield* tx.now()
   const facts = { type: testEventType, webhookId } as const
-  const { body } = insertEvent(tx, { id: eventId, userId, at: now, facts })
   yield* tx.run(insertLeased, { eventId, webhookId, until: now + leaseMs, now })
+  const { body } = insertEvent(tx, { id: eventId, userId, at: now, facts })
   return leased(webhook, webhookId, { eventId, attempt: 1, fence: 1, url: null, body })
 }
 

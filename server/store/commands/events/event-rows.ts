@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { isoTime, isoTimeOrNull, type EpochMs } from '../../../kernel/clock.ts'
 import { newId } from '../../../kernel/ids.ts'
 import { formatUsd } from '../../../kernel/money.ts'
@@ -5,7 +6,7 @@ import type { StoreLimits } from '../../store.ts'
 import { eventsSince, type EventFacts } from '../../webhook-records.ts'
 import type { Op, Tx } from '../command.ts'
 import { activeAfter } from '../session-rows.ts'
-import { columns, insertInto, statement, type Value } from '../statement.ts'
+import { columns, moveSetting, statement, type Value } from '../statement.ts'
 
 // Events, and whom each is to be delivered to: written in the transaction that causes them, so that none is lost and
 // none invented. Neither statement is waited for.
@@ -13,7 +14,12 @@ import { columns, insertInto, statement, type Value } from '../statement.ts'
 /** So long after what they tell of, events and their deliveries are kept. */
 export const eventsKeptMs = 7 * 24 * 3_600_000
 
-const insert = statement('event_insert', insertInto('events', 'id userId type body createdAt'))
+// Behind its deliveries, which it counts, so that one that is lost is found.
+const insert = statement(
+  'event_insert',
+  `INSERT INTO events (id, user_id, type, body, digest, deliveries, created_at)
+    SELECT :id, :userId, :type, :body, :digest, count(*), CAST(:createdAt AS bigint) FROM deliveries WHERE event_id = :id`,
+)
 // What is disabled is told of nothing, nor later of what it has missed.
 const fanOut = statement(
   'event_fan_out',
@@ -48,12 +54,7 @@ const remove = statement(
   'event_delete',
   ({ members }) => `DELETE FROM events WHERE id IN (SELECT id FROM ${members(':ids')})`,
 )
-const moveSince = statement(
-  'event_move_since',
-  `INSERT INTO settings (name, value) VALUES ('${eventsSince}', CAST(CAST(:until AS bigint) AS text))
-    ON CONFLICT (name) DO UPDATE SET value = excluded.value
-      WHERE CAST(settings.value AS bigint) < CAST(excluded.value AS bigint)`,
-)
+const moveSince = moveSetting('event_move_since', eventsSince)
 
 export type NewEvent = {
   /** From that of what ended, where there is one. */
@@ -74,15 +75,17 @@ export function eventIdOf(causeId: string): string {
 /** Writes an event, and its deliveries to the webhooks that it concerns. */
 export function recordEvent(tx: Tx, event: NewEvent): void {
   const { at, facts, id, taskUrl = null, userId } = event
-  insertEvent(tx, event)
   const origin = taskUrl && (URL.parse(taskUrl)?.origin ?? null)
   tx.send(fanOut, { id, userId, origin, taskUrl: origin && taskUrl, ofType: `,${facts.type},`, at })
+  insertEvent(tx, event)
 }
 
-/** The row alone. */
+/** The row alone, after its deliveries. */
 export function insertEvent(tx: Tx, { at, facts, id, userId }: NewEvent): { body: string } {
   const body = bodyOf(facts, at)
-  tx.send(insert, { id, userId, type: facts.type, body, createdAt: at })
+  const { type } = facts
+  const digest = createHash('sha256').update(`${id} ${userId} ${type} ${at} ${body}`).digest('hex')
+  tx.send(insert, { id, userId, type, body, digest, createdAt: at })
   return { body }
 }
 

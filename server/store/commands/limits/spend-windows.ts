@@ -8,7 +8,8 @@ import type { StoreLimits } from '../../store.ts'
 import type { AccountRow } from '../../tables/account-tables.ts'
 import type { Answer, Op, Reads, Tx } from '../command.ts'
 import { recordEvent } from '../events/event-rows.ts'
-import { columns, statement } from '../statement.ts'
+import { windowsSince } from '../../ledger/check-parts.ts'
+import { columns, moveSetting, statement } from '../statement.ts'
 
 // What is spent within limits, by period. A row is made by the first charge or hold of its period, in the transaction of the
 // admission, whose lock on the account keeps any other from making it. What is given back goes to the windows of the charge,
@@ -59,6 +60,8 @@ const purge = statement(
       WHERE starts_at > 0 AND starts_at <= :until ORDER BY starts_at LIMIT :rowsMax ${skipLocked})
     DELETE FROM spend_windows WHERE (owner_id, starts_at) IN (SELECT owner_id, starts_at FROM old)`,
 )
+
+const moveSince = moveSetting('spend_window_move_since', windowsSince)
 
 /** So long after their period windows are kept. What still counts in one that is gone changes nothing. */
 const keptMs = 100 * 86_400_000
@@ -180,5 +183,8 @@ export function* noteReached(
 
 export function* purgeWindows(tx: Tx, rowsMax: number): Op<number> {
   tx.used.writeOut()
-  return yield* tx.run(purge, { until: (yield* tx.now()) - periodMsMax - keptMs, rowsMax })
+  const until = (yield* tx.now()) - periodMsMax - keptMs
+  const removed = yield* tx.run(purge, { until, rowsMax })
+  if (removed > 0) yield* tx.run(moveSince, { until })
+  return removed
 }

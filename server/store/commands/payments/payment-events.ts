@@ -34,7 +34,7 @@ const seen = statement<{ topupId: string | null }>(
 )
 const insert = statement(
   'payment_event_insert',
-  insertInto('payment_events', 'provider eventId type topupId outcome receivedAt'),
+  insertInto('payment_events', 'provider eventId type topupId outcome eventCount receivedAt'),
 )
 const update = statement(
   'topup_update',
@@ -65,15 +65,17 @@ export function* applyEvent(tx: Tx, event: PaymentEvent): Op<AppliedEvent> {
   if (outcome === 'repeated') return { outcome, topup: toTopup(from) }
   const now = yield* tx.now()
   const { eventId, provider, type } = event
-  tx.send(insert, { provider, eventId, type, topupId, outcome, receivedAt: now })
+  const row = { provider, eventId, type, topupId, outcome, receivedAt: now }
   if (outcome === 'applied') {
     const next = from.paidAt === to.paidAt ? to : { ...to, paidAt: now }
     const { checkoutId, disputed, disputes, id, paidAt, paymentId, receiptUrl, refunded, status } = next
     const state = { checkoutId, disputed, disputes, paidAt, paymentId, receiptUrl, refunded, status }
     yield* tx.run(update, { id, ...state, now })
-    yield* settle(tx, { from, to: next, change: event.change, now })
+    const eventCount = yield* settle(tx, { from, to: next, change: event.change, now })
+    tx.send(insert, { ...row, eventCount })
     return { outcome, topup: toTopup(next) }
   }
+  tx.send(insert, { ...row, eventCount: 0 })
   return { outcome, topup: toTopup(to) }
 }
 
@@ -147,10 +149,14 @@ function differs(one: TopupRow, other: TopupRow): boolean {
 
 type Move = { from: TopupRow; to: TopupRow; change: PaymentChange; now: EpochMs }
 
-/** What the move means for the account, and what its user is told of it. */
-function* settle(tx: Tx, { change, from, now, to }: Move): Op<void> {
+/** Changes the account as the move requires, and returns how many events of its user it recorded. */
+function* settle(tx: Tx, { change, from, now, to }: Move): Op<number> {
   const { amount, id: topupId, userId } = to
-  const tell = (facts: EventFacts, id = newId('evt', now)) => recordEvent(tx, { id, userId, at: now, facts })
+  let count = 0
+  const tell = (facts: EventFacts, id = newId('evt', now)) => {
+    recordEvent(tx, { id, userId, at: now, facts })
+    count++
+  }
   const isPaid = to.status === 'paid'
   const isPaidNow = isPaid && from.status !== 'paid'
   if (isPaidNow) {
@@ -163,7 +169,7 @@ function* settle(tx: Tx, { change, from, now, to }: Move): Op<void> {
   if (change.kind === 'failed' && to.status !== from.status) {
     tell({ type: 'payment.failed', topupId, amount, reason: change.reason })
   }
-  if (!isPaid) return
+  if (!isPaid) return count
   const was = isPaidNow ? { refunded: 0, disputed: 0 } : from
   const of = { userId, topupId, now }
   const refunded = to.refunded - was.refunded
@@ -177,6 +183,7 @@ function* settle(tx: Tx, { change, from, now, to }: Move): Op<void> {
   const told = { topupId, amount, owed }
   if (refunded !== 0) tell({ type: 'payment.refunded', ...told, refunded: to.refunded })
   if (disputed !== 0) tell({ type: 'payment.disputed', ...told, disputed: to.disputed })
+  return count
 }
 
 export function* purgePaymentEvents(tx: Tx, rowsMax: number): Op<number> {

@@ -61,13 +61,14 @@ const touch = statement(
 // most of the ceiling could not be corrected on the same day.
 const ofDay = (column: string) => `CASE WHEN credit_day >= :day THEN ${column} ELSE 0 END`
 const isWithin = (column: string) => `${ofDay(column)} + :${column} <= credit_per_day`
-const countCredit = statement(
+const countCredit = statement<{ creditDay: number }>(
   'platform_key_credit',
   ({ greatest }) => `UPDATE platform_keys
     SET credited = ${ofDay('credited')} + :credited, taken = ${ofDay('taken')} + :taken,
       credit_day = ${greatest}(credit_day, :day)
     WHERE id = :keyId AND revoked_at IS NULL
-      AND (credit_per_day IS NULL OR ${isWithin('credited')} AND ${isWithin('taken')})`,
+      AND (credit_per_day IS NULL OR ${isWithin('credited')} AND ${isWithin('taken')})
+    RETURNING credit_day AS "creditDay"`,
 )
 
 export function* createPlatformKey(tx: Tx, input: CreatePlatformKey): Op<PlatformKeyRecord> {
@@ -107,11 +108,15 @@ export function* touchPlatformKeys(tx: Tx, uses: readonly { keyId: string; at: E
   yield* tx.run(touch, { uses: JSON.stringify(Object.fromEntries(uses.map(({ at, keyId }) => [keyId, at]))) })
 }
 
-/** Counts an amount toward its key's ceiling. Returns false if the key was revoked or the day's room is too small. */
-export function* takeCredit(tx: Tx, of: { keyId: string; amount: Units; now: EpochMs }): Op<boolean> {
+/**
+ * Counts an amount toward its key's ceiling, and returns the day that it counts in. Undefined if the key was revoked or the
+ * day's room is too small.
+ */
+export function* takeCredit(tx: Tx, of: { keyId: string; amount: Units; now: EpochMs }): Op<string | undefined> {
   const { amount, keyId, now } = of
   const counted = { keyId, credited: Math.max(0, amount), taken: Math.max(0, -amount), day: dayOf(now) }
-  return (yield* tx.run(countCredit, counted)) === 1
+  const row = yield* tx.get(countCredit, counted)
+  return row && JSON.stringify({ [keyId]: row.creditDay })
 }
 
 function dayOf(now: EpochMs): number {

@@ -1,15 +1,8 @@
-import { createRequire } from 'node:module'
-import { fileURLToPath } from 'node:url'
 import type { EpochMs } from '../../../kernel/clock.ts'
 import { messageOf } from '../../../kernel/thrown.ts'
 import { StoreOpenError } from '../../store-open-error.ts'
-import { schemaStateOf, type SchemaState } from '../../applied-migrations.ts'
-import { explainPooler, keepFailures, newPool, type PgClient, type PgPool, sendTogether } from './driver.ts'
+import { explainPooler, keepFailures, newPool, type PgPool, sendTogether } from './driver.ts'
 
-const require = createRequire(import.meta.url)
-const migrationsFolder = fileURLToPath(new URL('../migrations', import.meta.url))
-/** Any number that no other program takes a lock by in this database. */
-const migrationLock = 7015
 const connectionsMax = 10
 /** What the connections of nodes and commands are called in pg_stat_activity. */
 export const poolName = 'errand'
@@ -62,52 +55,6 @@ export function openPool(
 
 const ignore = () => {}
 
-/** Makes the schema, or brings it up to date; a database that a newer version wrote is refused. */
-export async function migrateSchema(pool: PgPool): Promise<void> {
-  await withClient(pool, async (client) => {
-    await assertDurable(client)
-    if ((await schemaState(client)) === 'current') return
-    // Nodes that start at once migrate one after the other, and the second finds nothing to do. The lock belongs to
-    // the connection, so it ends with it however this ends. It may take longer than any other lock is waited for.
-    await client.query('SET lock_timeout = 0; SET statement_timeout = 0')
-    await client.query('SELECT pg_advisory_lock($1)', [migrationLock])
-    if ((await schemaState(client)) === 'current') return
-    const { drizzle } = require('drizzle-orm/node-postgres') as typeof import('drizzle-orm/node-postgres')
-    const { migrate } =
-      require('drizzle-orm/node-postgres/migrator') as typeof import('drizzle-orm/node-postgres/migrator')
-    await migrate(drizzle(client as never), { migrationsFolder })
-  })
-}
-
-/** Throws unless the schema is the one that this version writes; with `mayCreate` an empty database gets it. */
-export async function assertCurrent(pool: PgPool, mayCreate: boolean): Promise<void> {
-  let state: SchemaState = 'current'
-  await withClient(pool, async (client) => void (state = await schemaState(client)))
-  if (state === 'current') return
-  if (state === 'empty' && mayCreate) return await migrateSchema(pool)
-  throw new StoreOpenError(
-    state === 'empty'
-      ? 'The database of ERRAND_DATABASE_URL has no tables of Errand.'
-      : 'The database was written by an older version of Errand. Start `errand serve` once to migrate it.',
-  )
-}
-
-/** Throws when the database was written by a newer version. */
-export async function schemaState(client: PgClient): Promise<SchemaState> {
-  const { rows: tables } = await client.query(`SELECT to_regclass('drizzle.__drizzle_migrations') AS name`)
-  if ((tables[0] as { name: string | null }).name === null) return 'empty'
-  const { rows } = await client.query('SELECT hash FROM drizzle.__drizzle_migrations ORDER BY created_at')
-  const applied = (rows as { hash: string }[]).map(({ hash }) => hash)
-  return schemaStateOf(applied, migrationsFolder)
-}
-
-/** An answer may rest on a commit only when the server writes commits to its disk before it answers them. */
-async function assertDurable(client: PgClient): Promise<void> {
-  const { rows } = await client.query(`SELECT current_setting('synchronous_commit') AS value`)
-  if ((rows[0] as { value: string }).value !== 'off') return
-  throw new StoreOpenError('The database must have synchronous_commit = on; off loses commits that were answered.')
-}
-
 /** The newest time that the store holds. */
 export async function newestTime(pool: PgPool): Promise<EpochMs> {
   const { rows } = await pool.query(
@@ -120,22 +67,12 @@ export async function newestTime(pool: PgPool): Promise<EpochMs> {
 }
 
 /** Throws in one line that the operator understands. */
-export async function connectTo(pool: PgPool): Promise<PgClient> {
+export async function connectTo<Client>(to: { connect(): Promise<Client> }): Promise<Client> {
   try {
-    return await pool.connect()
+    return await to.connect()
   } catch (error) {
     // A name with several addresses fails with an error for each, and without a text of its own.
     const first = error instanceof AggregateError && error.message === '' ? (error.errors[0] as unknown) : error
     throw new StoreOpenError(`The database cannot be reached: ${messageOf(first)}`, { cause: error })
-  }
-}
-
-async function withClient(pool: PgPool, use: (client: PgClient) => Promise<void>): Promise<void> {
-  const client = await connectTo(pool)
-  try {
-    await use(client)
-  } finally {
-    // Settings and locks of the connection go with it.
-    client.release(true)
   }
 }

@@ -2,8 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { RowDigest, type CarriedRow } from '../../carried-rows.ts'
 import { StoreOpenError } from '../../store-open-error.ts'
 import type { LedgerReport } from '../../store.ts'
-import { connectTo, migrateSchema, openPool, poolName, schemaState } from '../connection/database.ts'
+import { connectTo, openPool, poolName } from '../connection/database.ts'
 import type { PgClient, PgPool } from '../connection/driver.ts'
+import { SchemaHold, schemaState } from '../connection/schema-hold.ts'
 import {
   continueSequences,
   importTables,
@@ -34,10 +35,12 @@ const triesMax = 20
 export class ImportTarget {
   readonly #pool: PgPool
   readonly #client: PgClient
+  readonly #schema: SchemaHold
 
-  private constructor({ client, pool }: { pool: PgPool; client: PgClient }) {
+  private constructor({ client, pool, schema }: { pool: PgPool; client: PgClient; schema: SchemaHold }) {
     this.#pool = pool
     this.#client = client
+    this.#schema = schema
   }
 
   /**
@@ -49,8 +52,8 @@ export class ImportTarget {
     try {
       const client = await connectTo(pool)
       try {
-        await prepare(pool, client, isAgain)
-        return new ImportTarget({ pool, client })
+        const schema = await prepare(client, { databaseUrl, isAgain })
+        return new ImportTarget({ pool, client, schema })
       } catch (error) {
         client.release(true)
         throw error
@@ -121,12 +124,16 @@ export class ImportTarget {
   async close(): Promise<void> {
     this.#client.release(true)
     await this.#pool.end()
+    await this.#schema.close()
   }
 }
 
 export type TargetRows = { table(name: string): Promise<RowDigest>; accountSums(): Promise<RowDigest> }
 
-async function prepare(pool: PgPool, client: PgClient, isAgain: boolean): Promise<void> {
+async function prepare(
+  client: PgClient,
+  { databaseUrl, isAgain }: { databaseUrl: string; isAgain: boolean },
+): Promise<SchemaHold> {
   for (const setting of ['statement_timeout = 0', 'idle_in_transaction_session_timeout = 0']) {
     await client.query(`SET ${setting}`)
   }
@@ -136,17 +143,27 @@ async function prepare(pool: PgPool, client: PgClient, isAgain: boolean): Promis
     throw new StoreOpenError('The installation was moved to another database, and what is here is what it was before.')
   }
   await assertNobodyThere(client)
-  await migrateSchema(pool)
-  await replaceSetting(client, migrationSetting, 'begun')
+  const schema = await SchemaHold.open({ databaseUrl, change: 'migrate' })
   try {
-    // A node that opened the database before it was marked is seen now; one that comes later sees the mark.
+    await replaceSetting(client, migrationSetting, 'begun')
+    await assertUnopened(client, isBegun)
+    await empty(client)
+    await client.query('SET synchronous_commit = off')
+    return schema
+  } catch (error) {
+    await schema.close()
+    throw error
+  }
+}
+
+/** A node that opened the database before it was marked is seen now; one that comes later sees the mark. */
+async function assertUnopened(client: PgClient, isBegun: boolean): Promise<void> {
+  try {
     await assertNobodyThere(client)
   } catch (error) {
     if (!isBegun) await client.query('DELETE FROM settings WHERE name = $1', [migrationSetting])
     throw error
   }
-  await empty(client)
-  await client.query('SET synchronous_commit = off')
 }
 
 /** For as long as the connection lasts. The connection of a process that was killed ends some moments after it. */

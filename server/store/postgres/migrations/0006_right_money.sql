@@ -10,7 +10,15 @@ CREATE TABLE "wire_requests" (
 );
 --> statement-breakpoint
 ALTER TABLE "accounts" ADD COLUMN "platform_credited" bigint DEFAULT 0 NOT NULL;--> statement-breakpoint
+ALTER TABLE "api_keys" ADD COLUMN "limited_at" bigint;--> statement-breakpoint
+ALTER TABLE "events" ADD COLUMN "digest" text;--> statement-breakpoint
+ALTER TABLE "events" ADD COLUMN "deliveries" bigint;--> statement-breakpoint
+ALTER TABLE "payment_events" ADD COLUMN "event_count" bigint;--> statement-breakpoint
 ALTER TABLE "platform_keys" ADD COLUMN "taken" bigint DEFAULT 0 NOT NULL;--> statement-breakpoint
 ALTER TABLE "spend_windows" ADD COLUMN "carried" bigint DEFAULT 0 NOT NULL;--> statement-breakpoint
-ALTER TABLE "transactions" ADD COLUMN "platform_key_id" text;--> statement-breakpoint
+ALTER TABLE "transactions" ADD COLUMN "counted_in" text;--> statement-breakpoint
 CREATE INDEX "wire_requests_created" ON "wire_requests" USING btree ("created_at");
+--> statement-breakpoint
+UPDATE "api_keys" SET "limited_at" = CAST(extract(epoch FROM now()) AS bigint) * 1000 WHERE "spend_limit" IS NOT NULL;--> statement-breakpoint
+INSERT INTO "settings" SELECT 'windows-since', CAST(CAST(extract(epoch FROM now()) AS bigint) * 1000 - 131 * CAST(86400000 AS bigint) AS text) WHERE EXISTS (SELECT 1 FROM "users");--> statement-breakpoint
+INSERT INTO "settings" SELECT 'credits-since', CAST(CAST(extract(epoch FROM now()) AS bigint) * 1000 AS text) WHERE EXISTS (SELECT 1 FROM "users");

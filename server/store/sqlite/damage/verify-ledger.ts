@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Database } from 'better-sqlite3'
 import { codeOf } from '../../../kernel/thrown.ts'
 import { sqlite } from '../../commands/statement.ts'
@@ -6,6 +7,7 @@ import type { LedgerDifference, LedgerReport } from '../../store.ts'
 
 /** Proves the money invariants over one consistent snapshot of the database; of no worth when it was stopped. */
 export function verifyLedger(db: Database, isStopped = (): boolean => false): LedgerReport {
+  db.function('sha256', { deterministic: true }, (text) => createHash('sha256').update(String(text)).digest('hex'))
   return db.transaction((): LedgerReport => {
     const differences: LedgerDifference[] = []
     for (const check of ledgerChecks(sqlite)) {

@@ -11,6 +11,14 @@ CREATE TABLE `wire_requests` (
 --> statement-breakpoint
 CREATE INDEX `wire_requests_created` ON `wire_requests` (`created_at`);--> statement-breakpoint
 ALTER TABLE `accounts` ADD `platform_credited` integer DEFAULT 0 NOT NULL;--> statement-breakpoint
+ALTER TABLE `api_keys` ADD `limited_at` integer;--> statement-breakpoint
+ALTER TABLE `events` ADD `digest` text;--> statement-breakpoint
+ALTER TABLE `events` ADD `deliveries` integer;--> statement-breakpoint
+ALTER TABLE `payment_events` ADD `event_count` integer;--> statement-breakpoint
 ALTER TABLE `platform_keys` ADD `taken` integer DEFAULT 0 NOT NULL;--> statement-breakpoint
 ALTER TABLE `spend_windows` ADD `carried` integer DEFAULT 0 NOT NULL;--> statement-breakpoint
-ALTER TABLE `transactions` ADD `platform_key_id` text;
+ALTER TABLE `transactions` ADD `counted_in` text;
+--> statement-breakpoint
+UPDATE `api_keys` SET `limited_at` = CAST(strftime('%s', 'now') AS integer) * 1000 WHERE `spend_limit` IS NOT NULL;--> statement-breakpoint
+INSERT INTO `settings` SELECT 'windows-since', CAST(CAST(strftime('%s', 'now') AS integer) * 1000 - 131 * 86400000 AS text) WHERE EXISTS (SELECT 1 FROM `users`);--> statement-breakpoint
+INSERT INTO `settings` SELECT 'credits-since', CAST(CAST(strftime('%s', 'now') AS integer) * 1000 AS text) WHERE EXISTS (SELECT 1 FROM `users`);

@@ -1,0 +1,76 @@
+import type { Dialect } from '../commands/statement.ts'
+import { eventsSince } from '../webhook-records.ts'
+import { fields, timeOf, type LedgerCheck } from './check-parts.ts'
+
+// Events as they were written, and their deliveries. That an end has its event is in the checks of what ended.
+
+const since = timeOf(eventsSince)
+
+export const eventChecks = ({ digest, position }: Dialect): readonly LedgerCheck[] => [
+  {
+    // Events of versions before digests have none, until they have passed their time.
+    what: 'an event says what it said when it was written',
+    isMoney: false,
+    sql: `SELECT user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM events
+          WHERE digest <> ${digest(`id || ' ' || user_id || ' ' || type || ' ' || created_at || ' ' || body`)}`,
+  },
+  {
+    what: 'an event has a delivery to each webhook that it was written for',
+    isMoney: false,
+    sql: `SELECT e.user_id AS "userId", NULL AS "taskId", e.deliveries AS expected, count(d.event_id) AS actual
+          FROM events e LEFT JOIN deliveries d ON d.event_id = e.id WHERE e.deliveries IS NOT NULL
+          GROUP BY e.id, e.user_id, e.deliveries HAVING count(d.event_id) <> e.deliveries`,
+  },
+  {
+    what: 'a delivery is of an event, to a webhook of its user or the URL that its task names',
+    isMoney: false,
+    sql: `SELECT coalesce(e.user_id, w.user_id) AS "userId", k.id AS "taskId", 1 AS expected, 0 AS actual
+          FROM deliveries d LEFT JOIN events e ON e.id = d.event_id LEFT JOIN webhooks w ON w.id = d.webhook_id
+          LEFT JOIN tasks k ON k.id = 'task' || substr(d.event_id, 4)
+          WHERE e.id IS NULL OR w.user_id <> e.user_id
+            OR CASE WHEN d.url IS NULL THEN d.target <> d.webhook_id
+              ELSE coalesce(d.url <> k.webhook_url, true) OR ${position}(d.target, d.webhook_id || ' ') <> 1 END`,
+  },
+  {
+    what: 'a delivery that succeeded was answered with success, and one that failed was attempted',
+    isMoney: false,
+    sql: `SELECT e.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual
+          FROM deliveries d JOIN events e ON e.id = d.event_id
+          WHERE d.status IN ('succeeded', 'failed') AND (d.attempts = 0 OR d.attempted_at IS NULL)
+            OR d.status = 'succeeded' AND NOT coalesce(d.http_status BETWEEN 200 AND 299, false)`,
+  },
+  {
+    // Versions that did not count them left no number.
+    what: 'what a payment provider reported has the events that it caused',
+    isMoney: false,
+    sql: `SELECT k."userId", NULL AS "taskId", k.expected, count(e.id) AS actual FROM (
+            SELECT p.user_id AS "userId", p.id, r.received_at, sum(r.event_count) AS expected
+            FROM payment_events r JOIN topups p ON p.id = r.topup_id
+            WHERE r.received_at > ${since} GROUP BY p.user_id, p.id, r.received_at HAVING sum(r.event_count) > 0) AS k
+          LEFT JOIN events e ON e.user_id = k."userId" AND e.created_at = k.received_at
+            AND e.type IN ('payment.succeeded', 'payment.failed', 'payment.refunded', 'payment.disputed')
+            AND ${position}(e.body, '"data":{' || ${fields({ topupId: 'k.id' })}) > 0
+          GROUP BY k."userId", k.id, k.received_at, k.expected HAVING count(e.id) <> k.expected`,
+  },
+  {
+    what: 'every event of a payment is of something that the provider reported',
+    isMoney: false,
+    sql: `SELECT e.user_id AS "userId", NULL AS "taskId", 0 AS expected, 1 AS actual
+          FROM events e LEFT JOIN (SELECT DISTINCT p.user_id, r.received_at
+            FROM payment_events r JOIN topups p ON p.id = r.topup_id WHERE r.outcome = 'applied') AS k
+          ON k.user_id = e.user_id AND k.received_at = e.created_at
+          WHERE e.type IN ('payment.succeeded', 'payment.failed', 'payment.refunded', 'payment.disputed')
+            AND k.user_id IS NULL`,
+  },
+  {
+    // The event is of the time at which somebody looked, which is after the last activity.
+    what: 'a session whose expiry was noticed has its event',
+    isMoney: false,
+    sql: `SELECT s.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM sessions s
+          LEFT JOIN (SELECT DISTINCT user_id, substr(body, ${position}(body, '"data":')) AS data FROM events
+            WHERE type = 'session.expired') AS e
+          ON e.user_id = s.user_id
+            AND e.data = '"data":{' || ${fields({ sessionId: 's.id', agentId: 's.agent_id' })} || '}}'
+          WHERE s.expiry_noted_at > ${since} AND e.user_id IS NULL`,
+  },
+]

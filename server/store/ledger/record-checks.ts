@@ -1,0 +1,128 @@
+import type { Dialect } from '../commands/statement.ts'
+import type { LedgerCheck } from './check-parts.ts'
+
+// Rows that repeat or name each other: accounts, sessions, top-ups, idempotency keys, quotes and abuse blocks.
+
+export const recordChecks = ({ entries, field, least }: Dialect): readonly LedgerCheck[] => [
+  {
+    what: 'every user has an account, and every account a user',
+    isMoney: false,
+    sql: `SELECT u.id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual
+          FROM users u LEFT JOIN accounts a ON a.user_id = u.id WHERE a.user_id IS NULL
+          UNION ALL SELECT a.user_id, NULL, 0, 1
+          FROM accounts a LEFT JOIN users u ON u.id = a.user_id WHERE u.id IS NULL`,
+  },
+  {
+    what: 'a charge has the time of its task or turn',
+    isMoney: false,
+    sql: `SELECT t.user_id AS "userId", k.id AS "taskId", coalesce(k.created_at, u.settled_at) AS expected,
+                 t.created_at AS actual
+          FROM transactions t LEFT JOIN tasks k ON k.id = t.task_id LEFT JOIN turns u ON u.id = t.turn_id
+          WHERE t.type IN ('task_charge', 'chat_charge') AND t.created_at <> coalesce(k.created_at, u.settled_at)`,
+  },
+  {
+    what: 'every block of an account lasts as long as it was set for',
+    isMoney: false,
+    sql: `SELECT user_id AS "userId", NULL AS "taskId", blocked_at + block_seconds * 1000 AS expected,
+                 blocked_until AS actual
+          FROM accounts WHERE blocked_until IS NOT NULL
+            AND coalesce(blocked_until < blocked_at + block_seconds * 1000, true)`,
+  },
+  {
+    what: 'every failure that counts toward a block is of a task that failed',
+    isMoney: false,
+    sql: `SELECT f.user_id AS "userId", NULL AS "taskId", coalesce(k.failed, 0) AS expected, f.counted AS actual
+          FROM (SELECT user_id, count(*) AS counted, max(failed_at) AS failed_at
+            FROM abuse_failures GROUP BY user_id) AS f
+          LEFT JOIN (SELECT t.user_id, count(*) AS failed, max(t.completed_at) AS failed_at FROM tasks t
+            JOIN (SELECT user_id, min(failed_at) AS since FROM abuse_failures GROUP BY user_id) AS s
+              ON s.user_id = t.user_id AND t.completed_at >= s.since
+            WHERE t.status = 'failed' GROUP BY t.user_id) AS k ON k.user_id = f.user_id
+          WHERE f.counted > coalesce(k.failed, 0) OR f.failed_at > k.failed_at`,
+  },
+  {
+    what: 'a session has as many messages as it counts',
+    isMoney: false,
+    sql: `SELECT s.user_id AS "userId", NULL AS "taskId", coalesce(m.n, 0) AS expected, s.message_count AS actual
+          FROM sessions s LEFT JOIN (SELECT session_id, count(*) AS n FROM messages GROUP BY session_id) AS m
+            ON m.session_id = s.id
+          WHERE s.message_count <> coalesce(m.n, 0)`,
+  },
+  {
+    what: 'every message belongs to a session',
+    isMoney: false,
+    sql: `SELECT k.user_id AS "userId", NULL AS "taskId", 0 AS expected, 1 AS actual
+          FROM messages m LEFT JOIN sessions s ON s.id = m.session_id LEFT JOIN turns k ON k.id = m.turn_id
+          WHERE s.id IS NULL`,
+  },
+  {
+    what: 'the open turn of a session is open, and an open turn is that of its session',
+    isMoney: false,
+    sql: `SELECT s.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual
+          FROM sessions s LEFT JOIN turns k ON k.id = s.open_turn_id AND k.session_id = s.id AND k.settled_at IS NULL
+          WHERE s.open_turn_id IS NOT NULL AND k.id IS NULL
+          UNION ALL SELECT k.user_id, NULL, 1, 0 FROM turns k JOIN sessions s ON s.id = k.session_id
+          WHERE k.settled_at IS NULL AND (coalesce(s.open_turn_id <> k.id, true) OR s.user_id <> k.user_id)`,
+  },
+  {
+    what: "the total of a user's sessions by agent is counted right",
+    isMoney: false,
+    sql: `SELECT "userId", NULL AS "taskId", sum(n) AS expected, sum(c) AS actual FROM (
+            SELECT user_id AS "userId", agent_id, is_completed, count(*) AS n, 0 AS c FROM sessions GROUP BY 1, 2, 3
+            UNION ALL SELECT user_id, agent_id, 0, 0, open FROM session_totals
+            UNION ALL SELECT user_id, agent_id, 1, 0, completed FROM session_totals) AS c
+          GROUP BY "userId", agent_id, is_completed HAVING sum(n) <> sum(c)`,
+  },
+  {
+    what: 'what is disputed of a top-up is what its disputes withdrew and did not give back',
+    isMoney: true,
+    sql: `SELECT k.user_id AS "userId", NULL AS "taskId", ${least}(k.amount, coalesce(d.taken, 0)) AS expected,
+                 k.disputed AS actual
+          FROM topups k LEFT JOIN (SELECT id, sum(taken) AS taken FROM (
+            SELECT k.id, CAST(${field('n.value', 'withdrawn')} AS bigint)
+              - ${least}(CAST(${field('n.value', 'withdrawn')} AS bigint), CAST(${field('n.value', 'reinstated')} AS bigint))
+              AS taken
+            FROM topups k, ${entries('k.disputes')} AS n WHERE k.disputes IS NOT NULL) AS each_one GROUP BY id) AS d
+            ON d.id = k.id
+          WHERE k.disputed <> ${least}(k.amount, coalesce(d.taken, 0))`,
+  },
+  {
+    what: 'whatever a payment provider reported is of a top-up that is there',
+    isMoney: false,
+    sql: `SELECT NULL AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual
+          FROM payment_events r LEFT JOIN topups k ON k.id = r.topup_id
+          WHERE r.topup_id IS NOT NULL AND (k.id IS NULL OR k.provider <> r.provider)`,
+  },
+  {
+    what: 'the recharge in progress of a user is an unpaid top-up of theirs, and no other automatic one is open',
+    isMoney: false,
+    sql: `SELECT p.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM payment_accounts p
+          LEFT JOIN topups k ON k.id = p.recharge_topup_id AND k.user_id = p.user_id AND k.is_auto = 1
+            AND k.status IN ('open', 'expired')
+          WHERE p.recharge_topup_id IS NOT NULL AND k.id IS NULL
+          UNION ALL SELECT k.user_id, NULL, 1, 0 FROM topups k
+          LEFT JOIN payment_accounts p ON p.user_id = k.user_id
+          WHERE k.is_auto = 1 AND k.status = 'open' AND coalesce(p.recharge_topup_id <> k.id, true)`,
+  },
+  {
+    // Sessions may be deleted while the key that created them is kept.
+    what: 'an idempotency key names what its user created with it',
+    isMoney: false,
+    sql: `SELECT i.user_id AS "userId", k.id AS "taskId", 1 AS expected, 0 AS actual FROM idempotency_keys i
+          LEFT JOIN tasks k ON k.id = i.resource_id LEFT JOIN turns u ON u.id = i.resource_id
+          LEFT JOIN topups p ON p.id = i.resource_id LEFT JOIN sessions s ON s.id = i.resource_id
+          WHERE CASE i.operation
+            WHEN 'createTask' THEN coalesce(k.user_id <> i.user_id OR k.created_at <> i.created_at, true)
+            WHEN 'chat' THEN coalesce(u.user_id <> i.user_id OR u.created_at <> i.created_at, true)
+            WHEN 'createTopup' THEN coalesce(p.user_id <> i.user_id OR p.created_at <> i.created_at, true)
+            WHEN 'createSession' THEN coalesce(s.user_id <> i.user_id OR s.created_at <> i.created_at, false)
+            ELSE true END`,
+  },
+  {
+    what: 'no quote has admitted both a task and a turn',
+    isMoney: false,
+    sql: `SELECT k.user_id AS "userId", k.id AS "taskId", 1 AS expected, 2 AS actual
+          FROM tasks k JOIN turns u ON u.quote_id = k.quote_id AND u.quote_id IS NOT NULL
+          WHERE k.quote_id IS NOT NULL`,
+  },
+]

@@ -1,0 +1,194 @@
+import { createRequire } from 'node:module'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { schemaStateOf, type SchemaState } from '../../applied-migrations.ts'
+import { StoreOpenError } from '../../store-open-error.ts'
+import { connectTo, poolName } from './database.ts'
+import { newClient, type PgClient, type PgListener } from './driver.ts'
+
+// Two versions of the schema are never in use at once. Every process that has the store open holds `useLock` in shared mode,
+// on a connection of its own. A start that migrates takes it exclusively, and refuses if somebody else holds it. Versions that
+// did not hold the lock yet are recognized by the name of their connections and by the leases of their work.
+//
+//   migrationLock ──▶ schema is current ───────────────────────────────────▶ useLock, shared
+//                └──▶ schema is older ──▶ useLock, exclusive ──▶ migrate ──▶ useLock, shared
+//
+// All of it happens in one transaction under `migrationLock`, so nobody starts between the check and the migration.
+
+const require = createRequire(import.meta.url)
+const migrationsFolder = fileURLToPath(new URL('../migrations', import.meta.url))
+/** Any numbers that no other program uses for advisory locks in this database. */
+const migrationLock = 7015
+const useLock = 7017
+/** The server takes a moment to notice that a process has gone. */
+const othersMsMax = 5000
+const othersPauseMs = 100
+const reconnectMsMax = 5000
+
+export type SchemaHoldOptions = {
+  databaseUrl: string
+  /** `migrate`: an older schema is brought up to date; `create`: an empty database gets one; `none`: neither. */
+  change: 'migrate' | 'create' | 'none'
+  /** The connection was lost, and another version has migrated before the lock was taken again. */
+  onFatal?: ((cause: unknown) => void) | undefined
+}
+
+/** Keeps the schema as this version needs it, from `open` to `close`. */
+export class SchemaHold {
+  readonly #options: SchemaHoldOptions
+  #client: PgListener | undefined
+  #isClosed = false
+
+  private constructor(options: SchemaHoldOptions) {
+    this.#options = options
+  }
+
+  static async open(options: SchemaHoldOptions): Promise<SchemaHold> {
+    const hold = new SchemaHold(options)
+    await hold.#connect(options.change)
+    return hold
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#client?.end().catch(ignore)
+  }
+
+  async #connect(change: SchemaHoldOptions['change']): Promise<void> {
+    const client = newClient({
+      connectionString: this.#options.databaseUrl,
+      application_name: 'errand schema',
+      connectionTimeoutMillis: 10_000,
+      // A start waits for as long as another one migrates.
+      query_timeout: 0,
+      keepAlive: true,
+      pipeline: true,
+    })
+    let isHeld = false
+    client.on('error', ignore)
+    client.on('end', () => {
+      if (isHeld && !this.#isClosed) void this.#reconnect()
+    })
+    await connectTo(client)
+    try {
+      await takeSchema(client as unknown as PgClient, change)
+    } catch (error) {
+      await client.end().catch(ignore)
+      throw error
+    }
+    if (this.#isClosed) return void client.end().catch(ignore)
+    isHeld = true
+    this.#client = client
+  }
+
+  async #reconnect(): Promise<void> {
+    for (let pauseMs = 100; !this.#isClosed; pauseMs = Math.min(2 * pauseMs, reconnectMsMax)) {
+      await pause(pauseMs, undefined, { ref: false })
+      if (this.#isClosed) return
+      try {
+        return await this.#connect('none')
+      } catch (error) {
+        // Another version that migrated meanwhile, and not a server that is still away.
+        if (error instanceof StoreOpenError && error.cause === undefined) return this.#options.onFatal?.(error)
+      }
+    }
+  }
+}
+
+async function takeSchema(client: PgClient, change: SchemaHoldOptions['change']): Promise<void> {
+  // Session settings, because the migration commits the transaction.
+  await client.query('SET lock_timeout = 0; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0')
+  await assertDurable(client)
+  await client.query('BEGIN')
+  // A node of a version before `useLock` takes the same lock to migrate.
+  await client.query('SELECT pg_advisory_xact_lock($1)', [migrationLock])
+  const state = await schemaState(client)
+  if (state === 'current') {
+    await client.query('SELECT pg_advisory_lock_shared($1)', [useLock])
+    await client.query('COMMIT')
+    return
+  }
+  assertMayChange(state, change)
+  if (state === 'older') await assertAlone(client)
+  await client.query('SELECT pg_advisory_lock_shared($1)', [useLock])
+  const { drizzle } = require('drizzle-orm/node-postgres') as typeof import('drizzle-orm/node-postgres')
+  const { migrate } =
+    require('drizzle-orm/node-postgres/migrator') as typeof import('drizzle-orm/node-postgres/migrator')
+  // Its BEGIN is without effect inside this transaction, which its COMMIT ends.
+  await migrate(drizzle(client as never), { migrationsFolder })
+}
+
+function assertMayChange(state: 'empty' | 'older', change: SchemaHoldOptions['change']): void {
+  if (change === 'migrate' || (change === 'create' && state === 'empty')) return
+  throw new StoreOpenError(
+    state === 'empty'
+      ? 'The database of ERRAND_DATABASE_URL has no tables of Errand.'
+      : 'The database was written by an older version of Errand. Start `errand serve` once to migrate it.',
+  )
+}
+
+/** Throws when the database was written by a newer version. */
+export async function schemaState(client: Pick<PgClient, 'query'>): Promise<SchemaState> {
+  const { rows: tables } = await client.query(`SELECT to_regclass('drizzle.__drizzle_migrations') AS name`)
+  if ((tables[0] as { name: string | null }).name === null) return 'empty'
+  const { rows } = await client.query('SELECT hash FROM drizzle.__drizzle_migrations ORDER BY created_at')
+  const applied = (rows as { hash: string }[]).map(({ hash }) => hash)
+  return schemaStateOf(applied, migrationsFolder)
+}
+
+/** An answer may rest on a commit only when the server writes commits to its disk before it answers them. */
+async function assertDurable(client: PgClient): Promise<void> {
+  const { rows } = await client.query(`SELECT current_setting('synchronous_commit') AS value`)
+  if ((rows[0] as { value: string }).value !== 'off') return
+  throw new StoreOpenError('The database must have synchronous_commit = on; off loses commits that were answered.')
+}
+
+type Others = { isLocked: boolean; connections: string | null; leaseSeconds: number | null }
+
+/**
+ * Waits a moment for processes that are ending, and throws if somebody uses the older schema. Nodes of versions that do not
+ * hold `useLock` read which migrations were applied, which waits from here on until the migration has ended.
+ */
+async function assertAlone(client: PgClient): Promise<void> {
+  await client.query('LOCK TABLE drizzle.__drizzle_migrations IN ACCESS EXCLUSIVE MODE')
+  const until = performance.now() + othersMsMax
+  for (;;) {
+    const { connections, isLocked, leaseSeconds } = await findOthers(client)
+    if (!isLocked && connections === null && leaseSeconds === null) return
+    if (performance.now() < until && (isLocked || connections !== null)) {
+      await pause(othersPauseMs)
+      continue
+    }
+    const using = connections === null ? '' : ` It has these connections: ${connections}.`
+    const leased =
+      leaseSeconds === null
+        ? ''
+        : ` Tasks or chats are leased to a node, for ${leaseSeconds} s if that node has ended without releasing them.`
+    throw new StoreOpenError(
+      `This version has to migrate the database, which an older version of Errand still uses.${using}${leased} ` +
+        'Stop every node and command of the older version, then start this one again.',
+    )
+  }
+}
+
+async function findOthers(client: PgClient): Promise<Others> {
+  // Within a transaction the view would stay what it was at first.
+  await client.query('SELECT pg_stat_clear_snapshot()')
+  const { rows } = await client.query(
+    `SELECT NOT pg_try_advisory_xact_lock($1) AS "isLocked",
+      (SELECT string_agg(coalesce(host(client_addr), 'local') || ' (' || pids || ')', ', ') FROM (
+        SELECT client_addr, 'pid ' || string_agg(pid::text, ', ' ORDER BY pid) AS pids FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid() AND (application_name = $2 OR pid IN (
+          SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = 0 AND objid = $1
+            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())))
+        GROUP BY client_addr) AS hosts) AS connections,
+      (SELECT ceil((max(lease_until) - extract(epoch FROM clock_timestamp()) * 1000) / 1000)::float8 FROM (
+        SELECT lease_until FROM tasks WHERE lease_until IS NOT NULL AND queued = 0
+        UNION ALL SELECT lease_until FROM turns WHERE lease_until IS NOT NULL) AS leases
+        WHERE lease_until > extract(epoch FROM clock_timestamp()) * 1000) AS "leaseSeconds"`,
+    [useLock, poolName],
+  )
+  return rows[0] as Others
+}
+
+const ignore = () => {}

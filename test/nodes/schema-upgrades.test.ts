@@ -1,0 +1,47 @@
+import { rmSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { openAccount, ProcessClient } from '../runner/process-client.ts'
+import { rogueFile, signalFiles, untilBegun } from '../runner/task-checks.ts'
+import { withPool } from '../support/postgres-server.ts'
+import { engine } from '../support/test-engine.ts'
+import { startProcess } from '../support/test-process.ts'
+import { newDataDir } from '../support/test-service.ts'
+
+test('a node of a new version does not start while an older node runs, which goes on with its work', async () => {
+  const dataDir = newDataDir()
+  const databaseUrl = (await engine().databaseUrl(dataDir))!
+  const { key } = await openAccount(dataDir)
+  const older = await startProcess({ dataDir, config: rogueFile })
+  // With the last migration unknown to the database, what starts now is a newer version than what runs.
+  const [last] = await withPool(databaseUrl, async (pool) => {
+    const newest = '(SELECT id FROM drizzle.__drizzle_migrations ORDER BY created_at DESC LIMIT 1)'
+    return (await pool.query(`DELETE FROM drizzle.__drizzle_migrations WHERE id = ${newest} RETURNING *`)).rows
+  })
+  const start = () => startProcess({ dataDir: dataDir, config: rogueFile }).catch((error: Error) => error.message)
+
+  const whileIdle = await start()
+  expect(whileIdle).toMatch(/the server exited with 1: errand: .* which an older version of Errand still uses/)
+  expect(whileIdle).toMatch(/127\.0\.0\.1 \(pid [\d, ]+\)\. Stop every node and command of the older version/)
+  const files = signalFiles(dataDir)
+  const client = new ProcessClient(older.url, key)
+  const { body: held } = await client.createTask('rogue.hold', files)
+  await untilBegun(files)
+  expect(await start()).toMatch(/leased to a node, for \d+ s/)
+  expect(await client.runTask('rogue.echo', { n: 1 })).toMatchObject({ status: 'completed' })
+
+  // A node that was killed keeps its lease until it has passed, and no connection.
+  await older.end('SIGKILL')
+  expect(await start()).toMatch(/still uses\. Tasks or chats are leased to a node, for \d+ s/)
+  await withPool(databaseUrl, async (pool) => {
+    await pool.query('UPDATE tasks SET lease_until = 1 WHERE id = $1', [held.taskId])
+    const { created_at, hash } = last as { created_at: string; hash: string }
+    await pool.query('INSERT INTO drizzle.__drizzle_migrations (hash, created_at) VALUES ($1, $2)', [hash, created_at])
+  })
+  const newer = await startProcess({ dataDir, config: rogueFile })
+  const again = new ProcessClient(newer.url, key)
+  await expect
+    .poll(async () => (await again.get(`/api/tasks/${held.taskId}`)).body)
+    .toMatchObject({ status: 'failed', error: { code: 'AGENT_INTERRUPTED' } })
+  expect(await newer.end('SIGTERM')).toBe(0)
+  rmSync(dataDir, { recursive: true })
+})

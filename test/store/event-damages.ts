@@ -1,0 +1,181 @@
+import type { Damage } from './damage-holdings.ts'
+
+// Damage to events, and to deliveries.
+
+const eventOf = (id: string) => `WHERE id = 'evt' || substr('${id}', ${id.indexOf('_') + 1})`
+const ofType = (type: string, userId: string) => `WHERE user_id = '${userId}' AND type = '${type}'`
+const asWritten = 'an event says what it said when it was written'
+const reported = 'what a payment provider reported has the events that it caused'
+const ended = "status = 'succeeded' AND webhook_id ="
+
+export const eventDamages: Damage[] = [
+  {
+    title: 'a task whose event is missing',
+    named: 'a task that has ended has its event',
+    by: ({ failedId }) => [`DELETE FROM events ${eventOf(failedId)}`],
+  },
+  {
+    title: 'a task whose event tells of another end',
+    named: 'a task that has ended has its event',
+    by: ({ failedId }) => [`UPDATE events SET type = 'task.completed' ${eventOf(failedId)}`],
+  },
+  {
+    title: 'a turn whose event is missing',
+    named: 'a settled chat turn has its event',
+    by: ({ settledId }) => [`DELETE FROM events ${eventOf(settledId)}`],
+  },
+  {
+    title: 'a credit whose event is missing',
+    named: 'a credit has its event',
+    by: ({ userId }) => [`DELETE FROM events WHERE user_id = '${userId}' AND type = 'credit.added'`],
+  },
+  {
+    title: 'a limit of a key that was reached without a word',
+    named: 'a spend window of a key that refused something has its event',
+    by: ({ userId }) => [`DELETE FROM events WHERE user_id = '${userId}' AND type = 'key.limit_reached'`],
+  },
+  {
+    title: 'a balance that fell low without a word',
+    named: 'a balance that fell below what its owner wants to be told of has its event',
+    by: ({ userId }) => [`DELETE FROM events WHERE user_id = '${userId}' AND type = 'balance.low'`],
+  },
+  {
+    title: 'a top-up whose event is missing',
+    named: 'a paid top-up has its event',
+    by: ({ topupId }) => [`DELETE FROM events ${eventOf(topupId)}`],
+  },
+  {
+    title: 'an event of a task that there never was',
+    named: 'every event of a task, a chat turn, a credit or a payment is of one that took place',
+    by: ({ completedId, userId }) => [
+      `INSERT INTO events (id, user_id, type, body, created_at) SELECT 'evt_never' || id, '${userId}', type, body, created_at
+        FROM events ${eventOf(completedId)}`,
+    ],
+  },
+  {
+    title: 'an event that names another cost',
+    named: 'a task that has ended has its event',
+    by: ({ completedId }) => [
+      `UPDATE events SET body = replace(body, '"costUsd":"0.0100"', '"costUsd":"0.0200"') ${eventOf(completedId)}`,
+    ],
+  },
+  {
+    title: 'a task of another endpoint than its event says',
+    named: 'a task that has ended has its event',
+    by: ({ completedId }) => [`UPDATE tasks SET endpoint_id = 'text.other' WHERE id = '${completedId}'`],
+  },
+  {
+    title: 'a task that failed for another reason than its event says',
+    named: 'a task that has ended has its event',
+    by: ({ failedId }) => [`UPDATE tasks SET error_code = 'TIMEOUT' WHERE id = '${failedId}'`],
+  },
+  {
+    title: 'a turn with another outcome than its event says',
+    named: 'a settled chat turn has its event',
+    by: ({ settledId }) => [`UPDATE turns SET outcome = 'finished' WHERE id = '${settledId}'`],
+  },
+  {
+    title: 'an event that another user has',
+    named: 'a task that has ended has its event',
+    by: ({ meteredId }) => [`UPDATE events SET user_id = 'user_other' ${eventOf(meteredId)}`],
+  },
+  {
+    title: 'an event of another time',
+    named: 'a settled chat turn has its event',
+    by: ({ settledId }) => [`UPDATE events SET created_at = created_at + 1 ${eventOf(settledId)}`],
+  },
+  ...[
+    'balance.low',
+    'key.limit_reached',
+    'payment.refunded',
+    'payment.disputed',
+    'session.expired',
+    'credit.added',
+  ].map((type): Damage => ({
+    title: `a changed body of ${type}`,
+    named: asWritten,
+    by: ({ userId }) => [`UPDATE events SET body = replace(body, 'data', 'date') ${ofType(type, userId)}`],
+  })),
+  {
+    title: 'a timestamp that was changed',
+    named: asWritten,
+    by: ({ completedId }) => [`UPDATE events SET body = replace(body, 'Z"', 'X"') ${eventOf(completedId)}`],
+  },
+  ...['payment.refunded', 'payment.disputed'].map((type): Damage => ({
+    title: `a ${type} that is missing`,
+    named: reported,
+    by: ({ userId }) => [`DELETE FROM events ${ofType(type, userId)}`],
+  })),
+  {
+    title: 'an event of a payment that was written twice',
+    named: reported,
+    by: ({ userId }) => [
+      `INSERT INTO events (id, user_id, type, body, created_at)
+        SELECT id || '_again', user_id, type, body, created_at FROM events ${ofType('payment.refunded', userId)}`,
+    ],
+  },
+  {
+    title: 'an event of a payment that nobody reported',
+    named: 'every event of a payment is of something that the provider reported',
+    by: ({ topupId }) => [`DELETE FROM payment_events WHERE topup_id = '${topupId}'`],
+  },
+  {
+    title: 'a report of a provider on a top-up that is gone',
+    named: 'whatever a payment provider reported is of a top-up that is there',
+    by: ({ topupId }) => [`UPDATE payment_events SET topup_id = 'top_other' WHERE topup_id = '${topupId}'`],
+    isOfNobody: true,
+  },
+  {
+    title: 'an expired session without its event',
+    named: 'a session whose expiry was noticed has its event',
+    by: ({ userId }) => [`DELETE FROM events ${ofType('session.expired', userId)}`],
+  },
+  {
+    title: 'a delivery that is gone',
+    named: 'an event has a delivery to each webhook that it was written for',
+    by: ({ webhookId }) => [`DELETE FROM deliveries WHERE webhook_id = '${webhookId}'`],
+  },
+  {
+    title: 'a delivery to somebody who did not ask for it',
+    named: 'an event has a delivery to each webhook that it was written for',
+    by: ({ webhookId }) => [
+      `INSERT INTO deliveries (event_id, webhook_id, target, status, attempts, fence, due_at, created_at)
+        SELECT event_id, 'hook_other', 'hook_other', 'pending', 0, 0, 1, created_at FROM deliveries
+        WHERE webhook_id = '${webhookId}'`,
+    ],
+  },
+  {
+    title: 'a delivery whose event is gone',
+    named: 'a delivery is of an event, to a webhook of its user or the URL that its task names',
+    by: ({ completedId }) => [`DELETE FROM events ${eventOf(completedId)}`],
+  },
+  {
+    title: 'a webhook that another user has',
+    named: 'a delivery is of an event, to a webhook of its user or the URL that its task names',
+    by: ({ webhookId }) => [`UPDATE webhooks SET user_id = 'user_other' WHERE id = '${webhookId}'`],
+  },
+  {
+    title: 'a delivery to another URL than its task names',
+    named: 'a delivery is of an event, to a webhook of its user or the URL that its task names',
+    by: ({ namedId }) => [
+      `UPDATE deliveries SET url = 'https://example.org/' ${eventOf(namedId).replace('id', 'event_id')} AND url IS NOT NULL`,
+    ],
+  },
+  {
+    title: 'a delivery in the queue of another webhook',
+    named: 'a delivery is of an event, to a webhook of its user or the URL that its task names',
+    by: ({ webhookId }) => [`UPDATE deliveries SET target = 'hook_other' WHERE webhook_id = '${webhookId}'`],
+  },
+  {
+    title: 'deliveries that ended without an attempt',
+    named: 'a delivery that succeeded was answered with success, and one that failed was attempted',
+    by: ({ webhookId }) => [
+      `UPDATE deliveries SET status = 'succeeded', due_at = NULL WHERE webhook_id = '${webhookId}'`,
+    ],
+  },
+  {
+    title: 'a delivery that succeeded by an error',
+    named: 'a delivery that succeeded was answered with success, and one that failed was attempted',
+    by: ({ webhookId }) => [`UPDATE deliveries SET http_status = 500 WHERE ${ended} '${webhookId}'`],
+  },
+]

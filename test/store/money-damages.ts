@@ -1,0 +1,232 @@
+import type { Damage } from './damage-holdings.ts'
+
+// Damage to balances, transactions, tasks, turns and top-ups.
+
+const transaction = (type: string, of: string) => `WHERE type = '${type}' AND ${of}`
+const ofTask = (id: string) => `task_id = '${id}'`
+
+export const moneyDamages: Damage[] = [
+  {
+    title: 'a credit of platform keys that no transaction of theirs explains',
+    named: 'what platform keys credited and did not take back is the sum of their transactions, and not below zero',
+    by: ({ userId }) => [`UPDATE accounts SET platform_credited = platform_credited + 1 WHERE user_id = '${userId}'`],
+  },
+  {
+    title: 'a balance that no transaction explains',
+    named: 'the balance is the sum of the transactions',
+    by: ({ userId }) => [`UPDATE accounts SET balance = balance + 1 WHERE user_id = '${userId}'`],
+  },
+  {
+    title: 'a credit that is in the ledger twice',
+    named: 'the balance is the sum of the transactions',
+    by: ({ userId }) => [
+      `INSERT INTO transactions (id, user_id, type, amount, balance_after, description, created_at)
+        SELECT id || '_again', user_id, type, amount, balance_after, description, created_at
+        FROM transactions ${transaction('credit', `user_id = '${userId}' AND topup_id IS NULL`)}`,
+    ],
+  },
+  {
+    title: 'transactions of an account that is gone',
+    named: 'every transaction has an account',
+    by: ({ userId }) => [`DELETE FROM accounts WHERE user_id = '${userId}'`],
+  },
+  {
+    title: 'a balance after a transaction that was another one',
+    named: 'balanceAfterUsd is the running sum',
+    by: ({ completedId }) => [
+      `UPDATE transactions SET balance_after = balance_after + 1 ${transaction('task_charge', ofTask(completedId))}`,
+    ],
+  },
+  {
+    title: 'a task without its charge',
+    named: 'a task has one charge equal to its cost and what was given back of it',
+    by: ({ completedId }) => [`DELETE FROM transactions ${transaction('task_charge', ofTask(completedId))}`],
+  },
+  {
+    title: 'a charge of another amount than the cost of its task',
+    named: 'a task has one charge equal to its cost and what was given back of it',
+    by: ({ completedId }) => [`UPDATE tasks SET cost = cost + 1 WHERE id = '${completedId}'`],
+  },
+  {
+    title: 'a failed task without its refund',
+    named: 'a failed task has one refund equal to its cost, and no other task has one',
+    by: ({ failedId }) => [`DELETE FROM transactions ${transaction('task_refund', ofTask(failedId))}`],
+  },
+  {
+    title: 'a refund of a task that has completed',
+    named: 'a failed task has one refund equal to its cost, and no other task has one',
+    by: ({ completedId, failedId }) => [
+      `UPDATE transactions SET task_id = '${completedId}' ${transaction('task_refund', ofTask(failedId))}`,
+    ],
+  },
+  {
+    title: 'a give-back that is missing in the ledger',
+    named: 'what was given back of a task is one adjustment, and no other adjustment belongs to a task',
+    by: ({ meteredId }) => [`DELETE FROM transactions ${transaction('adjustment', ofTask(meteredId))}`],
+  },
+  {
+    title: 'a metered task that used more than it cost',
+    named: 'a metered task that is completed costs the events that it used, at the prices that it was admitted with',
+    by: ({ meteredId }) => [`UPDATE tasks SET usage = '{"page":5}' WHERE id = '${meteredId}'`],
+  },
+  {
+    title: 'a charge whose task is gone',
+    named: 'every charge and refund belongs to a task',
+    by: ({ completedId }) => [`DELETE FROM tasks WHERE id = '${completedId}'`],
+  },
+  {
+    title: 'a settled turn without its charge',
+    named:
+      'a settled chat turn has one charge equal to its cost, unless it failed for nothing, and no other turn has one',
+    by: ({ settledId }) => [`DELETE FROM transactions WHERE turn_id = '${settledId}'`],
+  },
+  {
+    title: 'a turn that was charged while it is open',
+    named:
+      'a settled chat turn has one charge equal to its cost, unless it failed for nothing, and no other turn has one',
+    by: ({ openId, settledId }) => [`UPDATE transactions SET turn_id = '${openId}' WHERE turn_id = '${settledId}'`],
+  },
+  {
+    title: 'a charge of a turn in another session',
+    named: 'every chat charge belongs to a turn, and to its session',
+    by: ({ settledId }) => [`UPDATE transactions SET session_id = 'ses_other' WHERE turn_id = '${settledId}'`],
+  },
+  {
+    title: 'a turn beyond its cap',
+    named: 'no chat turn holds or costs more than its cap',
+    by: ({ openId }) => [`UPDATE turns SET max_cost = held - 1 WHERE id = '${openId}'`],
+  },
+  {
+    title: 'a session that says that it has spent less than it has',
+    named: 'what a session has spent is the sum of its charges',
+    by: ({ sessionId }) => [`UPDATE sessions SET spent = spent - 1 WHERE id = '${sessionId}'`],
+  },
+  {
+    title: 'a session beyond its cap',
+    named: 'what a session has spent and its open turn holds is within its cap',
+    by: ({ sessionId }) => [`UPDATE sessions SET max_cost = spent + 1 WHERE id = '${sessionId}'`],
+  },
+  {
+    title: 'a hold that no open turn explains',
+    named: 'what an account holds is what its open turns hold',
+    by: ({ userId }) => [`UPDATE accounts SET held = held + 1 WHERE user_id = '${userId}'`],
+  },
+  {
+    title: 'a debt that nothing taken back explains',
+    named: 'what is owed is what was taken back of top-ups and not paid',
+    by: ({ userId }) => [`UPDATE accounts SET owed = owed + 1 WHERE user_id = '${userId}'`],
+  },
+  {
+    title: 'a refund of a top-up of which nothing was taken from the balance',
+    named: 'what is owed is what was taken back of top-ups and not paid',
+    by: ({ topupId }) => [`UPDATE topups SET refunded = refunded + 1 WHERE id = '${topupId}'`],
+  },
+  {
+    title: 'a debt of somebody who could pay',
+    named: 'nobody owes who has something free',
+    by: ({ topupId, userId }) => [
+      `UPDATE topups SET refunded = refunded + 1 WHERE id = '${topupId}'`,
+      `UPDATE accounts SET owed = 1 WHERE user_id = '${userId}'`,
+    ],
+  },
+  {
+    title: 'a paid top-up without its credit',
+    named: 'a paid top-up has one credit equal to its amount, and no other top-up has one',
+    by: ({ topupId }) => [`DELETE FROM transactions ${transaction('credit', `topup_id = '${topupId}'`)}`],
+  },
+  {
+    title: 'a credit of a top-up that was not paid',
+    named: 'a paid top-up has one credit equal to its amount, and no other top-up has one',
+    by: ({ topupId }) => [`UPDATE topups SET status = 'failed', paid_at = NULL WHERE id = '${topupId}'`],
+  },
+  {
+    title: 'a top-up of which more was given back than was paid',
+    named: 'no more was given back or disputed of a top-up than its amount',
+    by: ({ topupId }) => [`UPDATE topups SET disputed = amount + 1 WHERE id = '${topupId}'`],
+  },
+  {
+    title: 'a credit whose top-up is gone',
+    named: 'every transaction of a top-up belongs to one that is paid, and to its user',
+    by: ({ topupId }) => [`DELETE FROM topups WHERE id = '${topupId}'`],
+  },
+  {
+    title: 'a total of tasks that is counted wrong',
+    named: "the total of a user's tasks by agent and status is counted right",
+    by: ({ userId }) => [
+      `UPDATE counters SET count = count + 1 WHERE user_id = '${userId}' AND kind = 'task' AND status = 'failed'`,
+    ],
+  },
+  {
+    title: 'a total of transactions that is counted wrong',
+    named: "the total of a user's transactions by type is counted right",
+    by: ({ userId }) => [
+      `UPDATE counters SET count = count - 1 WHERE user_id = '${userId}' AND kind = 'transaction' AND part = 'credit'`,
+    ],
+  },
+  {
+    title: 'a charge that names the account of another user',
+    named: 'a task has one charge equal to its cost and what was given back of it',
+    by: ({ completedId }) => [
+      `UPDATE transactions SET user_id = 'user_other' ${transaction('task_charge', ofTask(completedId))}`,
+    ],
+  },
+  {
+    title: 'a task that another user has',
+    named: "the total of a user's tasks by agent and status is counted right",
+    by: ({ completedId }) => [`UPDATE tasks SET user_id = 'user_other' WHERE id = '${completedId}'`],
+  },
+  {
+    title: 'a turn that another user has',
+    named: 'what is charged in a spend window is the sum of what its tasks and turns cost',
+    by: ({ settledId }) => [`UPDATE turns SET user_id = 'user_other' WHERE id = '${settledId}'`],
+  },
+  {
+    title: 'a settled turn that is gone',
+    named: 'every chat charge belongs to a turn, and to its session',
+    by: ({ settledId }) => [`DELETE FROM turns WHERE id = '${settledId}'`],
+  },
+  {
+    title: 'an open turn that is gone',
+    named: 'what an account holds is what its open turns hold',
+    by: ({ openId }) => [`DELETE FROM turns WHERE id = '${openId}'`],
+  },
+  {
+    title: 'a hold of another amount',
+    named: 'what an account holds is what its open turns hold',
+    by: ({ openId }) => [`UPDATE turns SET held = held - 1 WHERE id = '${openId}'`],
+  },
+  {
+    title: 'a credit that has become an adjustment',
+    named: "the total of a user's transactions by type is counted right",
+    by: ({ userId }) => [
+      `UPDATE transactions SET type = 'adjustment' ${transaction('credit', `user_id = '${userId}' AND topup_id IS NULL`)}`,
+    ],
+  },
+  {
+    title: 'a paid top-up of another amount',
+    named: 'a paid top-up has one credit equal to its amount, and no other top-up has one',
+    by: ({ topupId }) => [`UPDATE topups SET amount = amount + 1 WHERE id = '${topupId}'`],
+  },
+  {
+    title: 'a top-up that another user has',
+    named: 'every transaction of a top-up belongs to one that is paid, and to its user',
+    by: ({ topupId }) => [`UPDATE topups SET user_id = 'user_other' WHERE id = '${topupId}'`],
+  },
+  {
+    title: 'a charge of another time',
+    named: 'a charge has the time of its task or turn',
+    by: ({ completedId }) => [
+      `UPDATE transactions SET created_at = created_at - 86400000 ${transaction('task_charge', ofTask(completedId))}`,
+    ],
+  },
+  {
+    title: 'a user whose account is gone',
+    named: 'every user has an account, and every account a user',
+    by: ({ userId }) => [`DELETE FROM accounts WHERE user_id = '${userId}'`],
+  },
+  {
+    title: 'an account whose user is gone',
+    named: 'every user has an account, and every account a user',
+    by: ({ userId }) => [`DELETE FROM users WHERE id = '${userId}'`],
+  },
+]

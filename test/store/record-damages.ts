@@ -1,0 +1,103 @@
+import type { Damage } from './damage-holdings.ts'
+
+// Damage to rows that other rows name or repeat.
+
+const openTurn = 'the open turn of a session is open, and an open turn is that of its session'
+const recharge = 'the recharge in progress of a user is an unpaid top-up of theirs, and no other automatic one is open'
+const idempotent = 'an idempotency key names what its user created with it'
+const counted = 'every failure that counts toward a block is of a task that failed'
+
+export const recordDamages: Damage[] = [
+  {
+    title: 'a block that was shortened',
+    named: 'every block of an account lasts as long as it was set for',
+    by: ({ userId }) => [
+      `UPDATE accounts SET blocked_at = 1000, block_seconds = 60, blocked_until = 60999 WHERE user_id = '${userId}'`,
+    ],
+  },
+  {
+    title: 'a failure that was counted twice',
+    named: counted,
+    by: ({ userId }) => [
+      `INSERT INTO abuse_failures (user_id, failed_at)
+        SELECT user_id, failed_at FROM abuse_failures WHERE user_id = '${userId}'`,
+    ],
+  },
+  {
+    title: 'a failure that is counted for another user',
+    named: counted,
+    by: ({ failedId, userId }) => [
+      `UPDATE tasks SET status = 'completed', response = '{}', error_code = NULL
+        WHERE id = '${failedId}' AND user_id = '${userId}'`,
+    ],
+  },
+  {
+    title: 'a message that is gone',
+    named: 'a session has as many messages as it counts',
+    by: ({ idleSessionId }) => [`DELETE FROM messages WHERE session_id = '${idleSessionId}' AND role = 'user'`],
+  },
+  {
+    title: 'a session that counts one message more',
+    named: 'a session has as many messages as it counts',
+    by: ({ idleSessionId }) => [`UPDATE sessions SET message_count = message_count + 1 WHERE id = '${idleSessionId}'`],
+  },
+  {
+    title: 'messages whose session is gone',
+    named: 'every message belongs to a session',
+    by: ({ idleSessionId }) => [`DELETE FROM sessions WHERE id = '${idleSessionId}'`],
+  },
+  {
+    title: 'a session that has forgotten its open turn',
+    named: openTurn,
+    by: ({ sessionId }) => [`UPDATE sessions SET open_turn_id = NULL WHERE id = '${sessionId}'`],
+  },
+  {
+    title: 'a session whose open turn is settled',
+    named: openTurn,
+    by: ({ sessionId, settledId }) => [`UPDATE sessions SET open_turn_id = '${settledId}' WHERE id = '${sessionId}'`],
+  },
+  {
+    title: 'a total of sessions that is counted wrong',
+    named: "the total of a user's sessions by agent is counted right",
+    by: ({ userId }) => [`UPDATE session_totals SET open = open + 1 WHERE user_id = '${userId}'`],
+  },
+  {
+    title: 'a dispute of another amount',
+    named: 'what is disputed of a top-up is what its disputes withdrew and did not give back',
+    by: ({ topupId }) => [`UPDATE topups SET disputes = replace(disputes, '5000', '4000') WHERE id = '${topupId}'`],
+  },
+  {
+    title: 'disputes that are gone',
+    named: 'what is disputed of a top-up is what its disputes withdrew and did not give back',
+    by: ({ topupId }) => [`UPDATE topups SET disputes = NULL WHERE id = '${topupId}'`],
+  },
+  {
+    title: 'a recharge in progress that is gone',
+    named: recharge,
+    by: ({ rechargeId }) => [`DELETE FROM topups WHERE id = '${rechargeId}'`],
+  },
+  {
+    title: 'a recharge in progress that its user has forgotten',
+    named: recharge,
+    by: ({ userId }) => [`UPDATE payment_accounts SET recharge_topup_id = NULL WHERE user_id = '${userId}'`],
+  },
+  {
+    title: 'an idempotency key of another task',
+    named: idempotent,
+    by: ({ completedId, userId }) => [
+      `UPDATE idempotency_keys SET resource_id = '${completedId}x' WHERE user_id = '${userId}'`,
+    ],
+  },
+  {
+    title: 'an idempotency key of another time',
+    named: idempotent,
+    by: ({ userId }) => [`UPDATE idempotency_keys SET created_at = created_at + 1 WHERE user_id = '${userId}'`],
+  },
+  {
+    title: 'a quote that admitted a task and a turn',
+    named: 'no quote has admitted both a task and a turn',
+    by: ({ namedId, settledId }) => [
+      `UPDATE turns SET quote_id = (SELECT quote_id FROM tasks WHERE id = '${namedId}') WHERE id = '${settledId}'`,
+    ],
+  },
+]
