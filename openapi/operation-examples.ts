@@ -21,6 +21,7 @@ const listedTask = {
   endpointId: 'text.summarize',
   status: 'completed',
   costUsd: '0.0100',
+  refundedUsd: '0.0000',
   createdAt: '2026-11-23T02:00:37.735Z',
   completedAt: '2026-11-23T02:00:37.746Z',
 }

@@ -765,6 +765,8 @@ export type Task = {
   tags?: Record<string, string> | undefined
   /** Amount in USD with four fraction digits */
   costUsd: string
+  /** Returned to the balance: all of the charge if the task failed, the unused part of a metered charge if it completed, else 0.0000 */
+  refundedUsd: string
   /** Of a metered task: what it was charged when it was created */
   maxCostUsd?: string | undefined
   /** Of a metered task that is completed: how many of each event were charged */
@@ -814,6 +816,8 @@ export type TaskListItem = {
   tags?: Record<string, string> | undefined
   /** Amount in USD with four fraction digits */
   costUsd: string
+  /** Returned to the balance: all of the charge if the task failed, the unused part of a metered charge if it completed, else 0.0000 */
+  refundedUsd: string
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
   /** ISO 8601 UTC timestamp with milliseconds */

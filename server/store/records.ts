@@ -86,7 +86,7 @@ export type TaskRecord = {
 
 export type TaskListItem = Pick<
   TaskRecord,
-  'id' | 'agentId' | 'endpointId' | 'status' | 'tags' | 'cost' | 'createdAt' | 'completedAt'
+  'id' | 'agentId' | 'endpointId' | 'status' | 'tags' | 'cost' | 'givenBack' | 'createdAt' | 'completedAt'
 >
 
 /** Names and values that a user gives to tasks and sessions, to find them by. */

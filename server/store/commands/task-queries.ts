@@ -19,7 +19,7 @@ import { hasTags, tagValues, type TagValues } from './tag-filter.ts'
 type ListRow = Omit<TaskListItem, 'tags'> & { seq: number; tags: string | null }
 type PayloadRow = { id: string; bytes: number | null; sha256: string | null }
 
-const item = columns('seq id agentId endpointId status tags cost createdAt completedAt')
+const item = columns('seq id agentId endpointId status tags cost givenBack createdAt completedAt')
 const page = 'ORDER BY created_at DESC, seq DESC LIMIT :limit OFFSET :offset'
 const newest = (name: string, where: string) => ({
   list: statement<ListRow>(
