@@ -40,14 +40,14 @@ export type OwnedPayload = PayloadRecord & {
   filename: string | null
 }
 
-/** A file of a message. Tokens are those that a model counts it as: about how many, and at most. */
+/** A file of a message, with its estimated and maximum tokens; null if only the agent's context bounds it. */
 export type MessageFile = {
   payloadId: string
   mediaType: string
   filename?: string
   bytes: number
   tokens: number
-  tokensMax: number
+  tokensMax: number | null
 }
 /** A message in its order: its texts, which make its content, and its files. */
 export type MessagePart = { type: 'text'; text: string } | ({ type: 'file' } & MessageFile)
