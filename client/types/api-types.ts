@@ -100,6 +100,12 @@ export type ChatBreakdown = {
   }
   /** Whether tokens were counted from the texts, because the agent reported none */
   isEstimated: boolean
+  /** The sum of the components; absent from receipts of versions that rounded it */
+  exactUsd?: string | undefined
+  /** Below 0.0001: added from earlier chats of the account */
+  carriedBeforeUsd?: string | undefined
+  /** Below 0.0001: left for the next chat; the rest was charged or written off */
+  carriedAfterUsd?: string | undefined
   /** The part of the cost that neither the balance nor a cap allowed */
   writtenOffUsd?: string | undefined
 }

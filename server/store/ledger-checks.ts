@@ -1,4 +1,5 @@
 import { formatUsd } from '../kernel/money.ts'
+import { billionthsPerUnit } from './turns/carried-cost.ts'
 import { messageOf } from '../kernel/thrown.ts'
 import type { Dialect } from './commands/statement.ts'
 import type { LedgerDifference } from './store.ts'
@@ -14,12 +15,15 @@ type LedgerCheck = { what: string; isMoney: boolean; sql: string }
  * the transaction that removes them, so that no clock is asked.
  */
 const since = `coalesce((SELECT CAST(value AS bigint) FROM settings WHERE name = '${eventsSince}'), 0)`
+/** A decimal of a receipt without its point: billionths of nine digits, units of four. */
+const digitsOf = (member: Dialect['member'], name: string) =>
+  `CAST(replace(${member('breakdown', name)}, '.', '') AS numeric)`
 // The event of an end has the id of what ended but for its first letters, so that there is no second one.
 const isOf = (row: string, type: string) => `e.id IS NOT NULL AND e.user_id = ${row}.user_id AND e.type = ${type}`
 
 // Each check selects what breaks one invariant, in plain SQL that an auditor can run by hand; but for how JSON is taken apart
 // it is that of every engine. Money is units.
-export const ledgerChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
+export const ledgerChecks = ({ entries, member }: Dialect): readonly LedgerCheck[] => [
   {
     what: 'the balance is the sum of the transactions',
     isMoney: true,
@@ -88,6 +92,35 @@ export const ledgerChecks = ({ entries }: Dialect): readonly LedgerCheck[] => [
           FROM turns k LEFT JOIN transactions t ON t.turn_id = k.id AND t.turn_id IS NOT NULL
           WHERE coalesce(k.outcome IN ('finished', 'truncated') OR k.cost > 0, false) <> (t.id IS NOT NULL)
              OR t.amount IS NOT NULL AND (t.amount <> -k.cost OR t.user_id <> k.user_id OR t.type <> 'chat_charge')`,
+  },
+  {
+    what: 'the exact cost of a chat with what was carried to it is charged, written off or carried on, in billionths of a USD',
+    isMoney: false,
+    sql: `SELECT "userId", NULL AS "taskId", expected, actual FROM (
+            SELECT user_id AS "userId", ${digitsOf(member, 'carriedAfterUsd')} AS actual,
+                   ${digitsOf(member, 'exactUsd')} + ${digitsOf(member, 'carriedBeforeUsd')}
+                     + (amount - coalesce(${digitsOf(member, 'writtenOffUsd')}, 0)) * ${billionthsPerUnit} AS expected
+            FROM transactions WHERE type = 'chat_charge' AND ${member('breakdown', 'exactUsd')} IS NOT NULL) AS t
+          WHERE expected <> actual OR actual >= ${billionthsPerUnit}`,
+  },
+  {
+    what: 'what is carried to a chat is what the chat before it left, in billionths of a USD',
+    isMoney: false,
+    sql: `SELECT "userId", NULL AS "taskId", expected, actual FROM (
+            SELECT user_id AS "userId", ${digitsOf(member, 'carriedBeforeUsd')} AS actual,
+                   coalesce(lag(${digitsOf(member, 'carriedAfterUsd')}) OVER (PARTITION BY user_id ORDER BY seq), 0) AS expected
+            FROM transactions WHERE type = 'chat_charge') AS t
+          WHERE expected <> actual`,
+  },
+  {
+    what: 'an account carries what its last chat left, in billionths of a USD',
+    isMoney: false,
+    sql: `SELECT "userId", NULL AS "taskId", expected, actual FROM (
+            SELECT a.user_id AS "userId", a.carried AS actual,
+                   coalesce((SELECT ${digitsOf(member, 'carriedAfterUsd')} FROM transactions
+                     WHERE user_id = a.user_id AND type = 'chat_charge' ORDER BY seq DESC LIMIT 1), 0) AS expected
+            FROM accounts a) AS t
+          WHERE expected <> actual`,
   },
   {
     what: 'every chat charge belongs to a turn, and to its session',

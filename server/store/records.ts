@@ -162,6 +162,11 @@ export type ChatBreakdown = {
   }
   /** Whether tokens were counted from the texts, because the agent reported none. */
   isEstimated: boolean
+  /** The sum of the components, with nine digits. Receipts before carrying lack it and the next two. */
+  exactUsd?: string
+  /** Carried from earlier chats of the account, and on to the next: below 0.0001 USD. */
+  carriedBeforeUsd?: string
+  carriedAfterUsd?: string
   /** The part of the cost that its caps did not allow, or the balance did not cover. */
   writtenOffUsd?: string
 }

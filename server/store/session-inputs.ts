@@ -106,8 +106,10 @@ export type GrowHoldResult =
 export type SettleTurn = {
   turnId: string
   outcome: TurnOutcome
-  /** What the turn used; what its caps do not allow, or the account has not free, is written off. */
+  /** Whole units used. What caps do not allow, or the balance does not cover, is written off. */
   cost: Units
+  /** Billionths of a USD used beyond `cost`, less than a unit. */
+  remainder?: number
   breakdown: ChatBreakdown
   /** The exchange; null leaves the session as it was. */
   exchange: {

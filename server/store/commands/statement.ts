@@ -20,6 +20,8 @@ export type Dialect = {
   members: (json: string) => string
   /** The members of a JSON object as rows with `key` and `value`, of which the latter may be text. */
   entries: (json: string) => string
+  /** The string member of a JSON object; null if there is none. */
+  member: (json: string, name: string) => string
   /** A part of a statement about leases, of which there are none where one process owns the store. */
   ofLease: (part: string, without?: string) => string
 }
@@ -34,6 +36,7 @@ export const sqlite: Dialect = {
   noIndex: '+',
   members: (json) => `(SELECT key AS id, value AS at FROM json_each(${json})) AS used`,
   entries: (json) => `json_each(${json})`,
+  member: (json, name) => `json_extract(${json}, '$.${name}')`,
   ofLease: (_, without = '') => without,
 }
 export const postgres: Dialect = {
@@ -47,6 +50,7 @@ export const postgres: Dialect = {
   members: (json) =>
     `(SELECT key AS id, CAST(value AS bigint) AS at FROM json_each_text(CAST(${json} AS json))) AS used`,
   entries: (json) => `json_each_text(CAST(${json} AS json))`,
+  member: (json, name) => `(CAST(${json} AS json) ->> '${name}')`,
   ofLease: (part) => part,
 }
 
@@ -104,6 +108,9 @@ const ofAccount: Record<keyof AccountRow, true> = {
   limits: true,
   notifyBelow: true,
   lowAt: true,
+  carried: true,
+  writtenOff: true,
+  writtenOffOn: true,
 }
 /** All that there is of an account, as each command sees it. */
 export const accountColumns = columns(Object.keys(ofAccount).join(' '))

@@ -1,0 +1,3 @@
+ALTER TABLE "accounts" ADD COLUMN "carried" bigint DEFAULT 0 NOT NULL;--> statement-breakpoint
+ALTER TABLE "accounts" ADD COLUMN "written_off" bigint DEFAULT 0 NOT NULL;--> statement-breakpoint
+ALTER TABLE "accounts" ADD COLUMN "written_off_on" bigint;
