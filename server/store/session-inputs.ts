@@ -1,3 +1,4 @@
+import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
 import type {
   ChatBreakdown,
@@ -89,6 +90,8 @@ export type OpenTurnResult =
       rate: RateState
     }
   | LimitRefusal
+  /** Too much of the account's chats was written off today. */
+  | { outcome: 'refused'; reason: 'written-off'; until: EpochMs; rate: RateState }
   /** `left` is what its caps leave. */
   | { outcome: 'refused'; reason: 'budget'; left: Units; required: Units; rate: RateState }
   /** As of a task. */

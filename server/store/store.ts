@@ -95,6 +95,8 @@ export type StoreLimits = {
   abuseWindowSeconds: number
   abuseBlockSeconds: number
   abuseBlockMaxSeconds: number
+  /** Beyond it an account opens no more turns on that day of UTC; 0 for no bound. */
+  maxWrittenOffUsdPerDay: number
   sessionIdleSeconds: number
   /** Where nodes share the store: how long a silent node keeps what it took. */
   leaseSeconds: number

@@ -17,6 +17,7 @@ import { countKeyRate } from './limits/key-rates.ts'
 import { askLimits } from './limits/limit-facts.ts'
 import { changeCounted, countIn, leftInNamed, noteReached, type CountedIn } from './limits/spend-windows.ts'
 import { columns, insertInto, statement } from './statement.ts'
+import { noteWriteOff, writeOffBlock } from './turns/write-offs.ts'
 
 // The commands that move a chat turn. While it is open it holds a part of its account's balance:
 //
@@ -112,6 +113,7 @@ export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<Open
   const judged = judgeTurn(input, {
     ...read,
     account,
+    blockedUntil: writeOffBlock(account, { limits, now }),
     isUsed: stillKept(used, now) !== undefined,
     isQuoteUsed: quoted !== undefined,
     left: leftWithin(maxCost, session),
@@ -199,7 +201,10 @@ export function* settleTurn(
   // A failure without a charge has no receipt, so what the account carries stays with the next one.
   const hasReceipt = outcome !== 'failed' || charged > 0
   const writtenOff = Math.min((hasReceipt ? due : cost) - charged, Number.MAX_SAFE_INTEGER)
-  if (writtenOff > 0) tx.count({ userId, kind: 'written-off', part: '', status: '', by: writtenOff })
+  if (writtenOff > 0) {
+    tx.count({ userId, kind: 'written-off', part: '', status: '', by: writtenOff })
+    noteWriteOff(tx, account, { amount: writtenOff, now })
+  }
   let { balance } = account
   if (hasReceipt) {
     const receipt = {
