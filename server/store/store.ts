@@ -95,12 +95,10 @@ export type StoreLimits = {
   abuseWindowSeconds: number
   abuseBlockSeconds: number
   abuseBlockMaxSeconds: number
-  /** Beyond it an account opens no more turns on that day of UTC; 0 for no bound. */
   maxWrittenOffUsdPerDay: number
   sessionIdleSeconds: number
   /** Where nodes share the store: how long a silent node keeps what it took. */
   leaseSeconds: number
-  /** Of the configuration, where there is one. */
   plans?: Plans
 }
 
