@@ -26,6 +26,7 @@ const unlimited = {
   abuseWindowSeconds: 60,
   abuseBlockSeconds: 60,
   abuseBlockMaxSeconds: 60,
+  maxWrittenOffUsdPerDay: 0,
   sessionIdleSeconds: 86_400,
   leaseSeconds: 15,
 }

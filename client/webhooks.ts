@@ -8,12 +8,12 @@ type EventOf<Type extends string, Data> = {
   /** Ids, states, codes and amounts; what they lead to is read from the service. */
   data: Data
 }
-type EndedTaskData = { taskId: string; agentId: string; endpointId: string; costUsd: string }
+/** `refundedUsd` is what was returned to the balance. */
+type EndedTaskData = { taskId: string; agentId: string; endpointId: string; costUsd: string; refundedUsd: string }
 
 /** What happened. */
 export type WebhookEvent =
   | EventOf<'task.completed', EndedTaskData & { status: 'completed' }>
-  /** Whose charge was refunded. */
   | EventOf<'task.failed', EndedTaskData & { status: 'failed'; errorCode: string }>
   | EventOf<
       'chat.settled',

@@ -93,7 +93,7 @@ export function chatErrors(): Json {
   const refusals: Record<string, string> = {
     ...sharedErrors,
     400: 'The body is invalid.',
-    403: 'The balance, `maxCostUsd` or a limit is lower than what the message needs, or permission is missing.',
+    403: 'The balance, `maxCostUsd` or a limit is lower than what the message needs, too much was written off today, or permission is missing.',
     404: 'The session was not found.',
     409: 'The session is completed, another of its messages is being answered, or the Idempotency-Key or the quote was used.',
     410: 'The session has expired.',

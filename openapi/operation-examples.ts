@@ -21,6 +21,7 @@ const listedTask = {
   endpointId: 'text.summarize',
   status: 'completed',
   costUsd: '0.0100',
+  refundedUsd: '0.0000',
   createdAt: '2026-11-23T02:00:37.735Z',
   completedAt: '2026-11-23T02:00:37.746Z',
 }
@@ -49,7 +50,7 @@ const session = {
   metadata: { ticket: '4711' },
   messageCount: 2,
   maxCostUsd: '1.0000',
-  spentUsd: '0.0006',
+  spentUsd: '0.0005',
   createdAt: '2026-11-23T02:00:37.861Z',
   updatedAt: '2026-11-23T02:00:38.124Z',
 }
@@ -88,7 +89,7 @@ const chatEvents = [
     type: 'done',
     timestamp: '2026-11-23T02:00:38.126Z',
     usage: { promptTokens: 30, completionTokens: 28, totalTokens: 58, reasoningTokens: 0, toolCalls: 1 },
-    costUsd: '0.0006',
+    costUsd: '0.0005',
   },
 ]
 
@@ -198,7 +199,7 @@ export const operationExamples: Record<string, Example> = {
     response: {
       userId,
       email: 'demo@example.com',
-      balanceUsd: '24.9894',
+      balanceUsd: '24.9895',
       heldUsd: '0.0000',
       owedUsd: '0.0000',
       notifyBelowUsd: '5.0000',
@@ -240,8 +241,8 @@ export const operationExamples: Record<string, Example> = {
           id: 'txn_01m8324gfcb2yy4kacknaafrz6',
           userId,
           type: 'chat_charge',
-          amountUsd: '-0.0006',
-          balanceAfterUsd: '24.9894',
+          amountUsd: '-0.0005',
+          balanceAfterUsd: '24.9895',
           sessionId,
           turnId,
           description: 'Chat with assistant',
@@ -253,6 +254,9 @@ export const operationExamples: Record<string, Example> = {
             toolCalls: 1,
             rates,
             isEstimated: true,
+            exactUsd: '0.000586000',
+            carriedBeforeUsd: '0.000000000',
+            carriedAfterUsd: '0.000086000',
           },
           createdAt: '2026-11-23T02:00:38.124Z',
         },

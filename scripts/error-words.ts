@@ -23,8 +23,10 @@ export const errorWords: Record<ErrorCode, Words> = {
     remedy: 'Use a key with that scope or another login; ask an admin when the account is suspended.',
   },
   ACCOUNT_BLOCKED: {
-    cause: 'Too many tasks of the account failed within the window, so it creates no tasks for now.',
-    remedy: 'Wait for `Retry-After`; `GET /api/account` says until when. `errand users unblock` lifts it.',
+    cause:
+      'Too many tasks of the account failed within the window, so it creates no tasks for now. Of a chat: more than `maxWrittenOffUsdPerDay` of its chats was written off today.',
+    remedy:
+      'Wait for `Retry-After`. `GET /api/account` says when a block of tasks ends, and `errand users unblock` lifts it. Chats go on at the next day of UTC.',
   },
   INSUFFICIENT_BALANCE: {
     cause:

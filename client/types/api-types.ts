@@ -100,6 +100,12 @@ export type ChatBreakdown = {
   }
   /** Whether tokens were counted from the texts, because the agent reported none */
   isEstimated: boolean
+  /** The sum of the components; absent from receipts of versions that rounded it */
+  exactUsd?: string | undefined
+  /** Below 0.0001: added from earlier chats of the account */
+  carriedBeforeUsd?: string | undefined
+  /** Below 0.0001: left for the next chat; the rest was charged or written off */
+  carriedAfterUsd?: string | undefined
   /** The part of the cost that neither the balance nor a cap allowed */
   writtenOffUsd?: string | undefined
 }
@@ -769,6 +775,8 @@ export type Task = {
   tags?: Record<string, string> | undefined
   /** Amount in USD with four fraction digits */
   costUsd: string
+  /** Returned to the balance: all of the charge if the task failed, the unused part of a metered charge if it completed, else 0.0000 */
+  refundedUsd: string
   /** Of a metered task: what it was charged when it was created */
   maxCostUsd?: string | undefined
   /** Of a metered task that is completed: how many of each event were charged */
@@ -818,6 +826,8 @@ export type TaskListItem = {
   tags?: Record<string, string> | undefined
   /** Amount in USD with four fraction digits */
   costUsd: string
+  /** Returned to the balance: all of the charge if the task failed, the unused part of a metered charge if it completed, else 0.0000 */
+  refundedUsd: string
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
   /** ISO 8601 UTC timestamp with milliseconds */

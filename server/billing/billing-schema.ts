@@ -79,6 +79,7 @@ export const Usage = z
 export const TransactionType = z.enum(transactionTypes)
 
 const count = z.number().int()
+const exactUsd = z.string().regex(/^\d+\.\d{9}$/)
 
 const ChatBreakdown = z
   .object({
@@ -95,6 +96,13 @@ const ChatBreakdown = z
       toolCallUsd: z.string(),
     }),
     isEstimated: z.boolean().describe('Whether tokens were counted from the texts, because the agent reported none'),
+    exactUsd: exactUsd
+      .optional()
+      .describe('The sum of the components; absent from receipts of versions that rounded it'),
+    carriedBeforeUsd: exactUsd.optional().describe('Below 0.0001: added from earlier chats of the account'),
+    carriedAfterUsd: exactUsd
+      .optional()
+      .describe('Below 0.0001: left for the next chat; the rest was charged or written off'),
     writtenOffUsd: usd.optional().describe('The part of the cost that neither the balance nor a cap allowed'),
   })
   .meta({ id: 'ChatBreakdown' })

@@ -1,4 +1,5 @@
 import type { Units } from '../kernel/money.ts'
+import { billionthsPerUnit as unit, type ExactCost } from '../store/turns/carried-cost.ts'
 
 /** Prices of a chat in millionths of a USD: of 1,000 tokens, and of a tool call. */
 export type ChatRates = { input: number; cachedInput: number; output: number; reasoning: number; toolCall: number }
@@ -13,7 +14,7 @@ export type ChatUsed = {
 }
 
 const rateDecimal = /^(\d{1,4})(?:\.(\d{1,6}))?$/
-const billionthsPerUnit = 100_000n
+const billionthsPerUnit = BigInt(unit)
 
 /** Reads a rate such as `0.0025` (at most six digits after the point) as millionths; undefined when it is none. */
 export function parseRate(text: string): number | undefined {
@@ -50,12 +51,16 @@ function billionths(used: ChatUsed, rates: ChatRates): bigint {
   )
 }
 
-/** The cost: the exact sum of its components, rounded once, half up. */
-export function chatCost(used: ChatUsed, rates: ChatRates): Units {
-  return Number((billionths(used, rates) + billionthsPerUnit / 2n) / billionthsPerUnit)
+/** The exact sum of its components. */
+export function chatCost(used: ChatUsed, rates: ChatRates): ExactCost {
+  const exact = billionths(used, rates)
+  return { cost: Number(exact / billionthsPerUnit), remainder: Number(exact % billionthsPerUnit) }
 }
 
-/** At least the cost, for holding it. */
+/**
+ * The exact cost rounded up. It covers the charge whatever the account carries: what is carried is below one unit, so both
+ * together stay below the next one.
+ */
 export function chatHold(used: ChatUsed, rates: ChatRates): Units {
   return Number((billionths(used, rates) + billionthsPerUnit - 1n) / billionthsPerUnit)
 }

@@ -1,4 +1,4 @@
-import { isoTime } from '../kernel/clock.ts'
+import { isoTime, type EpochMs } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { formatUsd, type Units } from '../kernel/money.ts'
 import type { LimitReset } from '../store/execution-limits.ts'
@@ -26,6 +26,12 @@ export function balanceRefusal({
 export function owedRefusal(owed: Units): ErrandError {
   const message = `${formatUsd(owed)} USD is owed, because a payment was taken back; add that much credit to go on.`
   return new ErrandError('INSUFFICIENT_BALANCE', message)
+}
+
+/** The account's write-offs of today are beyond the operator's bound. */
+export function writtenOffRefusal({ rate, until }: { rate: RateState; until: EpochMs }): ErrandError {
+  const message = `Too much of this account's chats was written off today. Send the message again after ${isoTime(until)}.`
+  return new ErrandError('ACCOUNT_BLOCKED', message, { retryAfterSeconds: secondsUntil(until, rate.now) })
 }
 
 /** Of what costs at least `required`, and may not cost more than `left`. */

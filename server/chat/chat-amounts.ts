@@ -1,10 +1,11 @@
 import type { Chat } from '../agents/config/catalogue.ts'
 import { tokensAtMost } from '../agents/run/chat-messages.ts'
-import { sumTokens, type FileTokens } from '../agents/files/file-tokens.ts'
+import { filesAtMost, sumTokens, type FileTokens } from '../agents/files/file-tokens.ts'
 import { messagesAtMost, tokensAroundPart } from '../agents/run/prompt-size.ts'
 import { chatHold, chatUse, dearestUse, type ChatRates } from '../billing/chat-price.ts'
 import type { Units } from '../kernel/money.ts'
 import { draftFiles, type MessageDraft } from './files/message-draft.ts'
+import { tokensOf } from './message-input.ts'
 
 /** What text is held ahead: each growth is a commit. */
 export const holdStepTokens = 2000
@@ -23,18 +24,22 @@ type AmountsOf = {
   rates: ChatRates
   promptTokens: number
   promptTokensMax: number
+  /** Some file has no bound, so the whole prompt must be held for agents of every kind. */
+  hasUnboundedFile?: boolean
   maxTokens: number | undefined
   /** What caps leave; Infinity without any. */
   left: Units
 }
 
-export function amountsOf({ chat, left, maxTokens, promptTokens, promptTokensMax, rates }: AmountsOf): Amounts {
+export function amountsOf(of: AmountsOf): Amounts {
+  const { chat, hasUnboundedFile, left, maxTokens, promptTokens, promptTokensMax, rates } = of
   const { isModel, maxOutputTokens } = chat
   const longest = maxTokens ?? maxOutputTokens
   const upTo = (completionTokens: number) =>
     chatHold(dearestUse({ promptTokens: promptTokensMax, completionTokens }, rates), rates)
   // What an agent of another kind sends a provider is known only when it says so, by a step.
-  const required = isModel ? upTo(1) : chatHold(chatUse({ promptTokens, completionTokens: 1 }), rates)
+  const isPromptHeld = isModel || hasUnboundedFile === true
+  const required = isPromptHeld ? upTo(1) : chatHold(chatUse({ promptTokens, completionTokens: 1 }), rates)
   const hold = Math.max(required, upTo(isModel ? longest : Math.min(longest, holdStepTokens)))
   return { required, hold, most: Math.min(left, Math.max(hold, upTo(longest))) }
 }
@@ -46,12 +51,22 @@ type Prompt = {
   files: readonly FileTokens[]
 }
 
-export function promptAtMost({ instructions, isModel }: Chat, { draft, files, history }: Prompt): number {
+type PromptBound = { promptTokensMax: number; hasUnboundedFile: boolean }
+
+export function promptAtMost(
+  { contextTokens, instructions, isModel }: Chat,
+  { draft, files, history }: Prompt,
+): PromptBound {
   const texts = [instructions, ...history.messages.map(({ content }) => content), draft.text].filter(
     (text) => text !== '',
   )
   // Agents of other kinds say what they send besides the texts, by a step.
   const tokens = isModel ? messagesAtMost(texts) : tokensAtMost(texts.join(''))
   const all = [...files, ...draftFiles(draft)]
-  return Math.max(tokens + sumTokens(all).tokensMax + all.length * tokensAroundPart, history.tokens)
+  const sum = sumTokens(all)
+  const filesMax = filesAtMost(sum, { contextTokens, promptTokens: history.tokens + tokensOf(draft) })
+  return {
+    promptTokensMax: Math.max(tokens + filesMax + all.length * tokensAroundPart, history.tokens),
+    hasUnboundedFile: sum.unboundedTokens !== undefined,
+  }
 }

@@ -5,6 +5,7 @@ import {
   owedRefusal,
   rateRefusal,
   tokenUsed,
+  writtenOffRefusal,
 } from '../billing/refusals.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { sessionRefusal } from '../sessions/session-operations.ts'
@@ -23,6 +24,8 @@ export function turnRefusal(result: Extract<OpenTurnResult, { outcome: 'refused'
       return rateRefusal(result.rate)
     case 'balance':
       return balanceRefusal(result)
+    case 'written-off':
+      return writtenOffRefusal(result)
     case 'owed':
       return owedRefusal(result.owed)
     case 'busy':

@@ -67,7 +67,7 @@ type Begin = {
 
 type Known = Pick<ChatBatch, 'serial' | 'used' | 'bound' | 'isStepOpen' | 'reported'>
 
-/** How a turn ended, and what that costs. */
+/** How a turn ended, and what that costs, rounded up; 0 if it is free. */
 type Judgement = { summary: ChatSummary; turnOutcome: TurnOutcome; cost: Units }
 
 /** An agent may be ahead by several times as much, and each message to its thread costs more than the text. */
@@ -315,7 +315,7 @@ export class ChatTurn {
   }
 
   #cost(used: ChatUsed): Units {
-    return chatCost(used, this.#begin.request.rates)
+    return chatHold(used, this.#begin.request.rates)
   }
 
   /** What an end of this kind is charged. */
@@ -382,7 +382,7 @@ export class ChatTurn {
     const input: SettleTurn = {
       turnId: request.turnId,
       outcome,
-      cost,
+      ...(cost === 0 ? { cost } : chatCost(used, request.rates)),
       breakdown: { ...used, rates: writtenRates(request.rates), isEstimated },
       exchange:
         outcome === 'failed' || !isKept

@@ -1,4 +1,5 @@
 import type { Agent, Catalogue } from '../agents/config/catalogue.ts'
+import { boundNow } from '../agents/files/file-tokens.ts'
 import { chatUse, writtenRates, type ChatRates } from '../billing/chat-price.ts'
 import { assertSignedIn, type ConnectorAccess } from '../connectors/connector-access.ts'
 import { budgetRefusal, limitRefusal } from '../billing/refusals.ts'
@@ -281,9 +282,9 @@ export class ChatTurns {
     const whole = withEarlier(history, earlier)
     const files = [
       ...earlier.flatMap((message) => draftFiles(message.draft)),
-      ...history.messages.flatMap(({ parts }) => filesOf(parts)),
+      ...history.messages.flatMap(({ parts }) => filesOf(parts)).map((file) => boundNow(file, chat)),
     ]
-    const sentAtMost = promptAtMost(chat, { draft, files, history: whole })
+    const { hasUnboundedFile, promptTokensMax: sentAtMost } = promptAtMost(chat, { draft, files, history: whole })
     const aroundKey = chat.isModel ? agent.id : session ? sessionId : null
     const left = leftWithin(maxCost, session)
     const amounts = amountsOf({
@@ -291,6 +292,7 @@ export class ChatTurns {
       rates,
       promptTokens: whole.tokens + tokensOf(draft),
       promptTokensMax: sentAtMost + ((aroundKey !== null && this.#around.get(aroundKey)) || 0),
+      hasUnboundedFile,
       maxTokens: params?.maxTokens,
       left,
     })
@@ -354,7 +356,11 @@ export class ChatTurns {
   /** The history with its files, as the agent is given it. */
   async #latest({ agent, place, ...seen }: Seen & { agent: Agent; place: FilePlace }) {
     const history = await this.#historyAfter(seen)
-    const messages = await this.#files.ofHistory(history.messages, { hasData: agent.kind !== 'http', place })
+    const messages = await this.#files.ofHistory(history.messages, {
+      chat: agent.chat!,
+      hasData: agent.kind !== 'http',
+      place,
+    })
     return { history, messages }
   }
 

@@ -38,7 +38,7 @@ export async function settleSurely(
       log.error({ err: error, turnId }, 'a chat could not be settled; trying again')
       // What fails for another reason than the disk's will fail each time: then better without a charge than never.
       if (!isPassing(error) && tries >= faultyTriesMax)
-        settling = { ...settle, outcome: 'failed', cost: 0, exchange: null }
+        settling = { ...settle, outcome: 'failed', cost: 0, remainder: 0, exchange: null }
       await new Promise((resolve) => setTimeout(resolve, settlePauseMs).unref())
     }
   }

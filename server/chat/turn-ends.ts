@@ -1,6 +1,6 @@
 import { roughTokens, tokensOfFiles, type ChatRequest, type ChatSummary } from '../agents/run/chat-messages.ts'
 import type { RunOutcome } from '../agents/run/run-outcome.ts'
-import { chatCost, chatUse, outputWithin, type ChatRates, type ChatUsed } from '../billing/chat-price.ts'
+import { chatHold, chatUse, outputWithin, type ChatRates, type ChatUsed } from '../billing/chat-price.ts'
 import type { Units } from '../kernel/money.ts'
 
 /** Of the time of a reply, what connecting to the caller's servers may take without being why it is late. */
@@ -89,9 +89,9 @@ export function chargedAtMost(
 ): ChatSummary {
   const { reported } = summary
   let used = usedAtMost ?? summary.used
-  const isMore = chatCost(used, rates) > held
+  const isMore = chatHold(used, rates) > held
   if (isMore) used = writtenWithin(held, { used, rates })
-  if (reported && chatCost(used, rates) < chatCost(reported, rates)) used = reported
+  if (reported && chatHold(used, rates) < chatHold(reported, rates)) used = reported
   return { ...summary, used, isEstimated: summary.isEstimated || isMore || usedAtMost !== undefined }
 }
 

@@ -55,6 +55,7 @@ const streamed = new Set<ErrorCode>([
   'INSUFFICIENT_BALANCE',
   'BUDGET_REACHED',
   'LIMIT_REACHED',
+  'ACCOUNT_BLOCKED',
 ])
 
 export const eventsType = 'text/event-stream'

@@ -201,6 +201,11 @@ export const limits = {
   abuseWindowSeconds: { default: 600, meaning: 'the window that failed tasks are counted over' },
   abuseBlockSeconds: { default: 600, meaning: 'the first block; each repeat within a day doubles it' },
   abuseBlockMaxSeconds: { default: 3600, meaning: 'the longest block that doubling leads to' },
+  maxWrittenOffUsdPerDay: {
+    default: 1,
+    zero: 'no bound',
+    meaning: "USD written off of a user's chats on a day of UTC, beyond which further chats of the day get 403",
+  },
   sessionIdleSeconds: { default: 86_400, meaning: 'how long without a chat or an update until a session is expired' },
   leaseSeconds: {
     default: 15,

@@ -16,10 +16,9 @@ const wholeBytesMax = 256 * 1024
 
 /** What a task that has ended is to a client of MCP. */
 export async function resultOf(services: Services, task: Task): Promise<ToolResult> {
-  const { costUsd, error, id: taskId, response, responseUri } = task
+  const { costUsd, error, id: taskId, refundedUsd, response, responseUri } = task
   const meta = { taskId, costUsd }
   if (error) {
-    const refundedUsd = task.maxCostUsd ?? costUsd
     const details = error.details === '' || error.details === error.message ? '' : ` ${error.details}`
     const text = `${error.code}: ${error.message}${details}\nThe charge of ${refundedUsd} USD was refunded.`
     return failure(text, { ...meta, refundedUsd, code: error.code })

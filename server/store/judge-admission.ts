@@ -61,6 +61,8 @@ export function judgeTask(
 }
 
 type TurnFacts = Omit<LimitFacts, 'waiting'> & {
+  /** Until when write-offs block the account's chats; null if they do not. */
+  blockedUntil: EpochMs | null
   rate: RateState
   /** Whether the request's idempotency key was used. */
   isUsed: boolean
@@ -75,7 +77,7 @@ type TurnFacts = Omit<LimitFacts, 'waiting'> & {
 /** What stands against a chat turn, in the same order; else how much is held of the balance. */
 export function judgeTurn(
   { hold, leaving, required }: Pick<OpenTurn, 'hold' | 'leaving' | 'required'>,
-  { account, isQuoteUsed, isUsed, keyRate, left, limits, rate, session, windows }: TurnFacts,
+  { account, blockedUntil, isQuoteUsed, isUsed, keyRate, left, limits, rate, session, windows }: TurnFacts,
 ): TurnNotOpened | { taken: Units } {
   if (isUsed) return { outcome: 'refused', reason: 'idempotency-conflict', rate }
   if (!session) return { outcome: 'refused', reason: 'unknown', rate }
@@ -83,6 +85,7 @@ export function judgeTurn(
   if (session.openTurnId !== null) return { outcome: 'refused', reason: 'busy', rate }
   if (isQuoteUsed) return { outcome: 'refused', reason: 'quote-used', rate }
   if (!mayRun(limits, session.agentId)) return { outcome: 'refused', reason: 'agent', agentId: session.agentId, rate }
+  if (blockedUntil !== null) return { outcome: 'refused', reason: 'written-off', until: blockedUntil, rate }
   if (isFull(rate)) return { outcome: 'refused', reason: 'rate', rate }
   if (keyRate && keyRate.used >= keyRate.limit) return { outcome: 'refused', reason: 'key-rate', keyRate, rate }
   // Before the balance, for which a turn may wait.

@@ -41,14 +41,14 @@ export type OwnedPayload = PayloadRecord & {
   filename: string | null
 }
 
-/** A file of a message. Tokens are those that a model counts it as: about how many, and at most. */
+/** A file of a message, with its estimated and maximum tokens; null if only the agent's context bounds it. */
 export type MessageFile = {
   payloadId: string
   mediaType: string
   filename?: string
   bytes: number
   tokens: number
-  tokensMax: number
+  tokensMax: number | null
 }
 /** A message in its order: its texts, which make its content, and its files. */
 export type MessagePart = { type: 'text'; text: string } | ({ type: 'file' } & MessageFile)
@@ -87,7 +87,7 @@ export type TaskRecord = {
 
 export type TaskListItem = Pick<
   TaskRecord,
-  'id' | 'agentId' | 'endpointId' | 'status' | 'tags' | 'cost' | 'createdAt' | 'completedAt'
+  'id' | 'agentId' | 'endpointId' | 'status' | 'tags' | 'cost' | 'givenBack' | 'createdAt' | 'completedAt'
 >
 
 /** Names and values that a user gives to tasks and sessions, to find them by. */
@@ -163,6 +163,11 @@ export type ChatBreakdown = {
   }
   /** Whether tokens were counted from the texts, because the agent reported none. */
   isEstimated: boolean
+  /** The sum of the components, with nine digits. Receipts before carrying lack it and the next two. */
+  exactUsd?: string
+  /** Carried from earlier chats of the account, and on to the next: below 0.0001 USD. */
+  carriedBeforeUsd?: string
+  carriedAfterUsd?: string
   /** The part of the cost that its caps did not allow, or the balance did not cover. */
   writtenOffUsd?: string
 }

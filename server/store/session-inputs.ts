@@ -1,3 +1,4 @@
+import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
 import type {
   ChatBreakdown,
@@ -94,6 +95,8 @@ export type OpenTurnResult =
   /** Another sending of the request was answered with that turn. */
   | { outcome: 'refused'; reason: 'repeated'; turnId: string; rate: RateState }
   | LimitRefusal
+  /** Too much of the account's chats was written off today. */
+  | { outcome: 'refused'; reason: 'written-off'; until: EpochMs; rate: RateState }
   /** `left` is what its caps leave. */
   | { outcome: 'refused'; reason: 'budget'; left: Units; required: Units; rate: RateState }
   /** As of a task. */
@@ -111,8 +114,10 @@ export type GrowHoldResult =
 export type SettleTurn = {
   turnId: string
   outcome: TurnOutcome
-  /** What the turn used; what its caps do not allow, or the account has not free, is written off. */
+  /** Whole units used. What caps do not allow, or the balance does not cover, is written off. */
   cost: Units
+  /** Billionths of a USD used beyond `cost`, less than a unit. */
+  remainder?: number
   breakdown: ChatBreakdown
   /** The exchange; null leaves the session as it was. */
   exchange: {

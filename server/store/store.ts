@@ -97,10 +97,10 @@ export type StoreLimits = {
   abuseWindowSeconds: number
   abuseBlockSeconds: number
   abuseBlockMaxSeconds: number
+  maxWrittenOffUsdPerDay: number
   sessionIdleSeconds: number
   /** Where nodes share the store: how long a silent node keeps what it took. */
   leaseSeconds: number
-  /** Of the configuration, where there is one. */
   plans?: Plans
 }
 

@@ -34,6 +34,8 @@ export type EventFacts =
       agentId: string
       endpointId: string
       cost: Units
+      /** Returned to the balance. */
+      refunded: Units
       errorCode?: string
     }
   | { type: 'chat.settled'; turnId: string; sessionId: string; agentId: string; outcome: TurnOutcome; cost: Units }

@@ -61,10 +61,11 @@ export async function listTasks(
   const query = { userId, ...filters, ...(tag && { tags: tag }), ...range, limit, offset }
   const { next, tasks, total } = await store.listTasks(query)
   return {
-    tasks: tasks.map(({ cost, createdAt, completedAt, tags, ...item }) => ({
+    tasks: tasks.map(({ cost, createdAt, completedAt, givenBack, tags, ...item }) => ({
       ...item,
       ...(tags && { tags }),
       costUsd: formatUsd(cost),
+      refundedUsd: refundedUsd({ cost, givenBack, status: item.status }),
       createdAt: isoTime(createdAt),
       ...(completedAt !== null && { completedAt: isoTime(completedAt) }),
     })),
@@ -97,6 +98,7 @@ export function toTask(record: TaskRecord, { links, live }: Pick<ReadTaskParts, 
     response: response && inline(response),
     error: record.error,
     costUsd: formatUsd(record.cost),
+    refundedUsd: refundedUsd(record),
     createdAt: isoTime(record.createdAt),
   }
   const progress = readProgress(record, live)
@@ -115,6 +117,10 @@ export function toTask(record: TaskRecord, { links, live }: Pick<ReadTaskParts, 
   if (timeoutMs !== null) task.timeoutSeconds = timeoutMs / 1000
   if (completedAt !== null) task.completedAt = isoTime(completedAt)
   return task
+}
+
+function refundedUsd({ cost, givenBack, status }: Pick<TaskRecord, 'cost' | 'givenBack' | 'status'>): string {
+  return formatUsd(status === 'failed' ? cost : givenBack)
 }
 
 function inline({ text, payloadId }: StoredJson): Record<string, unknown> | string {

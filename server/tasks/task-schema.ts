@@ -77,6 +77,10 @@ export const TaskProgress = z
   .meta({ id: 'TaskProgress' })
 export type TaskProgress = z.output<typeof TaskProgress>
 
+const refundedUsd = usd.describe(
+  'Returned to the balance: all of the charge if the task failed, the unused part of a metered charge if it completed, else 0.0000',
+)
+
 const attempt = z.number().int().describe('The run that is under way, or was the last; 0 before the first')
 
 export const Task = z
@@ -102,6 +106,7 @@ export const Task = z
       .describe('The connected services that it was created with; omitted when there are none'),
     tags: tagsOutput,
     costUsd: usd,
+    refundedUsd,
     maxCostUsd: usd.optional().describe('Of a metered task: what it was charged when it was created'),
     usage: z
       .record(z.string(), z.number().int())
@@ -154,6 +159,7 @@ export const TaskListItem = z
     status: TaskStatus,
     tags: tagsOutput,
     costUsd: usd,
+    refundedUsd,
     createdAt: isoTimestamp,
     completedAt: isoTimestamp.optional(),
   })

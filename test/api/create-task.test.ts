@@ -56,6 +56,7 @@ test('200 answers the id, pending and a message; the task is charged and complet
     response: { hello: 'world' },
     error: null,
     costUsd: '0.0100',
+    refundedUsd: '0.0000',
   })
   expect((await service.get('/api/account', key)).body.balanceUsd).toBe('0.9900')
   await service.stop()
@@ -114,7 +115,7 @@ test('a task whose agent throws is failed with its error, and refunded in full',
   const service = await startService()
   const { key } = await service.createPerson({ balanceUsd: '1.0000' })
   const task = await service.runTask(key, 'test.fail', { message: 'No such page.' })
-  expect(task).toMatchObject({ status: 'failed', response: null, costUsd: '0.0200' })
+  expect(task).toMatchObject({ status: 'failed', response: null, costUsd: '0.0200', refundedUsd: '0.0200' })
   expect(task.error).toEqual({ code: 'AGENT_ERROR', message: 'No such page.', details: 'Error' })
   const { body } = await service.get(`/api/transactions?taskId=${task.id}`, key)
   expect(body.transactions).toMatchObject([

@@ -54,6 +54,7 @@ test('items are newest first and have exactly their fields; completedAt is absen
         endpointId: 'two.run',
         status: 'pending',
         costUsd: '0.0100',
+        refundedUsd: '0.0000',
         createdAt: '2026-01-15T12:00:02.000Z',
       },
       {
@@ -62,6 +63,7 @@ test('items are newest first and have exactly their fields; completedAt is absen
         endpointId: 'one.run',
         status: 'processing',
         costUsd: '0.0100',
+        refundedUsd: '0.0000',
         createdAt: '2026-01-15T12:00:02.000Z',
       },
       {
@@ -70,6 +72,7 @@ test('items are newest first and have exactly their fields; completedAt is absen
         endpointId: 'two.run',
         status: 'failed',
         costUsd: '0.0100',
+        refundedUsd: '0.0100',
         createdAt: '2026-01-15T12:00:01.000Z',
         completedAt: '2026-01-15T12:00:01.000Z',
       },
@@ -79,6 +82,7 @@ test('items are newest first and have exactly their fields; completedAt is absen
         endpointId: 'one.run',
         status: 'completed',
         costUsd: '0.0100',
+        refundedUsd: '0.0000',
         createdAt: '2026-01-15T12:00:00.000Z',
         completedAt: '2026-01-15T12:00:00.000Z',
       },

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Limits } from '../../server/config.ts'
 import { agentAt, replyWith, startAgentService } from '../runner/agent-service.ts'
-import { accepts, fileAgents, imageTokensMax, rates } from '../support/file-agents.ts'
+import { accepts, contextTokens, fileAgents, imageTokensMax, rates } from '../support/file-agents.ts'
 import { ModelProvider, reply } from '../support/model-provider.ts'
 import { filePartOf, jpeg, pdf, png } from '../support/sample-files.ts'
 import { startService, type TestService } from '../support/test-service.ts'
@@ -94,6 +94,54 @@ test('what the image may cost is held before the provider is called, and with a 
   expect(provider.requests).toEqual([])
   expect(await stateOf(talker)).toBe(before)
   expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
+  await stop()
+})
+
+test('a document holds the rest of the context, however few bytes it has; with a balance below that no provider is called', async () => {
+  const { provider, service, stop } = await start()
+  const document = filePartOf(pdf, { mediaType: 'application/pdf' })
+  const rest = unitsOf('0.1000') * (contextTokens / 1000)
+  let held = 0
+  provider.play(async (response, request) => {
+    held = unitsOf((await talker.account()).heldUsd)
+    const usage = { prompt_tokens: contextTokens, completion_tokens: 100 }
+    await reply({ text: ['A contract.'], usage })(response, request)
+  })
+  const talker = await Talker.create(service, { agentId: 'sees', balanceUsd: '1.0000' })
+  // Two of them share it.
+  const end = expectOneEnd(await talker.chat([ask('What is it?'), document, document]), 'done')
+  expect(held).toBeGreaterThanOrEqual(rest)
+  expect(held).toBeLessThan(rest + unitsOf('0.2000'))
+  expect(unitsOf(end.costUsd)).toBe(rest + unitsOf('0.0200'))
+  await talker.settled()
+
+  for (const agentId of ['sees', 'tells']) {
+    provider.play(reply({ text: ['No.'] }))
+    const poor = await Talker.create(service, { agentId, balanceUsd: '0.7000' })
+    const before = await stateOf(poor)
+    const reader = await poor.open([ask('What is it?'), document])
+    expect((await reader.end()).error.code, agentId).toBe('INSUFFICIENT_BALANCE')
+    expect([reader.status, provider.requests], agentId).toEqual([403, []])
+    expect(await stateOf(poor)).toBe(before)
+    expectOneEnd(await poor.chat('Just this.'), 'done')
+  }
+  expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
+  await stop()
+})
+
+test('a document of an earlier message holds the rest of the context again', async () => {
+  const { provider, service, stop } = await start()
+  const talker = await Talker.create(service, { agentId: 'sees', balanceUsd: '2.0000' })
+  provider.play(reply({ text: ['Read.'], usage: { prompt_tokens: 200, completion_tokens: 5 } }))
+  await talker.chat([ask('Read it.'), filePartOf(pdf, { mediaType: 'application/pdf' })])
+  await talker.settled()
+  let held = 0
+  provider.play(async (response, request) => {
+    held = unitsOf((await talker.account()).heldUsd)
+    await reply({ text: ['Again.'], usage: { prompt_tokens: 250, completion_tokens: 5 } })(response, request)
+  })
+  expectOneEnd(await talker.chat('And now?'), 'done')
+  expect(held).toBeGreaterThanOrEqual(unitsOf('0.1000') * (contextTokens / 1000))
   await stop()
 })
 

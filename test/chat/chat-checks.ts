@@ -132,9 +132,10 @@ export function expectOneEnd(events: readonly any[], type: 'done' | 'error'): an
 
 const billionthsPerUnit = 100_000n
 
-/** The price of a receipt, worked out from what it says alone: the exact sum of its components, rounded once, half up. */
+/** The price of a receipt from what it says alone: the exact sum of its components and what was carried to it, rounded down once. */
 export function priceOf(receipt: any): number {
-  const { cachedPromptTokens, completionTokens, promptTokens, rates, reasoningTokens, toolCalls } = receipt
+  const { cachedPromptTokens, carriedBeforeUsd = '0', completionTokens, promptTokens, rates } = receipt
+  const { reasoningTokens, toolCalls } = receipt
   const millionths = (text: string) => BigInt(Math.round(Number(text) * 1_000_000))
   const sum =
     BigInt(promptTokens - cachedPromptTokens) * millionths(rates.inputPer1kUsd) +
@@ -142,7 +143,7 @@ export function priceOf(receipt: any): number {
     BigInt(completionTokens - reasoningTokens) * millionths(rates.outputPer1kUsd) +
     BigInt(reasoningTokens) * millionths(rates.reasoningPer1kUsd) +
     BigInt(toolCalls) * millionths(rates.toolCallUsd) * 1000n
-  return Number((sum * 2n + billionthsPerUnit) / (billionthsPerUnit * 2n))
+  return Number((sum + BigInt(carriedBeforeUsd.replace('.', ''))) / billionthsPerUnit)
 }
 
 export const unitsOf = (usd: string): number => must(parseUsd(usd), 'a decimal')

@@ -60,6 +60,9 @@ test('a chat is 200 and one JSON object a line, each kind with its exact fields,
     toolCalls: 1,
     rates: talkPricing,
     isEstimated: false,
+    exactUsd: '0.008005058',
+    carriedBeforeUsd: '0.000000000',
+    carriedAfterUsd: '0.000005058',
   })
   const stored = await talker.messages()
   expect(stored).toEqual([
@@ -87,7 +90,7 @@ test('a chat is 200 and one JSON object a line, each kind with its exact fields,
 })
 
 test.for([
-  { usage: { promptTokens: 1, completionTokens: 0 }, costUsd: '0.0002', of: '0.000150005' },
+  { usage: { promptTokens: 1, completionTokens: 0 }, costUsd: '0.0001', of: '0.000150005' },
   { usage: { promptTokens: 0, completionTokens: 1 }, costUsd: '0.0006', of: '0.0006' },
   { usage: { promptTokens: 2, completionTokens: 0 }, costUsd: '0.0003', of: '0.00030001' },
   { usage: { promptTokens: 0, completionTokens: 0 }, costUsd: '0.0000', of: 'nothing' },

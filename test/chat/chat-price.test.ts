@@ -9,6 +9,7 @@ import {
   type ChatRates,
   type ChatUsed,
 } from '../../server/billing/chat-price.ts'
+import { withCarried } from '../../server/store/turns/carried-cost.ts'
 
 /** A fraction in lowest effort: no shared code with what is tested, and no floating point. */
 type Fraction = { over: bigint; under: bigint }
@@ -39,7 +40,9 @@ function exactUnits(used: Used, rates: Written): Fraction {
   return { over: sum.over * 10_000n, under: sum.under }
 }
 
-const halfUp = ({ over, under }: Fraction) => Number((2n * over + under) / (2n * under))
+const exactly = ({ over, under }: Fraction) => Number(over / under)
+/** In billionths of a USD. */
+const below = ({ over, under }: Fraction) => Number(((over % under) * 100_000n) / under)
 const roundUp = ({ over, under }: Fraction) => Number((over + under - 1n) / under)
 
 type Used = ChatUsed
@@ -81,21 +84,24 @@ function parsed({ cachedInput, input, output, reasoning, toolCall }: Written): C
   }
 }
 
-test('a cost is the exact sum of its components in rational numbers, rounded once, half up', () => {
+test('a cost is the exact sum of its components in rational numbers, to the billionth', () => {
   fc.assert(
     fc.property(used, rates, (usage, written) => {
-      expect(chatCost(usage, parsed(written))).toBe(halfUp(exactUnits(usage, written)))
+      const exact = exactUnits(usage, written)
+      expect(chatCost(usage, parsed(written))).toEqual({ cost: exactly(exact), remainder: below(exact) })
     }),
     { numRuns: 3000 },
   )
 })
 
-test('a hold is never less than the cost, and less than a unit more', () => {
+test('a hold covers the cost with whatever is carried to it, and is less than a unit more', () => {
   fc.assert(
-    fc.property(used, rates, (usage, written) => {
+    fc.property(used, rates, fc.integer({ min: 0, max: 99_999 }), (usage, written, carried) => {
       const hold = chatHold(usage, parsed(written))
       expect(hold).toBe(roundUp(exactUnits(usage, written)))
-      expect(hold).toBeGreaterThanOrEqual(chatCost(usage, parsed(written)))
+      const { carriedOn, due } = withCarried(chatCost(usage, parsed(written)), carried)
+      expect(due).toBeLessThanOrEqual(hold)
+      expect(carriedOn).toBeLessThan(100_000)
     }),
     { numRuns: 1000 },
   )
@@ -105,16 +111,15 @@ const only = (written: Partial<Written>) =>
   parsed({ input: '0', cachedInput: '0', output: '0', reasoning: '0', toolCall: '0', ...written })
 
 test.for([
-  ['0.00005', 1],
-  ['0.000049', 0],
-  ['0.00015', 2],
-  ['0.000149', 1],
-  ['0.00025', 3],
-])('a cost of %s USD is %i units: halves go up, whether the digit before is even or odd', ([toolCall, units]) => {
-  expect(chatCost(chatUse({ toolCalls: 1 }), only({ toolCall: toolCall as string }))).toBe(units)
+  ['0.00005', 0, 50_000],
+  ['0.000049', 0, 49_000],
+  ['0.0001', 1, 0],
+  ['0.000149', 1, 49_000],
+])('a cost of %s USD is %i units and %i billionths: nothing is rounded', ([toolCall, cost, remainder]) => {
+  expect(chatCost(chatUse({ toolCalls: 1 }), only({ toolCall: toolCall as string }))).toEqual({ cost, remainder })
 })
 
-test('components are not rounded one by one: five that would each round to nothing are two units together', () => {
+test('components are not rounded one by one: five that would each come to nothing are two units together', () => {
   const usage = chatUse({
     promptTokens: 2,
     cachedPromptTokens: 1,
@@ -123,22 +128,22 @@ test('components are not rounded one by one: five that would each round to nothi
     toolCalls: 1,
   })
   const each = { input: '0.049', cachedInput: '0.049', output: '0.049', reasoning: '0.049', toolCall: '0.000049' }
-  expect(chatCost(usage, parsed(each))).toBe(2)
+  expect(chatCost(usage, parsed(each))).toEqual({ cost: 2, remainder: 45_000 })
 })
 
 test('reasoning tokens are part of the completion and are charged at their own rate alone', () => {
   const usage = chatUse({ completionTokens: 1000, reasoningTokens: 400 })
-  expect(chatCost(usage, only({ output: '1', reasoning: '10' }))).toBe(6000 + 40_000)
+  expect(chatCost(usage, only({ output: '1', reasoning: '10' }))).toEqual({ cost: 6000 + 40_000, remainder: 0 })
 })
 
 test('cached prompt tokens are part of the prompt and are charged at their own rate alone', () => {
   const usage = chatUse({ promptTokens: 1000, cachedPromptTokens: 400 })
-  expect(chatCost(usage, only({ input: '10', cachedInput: '1' }))).toBe(60_000 + 4000)
+  expect(chatCost(usage, only({ input: '10', cachedInput: '1' }))).toEqual({ cost: 60_000 + 4000, remainder: 0 })
 })
 
 test('a billion tokens at the dearest rate are still a safe integer of units', () => {
   const usage = chatUse({ promptTokens: 1_000_000_000, completionTokens: 1_000_000_000 })
-  const units = chatCost(usage, only({ input: '9999.999999', output: '9999.999999' }))
+  const { cost: units } = chatCost(usage, only({ input: '9999.999999', output: '9999.999999' }))
   expect(units).toBe(199_999_999_980_000)
   expect(Number.isSafeInteger(units)).toBe(true)
 })
@@ -147,7 +152,7 @@ test('a rate that is written and read again is the same', () => {
   fc.assert(
     fc.property(rate, (text) => {
       const millionths = parseRate(text)!
-      expect(halfUp({ over: decimal(text).over * 1_000_000n, under: decimal(text).under })).toBe(millionths)
+      expect(exactly({ over: decimal(text).over * 1_000_000n, under: decimal(text).under })).toBe(millionths)
       const { inputPer1kUsd } = writtenRates(only({ input: text }))
       expect(parseRate(inputPer1kUsd)).toBe(millionths)
       expect(inputPer1kUsd).toMatch(/^(?:0|[1-9]\d*)(?:\.\d*[1-9])?$/)

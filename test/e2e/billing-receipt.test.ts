@@ -51,10 +51,10 @@ testConsole(
       '$0.080100089',
       '$0.001255',
       '$0.533260259',
-      '+$0.000039741',
-      '$0.5333',
+      '-$0.000060259',
+      '$0.5332',
     ])
-    expect(charge.amountUsd).toBe('-0.5333')
+    expect(charge.amountUsd).toBe('-0.5332')
     await opened.check('receipt')
 
     const [file] = await Promise.all([
@@ -65,8 +65,15 @@ testConsole(
     expect(JSON.parse(await readFile(await file.path(), 'utf8'))).toMatchObject({
       email: opened.visitor.email,
       turnId: charge.turnId,
-      paidUsd: '0.5333',
-      price: { exactUsd: '0.533260259', roundingUsd: '0.000039741' },
+      paidUsd: '0.5332',
+      price: {
+        exactUsd: '0.533260259',
+        adjustments: [
+          { name: 'Carried from earlier chats', amountUsd: '0.0000' },
+          { name: 'Carried to the next chat', amountUsd: '-0.000060259' },
+        ],
+        costUsd: '0.5332',
+      },
       transactions: [charge],
     })
 

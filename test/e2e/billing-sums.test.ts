@@ -6,6 +6,7 @@ import { csvRow } from '../../console/pages/billing/csv-text.ts'
 import { TransactionExport, type ListTransactions } from '../../console/pages/billing/transaction-export.ts'
 import { chatCost, writtenRates } from '../../server/billing/chat-price.ts'
 import { formatUsd } from '../../server/kernel/money.ts'
+import { formatExact, withCarried } from '../../server/store/turns/carried-cost.ts'
 import { startService } from '../support/test-service.ts'
 
 // What billing computes in the browser, without one: the sums of a receipt, the cells of an export, and its paging.
@@ -31,27 +32,34 @@ function billionths(usd: string): bigint {
 
 test('a receipt adds up to the charge of the service, to the last digit', () => {
   fc.assert(
-    fc.property(used, rates, fc.nat(3), (use, priced, share) => {
+    fc.property(used, rates, fc.nat(3), fc.nat(99_999), (use, priced, share, carried) => {
       const cost = chatCost(use, priced)
-      const writtenOff = Math.floor((cost * share) / 4)
-      const receipt = readChatReceipt({
-        amountUsd: formatUsd(writtenOff - cost),
-        breakdown: {
-          ...use,
-          rates: writtenRates(priced),
-          isEstimated: false,
-          ...(writtenOff > 0 && { writtenOffUsd: formatUsd(writtenOff) }),
-        },
-      })
+      const { carriedOn, due } = withCarried(cost, carried)
+      const writtenOff = Math.floor((due * share) / 4)
+      const breakdown = {
+        ...use,
+        rates: writtenRates(priced),
+        isEstimated: false,
+        exactUsd: formatExact(cost),
+        carriedBeforeUsd: formatExact({ cost: 0, remainder: carried }),
+        carriedAfterUsd: formatExact({ cost: 0, remainder: carriedOn }),
+        ...(writtenOff > 0 && { writtenOffUsd: formatUsd(writtenOff) }),
+      }
+      const receipt = readChatReceipt({ amountUsd: formatUsd(writtenOff - due), breakdown })
       const exact = receipt.lines.reduce((sum, { amountUsd }) => sum + billionths(amountUsd), 0n)
       expect(billionths(receipt.exactUsd)).toBe(exact)
-      expect(receipt.costUsd).toBe(formatUsd(cost))
-      expect(receipt.chargedUsd).toBe(formatUsd(cost - writtenOff))
-      const [sign, rounding] = receipt.roundingUsd.startsWith('-')
-        ? [-1n, receipt.roundingUsd.slice(1)]
-        : [1n, receipt.roundingUsd]
-      expect(exact + sign * billionths(rounding)).toBe(billionths(receipt.costUsd))
+      expect(receipt.costUsd).toBe(formatUsd(due))
+      expect(receipt.chargedUsd).toBe(formatUsd(due - writtenOff))
+      const adjusted = receipt.adjustments.reduce((sum, { amountUsd }) => {
+        return amountUsd.startsWith('-') ? sum - billionths(amountUsd.slice(1)) : sum + billionths(amountUsd)
+      }, exact)
+      expect(adjusted).toBe(billionths(receipt.costUsd))
       expect(receipt.addsUp).toBe(true)
+      const other = formatExact({ ...cost, cost: cost.cost + 1 })
+      expect(
+        readChatReceipt({ amountUsd: formatUsd(writtenOff - due), breakdown: { ...breakdown, exactUsd: other } })
+          .addsUp,
+      ).toBe(false)
     }),
     { numRuns: 500 },
   )
@@ -67,11 +75,13 @@ function oneToken(inputPer1kUsd: string, amountUsd: string) {
   })
 }
 
-test('exactly half a unit is rounded up, and what is below it down', () => {
+test('a receipt of before amounts were carried was rounded by itself, half up', () => {
   const half = oneToken('0.05', '-0.0001')
-  expect(half).toMatchObject({ exactUsd: '0.00005', roundingUsd: '0.00005', costUsd: '0.0001', addsUp: true })
+  expect(half).toMatchObject({ exactUsd: '0.00005', costUsd: '0.0001', addsUp: true })
+  expect(half.adjustments).toMatchObject([{ amountUsd: '0.00005' }])
   const below = oneToken('0.049999', '0.0000')
-  expect(below).toMatchObject({ exactUsd: '0.000049999', roundingUsd: '-0.000049999', costUsd: '0.0000', addsUp: true })
+  expect(below).toMatchObject({ exactUsd: '0.000049999', costUsd: '0.0000', addsUp: true })
+  expect(below.adjustments).toMatchObject([{ amountUsd: '-0.000049999' }])
 })
 
 test('a charge that its components do not lead to is told apart', () => {

@@ -20,13 +20,14 @@ function promptBytes({ body }: ModelRequest): number {
   return Buffer.byteLength(said) + Buffer.byteLength(JSON.stringify(body.tools ?? []))
 }
 
-/** What the provider would charge for all that it was asked. */
+/** The provider's price of everything that it was asked together. */
 function providersUnits({ provider }: ModelWorld): number {
-  return provider.requests
-    .map((request) =>
-      priceOf({ ...none, promptTokens: promptBytes(request), completionTokens: request.body.max_tokens }),
-    )
-    .reduce((sum, cost) => sum + cost, 0)
+  const sum = { ...none, promptTokens: 0, completionTokens: 0 }
+  for (const request of provider.requests) {
+    sum.promptTokens += promptBytes(request)
+    sum.completionTokens += request.body.max_tokens
+  }
+  return priceOf(sum)
 }
 
 test.for(modes)(

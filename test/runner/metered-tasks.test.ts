@@ -29,7 +29,12 @@ test.each([
   const { taskId } = (await service.createTask(key, 'tell.pages', { charges, ...files })).body
   await untilBegun(files)
   const running = (await service.get(`/api/tasks/${taskId}`, key)).body
-  expect(running).toMatchObject({ ...metered, status: 'processing', costUsd: '0.1000' })
+  expect(running).toMatchObject({
+    ...metered,
+    status: 'processing',
+    costUsd: '0.1000',
+    refundedUsd: '0.0000',
+  })
   expect([running.usage, running.givenBackUsd]).toEqual([undefined, undefined])
   expect(await balanceOf(world)).toBe('9.9000')
   writeFileSync(files.release, '')
@@ -39,6 +44,7 @@ test.each([
     response: { charged: [1, 4, 1] },
     usage: { page: 5, figure: 1 },
     costUsd: '0.0400',
+    refundedUsd: '0.0600',
     givenBackUsd: '0.0600',
   })
   expect(await moneyOf(service, key, taskId)).toEqual([

@@ -6,6 +6,7 @@ export type AccountRow = {
   user_id: string
   balance: number
   held: number
+  carried: number
   owed: number
   blocked_until: number | null
 }

@@ -86,7 +86,7 @@ export class BillAudit {
       const charge = turnMoney.get(turnId)
       const receipt = charge && (JSON.parse(charge.breakdown!) as ChatReceipt)
       const toolCalls = receipt?.toolCalls ?? 0
-      const bill = costOf(calls, toolCalls)
+      const bill = costOf(calls, { toolCalls, carriedBeforeUsd: receipt?.carriedBeforeUsd })
       if (!receipt) {
         checks.that(bill === 0 || mayFail || this.#interrupted.has(turnId), `${what}, is free and was billed ${bill}`)
         if (bill === 0) continue
@@ -137,9 +137,11 @@ export function checkDay(checks: Checks, { billed, left, uncounted }: ModelMoney
   checks.that(apart < percent, `what is asked for without those who left is ${apart} apart from ${billed}`)
 }
 
-/** What these calls cost at the rates that users pay, and so many calls of tools. */
-function costOf(calls: readonly BilledCall[], toolCalls: number): number {
-  const sum = { ...none, toolCalls }
+type Besides = { toolCalls: number; carriedBeforeUsd: string | undefined }
+
+/** What these calls cost at the rates that users pay, with so many calls of tools and what was carried to them. */
+function costOf(calls: readonly BilledCall[], { carriedBeforeUsd = '0', toolCalls }: Besides): number {
+  const sum = { ...none, toolCalls, carriedBeforeUsd }
   for (const call of calls) {
     sum.promptTokens += call.promptTokens
     sum.cachedPromptTokens += call.cachedPromptTokens

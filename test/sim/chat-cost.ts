@@ -10,22 +10,39 @@ export type ChatReceipt = {
     'inputPer1kUsd' | 'cachedInputPer1kUsd' | 'outputPer1kUsd' | 'reasoningPer1kUsd' | 'toolCallUsd',
     string
   >
+  exactUsd?: string
+  carriedBeforeUsd?: string
+  carriedAfterUsd?: string
   writtenOffUsd?: string
 }
 
 const billionthsPerUnit = 100_000n
 
-/** Units of 0.0001 USD: the exact sum of the components, rounded once, half up. */
+/** Units of 0.0001 USD: the exact sum of the components and of what was carried to it, rounded down once. */
 export function receiptCost(receipt: ChatReceipt): number {
+  return Number((exactCost(receipt) + billionthsOf(receipt.carriedBeforeUsd)) / billionthsPerUnit)
+}
+
+/** What the account carries on, in billionths of a USD. */
+export function carriedOn(receipt: ChatReceipt): bigint {
+  return (exactCost(receipt) + billionthsOf(receipt.carriedBeforeUsd)) % billionthsPerUnit
+}
+
+export function billionthsOf(usd = '0'): bigint {
+  return BigInt(usd.replace('.', ''))
+}
+
+/** The sum of the components, in billionths of a USD. */
+export function exactCost(receipt: ChatReceipt): bigint {
   const { cachedPromptTokens, completionTokens, promptTokens, rates, reasoningTokens, toolCalls } = receipt
   const millionths = (text: string) => BigInt(Math.round(Number(text) * 1_000_000))
-  const sum =
+  return (
     BigInt(promptTokens - cachedPromptTokens) * millionths(rates.inputPer1kUsd) +
     BigInt(cachedPromptTokens) * millionths(rates.cachedInputPer1kUsd) +
     BigInt(completionTokens - reasoningTokens) * millionths(rates.outputPer1kUsd) +
     BigInt(reasoningTokens) * millionths(rates.reasoningPer1kUsd) +
     BigInt(toolCalls) * millionths(rates.toolCallUsd) * 1000n
-  return Number((sum * 2n + billionthsPerUnit) / (billionthsPerUnit * 2n))
+  )
 }
 
 export function unitsOfUsd(usd: string): number {

@@ -47,7 +47,7 @@ export class PostgresAudit implements AuditReader {
       ] as const
     const [accounts, transactions, newTasks, newTurns, oldTasks, oldTurns, windows, paymentEvents, topups] =
       this.#rows.snapshot([
-        ['SELECT user_id, balance, held, owed, blocked_until FROM accounts'],
+        ['SELECT user_id, balance, held, carried, owed, blocked_until FROM accounts'],
         fresh('*', 'transactions'),
         fresh('*', 'tasks'),
         fresh(turnColumns, 'turns'),

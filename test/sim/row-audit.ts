@@ -8,13 +8,15 @@ import type {
   TurnRow,
   WindowRow,
 } from './audit-rows.ts'
-import { receiptCost, unitsOfUsd, type ChatReceipt } from './chat-cost.ts'
+import { billionthsOf, carriedOn, exactCost, receiptCost, unitsOfUsd, type ChatReceipt } from './chat-cost.ts'
 import type { Checks } from './sim-checks.ts'
 
 /** What has been seen of the rows; it outlives restarts, so that nothing that was seen can be lost or change. */
 export type SeenRows = {
   transactions: TransactionRow[]
   sums: Map<string, number>
+  /** By user, in billionths of a USD. */
+  carried: Map<string, bigint>
   taskMoney: Map<string, { charge?: TransactionRow; refund?: TransactionRow; back?: TransactionRow }>
   turnMoney: Map<string, TransactionRow>
   topupMoney: Map<string, TransactionRow>
@@ -58,6 +60,7 @@ export function nothingSeen(): SeenRows {
   return {
     transactions: [],
     sums: new Map(),
+    carried: new Map(),
     taskMoney: new Map(),
     turnMoney: new Map(),
     topupMoney: new Map(),
@@ -154,6 +157,14 @@ export class RowAudit {
         receiptCost(receipt),
         `the charge ${row.id} is one rounding of its components`,
       )
+      const before = seen.carried.get(row.user_id) ?? 0n
+      const after = carriedOn(receipt)
+      checks.same(
+        [receipt.exactUsd, receipt.carriedBeforeUsd, receipt.carriedAfterUsd].map(billionthsOf).map(String),
+        [exactCost(receipt), before, after].map(String),
+        `what ${row.id} says of its exact cost and what is carried`,
+      )
+      seen.carried.set(row.user_id, after)
     }
   }
 
@@ -274,6 +285,7 @@ export class RowAudit {
         `the balance of ${id} is the sum of its transactions`,
       )
       this.#checks.that(account.held >= 0 && account.held <= account.balance, `0 ≤ held ≤ balance of ${id}`)
+      this.#checks.same(account.carried, Number(this.seen.carried.get(id) ?? 0n), `what ${id} carries`)
       this.#checks.same(account.held, held.get(id) ?? 0, `what ${id} holds is what its open turns hold`)
     }
   }

@@ -23,6 +23,8 @@ export const simLimits: Limits = {
   // The checks run in the thread of the service, which would take them for overload.
   maxLoopDelayMs: 600_000,
   topupMinUsd: 1,
+  // Hostile days write off more than one user may, and go on to see that it all adds up.
+  maxWrittenOffUsdPerDay: 0,
 }
 
 /** A service under simulation, in this process or in one of its own. */

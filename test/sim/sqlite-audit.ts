@@ -36,7 +36,9 @@ export class SqliteAudit implements AuditReader {
     this.#db = new Database(join(dataDir, databaseName), { readonly: true, timeout: 5000 })
     const all = <Row>(sql: string) => this.#db.prepare<[number | string], Row>(sql)
     this.#statements = {
-      accounts: this.#db.prepare<[], AccountRow>('SELECT user_id, balance, held, owed, blocked_until FROM accounts'),
+      accounts: this.#db.prepare<[], AccountRow>(
+        'SELECT user_id, balance, held, carried, owed, blocked_until FROM accounts',
+      ),
       transactions: all<TransactionRow>('SELECT * FROM transactions WHERE seq > ? ORDER BY seq'),
       tasks: all<TaskRow>('SELECT * FROM tasks WHERE seq > ? ORDER BY seq'),
       task: all<TaskRow>('SELECT * FROM tasks WHERE id = ?'),

@@ -239,6 +239,8 @@ function checkRun({ checks }: SimWorld, { body, row, task }: ReadRun): void {
   const most = usdOfUnits(simPrices[endpointId])
   const { cost, usage } = endOf(task.asked)
   const isDone = body['status'] === 'completed'
+  const refunded = body['status'] === 'failed' ? simPrices[endpointId] : isDone ? simPrices[endpointId] - cost : 0
+  checks.same(body['refundedUsd'], usdOfUnits(refunded), `what was refunded of ${task.id}`)
   checks.same(body['costUsd'], isDone ? usdOfUnits(cost) : most, `the cost of ${task.id}`)
   if (row.completed_at !== null) checks.same(body['costUsd'], usdOfUnits(row.cost), `the cost of ${task.id} in its row`)
   checks.same(body['maxCostUsd'], usage ? most : undefined, `the most that ${task.id} costs`)

@@ -62,6 +62,7 @@ export function describeEvents(contractTest: ContractTest): void {
         endpointId,
         status,
         costUsd: '0.0100',
+        refundedUsd: task.error ? '0.0100' : '0.0000',
         ...(task.error && { errorCode: task.error.code }),
       })
     }

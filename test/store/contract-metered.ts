@@ -37,6 +37,8 @@ export function describeMetered(contractTest: ContractTest): void {
       givenBack: 620,
       usage: { page: 4, figure: 1 },
     })
+    const { body } = (await world.events(userId)).find(({ type }) => type === 'task.completed')!
+    expect(JSON.parse(body).data).toMatchObject({ costUsd: '0.0380', refundedUsd: '0.0620' })
     expect(await transactionsOf(world, userId, taskId)).toEqual([
       { type: 'task_charge', amount: -1000 },
       { type: 'adjustment', amount: 620 },

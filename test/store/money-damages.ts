@@ -229,4 +229,26 @@ export const moneyDamages: Damage[] = [
     named: 'every user has an account, and every account a user',
     by: ({ userId }) => [`DELETE FROM users WHERE id = '${userId}'`],
   },
+  {
+    title: 'a receipt whose parts do not lead to its charge',
+    named:
+      'the exact cost of a chat with what was carried to it is charged, written off or carried on, in billionths of a USD',
+    by: ({ settledId }) => [
+      `UPDATE transactions SET breakdown = replace(breakdown, '"exactUsd":"0.', '"exactUsd":"1.')
+        WHERE turn_id = '${settledId}'`,
+    ],
+  },
+  {
+    title: 'a receipt that begins with more than the one before it left',
+    named: 'what is carried to a chat is what the chat before it left, in billionths of a USD',
+    by: ({ settledId }) => [
+      `UPDATE transactions SET breakdown = replace(breakdown, '"carriedBeforeUsd":"0.0000', '"carriedBeforeUsd":"0.0001')
+        WHERE turn_id = '${settledId}'`,
+    ],
+  },
+  {
+    title: 'an account that carries more than its last chat left',
+    named: 'an account carries what its last chat left, in billionths of a USD',
+    by: ({ userId }) => [`UPDATE accounts SET carried = carried + 1 WHERE user_id = '${userId}'`],
+  },
 ]

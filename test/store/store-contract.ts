@@ -14,6 +14,8 @@ import { describeLedger } from './contract-ledger.ts'
 import { describeLimits } from './contract-limits.ts'
 import { describeLists } from './contract-lists.ts'
 import { describeLogins } from './contract-logins.ts'
+import { describeWriteOffs } from './contract-write-offs.ts'
+import { describeCarried } from './contract-carried.ts'
 import { describeMetered } from './contract-metered.ts'
 import { describeMoney } from './contract-money.ts'
 import { describePayments } from './contract-payments.ts'
@@ -76,6 +78,8 @@ export function describeStoreContract(engine: StoreEngine): void {
   describeTags(contractTest)
   describeMoney(contractTest)
   describeMetered(contractTest)
+  describeCarried(contractTest)
+  describeWriteOffs(contractTest)
   describeCaps(contractTest)
   describeStateless(contractTest)
   describeTurnEvents(contractTest)

@@ -143,13 +143,14 @@ export class StoreModel {
   listTasks(filter: { userId: string; status?: TaskStatus; agentId?: string }): TaskListItem[] {
     return this.tasks
       .filter((task) => Object.entries(filter).every(([name, value]) => task[name as keyof ModelTask] === value))
-      .map(({ id, agentId, endpointId, status, cost, createdAt, completedAt }) => ({
+      .map(({ id, agentId, endpointId, status, cost, givenBack, createdAt, completedAt }) => ({
         id,
         agentId,
         endpointId,
         status,
         tags: null,
         cost,
+        givenBack,
         createdAt,
         completedAt,
       }))

@@ -71,6 +71,7 @@ export const noLimits: StoreLimits = {
   abuseWindowSeconds: 600,
   abuseBlockSeconds: 600,
   abuseBlockMaxSeconds: 3600,
+  maxWrittenOffUsdPerDay: 0,
   sessionIdleSeconds: 86_400,
   // What a process was at work on counts as left behind at once.
   leaseSeconds: 0,

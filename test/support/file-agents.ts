@@ -5,6 +5,8 @@ import type { ErrandConfig, MessagePart } from '../../server/agents/config/defin
 
 export const accepts = ['image/*', 'application/pdf', 'text/*']
 export const imageTokensMax = 2000
+/** Small, because a document without a bound of its own holds the rest of it. */
+export const contextTokens = 8000
 export const rates = { inputPer1kUsd: '0.1', outputPer1kUsd: '0.2' }
 
 /** What an agent was given, as it tells it. */
@@ -19,7 +21,7 @@ export function fileAgents(url: string): ErrandConfig {
   const model = createOpenAICompatible({ name: 'stub', baseURL: `${url}/v1`, apiKey: 'k', includeUsage: true })(
     'stub-1',
   )
-  const sees = { kind: 'model', model, pricing: rates, maxOutputTokens: 100, maxSteps: 1 } as const
+  const sees = { kind: 'model', model, contextTokens, pricing: rates, maxOutputTokens: 100, maxSteps: 1 } as const
   return {
     agents: [
       { ...sees, id: 'sees', name: 'Sees', accepts, imageTokensMax },
@@ -30,6 +32,7 @@ export function fileAgents(url: string): ErrandConfig {
         name: 'Tells',
         chat: {
           accepts,
+          contextTokens,
           pricing: rates,
           async *reply({ history, message, parts }) {
             yield { type: 'text', delta: `${message} <${told(parts)}>` }

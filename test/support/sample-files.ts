@@ -35,6 +35,16 @@ export function jpeg(width = 640, height = 480): Buffer {
 
 export const pdf = Buffer.from('%PDF-1.4\n1 0 obj\n<< /Type /Catalog >>\nendobj\n%%EOF\n')
 
+/** A PDF with so many page objects. */
+export function pdfOf(pages: number): Buffer {
+  const kids = Array.from({ length: pages }, (_, n) => `${n + 3} 0 R`).join(' ')
+  const objects = Array.from({ length: pages }, (_, n) => `${n + 3} 0 obj\n<</Type /Page /Parent 2 0 R>>\nendobj\n`)
+  return Buffer.from(
+    `%PDF-1.4\n1 0 obj\n<</Type/Catalog /PageMode /UseNone /Pages 2 0 R>>\nendobj\n` +
+      `2 0 obj\n<</Type/Pages /Count ${pages} /Kids [${kids}]>>\nendobj\n${objects.join('')}%%EOF\n`,
+  )
+}
+
 type File = { filename?: string; mediaType?: string }
 
 export function filePartOf(content: Buffer | string, { filename, mediaType = 'image/png' }: File = {}) {

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import { contentFault, knownContent } from '../../server/agents/files/file-content.ts'
 import { fileTokens } from '../../server/agents/files/file-tokens.ts'
 import { isAccepted } from '../../server/agents/files/media-types.ts'
-import { jpeg, pdf, png } from '../support/sample-files.ts'
+import { countPages } from '../../server/agents/files/pdf-pages.ts'
+import { jpeg, pdf, pdfOf, png } from '../support/sample-files.ts'
 
 const none = { imageTokensMax: undefined, documentTokensMax: undefined }
 
@@ -82,11 +83,30 @@ test('what is held for a file: an image by its pixels, a text by its bytes, and 
     tokens: 1000,
     tokensMax: 4000,
   })
-  expect(tokensOf(Buffer.alloc(4000), 'application/pdf')).toEqual({ tokens: 1000, tokensMax: 4000 })
-  expect(tokensOf(Buffer.alloc(4000), 'application/pdf', { ...none, documentTokensMax: 1500 })).toEqual({
-    tokens: 1000,
-    tokensMax: 1500,
-  })
+  const documents = { ...none, documentTokensMax: 1500 }
+  for (const mediaType of ['application/pdf', 'application/zip', 'audio/wav']) {
+    expect(tokensOf(Buffer.alloc(4000), mediaType)).toEqual({ tokens: 1000, tokensMax: null })
+    expect(tokensOf(Buffer.alloc(4000), mediaType, documents)).toEqual({ tokens: 1000, tokensMax: 1500 })
+  }
+})
+
+test('a PDF is estimated by the pages that it shows, and never bounded by them', () => {
+  const estimate = (content: Buffer) => fileTokens({ content, mediaType: 'application/pdf' }, none)
+  expect(countPages(pdfOf(3))).toBe(3)
+  expect(estimate(pdfOf(3))).toEqual({ tokens: 6000, tokensMax: null })
+  for (const page of ['/Type/Page>>', '/Type \r\n/Page/Parent', '/Type  /Page ']) {
+    expect(countPages(Buffer.from(page)), page).toBe(1)
+  }
+  for (const other of ['/Type/Pages', '/PageMode', '/Page', '/S /Page ', '/Type (x) /Page']) {
+    expect(countPages(Buffer.from(other)), other).toBe(0)
+  }
+  expect(estimate(Buffer.from('%PDF-1.5 in compressed streams'))).toEqual({ tokens: 8, tokensMax: null })
+  const many = pdfOf(5000)
+  for (const hostile of [many, Buffer.from('/Page'.repeat(2_000_000)), Buffer.from('/Type '.repeat(1_000_000))]) {
+    const startedAt = performance.now()
+    countPages(hostile)
+    expect(performance.now() - startedAt).toBeLessThan(100)
+  }
 })
 
 test('an agent takes the types that it lists, all of a kind, or any', () => {

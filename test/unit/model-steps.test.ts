@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ModelStep } from '../../server/agents/run/chat-messages.ts'
 import type { ChatPart } from '../../server/agents/config/define-config.ts'
+import { markTokens } from '../../server/agents/run/prompt-size.ts'
 import { ModelSteps } from '../../server/agents/model/model-steps.ts'
 import type { ModelUsage } from '../../server/agents/threads/delta-bypass.ts'
 import { ReplyStream } from '../../server/agents/run/reply-stream.ts'
@@ -12,6 +13,7 @@ function beginSteps() {
   const opened: ModelStep[] = []
   const told: ChatPart[] = []
   const steps = new ModelSteps({
+    contextTokens: 1000,
     openStep: async (step) => {
       opened.push(step)
       return { outputTokensMax: 200, onFull: () => {} }
@@ -29,6 +31,26 @@ test('a call of a model that is tried again is held once', async () => {
   steps.answered()
   await steps.begin(sent)
   expect(opened).toHaveLength(2)
+})
+
+test('a file without a bound of its own takes what the rest of the prompt leaves of the context', async () => {
+  const fileOf = (tokensMax: number | null) => ({
+    type: 'file' as const,
+    data: { type: 'data' as const, data: new Uint8Array(8) },
+    mediaType: 'application/pdf',
+    providerOptions: markTokens({ tokens: 2, tokensMax }),
+  })
+  const maxOf = async (files: (number | null)[], text = 'x'.repeat(400)) => {
+    const { opened, steps } = beginSteps()
+    const content = [{ type: 'text' as const, text }, ...files.map(fileOf)]
+    await steps.begin({ prompt: [{ role: 'user', content }], maxOutputTokens: 300 })
+    return opened[0]!.promptTokensMax
+  }
+  const bounded = await maxOf([50, 50])
+  expect(await maxOf([null, 50])).toBe(bounded - 50 + (1000 - 100 - 2))
+  expect(await maxOf([null, null])).toBe(bounded - 100 + (1000 - 100))
+  // A prompt that fills the context leaves it the estimate.
+  expect(await maxOf([null], 'x'.repeat(8000))).toBe((await maxOf([0], 'x'.repeat(8000))) + 2)
 })
 
 test('what was thought about a request may be part of the next one, though it is only referred to', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { chatCost, chatUse, type ChatUsed } from '../../server/billing/chat-price.ts'
+import { chatHold, chatUse, type ChatUsed } from '../../server/billing/chat-price.ts'
 import { chargedAtMost, withCallsMade } from '../../server/chat/turn-ends.ts'
 
 // Of tokens that are written a thought costs 0.0009 USD and any other 0.0006, a token of a prompt 0.0001, a call 0.0100.
@@ -28,7 +28,7 @@ test('where that is more than is held, what is charged is as much as is held pay
   const { used } = chargedAtMost(left, { held: 1000, rates })
   // 880 are left beside the prompt and the call, at 9 a thought.
   expect(used).toMatchObject({ promptTokens: 20, completionTokens: 97, reasoningTokens: 40, toolCalls: 1 })
-  expect(chatCost(used, rates)).toBeLessThanOrEqual(1000)
+  expect(chatHold(used, rates)).toBeLessThanOrEqual(1000)
 })
 
 test('what was reported is charged, also where it is more than is held; what is only estimated is not', () => {

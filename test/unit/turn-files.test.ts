@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import type { Chat } from '../../server/agents/config/catalogue.ts'
+import { sumTokens } from '../../server/agents/files/file-tokens.ts'
 import type { Caller } from '../../server/auth/caller.ts'
 import { readMessage, type MessageDraft } from '../../server/chat/files/message-draft.ts'
 import { TurnFiles } from '../../server/chat/files/turn-files.ts'
@@ -45,7 +46,7 @@ function draftOf(...contents: Buffer[]): MessageDraft {
     type: 'file' as const,
     file: { ...counted, content, mediaType: 'text/plain', filename: undefined },
   }))
-  return { text: '', parts, files: counted }
+  return { text: '', parts, files: sumTokens([counted]) }
 }
 
 const of = (draft: MessageDraft) => ({ draft, earlier: [], required: 100, userId: 'user_1' })
@@ -87,7 +88,8 @@ test('of a history the newest files come with it, as many as a message may have 
   })
   const place = files.place('user_1')
   place.take(500)
-  const sent = await files.ofHistory(messages, { hasData: true, place })
+  const chat = { imageTokensMax: undefined, documentTokensMax: undefined }
+  const sent = await files.ofHistory(messages, { chat, hasData: true, place })
   const lengths = sent.map(({ parts }) => parts!.map((part) => ('data' in part ? part.data?.length : undefined)))
   expect(lengths).toEqual([[undefined], [undefined], [900], [900]])
   expect(asked.filter((what) => what.startsWith('read'))).toEqual(['read pay_old4', 'read pay_old3'])

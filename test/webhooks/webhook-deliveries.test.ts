@@ -65,7 +65,14 @@ test('each end of a task, a credit and a settled chat arrive, signed, thin and w
     {
       type: 'task.completed',
       timestamp: completed.completedAt,
-      data: { taskId: completed.id, agentId, endpointId, status: 'completed', costUsd: '0.0100' },
+      data: {
+        taskId: completed.id,
+        agentId,
+        endpointId,
+        status: 'completed',
+        costUsd: '0.0100',
+        refundedUsd: '0.0000',
+      },
     },
     {
       type: 'task.failed',
@@ -76,6 +83,7 @@ test('each end of a task, a credit and a settled chat arrive, signed, thin and w
         endpointId: failed.endpointId,
         status: 'failed',
         costUsd: '0.0200',
+        refundedUsd: '0.0200',
         errorCode: 'AGENT_ERROR',
       },
     },

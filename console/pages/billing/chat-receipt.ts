@@ -18,8 +18,9 @@ export type ChatReceipt = {
   lines: ReceiptLine[]
   /** The sum of the lines, exactly. */
   exactUsd: string
-  /** What rounding half up to 0.0001 USD added to it, or took away. */
-  roundingUsd: string
+  /** What leads from the exact sum to the cost. */
+  adjustments: { name: string; amountUsd: string }[]
+  /** Whole units of 0.0001 USD. */
   costUsd: string
   /** The part of the cost that the balance did not cover; undefined when it covered all. */
   writtenOffUsd: string | undefined
@@ -34,7 +35,8 @@ const billionthsPerUnit = 100_000n
 export function readChatReceipt({ amountUsd, breakdown }: { amountUsd: string; breakdown: Breakdown }): ChatReceipt {
   const parts = componentsOf(breakdown)
   const exact = parts.reduce((sum, { amount }) => sum + amount, 0n)
-  const cost = ((exact + billionthsPerUnit / 2n) / billionthsPerUnit) * billionthsPerUnit
+  const adjustments = adjustmentsOf(breakdown, exact)
+  const cost = adjustments.reduce((sum, { amount }) => sum + amount, exact)
   const writtenOff = toBillionths(breakdown.writtenOffUsd ?? '0')
   const charged = -toBillionths(amountUsd)
   return {
@@ -43,12 +45,26 @@ export function readChatReceipt({ amountUsd, breakdown }: { amountUsd: string; b
       .filter(({ line }, index) => line.quantity > 0 || index === 0 || line.name === outputName)
       .map(({ line }) => line),
     exactUsd: writeBillionths(exact),
-    roundingUsd: writeBillionths(cost - exact),
+    adjustments: adjustments.map(({ amount, name }) => ({ name, amountUsd: writeBillionths(amount) })),
     costUsd: writeBillionths(cost),
     writtenOffUsd: breakdown.writtenOffUsd,
     chargedUsd: writeBillionths(charged),
-    addsUp: cost - writtenOff === charged,
+    addsUp:
+      cost - writtenOff === charged &&
+      (breakdown.exactUsd === undefined || readBillionths(breakdown.exactUsd) === exact),
   }
+}
+
+/** Receipts without `exactUsd` were rounded half up, each by itself. */
+function adjustmentsOf({ carriedAfterUsd, carriedBeforeUsd }: Breakdown, exact: bigint) {
+  if (carriedBeforeUsd === undefined || carriedAfterUsd === undefined) {
+    const rounded = ((exact + billionthsPerUnit / 2n) / billionthsPerUnit) * billionthsPerUnit
+    return [{ name: 'Rounded half up to $0.0001', amount: rounded - exact }]
+  }
+  return [
+    { name: 'Carried from earlier chats', amount: readBillionths(carriedBeforeUsd) },
+    { name: 'Carried to the next chat', amount: -readBillionths(carriedAfterUsd) },
+  ]
 }
 
 const outputName = 'Output tokens'
@@ -79,6 +95,11 @@ function readRate(text: string): bigint {
   const match = /^(\d+)(?:\.(\d{1,6}))?$/.exec(text)
   if (!match) throw new Error(`${text} is not a rate.`)
   return BigInt(match[1]! + (match[2] ?? '').padEnd(6, '0'))
+}
+
+/** Reads nine digits after the point. */
+function readBillionths(usd: string): bigint {
+  return BigInt(usd.replace('.', ''))
 }
 
 function toBillionths(usd: string): bigint {

@@ -45,8 +45,9 @@ export function ReceiptLines({ receipt }: { receipt: Receipt }) {
         {chat && (
           <>
             <Sum name="Sum, exactly" usd={chat.exactUsd} />
-            {/[1-9]/.test(chat.roundingUsd) && (
-              <Sum name="Rounded half up to $0.0001" usd={chat.roundingUsd} withPlus />
+            {chat.adjustments.map(
+              ({ amountUsd, name }) =>
+                /[1-9]/.test(amountUsd) && <Sum key={name} name={name} usd={amountUsd} withPlus />,
             )}
             {chat.writtenOffUsd !== undefined && (
               <Sum name="Written off, as neither balance nor cap allowed it" usd={`-${chat.writtenOffUsd}`} />

@@ -50,7 +50,7 @@ export function receiptJson(receipt: Receipt, email: string | undefined): string
       price: {
         components: chat.lines,
         exactUsd: chat.exactUsd,
-        roundingUsd: chat.roundingUsd,
+        adjustments: chat.adjustments,
         costUsd: chat.costUsd,
         ...(chat.writtenOffUsd !== undefined && { writtenOffUsd: chat.writtenOffUsd }),
         isEstimated: receipt.isEstimated,

@@ -19,6 +19,9 @@ export const csvHeader = csvRow([
   'toolCalls',
   'isEstimated',
   'writtenOffUsd',
+  'exactUsd',
+  'carriedBeforeUsd',
+  'carriedAfterUsd',
 ])
 
 /** One transaction as a line of an export. */
@@ -41,5 +44,8 @@ export function transactionRow(transaction: Transaction): string {
     breakdown?.toolCalls,
     breakdown?.isEstimated,
     breakdown?.writtenOffUsd,
+    breakdown?.exactUsd,
+    breakdown?.carriedBeforeUsd,
+    breakdown?.carriedAfterUsd,
   ])
 }

@@ -2,14 +2,16 @@ import { Text } from '@mantine/core'
 import type { TaskListItem } from '../../../client/client.ts'
 import { Money } from '../../parts/text/money.tsx'
 
-/** What a failed task gave back; undefined when nothing was charged, or is kept. */
-export function refundedUsd({ costUsd, status }: Pick<TaskListItem, 'costUsd' | 'status'>): string | undefined {
-  return status === 'failed' && /[1-9]/.test(costUsd) ? costUsd : undefined
+type Cost = Pick<TaskListItem, 'costUsd' | 'refundedUsd' | 'status'>
+
+/** Undefined unless the whole charge was refunded. */
+export function wholeRefundUsd({ refundedUsd, status }: Cost): string | undefined {
+  return status === 'failed' && /[1-9]/.test(refundedUsd) ? refundedUsd : undefined
 }
 
 /** The price of a task, struck when it was refunded. */
-export function TaskCost({ task }: { task: Pick<TaskListItem, 'costUsd' | 'status'> }) {
-  if (refundedUsd(task) === undefined) return <Money usd={task.costUsd} />
+export function TaskCost({ task }: { task: Cost }) {
+  if (wholeRefundUsd(task) === undefined) return <Money usd={task.costUsd} />
   return (
     <>
       <Text component="span" size="sm" c="dimmed">

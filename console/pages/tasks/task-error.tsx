@@ -3,7 +3,7 @@ import { CrossCircledIcon } from '@radix-ui/react-icons'
 import type { Task } from '../../../client/client.ts'
 import { PageLink } from '../../parts/page-link.tsx'
 import { agentPath } from '../agents/agent-path.ts'
-import { refundedUsd } from './task-cost.tsx'
+import { wholeRefundUsd } from './task-cost.tsx'
 import classes from './task.module.css'
 
 /** What each code means for the person who ran the task. */
@@ -51,7 +51,7 @@ export function TaskError({ task, error }: TaskErrorProps) {
       )}
       <Text size="sm" mt={6}>
         <Code>{error.code}</Code>{' '}
-        {refundedUsd(task) === undefined ? 'Nothing was charged.' : 'The charge was refunded in full.'}
+        {wholeRefundUsd(task) === undefined ? 'Nothing was charged.' : 'The charge was refunded in full.'}
       </Text>
     </Alert>
   )

@@ -6,7 +6,7 @@ import { Money } from '../../parts/text/money.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
 import { Panel } from '../../parts/panel.tsx'
 import { receiptPath } from '../billing/receipt-path.ts'
-import { refundedUsd } from './task-cost.tsx'
+import { wholeRefundUsd } from './task-cost.tsx'
 import { useTaskTransactions } from './use-task-transactions.ts'
 
 const names: Partial<Record<Transaction['type'], string>> = {
@@ -54,7 +54,7 @@ function usageText({ usage }: Task): string | undefined {
 
 /** The price, less what was refunded. */
 function NetCost({ task }: { task: Task }) {
-  const refunded = refundedUsd(task)
+  const refunded = wholeRefundUsd(task)
   if (refunded === undefined) return <Money usd={task.costUsd} fw={600} />
   return (
     <>

@@ -225,7 +225,10 @@ export type ChatConfig = {
    * pixels, 1,024 at least and 16,384 at most.
    */
   readonly imageTokensMax?: number
-  /** The same of a file that is neither image nor text, such as a PDF; by default one for each byte. */
+  /**
+   * Maximum tokens of a file that is neither image nor text, such as a PDF: held before the model is called. Without it such
+   * files hold the rest of `contextTokens`, since neither their bytes nor their pages bound what a model makes of them.
+   */
   readonly documentTokensMax?: number
   /** Makes the reply, part by part. */
   reply(run: ChatRun): AsyncIterable<ChatPart>
@@ -325,7 +328,10 @@ export type ModelAgentConfig = AgentBase & {
    * pixels, 1,024 at least and 16,384 at most.
    */
   readonly imageTokensMax?: number
-  /** The same of a file that is neither image nor text, such as a PDF; by default one for each byte. */
+  /**
+   * Maximum tokens of a file that is neither image nor text, such as a PDF: held before the model is called. Without it such
+   * files hold the rest of `contextTokens`, since neither their bytes nor their pages bound what a model makes of them.
+   */
   readonly documentTokensMax?: number
   /** The agent converses in sessions at this price; without it, only its endpoints can be run. */
   readonly pricing?: ChatPricing

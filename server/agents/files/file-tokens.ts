@@ -1,10 +1,14 @@
 import { readImage } from './image-size.ts'
 import { isImageType, isTextType } from './media-types.ts'
+import { countPages } from './pdf-pages.ts'
 
-/** About how many tokens a model counts a file as, and at most, which is held before it is called. */
-export type FileTokens = { tokens: number; tokensMax: number }
+/** Estimated tokens of a file, and the maximum that is held for it; null if only the agent's context bounds it. */
+export type FileTokens = { tokens: number; tokensMax: number | null }
 
-/** What a file is counted as at most; by its pixels or bytes where it is undefined. */
+/** Totals of files. `unboundedTokens` is the estimate of those without a maximum; undefined if there are none. */
+export type FileSum = { tokens: number; boundedMax: number; unboundedTokens: number | undefined }
+
+/** The operator's own maximums per file, if any. */
 export type FileBounds = { imageTokensMax: number | undefined; documentTokensMax: number | undefined }
 
 /** A patch of 16 by 16 pixels is the smallest that providers count as a token; above this they scale images down. */
@@ -13,19 +17,36 @@ const imageTokensMost = 16_384
 /** What providers count for an image of any size. */
 const imageTokensLeast = 1024
 const bytesPerToken = 4
+/** Text and picture of a page of a PDF, which providers send both. */
+const tokensPerPage = 2000
 
 export function fileTokens(
   { content, mediaType }: { content: Buffer; mediaType: string },
-  { documentTokensMax, imageTokensMax }: FileBounds,
+  bounds: FileBounds,
 ): FileTokens {
   if (isImageType(mediaType)) {
-    const tokens = imageTokensMax ?? byPixels(content)
+    const tokens = bounds.imageTokensMax ?? byPixels(content)
     return { tokens, tokensMax: tokens }
   }
   const { length: bytes } = content
-  // A text is what it is; of a document its provider may make more or less than its bytes say.
-  const most = isTextType(mediaType) ? Infinity : (documentTokensMax ?? Infinity)
-  return { tokens: Math.min(most, Math.ceil(bytes / bytesPerToken)), tokensMax: Math.min(most, bytes) }
+  const byBytes = Math.ceil(bytes / bytesPerToken)
+  if (isTextType(mediaType)) return { tokens: byBytes, tokensMax: bytes }
+  const pages = mediaType === 'application/pdf' ? countPages(content) : 0
+  const tokens = pages > 0 ? pages * tokensPerPage : byBytes
+  const { tokensMax } = boundNow({ mediaType, tokensMax: null }, bounds)
+  return { tokens: Math.min(tokens, tokensMax ?? Infinity), tokensMax }
+}
+
+/**
+ * The file with the maximum that its agent sets for documents today. Without one a document has none: compression hides its
+ * text, so neither bytes nor the pages that it shows bound what a provider makes of it.
+ */
+export function boundNow<File extends Pick<FileTokens, 'tokensMax'> & { mediaType: string }>(
+  file: File,
+  { documentTokensMax }: Pick<FileBounds, 'documentTokensMax'>,
+): File {
+  const isDocument = !isImageType(file.mediaType) && !isTextType(file.mediaType)
+  return isDocument ? { ...file, tokensMax: documentTokensMax ?? null } : file
 }
 
 function byPixels(content: Buffer): number {
@@ -34,11 +55,25 @@ function byPixels(content: Buffer): number {
   return Math.min(imageTokensMost, Math.max(imageTokensLeast, tokens))
 }
 
-export function sumTokens(files: readonly FileTokens[]): FileTokens {
-  const sum = { tokens: 0, tokensMax: 0 }
+export function sumTokens(files: readonly FileTokens[]): FileSum {
+  const sum: FileSum = { tokens: 0, boundedMax: 0, unboundedTokens: undefined }
   for (const { tokens, tokensMax } of files) {
     sum.tokens += tokens
-    sum.tokensMax += tokensMax
+    if (tokensMax === null) sum.unboundedTokens = (sum.unboundedTokens ?? 0) + tokens
+    else sum.boundedMax += tokensMax
   }
   return sum
+}
+
+/**
+ * Maximum tokens of the files of a prompt. Those without a bound share what the rest of the prompt leaves of the context.
+ *
+ * @param promptTokens the estimate of the whole prompt, with its files
+ */
+export function filesAtMost(
+  { boundedMax, unboundedTokens }: FileSum,
+  { contextTokens, promptTokens }: { contextTokens: number; promptTokens: number },
+): number {
+  if (unboundedTokens === undefined) return boundedMax
+  return boundedMax + Math.max(unboundedTokens, contextTokens - (promptTokens - unboundedTokens))
 }

@@ -52,10 +52,11 @@ async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): 
   const said = earlier.filter(({ role }) => role !== 'system')
   const latest = { role: 'user', content: message, ...(run.parts && { parts: run.parts }) } as const
   const messages = [...said, latest].map(modelMessage)
+  const { contextTokens = contextTokensDefault } = agent
   const limit = agent.maxOutputTokens ?? maxOutputTokensDefault
   const { responseFormat } = params
   if (responseFormat?.schema) told.push(...schemaWords(agent, responseFormat.schema))
-  const steps = new ModelSteps({ openStep, onUsage: (usage) => parts.push(usage) })
+  const steps = new ModelSteps({ contextTokens, openStep, onUsage: (usage) => parts.push(usage) })
   const bypass = new DeltaBypass(parts, {
     onAnswer: () => steps.answered(),
     onText: (text) => steps.wrote(text),

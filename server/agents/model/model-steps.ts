@@ -1,4 +1,5 @@
 import type { FinishReason } from 'ai'
+import { filesAtMost } from '../files/file-tokens.ts'
 import type { HeldStep, ReplyRun } from '../run/open-steps.ts'
 import { roughTokens } from '../run/chat-messages.ts'
 import type { ChatPart } from '../config/define-config.ts'
@@ -6,7 +7,12 @@ import type { ModelUsage } from '../threads/delta-bypass.ts'
 import { promptSize, type PromptSize } from '../run/prompt-size.ts'
 
 type Usage = Extract<ChatPart, { type: 'usage' }>
-type ModelStepsParts = { openStep: ReplyRun['openStep']; onUsage: (usage: Usage) => void }
+type ModelStepsParts = {
+  /** Of the agent, shared by files that have no bound of their own. */
+  contextTokens: number
+  openStep: ReplyRun['openStep']
+  onUsage: (usage: Usage) => void
+}
 type Begun = {
   held: HeldStep
   size: PromptSize
@@ -42,9 +48,11 @@ export class ModelSteps {
     // The SDK tries again where the provider gave no answer, and what that may cost is held.
     if (latest && !latest.isAnswered) return latest.held.outputTokensMax
     const size = promptSize(sent)
-    const whole = size.bytes + size.around + size.files.tokensMax + this.#thought
-    let promptTokensMax = whole
     let promptTokens = Math.ceil(size.bytes / bytesPerToken) + size.files.tokens
+    const { contextTokens } = this.#parts
+    const files = filesAtMost(size.files, { contextTokens, promptTokens })
+    const whole = size.bytes + size.around + files + this.#thought
+    let promptTokensMax = whole
     if (this.#counted) {
       const before = this.#counted
       const added = Math.max(0, size.bytes - before.size.bytes)

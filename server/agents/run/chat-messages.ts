@@ -1,7 +1,7 @@
 import type { ChatRates, ChatUsed } from '../../billing/chat-price.ts'
 import type { ConnectorSpec } from '../../connectors/connector-spec.ts'
 import type { ChatMessage, JsonSchema, MessagePart } from '../config/define-config.ts'
-import { sumTokens, type FileTokens } from '../files/file-tokens.ts'
+import { sumTokens, type FileSum, type FileTokens } from '../files/file-tokens.ts'
 
 // What the service and an agent thread say to each other about a chat.
 
@@ -10,8 +10,8 @@ export type SentPart = Exclude<MessagePart, { type: 'file' }> | SentFile
 export type SentFile = Extract<MessagePart, { type: 'file' }> & FileTokens
 export type SentMessage = ChatMessage & { readonly parts?: readonly SentPart[] }
 
-/** What the files among the parts count as. */
-export function tokensOfFiles(parts: readonly SentPart[] = []): FileTokens {
+/** Totals of the files among the parts. */
+export function tokensOfFiles(parts: readonly SentPart[] = []): FileSum {
   return sumTokens(parts.filter((part) => part.type === 'file'))
 }
 

@@ -20,6 +20,7 @@ import {
 } from './chat-messages.ts'
 import { canCountTokens, countTokens } from './count-tokens.ts'
 import type { AgentLog, ChatPart } from '../config/define-config.ts'
+import { filesAtMost } from '../files/file-tokens.ts'
 import { ModelFailure, RequestRefusedError } from '../model/model-error.ts'
 import { OpenSteps } from './open-steps.ts'
 import { checkedStep, ReplyError, ReplyStream } from './reply-stream.ts'
@@ -99,10 +100,8 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     const message = `The agent ${request.agentId} has no chat in the configuration.`
     return { kind: 'failed', error: { code: 'AGENT_ERROR', message, details: '' } }
   }
-  const files = tokensOfFiles(request.parts)
   const stream: ReplyStream = new ReplyStream({
-    promptTokens: request.historyTokens + roughTokens(request.message) + files.tokens,
-    promptTokensMax: request.historyTokens + tokensAtMost(request.message) + files.tokensMax,
+    ...promptOf(request, config),
     isPromptKnown: config.isModel,
     rates: request.rates,
     hasReasoning: config.hasReasoning,
@@ -195,6 +194,16 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     // Nobody waits for servers to end.
     void connectors?.close()
   }
+}
+
+/** Estimate and maximum of the prompt of an agent that calls its models by itself. */
+function promptOf({ history, historyTokens, message, parts }: ChatRequest, { contextTokens }: Chat) {
+  const own = tokensOfFiles(parts)
+  const promptTokens = historyTokens + roughTokens(message) + own.tokens
+  // Stored messages keep their count; only files without a bound may be more.
+  const all = tokensOfFiles([parts, ...history.map((earlier) => earlier.parts)].flatMap((of) => of ?? []))
+  const files = filesAtMost({ ...all, boundedMax: own.boundedMax }, { contextTokens, promptTokens })
+  return { promptTokens, promptTokensMax: historyTokens + tokensAtMost(message) + files }
 }
 
 function completed(summary: ChatSummary, { isCut }: OpenSteps): RunOutcome {

@@ -1,5 +1,5 @@
 import type { LanguageModelMiddleware } from 'ai'
-import { sumTokens, type FileTokens } from '../files/file-tokens.ts'
+import { sumTokens, type FileSum, type FileTokens } from '../files/file-tokens.ts'
 import { tokensAtMost } from './chat-messages.ts'
 
 type CallOptions = Parameters<NonNullable<LanguageModelMiddleware['transformParams']>>[0]['params']
@@ -14,7 +14,7 @@ export const tokensAroundPart = 512
  * How long a request is in bytes of its texts, how many tokens it may have besides, for what is around them, and what the
  * files of the messages count as.
  */
-export type PromptSize = { bytes: number; around: number; files: FileTokens }
+export type PromptSize = { bytes: number; around: number; files: FileSum }
 
 /** What a provider is sent of messages of these texts, in tokens at most. */
 export function messagesAtMost(texts: readonly string[]): number {

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Chat } from '../../agents/config/catalogue.ts'
 import { contentFault } from '../../agents/files/file-content.ts'
-import { fileTokens, sumTokens, type FileTokens } from '../../agents/files/file-tokens.ts'
+import { fileTokens, sumTokens, type FileSum, type FileTokens } from '../../agents/files/file-tokens.ts'
 import { isAccepted, mediaTypePattern } from '../../agents/files/media-types.ts'
 import type { Caller } from '../../auth/caller.ts'
 import { badField } from '../../kernel/errors.ts'
@@ -16,7 +16,7 @@ export type DraftFile = FileTokens & { content: Buffer; mediaType: string; filen
 type DraftPart = { type: 'text'; text: string } | { type: 'file'; file: DraftFile }
 
 /** What a message says. `parts` is null where no file came with it. */
-export type MessageDraft = { text: string; parts: readonly DraftPart[] | null; files: FileTokens }
+export type MessageDraft = { text: string; parts: readonly DraftPart[] | null; files: FileSum }
 
 /** What a request may still have of files, beside those of its messages that were read. */
 export type FilesLeft = { files: number; bytes: number }

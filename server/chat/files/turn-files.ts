@@ -10,6 +10,7 @@ import { filesOf } from '../../store/session-records.ts'
 import type { MessageFile, MessagePart } from '../../store/records.ts'
 import type { TurnFile } from '../../store/session-inputs.ts'
 import type { History, Store } from '../../store/store.ts'
+import { boundNow, type FileBounds } from '../../agents/files/file-tokens.ts'
 import { FileRoom, type FilePlace } from './file-room.ts'
 import type { DraftFile, FileLimits, MessageDraft } from './message-draft.ts'
 import type { EarlierDraft } from '../message-input.ts'
@@ -117,7 +118,7 @@ export class TurnFiles {
    */
   async ofHistory(
     messages: History['messages'],
-    { hasData, place }: { hasData: boolean; place: FilePlace },
+    { chat, hasData, place }: { chat: FileBounds; hasData: boolean; place: FilePlace },
   ): Promise<SentMessage[]> {
     let left = this.#parts.limits.messageFileBytesMax - place.bytes
     const read = new Map<string, Buffer>()
@@ -130,7 +131,11 @@ export class TurnFiles {
     }
     return messages.map(({ content, parts, role }) => {
       if (!parts) return { role, content }
-      return { role, content, parts: parts.map((part) => (part.type === 'text' ? part : this.#sent(part, read))) }
+      return {
+        role,
+        content,
+        parts: parts.map((part) => (part.type === 'text' ? part : this.#sent(boundNow(part, chat), read))),
+      }
     })
   }
 

@@ -57,7 +57,7 @@ export const postgres: Dialect = {
   members: (json) =>
     `(SELECT key AS id, CAST(value AS bigint) AS at FROM json_each_text(CAST(${json} AS json))) AS used`,
   entries: (json) => `json_each_text(CAST(${json} AS json))`,
-  field: (json, name) => `CAST(${json} AS json) ->> '${name}'`,
+  field: (json, name) => `(CAST(${json} AS json) ->> '${name}')`,
   digest: (text) => `encode(sha256(convert_to(${text}, 'UTF8')), 'hex')`,
   ofLease: (part) => part,
 }
@@ -117,6 +117,9 @@ const ofAccount: Record<keyof AccountRow, true> = {
   limits: true,
   notifyBelow: true,
   lowAt: true,
+  carried: true,
+  writtenOff: true,
+  writtenOffOn: true,
 }
 /** All that there is of an account, as each command sees it. */
 export const accountColumns = columns(Object.keys(ofAccount).join(' '))

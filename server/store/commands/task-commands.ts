@@ -38,6 +38,7 @@ type Ended = {
   agentId: string
   endpointId: string
   cost: number
+  givenBack: number
   webhookUrl: string | null
   completedAt: EpochMs
   countedIn: CountedIn
@@ -79,7 +80,7 @@ const beyondLimit = statement<{ id: string }>('task_beyond_limit', ({ ofLease })
 const thisAttempt = `id = :taskId AND attempt = :attempt AND status = 'processing' AND queued = 0`
 // A node renews its lease without a lock on the account, so the lease is judged by the statement that ends the attempt.
 const ifPassed = ' AND (CAST(:passedAt AS bigint) IS NULL OR lease_until <= :passedAt)'
-const ended = `RETURNING ${columns('userId agentId endpointId cost webhookUrl completedAt countedIn')}`
+const ended = `RETURNING ${columns('userId agentId endpointId cost givenBack webhookUrl completedAt countedIn')}`
 const complete = statement<Ended>(
   'task_complete',
   ({ greatest, ofLease }) => `UPDATE tasks SET status = 'completed', response = :response,
@@ -341,8 +342,8 @@ function addPayload(tx: Tx, { now, stored, taskId }: { stored: StoredJson; taskI
 }
 
 function recordEnd(tx: Tx, { error, row, taskId }: { taskId: string; row: Ended; error?: TaskFailure }): void {
-  const { agentId, completedAt: at, cost, endpointId, userId, webhookUrl: taskUrl } = row
-  const of = { taskId, agentId, endpointId, cost }
+  const { agentId, completedAt: at, cost, endpointId, givenBack, userId, webhookUrl: taskUrl } = row
+  const of = { taskId, agentId, endpointId, cost, refunded: error ? cost : givenBack }
   const facts = error
     ? ({ type: 'task.failed', ...of, errorCode: error.code } as const)
     : ({ type: 'task.completed', ...of } as const)

@@ -1,6 +1,7 @@
 import { must } from '../../kernel/assert.ts'
 import type { EpochMs } from '../../kernel/clock.ts'
 import { formatUsd, type Units } from '../../kernel/money.ts'
+import { formatExact, withCarried } from '../turns/carried-cost.ts'
 import { judgeTurn, leftWithin, withOneMore } from '../judge-admission.ts'
 import { sessionStatus } from '../session-records.ts'
 import type { StoreLimits } from '../store.ts'
@@ -16,6 +17,7 @@ import { countKeyRate } from './limits/key-rates.ts'
 import { askLimits } from './limits/limit-facts.ts'
 import { changeCounted, countIn, leftInNamed, noteReached, type CountedIn } from './limits/spend-windows.ts'
 import { columns, insertInto, statement } from './statement.ts'
+import { noteWriteOff, writeOffBlock } from './turns/write-offs.ts'
 import { insertRequest, takeRepeated } from './wire-request-rows.ts'
 
 // The commands that move a chat turn. While it is open it holds a part of its account's balance:
@@ -86,6 +88,7 @@ const settle = statement(
       ${ofLease(', lease_until = NULL')}
     WHERE id = :turnId AND settled_at IS NULL`,
 )
+const carry = statement('turn_carry', 'UPDATE accounts SET carried = :carried WHERE user_id = :userId')
 const abandoned = statement<{ id: string }>(
   'turn_abandoned',
   ({ ofLease }) => `SELECT id FROM turns WHERE ${ofLease('lease_until <= :now', 'settled_at IS NULL')} LIMIT :limit`,
@@ -113,6 +116,7 @@ export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<Open
   const judged = judgeTurn(input, {
     ...read,
     account,
+    blockedUntil: writeOffBlock(account, { limits, now }),
     isUsed: stillKept(used, now) !== undefined,
     isQuoteUsed: quoted !== undefined,
     left: leftWithin(maxCost, session),
@@ -182,7 +186,7 @@ export function* settleTurn(
   input: SettleTurn,
   { ifAbandoned = false, limits }: { limits: StoreLimits; ifAbandoned?: boolean },
 ): Op<SettledTurn | undefined> {
-  const { breakdown, cost, outcome, turnId } = input
+  const { breakdown, cost, outcome, remainder = 0, turnId } = input
   if (!(yield* tx.lockOwner({ turnId }))) return undefined
   // A node renews its lease without a lock on the account, so the row is locked before its lease is judged.
   const turn = yield* tx.get(ifAbandoned ? getLocked : get, { turnId })
@@ -193,15 +197,29 @@ export function* settleTurn(
   const session = yield* askSession(tx, { userId, sessionId })
   tx.hold(userId, -held)
   const account = must(yield* tx.account(userId), 'a turn has an account')
+  const { carriedOn, due } = withCarried({ cost, remainder }, account.carried)
   // What is within its hold is within its windows.
-  const ofWindows = cost <= held ? Infinity : held + (yield* leftInNamed(tx, { account, countedIn, limits })).left
-  const charged = Math.min(cost, account.balance - account.held, leftWithin(turn.maxCost, session), ofWindows)
+  const ofWindows = due <= held ? Infinity : held + (yield* leftInNamed(tx, { account, countedIn, limits })).left
+  const charged = Math.min(due, account.balance - account.held, leftWithin(turn.maxCost, session), ofWindows)
   changeCounted(tx, countedIn, { charged, held: -held })
-  const writtenOff = Math.min(cost - charged, Number.MAX_SAFE_INTEGER)
-  if (writtenOff > 0) tx.count({ userId, kind: 'written-off', part: '', status: '', by: writtenOff })
+  // A failure without a charge has no receipt, so what the account carries stays with the next one.
+  const hasReceipt = outcome !== 'failed' || charged > 0
+  const writtenOff = Math.min((hasReceipt ? due : cost) - charged, Number.MAX_SAFE_INTEGER)
+  if (writtenOff > 0) {
+    tx.count({ userId, kind: 'written-off', part: '', status: '', by: writtenOff })
+    noteWriteOff(tx, account, { amount: writtenOff, now })
+  }
   let { balance } = account
-  if (outcome !== 'failed' || charged > 0) {
-    const receipt = { ...breakdown, ...(writtenOff > 0 && { writtenOffUsd: formatUsd(writtenOff) }) }
+  if (hasReceipt) {
+    const receipt = {
+      ...breakdown,
+      exactUsd: formatExact({ cost, remainder }),
+      carriedBeforeUsd: formatExact({ cost: 0, remainder: account.carried }),
+      carriedAfterUsd: formatExact({ cost: 0, remainder: carriedOn }),
+      ...(writtenOff > 0 && { writtenOffUsd: formatUsd(writtenOff) }),
+    }
+    // Each receipt begins with what the one before it left, so nothing else changes it.
+    if (carriedOn !== account.carried) tx.send(carry, { userId, carried: carriedOn })
     const description = `Chat with ${agentId}${turnEndings[outcome]}`
     const posting = { userId, type: 'chat_charge', amount: -charged, sessionId, turnId, description, now } as const
     balance = (yield* spend(tx, account, { ...posting, breakdown: receipt })).balance

@@ -61,6 +61,11 @@ export function accountTables({
       notifyBelow: number('notify_below'),
       /** When it fell below it; null again once a credit has lifted it. */
       lowAt: number('low_at'),
+      /** Remainder of chat costs below one unit, in billionths of a USD. */
+      carried: number().notNull().default(0),
+      /** Written off of the user's chats on the UTC day that begins at `writtenOffOn`. */
+      writtenOff: number('written_off').notNull().default(0),
+      writtenOffOn: number('written_off_on'),
     },
     (account) => [
       // Of many users few owe something, or have a plan that is not the default.

@@ -22,6 +22,7 @@ const titles: Record<string, string> = {
   INSUFFICIENT_BALANCE: 'The balance is too low',
   BUDGET_REACHED: 'The cap of this session is reached',
   LIMIT_REACHED: 'A spend limit is reached',
+  ACCOUNT_BLOCKED: 'Chats are blocked for today',
   SESSION_BUSY: 'This session is busy',
   SESSION_EXPIRED: 'This session has expired',
   SESSION_COMPLETED: 'This session is completed',

@@ -98,7 +98,7 @@ function dataOf(facts: EventFacts): Record<string, Value> {
   switch (facts.type) {
     case 'task.completed':
     case 'task.failed': {
-      const { agentId, cost, endpointId, errorCode, taskId, type } = facts
+      const { agentId, cost, endpointId, errorCode, refunded, taskId, type } = facts
       const status = type.slice('task.'.length)
       return {
         taskId,
@@ -106,6 +106,7 @@ function dataOf(facts: EventFacts): Record<string, Value> {
         endpointId,
         status,
         costUsd: formatUsd(cost),
+        refundedUsd: formatUsd(refunded),
         ...(errorCode !== undefined && { errorCode }),
       }
     }

@@ -10,6 +10,9 @@ CREATE TABLE "wire_requests" (
 );
 --> statement-breakpoint
 ALTER TABLE "accounts" ADD COLUMN "platform_credited" bigint DEFAULT 0 NOT NULL;--> statement-breakpoint
+ALTER TABLE "accounts" ADD COLUMN "carried" bigint DEFAULT 0 NOT NULL;--> statement-breakpoint
+ALTER TABLE "accounts" ADD COLUMN "written_off" bigint DEFAULT 0 NOT NULL;--> statement-breakpoint
+ALTER TABLE "accounts" ADD COLUMN "written_off_on" bigint;--> statement-breakpoint
 ALTER TABLE "api_keys" ADD COLUMN "limited_at" bigint;--> statement-breakpoint
 ALTER TABLE "events" ADD COLUMN "digest" text;--> statement-breakpoint
 ALTER TABLE "events" ADD COLUMN "deliveries" bigint;--> statement-breakpoint

@@ -11,6 +11,9 @@ CREATE TABLE `wire_requests` (
 --> statement-breakpoint
 CREATE INDEX `wire_requests_created` ON `wire_requests` (`created_at`);--> statement-breakpoint
 ALTER TABLE `accounts` ADD `platform_credited` integer DEFAULT 0 NOT NULL;--> statement-breakpoint
+ALTER TABLE `accounts` ADD `carried` integer DEFAULT 0 NOT NULL;--> statement-breakpoint
+ALTER TABLE `accounts` ADD `written_off` integer DEFAULT 0 NOT NULL;--> statement-breakpoint
+ALTER TABLE `accounts` ADD `written_off_on` integer;--> statement-breakpoint
 ALTER TABLE `api_keys` ADD `limited_at` integer;--> statement-breakpoint
 ALTER TABLE `events` ADD `digest` text;--> statement-breakpoint
 ALTER TABLE `events` ADD `deliveries` integer;--> statement-breakpoint
