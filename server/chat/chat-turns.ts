@@ -1,4 +1,5 @@
 import type { Agent, Catalogue } from '../agents/config/catalogue.ts'
+import { tokensAtMost } from '../agents/run/chat-messages.ts'
 import { chatUse, writtenRates, type ChatRates } from '../billing/chat-price.ts'
 import { assertSignedIn, type ConnectorAccess } from '../connectors/connector-access.ts'
 import { budgetRefusal, limitRefusal } from '../billing/refusals.ts'
@@ -209,9 +210,11 @@ export class ChatTurns {
           params: { ...given(params), ...(setting?.responseFormat && { responseFormat: setting.responseFormat }) },
           connectors,
           rates,
+          room: opened.room,
           ...(span && { traceparent: traceParentOf(span) }),
         },
         parts: stored.parts,
+        hidesReasoning: chat.hidesReasoning,
         isKept: session !== undefined,
         held: opened.held,
         membership,
@@ -284,7 +287,7 @@ export class ChatTurns {
     const amounts = amountsOf({
       chat,
       rates,
-      promptTokens: whole.tokens + tokensOf(draft),
+      promptTokens: whole.tokens + tokensAtMost(draft.text) + draft.files.tokensMax,
       promptTokensMax: sentAtMost + ((aroundKey !== null && this.#around.get(aroundKey)) || 0),
       maxTokens: params?.maxTokens,
       left,

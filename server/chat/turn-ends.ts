@@ -3,8 +3,12 @@ import type { RunOutcome } from '../agents/run/run-outcome.ts'
 import { chatCost, chatUse, outputWithin, type ChatRates, type ChatUsed } from '../billing/chat-price.ts'
 import type { Units } from '../kernel/money.ts'
 
-/** Of the time of a reply, what connecting to the caller's servers may take without being why it is late. */
-const connectShareMax = 0.25
+/** How long the open model call of a stopped reply is read for its usage; its provider is to hear of the stop within a second. */
+const readOnMs = 700
+/** The same for reasoning that only the usage tells of. */
+const readOnHiddenMs = 60_000
+/** Deleting a session waits for its chat, and gives up after ten seconds. */
+const readOnDeletedMs = 8000
 
 /** Why a turn is ended before its reply. */
 export type StopCause =
@@ -30,8 +34,6 @@ export type TurnEndCode =
   | 'INTERNAL_ERROR'
 
 export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): { code: TurnEndCode; message: string } {
-  if (outcome.kind === 'failed' && cause !== 'drain' && cause !== 'lost')
-    return { code: 'AGENT_ERROR', message: outcome.error.message }
   switch (cause) {
     case 'fault':
       return { code: 'INTERNAL_ERROR', message: 'The service failed. Nothing was charged; send the message again.' }
@@ -63,36 +65,52 @@ export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): 
         message: 'The service was interrupted. Nothing was charged; send the message again.',
       }
     case undefined:
+      if (outcome.kind === 'failed') return { code: 'AGENT_ERROR', message: outcome.error.message }
       return { code: 'AGENT_INTERRUPTED', message: outcome.kind === 'interrupted' ? outcome.message : 'Interrupted' }
+  }
+}
+
+export function isHoldLimit(cause: StopCause | undefined): boolean {
+  return cause === 'balance' || cause === 'budget' || cause === 'limit'
+}
+
+/**
+ * How long the provider is read for the usage of an open model call. Hidden reasoning is read to the end of the call: else
+ * whoever leaves before the usage comes would have it for nothing.
+ */
+export function readOnMsOf(
+  cause: StopCause,
+  { hidesReasoning, leftMs }: { hidesReasoning: boolean; leftMs: number },
+): number {
+  switch (cause) {
+    case 'drain':
+    case 'fault':
+    case 'lost':
+      return 0
+    case 'timeout':
+      return readOnMs
+    default: {
+      if (!hidesReasoning) return readOnMs
+      return Math.max(readOnMs, Math.min(cause === 'deleted' ? readOnDeletedMs : readOnHiddenMs, leftMs))
+    }
   }
 }
 
 /** Whoever calls a tool waits until that is held, so of a reply that was cut off the calls beyond were not made. */
 export function withCallsMade(summary: ChatSummary, callsMax: number): ChatSummary {
   const cut = (of: ChatUsed) => ({ ...of, toolCalls: Math.min(of.toolCalls, callsMax) })
-  const { reported, used, usedAtMost } = summary
-  return {
-    ...summary,
-    used: cut(used),
-    reported: reported && cut(reported),
-    ...(usedAtMost && { usedAtMost: cut(usedAtMost) }),
-  }
+  const { reported, used } = summary
+  return { ...summary, used: cut(used), reported: reported && cut(reported) }
 }
 
-/**
- * Of a reply that was cut off what was used counts, and of a call of a model that nobody knows the use of all that may
- * have been used, both as far as it is held. What was reported is charged all the same.
- */
-export function chargedAtMost(
-  { usedAtMost, ...summary }: ChatSummary,
-  { held, rates }: { held: Units; rates: ChatRates },
-): ChatSummary {
+/** Of a reply that was cut off, what was used counts as far as it is held. What was reported is charged all the same. */
+export function withinHold(summary: ChatSummary, { held, rates }: { held: Units; rates: ChatRates }): ChatSummary {
   const { reported } = summary
-  let used = usedAtMost ?? summary.used
+  let { used } = summary
   const isMore = chatCost(used, rates) > held
   if (isMore) used = writtenWithin(held, { used, rates })
   if (reported && chatCost(used, rates) < chatCost(reported, rates)) used = reported
-  return { ...summary, used, isEstimated: summary.isEstimated || isMore || usedAtMost !== undefined }
+  return { ...summary, used, isEstimated: summary.isEstimated || isMore }
 }
 
 /** As much as `held` pays for of what was written. */
@@ -116,38 +134,22 @@ export function isCutByHold(outcome: RunOutcome): boolean {
   return outcome.kind === 'completed' && summaryOf(outcome)?.isCutByHold === true
 }
 
-type Timing = { request: ChatRequest; firstStepMs: number | undefined; turnTimeoutMs: number }
-
-/**
- * A provider that does not come to an end is not the caller's fault; the time that the caller's servers took before it
- * was called, or between its calls, may be.
- */
-export function mayBeLateByConnectors(
-  { used }: ChatSummary,
-  { firstStepMs = Infinity, request, turnTimeoutMs }: Timing,
-): boolean {
-  return request.connectors.length > 0 && (used.toolCalls > 0 || firstStepMs > turnTimeoutMs * connectShareMax)
-}
-
 type Known = {
   used: ChatUsed | undefined
   reported: ChatUsed | null
-  bound: ChatUsed
-  isStepOpen: boolean
   text: string
 }
 
 /** By the length of the texts, where the agent's thread does not say. */
 export function roughSummary(
   { historyTokens, message, parts }: ChatRequest,
-  { bound, isStepOpen, reported, text, used: known }: Known,
+  { reported, text, used: known }: Known,
 ): ChatSummary {
   const messageTokens = roughTokens(message) + tokensOfFiles(parts).tokens
   const used = known ?? chatUse({ promptTokens: historyTokens + messageTokens })
   return {
     used,
     reported,
-    ...(isStepOpen && { usedAtMost: bound }),
     isEstimated: true,
     messageTokens,
     replyTokens: roughTokens(text),

@@ -158,6 +158,7 @@ function chatWith(reply: Reply, signal: AbortSignal, connect?: Connect) {
       message: 'Hello',
       history: [],
       historyTokens: 0,
+      room: Infinity,
       params: {},
       connectors: [spec],
       rates: catalogue.agent('code')!.chat!.rates,

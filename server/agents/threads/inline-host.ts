@@ -6,7 +6,7 @@ import type { AgentHost, AgentLogLine } from './agent-port.ts'
 import type { Catalogue } from '../config/catalogue.ts'
 import { CreditWindow, executeChat } from '../run/execute-chat.ts'
 import { executeTask } from '../run/execute-task.ts'
-import type { RunOutcome } from '../run/run-outcome.ts'
+import type { ChatStop, RunOutcome } from '../run/run-outcome.ts'
 
 type InlineHostOptions = {
   catalogue: Catalogue
@@ -50,6 +50,7 @@ export function createInlineHost(options: InlineHostOptions): AgentHost {
         catalogue,
         request,
         signal,
+        readOnMs: () => (signal.reason as ChatStop).readOnMs,
         log,
         resultBytesMax,
         connect,
@@ -57,7 +58,7 @@ export function createInlineHost(options: InlineHostOptions): AgentHost {
         askStep: onStep,
         // Nothing else of the process would be reached either.
         onResume: () => {},
-        onDirty: (take) => setImmediate(() => onBatch(take())),
+        onDirty: (take) => setImmediate(() => take().forEach(onBatch)),
         onOverstay: () => onLog({ runId: request.turnId, message: 'An agent goes on after its chat was stopped.' }),
       })
       return { outcome: outcome.then(afterBatches), credit: (chars) => window.credit(chars) }

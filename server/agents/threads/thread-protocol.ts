@@ -14,12 +14,13 @@ export type ToThread =
   | { type: 'credit'; run: number; chars: number }
   /** What a chat asked for by that serial is held: a call of a model may write so many tokens. */
   | { type: 'held'; run: number; serial: number; tokens: number }
-  | { type: 'abort'; run: number }
+  /** The run's signal fires; of a chat with how long an open model call is read for its usage. */
+  | { type: 'abort'; run: number; readOnMs?: number }
 
 export type FromThread =
   | { type: 'ready' }
   | { type: 'unusable'; message: string }
-  | { type: 'batch'; run: number; batch: ChatBatch }
+  | { type: 'batches'; run: number; batches: ChatBatch[] }
   /** A chat asks for a call of a model to be held; it waits for that. */
   | { type: 'step'; run: number; request: StepRequest }
   /** How far a task has come, as JSON text. */
