@@ -1,6 +1,6 @@
 import type { Span } from '@opentelemetry/api'
 import type { AgentHost, ChatHandle } from '../agents/threads/agent-port.ts'
-import type { ChatBatch, ChatRequest, ChatSummary, StepRequest, ToolCallStep } from '../agents/run/chat-messages.ts'
+import type { ChatBatch, ChatRequest, StepRequest, ToolCallStep } from '../agents/run/chat-messages.ts'
 import type { ChatStop, RunOutcome } from '../agents/run/run-outcome.ts'
 import {
   addUse,
@@ -16,26 +16,16 @@ import type { Clock } from '../kernel/clock.ts'
 import type { Logger } from '../kernel/logger.ts'
 import type { Meter } from '../kernel/meter.ts'
 import type { Units } from '../kernel/money.ts'
-import type { MessagePart, TurnOutcome } from '../store/records.ts'
+import type { MessagePart } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import type { SettleTurn } from '../store/session-inputs.ts'
 import type { ServiceTracing } from '../tracing/service-tracing.ts'
 import { holdStepTokens } from './chat-amounts.ts'
 import { doneLine, failureLine } from './event-lines.ts'
 import { reportTurn } from './report-turn.ts'
+import { judgeEnd, type Judgement } from './judge-end.ts'
 import { joinSteps, settleSurely, toldInTime, type Settled } from './settle-turn.ts'
-import {
-  describeEnd,
-  isCutByHold,
-  isHoldLimit,
-  isNothing,
-  readOnMsOf,
-  roughSummary,
-  summaryOf,
-  withCallsMade,
-  withinHold,
-  type StopCause,
-} from './turn-ends.ts'
+import { describeEnd, isCutByHold, isHoldLimit, readOnMsOf, type StopCause } from './turn-ends.ts'
 import { TurnHold } from './turn-hold.ts'
 import type { Membership } from './user-turns.ts'
 
@@ -69,9 +59,6 @@ type Begin = {
 }
 
 type Known = Pick<ChatBatch, 'serial' | 'used' | 'isStepOpen' | 'reported'>
-
-/** How a turn ended, and what that costs. */
-type Judgement = { summary: ChatSummary; turnOutcome: TurnOutcome; cost: Units }
 
 /** An agent may be ahead by several times as much, and each message to its thread costs more than the text. */
 const creditChars = 16_384
@@ -294,7 +281,15 @@ export class ChatTurn {
     const charged = this.#known.used ? this.#cost(this.#known.used) : -1
     const part = unread.findLastIndex((batch) => this.#cost(batch.used) <= charged) + 1
     this.#lastLines += this.#accept(unread.slice(0, part))
-    const judgement = this.#judge(outcome)
+    const judgement = judgeEnd({
+      cause: this.#cause,
+      outcome,
+      request: this.#begin.request,
+      held: this.#hold.held,
+      callsMade: this.#callsMade,
+      seq: this.#seq,
+      known: { ...this.#known, text: this.#text },
+    })
     const told = this.#settle(judgement).then((settled) =>
       this.#tell(settled === 'closed' ? this.#closed(judgement) : judgement, { outcome, settled }),
     )
@@ -335,56 +330,6 @@ export class ChatTurn {
 
   #cost(used: ChatUsed): Units {
     return chatCost(used, this.#begin.request.rates)
-  }
-
-  /** What an end of this kind is charged. */
-  #judge(outcome: RunOutcome): Judgement {
-    const told = summaryOf(outcome)
-    const rough = this.#rough()
-    const summary = told ?? rough
-    const free: Judgement = { summary, turnOutcome: 'failed', cost: 0 }
-    const { rates } = this.#begin.request
-    const callsMax = rates.toolCall > 0 ? this.#callsMade : Infinity
-    const made = (of: ChatSummary) => withCallsMade(of, callsMax)
-    const cutOff = (of: ChatSummary) => withinHold(made(of), { held: this.#hold.held, rates })
-    const chargedAs = (turnOutcome: TurnOutcome, charged: ChatSummary): Judgement => {
-      // Before its first call of a model a reply has used nothing, and there is nothing to keep.
-      if (this.#text === '' && isNothing(charged.used) && turnOutcome !== 'finished') return free
-      return { summary: charged, turnOutcome, cost: this.#cost(charged.used) }
-    }
-    const { isStepOpen, reported, used } = this.#known
-    switch (this.#cause) {
-      case 'drain':
-      case 'fault':
-      case 'lost':
-        return free
-      case 'balance':
-      case 'budget':
-      case 'limit':
-        // Of a call of a model its thread knows more; of other texts what was not given is not charged.
-        if (told && (told.isCutByHold || isStepOpen)) return chargedAs('truncated', cutOff(told))
-        // The first words were more than could be held.
-        if (this.#seq === 0 && !reported) return free
-        return chargedAs('truncated', cutOff(rough))
-      case undefined:
-        if (outcome.kind === 'completed') return chargedAs('finished', summary)
-        if (outcome.kind !== 'failed' || !outcome.owed || outcome.owed.cause === 'other') return free
-        return outcome.owed.cause === 'caller'
-          ? chargedAs('truncated', cutOff(summary))
-          : chargedAs('failed', made(summary))
-      case 'timeout':
-      case 'deleted':
-      case 'disconnect':
-      case 'stopped':
-        // An agent that was stopped before it was begun used nothing.
-        if (!told && (outcome.kind === 'failed' || !used)) return free
-        return chargedAs('truncated', cutOff(summary))
-    }
-  }
-
-  /** By the length of the texts, where the agent's thread does not say. */
-  #rough(): ChatSummary {
-    return roughSummary(this.#begin.request, { ...this.#known, text: this.#text })
   }
 
   /** Settles, and tries again while the store cannot: the hold must not stay. */

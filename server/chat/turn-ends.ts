@@ -134,7 +134,7 @@ export function isCutByHold(outcome: RunOutcome): boolean {
   return outcome.kind === 'completed' && summaryOf(outcome)?.isCutByHold === true
 }
 
-type Known = {
+export type KnownUse = {
   used: ChatUsed | undefined
   reported: ChatUsed | null
   text: string
@@ -143,7 +143,7 @@ type Known = {
 /** By the length of the texts, where the agent's thread does not say. */
 export function roughSummary(
   { historyTokens, message, parts }: ChatRequest,
-  { reported, text, used: known }: Known,
+  { reported, text, used: known }: KnownUse,
 ): ChatSummary {
   const messageTokens = roughTokens(message) + tokensOfFiles(parts).tokens
   const used = known ?? chatUse({ promptTokens: historyTokens + messageTokens })

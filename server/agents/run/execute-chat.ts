@@ -276,10 +276,7 @@ function reported(connectors: RunConnectors, stream: ReplyStream): RunConnectors
 }
 
 /** Waits for the usage of an open model call, as long as the one who stopped the reply allows. */
-async function readOn(
-  pumped: Promise<void>,
-  { forMs, stream }: { forMs: number; stream: ReplyStream },
-): Promise<void> {
+async function readOn(pumped: Promise<void>, { forMs, stream }: { forMs: number; stream: ReplyStream }): Promise<void> {
   if (!stream.use.hasOpenStep) return
   // The encoding loads meanwhile, in case no usage comes.
   void stream.use.startCounting().catch(() => {})

@@ -21,6 +21,8 @@ export type AgentHost = {
   runTask(request: TaskRequest, options: RunTaskOptions): Promise<RunOutcome>
   /** Lets an agent reply in a chat. */
   runChat(request: ChatRequest, options: RunChatOptions): ChatHandle
+  /** Counts the tokens of a text as those of replies are; undefined if no thread has answered within a second. */
+  countTokens(text: string): Promise<number | undefined>
   /** Asks a connector's server for its tools. Never rejects. `completed` carries ConnectorTools. */
   probe(spec: ConnectorSpec, signal: AbortSignal): Promise<RunOutcome>
   /** None when agents run in the caller's thread. */

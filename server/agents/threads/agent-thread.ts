@@ -5,6 +5,7 @@ import { yieldToService } from '../../kernel/thread-priority.ts'
 import { messageOf } from '../../kernel/thrown.ts'
 import { Catalogue } from '../config/catalogue.ts'
 import type { ChatBatch, StepRequest } from '../run/chat-messages.ts'
+import { countTokens } from '../run/count-tokens.ts'
 import { CreditWindow, executeChat } from '../run/execute-chat.ts'
 import { executeTask } from '../run/execute-task.ts'
 import { loadConfigFile } from '../config/load-config-file.ts'
@@ -167,6 +168,8 @@ function receive(catalogue: Catalogue, message: ToThread): void {
         }),
       )
     }
+    case 'count':
+      return begin(run, async () => ({ kind: 'completed', json: String(await countTokens([message.text])) }))
     case 'credit':
       return windows.get(run)?.credit(message.chars)
     case 'held':

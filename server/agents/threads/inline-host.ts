@@ -4,6 +4,7 @@ import { probeConnector } from '../../connectors/thread/probe-connector.ts'
 import type { Connect } from '../../connectors/thread/run-connectors.ts'
 import type { AgentHost, AgentLogLine } from './agent-port.ts'
 import type { Catalogue } from '../config/catalogue.ts'
+import { countTokens } from '../run/count-tokens.ts'
 import { CreditWindow, executeChat } from '../run/execute-chat.ts'
 import { executeTask } from '../run/execute-task.ts'
 import type { ChatStop, RunOutcome } from '../run/run-outcome.ts'
@@ -63,6 +64,7 @@ export function createInlineHost(options: InlineHostOptions): AgentHost {
       })
       return { outcome: outcome.then(afterBatches), credit: (chars) => window.credit(chars) }
     },
+    countTokens: (text) => countTokens([text]),
     probe: (spec, signal) => probeConnector(spec, { signal, ...means }),
     threads: () => [],
     close: async () => {},

@@ -17,7 +17,10 @@ export type ThreadOptions = {
 }
 type OnOutcome = (outcome: RunOutcome | 'not-begun') => void
 /** A run as it is handed to a thread. */
-export type RunStart = { type: 'run'; request: TaskRequest } | { type: 'chat'; request: ChatRequest }
+export type RunStart =
+  | { type: 'run'; request: TaskRequest }
+  | { type: 'chat'; request: ChatRequest }
+  | { type: 'count'; text: string }
 type RunHandlers = {
   onOutcome: OnOutcome
   onBatch?: ((batch: ChatBatch) => void) | undefined

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { AgentHost, AgentThreadState, ChatHandle, RunChatOptions, RunTaskOptions } from './agent-port.ts'
 import type { ProcessLimits } from '../../connectors/connector-bounds.ts'
 import { ConnectorHost } from '../../connectors/thread/connector-host.ts'
@@ -28,6 +29,8 @@ type Waiting = {
 const notBegun: RunOutcome = { kind: 'interrupted', message: 'No agent thread came to run the task in time.' }
 
 const restartMsMin = 100
+/** How long an admission waits for a count. */
+const countMsMax = 1000
 const restartMsMax = 5000
 /** How long a chat that is stopped has to say what it used, once its model is no longer read. */
 const chatGraceMs = 1000
@@ -85,6 +88,17 @@ export class ThreadHost implements AgentHost {
       })
     })
     return { outcome, credit: (chars) => credit(chars) }
+  }
+
+  async countTokens(text: string): Promise<number | undefined> {
+    const counted = new Promise<RunOutcome>((resolve) =>
+      this.#assign({ start: { type: 'count', text }, signal: new AbortController().signal, resolve }),
+    )
+    const over = new AbortController()
+    const late = sleep(countMsMax, undefined, { ref: false, signal: over.signal }).catch(() => undefined)
+    const outcome = await Promise.race([counted, late])
+    over.abort()
+    return outcome?.kind === 'completed' ? Number(outcome.json) : undefined
   }
 
   probe(request: ConnectorSpec, signal: AbortSignal): Promise<RunOutcome> {

@@ -8,6 +8,8 @@ import type { RunOutcome, TaskRequest } from '../run/run-outcome.ts'
 export type ToThread =
   | { type: 'run'; run: number; request: TaskRequest }
   | { type: 'chat'; run: number; request: ChatRequest }
+  /** Asks for the tokens of a text. */
+  | { type: 'count'; run: number; text: string }
   /** A port to the thread of connectors. */
   | { type: 'connectors'; port: MessagePort }
   /** The reader of a chat has taken so much of what was sent. */
