@@ -1,5 +1,5 @@
 import type { AgentHost } from '../agents/threads/agent-port.ts'
-import { tokensAtMost } from '../agents/run/chat-messages.ts'
+import { roughTokens, tokensAtMost } from '../agents/run/chat-messages.ts'
 import type { ChatRates } from '../billing/chat-price.ts'
 import type { Units } from '../kernel/money.ts'
 import { leftWithin } from '../store/judge-admission.ts'
@@ -60,7 +60,7 @@ export async function weighMessage(
   const recount = async () => {
     // What a model is sent is bounded, not counted.
     const tokens = chat.isModel ? undefined : await agents.countTokens(draft.text)
-    return tokens === undefined ? undefined : amountsWith(tokens)
+    return tokens === undefined ? undefined : amountsWith(Math.max(tokens, roughTokens(draft.text)))
   }
   return { amounts: amountsWith(tokensAtMost(draft.text)), aroundKey, history, left, recount, sentAtMost, tokensMax }
 }
