@@ -33,8 +33,9 @@ test.for(modes)(
     expect(end.costUsd).toBe('2.0000')
     // Whoever reads it again gets the same.
     const [{ turnId }] = await talker.charges()
-    const again = await service.get(`/api/turns/${turnId}/events`, talker.key)
-    expect(again.status).toBe(200)
+    const path = `/api/chat/${turnId}/events`
+    const again = await ChatReader.open({ url: service.url, key: talker.key, path })
+    expect(await again.all()).toEqual(events)
     expect((await other.open('Hello')).status).toBe(403)
     await service.stop()
   },
