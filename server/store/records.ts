@@ -160,7 +160,7 @@ export type ChatBreakdown = {
     reasoningPer1kUsd: string
     toolCallUsd: string
   }
-  /** Whether tokens were counted from the texts, because the agent reported none. */
+  /** Whether tokens were counted from the texts, because the agent did not report all of them. */
   isEstimated: boolean
   /** The part of the cost that its caps did not allow, or the balance did not cover. */
   writtenOffUsd?: string

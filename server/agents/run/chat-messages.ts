@@ -104,7 +104,7 @@ export type ChatSummary = {
   reported: ChatUsed | null
   /** Whether what could be held allowed only a shorter text than was asked for, and it came to that length. */
   isCutByHold?: boolean
-  /** Whether tokens were counted from the texts, because the agent reported none. */
+  /** Whether tokens were counted from the texts, because the agent did not report all of them. */
   isEstimated: boolean
   messageTokens: number
   replyTokens: number

@@ -21,7 +21,7 @@ export type AgentHost = {
   runTask(request: TaskRequest, options: RunTaskOptions): Promise<RunOutcome>
   /** Lets an agent reply in a chat. */
   runChat(request: ChatRequest, options: RunChatOptions): ChatHandle
-  /** Counts the tokens of a text as those of replies are; undefined if no thread has answered within a second. */
+  /** Counts the tokens of a text as those of replies are; undefined if no thread answers within five seconds. */
   countTokens(text: string): Promise<number | undefined>
   /** Asks a connector's server for its tools. Never rejects. `completed` carries ConnectorTools. */
   probe(spec: ConnectorSpec, signal: AbortSignal): Promise<RunOutcome>

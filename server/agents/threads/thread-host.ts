@@ -30,7 +30,7 @@ const notBegun: RunOutcome = { kind: 'interrupted', message: 'No agent thread ca
 
 const restartMsMin = 100
 /** How long an admission waits for a count. */
-const countMsMax = 1000
+const countMsMax = 5000
 const restartMsMax = 5000
 /** How long a chat that is stopped has to say what it used, once its model is no longer read. */
 const chatGraceMs = 2000
