@@ -94,7 +94,11 @@ const ChatBreakdown = z
       reasoningPer1kUsd: z.string(),
       toolCallUsd: z.string(),
     }),
-    isEstimated: z.boolean().describe('Whether tokens were counted from the texts, because the agent or its model did not report all of them'),
+    isEstimated: z
+      .boolean()
+      .describe(
+        'Whether tokens were counted from the texts, because the agent or its model did not report all of them',
+      ),
     writtenOffUsd: usd.optional().describe('The part of the cost that neither the balance nor a cap allowed'),
   })
   .meta({ id: 'ChatBreakdown' })

@@ -17,10 +17,12 @@ import {
   type ChatSummary,
   type StepRequest,
 } from './chat-messages.ts'
+import type { ChatUsed } from '../../billing/chat-price.ts'
 import type { AgentLog, ChatPart } from '../config/define-config.ts'
 import { ModelFailure, RequestRefusedError } from '../model/model-error.ts'
 import { OpenSteps } from './open-steps.ts'
 import { checkedStep, ReplyError, ReplyStream } from './reply-stream.ts'
+import type { ReplyUse } from './reply-use.ts'
 import { describeThrown, isInstance, type ChatOwed, type RunOutcome } from './run-outcome.ts'
 
 /** Flow control: how much of a reply may be in flight to the client, in characters of its lines. */
@@ -29,6 +31,7 @@ const windowChars = 65_536
 const burstChars = 16_384
 const burstEvents = 128
 const overstayMs = 5000
+const countMsMax = 500
 /** An agent that takes this long for a part is not one that yields as fast as it is read. */
 const pacedMs = 1
 
@@ -356,14 +359,24 @@ async function summarize({ isCutOff, request, signal, stream }: Summarize): Prom
   const { hasReported, reportedOrNull: reported } = use
   if (hasReported) {
     // A reply that is stopped between two reports used more than the last one says.
-    const used = isCut && use.hasUnreported ? await use.countUsed() : use.reported
+    const used = isCut && use.hasUnreported ? await countInTime(use, signal) : use.reported
     const isEstimated = use.hasEstimates || (isCut && use.hasUnreported)
     const messageTokens = roughTokens(message) + fileTokens
     return { used, reported, isEstimated, messageTokens, replyTokens: roughTokens(said.join('')) }
   }
-  const used = await use.countUsed()
-  const { message: messageTokens, text: replyTokens } = use.counted
+  const used = await countInTime(use, signal)
+  const { message: messageTokens, text: replyTokens } = use.tokens
   return { used, reported, isEstimated: true, messageTokens: messageTokens + fileTokens, replyTokens }
+}
+
+/** Once a reply is stopped others wait for its end, so where the encoding takes long to load the lengths of texts count. */
+async function countInTime(use: ReplyUse, signal: AbortSignal): Promise<ChatUsed> {
+  if (!signal.aborted) return await use.countUsed()
+  const over = new AbortController()
+  const late = delay(countMsMax, undefined, { ref: false, signal: over.signal }).catch(() => undefined)
+  const used = await Promise.race([use.countUsed(), late])
+  over.abort()
+  return used ?? use.used
 }
 
 function describeReplyError(thrown: unknown) {

@@ -143,9 +143,10 @@ export class ReplyUse {
     return open.reduce(addUse, this.reported)
   }
 
-  /** Tokens of the message, and of the text since the last report; 0 before they are counted. */
-  get counted(): { message: number; text: number } {
-    return { message: this.#counts?.message ?? 0, text: this.#counts?.text.tokens ?? 0 }
+  /** Tokens of the message, and of the text since the last report: counted, or about. */
+  get tokens(): { message: number; text: number } {
+    const { message = roughTokens(this.#options.message), text } = this.#counts ?? {}
+    return { message, text: text?.tokens ?? Math.ceil(this.#bytes.text / bytesPerToken) }
   }
 
   /** What was used by now at most: of calls of a model that are under way all that is held for them. */

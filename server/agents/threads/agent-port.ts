@@ -45,7 +45,7 @@ export type RunChatOptions = {
   onStep: (request: StepRequest) => Promise<number>
   /**
    * Fires the agent's own signal; its reason is a ChatStop. The outcome is then the summary of what there was or, if that
-   * does not come within two seconds after its `readOnMs`, the abort's reason.
+   * does not come within a second after its `readOnMs`, the abort's reason.
    */
   signal: AbortSignal
   /** The reply's own time limit: a thread that does not answer is not ended for it before. */
