@@ -22,25 +22,25 @@ export type EndedReply = {
   outcome: RunOutcome
   request: ChatRequest
   held: Units
-  /** Calls of tools, each of which was held before. */
+  /** Tool calls; each was held before it was made. */
   callsMade: number
   /** The number of the last event that was shown. */
   seq: number
   known: KnownUse & { isStepOpen: boolean }
 }
 
-/** What an end of this kind is charged. */
+/** Decides what a reply is charged that ended like this, and whether it is kept. */
 export function judgeEnd({ callsMade, cause, held, known, outcome, request, seq }: EndedReply): Judgement {
   const { rates } = request
   const told = summaryOf(outcome)
-  // By the length of the texts, where the agent's thread does not say.
+  // Stands in if the agent's thread says nothing.
   const rough = roughSummary(request, known)
   const summary = told ?? rough
   const free: Judgement = { summary, turnOutcome: 'failed', cost: 0 }
   const made = (of: ChatSummary) => withCallsMade(of, rates.toolCall > 0 ? callsMade : Infinity)
   const cutOff = (of: ChatSummary) => withinHold(made(of), { held, rates })
   const chargedAs = (turnOutcome: TurnOutcome, charged: ChatSummary): Judgement => {
-    // Before its first call of a model a reply has used nothing, and there is nothing to keep.
+    // A reply that used nothing, such as one before its first model call, leaves nothing to keep.
     if (known.text === '' && isNothing(charged.used) && turnOutcome !== 'finished') return free
     return { summary: charged, turnOutcome, cost: chatCost(charged.used, rates) }
   }
@@ -52,9 +52,9 @@ export function judgeEnd({ callsMade, cause, held, known, outcome, request, seq 
     case 'balance':
     case 'budget':
     case 'limit':
-      // Of a call of a model its thread knows more; of other texts what was not given is not charged.
+      // The thread knows more about an open model call. Other text that was not given out is not charged.
       if (told && (told.isCutByHold || known.isStepOpen)) return chargedAs('truncated', cutOff(told))
-      // The first words were more than could be held.
+      // Nothing was shown: the first words cost more than could be held.
       if (seq === 0 && !known.reported) return free
       return chargedAs('truncated', cutOff(rough))
     case undefined:
@@ -67,7 +67,7 @@ export function judgeEnd({ callsMade, cause, held, known, outcome, request, seq 
     case 'deleted':
     case 'disconnect':
     case 'stopped':
-      // An agent that was stopped before it was begun used nothing.
+      // The agent was stopped before it began.
       if (!told && (outcome.kind === 'failed' || !known.used)) return free
       return chargedAs('truncated', cutOff(summary))
     default:

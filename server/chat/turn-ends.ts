@@ -3,11 +3,11 @@ import type { RunOutcome } from '../agents/run/run-outcome.ts'
 import { chatCost, chatUse, outputWithin, type ChatRates, type ChatUsed } from '../billing/chat-price.ts'
 import type { Units } from '../kernel/money.ts'
 
-/** How long the open model call of a stopped reply is read for its usage; its provider is to hear of the stop within a second. */
+/** Time to read a stopped model call for its usage. The provider must hear of a stop within a second. */
 const readOnMs = 700
-/** The same for reasoning that only the usage tells of. */
+/** Time to read a stopped model call whose reasoning is hidden: only its usage reveals it. */
 const readOnHiddenMs = 60_000
-/** Deleting a session waits for its chat, and gives up after ten seconds. */
+/** The same when the session is deleted, which waits ten seconds for its chat. */
 const readOnDeletedMs = 8000
 
 /** Why a turn is ended before its reply. */
@@ -75,8 +75,8 @@ export function isHoldLimit(cause: StopCause | undefined): boolean {
 }
 
 /**
- * How long the provider is read for the usage of an open model call. Hidden reasoning is read to the end of the call: else
- * whoever leaves before the usage comes would have it for nothing.
+ * Returns how long to read the provider of an open model call for its usage. Calls with hidden reasoning are read to the end,
+ * or a client could avoid paying for it by leaving just before the usage arrives.
  */
 export function readOnMsOf(
   cause: StopCause,
@@ -96,14 +96,14 @@ export function readOnMsOf(
   }
 }
 
-/** Whoever calls a tool waits until that is held, so of a reply that was cut off the calls beyond were not made. */
+/** Drops tool calls beyond those that were held: an agent waits for the hold before each call, so they were not made. */
 export function withCallsMade(summary: ChatSummary, callsMax: number): ChatSummary {
   const cut = (of: ChatUsed) => ({ ...of, toolCalls: Math.min(of.toolCalls, callsMax) })
   const { reported, used } = summary
   return { ...summary, used: cut(used), reported: reported && cut(reported) }
 }
 
-/** Of a reply that was cut off, what was used counts as far as it is held. What was reported is charged all the same. */
+/** Limits the estimated use of a reply that was cut off to what is held. Reported use is charged in any case. */
 export function withinHold(summary: ChatSummary, { held, rates }: { held: Units; rates: ChatRates }): ChatSummary {
   const { reported } = summary
   let { used } = summary
@@ -113,14 +113,14 @@ export function withinHold(summary: ChatSummary, { held, rates }: { held: Units;
   return { ...summary, used, isEstimated: summary.isEstimated || isMore }
 }
 
-/** As much as `held` pays for of what was written. */
+/** Reduces the written tokens to what `held` pays for. */
 function writtenWithin(held: Units, { rates, used }: { used: ChatUsed; rates: ChatRates }): ChatUsed {
   const unwritten = { ...used, completionTokens: 0, reasoningTokens: 0 }
   const completionTokens = Math.min(used.completionTokens, outputWithin(held, { used: unwritten, rates }))
   return { ...used, completionTokens, reasoningTokens: Math.min(used.reasoningTokens, completionTokens) }
 }
 
-/** What the agent's thread says of the whole reply; undefined where it says nothing. */
+/** The summary from the agent's thread; undefined if there is none. */
 export function summaryOf(outcome: RunOutcome): ChatSummary | undefined {
   if (outcome.kind === 'completed') return JSON.parse(outcome.json) as ChatSummary
   return outcome.kind === 'failed' ? outcome.owed : undefined
@@ -140,7 +140,7 @@ export type KnownUse = {
   text: string
 }
 
-/** By the length of the texts, where the agent's thread does not say. */
+/** Estimates by text length, for when the agent's thread says nothing. */
 export function roughSummary(
   { historyTokens, message, parts }: ChatRequest,
   { reported, text, used: known }: KnownUse,

@@ -1,6 +1,6 @@
 const sliceChars = 2000
 const spacelessSliceChars = 200
-/** A tail of this length is cut into slices, so that `tokens` never counts more than that again. */
+/** Limits the uncounted tail, which `tokens` counts anew each time. */
 const tailCharsMax = 2 * spacelessSliceChars
 const countedCharsMax = 1_000_000
 
@@ -16,8 +16,8 @@ async function load(): Promise<Count> {
 }
 
 /**
- * The tokens of a text that grows. Counts slices that end at a space, because the time of an encoding grows with the
- * square of the length of what has none. Beyond a million characters the rest is taken to be like the beginning.
+ * Running token count of a growing text. Counts slices that end at a space, because encoding time is quadratic in the
+ * length of text without spaces. Beyond a million characters it extrapolates.
  */
 export class TokenCount {
   readonly #count: Count
@@ -35,7 +35,7 @@ export class TokenCount {
     return made
   }
 
-  /** A count of another text. */
+  /** Starts the count of another text. */
   anew(): TokenCount {
     return new TokenCount(this.#count)
   }
@@ -60,7 +60,7 @@ export class TokenCount {
   }
 }
 
-/** The tokens of texts, each counted by itself. */
+/** Sums the tokens of texts, counting each one separately. */
 export async function countTokens(texts: readonly string[]): Promise<number> {
   let tokens = 0
   for (const text of texts) tokens += (await TokenCount.create([text])).tokens

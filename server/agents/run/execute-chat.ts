@@ -160,7 +160,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
       userId,
       sessionId,
       turnId,
-      // A call of a model that is under way when the reply is stopped may still come to say what it used.
+      // An open model call may still report its usage after the reply is stopped.
       signal: config.isModel ? over.signal : signal,
       openStep: (of) => step.open(of),
       openCall,
@@ -369,7 +369,7 @@ async function summarize({ isCutOff, request, signal, stream }: Summarize): Prom
   return { used, reported, isEstimated: true, messageTokens: messageTokens + fileTokens, replyTokens }
 }
 
-/** Once a reply is stopped others wait for its end, so where the encoding takes long to load the lengths of texts count. */
+/** Limits the wait for a count once a reply is stopped: if the encoding loads slowly, text lengths decide. */
 async function countInTime(use: ReplyUse, signal: AbortSignal): Promise<ChatUsed> {
   if (!signal.aborted) return await use.countUsed()
   const over = new AbortController()

@@ -16,7 +16,7 @@ export type ReplyUseOptions = {
   /** Whether the prompts are those of the steps, and nothing besides. */
   isPromptKnown: boolean
   rates: ChatRates
-  /** What the whole turn may cost. */
+  /** Maximum cost of the whole turn, as balance, caps and limits were at admission. */
   room: Units
 }
 
@@ -25,32 +25,32 @@ type Kind = 'text' | 'reasoning'
 type Counts = { message: number } & Record<Kind, TokenCount>
 
 const bytesPerToken = 4
-/** More than texts have on average: one that is longer for what its model was allowed comes from a model that ignores that. */
+/** Above the average of any text: longer text for the allowed tokens comes from a model that ignores its limit. */
 const bytesPerTokenMax = 16
 const bytesPerCharMax = 3
 
 /**
- * What a reply uses: what its agent reports, and by its texts what nobody has reported yet.
+ * Adds up what a reply uses: the agent's reports, and an estimate of the text since the last report.
  *
- * A token a byte bounds such texts until that is half of what the turn may cost. From there on tokens are counted as they
- * come, so that what is held is exactly what would be charged, and a cap is used up. Counting from the start would slow
- * down streams that nothing limits.
+ * A token a byte bounds that text until the bound reaches half of what the turn may cost. From there on tokens are counted
+ * as they arrive: the hold then equals the charge, and a cap can be used up. Counting from the start would slow down
+ * streams that nothing limits.
  */
 export class ReplyUse {
   readonly #options: ReplyUseOptions
   #reported = chatUse({})
-  /** The model's calls whose use is not reported yet, the oldest first: one may begin before the report on another is read. */
+  /** Model calls without a report yet, oldest first: a call may begin before the previous report is read. */
   #steps: OpenStep[] = []
   /** Bytes and texts since the last report. */
   #bytes = { text: 0, reasoning: 0 }
   #texts: Record<Kind, string[]> = { text: [], reasoning: [] }
   #counts: Counts | undefined
-  /** From so many bytes on tokens are counted. */
+  /** Counting starts at this many unreported bytes. */
   #countFromBytes: number
   /** Ids of the tool calls. */
   readonly calls = new Set<string>()
   hasReported = false
-  /** Whether something that the agent reported is an estimate of its own. */
+  /** Whether the agent marked a report as its own estimate. */
   hasEstimates = false
 
   constructor(options: ReplyUseOptions) {
@@ -70,7 +70,7 @@ export class ReplyUse {
     return this.#steps.length > 0
   }
 
-  /** A call of a model begins, and what it may cost is held. Until it is reported, nobody knows what it costs. */
+  /** Adds a model call that is about to begin; its maximum cost is held. */
   beginStep(step: OpenStep): void {
     this.#steps.push(step)
   }
@@ -81,7 +81,7 @@ export class ReplyUse {
     this.#countTexts()
   }
 
-  /** The model's oldest open call, or what an agent did since its last report, used this. */
+  /** Takes a report on the oldest open model call, or on everything since the last report. */
   report(used: ChatUsed, isEstimated: boolean): void {
     this.#reported = addUse(this.#reported, used)
     this.#bytes = { text: 0, reasoning: 0 }
@@ -110,7 +110,7 @@ export class ReplyUse {
     return this.hasOpenStep || this.#bytes.text + this.#bytes.reasoning > 0
   }
 
-  /** Whether anything was said, called or reported: until then nothing was used. */
+  /** Whether the agent has written, called or reported anything; until then nothing was used. */
   get hasBegun(): boolean {
     return this.hasReported || this.hasUnreported || this.calls.size > 0
   }
@@ -121,7 +121,7 @@ export class ReplyUse {
     return this.#bytes.text + this.#bytes.reasoning + text.length * bytesPerCharMax > this.#countFromBytes
   }
 
-  /** From now on `used` counts tokens. */
+  /** Makes `used` and `bound` count tokens from now on. */
   async startCounting(): Promise<void> {
     if (this.#counts) return
     const message = await TokenCount.create([this.#options.message])
@@ -129,13 +129,13 @@ export class ReplyUse {
     this.#countTexts()
   }
 
-  /** What was used by now: exactly, once `startCounting` has resolved, and otherwise about. */
+  /** Use so far: counted once `startCounting` has resolved, estimated by length before. */
   get used(): ChatUsed {
     const { around, message } = this.#options
     return this.#withUnreported(bytesPerToken, around.tokens + (this.#counts?.message ?? roughTokens(message)))
   }
 
-  /** What was used by now, where open model calls count what they were sent and wrote. */
+  /** Use so far by token count, including what open model calls were sent and wrote. */
   async countUsed(): Promise<ChatUsed> {
     await this.startCounting()
     if (!this.isPromptKnown) return this.used
@@ -143,13 +143,13 @@ export class ReplyUse {
     return open.reduce(addUse, this.reported)
   }
 
-  /** Tokens of the message, and of the text since the last report: counted, or about. */
+  /** Tokens of the message, and of the text since the last report: counted or estimated. */
   get tokens(): { message: number; text: number } {
     const { message = roughTokens(this.#options.message), text } = this.#counts ?? {}
     return { message, text: text?.tokens ?? Math.ceil(this.#bytes.text / bytesPerToken) }
   }
 
-  /** What was used by now at most: of calls of a model that are under way all that is held for them. */
+  /** Upper bound of the use so far; for open model calls, everything that is held for them. */
   get bound(): ChatUsed {
     const { around, message, rates } = this.#options
     // A text that no call was held for may have as many tokens as bytes.
