@@ -139,7 +139,7 @@ export class ReplyUse {
   async countUsed(): Promise<ChatUsed> {
     await this.startCounting()
     if (!this.isPromptKnown) return this.used
-    const open = await Promise.all(this.#steps.map(({ count }) => count?.() ?? chatUse({})))
+    const open = await Promise.all(this.#steps.map(async ({ count }) => (await count?.()) ?? chatUse({})))
     return open.reduce(addUse, this.reported)
   }
 
