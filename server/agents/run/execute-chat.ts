@@ -31,7 +31,7 @@ const windowChars = 65_536
 const burstChars = 16_384
 const burstEvents = 128
 const overstayMs = 5000
-const countMsMax = 500
+const countMsMax = 800
 /** An agent that takes this long for a part is not one that yields as fast as it is read. */
 const pacedMs = 1
 
@@ -281,8 +281,6 @@ function reported(connectors: RunConnectors, stream: ReplyStream): RunConnectors
 /** Waits for the usage of an open model call, as long as the one who stopped the reply allows. */
 async function readOn(pumped: Promise<void>, { forMs, stream }: { forMs: number; stream: ReplyStream }): Promise<void> {
   if (!stream.use.hasOpenStep) return
-  // The encoding loads meanwhile, in case no usage comes.
-  void stream.use.startCounting().catch(() => {})
   const over = new AbortController()
   const waited = delay(forMs, undefined, { ref: false, signal: over.signal }).catch(() => {})
   await Promise.race([pumped, waited]).catch(() => {})
