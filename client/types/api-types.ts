@@ -98,7 +98,7 @@ export type ChatBreakdown = {
     reasoningPer1kUsd: string
     toolCallUsd: string
   }
-  /** Whether tokens were counted from the texts, because the agent reported none */
+  /** Whether tokens were counted from the texts, because the agent or its model did not report all of them */
   isEstimated: boolean
   /** The sum of the components; absent from receipts of versions that rounded it */
   exactUsd?: string | undefined

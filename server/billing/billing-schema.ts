@@ -95,7 +95,11 @@ const ChatBreakdown = z
       reasoningPer1kUsd: z.string(),
       toolCallUsd: z.string(),
     }),
-    isEstimated: z.boolean().describe('Whether tokens were counted from the texts, because the agent reported none'),
+    isEstimated: z
+      .boolean()
+      .describe(
+        'Whether tokens were counted from the texts, because the agent or its model did not report all of them',
+      ),
     exactUsd: exactUsd
       .optional()
       .describe('The sum of the components; absent from receipts of versions that rounded it'),

@@ -11,7 +11,7 @@ import { tokensOf } from './message-input.ts'
 export const holdStepTokens = 2000
 
 export type Amounts = {
-  /** The prompt and one token: with less a reply could not begin. */
+  /** The prompt and one token: less does not pay for the first letter. */
   required: Units
   /** The prompt and what its first call of a model may write, or text that is held ahead. */
   hold: Units
@@ -22,7 +22,9 @@ export type Amounts = {
 type AmountsOf = {
   chat: Chat
   rates: ChatRates
+  /** An upper bound for history and message: all that an agent that reports no use is charged for. */
   promptTokens: number
+  /** An upper bound for all that the first call of a model may be sent. */
   promptTokensMax: number
   /** Some file has no bound, so the whole prompt must be held for agents of every kind. */
   hasUnboundedFile?: boolean

@@ -1,7 +1,7 @@
 import type { Span } from '@opentelemetry/api'
 import type { AgentHost, ChatHandle } from '../agents/threads/agent-port.ts'
-import type { ChatBatch, ChatRequest, ChatSummary, StepRequest, ToolCallStep } from '../agents/run/chat-messages.ts'
-import type { RunOutcome } from '../agents/run/run-outcome.ts'
+import type { ChatBatch, ChatRequest, StepRequest, ToolCallStep } from '../agents/run/chat-messages.ts'
+import type { ChatStop, RunOutcome } from '../agents/run/run-outcome.ts'
 import {
   addUse,
   chatCost,
@@ -16,25 +16,16 @@ import type { Clock } from '../kernel/clock.ts'
 import type { Logger } from '../kernel/logger.ts'
 import type { Meter } from '../kernel/meter.ts'
 import type { Units } from '../kernel/money.ts'
-import type { MessagePart, TurnOutcome } from '../store/records.ts'
+import type { MessagePart } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import type { SettleTurn } from '../store/session-inputs.ts'
 import type { ServiceTracing } from '../tracing/service-tracing.ts'
 import { holdStepTokens } from './chat-amounts.ts'
 import { doneLine, failureLine } from './event-lines.ts'
 import { reportTurn } from './report-turn.ts'
+import { judgeEnd, type Judgement } from './judge-end.ts'
 import { joinSteps, settleSurely, toldInTime, type Settled } from './settle-turn.ts'
-import {
-  chargedAtMost,
-  describeEnd,
-  isCutByHold,
-  isNothing,
-  mayBeLateByConnectors,
-  roughSummary,
-  summaryOf,
-  withCallsMade,
-  type StopCause,
-} from './turn-ends.ts'
+import { describeEnd, isCutByHold, isHoldLimit, readOnMsOf, type StopCause } from './turn-ends.ts'
 import { TurnHold } from './turn-hold.ts'
 import type { Membership } from './user-turns.ts'
 
@@ -51,6 +42,8 @@ export type ChatTurnParts = {
 type Begin = {
   request: ChatRequest
   parts: readonly MessagePart[] | null
+  /** Whether the provider bills reasoning that nobody sees. */
+  hidesReasoning: boolean
   /** Whether its session keeps what is said. */
   isKept: boolean
   /** Of the HTTP request. */
@@ -65,10 +58,7 @@ type Begin = {
   onSettled: () => void
 }
 
-type Known = Pick<ChatBatch, 'serial' | 'used' | 'bound' | 'isStepOpen' | 'reported'>
-
-/** How a turn ended, and what that costs, rounded up; 0 if it is free. */
-type Judgement = { summary: ChatSummary; turnOutcome: TurnOutcome; cost: Units }
+type Known = Pick<ChatBatch, 'serial' | 'used' | 'isStepOpen' | 'reported'>
 
 /** An agent may be ahead by several times as much, and each message to its thread costs more than the text. */
 const creditChars = 16_384
@@ -90,10 +80,11 @@ export class ChatTurn {
   #cause: StopCause | undefined
   #wake: (() => void) | undefined
   #ending: Promise<string> | undefined
+  /** Lines that came before the end and were not given out. */
+  #lastLines = ''
   #hasGivenEnd = false
   readonly #hold: TurnHold
-  /** When its first call of a model was held, after its start. */
-  #firstStepMs: number | undefined
+  #hasBegunStep = false
   /** Calls of tools, each of which was held before. */
   #callsMade = 0
   #untaken = 0
@@ -107,7 +98,6 @@ export class ChatTurn {
     serial: 0,
     used: undefined,
     reported: null,
-    bound: chatUse({}),
     isStepOpen: false,
   }
   readonly #startedAt = performance.now()
@@ -168,17 +158,12 @@ export class ChatTurn {
       this.#taken = 0
     }
     while (!this.#isOver) {
-      const count = this.#inbox.length
-      if (count > 0) {
+      if (this.#inbox.length > 0) {
         // They stay in the inbox until they are covered: a stop meanwhile finds them there.
-        if (!(await this.#hold.cover(this.#inbox[count - 1]!.bound))) {
-          this.stop(this.#hold.limit)
-          break
-        }
+        const count = await this.#coveredBatches()
+        if (count === 0) this.stop(this.#hold.limit)
         if (this.#isOver) break
-        const batches = this.#inbox.splice(0, count)
-        const lines = this.#accept(batches)
-        for (const { events } of batches) this.#seq += events
+        const lines = this.#accept(this.#inbox.splice(0, count))
         // What is not shown has no lines.
         if (lines === '') continue
         this.#untaken = lines.length
@@ -189,6 +174,11 @@ export class ChatTurn {
     }
     if (this.#hasGivenEnd) return undefined
     const line = await this.ended()
+    if (this.#lastLines !== '') {
+      const lines = this.#lastLines
+      this.#lastLines = ''
+      return lines
+    }
     this.#hasGivenEnd = true
     this.#seq++
     return line
@@ -204,9 +194,22 @@ export class ChatTurn {
     // Whoever leaves a reply that has ended, and is only not read to its end, changes nothing about how it ended.
     const hasEnded = (cause === 'disconnect' || cause === 'stopped') && this.#outcome !== undefined
     if (!hasEnded) this.#cause = cause
-    this.#controller.abort({ kind: 'interrupted', message: 'The chat was stopped.' } satisfies RunOutcome)
+    const leftMs = this.#parts.turnTimeoutMs - (performance.now() - this.#startedAt)
+    const readOnMs = readOnMsOf(cause, { hidesReasoning: this.#begin.hidesReasoning, leftMs })
+    const reason: ChatStop = { kind: 'interrupted', message: 'The chat was stopped.', readOnMs }
+    this.#controller.abort(reason)
     this.#wake?.()
     void this.ended()
+  }
+
+  /** How many of the waiting batches are held: all, or as many as the balance and the caps allow. */
+  async #coveredBatches(): Promise<number> {
+    const waiting = [...this.#inbox]
+    const { bound } = waiting.at(-1)!
+    if (await this.#hold.cover(bound)) return waiting.length
+    if (!(await this.#hold.coverSome(bound, waiting[0]!.bound))) return 0
+    const beyond = waiting.findIndex((batch) => !this.#hold.covers(batch.bound))
+    return beyond === -1 ? waiting.length : beyond
   }
 
   /** Resolves when the turn is settled, with the terminal line. */
@@ -228,12 +231,13 @@ export class ChatTurn {
     if (!next) return (await this.#hold.cover(bound)) && !this.#isOver ? 0 : await this.#refuseStep()
     const upTo = (completionTokens: number) =>
       addUse(bound, dearestUse({ promptTokens: next.promptTokensMax, completionTokens }, rates))
-    if (this.#firstStepMs === undefined) this.#begin.onFirstStep(next.promptTokensMax)
-    this.#firstStepMs ??= performance.now() - this.#startedAt
+    if (!this.#hasBegunStep) this.#begin.onFirstStep(next.promptTokensMax)
+    this.#hasBegunStep = true
     const isHeld = await this.#hold.coverSome(upTo(next.outputTokensMax), upTo(1))
     if (!isHeld || this.#isOver) return await this.#refuseStep()
     const tokens = Math.min(next.outputTokensMax, outputWithin(this.#hold.held, { used: upTo(0), rates }))
-    this.#use({ ...known, bound: upTo(tokens), isStepOpen: true })
+    const used = addUse(known.used, chatUse({ promptTokens: next.promptTokens }))
+    this.#use({ ...known, used, isStepOpen: true })
     return tokens
   }
 
@@ -248,15 +252,16 @@ export class ChatTurn {
     for (const batch of batches) {
       lines += batch.lines
       this.#text += batch.text
+      this.#seq += batch.events
       this.#toolSteps.push(...batch.toolCalls)
       this.#use(batch)
     }
     return lines
   }
 
-  #use({ bound, isStepOpen, reported, serial, used }: Known): void {
+  #use({ isStepOpen, reported, serial, used }: Known): void {
     // What was asked for a call of a model may come before texts that were sent earlier are read.
-    if (serial >= this.#known.serial) this.#known = { bound, isStepOpen, reported, serial, used }
+    if (serial >= this.#known.serial) this.#known = { isStepOpen, reported, serial, used }
   }
 
   async #end(): Promise<string> {
@@ -265,17 +270,26 @@ export class ChatTurn {
     const unread = this.#inbox
     if (isCutByHold(outcome)) this.#cause ??= this.#hold.limit
     // What the agent had made before it was stopped was used, whether it was read or not; what could not be held was not.
-    const isBeyondHold = this.#cause === 'balance' || this.#cause === 'budget' || this.#cause === 'limit'
-    if (!isBeyondHold || isCutByHold(outcome)) this.#accept(unread.splice(0))
+    const isBeyondHold = isHoldLimit(this.#cause) && !isCutByHold(outcome)
+    if (!isBeyondHold) this.#lastLines += this.#accept(unread.splice(0))
     const reported = unread.at(-1)?.reported
     const { used } = this.#known
     if (reported && (!used || this.#cost(reported) > this.#cost(used))) {
       this.#known = { ...this.#known, used: reported, reported }
     }
-    // What is part of a report is charged, and kept.
+    // What is part of a report is charged, so it is kept and shown.
     const charged = this.#known.used ? this.#cost(this.#known.used) : -1
-    this.#accept(unread.filter((batch) => this.#cost(batch.used) <= charged))
-    const judgement = this.#judge(outcome)
+    const part = unread.findLastIndex((batch) => this.#cost(batch.used) <= charged) + 1
+    this.#lastLines += this.#accept(unread.slice(0, part))
+    const judgement = judgeEnd({
+      cause: this.#cause,
+      outcome,
+      request: this.#begin.request,
+      held: this.#hold.held,
+      callsMade: this.#callsMade,
+      seq: this.#seq,
+      known: { ...this.#known, text: this.#text },
+    })
     const told = this.#settle(judgement).then((settled) =>
       this.#tell(settled === 'closed' ? this.#closed(judgement) : judgement, { outcome, settled }),
     )
@@ -316,59 +330,6 @@ export class ChatTurn {
 
   #cost(used: ChatUsed): Units {
     return chatHold(used, this.#begin.request.rates)
-  }
-
-  /** What an end of this kind is charged. */
-  #judge(outcome: RunOutcome): Judgement {
-    const cause = this.#cause
-    const told = summaryOf(outcome)
-    const summary = told ?? this.#rough()
-    const { turnTimeoutMs } = this.#parts
-    const timing = { request: this.#begin.request, firstStepMs: this.#firstStepMs, turnTimeoutMs }
-    const isLateByConnectors = mayBeLateByConnectors(summary, timing)
-    const free: Judgement = { summary, turnOutcome: 'failed', cost: 0 }
-    const { rates } = this.#begin.request
-    const callsMax = rates.toolCall > 0 ? this.#callsMade : Infinity
-    const cutOff = (of: ChatSummary) => withCallsMade(of, callsMax)
-    const atMost = (of: ChatSummary) => chargedAtMost(cutOff(of), { held: this.#hold.held, rates })
-    const asKnown = ({ usedAtMost: _, ...known }: ChatSummary) => known
-    const chargedAs = (turnOutcome: TurnOutcome, charged: ChatSummary): Judgement => {
-      // Before its first call of a model a reply has used nothing, and there is nothing to keep.
-      if (this.#text === '' && isNothing(charged.used) && turnOutcome !== 'finished') return free
-      return { summary: charged, turnOutcome, cost: this.#cost(charged.used) }
-    }
-    switch (cause) {
-      case 'drain':
-      case 'fault':
-      case 'lost':
-        return free
-      case 'balance':
-      case 'budget':
-      case 'limit':
-        // Of a call of a model its thread knows more; of other texts what was not given is not charged.
-        return chargedAs(
-          'truncated',
-          atMost(told && (told.isCutByHold || this.#known.isStepOpen) ? told : this.#rough()),
-        )
-      case undefined:
-        if (outcome.kind === 'completed') return chargedAs('finished', summary)
-        if (outcome.kind !== 'failed' || !outcome.owed || outcome.owed.cause === 'other') return free
-        return outcome.owed.cause === 'caller'
-          ? chargedAs('truncated', atMost(summary))
-          : chargedAs('failed', cutOff(summary))
-      case 'timeout':
-      case 'deleted':
-      case 'disconnect':
-      case 'stopped':
-        // An agent that was stopped before it was begun used nothing.
-        if (!told && (outcome.kind === 'failed' || !this.#known.used)) return free
-        return chargedAs('truncated', atMost(cause === 'timeout' && !isLateByConnectors ? asKnown(summary) : summary))
-    }
-  }
-
-  /** By the length of the texts, where the agent's thread does not say. */
-  #rough(): ChatSummary {
-    return roughSummary(this.#begin.request, { ...this.#known, text: this.#text })
   }
 
   /** Settles, and tries again while the store cannot: the hold must not stay. */

@@ -7,28 +7,14 @@ import type { EpochMs } from '../kernel/clock.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Units } from '../kernel/money.ts'
 import type { Quotes } from '../quotes/quotes.ts'
-import { leftWithin } from '../store/judge-admission.ts'
 import type { RateState, SessionRecord } from '../store/records.ts'
 import type { History } from '../store/store.ts'
 import type { Idempotency } from '../store/task-inputs.ts'
 import type { WireRequest } from '../store/requests/wire-requests.ts'
-import { filesOf } from '../store/session-records.ts'
 import { admissible, type Admissible, type Ask } from './admissible-message.ts'
-import { amountsOf, promptAtMost, type Amounts } from './chat-amounts.ts'
 import { busy, clientLeft, turnRefusal } from './chat-refusals.ts'
 import { ChatTurn, type ChatTurnParts } from './chat-turn.ts'
-import {
-  bodyHashOf,
-  earlierTokens,
-  given,
-  leastOf,
-  maxCostOf,
-  nothingSaid,
-  subjectOf,
-  tokensOf,
-  withEarlier,
-} from './message-input.ts'
-import { draftFiles } from './files/message-draft.ts'
+import { bodyHashOf, earlierTokens, given, leastOf, maxCostOf, subjectOf } from './message-input.ts'
 import { KeptTurns } from './events/kept-turns.ts'
 import { ReadTurns } from './events/read-turns.ts'
 import type { TurnReader } from './events/turn-feed.ts'
@@ -39,6 +25,7 @@ import { openInLine } from './open-in-line.ts'
 import { settleSurely } from './settle-turn.ts'
 import { traceParentOf } from '../tracing/trace-parent.ts'
 import { lineMax, UserTurns } from './user-turns.ts'
+import { weighMessage, type Weighed, type WeighMessage } from './weigh-message.ts'
 
 export type ChatTurnsParts = ChatTurnParts &
   Pick<TurnFilesParts, 'limits' | 'links' | 'payloads'> & {
@@ -167,14 +154,14 @@ export class ChatTurns {
     let stored = noFiles
     try {
       const weighed = await this.#weigh(admitted, { input, rates, maxCost })
-      const { amounts, aroundKey, history, sentAtMost, tokensMax } = weighed
+      const { amounts, aroundKey, history, recount, sentAtMost, tokensMax } = weighed
       const connectors = await access.specsOf(userId, connectorIds)
       assertSignedIn(connectors)
       stored = await this.#files.keep({ draft, earlier: said, userId, required: amounts.required })
       const under = { quoteId: quote?.id ?? null, limits: caller.limits, files: stored.files }
       const own = session ? under : { ...under, agentId: agent.id }
       const turn = { sessionId, turnId, userId, idempotency, request, maxCost, ...own }
-      const opened = await openInLine(this.#parts, { users: this.#users, turn, amounts, onWait, signal })
+      const opened = await openInLine(this.#parts, { users: this.#users, turn, amounts, recount, onWait, signal })
       onRate(opened.rate)
       if (opened.outcome === 'refused') {
         const isUsed = idempotency && opened.reason === 'idempotency-conflict'
@@ -215,9 +202,11 @@ export class ChatTurns {
           params: { ...given(params), ...(setting?.responseFormat && { responseFormat: setting.responseFormat }) },
           connectors,
           rates,
+          room: opened.room,
           ...(span && { traceparent: traceParentOf(span) }),
         },
         parts: stored.parts,
+        hidesReasoning: chat.hidesReasoning,
         isKept: session !== undefined,
         held: opened.held,
         membership,
@@ -258,8 +247,9 @@ export class ChatTurns {
   async #quote({ caller, input }: Ask, admitted: Admissible): Promise<ChatQuote> {
     const { agent, chat, connectorIds } = admitted
     const { rates } = chat
-    const { amounts, left } = await this.#weigh(admitted, { input, rates, maxCost: maxCostOf(input) })
-    const { hold, required } = amounts
+    const { amounts, left, recount } = await this.#weigh(admitted, { input, rates, maxCost: maxCostOf(input) })
+    const exact = left < amounts.required ? await recount() : undefined
+    const { hold, required } = exact ?? amounts
     // A model with tools may be called again and again, and what agents of other kinds do is known to them.
     const isOneCall = chat.isModel && agent.toolNames.length + connectorIds.length === 0
     const worst = isOneCall ? Math.min(left, amounts.most) : left
@@ -271,32 +261,8 @@ export class ChatTurns {
     return { ...issued, agentId: agent.id, rates, most, hold: Math.min(hold, worst) }
   }
 
-  /** What the history and the message would cost. */
-  async #weigh(
-    { agent, chat, draft, earlier, session }: Admissible,
-    { input, maxCost, rates }: Weigh,
-  ): Promise<Weighed> {
-    const { params, sessionId } = input
-    const tokensMax = chat.contextTokens - tokensOf(draft) - earlierTokens(earlier)
-    const history = session ? await this.#parts.store.readHistory({ sessionId, tokensMax }) : nothingSaid
-    const whole = withEarlier(history, earlier)
-    const files = [
-      ...earlier.flatMap((message) => draftFiles(message.draft)),
-      ...history.messages.flatMap(({ parts }) => filesOf(parts)).map((file) => boundNow(file, chat)),
-    ]
-    const { hasUnboundedFile, promptTokensMax: sentAtMost } = promptAtMost(chat, { draft, files, history: whole })
-    const aroundKey = chat.isModel ? agent.id : session ? sessionId : null
-    const left = leftWithin(maxCost, session)
-    const amounts = amountsOf({
-      chat,
-      rates,
-      promptTokens: whole.tokens + tokensOf(draft),
-      promptTokensMax: sentAtMost + ((aroundKey !== null && this.#around.get(aroundKey)) || 0),
-      hasUnboundedFile,
-      maxTokens: params?.maxTokens,
-      left,
-    })
-    return { amounts, aroundKey, history, left, sentAtMost, tokensMax }
+  #weigh(admitted: Admissible, of: Pick<WeighMessage, 'input' | 'maxCost' | 'rates'>): Promise<Weighed> {
+    return weighMessage(this.#parts, { admitted, ...of, aroundOf: (key) => this.#around.get(key) ?? 0 })
   }
 
   /** Ends the session's turn, if there is one, and resolves when it is settled. */
@@ -382,18 +348,6 @@ export class ChatTurns {
 
 /** A turn that is being admitted, with its Idempotency-Key, and how many requests wait to attach to it. */
 type Admission = { key: string | null; over: Promise<void>; waiting: number }
-
-type Weigh = Pick<Ask, 'input'> & { maxCost: Units | null; rates: ChatRates }
-type Weighed = {
-  amounts: Amounts
-  /** Null where nothing is to be learned of what surrounds it. */
-  aroundKey: string | null
-  history: History
-  /** What the caps leave; Infinity without any. */
-  left: Units
-  sentAtMost: number
-  tokensMax: number
-}
 
 /** By which a turn is charged, and what it costs at most. */
 type QuotedChat = { rates: ChatRates; most: Units | null }

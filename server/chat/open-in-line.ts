@@ -13,6 +13,8 @@ type Opening = {
   users: UserTurns
   turn: Omit<OpenTurn, 'required' | 'hold' | 'leaving'>
   amounts: Amounts
+  /** The amounts by an exact count of the message, for a chat that cannot be opened with its upper bound. */
+  recount: () => Promise<Amounts | undefined>
   /** Told when the chat begins to wait for others of its user. */
   onWait: () => void
   /** Fires when the client leaves. */
@@ -22,10 +24,21 @@ type Opening = {
 /** Opens the turn, waiting for other turns of the user where those hold what it would need. */
 export async function openInLine(
   { assertAccepting, store }: OpenParts,
-  { amounts: { hold, most, required }, onWait, signal, turn, users }: Opening,
+  { amounts, onWait, recount, signal, turn, users }: Opening,
 ): Promise<OpenTurnResult> {
   const { userId } = turn
-  const attempt = () => {
+  let { hold, most, required } = amounts
+  let isExact = false
+  const attempt = async () => {
+    const tried = await attemptOnce()
+    if (isExact || tried.result.outcome !== 'refused' || !isShort(tried.result.reason)) return tried
+    isExact = true
+    const exact = await recount()
+    if (!exact || exact.required >= required) return tried
+    ;({ hold, most, required } = exact)
+    return await attemptOnce()
+  }
+  const attemptOnce = () => {
     if (signal.aborted) throw clientLeft()
     assertAccepting()
     return users.attempt(userId, {
@@ -63,6 +76,10 @@ export async function openInLine(
   } finally {
     place.leave()
   }
+}
+
+function isShort(reason: string): boolean {
+  return reason === 'balance' || reason === 'budget' || reason === 'limit'
 }
 
 function heldIn(result: OpenTurnResult): Units {

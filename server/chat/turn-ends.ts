@@ -3,8 +3,12 @@ import type { RunOutcome } from '../agents/run/run-outcome.ts'
 import { chatHold, chatUse, outputWithin, type ChatRates, type ChatUsed } from '../billing/chat-price.ts'
 import type { Units } from '../kernel/money.ts'
 
-/** Of the time of a reply, what connecting to the caller's servers may take without being why it is late. */
-const connectShareMax = 0.25
+/** Time to read a stopped model call for its usage. The provider must hear of a stop within a second. */
+const readOnMs = 700
+/** Time to read a stopped model call whose reasoning is hidden: only its usage reveals it. */
+const readOnHiddenMs = 60_000
+/** The same when the session is deleted, which waits ten seconds for its chat. */
+const readOnDeletedMs = 8000
 
 /** Why a turn is ended before its reply. */
 export type StopCause =
@@ -30,8 +34,6 @@ export type TurnEndCode =
   | 'INTERNAL_ERROR'
 
 export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): { code: TurnEndCode; message: string } {
-  if (outcome.kind === 'failed' && cause !== 'drain' && cause !== 'lost')
-    return { code: 'AGENT_ERROR', message: outcome.error.message }
   switch (cause) {
     case 'fault':
       return { code: 'INTERNAL_ERROR', message: 'The service failed. Nothing was charged; send the message again.' }
@@ -63,46 +65,62 @@ export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): 
         message: 'The service was interrupted. Nothing was charged; send the message again.',
       }
     case undefined:
+      if (outcome.kind === 'failed') return { code: 'AGENT_ERROR', message: outcome.error.message }
       return { code: 'AGENT_INTERRUPTED', message: outcome.kind === 'interrupted' ? outcome.message : 'Interrupted' }
   }
 }
 
-/** Whoever calls a tool waits until that is held, so of a reply that was cut off the calls beyond were not made. */
-export function withCallsMade(summary: ChatSummary, callsMax: number): ChatSummary {
-  const cut = (of: ChatUsed) => ({ ...of, toolCalls: Math.min(of.toolCalls, callsMax) })
-  const { reported, used, usedAtMost } = summary
-  return {
-    ...summary,
-    used: cut(used),
-    reported: reported && cut(reported),
-    ...(usedAtMost && { usedAtMost: cut(usedAtMost) }),
-  }
+export function isHoldLimit(cause: StopCause | undefined): boolean {
+  return cause === 'balance' || cause === 'budget' || cause === 'limit'
 }
 
 /**
- * Of a reply that was cut off what was used counts, and of a call of a model that nobody knows the use of all that may
- * have been used, both as far as it is held. What was reported is charged all the same.
+ * Returns how long to read the provider of an open model call for its usage. Calls with hidden reasoning are read to the end,
+ * or a client could avoid paying for it by leaving just before the usage arrives.
  */
-export function chargedAtMost(
-  { usedAtMost, ...summary }: ChatSummary,
-  { held, rates }: { held: Units; rates: ChatRates },
-): ChatSummary {
+export function readOnMsOf(
+  cause: StopCause,
+  { hidesReasoning, leftMs }: { hidesReasoning: boolean; leftMs: number },
+): number {
+  switch (cause) {
+    case 'drain':
+    case 'fault':
+    case 'lost':
+      return 0
+    case 'timeout':
+      return readOnMs
+    default: {
+      if (!hidesReasoning) return readOnMs
+      return Math.max(readOnMs, Math.min(cause === 'deleted' ? readOnDeletedMs : readOnHiddenMs, leftMs))
+    }
+  }
+}
+
+/** Drops tool calls beyond those that were held: an agent waits for the hold before each call, so they were not made. */
+export function withCallsMade(summary: ChatSummary, callsMax: number): ChatSummary {
+  const cut = (of: ChatUsed) => ({ ...of, toolCalls: Math.min(of.toolCalls, callsMax) })
+  const { reported, used } = summary
+  return { ...summary, used: cut(used), reported: reported && cut(reported) }
+}
+
+/** Limits the estimated use of a reply that was cut off to what is held. Reported use is charged in any case. */
+export function withinHold(summary: ChatSummary, { held, rates }: { held: Units; rates: ChatRates }): ChatSummary {
   const { reported } = summary
-  let used = usedAtMost ?? summary.used
+  let { used } = summary
   const isMore = chatHold(used, rates) > held
   if (isMore) used = writtenWithin(held, { used, rates })
   if (reported && chatHold(used, rates) < chatHold(reported, rates)) used = reported
-  return { ...summary, used, isEstimated: summary.isEstimated || isMore || usedAtMost !== undefined }
+  return { ...summary, used, isEstimated: summary.isEstimated || isMore }
 }
 
-/** As much as `held` pays for of what was written. */
+/** Reduces the written tokens to what `held` pays for. */
 function writtenWithin(held: Units, { rates, used }: { used: ChatUsed; rates: ChatRates }): ChatUsed {
   const unwritten = { ...used, completionTokens: 0, reasoningTokens: 0 }
   const completionTokens = Math.min(used.completionTokens, outputWithin(held, { used: unwritten, rates }))
   return { ...used, completionTokens, reasoningTokens: Math.min(used.reasoningTokens, completionTokens) }
 }
 
-/** What the agent's thread says of the whole reply; undefined where it says nothing. */
+/** The summary from the agent's thread; undefined if there is none. */
 export function summaryOf(outcome: RunOutcome): ChatSummary | undefined {
   if (outcome.kind === 'completed') return JSON.parse(outcome.json) as ChatSummary
   return outcome.kind === 'failed' ? outcome.owed : undefined
@@ -116,38 +134,22 @@ export function isCutByHold(outcome: RunOutcome): boolean {
   return outcome.kind === 'completed' && summaryOf(outcome)?.isCutByHold === true
 }
 
-type Timing = { request: ChatRequest; firstStepMs: number | undefined; turnTimeoutMs: number }
-
-/**
- * A provider that does not come to an end is not the caller's fault; the time that the caller's servers took before it
- * was called, or between its calls, may be.
- */
-export function mayBeLateByConnectors(
-  { used }: ChatSummary,
-  { firstStepMs = Infinity, request, turnTimeoutMs }: Timing,
-): boolean {
-  return request.connectors.length > 0 && (used.toolCalls > 0 || firstStepMs > turnTimeoutMs * connectShareMax)
-}
-
-type Known = {
+export type KnownUse = {
   used: ChatUsed | undefined
   reported: ChatUsed | null
-  bound: ChatUsed
-  isStepOpen: boolean
   text: string
 }
 
-/** By the length of the texts, where the agent's thread does not say. */
+/** Estimates by text length, for when the agent's thread says nothing. */
 export function roughSummary(
   { historyTokens, message, parts }: ChatRequest,
-  { bound, isStepOpen, reported, text, used: known }: Known,
+  { reported, text, used: known }: KnownUse,
 ): ChatSummary {
   const messageTokens = roughTokens(message) + tokensOfFiles(parts).tokens
   const used = known ?? chatUse({ promptTokens: historyTokens + messageTokens })
   return {
     used,
     reported,
-    ...(isStepOpen && { usedAtMost: bound }),
     isEstimated: true,
     messageTokens,
     replyTokens: roughTokens(text),

@@ -45,6 +45,10 @@ export class TurnHold {
     return this.#limit
   }
 
+  covers(used: ChatUsed): boolean {
+    return chatHold(used, this.#parts.rates) <= this.#held
+  }
+
   /**
    * Makes it large enough for that use, waiting for the user's other turns where those hold what it needs; false when
    * the balance or a cap does not allow it.

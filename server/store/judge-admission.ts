@@ -74,11 +74,11 @@ type TurnFacts = Omit<LimitFacts, 'waiting'> & {
   account: Account
 }
 
-/** What stands against a chat turn, in the same order; else how much is held of the balance. */
+/** What stands against a chat turn, in the same order; else how much is held of the balance, and how much could be. */
 export function judgeTurn(
   { hold, leaving, required }: Pick<OpenTurn, 'hold' | 'leaving' | 'required'>,
   { account, blockedUntil, isQuoteUsed, isUsed, keyRate, left, limits, rate, session, windows }: TurnFacts,
-): TurnNotOpened | { taken: Units } {
+): TurnNotOpened | { taken: Units; room: Units } {
   if (isUsed) return { outcome: 'refused', reason: 'idempotency-conflict', rate }
   if (!session) return { outcome: 'refused', reason: 'unknown', rate }
   if (session.status !== 'active') return { outcome: 'refused', reason: session.status, rate }
@@ -95,11 +95,12 @@ export function judgeTurn(
   const { balance, held, owed } = account
   if (owed > 0) return { outcome: 'refused', reason: 'owed', owed, rate }
   const free = balance - held
-  const taken = Math.max(0, Math.min(hold, free, left, ...windows.map(leftOf)))
+  const room = Math.max(0, Math.min(free, left, ...windows.map(leftOf)))
+  const taken = Math.min(hold, room)
   if (free < required || free - taken < leaving) {
     return { outcome: 'refused', reason: 'balance', balance, held, required, rate }
   }
-  return { taken }
+  return { taken, room }
 }
 
 /** What its own cap and that of its session leave of what a turn may cost in all; Infinity without any. */

@@ -161,7 +161,7 @@ export type ChatBreakdown = {
     reasoningPer1kUsd: string
     toolCallUsd: string
   }
-  /** Whether tokens were counted from the texts, because the agent reported none. */
+  /** Whether tokens were counted from the texts, because the agent did not report all of them. */
   isEstimated: boolean
   /** The sum of the components, with nine digits. Receipts before carrying lack it and the next two. */
   exactUsd?: string

@@ -78,7 +78,8 @@ export type OpenTurn = SessionOf & {
 }
 export type TurnFile = { id: string; digest: PayloadDigest; mediaType: string; filename: string | null }
 export type OpenTurnResult =
-  | { outcome: 'opened'; held: Units; rate: RateState }
+  /** `room` is what balance, caps and limits leave for all of it. */
+  | { outcome: 'opened'; held: Units; room: Units; rate: RateState }
   | {
       outcome: 'refused'
       reason:

@@ -16,6 +16,7 @@ function agentAt(priceUsd: string, outputPer1kUsd: string, reasoningPer1kUsd = o
     async *reply({ message, signal }: { message: string; signal: AbortSignal }) {
       if (message === 'Think') {
         yield { type: 'step', promptTokens: 0, outputTokensMax: 100 } as const
+        yield { type: 'reasoning', delta: 'I think.' } as const
         yield { type: 'text', delta: 'So: ' } as const
         await new Promise((resolve) => signal.addEventListener('abort', resolve))
         return
@@ -269,7 +270,7 @@ test('the rates of a quoted chat hold for its hold, its charge and its receipt',
   await later.stop()
 })
 
-test('a call of a model that is left is charged by the dearest of the quoted rates', async () => {
+test('a call of a model that is left is charged by the quoted rates', async () => {
   const dataDir = newDataDir()
   const { clock, person, service } = await start({ dataDir, config: agentAt('0.01', '0.1', '0.7') })
   const ask = { sessionId: await sessionOf(service, person), message: 'Think' }
@@ -282,8 +283,9 @@ test('a call of a model that is left is charged by the dearest of the quoted rat
   reader.leave()
   const charges = async () => (await later.get(`/api/transactions?sessionId=${ask.sessionId}`, person.key)).body
   await expect.poll(async () => (await charges()).total, { timeout: 20_000 }).toBe(1)
-  const breakdown = { completionTokens: 100, reasoningTokens: 100, isEstimated: true }
-  expect((await charges()).transactions).toMatchObject([{ amountUsd: '-0.0700', breakdown }])
+  const breakdown = { completionTokens: 6, reasoningTokens: 3, isEstimated: true }
+  // Three tokens at 0.0001 and three of reasoning at 0.0007.
+  expect((await charges()).transactions).toMatchObject([{ amountUsd: '-0.0024', breakdown }])
   await later.stop()
 })
 

@@ -7,6 +7,8 @@ import { expectOneEnd, expectSound, priceOf, soon, startTalk, Talker, textOf, un
 // What a chat, and all chats of a session, may cost. Of the agent `talk` a prompt costs 0.15 USD for 1,000 tokens, text 0.6.
 
 const flood: Step = { do: 'flood', times: 100_000, delta: 'sixteen letters ', everyMs: 1 }
+/** What a delta of the flood costs at most, rounded up: two tokens. */
+const deltaUnits = 13
 const report: Step = { do: 'usage', promptTokens: 0, completionTokens: 1000 }
 
 type More = { maxCostUsd?: string; quoteId?: string }
@@ -39,9 +41,9 @@ test.for([{ isInline: true }, { isInline: false }])(
     expect(end.error).toEqual({ code: 'BUDGET_REACHED', message: expect.stringContaining('maxCostUsd') })
     const { breakdown } = await chargeOf(talker, end)
     expect(unitsOf(end.costUsd)).toBe(priceOf(breakdown))
-    // At a token a byte it could have cost all of it.
-    expect(textOf(events).length).toBeGreaterThan(5000 / 6 / 2)
-    expect(textOf(events).length).toBeLessThanOrEqual(5000 / 6)
+    // One more delta would have cost more than the cap.
+    expect(unitsOf(end.costUsd)).toBeGreaterThan(5000 - deltaUnits)
+    expect(unitsOf(end.costUsd)).toBeLessThanOrEqual(5000)
     expect((await talker.messages())[1]).toMatchObject({ content: textOf(events), truncated: true })
     expect(await talker.session()).toMatchObject({ spentUsd: end.costUsd })
     await expectSound(talker)
@@ -155,8 +157,8 @@ test.for([
     const end = expectOneEnd(events, 'error')
     expect(end.error.code).toBe(code)
     await chargeOf(talker, end)
-    expect(textOf(events).length).toBeLessThanOrEqual(most / 6)
-    expect(textOf(events).length).toBeGreaterThan(most / 12)
+    expect(unitsOf(end.costUsd)).toBeLessThanOrEqual(most)
+    expect(unitsOf(end.costUsd)).toBeGreaterThan(most - deltaUnits)
     expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true, differences: [] })
     await service.stop()
   },
@@ -191,8 +193,9 @@ test('a cap that is raised during a chat counts from its next words, and one bel
   expect((await patch(talker, '4.5000')).status).toBe(200)
   const events = await reader.all()
   expect(expectOneEnd(events, 'error').error.code).toBe('BUDGET_REACHED')
-  expect(textOf(events).length).toBeGreaterThan(30_000 / 6)
-  expect(textOf(events).length).toBeLessThanOrEqual(45_000 / 6)
+  const end = expectOneEnd(events, 'error')
+  expect(unitsOf(end.costUsd)).toBeGreaterThan(45_000 - deltaUnits)
+  expect(unitsOf(end.costUsd)).toBeLessThanOrEqual(45_000)
   expect(await talker.session()).toMatchObject({ maxCostUsd: '4.5000' })
   await service.stop()
 }, 60_000)

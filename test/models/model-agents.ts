@@ -20,6 +20,8 @@ export const modelPricing = {
   toolCallUsd: '0.001255',
 } as const
 
+const flatPricing = { inputPer1kUsd: '0.1', outputPer1kUsd: '0.1' }
+
 export const instructions = 'You are terse. Answer in English.'
 export const maxSteps = 3
 export const maxOutputTokens = 500
@@ -118,6 +120,9 @@ export function modelAgents(url: string): ErrandConfig {
       // What they write is all that they cost, by the token one or seven ten-thousandths.
       { ...bare, id: 'even', name: 'Even', pricing: { inputPer1kUsd: '0', outputPer1kUsd: '0.1' } },
       { ...bare, id: 'odd', name: 'Odd', pricing: { inputPer1kUsd: '0', outputPer1kUsd: '0.7' } },
+      // A token costs one ten-thousandth, whatever it is.
+      { ...bare, id: 'flat', name: 'Flat', pricing: flatPricing },
+      { ...bare, id: 'hidden', name: 'Hidden', pricing: flatPricing, hiddenReasoning: true },
       {
         ...bare,
         id: 'strict',

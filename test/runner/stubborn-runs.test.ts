@@ -74,6 +74,7 @@ test('a chat for which the service fails while its agent waits is interrupted, a
         message,
         history: [],
         historyTokens: 0,
+        room: 1_000_000,
         params: {},
         connectors: [],
         rates: { input: 0, cachedInput: 0, output: 0, reasoning: 0, toolCall: 0 },

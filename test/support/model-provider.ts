@@ -186,7 +186,8 @@ function sendEvent(response: ServerResponse, event: unknown): Promise<void> {
   return write(response, eventText(event))
 }
 
-function eventText(event: unknown): string {
+/** An event of a stream as it is sent. */
+export function eventText(event: unknown): string {
   return `data: ${JSON.stringify(event)}\n\n`
 }
 
@@ -194,6 +195,11 @@ function eventText(event: unknown): string {
 async function write(response: ServerResponse, chunk: string | Uint8Array): Promise<void> {
   response.write(chunk)
   await nextTurn()
+}
+
+/** A chunk with this delta. */
+export function plainChunk(delta: object) {
+  return chunkOf([{ index: 0, delta, finish_reason: null }])
 }
 
 function chunkOf(choices: unknown[], usage: WireUsage | null = null) {

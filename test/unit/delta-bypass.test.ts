@@ -10,7 +10,7 @@ const call = { type: 'tool-call', toolCallId: 'c', toolName: 'look', input: '{}'
 /** The stream that the SDK reads in place of the model's, and the parts that took the bypass. */
 async function divert(parts: object[]) {
   const queue = new PartQueue<ChatPart>(() => {})
-  const bypass = new DeltaBypass(queue, { onAnswer: () => {}, onText: () => {}, onUsage: () => {} })
+  const bypass = new DeltaBypass(queue, { onAnswer: () => {}, onUsage: () => {}, onWritten: () => {} })
   const model = new ReadableStream({
     start: (controller) => {
       for (const part of parts) controller.enqueue(part)

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
+import { chatUse } from '../../server/billing/chat-price.ts'
 import type { ModelStep } from '../../server/agents/run/chat-messages.ts'
 import type { ChatPart } from '../../server/agents/config/define-config.ts'
 import { markTokens } from '../../server/agents/run/prompt-size.ts'
 import { ModelSteps } from '../../server/agents/model/model-steps.ts'
 import type { ModelUsage } from '../../server/agents/threads/delta-bypass.ts'
-import { ReplyStream } from '../../server/agents/run/reply-stream.ts'
+import { ReplyUse } from '../../server/agents/run/reply-use.ts'
 
 const rates = { input: 1, cachedInput: 1, output: 1, reasoning: 1, toolCall: 1 }
 const sent = { prompt: [{ role: 'system' as const, content: 'Be brief.' }], maxOutputTokens: 300 }
@@ -58,7 +59,7 @@ test('what was thought about a request may be part of the next one, though it is
   await steps.begin(sent)
   steps.answered()
   steps.reported({ inputTokens: { total: 10 }, outputTokens: { total: 80, reasoning: 70 } } as ModelUsage)
-  steps.end('tool-calls')
+  await steps.end('tool-calls')
   await steps.begin(sent)
   expect(opened[1]!.promptTokensMax).toBe(Math.min(10 + 70, opened[0]!.promptTokensMax + 70))
 })
@@ -67,34 +68,28 @@ test('the end of a call is told of it, though the next one has begun', async () 
   const { steps, told } = beginSteps()
   await steps.begin(sent)
   steps.answered()
-  steps.wrote('x'.repeat(400))
+  steps.wrote('one two three four five')
   await steps.begin(sent)
   steps.answered()
-  steps.end('tool-calls')
-  steps.wrote('x'.repeat(40))
-  steps.end('stop')
-  expect(told).toMatchObject([{ completionTokens: 100 }, { completionTokens: 10 }])
+  const ended = steps.end('tool-calls')
+  steps.wrote('{"city":"Bern"}')
+  await ended
+  await steps.end('stop')
+  expect(told).toMatchObject([{ completionTokens: 5 }, { completionTokens: 5 }])
 })
 
 test('calls of a model are under way until each is reported', () => {
-  const stream = new ReplyStream({
-    promptTokens: 0,
-    promptTokensMax: 0,
-    isPromptKnown: true,
-    rates,
-    hasReasoning: false,
-    bytesMax: 1000,
-    onDirty: () => {},
-  })
+  const around = { tokens: 0, tokensMax: 0 }
+  const use = new ReplyUse({ message: '', around, isPromptKnown: true, rates, room: 1_000_000 })
   for (const tokens of [10, 200]) {
-    stream.beginStep({ promptTokens: tokens, promptTokensMax: tokens, outputTokensMax: tokens })
+    use.beginStep({ promptTokens: tokens, promptTokensMax: tokens, outputTokensMax: tokens })
   }
-  expect(stream.bound).toMatchObject({ promptTokens: 210, completionTokens: 210 })
-  stream.count({ type: 'tool-call', id: 'a', name: 'look', arguments: {} })
-  stream.count({ type: 'usage', promptTokens: 5, completionTokens: 1 })
-  expect(stream.hasOpenStep).toBe(true)
-  expect(stream.bound).toMatchObject({ promptTokens: 205, completionTokens: 201, toolCalls: 1 })
-  stream.count({ type: 'usage', promptTokens: 100, completionTokens: 2 })
-  expect(stream.hasOpenStep).toBe(false)
-  expect(stream.bound).toMatchObject({ promptTokens: 105, completionTokens: 3, toolCalls: 1 })
+  expect(use.bound).toMatchObject({ promptTokens: 210, completionTokens: 210 })
+  use.calls.add('a')
+  use.report(chatUse({ promptTokens: 5, completionTokens: 1 }), false)
+  expect(use.hasOpenStep).toBe(true)
+  expect(use.bound).toMatchObject({ promptTokens: 205, completionTokens: 201, toolCalls: 1 })
+  use.report(chatUse({ promptTokens: 100, completionTokens: 2 }), false)
+  expect(use.hasOpenStep).toBe(false)
+  expect(use.bound).toMatchObject({ promptTokens: 105, completionTokens: 3, toolCalls: 1 })
 })

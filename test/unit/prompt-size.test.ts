@@ -1,10 +1,10 @@
 import type { LanguageModelMiddleware } from 'ai'
 import { expect, test } from 'vitest'
-import { messagesAtMost, promptSize } from '../../server/agents/run/prompt-size.ts'
+import { messagesAtMost, promptSize, promptTexts } from '../../server/agents/run/prompt-size.ts'
 
 type Sent = Parameters<NonNullable<LanguageModelMiddleware['transformParams']>>[0]['params']
 
-const sizeOf = (prompt: Sent['prompt']) => promptSize({ prompt }).bytes
+const sizeOf = (prompt: Sent['prompt']) => promptSize(promptTexts({ prompt })).bytes
 
 test('what a provider gave with a thought or a text is sent back with it, and counts', () => {
   const signature = 's'.repeat(10_000)
@@ -20,11 +20,13 @@ test('what a provider gave with a thought or a text is sent back with it, and co
 test('before a conversation is begun its size is known: texts, and what is around each message', () => {
   const texts = ['You are terse.', ...Array.from({ length: 40 }, (_, n) => `Message ${n}, grüße`)]
   const [instructions = '', ...said] = texts
-  const { around, bytes } = promptSize({
-    prompt: [
-      { role: 'system', content: instructions },
-      ...said.map((text) => ({ role: 'user' as const, content: [{ type: 'text' as const, text }] })),
-    ],
-  })
+  const { around, bytes } = promptSize(
+    promptTexts({
+      prompt: [
+        { role: 'system', content: instructions },
+        ...said.map((text) => ({ role: 'user' as const, content: [{ type: 'text' as const, text }] })),
+      ],
+    }),
+  )
   expect(messagesAtMost(texts)).toBe(bytes + around)
 })

@@ -57,7 +57,7 @@ export function ReceiptPaper({ receipt, task, account }: ReceiptPaperProps) {
         <ReceiptLines receipt={receipt} />
         {isEstimated && (
           <Text size="sm" c="dimmed">
-            The tokens were counted from the texts, because the agent reported none.
+            The tokens are an estimate, counted from the texts: the agent or its model did not report all of them.
           </Text>
         )}
         {chat && !chat.addsUp && (

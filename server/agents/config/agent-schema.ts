@@ -146,6 +146,7 @@ const modelAgent = z.strictObject({
   instructions: z.string().optional(),
   tools: z.record(z.string(), valueThat<object>(isObject, 'a tool of the AI SDK')).optional(),
   maxSteps: z.number().int().min(1).max(100).default(8),
+  hiddenReasoning: z.boolean().default(false),
   pricing: pricing.optional(),
   endpoints: z
     .record(

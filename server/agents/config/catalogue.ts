@@ -49,6 +49,8 @@ export type Chat = FileBounds & {
   contextTokens: number
   maxOutputTokens: number
   hasReasoning: boolean
+  /** Whether its provider bills reasoning that nobody sees. */
+  hidesReasoning: boolean
   /** Media types of files that a message may have; none where it is empty. */
   accepts: readonly string[]
   /** Whether a language model of the AI SDK replies: it yields the calls of connectors' tools itself. */
@@ -204,6 +206,7 @@ function toChat(agent: ParsedAgent, source: AgentConfig): Chat | null {
     contextTokens,
     maxOutputTokens,
     hasReasoning,
+    hidesReasoning: agent.kind === 'model' && agent.hiddenReasoning,
     accepts,
     imageTokensMax,
     documentTokensMax,

@@ -202,7 +202,7 @@ export type ChatPart =
   /**
    * A call of a model is about to begin, whose prompt has at most so many tokens, and whose text at most `outputTokensMax`
    * (by default the chat's `maxTokens`, or the agent's `maxOutputTokens`). The reply goes on, and may call the model, when
-   * the balance holds it. Until the next `usage`, a client who leaves is charged what is held for the call.
+   * the balance holds it. If the reply is stopped before the next `usage`, that prompt and the text since are charged.
    */
   | { type: 'step'; promptTokens: number; outputTokensMax?: number }
 
@@ -319,6 +319,11 @@ export type ModelAgentConfig = AgentBase & {
   readonly contextTokens?: number
   /** Whether reasoning is streamed; false by default. */
   readonly reasoning?: boolean
+  /**
+   * Whether the provider bills reasoning that it does not stream; false by default. A call is then read to its end when its
+   * reply is stopped, for up to a minute, because nobody else can tell what it used.
+   */
+  readonly hiddenReasoning?: boolean
   /**
    * Media types of the files that a message may have, such as `['image/*', 'application/pdf', 'text/*']`; none by default.
    */

@@ -59,7 +59,7 @@ async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): 
   const steps = new ModelSteps({ contextTokens, openStep, onUsage: (usage) => parts.push(usage) })
   const bypass = new DeltaBypass(parts, {
     onAnswer: () => steps.answered(),
-    onText: (text) => steps.wrote(text),
+    onWritten: (text, isThought) => steps.wrote(text, isThought),
     onUsage: (usage) => steps.reported(usage),
   })
   const transformParams: LanguageModelMiddleware['transformParams'] = async ({ params: sent }) => {
@@ -82,7 +82,12 @@ async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): 
   const ids = new CallIds()
   try {
     for await (const part of fullStream) {
-      const chatPart = toChatPart(part, { ids, bypass, steps })
+      if (part.type === 'finish-step') {
+        assertUsable(part.finishReason)
+        await steps.end(part.finishReason)
+        continue
+      }
+      const chatPart = toChatPart(part, { ids, bypass })
       if (chatPart) parts.push(chatPart)
       if (parts.isFull) await parts.room()
     }
@@ -97,16 +102,14 @@ async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): 
 /** A part of the SDK's stream as a part of the reply, if it is one; throws where the model failed. */
 function toChatPart(
   part: TextStreamPart<ToolSet>,
-  { ids, bypass, steps }: { ids: CallIds; bypass: DeltaBypass; steps: ModelSteps },
+  { ids, bypass }: { ids: CallIds; bypass: DeltaBypass },
 ): ChatPart | undefined {
   if (part.type === 'text-delta' || part.type === 'reasoning-delta') {
     const delta = bypass.untold(part.type, part.text)
     if (delta === '') return undefined
-    steps.passed(delta)
     return { type: part.type === 'text-delta' ? 'text' : 'reasoning', delta }
   }
   if (part.type === 'tool-call') {
-    steps.passed(JSON.stringify(part.input) ?? '')
     const name = part.toolName.slice(0, callNameCharsMax)
     return { type: 'tool-call', id: ids.open(part.toolCallId), name, arguments: toObject(part.input) }
   }
@@ -123,9 +126,6 @@ function toChatPart(
     return undefined
   }
   if (part.type === 'error') failWith(part.error)
-  if (part.type !== 'finish-step') return undefined
-  assertUsable(part.finishReason)
-  steps.end(part.finishReason)
   return undefined
 }
 

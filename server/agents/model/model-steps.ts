@@ -1,10 +1,11 @@
 import type { FinishReason } from 'ai'
 import { filesAtMost } from '../files/file-tokens.ts'
 import type { HeldStep, ReplyRun } from '../run/open-steps.ts'
-import { roughTokens } from '../run/chat-messages.ts'
+import { chatUse, type ChatUsed } from '../../billing/chat-price.ts'
+import { countTokens } from '../run/count-tokens.ts'
 import type { ChatPart } from '../config/define-config.ts'
 import type { ModelUsage } from '../threads/delta-bypass.ts'
-import { promptSize, type PromptSize } from '../run/prompt-size.ts'
+import { promptSize, promptTexts, type PromptSize, type PromptTexts } from '../run/prompt-size.ts'
 
 type Usage = Extract<ChatPart, { type: 'usage' }>
 type ModelStepsParts = {
@@ -13,11 +14,17 @@ type ModelStepsParts = {
   openStep: ReplyRun['openStep']
   onUsage: (usage: Usage) => void
 }
+type Sent = PromptTexts & { size: PromptSize }
+/** A request whose provider has reported its tokens. */
+type CountedRequest = { sent: Sent; tokens: number; thought: number }
 type Begun = {
   held: HeldStep
-  size: PromptSize
-  promptTokens: number
-  written: string
+  sent: Sent
+  promptTokensMax: number
+  /** The latest counted request before this one, which begins with its texts. */
+  before: CountedRequest | undefined
+  written: string[]
+  thought: string[]
   usage: ModelUsage | undefined
   isAnswered: boolean
   isTold: boolean
@@ -27,15 +34,14 @@ const bytesPerToken = 4
 
 /**
  * The calls of a model in one reply. Each is held before the provider hears of it, and told of when the provider has
- * reported what it used, or by the length of its texts where the provider does not.
+ * reported what it used. What the provider does not report is counted: the texts that it was sent and that it wrote.
  */
 export class ModelSteps {
   readonly #parts: ModelStepsParts
   /** The oldest first: the SDK may begin one before it is seen that the one before has ended. */
   readonly #begun: Begun[] = []
-  /** A request that its provider has counted: the next one begins with it, and with what was thought about it. */
-  #counted: { tokens: number; thought: number; size: PromptSize } | undefined
-  /** What was thought so far: some providers keep it, and what they are sent only refers to it. */
+  #counted: CountedRequest | undefined
+  /** Tokens of all reasoning so far: some providers keep it, and what they are sent only refers to it. */
   #thought = 0
 
   constructor(parts: ModelStepsParts) {
@@ -43,30 +49,46 @@ export class ModelSteps {
   }
 
   /** How many tokens the call may write. Rejects when the reply is stopped. */
-  async begin(sent: Parameters<typeof promptSize>[0] & { maxOutputTokens: number }): Promise<number> {
+  async begin(request: Parameters<typeof promptTexts>[0] & { maxOutputTokens: number }): Promise<number> {
     const latest = this.#begun.at(-1)
     // The SDK tries again where the provider gave no answer, and what that may cost is held.
     if (latest && !latest.isAnswered) return latest.held.outputTokensMax
-    const size = promptSize(sent)
+    const texts = promptTexts(request)
+    const size = promptSize(texts)
+    const before = this.#counted
     let promptTokens = Math.ceil(size.bytes / bytesPerToken) + size.files.tokens
     const { contextTokens } = this.#parts
     const files = filesAtMost(size.files, { contextTokens, promptTokens })
     const whole = size.bytes + size.around + files + this.#thought
     let promptTokensMax = whole
-    if (this.#counted) {
-      const before = this.#counted
-      const added = Math.max(0, size.bytes - before.size.bytes)
-      const around = Math.max(0, size.around - before.size.around)
+    if (before) {
+      const added = Math.max(0, size.bytes - before.sent.size.bytes)
+      const around = Math.max(0, size.around - before.sent.size.around)
       // A reply adds no files.
       promptTokensMax = Math.min(whole, before.tokens + before.thought + added + around)
       promptTokens = before.tokens + Math.ceil(added / bytesPerToken)
     }
     promptTokens = Math.min(promptTokens, promptTokensMax)
-    const step = { promptTokens, promptTokensMax, outputTokensMax: sent.maxOutputTokens }
-    const held = await this.#parts.openStep(step)
-    const told = { written: '', usage: undefined, isAnswered: false, isTold: false }
-    this.#begun.push({ ...told, held, size, promptTokens })
-    return held.outputTokensMax
+    const step: Begun = {
+      held: { outputTokensMax: 0, onFull: () => {} },
+      sent: { ...texts, size },
+      promptTokensMax,
+      before,
+      written: [],
+      thought: [],
+      usage: undefined,
+      isAnswered: false,
+      isTold: false,
+    }
+    const count = () => countedUse(step)
+    step.held = await this.#parts.openStep({
+      promptTokens,
+      promptTokensMax,
+      outputTokensMax: request.maxOutputTokens,
+      count,
+    })
+    this.#begun.push(step)
+    return step.held.outputTokensMax
   }
 
   /** The provider begins to answer the latest call. */
@@ -75,53 +97,76 @@ export class ModelSteps {
     if (latest) latest.isAnswered = true
   }
 
-  /** A text of the latest call, as the model wrote it. */
-  wrote(text: string): void {
+  /** A piece of what the model writes in the latest call: text, reasoning, or arguments of a tool. */
+  wrote(text: string, isThought = false): void {
     const latest = this.#begun.at(-1)
-    if (latest) latest.written += text
+    if (latest) latest[isThought ? 'thought' : 'written'].push(text)
   }
 
-  /** A text of the call that the SDK has come to. */
-  passed(text: string): void {
-    const current = this.#begun[0]
-    if (current) current.written += text
-  }
-
-  /** The model's stream has ended with this; what of it is unknown is estimated when the step has ended. */
+  /** The model's stream has ended with this; what of it is unknown is counted when the step has ended. */
   reported(usage: ModelUsage): void {
     const latest = this.#begun.at(-1)
     if (!latest) return
     latest.usage = usage
-    // No prompt has no tokens: a count of zero is none, and texts that are still to come may have to be counted.
-    if (usage.inputTokens.total && usage.outputTokens.total) this.#tell(latest)
+    // No prompt has no tokens: a count of zero is none.
+    const { inputTokens, outputTokens } = usage
+    if (inputTokens.total && outputTokens.total) this.#tell(latest, chatUse({}))
   }
 
   /** The SDK has come to the end of a call. */
-  end(reason: FinishReason): void {
+  async end(reason: FinishReason): Promise<void> {
     const ended = this.#begun.shift()
     if (!ended) return
     if (reason === 'length') ended.held.onFull()
-    this.#tell(ended)
+    if (!ended.isTold) this.#tell(ended, await countedUse(ended))
   }
 
-  #tell(step: Begun): void {
+  /** `counted` stands in for what the provider did not report. */
+  #tell(step: Begun, counted: ChatUsed): void {
     if (step.isTold) return
     step.isTold = true
     const { inputTokens, outputTokens } = step.usage ?? {}
     const sent = inputTokens?.total || undefined
     const made = outputTokens?.total || undefined
-    const promptTokens = sent ?? step.promptTokens
-    const completionTokens = made ?? Math.min(roughTokens(step.written), step.held.outputTokensMax)
-    const thought = Math.min(outputTokens?.reasoning ?? 0, completionTokens)
+    const promptTokens = sent ?? counted.promptTokens
+    const completionTokens = made ?? counted.completionTokens
+    const thought = Math.min(outputTokens?.reasoning ?? counted.reasoningTokens, completionTokens)
     this.#thought += thought
-    if (sent !== undefined) this.#counted = { tokens: sent, thought, size: step.size }
+    if (sent !== undefined) this.#counted = { tokens: sent, thought, sent: step.sent }
     this.#parts.onUsage({
       type: 'usage',
       promptTokens,
       completionTokens,
       reasoningTokens: thought,
       cachedPromptTokens: Math.min(inputTokens?.cacheRead ?? 0, promptTokens),
-      isEstimated: sent === undefined || (made === undefined && (outputTokens?.total !== 0 || step.written !== '')),
+      isEstimated: sent === undefined || (made === undefined && (outputTokens?.total !== 0 || hasWritten(step))),
     })
   }
+}
+
+function hasWritten({ thought, written }: Begun): boolean {
+  return thought.length + written.length > 0
+}
+
+/** The tokens of a call by its texts, within what was held for it. */
+async function countedUse(step: Begun): Promise<ChatUsed> {
+  const { before, held, promptTokensMax, sent, thought, written } = step
+  const thoughtTokens = await countTokens([thought.join('')])
+  const reasoningTokens = Math.min(thoughtTokens, held.outputTokensMax)
+  const writtenTokens = await countTokens([written.join('')])
+  const completionTokens = Math.min(thoughtTokens + writtenTokens, held.outputTokensMax)
+  return chatUse({
+    promptTokens: Math.min(await promptTokensOf(sent, before), promptTokensMax),
+    completionTokens,
+    reasoningTokens,
+  })
+}
+
+/** Counts only what comes behind the texts that a provider has counted already. */
+async function promptTokensOf({ size, texts }: Sent, before: CountedRequest | undefined): Promise<number> {
+  if (!before) return size.files.tokens + (await countTokens(texts))
+  const earlier = before.sent.texts
+  let same = 0
+  while (same < earlier.length && earlier[same] === texts[same]) same++
+  return before.tokens + (await countTokens(texts.slice(same)))
 }

@@ -1,4 +1,5 @@
 import type { ChatRates, ChatUsed } from '../../billing/chat-price.ts'
+import type { Units } from '../../kernel/money.ts'
 import type { ConnectorSpec } from '../../connectors/connector-spec.ts'
 import type { ChatMessage, JsonSchema, MessagePart } from '../config/define-config.ts'
 import { sumTokens, type FileSum, type FileTokens } from '../files/file-tokens.ts'
@@ -41,6 +42,8 @@ export type ChatRequest = {
   connectors: readonly ConnectorSpec[]
   /** What the turn is charged by. */
   rates: ChatRates
+  /** What balance, caps and limits left for the whole turn when it was admitted. */
+  room: Units
   /** The W3C's trace context of the turn, where the service is traced. */
   traceparent?: string
 }
@@ -84,11 +87,11 @@ export type ChatBatch = {
   /** The assistant's text in them. */
   text: string
   toolCalls: readonly ToolCallStep[]
-  /** What the whole reply has used so far: as reported, and by the length of the texts where nothing is. */
+  /** What the whole reply has used so far: as reported, and by its texts where nothing is. */
   used: ChatUsed
   /** What it may have used at most, which is held before anything of the batch is given out. */
   bound: ChatUsed
-  /** Whether a model is being called, so that `bound` is what the reply is charged when its client leaves. */
+  /** Whether a model is being called. */
   isStepOpen: boolean
   /** The part of it that the agent itself reported. */
   reported: ChatUsed | null
@@ -99,11 +102,9 @@ export type ChatSummary = {
   used: ChatUsed
   /** The part of it that the agent itself reported. */
   reported: ChatUsed | null
-  /** While a model is being called: what the whole reply may have used at most. */
-  usedAtMost?: ChatUsed
   /** Whether what could be held allowed only a shorter text than was asked for, and it came to that length. */
   isCutByHold?: boolean
-  /** Whether tokens were counted from the texts, because the agent reported none. */
+  /** Whether tokens were counted from the texts, because the agent did not report all of them. */
   isEstimated: boolean
   messageTokens: number
   replyTokens: number

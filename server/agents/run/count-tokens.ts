@@ -1,16 +1,12 @@
 const sliceChars = 2000
 const spacelessSliceChars = 200
+/** Limits the uncounted tail, which `tokens` counts anew each time. */
+const tailCharsMax = 2 * spacelessSliceChars
 const countedCharsMax = 1_000_000
 
 type Count = (text: string) => number
 
 let loading: Promise<Count> | undefined
-let isLoaded = false
-
-/** Whether a count can be had at once. */
-export function canCountTokens(): boolean {
-  return isLoaded
-}
 
 /** OpenAI's o200k encoding. It takes 60 MB and a fifth of a second to load, so only where a count is asked for. */
 async function load(): Promise<Count> {
@@ -20,31 +16,61 @@ async function load(): Promise<Count> {
 }
 
 /**
- * The tokens of texts, together. Counted in slices that end at a space, because the time of an encoding grows with the
- * square of the length of what has none; beyond a million characters the rest is taken to be like the beginning.
+ * Running token count of a growing text. Counts slices that end at a space, because encoding time is quadratic in the
+ * length of text without spaces. Beyond a million characters it extrapolates.
  */
-export async function countTokens(texts: readonly string[]): Promise<number> {
-  const count = await (loading ??= load())
-  isLoaded = true
-  let tokens = 0
-  for (const text of texts) {
-    const counted = text.slice(0, countedCharsMax)
-    let ofText = 0
-    for (let at = 0; at < counted.length;) {
-      const end = sliceEnd(counted, at)
-      ofText += count(counted.slice(at, end))
+export class TokenCount {
+  readonly #count: Count
+  #chars = 0
+  #tokens = 0
+  #tail = ''
+
+  private constructor(count: Count) {
+    this.#count = count
+  }
+
+  static async create(texts: readonly string[] = []): Promise<TokenCount> {
+    const made = new TokenCount(await (loading ??= load()))
+    for (const text of texts) made.add(text)
+    return made
+  }
+
+  /** Starts the count of another text. */
+  anew(): TokenCount {
+    return new TokenCount(this.#count)
+  }
+
+  add(text: string): void {
+    const room = Math.max(0, countedCharsMax - this.#chars)
+    this.#chars += text.length
+    let tail = this.#tail + (room < text.length ? text.slice(0, room) : text)
+    let at = 0
+    while (tail.length - at > tailCharsMax) {
+      const end = sliceEnd(tail, at)
+      this.#tokens += this.#count(tail.slice(at, end))
       at = end
     }
-    tokens += text.length > counted.length ? Math.ceil((ofText * text.length) / counted.length) : ofText
+    if (at > 0) tail = tail.slice(at)
+    this.#tail = tail
   }
+
+  get tokens(): number {
+    const counted = this.#tokens + (this.#tail === '' ? 0 : this.#count(this.#tail))
+    return this.#chars > countedCharsMax ? Math.ceil((counted * this.#chars) / countedCharsMax) : counted
+  }
+}
+
+/** Sums the tokens of texts, counting each one separately. */
+export async function countTokens(texts: readonly string[]): Promise<number> {
+  let tokens = 0
+  for (const text of texts) tokens += (await TokenCount.create([text])).tokens
   return tokens
 }
 
 function sliceEnd(text: string, from: number): number {
-  if (text.length - from <= spacelessSliceChars) return text.length
   // Tokens begin with their space, so a slice ends before one.
-  const space = text.lastIndexOf(' ', Math.min(from + sliceChars, text.length) - 1)
-  const end = space > from ? space : from + spacelessSliceChars
+  const space = text.slice(from, from + sliceChars).lastIndexOf(' ')
+  const end = from + (space > 0 ? space : spacelessSliceChars)
   const isInsidePair = text.charCodeAt(end - 1) >= 0xd800 && text.charCodeAt(end - 1) <= 0xdbff
   return isInsidePair ? end + 1 : end
 }

@@ -11,19 +11,19 @@ import { boundConnectors } from './bound-connectors.ts'
 import type { Catalogue, Chat } from '../config/catalogue.ts'
 import {
   roughTokens,
-  tokensAtMost,
   tokensOfFiles,
   type ChatBatch,
   type ChatRequest,
   type ChatSummary,
   type StepRequest,
 } from './chat-messages.ts'
-import { canCountTokens, countTokens } from './count-tokens.ts'
+import type { ChatUsed } from '../../billing/chat-price.ts'
 import type { AgentLog, ChatPart } from '../config/define-config.ts'
 import { filesAtMost } from '../files/file-tokens.ts'
 import { ModelFailure, RequestRefusedError } from '../model/model-error.ts'
 import { OpenSteps } from './open-steps.ts'
 import { checkedStep, ReplyError, ReplyStream } from './reply-stream.ts'
+import type { ReplyUse } from './reply-use.ts'
 import { describeThrown, isInstance, type ChatOwed, type RunOutcome } from './run-outcome.ts'
 
 /** Flow control: how much of a reply may be in flight to the client, in characters of its lines. */
@@ -32,10 +32,9 @@ const windowChars = 65_536
 const burstChars = 16_384
 const burstEvents = 128
 const overstayMs = 5000
+const countMsMax = 800
 /** An agent that takes this long for a part is not one that yields as fast as it is read. */
 const pacedMs = 1
-/** How long a call of a model is read on for its usage when its reply is stopped; its provider is to know within a second. */
-const readOnMs = 700
 
 /** Credit-based flow control: an agent goes on only as fast as its reply is read. */
 export class CreditWindow {
@@ -71,14 +70,16 @@ type ExecuteChat = {
   catalogue: Catalogue
   request: ChatRequest
   signal: AbortSignal
+  /** Once the signal has fired: how long the provider of an open model call is read for its usage. */
+  readOnMs: () => number
   log: AgentLog
   resultBytesMax: number
   connect: Connect
   window: CreditWindow
   /** Holds what is asked for; resolves with how many tokens a call of a model may write, or not at all. */
   askStep: (request: StepRequest) => Promise<number>
-  /** Takes the next batch when it is ready to send it. */
-  onDirty: (take: () => ChatBatch) => void
+  /** Takes the next batches when it is ready to send them. */
+  onDirty: (take: () => ChatBatch[]) => void
   /**
    * The agent is about to go on, and may block the thread at once. `isPaced` where it took some time for its last part;
    * one that yields as fast as it is read would have each part sent by itself.
@@ -101,16 +102,17 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
     return { kind: 'failed', error: { code: 'AGENT_ERROR', message, details: '' } }
   }
   const stream: ReplyStream = new ReplyStream({
-    ...promptOf(request, config),
+    message: request.message,
+    around: aroundOf(request, config),
     isPromptKnown: config.isModel,
     rates: request.rates,
+    room: request.room,
     hasReasoning: config.hasReasoning,
     bytesMax: resultBytesMax,
     onDirty: () => {
       chat.onDirty(() => {
-        const batch = stream.take()
-        window.sent(batch.lines.length)
-        return batch
+        window.sent(stream.pendingChars)
+        return stream.take()
       })
     },
   })
@@ -155,7 +157,7 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
       userId,
       sessionId,
       turnId,
-      // A call of a model that is under way when the reply is stopped may still come to say what it used.
+      // An open model call may still report its usage after the reply is stopped.
       signal: config.isModel ? over.signal : signal,
       openStep: (of) => step.open(of),
       openCall,
@@ -173,11 +175,9 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
       take: config.isModel ? (part) => stream.add(part) : takeFrom({ openCall, outputTokensMax, step, stream }),
     })
     await Promise.race([pumped, stopped])
-    if (signal.aborted) {
-      watchOverstay(pumped, chat.onOverstay)
-      if (stream.hasOpenStep) await Promise.race([pumped, delay(readOnMs, undefined, { ref: false })]).catch(() => {})
-    }
+    if (signal.aborted) await readOn(pumped, { forMs: chat.readOnMs(), stream })
     over.abort()
+    if (signal.aborted) watchOverstay(pumped, chat.onOverstay)
     return completed(await summarize({ request, stream, signal }), step)
   } catch (thrown) {
     over.abort()
@@ -196,14 +196,15 @@ export async function executeChat(chat: ExecuteChat): Promise<RunOutcome> {
   }
 }
 
-/** Estimate and maximum of the prompt of an agent that calls its models by itself. */
-function promptOf({ history, historyTokens, message, parts }: ChatRequest, { contextTokens }: Chat) {
+/** Tokens of history and files, estimated and at most, for an agent that calls its models by itself. */
+function aroundOf({ history, historyTokens, message, parts }: ChatRequest, { contextTokens }: Chat) {
   const own = tokensOfFiles(parts)
-  const promptTokens = historyTokens + roughTokens(message) + own.tokens
+  const tokens = historyTokens + own.tokens
   // Stored messages keep their count; only files without a bound may be more.
   const all = tokensOfFiles([parts, ...history.map((earlier) => earlier.parts)].flatMap((of) => of ?? []))
+  const promptTokens = tokens + roughTokens(message)
   const files = filesAtMost({ ...all, boundedMax: own.boundedMax }, { contextTokens, promptTokens })
-  return { promptTokens, promptTokensMax: historyTokens + tokensAtMost(message) + files }
+  return { tokens, tokensMax: historyTokens + files }
 }
 
 function completed(summary: ChatSummary, { isCut }: OpenSteps): RunOutcome {
@@ -220,6 +221,9 @@ function takeFrom({ openCall, outputTokensMax, step, stream }: TakeFrom): Pump['
   return (part) => {
     if (part?.type === 'step') return step.open(checkedStep(part, { outputTokensMax }))
     if (part?.type === 'tool-call') return openCall().then(() => stream.add(part))
+    if ((part?.type === 'text' || part?.type === 'reasoning') && stream.use.mustCountBefore(part.delta)) {
+      return stream.use.startCounting().then(() => stream.add(part))
+    }
     stream.add(part)
     return part.type === 'usage' ? step.report() : undefined
   }
@@ -245,7 +249,7 @@ function causeOf(thrown: unknown, { config, connectors }: Failure): ChatOwed['ca
 async function owedFor(cause: ChatOwed['cause'], of: Summarize): Promise<ChatOwed | undefined> {
   const { stream } = of
   // What a provider has not reported it may not charge either, when it or the agent failed.
-  if (cause !== 'caller' && !stream.hasReported) return undefined
+  if (cause !== 'caller' && !stream.use.hasReported) return undefined
   const summary = await summarize({ ...of, isCutOff: cause === 'caller' })
   return { ...summary, cause }
 }
@@ -280,6 +284,15 @@ function reported(connectors: RunConnectors, stream: ReplyStream): RunConnectors
     stream.add({ type: 'tool-result', id, output })
     return answer
   })
+}
+
+/** Waits for the usage of an open model call, as long as the one who stopped the reply allows. */
+async function readOn(pumped: Promise<void>, { forMs, stream }: { forMs: number; stream: ReplyStream }): Promise<void> {
+  if (!stream.use.hasOpenStep) return
+  const over = new AbortController()
+  const waited = delay(forMs, undefined, { ref: false, signal: over.signal }).catch(() => {})
+  await Promise.race([pumped, waited]).catch(() => {})
+  over.abort()
 }
 
 function watchOverstay(pumped: Promise<void>, onOverstay: () => void): void {
@@ -318,12 +331,12 @@ async function pump({ onResume, parts, signal, stream, take, window }: Pump): Pr
     if (next.done) return
     if (signal.aborted) {
       // Of calls of a model that are under way only what they used is still of interest.
-      if (!stream.hasOpenStep) return leave()
+      if (!stream.use.hasOpenStep) return leave()
       stream.count(next.value)
-      if (!stream.hasOpenStep) return leave()
+      if (!stream.use.hasOpenStep) return leave()
       continue
     }
-    const before = stream.pendingBytes
+    const before = stream.pendingChars
     try {
       const taken = take(next.value)
       // Most parts are taken synchronously: a promise for each costs.
@@ -332,7 +345,7 @@ async function pump({ onResume, parts, signal, stream, take, window }: Pump): Pr
       leave()
       throw error
     }
-    chars += Math.max(0, stream.pendingBytes - before)
+    chars += Math.max(0, stream.pendingChars - before)
     if (++events >= burstEvents || chars >= burstChars) {
       chars = 0
       events = 0
@@ -345,31 +358,31 @@ async function pump({ onResume, parts, signal, stream, take, window }: Pump): Pr
 type Summarize = { request: ChatRequest; stream: ReplyStream; signal: AbortSignal; isCutOff?: boolean }
 
 async function summarize({ isCutOff, request, signal, stream }: Summarize): Promise<ChatSummary> {
-  const { historyTokens, message, parts } = request
+  const { message, parts } = request
+  const { said, use } = stream
   const { tokens: fileTokens } = tokensOfFiles(parts)
   const isCut = isCutOff ?? signal.aborted
-  const usedAtMost = isCut && stream.hasOpenStep ? { usedAtMost: stream.bound } : {}
-  const { reportedOrNull: reported } = stream
-  const [said, thought] = [stream.texts.text.join(''), stream.texts.reasoning.join('')]
-  if (stream.hasReported) {
+  const { hasReported, reportedOrNull: reported } = use
+  if (hasReported) {
     // A reply that is stopped between two reports used more than the last one says.
-    const used = isCut ? stream.used : stream.reported
-    const isEstimated = stream.hasEstimates || (isCut && stream.hasUnreported)
-    const tokens = { messageTokens: roughTokens(message) + fileTokens, replyTokens: roughTokens(said) }
-    return { ...usedAtMost, used, reported, isEstimated, ...tokens }
+    const used = isCut && use.hasUnreported ? await countInTime(use, signal) : use.reported
+    const isEstimated = use.hasEstimates || (isCut && use.hasUnreported)
+    const messageTokens = roughTokens(message) + fileTokens
+    return { used, reported, isEstimated, messageTokens, replyTokens: roughTokens(said.join('')) }
   }
-  // Whoever stops a reply waits a second for this at most, which the first load of the encoding may take.
-  const count = signal.aborted && !canCountTokens() ? async ([text = '']) => roughTokens(text) : countTokens
-  const messageTokens = (await count([message])) + fileTokens
-  const replyTokens = await count([said])
-  const reasoningTokens = thought === '' ? 0 : await count([thought])
-  const used = {
-    ...stream.reported,
-    promptTokens: Math.max(stream.isPromptKnown ? 0 : historyTokens + messageTokens, stream.openPromptTokens),
-    completionTokens: replyTokens + reasoningTokens,
-    reasoningTokens,
-  }
-  return { ...usedAtMost, used, reported, isEstimated: true, messageTokens, replyTokens }
+  const used = await countInTime(use, signal)
+  const { message: messageTokens, text: replyTokens } = use.tokens
+  return { used, reported, isEstimated: true, messageTokens: messageTokens + fileTokens, replyTokens }
+}
+
+/** Limits the wait for a count once a reply is stopped: if the encoding loads slowly, text lengths decide. */
+async function countInTime(use: ReplyUse, signal: AbortSignal): Promise<ChatUsed> {
+  if (!signal.aborted) return await use.countUsed()
+  const over = new AbortController()
+  const late = delay(countMsMax, undefined, { ref: false, signal: over.signal }).catch(() => undefined)
+  const used = await Promise.race([use.countUsed(), late])
+  over.abort()
+  return used ?? use.used
 }
 
 function describeReplyError(thrown: unknown) {

@@ -1,8 +1,9 @@
 import type { RunOf } from '../../connectors/thread/run-connectors.ts'
 import { chatUse } from '../../billing/chat-price.ts'
-import type { ModelStep, ReplyParams, SentMessage, SentPart, StepRequest } from './chat-messages.ts'
+import type { ReplyParams, SentMessage, SentPart, StepRequest } from './chat-messages.ts'
 import type { ChatRun } from '../config/define-config.ts'
 import type { ReplyStream } from './reply-stream.ts'
+import type { OpenStep } from './reply-use.ts'
 
 /** A call of a model that is held. */
 export type HeldStep = {
@@ -17,7 +18,7 @@ export type ReplyRun = Omit<RunOf<ChatRun>, 'history' | 'parts'> & {
   readonly history: readonly SentMessage[]
   readonly params: ReplyParams
   /** Holds what a call of a model may cost; the model is called then. Rejects when the reply is stopped. */
-  readonly openStep: (step: ModelStep) => Promise<HeldStep>
+  readonly openStep: (step: OpenStep) => Promise<HeldStep>
   /** Holds what a call of one of the agent's own tools costs; it is made then. Rejects when the reply is stopped. */
   readonly openCall: () => Promise<void>
 }
@@ -34,19 +35,19 @@ export class OpenSteps {
   }
 
   /** Rejects when the reply is stopped. */
-  async open(step: ModelStep): Promise<HeldStep> {
-    const { stream } = this.#of
-    const used = stream.hasBegun ? stream.used : chatUse({})
-    const tokens = await this.#ask({ next: step, bound: stream.bound, used })
+  async open({ count, ...step }: OpenStep): Promise<HeldStep> {
+    const { use } = this.#of.stream
+    const used = use.hasBegun ? use.used : chatUse({})
+    const tokens = await this.#ask({ next: step, bound: use.bound, used })
     const outputTokensMax = Math.min(tokens, step.outputTokensMax)
-    stream.beginStep({ ...step, outputTokensMax })
+    use.beginStep({ ...step, outputTokensMax, ...(count && { count }) })
     const isCut = outputTokensMax < step.outputTokensMax
     return { outputTokensMax, onFull: () => (this.isCut ||= isCut) }
   }
 
   /** Holds what one more call of a tool costs. Rejects when the reply is stopped. */
   async callTool(): Promise<void> {
-    const { bound, used } = this.#of.stream
+    const { bound, used } = this.#of.stream.use
     const toolCalls = ++this.#toolCalls
     // A model may have asked for several at once.
     const atMost = { ...bound, toolCalls: Math.max(bound.toolCalls, toolCalls) }
@@ -55,7 +56,7 @@ export class OpenSteps {
 
   /** Holds what was reported to be used, which may be more than was held. Rejects when the reply is stopped. */
   async report(): Promise<void> {
-    const { bound, used } = this.#of.stream
+    const { bound, used } = this.#of.stream.use
     await this.#ask({ next: null, bound, used })
   }
 
@@ -65,7 +66,7 @@ export class OpenSteps {
     const stopped = Promise.withResolvers<never>()
     const onAbort = () => stopped.reject(signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
-    const { hasOpenStep: isStepOpen, reportedOrNull: reported } = stream
+    const { hasOpenStep: isStepOpen, reportedOrNull: reported } = stream.use
     const request = { serial: stream.nextSerial(), isStepOpen, reported, ...of }
     return await Promise.race([askStep(request), stopped.promise]).finally(() =>
       signal.removeEventListener('abort', onAbort),

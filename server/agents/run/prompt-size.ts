@@ -23,27 +23,35 @@ export function messagesAtMost(texts: readonly string[]): number {
   return tokens
 }
 
-/** The size of all that a provider is sent: instructions, messages, results, definitions of tools and of the output. */
-export function promptSize({ prompt, responseFormat, tools = [] }: CallOptions): PromptSize {
-  let bytes = 0
-  let around = tokensAround + (tools.length > 0 ? tokensAroundTools : 0)
-  const add = (text: string) => {
-    bytes += tokensAtMost(text)
-    around += tokensAround
-  }
-  const counted: FileTokens[] = []
+/** Texts of a request and the files of its messages. */
+export type PromptTexts = { texts: readonly string[]; files: readonly FileTokens[]; hasTools: boolean }
+
+/**
+ * Everything that a provider is sent: definitions of tools and of the output, instructions, messages and results. The
+ * definitions come first, so that the next request of a conversation begins with the texts of the one before.
+ */
+export function promptTexts({ prompt, responseFormat, tools = [] }: CallOptions): PromptTexts {
+  const texts = tools.map(jsonOf)
+  if (responseFormat?.type === 'json') texts.push(jsonOf(responseFormat))
+  const files: FileTokens[] = []
   for (const { content } of prompt) {
-    if (typeof content === 'string') add(content)
+    if (typeof content === 'string') texts.push(content)
     else
       for (const part of content) {
         const tokens = markedTokens(part)
-        if (tokens) counted.push(tokens)
-        else add(isPlainText(part) ? part.text : jsonOf(part))
+        if (tokens) files.push(tokens)
+        else texts.push(isPlainText(part) ? part.text : jsonOf(part))
       }
   }
-  for (const tool of tools) add(jsonOf(tool))
-  if (responseFormat?.type === 'json') add(jsonOf(responseFormat))
-  return { bytes, around: around + counted.length * tokensAround, files: sumTokens(counted) }
+  return { texts, files, hasTools: tools.length > 0 }
+}
+
+export function promptSize({ files, hasTools, texts }: PromptTexts): PromptSize {
+  let bytes = 0
+  for (const text of texts) bytes += tokensAtMost(text)
+  const parts = texts.length + files.length
+  const around = tokensAround * (parts + 1) + (hasTools ? tokensAroundTools : 0)
+  return { bytes, around, files: sumTokens(files) }
 }
 
 type Part = Exclude<CallOptions['prompt'][number]['content'], string>[number]

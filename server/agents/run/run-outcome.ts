@@ -15,6 +15,12 @@ export type RunOutcome =
   | { kind: 'failed'; error: TaskFailure; owed?: ChatOwed; isPatient?: true }
   | { kind: 'interrupted'; message: string }
 
+/** Why a chat is stopped, as its agent's thread is told. */
+export type ChatStop = Extract<RunOutcome, { kind: 'interrupted' }> & {
+  /** How long the provider of an open model call is read for its usage. */
+  readOnMs: number
+}
+
 /**
  * What a chat that failed is charged all the same. `caller` failures are the caller's, and the exchange is kept as far as it came;
  * of `request` failures the request was the cause, and nothing is kept. Of others it is charged only when the caller left.

@@ -21,6 +21,8 @@ export type AgentHost = {
   runTask(request: TaskRequest, options: RunTaskOptions): Promise<RunOutcome>
   /** Lets an agent reply in a chat. */
   runChat(request: ChatRequest, options: RunChatOptions): ChatHandle
+  /** Counts the tokens of a text as those of replies are; undefined if no thread answers within five seconds. */
+  countTokens(text: string): Promise<number | undefined>
   /** Asks a connector's server for its tools. Never rejects. `completed` carries ConnectorTools. */
   probe(spec: ConnectorSpec, signal: AbortSignal): Promise<RunOutcome>
   /** None when agents run in the caller's thread. */
@@ -42,8 +44,8 @@ export type RunChatOptions = {
    */
   onStep: (request: StepRequest) => Promise<number>
   /**
-   * Fires the agent's own signal. The outcome is then the summary of what there was, or, when that does not come
-   * within a second, the abort's reason.
+   * Fires the agent's own signal; its reason is a ChatStop. The outcome is then the summary of what there was or, if that
+   * does not come within a second after its `readOnMs`, the abort's reason.
    */
   signal: AbortSignal
   /** The reply's own time limit: a thread that does not answer is not ended for it before. */

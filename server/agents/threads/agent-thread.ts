@@ -5,6 +5,7 @@ import { yieldToService } from '../../kernel/thread-priority.ts'
 import { messageOf } from '../../kernel/thrown.ts'
 import { Catalogue } from '../config/catalogue.ts'
 import type { ChatBatch, StepRequest } from '../run/chat-messages.ts'
+import { countTokens } from '../run/count-tokens.ts'
 import { CreditWindow, executeChat } from '../run/execute-chat.ts'
 import { executeTask } from '../run/execute-task.ts'
 import { loadConfigFile } from '../config/load-config-file.ts'
@@ -20,6 +21,8 @@ const port = must(parentPort, 'this runs as a thread')
 const { configFile, pulse, resultBytesMax } = workerData as ThreadData
 const beats = new Int32Array(pulse)
 const running = new Map<number, AbortController>()
+/** How long the model calls of stopped chats are read on, by run. */
+const readOnMs = new Map<number, number>()
 const windows = new Map<number, CreditWindow>()
 /** The chats' pending requests for a hold, by serial. */
 const asked = new Map<number, Map<number, (tokens: number) => void>>()
@@ -118,6 +121,7 @@ function begin(run: number, start: (signal: AbortSignal) => Promise<RunOutcome>)
   void start(controller.signal).then((outcome) => {
     running.delete(run)
     windows.delete(run)
+    readOnMs.delete(run)
     asked.delete(run)
     send({ type: 'ended', run, outcome })
   })
@@ -138,7 +142,7 @@ function receive(catalogue: Catalogue, message: ToThread): void {
       const { request } = message
       const window = new CreditWindow()
       windows.set(run, window)
-      const onDirty = (take: () => ChatBatch) => sendBatch(() => ({ type: 'batch', run, batch: take() }))
+      const onDirty = (take: () => ChatBatch[]) => sendBatch(() => ({ type: 'batches', run, batches: take() }))
       const log = createLog(request.turnId)
       const ownAsked = new Map<number, (tokens: number) => void>()
       asked.set(run, ownAsked)
@@ -152,6 +156,7 @@ function receive(catalogue: Catalogue, message: ToThread): void {
           catalogue,
           request,
           signal,
+          readOnMs: () => readOnMs.get(run) ?? 0,
           log,
           resultBytesMax,
           connect,
@@ -163,6 +168,8 @@ function receive(catalogue: Catalogue, message: ToThread): void {
         }),
       )
     }
+    case 'count':
+      return begin(run, async () => ({ kind: 'completed', json: String(await countTokens([message.text])) }))
     case 'credit':
       return windows.get(run)?.credit(message.chars)
     case 'held':
@@ -170,6 +177,7 @@ function receive(catalogue: Catalogue, message: ToThread): void {
       asked.get(run)?.delete(message.serial)
       return
     case 'abort':
+      if (windows.has(run)) readOnMs.set(run, message.readOnMs ?? 0)
       return running.get(run)?.abort()
   }
 }

@@ -10,7 +10,8 @@ type Delta = Extract<ModelPart, { type: 'text-delta' | 'reasoning-delta' }>
 type Told = {
   /** The provider took the request. */
   onAnswer: () => void
-  onText: (text: string) => void
+  /** All that the model writes, as it writes it. */
+  onWritten: (text: string, isThought: boolean) => void
   /** At the end of the model's own stream: the SDK's step ends only when all its tools have answered. */
   onUsage: (usage: ModelUsage) => void
 }
@@ -28,17 +29,17 @@ type Told = {
 export class DeltaBypass {
   readonly #parts: PartQueue<ChatPart>
   readonly #onAnswer: () => void
-  readonly #onText: (text: string) => void
+  readonly #onWritten: Told['onWritten']
   #state: 'waiting' | 'open' | 'through' = 'waiting'
   #onBegun: (() => void) | undefined
   /** How much of what is still to come from the SDK was told already; that comes first. */
   readonly #onUsage: (usage: ModelUsage) => void
   #toldChars = { 'text-delta': 0, 'reasoning-delta': 0 }
 
-  constructor(parts: PartQueue<ChatPart>, { onAnswer, onText, onUsage }: Told) {
+  constructor(parts: PartQueue<ChatPart>, { onAnswer, onUsage, onWritten }: Told) {
     this.#parts = parts
     this.#onAnswer = onAnswer
-    this.#onText = onText
+    this.#onWritten = onWritten
     this.#onUsage = onUsage
   }
 
@@ -80,10 +81,13 @@ export class DeltaBypass {
     const reader = stream.getReader()
     let held: Delta | undefined
     let hasPassed = false
+    /** Calls of tools whose arguments came in pieces. */
+    const written = new Set<string>()
     const pull = async (controller: ReadableStreamDefaultController<ModelPart>) => {
       for (;;) {
         const { done, value } = await reader.read()
         const isText = !done && isDelta(value)
+        if (!done) this.#note(value, written)
         if (isText && this.#state === 'waiting') await this.#begin(hasPassed)
         if (isText && this.#state === 'open') {
           this.#tell(value)
@@ -112,10 +116,17 @@ export class DeltaBypass {
     else this.#state = 'through'
   }
 
+  #note(part: ModelPart, written: Set<string>): void {
+    if (isDelta(part)) this.#onWritten(part.delta, part.type === 'reasoning-delta')
+    else if (part.type === 'tool-input-delta') {
+      written.add(part.id)
+      this.#onWritten(part.delta, false)
+    } else if (part.type === 'tool-call' && !written.has(part.toolCallId)) this.#onWritten(part.input, false)
+  }
+
   #tell({ delta, type }: Delta): void {
     if (delta === '') return
     this.#toldChars[type] += delta.length
-    this.#onText(delta)
     this.#parts.push({ type: type === 'text-delta' ? 'text' : 'reasoning', delta })
   }
 }

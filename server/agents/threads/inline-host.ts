@@ -4,9 +4,10 @@ import { probeConnector } from '../../connectors/thread/probe-connector.ts'
 import type { Connect } from '../../connectors/thread/run-connectors.ts'
 import type { AgentHost, AgentLogLine } from './agent-port.ts'
 import type { Catalogue } from '../config/catalogue.ts'
+import { countTokens } from '../run/count-tokens.ts'
 import { CreditWindow, executeChat } from '../run/execute-chat.ts'
 import { executeTask } from '../run/execute-task.ts'
-import type { RunOutcome } from '../run/run-outcome.ts'
+import type { ChatStop, RunOutcome } from '../run/run-outcome.ts'
 
 type InlineHostOptions = {
   catalogue: Catalogue
@@ -50,6 +51,7 @@ export function createInlineHost(options: InlineHostOptions): AgentHost {
         catalogue,
         request,
         signal,
+        readOnMs: () => (signal.reason as ChatStop).readOnMs,
         log,
         resultBytesMax,
         connect,
@@ -57,11 +59,12 @@ export function createInlineHost(options: InlineHostOptions): AgentHost {
         askStep: onStep,
         // Nothing else of the process would be reached either.
         onResume: () => {},
-        onDirty: (take) => setImmediate(() => onBatch(take())),
+        onDirty: (take) => setImmediate(() => take().forEach(onBatch)),
         onOverstay: () => onLog({ runId: request.turnId, message: 'An agent goes on after its chat was stopped.' }),
       })
       return { outcome: outcome.then(afterBatches), credit: (chars) => window.credit(chars) }
     },
+    countTokens: (text) => countTokens([text]),
     probe: (spec, signal) => probeConnector(spec, { signal, ...means }),
     threads: () => [],
     close: async () => {},

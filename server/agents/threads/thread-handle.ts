@@ -17,7 +17,10 @@ export type ThreadOptions = {
 }
 type OnOutcome = (outcome: RunOutcome | 'not-begun') => void
 /** A run as it is handed to a thread. */
-export type RunStart = { type: 'run'; request: TaskRequest } | { type: 'chat'; request: ChatRequest }
+export type RunStart =
+  | { type: 'run'; request: TaskRequest }
+  | { type: 'chat'; request: ChatRequest }
+  | { type: 'count'; text: string }
 type RunHandlers = {
   onOutcome: OnOutcome
   onBatch?: ((batch: ChatBatch) => void) | undefined
@@ -173,8 +176,8 @@ export class ThreadHandle {
   }
 
   /** Aborts the agent's signal; the outcome is still to come. */
-  stop(run: number): void {
-    if (this.#runs.has(run)) this.#post({ type: 'abort', run })
+  stop(run: number, readOnMs: number): void {
+    if (this.#runs.has(run)) this.#post({ type: 'abort', run, readOnMs })
   }
 
   /**
@@ -242,8 +245,8 @@ export class ThreadHandle {
       } else if (message.type === 'log') {
         // Lines of runs are limited where they arise; those of nobody's share what is left of the thread's.
         if (message.runId !== '' || this.#mayLog()) this.#options.onLog(message)
-      } else if (message.type === 'batch') {
-        this.#runs.get(message.run)?.onBatch?.(message.batch)
+      } else if (message.type === 'batches') {
+        for (const batch of message.batches) this.#runs.get(message.run)?.onBatch?.(batch)
       } else if (message.type === 'progress') {
         this.#runs.get(message.run)?.onProgress?.(message.json)
       } else if (message.type === 'connect') {

@@ -1,10 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { AgentHost, AgentThreadState, ChatHandle, RunChatOptions, RunTaskOptions } from './agent-port.ts'
 import type { ProcessLimits } from '../../connectors/connector-bounds.ts'
 import { ConnectorHost } from '../../connectors/thread/connector-host.ts'
 import type { ConnectorSpec, RenewToken } from '../../connectors/connector-spec.ts'
 import type { ChatBatch, ChatRequest, StepRequest } from '../run/chat-messages.ts'
 import { ThreadHandle, type RunStart, type ThreadOptions } from './thread-handle.ts'
-import type { RunOutcome, TaskRequest } from '../run/run-outcome.ts'
+import type { ChatStop, RunOutcome, TaskRequest } from '../run/run-outcome.ts'
 import { beatMs } from './thread-protocol.ts'
 
 type ThreadHostOptions = ThreadOptions & { threads: number; connectorLimits: ProcessLimits; renewToken: RenewToken }
@@ -20,7 +21,7 @@ type Waiting = {
    * Of a chat: when it is aborted, its own outcome is waited for a little, and its thread, which other runs may keep busy
    * rightly, is not ended for it before its time is up.
    */
-  chat?: { graceMs: number; limitMs: number }
+  chat?: { limitMs: number }
   /** Told where the run is, each time that it is handed to a thread. */
   onSent?: (thread: ThreadHandle, run: number) => void
 }
@@ -28,8 +29,10 @@ type Waiting = {
 const notBegun: RunOutcome = { kind: 'interrupted', message: 'No agent thread came to run the task in time.' }
 
 const restartMsMin = 100
+/** How long an admission waits for a count. */
+const countMsMax = 5000
 const restartMsMax = 5000
-/** How long a chat that is stopped has to say what it used. */
+/** How long a chat that is stopped has to say what it used, once its model is no longer read. */
 const chatGraceMs = 1000
 /** An aborted run that goes on this long costs its thread: it takes no new run and ends when its others have. */
 const overstayMs = 5000
@@ -80,11 +83,22 @@ export class ThreadHost implements AgentHost {
         resolve,
         onBatch,
         onStep,
-        chat: { graceMs: chatGraceMs, limitMs },
+        chat: { limitMs },
         onSent: (thread, run) => (credit = (chars) => thread.credit(run, chars)),
       })
     })
     return { outcome, credit: (chars) => credit(chars) }
+  }
+
+  async countTokens(text: string): Promise<number | undefined> {
+    const counted = new Promise<RunOutcome>((resolve) =>
+      this.#assign({ start: { type: 'count', text }, signal: new AbortController().signal, resolve }),
+    )
+    const over = new AbortController()
+    const late = sleep(countMsMax, undefined, { ref: false, signal: over.signal }).catch(() => undefined)
+    const outcome = await Promise.race([counted, late])
+    over.abort()
+    return outcome?.kind === 'completed' ? Number(outcome.json) : undefined
   }
 
   probe(request: ConnectorSpec, signal: AbortSignal): Promise<RunOutcome> {
@@ -175,13 +189,14 @@ export class ThreadHost implements AgentHost {
     }
     const onAbort = () => {
       if (!chat) return giveUp()
-      thread.stop(number)
+      const { readOnMs } = signal.reason as ChatStop
+      thread.stop(number, readOnMs)
       grace = setTimeout(() => {
         resolve(thread.hasBegun(number) ? (signal.reason as RunOutcome) : notBegun)
         const leftMs = chat.limitMs - (performance.now() - sentAt)
         grace = setTimeout(giveUp, Math.max(0, leftMs))
         grace.unref()
-      }, chat.graceMs)
+      }, readOnMs + chatGraceMs)
     }
     signal.addEventListener('abort', onAbort, { once: true })
   }

@@ -8,18 +8,21 @@ import type { RunOutcome, TaskRequest } from '../run/run-outcome.ts'
 export type ToThread =
   | { type: 'run'; run: number; request: TaskRequest }
   | { type: 'chat'; run: number; request: ChatRequest }
+  /** Asks for the tokens of a text. */
+  | { type: 'count'; run: number; text: string }
   /** A port to the thread of connectors. */
   | { type: 'connectors'; port: MessagePort }
   /** The reader of a chat has taken so much of what was sent. */
   | { type: 'credit'; run: number; chars: number }
   /** What a chat asked for by that serial is held: a call of a model may write so many tokens. */
   | { type: 'held'; run: number; serial: number; tokens: number }
-  | { type: 'abort'; run: number }
+  /** The run's signal fires; of a chat with how long an open model call is read for its usage. */
+  | { type: 'abort'; run: number; readOnMs?: number }
 
 export type FromThread =
   | { type: 'ready' }
   | { type: 'unusable'; message: string }
-  | { type: 'batch'; run: number; batch: ChatBatch }
+  | { type: 'batches'; run: number; batches: ChatBatch[] }
   /** A chat asks for a call of a model to be held; it waits for that. */
   | { type: 'step'; run: number; request: StepRequest }
   /** How far a task has come, as JSON text. */

@@ -129,7 +129,7 @@ export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<Open
     return judged
   }
   if (!(yield* takeOnce(tx, input.limits))) return { outcome: 'refused', reason: 'token-used', rate: read.rate }
-  const { taken } = judged
+  const { room, taken } = judged
   const { agentId } = must(session ?? unkept(input), 'a turn has an agent')
   tx.hold(userId, taken)
   if (idempotency) insertKey(tx, { userId, operation, ...idempotency, resourceId: turnId }, now)
@@ -146,7 +146,7 @@ export function* openTurn(tx: Tx, input: OpenTurn, limits: StoreLimits): Op<Open
   }
   tx.accepted(userId, now)
   tx.made({ table: 'turns', id: turnId })
-  return { outcome: 'opened', held: taken, rate: withOneMore(read.rate, now) }
+  return { outcome: 'opened', held: taken, room, rate: withOneMore(read.rate, now) }
 }
 
 /** What stands for the session of a turn that has none: nothing stands against it. */

@@ -1,0 +1,199 @@
+import { addUse, chatUse, dearestUse, outputWithin, type ChatRates, type ChatUsed } from '../../billing/chat-price.ts'
+import type { Units } from '../../kernel/money.ts'
+import { roughTokens, tokensAtMost, type ModelStep } from './chat-messages.ts'
+import { TokenCount } from './count-tokens.ts'
+
+/** A model call as the agent's thread knows it. */
+export type OpenStep = ModelStep & {
+  /** Counts what the call has used by now. Absent for agents that call their models themselves. */
+  count?: () => Promise<ChatUsed>
+}
+
+export type ReplyUseOptions = {
+  message: string
+  /** Tokens of history and files, about and at most. Together with the message they are the prompt of an agent that reports none. */
+  around: { tokens: number; tokensMax: number }
+  /** Whether the prompts are those of the steps, and nothing besides. */
+  isPromptKnown: boolean
+  rates: ChatRates
+  /** Maximum cost of the whole turn, as balance, caps and limits were at admission. */
+  room: Units
+}
+
+type Kind = 'text' | 'reasoning'
+/** Running token counts since the last report of usage, and that of the message. */
+type Counts = { message: number } & Record<Kind, TokenCount>
+
+const bytesPerToken = 4
+/** Above the average of any text: longer text for the allowed tokens comes from a model that ignores its limit. */
+const bytesPerTokenMax = 16
+const bytesPerCharMax = 3
+
+/**
+ * Adds up what a reply uses: the agent's reports, and an estimate of the text since the last report.
+ *
+ * A token a byte bounds that text until the bound reaches half of what the turn may cost. From there on tokens are counted
+ * as they arrive: the hold then equals the charge, and a cap can be used up. Counting from the start would slow down
+ * streams that nothing limits.
+ */
+export class ReplyUse {
+  readonly #options: ReplyUseOptions
+  #reported = chatUse({})
+  /** Model calls without a report yet, oldest first: a call may begin before the previous report is read. */
+  #steps: OpenStep[] = []
+  /** Bytes and texts since the last report. */
+  #bytes = { text: 0, reasoning: 0 }
+  #texts: Record<Kind, string[]> = { text: [], reasoning: [] }
+  #counts: Counts | undefined
+  /** Counting starts at this many unreported bytes. */
+  #countFromBytes: number
+  /** Ids of the tool calls. */
+  readonly calls = new Set<string>()
+  hasReported = false
+  /** Whether the agent marked a report as its own estimate. */
+  hasEstimates = false
+
+  constructor(options: ReplyUseOptions) {
+    this.#options = options
+    this.#countFromBytes = this.#bytesBeforeCounting()
+  }
+
+  get isPromptKnown(): boolean {
+    return this.#options.isPromptKnown
+  }
+
+  get isCounting(): boolean {
+    return this.#counts !== undefined
+  }
+
+  get hasOpenStep(): boolean {
+    return this.#steps.length > 0
+  }
+
+  /** Adds a model call that is about to begin; its maximum cost is held. */
+  beginStep(step: OpenStep): void {
+    this.#steps.push(step)
+  }
+
+  wrote(kind: Kind, text: string): void {
+    this.#bytes[kind] += Buffer.byteLength(text)
+    this.#texts[kind].push(text)
+    this.#countTexts()
+  }
+
+  /** Takes a report on the oldest open model call, or on everything since the last report. */
+  report(used: ChatUsed, isEstimated: boolean): void {
+    this.#reported = addUse(this.#reported, used)
+    this.#bytes = { text: 0, reasoning: 0 }
+    this.#texts = { text: [], reasoning: [] }
+    if (this.#counts) {
+      const { message, text } = this.#counts
+      this.#counts = { message, text: text.anew(), reasoning: text.anew() }
+    }
+    this.#steps.shift()
+    this.hasReported = true
+    this.hasEstimates ||= isEstimated
+    this.#countFromBytes = this.#bytesBeforeCounting()
+  }
+
+  /** What the agent itself reported. */
+  get reported(): ChatUsed {
+    return { ...this.#reported, toolCalls: this.calls.size }
+  }
+
+  get reportedOrNull(): ChatUsed | null {
+    return this.hasReported ? this.reported : null
+  }
+
+  /** Whether text came since the agent last reported what it used. */
+  get hasUnreported(): boolean {
+    return this.hasOpenStep || this.#bytes.text + this.#bytes.reasoning > 0
+  }
+
+  /** Whether the agent has written, called or reported anything; until then nothing was used. */
+  get hasBegun(): boolean {
+    return this.hasReported || this.hasUnreported || this.calls.size > 0
+  }
+
+  /** Whether `startCounting` is due before this text is written. */
+  mustCountBefore(text: unknown): boolean {
+    if (this.#counts || this.hasOpenStep || typeof text !== 'string') return false
+    return this.#bytes.text + this.#bytes.reasoning + text.length * bytesPerCharMax > this.#countFromBytes
+  }
+
+  /** Makes `used` and `bound` count tokens from now on. */
+  async startCounting(): Promise<void> {
+    if (this.#counts) return
+    const message = await TokenCount.create([this.#options.message])
+    this.#counts ??= { message: message.tokens, text: message.anew(), reasoning: message.anew() }
+    this.#countTexts()
+  }
+
+  /** Use so far: counted once `startCounting` has resolved, estimated by length before. */
+  get used(): ChatUsed {
+    const { around, message } = this.#options
+    return this.#withUnreported(bytesPerToken, around.tokens + (this.#counts?.message ?? roughTokens(message)))
+  }
+
+  /** Use so far by token count, including what open model calls were sent and wrote. */
+  async countUsed(): Promise<ChatUsed> {
+    await this.startCounting()
+    if (!this.isPromptKnown) return this.used
+    const open = await Promise.all(this.#steps.map(async ({ count }) => (await count?.()) ?? chatUse({})))
+    return open.reduce(addUse, this.reported)
+  }
+
+  /** Tokens of the message, and of the text since the last report: counted or estimated. */
+  get tokens(): { message: number; text: number } {
+    const { message = roughTokens(this.#options.message), text } = this.#counts ?? {}
+    return { message, text: text?.tokens ?? Math.ceil(this.#bytes.text / bytesPerToken) }
+  }
+
+  /** Upper bound of the use so far; for open model calls, everything that is held for them. */
+  get bound(): ChatUsed {
+    const { around, message, rates } = this.#options
+    // A text that no call was held for may have as many tokens as bytes.
+    if (!this.hasOpenStep)
+      return this.#withUnreported(1, around.tokensMax + (this.#counts?.message ?? tokensAtMost(message)))
+    const written = Math.ceil((this.#bytes.text + this.#bytes.reasoning) / bytesPerTokenMax)
+    let promptTokens = 0
+    let mayWrite = 0
+    for (const { outputTokensMax, promptTokensMax } of this.#steps) {
+      promptTokens += promptTokensMax
+      mayWrite += outputTokensMax
+    }
+    const completionTokens = Math.max(mayWrite, written)
+    return addUse(this.reported, dearestUse({ promptTokens, completionTokens }, rates))
+  }
+
+  #countTexts(): void {
+    if (!this.#counts) return
+    for (const kind of ['text', 'reasoning'] as const) {
+      for (const text of this.#texts[kind]) this.#counts[kind].add(text)
+      this.#texts[kind] = []
+    }
+  }
+
+  /** Bytes of text that half of the room pays for, at a token a byte. */
+  #bytesBeforeCounting(): number {
+    const { around, message, rates, room } = this.#options
+    const promptTokens = this.hasReported ? 0 : around.tokensMax + tokensAtMost(message)
+    const used = addUse(this.reported, chatUse({ promptTokens }))
+    return outputWithin(Math.floor(room / 2), { used, rates })
+  }
+
+  #withUnreported(perToken: number, prompt: number): ChatUsed {
+    const { completionTokens, promptTokens, reasoningTokens } = this.#reported
+    const thought = this.#counts?.reasoning.tokens ?? Math.ceil(this.#bytes.reasoning / perToken)
+    const said = this.#counts?.text.tokens ?? Math.ceil(this.#bytes.text / perToken)
+    let openPromptTokens = 0
+    for (const step of this.#steps) openPromptTokens += step.promptTokens
+    return {
+      ...this.#reported,
+      promptTokens: promptTokens + openPromptTokens || (this.isPromptKnown || this.hasReported ? 0 : prompt),
+      completionTokens: completionTokens + said + thought,
+      reasoningTokens: reasoningTokens + thought,
+      toolCalls: this.calls.size,
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import type { ChatRequest, ChatSummary } from '../agents/run/chat-messages.ts'
+import type { RunOutcome } from '../agents/run/run-outcome.ts'
+import { chatHold } from '../billing/chat-price.ts'
+import { unreachable } from '../kernel/assert.ts'
+import type { Units } from '../kernel/money.ts'
+import type { TurnOutcome } from '../store/records.ts'
+import {
+  isNothing,
+  roughSummary,
+  summaryOf,
+  withCallsMade,
+  withinHold,
+  type KnownUse,
+  type StopCause,
+} from './turn-ends.ts'
+
+/** How a turn ended, and its cost, rounded up; 0 if it is free. */
+export type Judgement = { summary: ChatSummary; turnOutcome: TurnOutcome; cost: Units }
+
+export type EndedReply = {
+  cause: StopCause | undefined
+  outcome: RunOutcome
+  request: ChatRequest
+  held: Units
+  /** Tool calls; each was held before it was made. */
+  callsMade: number
+  /** The number of the last event that was shown. */
+  seq: number
+  known: KnownUse & { isStepOpen: boolean }
+}
+
+/** Decides what a reply is charged that ended like this, and whether it is kept. */
+export function judgeEnd({ callsMade, cause, held, known, outcome, request, seq }: EndedReply): Judgement {
+  const { rates } = request
+  const told = summaryOf(outcome)
+  // Stands in if the agent's thread says nothing.
+  const rough = roughSummary(request, known)
+  const summary = told ?? rough
+  const free: Judgement = { summary, turnOutcome: 'failed', cost: 0 }
+  const made = (of: ChatSummary) => withCallsMade(of, rates.toolCall > 0 ? callsMade : Infinity)
+  const cutOff = (of: ChatSummary) => withinHold(made(of), { held, rates })
+  const chargedAs = (turnOutcome: TurnOutcome, charged: ChatSummary): Judgement => {
+    // A reply that used nothing, such as one before its first model call, leaves nothing to keep.
+    if (known.text === '' && isNothing(charged.used) && turnOutcome !== 'finished') return free
+    return { summary: charged, turnOutcome, cost: chatHold(charged.used, rates) }
+  }
+  switch (cause) {
+    case 'drain':
+    case 'fault':
+    case 'lost':
+      return free
+    case 'balance':
+    case 'budget':
+    case 'limit':
+      // The thread knows more about an open model call. Other text that was not given out is not charged.
+      if (told && (told.isCutByHold || known.isStepOpen)) return chargedAs('truncated', cutOff(told))
+      // Nothing was shown: the first words cost more than could be held.
+      if (seq === 0 && !known.reported) return free
+      return chargedAs('truncated', cutOff(rough))
+    case undefined:
+      if (outcome.kind === 'completed') return chargedAs('finished', summary)
+      if (outcome.kind !== 'failed' || !outcome.owed || outcome.owed.cause === 'other') return free
+      return outcome.owed.cause === 'caller'
+        ? chargedAs('truncated', cutOff(summary))
+        : chargedAs('failed', made(summary))
+    case 'timeout':
+    case 'deleted':
+    case 'disconnect':
+    case 'stopped':
+      // The agent was stopped before it began.
+      if (!told && (outcome.kind === 'failed' || !known.used)) return free
+      return chargedAs('truncated', cutOff(summary))
+    default:
+      return unreachable(cause)
+  }
+}

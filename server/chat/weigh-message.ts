@@ -1,0 +1,68 @@
+import type { AgentHost } from '../agents/threads/agent-port.ts'
+import { boundNow } from '../agents/files/file-tokens.ts'
+import { roughTokens, tokensAtMost } from '../agents/run/chat-messages.ts'
+import type { ChatRates } from '../billing/chat-price.ts'
+import type { Units } from '../kernel/money.ts'
+import { leftWithin } from '../store/judge-admission.ts'
+import { filesOf } from '../store/session-records.ts'
+import type { History, Store } from '../store/store.ts'
+import type { Admissible, Ask } from './admissible-message.ts'
+import { amountsOf, promptAtMost, type Amounts } from './chat-amounts.ts'
+import { draftFiles } from './files/message-draft.ts'
+import { earlierTokens, nothingSaid, tokensOf, withEarlier } from './message-input.ts'
+
+export type WeighMessage = Pick<Ask, 'input'> & {
+  admitted: Admissible
+  maxCost: Units | null
+  rates: ChatRates
+  /** Tokens around the messages of such a prompt, as far as they are known. */
+  aroundOf: (key: string) => number
+}
+
+export type Weighed = {
+  amounts: Amounts
+  /** The amounts by an exact count of the message; undefined if they are the same, or nobody can count it now. */
+  recount: () => Promise<Amounts | undefined>
+  /** Null where nothing is to be learned of what surrounds it. */
+  aroundKey: string | null
+  history: History
+  /** What the caps leave; Infinity without any. */
+  left: Units
+  sentAtMost: number
+  tokensMax: number
+}
+
+/** What the history and the message would cost. */
+export async function weighMessage(
+  { agents, store }: { agents: Pick<AgentHost, 'countTokens'>; store: Pick<Store, 'readHistory'> },
+  { admitted, aroundOf, input, maxCost, rates }: WeighMessage,
+): Promise<Weighed> {
+  const { agent, chat, draft, earlier, session } = admitted
+  const { params, sessionId } = input
+  const tokensMax = chat.contextTokens - tokensOf(draft) - earlierTokens(earlier)
+  const history = session ? await store.readHistory({ sessionId, tokensMax }) : nothingSaid
+  const whole = withEarlier(history, earlier)
+  const files = [
+    ...earlier.flatMap((message) => draftFiles(message.draft)),
+    ...history.messages.flatMap(({ parts }) => filesOf(parts)).map((file) => boundNow(file, chat)),
+  ]
+  const { hasUnboundedFile, promptTokensMax: sentAtMost } = promptAtMost(chat, { draft, files, history: whole })
+  const aroundKey = chat.isModel ? agent.id : session ? sessionId : null
+  const left = leftWithin(maxCost, session)
+  const amountsWith = (messageTokens: number) =>
+    amountsOf({
+      chat,
+      rates,
+      promptTokens: whole.tokens + messageTokens + draft.files.boundedMax,
+      promptTokensMax: sentAtMost + (aroundKey === null ? 0 : aroundOf(aroundKey)),
+      hasUnboundedFile,
+      maxTokens: params?.maxTokens,
+      left,
+    })
+  const recount = async () => {
+    // What a model is sent is bounded, not counted.
+    const tokens = chat.isModel ? undefined : await agents.countTokens(draft.text)
+    return tokens === undefined ? undefined : amountsWith(Math.max(tokens, roughTokens(draft.text)))
+  }
+  return { amounts: amountsWith(tokensAtMost(draft.text)), aroundKey, history, left, recount, sentAtMost, tokensMax }
+}
