@@ -26,6 +26,8 @@ const unlimited = {
   abuseWindowSeconds: 60,
   abuseBlockSeconds: 60,
   abuseBlockMaxSeconds: 60,
+  connectorBlockSeconds: 0,
+  connectorTasksAtWork: 0,
   sessionIdleSeconds: 86_400,
   leaseSeconds: 15,
 }

@@ -23,8 +23,10 @@ export const errorWords: Record<ErrorCode, Words> = {
     remedy: 'Use a key with that scope or another login; ask an admin when the account is suspended.',
   },
   ACCOUNT_BLOCKED: {
-    cause: 'Too many tasks of the account failed within the window, so it creates no tasks for now.',
-    remedy: 'Wait for `Retry-After`; `GET /api/account` says until when. `errand users unblock` lifts it.',
+    cause:
+      'Too many tasks of the account failed within the window, so it creates no tasks for now. Or one of them failed after it had called a connector, so it creates no tasks with `connectorIds` for a day.',
+    remedy:
+      'Wait for `Retry-After`, or leave out `connectorIds` if the message says so. `GET /api/account` says until when. `errand users unblock` lifts both.',
   },
   INSUFFICIENT_BALANCE: {
     cause:
@@ -56,7 +58,7 @@ export const errorWords: Record<ErrorCode, Words> = {
   REQUEST_TIMEOUT: { cause: 'The request did not arrive in time.', remedy: 'Send it again over a new connection.' },
   CONFLICT: {
     cause:
-      'What is there stands against the request: an `Idempotency-Key` that was used for another request, a name that is taken, a quote that was used or has expired, a bound of the account that is reached, or something that was changed meanwhile.',
+      'What is there stands against the request: an `Idempotency-Key` that was used for another request, a name that is taken, a quote that was used or has expired, a bound of the account that is reached, a task that can no longer be canceled, or something that was changed meanwhile.',
     remedy:
       'Do what the message says: another key, name or quote, delete something first, or read the current state and decide again.',
   },
@@ -146,6 +148,10 @@ export const taskFailureWords: Record<(typeof taskFailureCodes)[number], Words> 
   EXPIRED: {
     cause: 'No agent had begun it within its `expiresInSeconds`.',
     remedy: 'Create the task again, with more time; the price was refunded.',
+  },
+  CONNECTORS_BLOCKED: {
+    cause: 'Another task of the account failed after it had called a connector, while this one was queued.',
+    remedy: 'Create the task again without connectors, or after the time in `message`. The price was refunded.',
   },
 }
 

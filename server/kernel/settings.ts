@@ -201,6 +201,17 @@ export const limits = {
   abuseWindowSeconds: { default: 600, meaning: 'the window that failed tasks are counted over' },
   abuseBlockSeconds: { default: 600, meaning: 'the first block; each repeat within a day doubles it' },
   abuseBlockMaxSeconds: { default: 3600, meaning: 'the longest block that doubling leads to' },
+  connectorBlockSeconds: {
+    default: 86_400,
+    zero: 'no block',
+    meaning: "how long a user's tasks with connectors are blocked after one that had called a connector failed",
+  },
+  connectorTasksAtWork: {
+    default: 1,
+    zero: 'no bound',
+    meaning:
+      'tasks with connectors of a user that run at a time; also how many answers a user can get for nothing in each block, by letting runs fail after they have called a connector',
+  },
   sessionIdleSeconds: { default: 86_400, meaning: 'how long without a chat or an update until a session is expired' },
   leaseSeconds: {
     default: 15,

@@ -18,6 +18,7 @@ export const taskFailureCodes = [
   'AGENT_INTERRUPTED',
   'CANCELED',
   'EXPIRED',
+  'CONNECTORS_BLOCKED',
 ] as const
 export type TaskFailure = { code: string; message: string; details: string }
 
@@ -79,6 +80,8 @@ export type TaskRecord = {
   expiresAt: EpochMs | null
   /** How long it may run, where that is shorter than its endpoint's. */
   timeoutMs: number | null
+  /** When a run first called a connector or charged an event. From then on the task cannot be canceled. */
+  cancelableUntil: EpochMs | null
   createdAt: EpochMs
   startedAt: EpochMs | null
   completedAt: EpochMs | null
@@ -202,6 +205,7 @@ export type AccountRecord = {
   /** The owner is told when the balance falls below it. */
   notifyBelow: Units | null
   blockedUntil: EpochMs | null
+  connectorsBlockedUntil: EpochMs | null
 }
 
 export type UserRecord = {

@@ -2,6 +2,7 @@ import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
 import type {
   AccountRecord,
+  AttemptRef,
   BoundedPage,
   ConnectorOf,
   ConnectorRecord,
@@ -95,6 +96,8 @@ export type StoreLimits = {
   abuseWindowSeconds: number
   abuseBlockSeconds: number
   abuseBlockMaxSeconds: number
+  connectorBlockSeconds: number
+  connectorTasksAtWork: number
   sessionIdleSeconds: number
   /** Where nodes share the store: how long a silent node keeps what it took. */
   leaseSeconds: number
@@ -230,7 +233,10 @@ export type Store = {
     required: Units
     limits?: CredentialLimits | null
   }): Promise<LimitRefusal | undefined>
-  /** Moves a queued task to processing under a new attempt, within what its user may have at work. */
+  /**
+   * Moves a queued task to processing under a new attempt, within what its user may have at work. Fails and refunds a pending
+   * one whose connectors are blocked.
+   */
   claimTask(taskId: string): Promise<ClaimTaskResult>
   /**
    * False when the attempt is stale. With the usage of a metered task, what it did not use of its charge is given back in the
@@ -239,9 +245,14 @@ export type Store = {
   completeTask(input: CompleteTask): Promise<boolean>
   /** Terminal state, refund and the count toward the abuse block in one transaction; false when the attempt is stale. */
   failTask(input: FailTask): Promise<boolean>
+  /**
+   * Makes a task uncancelable: its attempt is about to call a connector, or has charged an event. False when the attempt is
+   * stale, and then the call must not leave and the event does not count.
+   */
+  forbidCancel(input: AttemptRef): Promise<boolean>
   /** Keeps what runs said of their progress, each as long as its attempt is at work. */
   noteProgress(notes: readonly ProgressNote[]): Promise<void>
-  /** Ends a task that has not ended, with its refund; it counts toward the abuse block where an agent was at work. */
+  /** Ends an open task that can still be canceled, with its refund. It counts toward the abuse block if an agent was at work. */
   cancelTask(input: CancelTask): Promise<CancelTaskResult>
   /** Tasks that nobody has begun in time. */
   expiringTasks(limit: number): Promise<string[]>

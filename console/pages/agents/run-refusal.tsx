@@ -38,8 +38,7 @@ export function RunRefusal({ error, receivedAt }: { error: unknown; receivedAt: 
     }
     return (
       <WaitNotice title={titles[error.code] ?? 'The service cannot take the task now'} until={until} isAlert>
-        {/* The service's own text has the time as well. */}
-        {error.code === 'ACCOUNT_BLOCKED' ? blockReason : error.message} Nothing was charged.
+        {error.message} Nothing was charged.
       </WaitNotice>
     )
   }

@@ -99,6 +99,7 @@ const ofAccount: Record<keyof AccountRow, true> = {
   blockedAt: true,
   blockedUntil: true,
   blockSeconds: true,
+  connectorsBlockedUntil: true,
   owed: true,
   plan: true,
   limits: true,
