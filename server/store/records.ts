@@ -195,6 +195,21 @@ export type TransactionRecord = {
   createdAt: EpochMs
 }
 
+/** Sums of a user's transactions of one day; `day` counts whole days of UTC since the epoch. */
+export type SpendDay = { day: number; charged: Units; refunded: Units; executions: number; failures: number }
+
+/** Transactions have a rising `seq`. A page is what lies between two of them, newest first, `limit` rows at most. */
+export type ReadSpend = { userId: string; afterSeq: number; beforeSeq: number; limit: number }
+/** `oldestSeq` and `newestSeq` of the rows that were read; null when there was none. */
+export type SpendPage = {
+  days: SpendDay[]
+  rows: number
+  oldestSeq: number | null
+  newestSeq: number | null
+  /** Of the oldest transaction; what it gave back may count for a day before. */
+  oldestDay: number | null
+}
+
 export type AccountRecord = {
   userId: string
   email: string

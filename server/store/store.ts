@@ -17,8 +17,10 @@ import type {
   Page,
   PayloadRecord,
   RateState,
+  ReadSpend,
   SessionListItem,
   SessionRecord,
+  SpendPage,
   TaskFailure,
   TaskListItem,
   TaskRecord,
@@ -122,21 +124,6 @@ export type ListTransactions = Page &
     sessionId?: string
     turnId?: string
   }
-
-/** Sums of a user's transactions of one day; `day` counts whole days of UTC since the epoch. */
-export type SpendDay = { day: number; charged: Units; refunded: Units; executions: number; failures: number }
-
-/** Transactions have a rising `seq`. A page is what lies between two of them, newest first, `limit` rows at most. */
-export type ReadSpend = { userId: string; afterSeq: number; beforeSeq: number; limit: number }
-/** `oldestSeq` and `newestSeq` of the rows that were read; null when there was none. */
-export type SpendPage = {
-  days: SpendDay[]
-  rows: number
-  oldestSeq: number | null
-  newestSeq: number | null
-  /** Of the oldest transaction; what it gave back may count for a day before. */
-  oldestDay: number | null
-}
 
 export type Credit = {
   userId: string

@@ -1,6 +1,5 @@
 import { ConnectorError } from '../../connectors/connector-spec.ts'
-import { callThrough, noSuchTool, type RunConnectors } from '../../connectors/thread/run-connectors.ts'
-import { answerError } from '../../connectors/thread/tool-answer.ts'
+import { callThrough, noSuchTool, toolError, type RunConnectors } from '../../connectors/thread/run-connectors.ts'
 import { isInstance } from './run-outcome.ts'
 
 type TaskConnectors = {
@@ -33,7 +32,7 @@ export function taskConnectors(
       return await waiting.bound(() => connectors.call(name, args))
     } catch (thrown) {
       if (signal.aborted || !isInstance(thrown, ConnectorError)) throw thrown
-      return answerError(thrown.message, [])
+      return toolError(thrown.message)
     }
   }
   return { ...callThrough(connectors, call), failed: lost.signal }
