@@ -1,11 +1,11 @@
-import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { afterEach, expect, test } from 'vitest'
-import { z } from 'zod'
-import { defineConfig, defineEndpoint } from '../../server/agents/config/define-config.ts'
+import { send, sendCurrent } from '../mcp/mcp-calls.ts'
 import { moneyOf, refundedOnce, soon, unlimited } from '../runner/task-checks.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type Answer, type Person, type TestService } from '../support/test-service.ts'
+import config from './free-agents.ts'
 import { stopAll } from './guarded-server.ts'
 import { startMcpServer, say, type Handle } from './run-http-server.ts'
 
@@ -13,57 +13,9 @@ import { startMcpServer, say, type Handle } from './run-http-server.ts'
 
 afterEach(stopAll)
 
-const priceUsd = '0.0100'
+const agentsFile = fileURLToPath(new URL('./free-agents.ts', import.meta.url))
 const charged = [['task_charge', '-0.0100']]
-const params = z.object({ end: z.enum(['done', 'throw', 'hang']).default('done') })
-const waitMs = 40
-
-const config = defineConfig({
-  agents: [
-    {
-      kind: 'code',
-      id: 'free',
-      name: 'Free',
-      endpoints: {
-        answer: defineEndpoint({
-          description: 'Hands its answer to a connector.',
-          priceUsd,
-          params,
-          timeoutSeconds: 2,
-          run: async ({ connectors, params: { end }, signal }) => {
-            const [tool] = connectors.tools
-            const answer = tool ? await connectors.call(tool.name, { answer: 42 }) : { text: '', isError: false }
-            if (end === 'throw') throw new Error('No more.')
-            if (end === 'hang') await once(signal, 'abort')
-            return { text: answer.text, isError: answer.isError }
-          },
-        }),
-        late: defineEndpoint({
-          description: 'Calls a connector when it was told to.',
-          priceUsd,
-          params,
-          run: async ({ connectors }) => {
-            await pause(300)
-            await connectors.call(connectors.tools[0]!.name)
-            return {}
-          },
-        }),
-        metered: defineEndpoint({
-          description: 'Charges and shows a page.',
-          pricing: { events: { page: priceUsd }, maxUsd: priceUsd },
-          params,
-          run: async ({ charge, params: { end }, progress, signal }) => {
-            charge('page')
-            progress({ data: { answer: 42 } })
-            if (end === 'hang') await once(signal, 'abort')
-            else await pause(500)
-            return {}
-          },
-        }),
-      },
-    },
-  ],
-})
+const waitSeconds = 40
 
 type Taken = { service: TestService; person: Person; connectorIds: string[]; calls: number; stop: () => Promise<void> }
 type Start = Parameters<typeof startService>[0] & { onCall?: Handle }
@@ -90,27 +42,39 @@ const cancel = ({ person, service }: Taken, taskId: string) =>
 const read = async ({ person, service }: Taken, taskId: string) =>
   (await service.get(`/api/tasks/${taskId}`, person.key)).body
 const endOf = async ({ person, service }: Taken, taskId: string) =>
-  (await service.get(`/api/tasks/${taskId}?wait=${waitMs}`, person.key)).body
+  (await service.get(`/api/tasks/${taskId}?wait=${waitSeconds}`, person.key)).body
 const money = ({ person, service }: Taken, taskId: string) => moneyOf(service, person.key, taskId)
 
-test('a task whose connector has received the answer cannot be canceled any more, and is charged', async () => {
-  const answers: Answer[] = []
-  let taskId = ''
-  const world = await start({
-    onCall: async (response, message) => {
-      answers.push(await cancel(world, taskId))
-      say(response, message, 'thanks')
-    },
-  })
-  ;({ taskId } = (await create(world, { connectorIds: world.connectorIds })).body)
-  expect(await endOf(world, taskId)).toMatchObject({ status: 'completed', cancelableUntil: expect.any(String) })
-  expect(answers).toMatchObject([
-    { status: 409, body: { code: 'CONFLICT', message: expect.stringContaining('can no longer be canceled') } },
-  ])
-  expect(await money(world, taskId)).toEqual(charged)
-  expect((await world.service.app.store.verifyLedger()).differences).toEqual([])
-  await world.stop()
-})
+const places = [{ inThreads: false }, { inThreads: true }]
+const ofPlace = ({ inThreads }: { inThreads: boolean }) => (inThreads ? { configFile: agentsFile } : {})
+
+test.for(places)(
+  'a task whose connector has received the answer cannot be canceled any more, and is charged, in threads: $inThreads',
+  async (place) => {
+    const answers: unknown[] = []
+    let taskId = ''
+    const world = await start({
+      ...ofPlace(place),
+      onCall: async (response, message) => {
+        const { person, service } = world
+        answers.push(await cancel(world, taskId))
+        answers.push((await send(service, 'tasks/cancel', { taskId }, person)).body.error.code)
+        answers.push((await sendCurrent(service, 'tasks/cancel', { taskId }, person)).body.result.resultType)
+        say(response, message, 'thanks')
+      },
+    })
+    ;({ taskId } = (await create(world, { connectorIds: world.connectorIds })).body)
+    expect(await endOf(world, taskId)).toMatchObject({ status: 'completed', cancelableUntil: expect.any(String) })
+    expect(answers).toMatchObject([
+      { status: 409, body: { code: 'CONFLICT', message: expect.stringContaining('can no longer be canceled') } },
+      -32_602,
+      'complete',
+    ])
+    expect(await money(world, taskId)).toEqual(charged)
+    expect((await world.service.app.store.verifyLedger()).differences).toEqual([])
+    await world.stop()
+  },
+)
 
 test('when a cancel and the first call meet, either the call leaves or the task is refunded, never both', async () => {
   const world = await start({ limits: unlimited })
@@ -166,15 +130,18 @@ test("the caller's own time limit no longer stops a run that has called a connec
   await world.stop()
 })
 
-test('a connector that keeps a call beyond the time of the endpoint costs its run nothing of its own time', async () => {
-  const world = await start({ onCall: () => {} })
-  const { taskId } = (await create(world, { connectorIds: world.connectorIds })).body
-  const end = await endOf(world, taskId)
-  expect(end).toMatchObject({ status: 'completed', response: { isError: true } })
-  expect(end.response.text).toContain('2 seconds')
-  expect(await money(world, taskId)).toEqual(charged)
-  await world.stop()
-})
+test.for(places)(
+  'a connector that keeps a call beyond the time of the endpoint costs its run nothing of its own time, in threads: $inThreads',
+  async (place) => {
+    const world = await start({ ...ofPlace(place), onCall: () => {} })
+    const { taskId } = (await create(world, { connectorIds: world.connectorIds })).body
+    const end = await endOf(world, taskId)
+    expect(end).toMatchObject({ status: 'completed', response: { isError: true } })
+    expect(end.response.text).toContain('2 seconds')
+    expect(await money(world, taskId)).toEqual(charged)
+    await world.stop()
+  },
+)
 
 const failures: { what: string; onCall: Handle }[] = [
   { what: 'breaks off', onCall: (response) => void response.destroy() },
@@ -211,23 +178,26 @@ test.for(['PATCH', 'DELETE'])(
   },
 )
 
-test('a metered task shows progress of a charged event when it can no longer be canceled', async () => {
-  const world = await start()
-  const { taskId } = (await create(world, { endpointId: 'free.metered' })).body
-  await expect.poll(async () => (await read(world, taskId)).progress?.data, soon).toEqual({ answer: 42 })
-  expect(await cancel(world, taskId)).toMatchObject({ status: 409, body: { code: 'CONFLICT' } })
-  expect(await endOf(world, taskId)).toMatchObject({ status: 'completed', usage: { page: 1 } })
-  expect(await money(world, taskId)).toEqual(charged)
+test.for(places)(
+  'a metered task shows progress of a charged event when it can no longer be canceled, in threads: $inThreads',
+  async (place) => {
+    const world = await start(ofPlace(place))
+    const { taskId } = (await create(world, { endpointId: 'free.metered' })).body
+    await expect.poll(async () => (await read(world, taskId)).progress?.data, soon).toEqual({ answer: 42 })
+    expect(await cancel(world, taskId)).toMatchObject({ status: 409, body: { code: 'CONFLICT' } })
+    expect(await endOf(world, taskId)).toMatchObject({ status: 'completed', usage: { page: 1 } })
+    expect(await money(world, taskId)).toEqual(charged)
 
-  const { store } = world.service.app
-  store.forbidCancel = () => new Promise(() => {})
-  const other = (await create(world, { endpointId: 'free.metered' })).body.taskId
-  await pause(400)
-  const { body } = await cancel(world, other)
-  expect(body).toMatchObject({ error: { code: 'CANCELED' } })
-  expect(body).not.toHaveProperty('progress')
-  await world.stop()
-})
+    const { store } = world.service.app
+    store.forbidCancel = () => new Promise(() => {})
+    const other = (await create(world, { endpointId: 'free.metered' })).body.taskId
+    await pause(400)
+    const { body } = await cancel(world, other)
+    expect(body).toMatchObject({ error: { code: 'CANCELED' } })
+    expect(body).not.toHaveProperty('progress')
+    await world.stop()
+  },
+)
 
 test('of fifty tasks at once one answer is gained, and then tasks with connectors are blocked for a day', async () => {
   const clock = new FakeClock()
