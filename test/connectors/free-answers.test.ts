@@ -82,7 +82,7 @@ test('when a cancel and the first call meet, either the call leaves or the task 
   const one = async (n: number) => {
     const { taskId } = (await create(world, { endpointId: 'free.late', connectorIds })).body
     await expect.poll(async () => (await read(world, taskId)).status, soon).toBe('processing')
-    await pause(280 + n)
+    await pause(n)
     const { status } = await cancel(world, taskId)
     const end = await endOf(world, taskId)
     expect([status, end.status]).toEqual(
@@ -90,9 +90,11 @@ test('when a cancel and the first call meet, either the call leaves or the task 
     )
     return end
   }
-  const ends = await Promise.all(Array.from({ length: 24 }, (_, n) => one(n * 2)))
+  const ends = await Promise.all(Array.from({ length: 24 }, (_, n) => one(n * 40)))
   const paid = ends.filter(({ status }) => status === 'completed')
   expect(world.calls).toBe(paid.length)
+  expect(paid.length).toBeGreaterThan(0)
+  expect(paid.length).toBeLessThan(ends.length)
   await world.stop()
 })
 
