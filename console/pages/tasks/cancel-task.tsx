@@ -16,8 +16,13 @@ export function CancelTask({ task, endpoint }: CancelTaskProps) {
   const reason = reasonAgainst(task, endpoint)
   const isCharged = /[1-9]/.test(task.costUsd)
   const cancel = async () => {
-    const ended = await client.tasks.cancel({ taskId: task.id })
-    queries.setQueryData(['task', task.id], ended)
+    const key = ['task', task.id]
+    const ended = await client.tasks.cancel({ taskId: task.id }).catch(async (error: unknown) => {
+      // What the page knows may be older than the run's first call of a connector.
+      queries.setQueryData(key, await client.tasks.get({ taskId: task.id }))
+      throw error
+    })
+    queries.setQueryData(key, ended)
     if (!isOpen(ended)) notifyDone(ended.error?.code === 'CANCELED' ? 'The task is canceled.' : 'The task had ended.')
   }
   if (reason !== undefined) {
