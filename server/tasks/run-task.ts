@@ -187,9 +187,8 @@ async function runAgent(parts: RunTaskParts, { live, span, task, stop }: Run): P
   const forbidCancel = async () => {
     isCancelable = false
     if (task.cancelableUntil !== null) return
-    const attempt = { taskId, attempt: task.attempt }
-    const store = () => parts.store.forbidCancel(attempt)
-    if (await repeatUntilStored(parts, { taskId, stop: controller.signal, store })) return
+    const forbid = () => store.forbidCancel({ taskId, attempt: task.attempt })
+    if (await repeatUntilStored(parts, { taskId, stop: controller.signal, store: forbid })) return
     // The task has ended elsewhere, and the run must not go on.
     abort(canceled)
     await new Promise(() => {})
