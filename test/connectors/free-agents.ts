@@ -1,12 +1,20 @@
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
-import { defineConfig, defineEndpoint } from '../../server/agents/config/define-config.ts'
+import { defineConfig, defineEndpoint, type TaskRun } from '../../server/agents/config/define-config.ts'
 
 // Agents that hand their answer to a connector or show it as progress, and then end in one way or another.
 
 const priceUsd = '0.0100'
 const params = z.object({ end: z.enum(['done', 'throw', 'hang']).default('done') })
+
+async function handOver({ connectors, params: { end }, signal }: TaskRun<z.output<typeof params>>): Promise<object> {
+  const [tool] = connectors.tools
+  const answer = tool ? await connectors.call(tool.name, { answer: 42 }) : { text: '', isError: false }
+  if (end === 'throw') throw new Error('No more.')
+  if (end === 'hang') await once(signal, 'abort')
+  return { text: answer.text, isError: answer.isError }
+}
 
 export default defineConfig({
   agents: [
@@ -15,19 +23,8 @@ export default defineConfig({
       id: 'free',
       name: 'Free',
       endpoints: {
-        answer: defineEndpoint({
-          description: 'Hands its answer to a connector.',
-          priceUsd,
-          params,
-          timeoutSeconds: 2,
-          run: async ({ connectors, params: { end }, signal }) => {
-            const [tool] = connectors.tools
-            const answer = tool ? await connectors.call(tool.name, { answer: 42 }) : { text: '', isError: false }
-            if (end === 'throw') throw new Error('No more.')
-            if (end === 'hang') await once(signal, 'abort')
-            return { text: answer.text, isError: answer.isError }
-          },
-        }),
+        answer: defineEndpoint({ description: 'Hands its answer to a connector.', priceUsd, params, run: handOver }),
+        brief: defineEndpoint({ description: 'The same.', priceUsd, params, timeoutSeconds: 2, run: handOver }),
         late: defineEndpoint({
           description: 'Calls a connector when it was told to.',
           priceUsd,
