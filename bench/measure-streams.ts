@@ -27,6 +27,8 @@ const unlimited = {
   abuseBlockSeconds: 60,
   abuseBlockMaxSeconds: 60,
   maxWrittenOffUsdPerDay: 0,
+  connectorBlockSeconds: 0,
+  connectorTasksAtWork: 0,
   sessionIdleSeconds: 86_400,
   leaseSeconds: 15,
 }

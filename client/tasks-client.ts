@@ -60,7 +60,8 @@ export type TasksClient = {
   list: ListMethod<'tasks.list'>
   /**
    * Ends a task that has not ended: it fails with CANCELED and is refunded, and its agent is stopped. One that has ended
-   * stays as it is. Rejects with CONFLICT where the agent is at work and the endpoint does not have it stopped.
+   * stays as it is. Rejects with CONFLICT once its run has called a connector or charged an event,
+   * or if the agent is at work and the endpoint does not have it stopped.
    *
    * @example
    * const { status, error } = await client.tasks.cancel({ taskId })

@@ -204,6 +204,7 @@ export const operationExamples: Record<string, Example> = {
       owedUsd: '0.0000',
       notifyBelowUsd: '5.0000',
       blockedUntil: null,
+      connectorsBlockedUntil: null,
       isAdmin: true,
       hasPassword: true,
       createdAt: '2026-11-23T02:00:20.857Z',

@@ -24,9 +24,9 @@ export const errorWords: Record<ErrorCode, Words> = {
   },
   ACCOUNT_BLOCKED: {
     cause:
-      'Too many tasks of the account failed within the window, so it creates no tasks for now. Of a chat: more than `maxWrittenOffUsdPerDay` of its chats was written off today.',
+      'Too many tasks of the account failed within the window, so it creates no tasks for now. Or one of them failed after it had called a connector, so it creates no tasks with `connectorIds` for a day. Or more than `maxWrittenOffUsdPerDay` of its chats was written off today.',
     remedy:
-      'Wait for `Retry-After`. `GET /api/account` says when a block of tasks ends, and `errand users unblock` lifts it. Chats go on at the next day of UTC.',
+      'Wait for `Retry-After`, or leave out `connectorIds` if the message says so. `GET /api/account` says when a block of tasks ends. `errand users unblock` lifts it. Chats go on at the next day of UTC.',
   },
   INSUFFICIENT_BALANCE: {
     cause:
@@ -58,7 +58,7 @@ export const errorWords: Record<ErrorCode, Words> = {
   REQUEST_TIMEOUT: { cause: 'The request did not arrive in time.', remedy: 'Send it again over a new connection.' },
   CONFLICT: {
     cause:
-      'What is there stands against the request: an `Idempotency-Key` that was used for another request, a name that is taken, a quote that was used or has expired, a bound of the account that is reached, or something that was changed meanwhile.',
+      'What is there stands against the request: an `Idempotency-Key` that was used for another request, a name that is taken, a quote that was used or has expired, a bound of the account that is reached, a task that can no longer be canceled, or something that was changed meanwhile.',
     remedy:
       'Do what the message says: another key, name or quote, delete something first, or read the current state and decide again.',
   },
@@ -148,6 +148,10 @@ export const taskFailureWords: Record<(typeof taskFailureCodes)[number], Words> 
   EXPIRED: {
     cause: 'No agent had begun it within its `expiresInSeconds`.',
     remedy: 'Create the task again, with more time; the price was refunded.',
+  },
+  CONNECTORS_BLOCKED: {
+    cause: 'Another task of the account failed after it had called a connector, while this one was queued.',
+    remedy: 'Create the task again without connectors, or after the time in `message`. The price was refunded.',
   },
 }
 

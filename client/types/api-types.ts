@@ -19,6 +19,8 @@ export type Account = {
   notifyBelowUsd: string | null
   /** When an abuse block ends; null when there is none */
   blockedUntil: string | null
+  /** When tasks with connectors are accepted again after one failed that had called a connector; null without a block */
+  connectorsBlockedUntil: string | null
   isAdmin: boolean
   /** False for an account that only single sign-on or API keys open */
   hasPassword: boolean
@@ -574,6 +576,8 @@ export type OpenedUser = {
   limits: OwnLimits
   /** When an abuse block ends; null when there is none */
   blockedUntil: string | null
+  /** When tasks with connectors are accepted again after one failed that had called a connector; null without a block */
+  connectorsBlockedUntil: string | null
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
   /** Whether this request made the user */
@@ -793,6 +797,8 @@ export type Task = {
   expiresAt?: string | undefined
   /** How long the agent may take, where the request said so */
   timeoutSeconds?: number | undefined
+  /** When a run first called a connector or charged an event: the task can no longer be canceled */
+  cancelableUntil?: string | undefined
 }
 
 export type TaskEvent = {
@@ -922,6 +928,8 @@ export type User = {
   limits: OwnLimits
   /** When an abuse block ends; null when there is none */
   blockedUntil: string | null
+  /** When tasks with connectors are accepted again after one failed that had called a connector; null without a block */
+  connectorsBlockedUntil: string | null
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
 }

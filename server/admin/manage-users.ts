@@ -4,7 +4,7 @@ import { actorOf, requirePlatform, type Caller } from '../auth/caller.ts'
 import { changesOf, toOwnLimits } from '../billing/limit-schema.ts'
 import { secondsUntil } from '../billing/refusals.ts'
 import { must } from '../kernel/assert.ts'
-import { isoTime, type Clock } from '../kernel/clock.ts'
+import { futureTime, isoTime, type Clock } from '../kernel/clock.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { formatUsd, parseUsd } from '../kernel/money.ts'
@@ -110,7 +110,7 @@ function assertKnown(catalogue: Catalogue, { limits, plan }: z.output<typeof Upd
   assertAgents(catalogue, { agentIds: limits?.agents, path: 'limits.agents' })
 }
 
-/** Lifts an abuse block; nothing happens to a user who is not blocked. */
+/** Lifts an abuse block and that of tasks with connectors; does nothing for a user without either. */
 export async function unblockUser(parts: UserParts, { caller, input }: Change<{ userId: string }>): Promise<User> {
   const { userId } = input
   await getUser(parts, { caller, userId })
@@ -177,8 +177,8 @@ export function noteChange(
 }
 
 function toUser(user: UserAccount, clock: Clock): User {
-  const { balance, blockedUntil, createdAt, email, externalId, held, id, isAdmin, owed, suspendedAt } = user
-  const { limits, plan, writtenOff } = user
+  const { balance, blockedUntil, connectorsBlockedUntil, createdAt, email, externalId, held, id } = user
+  const { isAdmin, limits, owed, plan, suspendedAt, writtenOff } = user
   return {
     id,
     email,
@@ -191,7 +191,8 @@ function toUser(user: UserAccount, clock: Clock): User {
     writtenOffUsd: formatUsd(writtenOff),
     plan,
     limits: toOwnLimits(limits),
-    blockedUntil: blockedUntil !== null && blockedUntil > clock.now() ? isoTime(blockedUntil) : null,
+    blockedUntil: futureTime(blockedUntil, clock),
+    connectorsBlockedUntil: futureTime(connectorsBlockedUntil, clock),
     createdAt: isoTime(createdAt),
   }
 }

@@ -23,6 +23,11 @@ export const User = z
     plan: z.string().nullable().describe('The plan that the user was given; null for the default one'),
     limits: OwnLimits,
     blockedUntil: isoTimestamp.nullable().describe('When an abuse block ends; null when there is none'),
+    connectorsBlockedUntil: isoTimestamp
+      .nullable()
+      .describe(
+        'When tasks with connectors are accepted again after one failed that had called a connector; null without a block',
+      ),
     createdAt: isoTimestamp,
   })
   .meta({ id: 'User' })

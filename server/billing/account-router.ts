@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { changePassword } from '../auth/logins/change-password.ts'
 import { ChangePasswordInput } from '../auth/logins/login-schema.ts'
 import { must } from '../kernel/assert.ts'
-import { isoTime, isoTimeOrNull } from '../kernel/clock.ts'
+import { futureTime, isoTime, isoTimeOrNull } from '../kernel/clock.ts'
 import type { Caller } from '../auth/caller.ts'
 import { formatUsd } from '../kernel/money.ts'
 import type { Store } from '../store/store.ts'
@@ -130,9 +130,20 @@ export const accountRouter = router({
 async function readAccount({ caller, services }: CallerContext): Promise<Account> {
   const { bodyBytesMax, clock, store } = services.account
   const account = must(await store.getUser(caller.userId), 'an authenticated user has an account')
-  const { balance, blockedUntil, createdAt, email, held, isAdmin, notifyBelow, owed, passwordHash, userId } = account
+  const {
+    balance,
+    blockedUntil,
+    connectorsBlockedUntil,
+    createdAt,
+    email,
+    held,
+    isAdmin,
+    notifyBelow,
+    owed,
+    passwordHash,
+    userId,
+  } = account
   const rate = await store.readRate(caller)
-  const isBlocked = blockedUntil !== null && blockedUntil > clock.now()
   return {
     userId,
     email,
@@ -140,7 +151,8 @@ async function readAccount({ caller, services }: CallerContext): Promise<Account
     heldUsd: formatUsd(held),
     owedUsd: formatUsd(owed),
     notifyBelowUsd: notifyBelow === null ? null : formatUsd(notifyBelow),
-    blockedUntil: isBlocked ? isoTime(blockedUntil) : null,
+    blockedUntil: futureTime(blockedUntil, clock),
+    connectorsBlockedUntil: futureTime(connectorsBlockedUntil, clock),
     isAdmin,
     hasPassword: passwordHash !== null,
     createdAt: isoTime(createdAt),

@@ -34,6 +34,11 @@ export const Account = z
     ),
     notifyBelowUsd: usd.nullable().describe('An event `balance.low` tells when the balance falls below it'),
     blockedUntil: isoTimestamp.nullable().describe('When an abuse block ends; null when there is none'),
+    connectorsBlockedUntil: isoTimestamp
+      .nullable()
+      .describe(
+        'When tasks with connectors are accepted again after one failed that had called a connector; null without a block',
+      ),
     isAdmin: z.boolean(),
     hasPassword: z.boolean().describe('False for an account that only single sign-on or API keys open'),
     createdAt: isoTimestamp,

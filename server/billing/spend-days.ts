@@ -1,5 +1,6 @@
 import type { EpochMs } from '../kernel/clock.ts'
-import type { Store, SpendDay } from '../store/store.ts'
+import type { SpendDay } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
 
 const dayMs = 86_400_000
 /** Some milliseconds of reading, between which other requests get their turn. */

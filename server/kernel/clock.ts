@@ -62,3 +62,8 @@ export function isoTime(at: EpochMs): string {
   const seconds = Math.floor(ms / 1000)
   return `${knownStart}${seconds < 10 ? '0' : ''}${seconds}.${String(ms - seconds * 1000).padStart(3, '0')}Z`
 }
+
+/** An ISO time, or null for none and for one that has passed. */
+export function futureTime(at: EpochMs | null, clock: Clock): string | null {
+  return at !== null && at > clock.now() ? isoTime(at) : null
+}

@@ -206,6 +206,17 @@ export const limits = {
     zero: 'no bound',
     meaning: "USD written off of a user's chats on a day of UTC, beyond which further chats of the day get 403",
   },
+  connectorBlockSeconds: {
+    default: 86_400,
+    zero: 'no block',
+    meaning: "how long a user's tasks with connectors are blocked after one that had called a connector failed",
+  },
+  connectorTasksAtWork: {
+    default: 1,
+    zero: 'no bound',
+    meaning:
+      'tasks with connectors of a user that run at a time; also how many answers a user can get for nothing in each block, by letting runs fail after they have called a connector',
+  },
   sessionIdleSeconds: { default: 86_400, meaning: 'how long without a chat or an update until a session is expired' },
   leaseSeconds: {
     default: 15,

@@ -9,7 +9,13 @@ import type { OpenTurn, OpenTurnResult } from './session-inputs.ts'
 export type TaskNotAccepted = Exclude<AdmitTaskResult, { outcome: 'accepted' }>
 export type TurnNotOpened = Exclude<OpenTurnResult, { outcome: 'opened' }>
 
-type Account = { balance: Units; held: Units; owed: Units; blockedUntil: EpochMs | null }
+type Account = {
+  balance: Units
+  held: Units
+  owed: Units
+  blockedUntil: EpochMs | null
+  connectorsBlockedUntil: EpochMs | null
+}
 
 /** What limits leave of executions; those that an account does not have are not asked for. */
 export type LimitFacts = {
@@ -33,7 +39,7 @@ type TaskFacts = LimitFacts & {
 
 /** What stands against a task: an earlier request with its key or quote, the plan, a block, rates, limits, the balance, in this order. */
 export function judgeTask(
-  { agentId, cost, idempotency }: Pick<AdmitTask, 'agentId' | 'cost' | 'idempotency'>,
+  { agentId, connectorIds, cost, idempotency }: Pick<AdmitTask, 'agentId' | 'connectorIds' | 'cost' | 'idempotency'>,
   facts: TaskFacts,
 ): TaskNotAccepted | undefined {
   const { account, earlier, isQuoteUsed, keyRate, limits, now, rate, waiting, windows } = facts
@@ -44,10 +50,12 @@ export function judgeTask(
   }
   if (isQuoteUsed) return { outcome: 'refused', reason: 'quote-used', rate }
   if (!mayRun(limits, agentId)) return { outcome: 'refused', reason: 'agent', agentId, rate }
-  const { balance, blockedUntil, held, owed } = account
+  const { balance, blockedUntil, connectorsBlockedUntil, held, owed } = account
   if (blockedUntil !== null && blockedUntil > now) {
     return { outcome: 'refused', reason: 'blocked', until: blockedUntil, rate }
   }
+  const until = connectorIds && connectorIds.length > 0 ? connectorsBlockedUntil : null
+  if (until !== null && until > now) return { outcome: 'refused', reason: 'connectors-blocked', until, rate }
   if (isFull(rate)) return { outcome: 'refused', reason: 'rate', rate }
   if (keyRate && keyRate.used >= keyRate.limit) return { outcome: 'refused', reason: 'key-rate', keyRate, rate }
   if (limits.tasksWaiting !== null && waiting >= limits.tasksWaiting) {

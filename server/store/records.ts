@@ -19,6 +19,7 @@ export const taskFailureCodes = [
   'AGENT_INTERRUPTED',
   'CANCELED',
   'EXPIRED',
+  'CONNECTORS_BLOCKED',
 ] as const
 export type TaskFailure = { code: string; message: string; details: string }
 
@@ -80,6 +81,8 @@ export type TaskRecord = {
   expiresAt: EpochMs | null
   /** How long it may run, where that is shorter than its endpoint's. */
   timeoutMs: number | null
+  /** When a run first called a connector or charged an event. From then on the task cannot be canceled. */
+  cancelableUntil: EpochMs | null
   createdAt: EpochMs
   startedAt: EpochMs | null
   completedAt: EpochMs | null
@@ -198,6 +201,21 @@ export type TransactionRecord = {
   createdAt: EpochMs
 }
 
+/** Sums of a user's transactions of one day; `day` counts whole days of UTC since the epoch. */
+export type SpendDay = { day: number; charged: Units; refunded: Units; executions: number; failures: number }
+
+/** Transactions have a rising `seq`. A page is what lies between two of them, newest first, `limit` rows at most. */
+export type ReadSpend = { userId: string; afterSeq: number; beforeSeq: number; limit: number }
+/** `oldestSeq` and `newestSeq` of the rows that were read; null when there was none. */
+export type SpendPage = {
+  days: SpendDay[]
+  rows: number
+  oldestSeq: number | null
+  newestSeq: number | null
+  /** Of the oldest transaction; what it gave back may count for a day before. */
+  oldestDay: number | null
+}
+
 export type AccountRecord = {
   userId: string
   email: string
@@ -208,6 +226,7 @@ export type AccountRecord = {
   /** The owner is told when the balance falls below it. */
   notifyBelow: Units | null
   blockedUntil: EpochMs | null
+  connectorsBlockedUntil: EpochMs | null
 }
 
 export type UserRecord = {

@@ -2,6 +2,7 @@ import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
 import type {
   AccountRecord,
+  AttemptRef,
   BoundedPage,
   ConnectorOf,
   ConnectorRecord,
@@ -16,8 +17,10 @@ import type {
   Page,
   PayloadRecord,
   RateState,
+  ReadSpend,
   SessionListItem,
   SessionRecord,
+  SpendPage,
   TaskFailure,
   TaskListItem,
   TaskRecord,
@@ -98,6 +101,8 @@ export type StoreLimits = {
   abuseBlockSeconds: number
   abuseBlockMaxSeconds: number
   maxWrittenOffUsdPerDay: number
+  connectorBlockSeconds: number
+  connectorTasksAtWork: number
   sessionIdleSeconds: number
   /** Where nodes share the store: how long a silent node keeps what it took. */
   leaseSeconds: number
@@ -121,21 +126,6 @@ export type ListTransactions = Page &
     sessionId?: string
     turnId?: string
   }
-
-/** Sums of a user's transactions of one day; `day` counts whole days of UTC since the epoch. */
-export type SpendDay = { day: number; charged: Units; refunded: Units; executions: number; failures: number }
-
-/** Transactions have a rising `seq`. A page is what lies between two of them, newest first, `limit` rows at most. */
-export type ReadSpend = { userId: string; afterSeq: number; beforeSeq: number; limit: number }
-/** `oldestSeq` and `newestSeq` of the rows that were read; null when there was none. */
-export type SpendPage = {
-  days: SpendDay[]
-  rows: number
-  oldestSeq: number | null
-  newestSeq: number | null
-  /** Of the oldest transaction; what it gave back may count for a day before. */
-  oldestDay: number | null
-}
 
 export type Credit = {
   userId: string
@@ -233,7 +223,10 @@ export type Store = {
     required: Units
     limits?: CredentialLimits | null
   }): Promise<LimitRefusal | undefined>
-  /** Moves a queued task to processing under a new attempt, within what its user may have at work. */
+  /**
+   * Moves a queued task to processing under a new attempt, within what its user may have at work. Fails and refunds a pending
+   * one whose connectors are blocked.
+   */
   claimTask(taskId: string): Promise<ClaimTaskResult>
   /**
    * False when the attempt is stale. With the usage of a metered task, what it did not use of its charge is given back in the
@@ -242,9 +235,14 @@ export type Store = {
   completeTask(input: CompleteTask): Promise<boolean>
   /** Terminal state, refund and the count toward the abuse block in one transaction; false when the attempt is stale. */
   failTask(input: FailTask): Promise<boolean>
+  /**
+   * Makes a task uncancelable: its attempt is about to call a connector, or has charged an event. False when the attempt is
+   * stale, and then the call must not leave and the event does not count.
+   */
+  forbidCancel(input: AttemptRef): Promise<boolean>
   /** Keeps what runs said of their progress, each as long as its attempt is at work. */
   noteProgress(notes: readonly ProgressNote[]): Promise<void>
-  /** Ends a task that has not ended, with its refund; it counts toward the abuse block where an agent was at work. */
+  /** Ends an open task that can still be canceled, with its refund. It counts toward the abuse block if an agent was at work. */
   cancelTask(input: CancelTask): Promise<CancelTaskResult>
   /** Tasks that nobody has begun in time. */
   expiringTasks(limit: number): Promise<string[]>

@@ -41,7 +41,7 @@ export type AdmitTaskResult =
   | { outcome: 'accepted'; seq: number; rate: RateState }
   | { outcome: 'replayed'; taskId: string; rate: RateState }
   | { outcome: 'refused'; reason: 'idempotency-conflict' | 'quote-used' | 'token-used'; rate: RateState }
-  | { outcome: 'refused'; reason: 'blocked'; until: EpochMs; rate: RateState }
+  | { outcome: 'refused'; reason: 'blocked' | 'connectors-blocked'; until: EpochMs; rate: RateState }
   | { outcome: 'refused'; reason: 'rate'; rate: RateState }
   | LimitRefusal
   /** As many tasks of the user wait as may. */
@@ -78,8 +78,10 @@ export type CancelTask = {
   mayStopWork: boolean
 }
 
-/** `ended` when it had ended before; `isAtWork` when an agent was at work on it. */
-export type CancelTaskResult = { outcome: 'canceled'; isAtWork: boolean } | { outcome: 'ended' | 'at-work' | 'unknown' }
+/** `isAtWork`: an agent was at work on it. `too-late`: a run has called a connector or charged an event. */
+export type CancelTaskResult =
+  | { outcome: 'canceled'; isAtWork: boolean }
+  | { outcome: 'ended' | 'at-work' | 'too-late' | 'unknown' }
 
 export type Interruption = AttemptRef & {
   error: TaskFailure
@@ -92,10 +94,10 @@ export type Interruption = AttemptRef & {
 export type ListTasks = Page & ListRange & { userId: string; status?: TaskStatus; agentId?: string; tags?: string[] }
 
 /**
- * A task that was claimed, `isLimited` where its user may have so many at work; `at-limit` when the user has as many, and
- * undefined when it waits no more.
+ * The claimed task, `isLimited` if a limit on its user's tasks at work applied; `at-limit` if that is reached, `blocked` if the
+ * task failed because the user's connectors are blocked, undefined if it was not queued.
  */
-export type ClaimTaskResult = (TaskRecord & { isLimited: boolean }) | 'at-limit' | undefined
+export type ClaimTaskResult = (TaskRecord & { isLimited: boolean }) | 'at-limit' | 'blocked' | undefined
 
 export type Taking = {
   limit: number

@@ -5,7 +5,7 @@ import type { TaskRow } from './tables/work-tables.ts'
 export const taskColumns =
   'seq id userId agentId endpointId status attempt cost request requestPayload' +
   ' response responsePayload errorCode errorMessage errorDetails connectorIds' +
-  ' givenBack meters usage tags progress expiresAt timeoutMs createdAt startedAt completedAt'
+  ' givenBack meters usage tags progress expiresAt timeoutMs cancelableUntil createdAt startedAt completedAt'
 
 /** Of a task that waits: it may still be begun. */
 export const inTime = '(expires_at IS NULL OR expires_at > :now OR started_at IS NOT NULL)'
@@ -35,6 +35,7 @@ export function taskRecord(row: ReadTaskRow): TaskRecord {
     progress: row.progress,
     expiresAt: row.expiresAt,
     timeoutMs: row.timeoutMs,
+    cancelableUntil: row.cancelableUntil,
     createdAt: row.createdAt,
     startedAt: row.startedAt,
     completedAt: row.completedAt,

@@ -8,9 +8,9 @@ import type { Task } from './task-schema.ts'
 export type CancelTaskParts = ReadTaskParts & { catalogue: Catalogue; stops: TaskStops }
 
 /**
- * Ends a task of the user with its refund, wherever it is, and answers it; one that has ended stays as it is. State and
- * money come first: what an agent still makes of the task touches no row. Throws 409 for one that an agent is at work on,
- * where its endpoint does not have that stopped.
+ * Ends a task of the user with its refund, wherever it is, and returns it; one that has ended stays as it is. State and
+ * money come first: what an agent still makes of the task touches no row. Throws 409 if an agent is at work on it and the
+ * endpoint does not allow that to be stopped, or once a run has called a connector or charged an event.
  */
 export async function cancelTask(
   parts: CancelTaskParts,
@@ -25,6 +25,11 @@ export async function cancelTask(
     const { outcome } = await stops.cancel({ userId, taskId, error: taskCanceled, mayStopWork })
     if (outcome === 'at-work') {
       const message = `The agent is at work on this task, and tasks of ${task.endpointId} can be canceled only before that; wait for its end.`
+      throw new ErrandError('CONFLICT', message)
+    }
+    if (outcome === 'too-late') {
+      const message =
+        'This task has called one of its connectors or charged an event, so it can no longer be canceled. Wait for its end.'
       throw new ErrandError('CONFLICT', message)
     }
   } else if (task.error?.code === taskCanceled.code) {

@@ -200,6 +200,10 @@ function refusal(result: Extract<AdmitTaskResult, { outcome: 'refused' }>): Erra
       const message = `Too many failed tasks: this account cannot create tasks until ${until}.`
       return new ErrandError('ACCOUNT_BLOCKED', message, { retryAfterSeconds: secondsUntil(result.until, rate.now) })
     }
+    case 'connectors-blocked': {
+      const message = `A task of this account failed after it had called a connector. Create tasks without connectorIds, or retry after ${isoTime(result.until)}.`
+      return new ErrandError('ACCOUNT_BLOCKED', message, { retryAfterSeconds: secondsUntil(result.until, rate.now) })
+    }
     case 'rate':
       return rateRefusal(rate)
     case 'waiting':

@@ -86,7 +86,7 @@ export function readProgress(
 }
 
 export function toTask(record: TaskRecord, { links, live }: Pick<ReadTaskParts, 'links' | 'live'>): Task {
-  const { connectorIds, expiresAt, request, response, startedAt, completedAt, timeoutMs } = record
+  const { cancelableUntil, connectorIds, expiresAt, request, response, startedAt, completedAt, timeoutMs } = record
   const task: Task = {
     id: record.id,
     userId: record.userId,
@@ -115,6 +115,7 @@ export function toTask(record: TaskRecord, { links, live }: Pick<ReadTaskParts, 
   if (startedAt !== null) task.startedAt = isoTime(startedAt)
   if (expiresAt !== null) task.expiresAt = isoTime(expiresAt)
   if (timeoutMs !== null) task.timeoutSeconds = timeoutMs / 1000
+  if (cancelableUntil !== null) task.cancelableUntil = isoTime(cancelableUntil)
   if (completedAt !== null) task.completedAt = isoTime(completedAt)
   return task
 }

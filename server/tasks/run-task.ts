@@ -15,6 +15,7 @@ import type { Store } from '../store/store.ts'
 import { endTaskSpan, type ServiceTracing } from '../tracing/service-tracing.ts'
 import { traceParentOf } from '../tracing/trace-parent.ts'
 import type { LiveProgress, LiveRun } from './live-progress.ts'
+import { RunTimer } from './run-timer.ts'
 import { taskCanceled } from './task-failures.ts'
 import type { TaskSource } from './task-source.ts'
 
@@ -41,13 +42,13 @@ export const interrupted: RunOutcome = {
 /** The end is stored already, so what the agent still makes of it touches no row. */
 export const canceled: RunOutcome = { kind: 'failed', error: taskCanceled, isPatient: true }
 
-/** How long a task may run; none where its endpoint is gone. */
-export function timeoutMsOf(
+/** Upper bound of how long a task may run: its agent's own time, and as much again if it waits for connectors. */
+export function longestRunMs(
   { catalogue }: Pick<RunTaskParts, 'catalogue'>,
-  { endpointId, timeoutMs }: TaskRecord,
+  { connectorIds, endpointId }: TaskRecord,
 ): number {
-  const most = catalogue.endpoint(endpointId)?.timeoutMs ?? 0
-  return timeoutMs === null ? most : Math.min(most, timeoutMs)
+  const timeoutMs = catalogue.endpoint(endpointId)?.timeoutMs ?? 0
+  return connectorIds === null ? timeoutMs : 2 * timeoutMs
 }
 
 /** `stop` fires with the outcome that the run then has. */
@@ -78,9 +79,8 @@ export async function runTask(
 
 async function runToItsEnd(parts: RunTaskParts, { live, span, stop, task }: Run): Promise<'ended' | 'requeued'> {
   const endpoint = parts.catalogue.endpoint(task.endpointId)
-  const timeoutMs = timeoutMsOf(parts, task)
   const startedAt = performance.now()
-  const outcome = await runAgent(parts, { task, span, timeoutMs, stop, live })
+  const outcome = await runAgent(parts, { task, span, stop, live })
   const retries = endpoint?.retries ?? 0
   const untilStored = <Result>(store: () => Promise<Result>) =>
     repeatUntilStored(parts, { taskId: task.id, stop, store })
@@ -150,12 +150,11 @@ function report({ log, meter, tracing }: RunTaskParts, { isRequeued, outcome, sp
   else log.info({ ...fields, isRequeued }, 'a task was interrupted')
 }
 
-type RunAgent = Run & { timeoutMs: number }
-
-async function runAgent(parts: RunTaskParts, { live, span, task, timeoutMs, stop }: RunAgent): Promise<RunOutcome> {
+async function runAgent(parts: RunTaskParts, { live, span, task, stop }: Run): Promise<RunOutcome> {
   const { access, agents, catalogue, clock, log, payloads, source, store } = parts
   const { connectorIds, cost: cap, endpointId, id: taskId, meters: prices, userId, request } = task
-  if (!catalogue.endpoint(endpointId)) {
+  const endpoint = catalogue.endpoint(endpointId)
+  if (!endpoint) {
     const message = `The endpoint ${endpointId} is no longer offered.`
     return { kind: 'failed', error: { code: 'AGENT_UNAVAILABLE', message, details: '' } }
   }
@@ -175,18 +174,31 @@ async function runAgent(parts: RunTaskParts, { live, span, task, timeoutMs, stop
   }
   const controller = new AbortController()
   const abort = (outcome: RunOutcome) => controller.abort(outcome)
-  const seconds = timeoutMs / 1000
-  const timedOut: TaskFailure = {
-    code: 'AGENT_TIMEOUT',
-    message: `The agent did not finish within ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`,
-    details: '',
+  const begunAt = source.begunAt(task)
+  const leftMs = (limitMs: number) => Math.max(0, begunAt + limitMs - clock.now())
+  const { timeoutMs } = endpoint
+  const timer = new RunTimer({
+    ownMs: leftMs(timeoutMs),
+    waitingMs: timeoutMs,
+    onTimeout: () => abort({ kind: 'failed', error: timedOut(timeoutMs) }),
+  })
+  let isCancelable = task.cancelableUntil === null
+  let forbidding: Promise<void> | undefined
+  const forbidCancel = async () => {
+    isCancelable = false
+    if (task.cancelableUntil !== null) return
+    const forbid = () => store.forbidCancel({ taskId, attempt: task.attempt })
+    if (await repeatUntilStored(parts, { taskId, stop: controller.signal, store: forbid })) return
+    // The task has ended elsewhere, and the run must not go on.
+    abort(canceled)
+    await new Promise(() => {})
   }
-  const remainingMs = Math.max(0, source.begunAt(task) + timeoutMs - clock.now())
-  const isPatient = task.timeoutMs !== null
-  const timer = setTimeout(
-    () => abort({ kind: 'failed', error: timedOut, ...(isPatient && { isPatient }) }),
-    remainingMs,
-  )
+  const ownLimitMs = task.timeoutMs
+  const ownTimer =
+    ownLimitMs !== null &&
+    setTimeout(() => {
+      if (isCancelable) abort({ kind: 'failed', error: timedOut(ownLimitMs), isPatient: true })
+    }, leftMs(ownLimitMs))
   const onStop = () => abort(stop.reason as RunOutcome)
   if (stop.aborted) onStop()
   stop.addEventListener('abort', onStop, { once: true })
@@ -197,16 +209,31 @@ async function runAgent(parts: RunTaskParts, { live, span, task, timeoutMs, stop
       userId,
       params,
       connectors,
-      timeoutMs,
+      timeoutMs: Math.min(timeoutMs, ownLimitMs ?? timeoutMs),
       ...(span && { traceparent: traceParentOf(span) }),
     }
     const metering = prices && { metering: { prices, cap } }
     const onProgress = (json: string) => live.note(json)
-    return await agents.runTask({ ...run, ...metering }, { signal: controller.signal, onProgress })
+    return await agents.runTask(
+      { ...run, ...metering },
+      {
+        signal: controller.signal,
+        onProgress,
+        onForbidCancel: () => (forbidding ??= forbidCancel()),
+        onWaiting: (isWaiting) => timer.setWaiting(isWaiting),
+      },
+    )
   } finally {
-    clearTimeout(timer)
+    timer.close()
+    if (ownTimer) clearTimeout(ownTimer)
     stop.removeEventListener('abort', onStop)
   }
+}
+
+function timedOut(limitMs: number): TaskFailure {
+  const seconds = limitMs / 1000
+  const message = `The agent did not finish within ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`
+  return { code: 'AGENT_TIMEOUT', message, details: '' }
 }
 
 type Settle = { task: TaskRecord; outcome: Exclude<RunOutcome, Completed>; retries: number; progress?: string }
@@ -236,7 +263,7 @@ async function repeatUntilStored<Result>(
     } catch (error) {
       // Once the service has to end, the next start settles the task as interrupted.
       if (stop.aborted && retryMs === retryMsMax) throw error
-      log.error({ taskId, err: error }, 'the end of a task cannot be stored; it is tried again')
+      log.error({ taskId, err: error }, 'could not store a change of a task; retrying')
       await new Promise((resolve) => setTimeout(resolve, retryMs))
     }
   }

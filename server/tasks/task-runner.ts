@@ -1,6 +1,6 @@
 import { assert } from '../kernel/assert.ts'
 import { ErrandError } from '../kernel/errors.ts'
-import { canceled, interrupted, runTask, timeoutMsOf, type RunTaskParts } from './run-task.ts'
+import { canceled, interrupted, longestRunMs, runTask, type RunTaskParts } from './run-task.ts'
 import { PassedOver } from './passed-over.ts'
 import type { TaskEnds } from './task-ends.ts'
 import type { AttemptRef } from '../store/records.ts'
@@ -228,11 +228,15 @@ export class TaskRunner {
       this.#claims.delete(taskId)
     }
     if (task === undefined || task === 'at-limit') return task
+    if (task === 'blocked') {
+      this.taskUnqueued()
+      return 'ended'
+    }
     this.#queuedCount--
     const stop = new AbortController()
     if (claiming.isCanceled) stop.abort(canceled)
     if (this.#hasBeenInterrupted) stop.abort(interrupted)
-    this.#running.set(taskId, { task, deadline: source.begunAt(task) + timeoutMsOf(this.#options, task), stop })
+    this.#running.set(taskId, { task, deadline: source.begunAt(task) + longestRunMs(this.#options, task), stop })
     return await runTask(this.#options, { task, stop: stop.signal })
   }
 

@@ -120,6 +120,9 @@ export const Task = z
     completedAt: isoTimestamp.optional().describe('Omitted until the task has ended'),
     expiresAt: isoTimestamp.optional().describe('By when an agent must have begun it; omitted without that'),
     timeoutSeconds: z.number().optional().describe('How long the agent may take, where the request said so'),
+    cancelableUntil: isoTimestamp
+      .optional()
+      .describe('When a run first called a connector or charged an event: the task can no longer be canceled'),
   })
   .meta({ id: 'Task' })
 export type Task = z.output<typeof Task>

@@ -17,6 +17,7 @@ test('200 states who the caller is, the balance, what is held and until when the
     notifyBelowUsd: null,
     payments: null,
     blockedUntil: null,
+    connectorsBlockedUntil: null,
     isAdmin: false,
     hasPassword: false,
     createdAt: '2026-01-15T12:00:00.000Z',

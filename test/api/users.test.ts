@@ -30,6 +30,7 @@ test('a user has exactly the promised fields', async () => {
     plan: null,
     limits: {},
     blockedUntil: null,
+    connectorsBlockedUntil: null,
     createdAt: '2026-01-15T12:00:01.000Z',
   }
   expect(await expectStatus(200, browser.get(`/api/users/${userId}`))).toEqual(ada)

@@ -5,8 +5,9 @@ import { AnswerMeter, valuesMax } from '../../server/connectors/thread/answer-me
 import { heavinessOf, jsonNameBytesMax } from '../../server/kernel/json-values.ts'
 import { BytesUnderWay } from '../../server/connectors/thread/bytes-under-way.ts'
 import { megabyte, openGuardFor, post, startServer, stopAll } from './guarded-server.ts'
+import { soon } from '../runner/task-checks.ts'
 import { until } from '../support/until.ts'
-import { completeTask, connect, createTask, expectSound, expectTaskFailed, startWorld } from './run-checks.ts'
+import { completeTask, connect, createTask, endOf, expectSound, startWorld } from './run-checks.ts'
 import { beginEvents, startMcpServer } from './run-http-server.ts'
 
 // What an answer of a connector's server takes while it is under way, and when it is parsed.
@@ -156,6 +157,7 @@ test.for([false, true])(
   'a user whose servers stop before the end of what they answer is refused in words, in threads: %s',
   async (inThreads) => {
     const held: (() => void)[] = []
+    let refused = 0
     const server = await startMcpServer({
       'tools/call': (response, { id, params }) => {
         if (params.arguments.small) {
@@ -164,6 +166,7 @@ test.for([false, true])(
         }
         beginEvents(response).write(`data: {"jsonrpc":"2.0","id":${id},"result":{"content":"${'x'.repeat(9_000_000)}`)
         held.push(() => response.destroy())
+        response.once('close', () => refused++)
       },
     })
     const world = await startWorld({ privateHosts: [server.host], inThreads })
@@ -182,8 +185,10 @@ test.for([false, true])(
     })
     expect(done.answers[0].text).toBe('small')
     const message = /^Connector "Stops": The answers that your connectors have under way are more than 16 MB; /
-    await expectTaskFailed(world, greedy, { taskId, message })
+    await expect.poll(() => refused, soon).toBe(1)
     for (const release of held) release()
+    const { response } = await endOf(world, greedy, taskId)
+    expect(response.answers.map(({ text }: { text: string }) => text)).toContainEqual(expect.stringMatching(message))
     await expectSound(world)
     await world.stop()
   },

@@ -121,7 +121,8 @@ test('a task whose connectors were lost is interrupted, whatever its agent makes
   }
   const { signal } = new AbortController()
   const none = () => {}
-  const own = { catalogue, request, signal, log: none, onProgress: none }
+  const host = { onForbidCancel: async () => {}, onProgress: none, onWaiting: none }
+  const own = { catalogue, request, signal, log: none, ...host }
   expect(await executeTask({ ...own, resultBytesMax: 1000, connect })).toEqual({
     kind: 'interrupted',
     message: 'The connections to the connectors of this run were lost; try again.',

@@ -8,6 +8,7 @@ import {
   expectOwnFailure,
   expectSound,
   expectTaskFailed,
+  expectToldOnly,
   startWorld,
   talkWith,
   type World,
@@ -31,7 +32,7 @@ async function expectAllFailed(world: World, { good, isAtCall = false, message, 
     const own = await world.service.createPerson()
     const connectorIds = [await connect(world, own, { name: 'Bad', url, auth })]
     const taskId = await createTask(world, own, { endpointId: `${agentId}.call`, params, connectorIds })
-    await expectTaskFailed(world, own, { taskId, message })
+    await (isAtCall ? expectToldOnly : expectTaskFailed)(world, own, { taskId, message })
     const talker = await talkWith(world, { agentId, connectorIds, person: own })
     const expectEnd = isAtCall ? expectOwnFailure : expectFailedChat
     const events = await expectEnd(talker, message, JSON.stringify(params.calls))

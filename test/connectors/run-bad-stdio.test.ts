@@ -8,6 +8,7 @@ import {
   expectOwnFailure,
   expectSound,
   expectTaskFailed,
+  expectToldOnly,
   startWorld,
   talkWith,
   type World,
@@ -26,7 +27,8 @@ async function expectAllFailed(world: World, { calls = [], message, server }: Fa
     const own = await world.service.createPerson()
     const connectorIds = [await connect(world, own, { name: `Bad ${server}`, server })]
     const taskId = await createTask(world, own, { endpointId: `${agentId}.call`, params: { calls }, connectorIds })
-    await expectTaskFailed(world, own, { taskId, message })
+    const expectTask = calls.length > 0 ? expectToldOnly : expectTaskFailed
+    await expectTask(world, own, { taskId, message })
     const talker = await talkWith(world, { agentId, connectorIds, person: own })
     const expectEnd = calls.length > 0 ? expectOwnFailure : expectFailedChat
     await expectEnd(talker, message, JSON.stringify(calls))

@@ -106,6 +106,25 @@ export async function expectTaskFailed(
   expect(await moneyOf(world.service, person.key, taskId)).toEqual(refundedOnce)
 }
 
+/** The task went on after a call that its server gave no answer to, was told why by each such call, and was charged once. */
+export async function expectToldOnly(
+  world: World,
+  person: Person,
+  { message, taskId }: { message: RegExp; taskId: string },
+): Promise<void> {
+  const { error, response, status } = await endOf(world, person, taskId)
+  expect(status, JSON.stringify(error)).toBe('completed')
+  const told: string[] = response.answers?.map(({ text }: { text: string }) => text) ?? [toldIn(response)]
+  const failed = told.filter((text) => /^(Connector "|The connectors )/.test(text))
+  expect(failed.length).toBeGreaterThan(0)
+  for (const text of failed) expect(text).toMatch(message)
+  expect(await moneyOf(world.service, person.key, taskId)).toEqual(chargedOnce)
+}
+
+function toldIn(response: { text: string }): string {
+  return response.text.replace('Told: ', '')
+}
+
 /** A chat that one of the caller's connectors ended: what it used is charged, and kept as far as it came. Returns its events. */
 export async function expectOwnFailure(talker: Talker, message: RegExp, text: string): Promise<any[]> {
   const events = await talker.chat(text)

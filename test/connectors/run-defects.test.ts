@@ -7,6 +7,7 @@ import {
   endOf,
   expectSound,
   expectTaskFailed,
+  expectToldOnly,
   startWorld,
   talkWith,
 } from './run-checks.ts'
@@ -118,7 +119,7 @@ const refusals = [
 ]
 
 test.for(refusals)(
-  'a status of $code to $method fails the run also with an error of the protocol in its body',
+  'a status of $code to $method is no answer, also with an error of the protocol in its body',
   async (refusal) => {
     const { code, method, says } = refusal
     const server = await startMcpServer({
@@ -130,7 +131,8 @@ test.for(refusals)(
     const connectorIds = [await connect(world, person, { name: 'Bad', url: server.origin })]
     const task = { endpointId: 'code.call', params: { calls: [{ name: 'use' }] }, connectorIds }
     const taskId = await createTask(world, person, task)
-    await expectTaskFailed(world, person, { taskId, message: new RegExp(`^Connector "Bad": ${says}$`) })
+    const expectTask = method === 'tools/call' ? expectToldOnly : expectTaskFailed
+    await expectTask(world, person, { taskId, message: new RegExp(`^Connector "Bad": ${says}$`) })
     await expectSound(world)
     await world.stop()
   },

@@ -15,6 +15,7 @@ import {
   expectPaidFor,
   expectSound,
   expectTaskFailed,
+  expectToldOnly,
   serverPids,
   startWorld,
   talkWith,
@@ -62,7 +63,7 @@ test.for(places)(
   },
 )
 
-test('a server over HTTP that is killed in a call fails the runs that wait for it', async () => {
+test('a server over HTTP that is killed in a call ends the chats that wait for it, and is told to the task', async () => {
   const http = await startEverything()
   const world = await startWorld({ privateHosts: [http.host] })
   const person = await world.service.createPerson()
@@ -76,7 +77,7 @@ test('a server over HTTP that is killed in a call fails the runs that wait for i
   await expect.poll(() => readWords(file), soon).toEqual(['begun'])
   await http.stop()
   const message = /^Connector "Killed": The connector closed the connection .*answer.*\.$/
-  await expectTaskFailed(world, person, { taskId, message })
+  await expectToldOnly(world, person, { taskId, message })
   for (const [n, reader] of readers.entries()) {
     const error = { code: 'AGENT_ERROR', message: expect.stringMatching(message) }
     const end = expectOneEnd(await reader.all(), 'error')
@@ -125,28 +126,35 @@ test.for(places)(
   },
 )
 
-test.for(places)('a task whose time is up while a tool is at work, in threads: $inThreads', async ({ inThreads }) => {
-  const world = await startWorld({ inThreads })
-  const person = await world.service.createPerson()
-  const wellIds = [await connect(world, person, { server: 'everything' })]
-  const silentIds = [await connect(world, person, { server: 'no-answer' })]
-  // What an agent loads at its first run keeps a busy thread from answering, which ends all of its runs.
-  for (const agentId of agents) {
-    await completeTask(world, person, { endpointId: `${agentId}.call`, params: {}, connectorIds: wellIds })
-  }
-  const tasks = [
-    { endpointId: 'code.brief', params: { calls: long }, connectorIds: wellIds },
-    { endpointId: 'model.brief', params: { calls: long }, connectorIds: wellIds },
-    { endpointId: 'code.brief', params: {}, connectorIds: silentIds },
-  ].map(async (task) => {
-    const taskId = await createTask(world, person, task)
-    expect(await endOf(world, person, taskId)).toMatchObject({ status: 'failed', error: { code: 'AGENT_TIMEOUT' } })
-    expect(await moneyOf(world.service, person.key, taskId)).toEqual(refundedOnce)
-  })
-  await Promise.all(tasks)
-  await expectSound(world)
-  await world.stop()
-})
+test.for(places)(
+  'a task waits for its connectors for the time of its endpoint, and not for one that does not open, in threads: $inThreads',
+  async ({ inThreads }) => {
+    const world = await startWorld({ inThreads })
+    const person = await world.service.createPerson()
+    const wellIds = [await connect(world, person, { server: 'everything' })]
+    const silentIds = [await connect(world, person, { server: 'no-answer' })]
+    // What an agent loads at its first run keeps a busy thread from answering, which ends all of its runs.
+    for (const agentId of agents) {
+      await completeTask(world, person, { endpointId: `${agentId}.call`, params: {}, connectorIds: wellIds })
+    }
+    const tasks = [
+      { endpointId: 'code.brief', params: { calls: long }, connectorIds: wellIds },
+      { endpointId: 'model.brief', params: { calls: long }, connectorIds: wellIds },
+      { endpointId: 'code.brief', params: {}, connectorIds: silentIds },
+    ].map(async (task) => {
+      const taskId = await createTask(world, person, task)
+      if (task.connectorIds === wellIds) {
+        const message = /^The connectors of this run took 2 seconds in all, the maximum\.$/
+        return await expectToldOnly(world, person, { taskId, message })
+      }
+      expect(await endOf(world, person, taskId)).toMatchObject({ status: 'failed', error: { code: 'AGENT_TIMEOUT' } })
+      expect(await moneyOf(world.service, person.key, taskId)).toEqual(refundedOnce)
+    })
+    await Promise.all(tasks)
+    await expectSound(world)
+    await world.stop()
+  },
+)
 
 test('a thread that is blocked is ended, and with it the servers of its runs and what those have started', async () => {
   const world = await startWorld({ inThreads: true, limits: { agentThreads: 2 } })

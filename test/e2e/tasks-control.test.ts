@@ -105,7 +105,7 @@ testConsole(
     const waiting = await create(opened, { endpointId: 'long.once', expiresInSeconds: 3600 })
     await opened.open(`/tasks/${atWork}`)
     await page.getByText('can be canceled only before').waitFor()
-    expect(await page.getByRole('button', { name: 'Cancel the task' }).count()).toBe(0)
+    expect(await page.getByRole('button', { name: 'Cancel the task' }).isDisabled()).toBe(true)
     await opened.open(`/tasks/${waiting}`)
     await page.getByText('Given up if not begun by').waitFor()
     await page.getByRole('button', { name: 'Cancel the task' }).click()
@@ -119,6 +119,38 @@ testConsole(
     release()
   },
   { config, limits: { drainSeconds: 1, taskConcurrency: 1 } },
+)
+
+testConsole(
+  'a task that has charged an event cannot be canceled, and says so also to a page that was opened before',
+  async (opened) => {
+    const { page, service, visitor } = opened
+    const key = await service.createKey(visitor.userId)
+    const taskId = await create(opened, { endpointId: 'long.read' })
+    const read = async () => (await service.get(`/api/tasks/${taskId}`, key)).body
+    await expect.poll(async () => (await read()).cancelableUntil).toBeTruthy()
+    await opened.open(`/tasks/${taskId}`)
+    await page.getByText('the task can no longer be canceled').waitFor()
+    expect(await page.getByRole('button', { name: 'Cancel the task' }).isDisabled()).toBe(true)
+
+    opened.allow(/status of 409/)
+    const { store } = service.app
+    const forbid = store.forbidCancel
+    const isOpened = Promise.withResolvers<void>()
+    store.forbidCancel = async (input) => {
+      await isOpened.promise
+      return await forbid(input)
+    }
+    const other = await create(opened, { endpointId: 'long.read' })
+    await opened.open(`/tasks/${other}`)
+    await page.getByRole('button', { name: 'Cancel the task' }).click()
+    isOpened.resolve()
+    await expect.poll(async () => (await service.get(`/api/tasks/${other}`, key)).body.cancelableUntil).toBeTruthy()
+    const dialog = page.getByRole('dialog', { name: 'Cancel this task?' })
+    await dialog.getByRole('button', { name: 'Cancel the task' }).click()
+    await page.getByText('the task can no longer be canceled').waitFor()
+  },
+  { config, limits: { drainSeconds: 0 } },
 )
 
 testConsole(

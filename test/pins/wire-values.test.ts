@@ -98,7 +98,10 @@ test('the codes of a failed task, wherever the server writes one', () => {
   const files = readdirSync(server, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
   expect(files.length).toBeGreaterThan(50)
   const codes = files.flatMap(
-    (name) => readFileSync(join(server, name), 'utf8').match(/(?<=')(?:AGENT_[A-Z_]+|CANCELED|EXPIRED)(?=')/g) ?? [],
+    (name) =>
+      readFileSync(join(server, name), 'utf8').match(
+        /(?<=')(?:AGENT_[A-Z_]+|CANCELED|CONNECTORS_BLOCKED|EXPIRED)(?=')/g,
+      ) ?? [],
   )
   expect([...new Set(codes)].toSorted()).toEqual([
     'AGENT_ERROR',
@@ -108,6 +111,7 @@ test('the codes of a failed task, wherever the server writes one', () => {
     'AGENT_TIMEOUT',
     'AGENT_UNAVAILABLE',
     'CANCELED',
+    'CONNECTORS_BLOCKED',
     'EXPIRED',
   ])
   expect(taskFailureCodes.toSorted()).toEqual([...new Set(codes)].toSorted())

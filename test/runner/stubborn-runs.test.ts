@@ -114,7 +114,7 @@ test('a healthy thread is not ended because the thread that serves was itself la
   const run = (endpointId: string, params: object, signal: AbortSignal) =>
     host.runTask(
       { endpointId, taskId: 'task', userId: 'user', params: JSON.stringify(params), timeoutMs: 60_000, connectors: [] },
-      { signal, onProgress: () => {} },
+      { signal, onForbidCancel: async () => {}, onProgress: () => {}, onWaiting: () => {} },
     )
   const files = signalFiles(dataDir)
   const beside = run('rogue.hold', files, new AbortController().signal)

@@ -11,7 +11,12 @@ export const rogueFile = fileURLToPath(new URL('./rogue-agents.ts', import.meta.
 export const soon = { timeout: 20_000, interval: 5 }
 
 /** The limits of accounts are not what these tests are about. */
-export const unlimited = { executionsPerMinute: 0, abuseFailures: 0 } as const
+export const unlimited = {
+  executionsPerMinute: 0,
+  abuseFailures: 0,
+  connectorBlockSeconds: 0,
+  connectorTasksAtWork: 0,
+} as const
 
 /** Files through which a test and a run of a rogue agent speak, in the data directory of the service. */
 export function signalFiles(dataDir: string): { begun: string; release: string } {

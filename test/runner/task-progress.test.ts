@@ -179,7 +179,9 @@ test('a run that was stopped tells nothing more and charges nothing', async () =
     signal: stop.signal,
     log: () => {},
     connect: async () => noConnectors,
+    onForbidCancel: async () => {},
     onProgress: (json) => told.push(json),
+    onWaiting: () => {},
     resultBytesMax: 1000,
   })
   expect(told).toEqual(['{"message":"one"}'])

@@ -198,7 +198,8 @@ test('a server that asks for more has the next sign-in ask for that too, and a s
   const call = async () => await endOfTask(world, owner, await createTask(world, owner, task))
   const registered = () => oauth.asked.filter((asked) => asked === 'POST /reg').length
   mcp.callScope = 'tools write'
-  expect(await call()).toMatchObject({ status: 'failed', error: { message: expect.stringContaining('sign in') } })
+  const told = async () => (await call()).response.answers[0]
+  expect(await told()).toMatchObject({ isError: true, text: expect.stringContaining('sign in') })
   const asksForMore = 'The server asks for more than the sign-in allows: sign in again to allow it.'
   const needed = { status: 'needs_sign_in', statusMessage: asksForMore }
   expect(await read(service, owner, connectorId)).toMatchObject(needed)
@@ -206,8 +207,8 @@ test('a server that asks for more has the next sign-in ask for that too, and a s
   expect(address.searchParams.get('scope')!.split(' ').toSorted()).toEqual(['offline_access', 'tools', 'write'])
   expect(registered()).toBe(2)
   expect(await endOf(owner, await comeBack(owner, address, service))).toBe('done')
-  const message = expect.stringContaining('refuses what its sign-in does not allow (HTTP 403)')
-  expect(await call()).toMatchObject({ status: 'failed', error: { message } })
+  const text = expect.stringContaining('refuses what its sign-in does not allow (HTTP 403)')
+  expect(await told()).toMatchObject({ isError: true, text })
   expect(await read(service, owner, connectorId)).toMatchObject({ status: 'untested' })
   mcp.callScope = undefined
   expect(await call()).toMatchObject({ status: 'completed' })

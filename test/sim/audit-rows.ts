@@ -31,6 +31,7 @@ export type TaskRow = {
   created_at: number
   started_at: number | null
   completed_at: number | null
+  cancelable_until: number | null
   /** Where nodes share the database. */
   lease_until?: number | null
 }

@@ -201,6 +201,12 @@ export class RowAudit {
       `the refund of task ${id}, which is ${status}`,
     )
     checks.that(startedAt === null || startedAt >= createdAt, `task ${id} starts after its creation`)
+    const hasCharged = row.usage !== null && row.usage !== '{}'
+    checks.that(!hasCharged || row.cancelable_until !== null, `task ${id}, which charged events, cannot be canceled`)
+    checks.that(
+      row.error_code !== 'CANCELED' || row.cancelable_until === null,
+      `task ${id}, which was canceled, could be`,
+    )
     const mayEndUnbegun = row.error_code === 'CANCELED' || row.error_code === 'EXPIRED'
     const endsAfter = startedAt ?? (mayEndUnbegun ? createdAt : Infinity)
     checks.that(completedAt === null || completedAt >= endsAfter, `task ${id} ends after its start`)

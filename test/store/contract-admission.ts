@@ -30,6 +30,7 @@ export function describeAdmission(contractTest: ContractTest): void {
       progress: null,
       expiresAt: null,
       timeoutMs: null,
+      cancelableUntil: null,
       createdAt: now,
       startedAt: null,
       completedAt: null,

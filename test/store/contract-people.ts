@@ -18,6 +18,7 @@ export function describePeople(contractTest: ContractTest): void {
       owed: 0,
       notifyBelow: null,
       blockedUntil: null,
+      connectorsBlockedUntil: null,
     }
     expect(await world.store.getAccount(userId)).toEqual(account)
     const listed = { ...user, ...account, writtenOff: 0, plan: null, limits: {} }

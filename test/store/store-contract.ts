@@ -4,6 +4,7 @@ import { describeAbuseBlock } from './contract-abuse-block.ts'
 import { describeAdmission } from './contract-admission.ts'
 import { describeCaps } from './contract-caps.ts'
 import { describeCancel } from './contract-cancel.ts'
+import { describeConnectorTasks } from './contract-connectors.ts'
 import { describeDeliveries } from './contract-deliveries.ts'
 import { describeDiscrepancies } from './contract-discrepancies.ts'
 import { describeEvents } from './contract-events.ts'
@@ -73,6 +74,7 @@ export function describeStoreContract(engine: StoreEngine): void {
   describeQueue(contractTest)
   describeRetries(contractTest)
   describeCancel(contractTest)
+  describeConnectorTasks(contractTest)
   describeAbuseBlock(contractTest)
   describeLists(contractTest)
   describeTags(contractTest)

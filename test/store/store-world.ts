@@ -72,6 +72,8 @@ export const noLimits: StoreLimits = {
   abuseBlockSeconds: 600,
   abuseBlockMaxSeconds: 3600,
   maxWrittenOffUsdPerDay: 0,
+  connectorBlockSeconds: 0,
+  connectorTasksAtWork: 0,
   sessionIdleSeconds: 86_400,
   // What a process was at work on counts as left behind at once.
   leaseSeconds: 0,
@@ -197,7 +199,7 @@ export class StoreWorld {
   /** A new task that was claimed, in its first attempt. */
   async processing(userId: string, changes: Partial<AdmitTask> = {}): Promise<TaskRecord> {
     const claimed = must(await this.store.claimTask(await this.pending(userId, changes)), 'a queued task')
-    assert(claimed !== 'at-limit', 'more of the user may be at work')
+    assert(typeof claimed === 'object', 'the task may start')
     const { isLimited: _, ...task } = claimed
     return task
   }

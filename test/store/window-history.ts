@@ -116,7 +116,7 @@ export class WindowHistory {
       await store.cancelTask({ userId, taskId, error: agentError, mayStopWork: true })
     } else {
       const claimed = must(await store.claimTask(taskId), 'a queued task')
-      if (claimed === 'at-limit') throw new Error('nobody here has a limit of tasks at work')
+      if (typeof claimed === 'string') throw new Error('nobody here has a limit of tasks at work')
       const { attempt } = claimed
       if (this.#random.chance(0.4)) await store.failTask({ taskId, attempt, error: agentError, countsAsAbuse: false })
       else {

@@ -38,8 +38,7 @@ export function RunRefusal({ error, receivedAt }: { error: unknown; receivedAt: 
     }
     return (
       <WaitNotice title={titles[error.code] ?? 'The service cannot take the task now'} until={until} isAlert>
-        {/* The service's own text has the time as well. */}
-        {error.code === 'ACCOUNT_BLOCKED' ? blockReason : error.message} Nothing was charged.
+        {error.code === 'ACCOUNT_BLOCKED' ? reasonOf(error.message) : error.message} Nothing was charged.
       </WaitNotice>
     )
   }
@@ -53,6 +52,12 @@ export function RunRefusal({ error, receivedAt }: { error: unknown; receivedAt: 
       </Text>
     </>
   )
+}
+
+/** Without the time, which the notice shows in the visitor's zone. */
+function reasonOf(message: string): string {
+  if (!message.includes('connectorIds')) return blockReason
+  return 'A task of this account failed after it had called a connector. You can still run this without connectors.'
 }
 
 type WaitNoticeProps = { title: string; until: number; isAlert?: boolean; children: React.ReactNode }

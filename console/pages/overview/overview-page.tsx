@@ -39,6 +39,9 @@ export function OverviewPage() {
         <LiveError overview={overview} />
         <BalanceNotice account={account.data} />
         {account.data?.blockedUntil && <BlockedNotice until={account.data.blockedUntil} />}
+        {account.data?.connectorsBlockedUntil && (
+          <ConnectorsBlockedNotice until={account.data.connectorsBlockedUntil} />
+        )}
         {isReadable && (
           <>
             <OverviewTiles account={account} usage={usage} days={days} />
@@ -113,6 +116,20 @@ function BlockedNotice({ until }: { until: string }) {
       Too many tasks failed in a short time. Tasks can be created again <TimeText at={until} />; chats and reading go
       on. Look at the <PageLink href="/tasks?status=failed">tasks that failed</PageLink>, or ask an administrator to
       lift the block.
+    </Alert>
+  )
+}
+
+function ConnectorsBlockedNotice({ until }: { until: string }) {
+  return (
+    <Alert
+      color="yellow"
+      variant="light"
+      title="Tasks with connectors are blocked"
+      icon={<ExclamationTriangleIcon aria-hidden />}
+    >
+      A task failed after it had called a connector. Tasks with connectors can be created again <TimeText at={until} />;
+      other tasks and chats go on. Ask an administrator to lift the block.
     </Alert>
   )
 }

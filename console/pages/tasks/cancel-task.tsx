@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { Stack, Text } from '@mantine/core'
+import { Button, Stack, Text } from '@mantine/core'
 import type { Agent } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
 import { ConfirmButton } from '../../parts/confirm-button.tsx'
@@ -13,18 +13,28 @@ type CancelTaskProps = { task: OpenTask; endpoint: Agent['endpoints'][number] | 
 export function CancelTask({ task, endpoint }: CancelTaskProps) {
   const queries = useQueryClient()
   const isAtWork = task.status === 'processing'
-  const mayNot = isAtWork && endpoint?.cancel === 'pending'
+  const reason = reasonAgainst(task, endpoint)
   const isCharged = /[1-9]/.test(task.costUsd)
   const cancel = async () => {
-    const ended = await client.tasks.cancel({ taskId: task.id })
-    queries.setQueryData(['task', task.id], ended)
+    const key = ['task', task.id]
+    const ended = await client.tasks.cancel({ taskId: task.id }).catch(async (error: unknown) => {
+      // What the page knows may be older than the run's first call of a connector.
+      queries.setQueryData(key, await client.tasks.get({ taskId: task.id }))
+      throw error
+    })
+    queries.setQueryData(key, ended)
     if (!isOpen(ended)) notifyDone(ended.error?.code === 'CANCELED' ? 'The task is canceled.' : 'The task had ended.')
   }
-  if (mayNot) {
+  if (reason !== undefined) {
     return (
-      <Text component="span" size="sm" c="dimmed" maw={260}>
-        The agent is at work: tasks of this endpoint can be canceled only before.
-      </Text>
+      <>
+        <Button size="xs" variant="default" disabled>
+          Cancel the task
+        </Button>
+        <Text component="span" size="sm" c="dimmed" maw={260}>
+          {reason}
+        </Text>
+      </>
     )
   }
   return (
@@ -53,4 +63,16 @@ export function CancelTask({ task, endpoint }: CancelTaskProps) {
       </Stack>
     </ConfirmButton>
   )
+}
+
+/** Why the task can no longer be canceled. */
+function reasonAgainst(
+  { cancelableUntil, status }: OpenTask,
+  endpoint: CancelTaskProps['endpoint'],
+): string | undefined {
+  if (cancelableUntil !== undefined) {
+    return 'The agent has called a connector or charged an event, so the task can no longer be canceled.'
+  }
+  if (status !== 'processing' || endpoint?.cancel !== 'pending') return undefined
+  return 'The agent is at work: tasks of this endpoint can be canceled only before.'
 }

@@ -12,6 +12,7 @@ const meanings: Readonly<Record<string, string>> = {
   AGENT_TIMEOUT: 'The agent took longer than its endpoint allows.',
   CANCELED: 'You canceled the task.',
   EXPIRED: 'No agent had begun it in time.',
+  CONNECTORS_BLOCKED: 'Tasks with connectors are blocked for this account.',
   AGENT_INTERRUPTED: 'The service stopped the run; it is safe to run it again.',
   AGENT_UNAVAILABLE: 'The endpoint was removed before the task had its turn.',
   AGENT_OUTPUT_INVALID: 'The agent returned an invalid result.',

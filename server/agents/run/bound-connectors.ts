@@ -1,5 +1,5 @@
 import { ConnectorError } from '../../connectors/connector-spec.ts'
-import { callThrough, type RunConnectors } from '../../connectors/thread/run-connectors.ts'
+import { callThrough, toolError, type RunConnectors } from '../../connectors/thread/run-connectors.ts'
 import { tokensAtMost } from './chat-messages.ts'
 import type { ToolAnswer } from '../config/define-config.ts'
 
@@ -73,6 +73,5 @@ function answerTokens({ text: _text, ...sent }: ToolAnswer): number {
 
 /** An answer, so that a model can say so, or ask for less. */
 function tooLong(left: number): ToolAnswer {
-  const text = `The tool's answer is too long: of what tools may answer in this run ${left} bytes are left.`
-  return { content: [{ type: 'text', text }], isError: true, text }
+  return toolError(`The tool's answer is too long: of what tools may answer in this run ${left} bytes are left.`)
 }

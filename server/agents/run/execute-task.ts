@@ -2,21 +2,20 @@ import { placesWaitMsMax } from '../../connectors/connector-bounds.ts'
 import { ConnectorsUnavailableError } from '../../connectors/connector-spec.ts'
 import { openRunConnectors, type Connect, type RunConnectors } from '../../connectors/thread/run-connectors.ts'
 import { boundConnectors } from './bound-connectors.ts'
+import { taskConnectors, WaitingTime } from './task-connectors.ts'
 import type { Catalogue } from '../config/catalogue.ts'
 import type { AgentLog, TaskRun } from '../config/define-config.ts'
 import { EventCharges } from '../../billing/event-charges.ts'
 import { encodeProgress, PacedProgress } from './run-progress.ts'
+import type { RunTaskOptions } from '../threads/agent-port.ts'
 import { describeThrown, encodeResult, isInstance, type RunOutcome, type TaskRequest } from './run-outcome.ts'
 
-type ExecuteTask = {
+type ExecuteTask = Pick<RunTaskOptions, 'onForbidCancel' | 'onProgress' | 'onWaiting' | 'signal'> & {
   catalogue: Catalogue
   request: TaskRequest
-  signal: AbortSignal
   log: AgentLog
   resultBytesMax: number
   connect: Connect
-  /** Told the latest progress, as JSON text, some ten times a second at most. */
-  onProgress: (json: string) => void
 }
 
 /** A run that waits for room says so a little before its time is up, so that it does not end as if its agent were late. */
@@ -29,7 +28,9 @@ export async function executeTask({
   signal,
   log,
   connect,
+  onForbidCancel,
   onProgress,
+  onWaiting,
   resultBytesMax,
 }: ExecuteTask): Promise<RunOutcome> {
   const { endpointId, metering, taskId, timeoutMs, traceparent, userId } = request
@@ -39,28 +40,45 @@ export async function executeTask({
     return { kind: 'failed', error: { code: 'AGENT_UNAVAILABLE', message, details: '' } }
   }
   const charges = metering && new EventCharges(metering)
+  let forbidding: Promise<void> | undefined
+  /** Rejects if the run is stopped first, so that no agent waits for ever. */
+  const forbidCancel = () => (forbidding ??= Promise.race([onForbidCancel(), stopped(signal)]))
   let paced: PacedProgress | undefined
   let hasEnded = false
   const progress: TaskRun['progress'] = (given) => {
     if (hasEnded || signal.aborted) return
-    paced ??= new PacedProgress(onProgress)
-    paced.note(encodeProgress(given))
+    const pacer = (paced ??= new PacedProgress(onProgress))
+    const json = encodeProgress(given)
+    // Shown when it is sure that it is paid for: the user could read a result in it, and cancel.
+    if (forbidding)
+      void forbidding.then(
+        () => pacer.note(json),
+        () => {},
+      )
+    else pacer.note(json)
   }
   const charge: TaskRun['charge'] = (event, count = 1) => {
     if (hasEnded || signal.aborted) throw new Error('charge: the run has ended, and nothing is charged any more')
     if (!charges)
       throw new Error('charge: this task has a fixed price; give its endpoint `pricing` instead of priceUsd')
-    return charges.charge(event, count)
+    const charged = charges.charge(event, count)
+    if (charged > 0) void forbidCancel().catch(() => {})
+    return charged
   }
   let connectors: RunConnectors | undefined
   try {
     const params = (await endpoint.params.parseAsync(JSON.parse(request.params))) as Record<string, unknown>
     const reservedNames = catalogue.agent(endpoint.agentId)?.toolNames ?? []
     const waitMs = Math.min(placesWaitMsMax, timeoutMs - Math.min(sayMs, timeoutMs / 4))
-    const opened = await openRunConnectors(request.connectors, { reservedNames, signal, waitMs, connect })
-    connectors = boundConnectors(opened, endpoint.connectorTokensMax)
+    const waiting = new WaitingTime({ maxMs: endpoint.timeoutMs, onWaiting })
+    const opening = openRunConnectors(request.connectors, { reservedNames, signal, waitMs, connect })
+    const opened = opening instanceof Promise ? await waiting.measure(() => opening) : opening
+    const forTask = taskConnectors(opened, { forbidCancel, signal, waiting })
+    connectors = boundConnectors(forTask, endpoint.connectorTokensMax)
     const own = { params, connectors, userId, taskId, signal, log, progress, charge, metering }
     const result = await endpoint.run({ ...own, ...(traceparent !== undefined && { traceparent }) })
+    // What was charged counts when it is sure that no cancel gives it back.
+    await forbidding
     hasEnded = true
     const outcome = encodeResult(result, resultBytesMax)
     return outcome.kind === 'completed' && charges ? { ...outcome, usage: charges.usage } : outcome
@@ -75,4 +93,12 @@ export async function executeTask({
     // Nobody waits for servers to end.
     void connectors?.close()
   }
+}
+
+function stopped(signal: AbortSignal): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const stop = () => reject(new Error('The run was stopped.'))
+  if (signal.aborted) stop()
+  signal.addEventListener('abort', stop, { once: true })
+  return promise
 }

@@ -34,6 +34,10 @@ export type RunTaskOptions = {
   signal: AbortSignal
   /** Told how far the run has come, as JSON text, some ten times a second at most. */
   onProgress: (json: string) => void
+  /** Resolves when the task can no longer be canceled. Never settles if it was canceled first; `signal` aborts then. */
+  onForbidCancel: () => Promise<void>
+  /** Told when the run begins to wait for its connectors, and when it goes on. */
+  onWaiting: (isWaiting: boolean) => void
 }
 
 export type RunChatOptions = {

@@ -26,6 +26,8 @@ const readOnMs = new Map<number, number>()
 const windows = new Map<number, CreditWindow>()
 /** The chats' pending requests for a hold, by serial. */
 const asked = new Map<number, Map<number, (tokens: number) => void>>()
+/** Tasks that wait until they can no longer be canceled. */
+const forbidding = new Map<number, () => void>()
 let outbox: (() => FromThread)[] = []
 /** When the last few messages were sent, the oldest first. */
 const sentAt = [0, 0, 0, 0]
@@ -123,6 +125,7 @@ function begin(run: number, start: (signal: AbortSignal) => Promise<RunOutcome>)
     windows.delete(run)
     readOnMs.delete(run)
     asked.delete(run)
+    forbidding.delete(run)
     send({ type: 'ended', run, outcome })
   })
 }
@@ -135,7 +138,18 @@ function receive(catalogue: Catalogue, message: ToThread): void {
       const { request } = message
       const log = createLog(request.taskId)
       const onProgress = (json: string) => sendProgress({ type: 'progress', run, json })
-      const own = { catalogue, request, log, connect, onProgress, resultBytesMax }
+      // Sent at once: an agent that then blocks its thread would keep them back.
+      const sendNow = (message: FromThread) => {
+        send(message)
+        flush()
+      }
+      const onWaiting = (isWaiting: boolean) => sendNow({ type: 'waiting', run, isWaiting })
+      const onForbidCancel = () =>
+        new Promise<void>((resolve) => {
+          forbidding.set(run, resolve)
+          sendNow({ type: 'forbid-cancel', run })
+        })
+      const own = { catalogue, request, log, connect, onForbidCancel, onProgress, onWaiting, resultBytesMax }
       return begin(run, (signal) => executeTask({ ...own, signal }))
     }
     case 'chat': {
@@ -176,6 +190,8 @@ function receive(catalogue: Catalogue, message: ToThread): void {
       asked.get(run)?.get(message.serial)?.(message.tokens)
       asked.get(run)?.delete(message.serial)
       return
+    case 'cancel-forbidden':
+      return forbidding.get(run)?.()
     case 'abort':
       if (windows.has(run)) readOnMs.set(run, message.readOnMs ?? 0)
       return running.get(run)?.abort()

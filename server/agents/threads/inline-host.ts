@@ -32,7 +32,7 @@ export function createInlineHost(options: InlineHostOptions): AgentHost {
   return {
     isReady: true,
     ready: async () => {},
-    runTask: (request, { onProgress, signal }) => {
+    runTask: (request, { onForbidCancel, onProgress, onWaiting, signal }) => {
       if (signal.aborted) return Promise.resolve(signal.reason as RunOutcome)
       const { taskId } = request
       const log = (message: string, fields?: Record<string, unknown>) =>
@@ -40,7 +40,8 @@ export function createInlineHost(options: InlineHostOptions): AgentHost {
       const aborted = new Promise<RunOutcome>((resolve) => {
         signal.addEventListener('abort', () => resolve(signal.reason as RunOutcome), { once: true })
       })
-      const run = executeTask({ catalogue, request, signal, log, connect, onProgress, resultBytesMax })
+      const host = { onForbidCancel, onProgress, onWaiting }
+      const run = executeTask({ catalogue, request, signal, log, connect, resultBytesMax, ...host })
       return Promise.race([aborted, run])
     },
     runChat: (request, { onBatch, onStep, signal }) => {

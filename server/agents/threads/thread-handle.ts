@@ -25,6 +25,8 @@ type RunHandlers = {
   onOutcome: OnOutcome
   onBatch?: ((batch: ChatBatch) => void) | undefined
   onProgress?: ((json: string) => void) | undefined
+  onForbidCancel?: (() => Promise<void>) | undefined
+  onWaiting?: ((isWaiting: boolean) => void) | undefined
   onStep?: ((request: StepRequest) => Promise<number>) | undefined
 }
 type ThreadEvents = {
@@ -249,6 +251,17 @@ export class ThreadHandle {
         for (const batch of message.batches) this.#runs.get(message.run)?.onBatch?.(batch)
       } else if (message.type === 'progress') {
         this.#runs.get(message.run)?.onProgress?.(message.json)
+      } else if (message.type === 'waiting') {
+        this.#runs.get(message.run)?.onWaiting?.(message.isWaiting)
+      } else if (message.type === 'forbid-cancel') {
+        const { run } = message
+        void this.#runs
+          .get(run)
+          ?.onForbidCancel?.()
+          .then(
+            () => this.#runs.has(run) && this.#post({ type: 'cancel-forbidden', run }),
+            () => this.#unanswered(run),
+          )
       } else if (message.type === 'connect') {
         this.#connect()
       } else if (message.type === 'step') {

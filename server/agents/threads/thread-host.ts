@@ -16,6 +16,8 @@ type Waiting = {
   resolve: (outcome: RunOutcome) => void
   onBatch?: (batch: ChatBatch) => void
   onProgress?: (json: string) => void
+  onForbidCancel?: () => Promise<void>
+  onWaiting?: (isWaiting: boolean) => void
   onStep?: (request: StepRequest) => Promise<number>
   /**
    * Of a chat: when it is aborted, its own outcome is waited for a little, and its thread, which other runs may keep busy
@@ -160,11 +162,13 @@ export class ThreadHost implements AgentHost {
       run.signal.addEventListener('abort', () => this.#giveUpWaiting(run), { once: true })
       return
     }
-    const { chat, onBatch, onProgress, onStep, resolve, signal, start } = run
+    const { chat, onBatch, onForbidCancel, onProgress, onStep, onWaiting, resolve, signal, start } = run
     const sentAt = performance.now()
     const number = thread.send(start, {
       onBatch,
       onProgress,
+      onForbidCancel,
+      onWaiting,
       onStep,
       onOutcome: (outcome) => {
         signal.removeEventListener('abort', onAbort)

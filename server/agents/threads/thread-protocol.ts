@@ -16,6 +16,8 @@ export type ToThread =
   | { type: 'credit'; run: number; chars: number }
   /** What a chat asked for by that serial is held: a call of a model may write so many tokens. */
   | { type: 'held'; run: number; serial: number; tokens: number }
+  /** The task of the run can no longer be canceled. */
+  | { type: 'cancel-forbidden'; run: number }
   /** The run's signal fires; of a chat with how long an open model call is read for its usage. */
   | { type: 'abort'; run: number; readOnMs?: number }
 
@@ -25,6 +27,10 @@ export type FromThread =
   | { type: 'batches'; run: number; batches: ChatBatch[] }
   /** A chat asks for a call of a model to be held; it waits for that. */
   | { type: 'step'; run: number; request: StepRequest }
+  /** A task is about to call a connector, or has charged an event, and waits until it can no longer be canceled. */
+  | { type: 'forbid-cancel'; run: number }
+  /** A task begins to wait for its connectors, or goes on. */
+  | { type: 'waiting'; run: number; isWaiting: boolean }
   /** How far a task has come, as JSON text. */
   | { type: 'progress'; run: number; json: string }
   | { type: 'ended'; run: number; outcome: RunOutcome | 'not-begun' }

@@ -1,4 +1,4 @@
-import type { Connectors } from '../../agents/config/define-config.ts'
+import type { Connectors, ToolAnswer } from '../../agents/config/define-config.ts'
 import { ConnectorError, type ConnectorSpec } from '../connector-spec.ts'
 
 /** The connectors of one run, from its beginning to its end. */
@@ -37,6 +37,11 @@ export type Connect = (specs: readonly ConnectorSpec[], options: OpenConnectors)
 
 export function noSuchTool(name: string): ConnectorError {
   return new ConnectorError(`No connector of this run has a tool named "${name}".`)
+}
+
+/** The answer of a call that failed. */
+export function toolError(text: string): ToolAnswer {
+  return { content: [{ type: 'text', text }], isError: true, text }
 }
 
 export const noConnectors: RunConnectors = {

@@ -1,6 +1,7 @@
 import type { ToolAnswer } from '../../agents/config/define-config.ts'
 import { nesting } from '../../agents/run/run-outcome.ts'
 import { filterOf } from '../secret-filter.ts'
+import { toolError } from './run-connectors.ts'
 
 const answerCharsMax = 2 * 1024 * 1024
 const errorCharsMax = 4000
@@ -46,8 +47,7 @@ export function toToolAnswer(result: object, secrets: readonly string[]): ToolAn
 
 /** The answer of a call that the server refused. */
 export function answerError(message: string, secrets: readonly string[]): ToolAnswer {
-  const text = filterOf(secrets).cleanText(message, errorCharsMax)
-  return { content: [{ type: 'text', text }], isError: true, text }
+  return toolError(filterOf(secrets).cleanText(message, errorCharsMax))
 }
 
 /** Whether a list of tools that is a text of JSON could be handed on. */

@@ -22,13 +22,19 @@ const block = statement(
   'abuse_block',
   `UPDATE accounts SET blocked_at = :now, blocked_until = :until, block_seconds = :seconds WHERE user_id = :userId`,
 )
-const lift = statement('abuse_lift', 'UPDATE accounts SET blocked_until = NULL WHERE user_id = :userId')
+const lift = statement(
+  'abuse_lift',
+  'UPDATE accounts SET blocked_until = NULL, connectors_blocked_until = NULL WHERE user_id = :userId',
+)
+const blockConnectors = statement(
+  'abuse_block_connectors',
+  'UPDATE accounts SET connectors_blocked_until = :until WHERE user_id = :userId',
+)
 
-/** Of a user whose account is locked. */
-export function* countFailure(
-  tx: Tx,
-  { limits, now, userId }: { userId: string; now: EpochMs; limits: StoreLimits },
-): Op<void> {
+type Failed = { userId: string; now: EpochMs; limits: StoreLimits }
+
+/** Counts a failed task of a user whose account is locked. */
+export function* countFailure(tx: Tx, { limits, now, userId }: Failed): Op<void> {
   const { abuseFailures: failuresMax, abuseWindowSeconds } = limits
   if (failuresMax === 0) return
   yield* tx.run(forgetOld, { userId, until: now - abuseWindowSeconds * 1000 })
@@ -42,11 +48,21 @@ export function* countFailure(
   yield* tx.run(block, { userId, now, until, seconds })
 }
 
-/** Lifts a block and forgets the failures counted so far; false when there was no block. */
+/**
+ * Blocks new runs with connectors after one failure of a run that had called one. The connector's owner may have received the
+ * answer in that call and have made the run fail afterwards, so a second try must cost a day.
+ */
+export function* blockAfterCall(tx: Tx, { limits, now, userId }: Failed): Op<void> {
+  const { connectorBlockSeconds: seconds } = limits
+  if (seconds > 0) yield* tx.run(blockConnectors, { userId, until: now + seconds * 1000 })
+}
+
+/** Lifts both blocks and forgets the failures counted so far; false when there was no block. */
 export function* liftBlock(tx: Tx, userId: string): Op<boolean> {
   const account = yield* tx.lockAccount({ userId })
   yield* tx.run(forgetAll, { userId })
-  if (!account || account.blockedUntil === null || account.blockedUntil <= (yield* tx.now())) return false
+  const until = Math.max(account?.blockedUntil ?? 0, account?.connectorsBlockedUntil ?? 0)
+  if (until <= (yield* tx.now())) return false
   yield* tx.run(lift, { userId })
   return true
 }

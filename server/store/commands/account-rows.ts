@@ -52,7 +52,7 @@ const ofPart =
 
 const getOne = statement<AccountRecord>(
   'account_get',
-  `SELECT ${columns('userId email balance held owed notifyBelow blockedUntil')}
+  `SELECT ${columns('userId email balance held owed notifyBelow blockedUntil connectorsBlockedUntil')}
     FROM accounts JOIN users ON users.id = accounts.user_id WHERE user_id = :userId`,
 )
 const byIdempotencyKey = statement<Pick<TransactionRecord, 'id' | 'amount'> & { balanceAfter: Units }>(

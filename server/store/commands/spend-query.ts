@@ -1,4 +1,4 @@
-import type { ReadSpend, SpendPage } from '../store.ts'
+import type { ReadSpend, SpendPage } from '../records.ts'
 import type { Op, Reads } from './command.ts'
 import { statement } from './statement.ts'
 

@@ -111,6 +111,7 @@ const ofAccount: Record<keyof AccountRow, true> = {
   blockedAt: true,
   blockedUntil: true,
   blockSeconds: true,
+  connectorsBlockedUntil: true,
   owed: true,
   platformCredited: true,
   plan: true,

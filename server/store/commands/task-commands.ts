@@ -1,7 +1,7 @@
 import { assert, must } from '../../kernel/assert.ts'
-import type { EpochMs } from '../../kernel/clock.ts'
+import { isoTime, type EpochMs } from '../../kernel/clock.ts'
 import { judgeTask, withOneMore, type TaskNotAccepted } from '../judge-admission.ts'
-import type { StoredJson, TaskFailure, TaskStatus } from '../records.ts'
+import type { AttemptRef, StoredJson, TaskFailure, TaskStatus } from '../records.ts'
 import { limitsOf, noPlans } from '../limits/account-limits.ts'
 import type { StoreLimits } from '../store.ts'
 import type {
@@ -17,7 +17,7 @@ import type {
 } from '../task-inputs.ts'
 import type { AccountRow } from '../tables/account-tables.ts'
 import { inTime, taskColumns, taskRecord, type ReadTaskRow } from '../task-rows.ts'
-import { countFailure } from './abuse-block.ts'
+import { blockAfterCall, countFailure } from './abuse-block.ts'
 import type { Answer, Op, Reads, Tx } from './command.ts'
 import { eventIdOf, recordEvent } from './events/event-rows.ts'
 import { askKey, insertKey, stillKept } from './idempotency-rows.ts'
@@ -42,6 +42,8 @@ type Ended = {
   webhookUrl: string | null
   completedAt: EpochMs
   countedIn: CountedIn
+  connectorIds: string | null
+  cancelableUntil: EpochMs | null
 }
 type Ending = { error: TaskFailure; countsAsAbuse: boolean; now: number; limits: StoreLimits }
 type Judged = { against: TaskNotAccepted | undefined; read: ReadLimits; now: number; account: AccountRow }
@@ -63,6 +65,9 @@ const claim = statement<ReadTaskRow>(
   }) => `UPDATE tasks SET status = 'processing', queued = 0, attempt = attempt + 1, progress = NULL,
       started_at = ${greatest}(:now, created_at)${ofLease(', lease_until = :leaseUntil')}
     WHERE id = :taskId AND queued = 1 AND ${inTime}
+      AND (connector_ids IS NULL OR connector_ids = '[]' OR status <> 'pending' OR :connectorTasksMax > (
+        SELECT count(*) FROM (SELECT 1 FROM tasks AS other WHERE other.user_id = :userId
+          AND other.status = 'processing' AND other.connector_ids <> '[]' LIMIT :connectorTasksMax) AS found))
     RETURNING ${columns(taskColumns)}`,
 )
 /**
@@ -77,10 +82,18 @@ const beyondLimit = statement<{ id: string }>('task_beyond_limit', ({ ofLease })
     `SELECT id FROM tasks WHERE ${where}`,
   )
 })
+/** Why the claim of a queued task with connectors took nothing. Lets another node take it. */
+const connectorsWait = statement<{ status: TaskStatus }>('task_connectors_wait', ({ ofLease }) => {
+  const where = `id = :taskId AND queued = 1 AND status = 'pending' AND connector_ids <> '[]' AND ${inTime}`
+  return ofLease(
+    `UPDATE tasks SET lease_until = NULL WHERE ${where} RETURNING status`,
+    `SELECT status FROM tasks WHERE ${where}`,
+  )
+})
 const thisAttempt = `id = :taskId AND attempt = :attempt AND status = 'processing' AND queued = 0`
 // A node renews its lease without a lock on the account, so the lease is judged by the statement that ends the attempt.
 const ifPassed = ' AND (CAST(:passedAt AS bigint) IS NULL OR lease_until <= :passedAt)'
-const ended = `RETURNING ${columns('userId agentId endpointId cost givenBack webhookUrl completedAt countedIn')}`
+const ended = `RETURNING ${columns('userId agentId endpointId cost givenBack webhookUrl completedAt countedIn connectorIds cancelableUntil')}`
 const complete = statement<Ended>(
   'task_complete',
   ({ greatest, ofLease }) => `UPDATE tasks SET status = 'completed', response = :response,
@@ -104,9 +117,10 @@ const failOpen = statement<Ended>(
       completed_at = ${greatest}(:now, coalesce(started_at, created_at))${ofLease(', lease_until = NULL')}
     WHERE ${fromEnd} ${ended}`,
 )
-const open = statement<{ status: TaskStatus; queued: number; attempt: number; completedAt: number | null }>(
+type OpenRow = { status: TaskStatus; queued: number; completedAt: EpochMs | null; cancelableUntil: EpochMs | null }
+const open = statement<OpenRow>(
   'task_open',
-  `SELECT ${columns('status queued attempt completedAt')} FROM tasks WHERE id = :taskId AND user_id = :userId`,
+  `SELECT ${columns('status queued completedAt cancelableUntil')} FROM tasks WHERE id = :taskId AND user_id = :userId`,
 )
 const expiring = statement<{ id: string }>(
   'task_expiring',
@@ -122,6 +136,10 @@ const byQuote = statement<{ id: string }>(
   'SELECT id FROM tasks WHERE quote_id = :quoteId AND quote_id IS NOT NULL',
 )
 const metered = statement<Metered>('task_metered', `SELECT cost, meters FROM tasks WHERE ${thisAttempt}`)
+const forbid = statement(
+  'task_forbid_cancel',
+  `UPDATE tasks SET cancelable_until = coalesce(cancelable_until, :now) WHERE ${thisAttempt}`,
+)
 const note = statement('task_note_progress', `UPDATE tasks SET progress = :progress WHERE ${thisAttempt}`)
 const requeue = statement(
   'task_requeue',
@@ -199,11 +217,27 @@ export function* claimTask(tx: Tx, taskId: string, limits: StoreLimits): Op<Clai
   // Counted by rows, at most as many as may be: counters are written at the end of a commit of many claims.
   if (most !== null && (yield* tx.get(beyondLimit, { taskId, userId, most }))) return 'at-limit'
   const now = yield* tx.now()
-  const leaseMs = limits.leaseSeconds * 1000
-  const row = yield* tx.get(claim, { taskId, now, leaseUntil: now + leaseMs })
+  const leaseUntil = now + limits.leaseSeconds * 1000
+  const { connectorsBlockedUntil: blockedUntil } = account
+  const isBlocked = blockedUntil !== null && blockedUntil > now
+  const connectorTasksMax = isBlocked ? 0 : limits.connectorTasksAtWork || Number.MAX_SAFE_INTEGER
+  const row = yield* tx.get(claim, { taskId, userId, connectorTasksMax, now, leaseUntil })
+  if (!row) {
+    if (!(yield* tx.get(connectorsWait, { taskId, now }))) return undefined
+    if (!isBlocked) return 'at-limit'
+    const error = connectorsBlocked(blockedUntil)
+    yield* endOpen(tx, { taskId, from: 'pending' }, { error, countsAsAbuse: false, limits })
+    return 'blocked'
+  }
   // An interrupted task that waited for its next attempt was `processing` all along.
-  if (row?.attempt === 1) moved(tx, row, ['pending', 'processing'])
-  return row && { ...taskRecord(row), isLimited: most !== null }
+  if (row.attempt === 1) moved(tx, row, ['pending', 'processing'])
+  const hasLimit = row.connectorIds !== null && limits.connectorTasksAtWork > 0
+  return { ...taskRecord(row), isLimited: most !== null || hasLimit }
+}
+
+function connectorsBlocked(until: EpochMs): TaskFailure {
+  const message = `A task that had called a connector failed, so tasks with connectors are blocked until ${isoTime(until)}.`
+  return { code: 'CONNECTORS_BLOCKED', message, details: '' }
 }
 
 export function* completeTask(tx: Tx, input: CompleteTask): Op<boolean> {
@@ -246,6 +280,12 @@ function settled(usage: Record<string, number>, row: Metered | undefined) {
   return { givenBack: left, usage }
 }
 
+/** Under the lock that a cancel takes, so that one of the two comes first. */
+export function* forbidCancel(tx: Tx, { attempt, taskId }: AttemptRef): Op<boolean> {
+  if (!Number.isSafeInteger(attempt) || !(yield* tx.lockOwner({ taskId }))) return false
+  return (yield* tx.run(forbid, { taskId, attempt, now: yield* tx.now() })) > 0
+}
+
 /** Says how far tasks have come; what is no longer an attempt's has no progress. No money, so no lock on an account. */
 export function* noteProgress(tx: Tx, notes: readonly ProgressNote[]): Op<void> {
   // In the order in which the leases of a node lock them.
@@ -266,13 +306,14 @@ export function* failTask(tx: Tx, input: Failure, limits: StoreLimits): Op<boole
   return true
 }
 
-/** Ends a task that is open, whether an agent is at work on it or not. */
+/** Ends an open task, whether an agent is at work on it or not. */
 export function* cancelTask(tx: Tx, input: CancelTask, limits: StoreLimits): Op<CancelTaskResult> {
   const { error, mayStopWork, taskId, userId } = input
   if (!(yield* tx.lockAccount({ userId }))) return { outcome: 'unknown' }
   const task = yield* tx.get(open, { taskId, userId })
   if (!task) return { outcome: 'unknown' }
   if (task.completedAt !== null) return { outcome: 'ended' }
+  if (task.cancelableUntil !== null) return { outcome: 'too-late' }
   // One that waits for its next attempt is `processing`, and nobody is at work on it.
   const isAtWork = task.queued === 0
   if (isAtWork && !mayStopWork) return { outcome: 'at-work' }
@@ -309,14 +350,17 @@ function* refund(
   { from, row, taskId }: Open & { row: Ended },
   { countsAsAbuse, error, limits, now }: Ending,
 ): Op<void> {
-  const { cost, countedIn, endpointId, userId } = row
+  const { cancelableUntil, connectorIds, cost, countedIn, endpointId, userId } = row
   changeCounted(tx, countedIn, { charged: -cost })
   const description = `Refund of task ${endpointId}: ${error.code}`
   yield* tx.post({ userId, type: 'task_refund', amount: cost, taskId, description, now })
   yield* payDebt(tx, { userId, now })
   moved(tx, row, [from, 'failed'])
   recordEnd(tx, { taskId, row, error })
-  if (countsAsAbuse) yield* countFailure(tx, { userId, now, limits })
+  if (!countsAsAbuse) return
+  yield* countFailure(tx, { userId, now, limits })
+  const hasConnectors = connectorIds !== null && connectorIds !== '[]'
+  if (hasConnectors && cancelableUntil !== null) yield* blockAfterCall(tx, { userId, now, limits })
 }
 
 export function* interruptTask(

@@ -20,7 +20,7 @@ type Flagged<Record extends { isAdmin: boolean }> = Omit<Record, 'isAdmin'> & { 
 type WithHash = { passwordHash: string | null }
 
 const user = columns('id email isAdmin createdAt suspendedAt externalId')
-const account = columns('userId balance held owed notifyBelow blockedUntil plan limits')
+const account = columns('userId balance held owed notifyBelow blockedUntil connectorsBlockedUntil plan limits')
 /** More than a number holds is told as the most that it holds. */
 const writtenOff = (least: string) => `${least}(${Number.MAX_SAFE_INTEGER}, coalesce((
   SELECT count FROM counters

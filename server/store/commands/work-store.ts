@@ -42,6 +42,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
     claimTask: async (taskId) => {
       const claimed = await engine.run((tx) => tasks.claimTask(tx, taskId, limits), { taskId })
       if (typeof claimed === 'object') engine.know(taskId, claimed.userId)
+      if (claimed === 'blocked') engine.forget(taskId)
       return claimed
     },
     completeTask: async (input) => {
@@ -54,6 +55,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
       engine.forget(input.taskId)
       return isDone
     },
+    forbidCancel: (input) => engine.run((tx) => tasks.forbidCancel(tx, input), input),
     noteProgress: (notes) => engine.run((tx) => tasks.noteProgress(tx, notes)),
     cancelTask: async (input) => {
       const canceled = await engine.run((tx) => tasks.cancelTask(tx, input, limits), { userId: input.userId })

@@ -49,6 +49,8 @@ export function accountTables({
       blockedAt: number('blocked_at'),
       blockedUntil: number('blocked_until'),
       blockSeconds: number('block_seconds'),
+      /** Until then no task with connectors is accepted or started. */
+      connectorsBlockedUntil: number('connectors_blocked_until'),
       /** What the provider took back of a top-up and the balance did not have; each credit pays it first. */
       owed: number().notNull().default(0),
       /** What platform keys credited and did not take back: the sum of their transactions. */

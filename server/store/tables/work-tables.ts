@@ -72,6 +72,8 @@ export function workTables(
       expiresAt: number('expires_at'),
       /** How long it may run, where that is shorter than its endpoint's. */
       timeoutMs: number('timeout_ms'),
+      /** When a run first called a connector or charged an event. From then on the task cannot be canceled. */
+      cancelableUntil: number('cancelable_until'),
       /** JSON object: the beginning of each spend window that its charge counts in, by owner; null without any. */
       countedIn: text('counted_in'),
       createdAt: number('created_at').notNull(),

@@ -22,7 +22,7 @@ import { focusHeading } from '../../../parts/hooks/focus-heading.ts'
 import { UserAccess } from './user-access.tsx'
 import { UserBalance } from './user-balance.tsx'
 import { keepUser } from './keep-user.ts'
-import { useIsBlocked, UserStates } from './user-states.tsx'
+import { useIsAhead, useIsBlocked, UserStates } from './user-states.tsx'
 import { UserLimits } from './user-limits.tsx'
 import { UserTransactions } from './user-transactions.tsx'
 
@@ -96,9 +96,11 @@ function UnknownUser({ userId }: { userId: string }) {
   )
 }
 
-/** What an abuse block does, and how to lift it; nothing for a user who is not blocked. */
+/** The user's blocks and a button that lifts them. Renders nothing for a user without a block. */
 function BlockNotice({ user }: { user: User }) {
   const isBlocked = useIsBlocked(user)
+  const { blockedUntil, connectorsBlockedUntil } = user
+  const hasBlockedConnectors = useIsAhead(connectorsBlockedUntil)
   const unblock = useMutation({
     mutationFn: () => client.users.unblock({ userId: user.id }),
     onSuccess: (next) => {
@@ -107,18 +109,26 @@ function BlockNotice({ user }: { user: User }) {
       focusHeading()
     },
   })
-  if (!isBlocked || user.blockedUntil === null) return null
+  if (!isBlocked && !hasBlockedConnectors) return null
   return (
     <Alert
       color="yellow"
-      title="Blocked after too many failed tasks"
+      title={isBlocked ? 'Blocked after too many failed tasks' : 'Tasks with connectors are blocked'}
       icon={<ExclamationTriangleIcon aria-hidden />}
       variant="light"
     >
-      <Text>
-        New tasks of this account are refused until <TimeText at={user.blockedUntil} isExact />; chats and reading go
-        on. Unblocking lets tasks run again at once, and forgets the failures that were counted so far.
-      </Text>
+      {isBlocked && (
+        <Text>
+          New tasks of this account are refused until <TimeText at={blockedUntil!} isExact />; chats and reading go on.
+          Unblocking lets tasks run again at once, and forgets the failures that were counted so far.
+        </Text>
+      )}
+      {hasBlockedConnectors && (
+        <Text>
+          A task failed after it had called a connector, so new tasks with connectors are refused until{' '}
+          <TimeText at={connectorsBlockedUntil!} isExact />. Unblocking allows them again.
+        </Text>
+      )}
       <Button
         size="xs"
         variant="default"

@@ -32,8 +32,12 @@ export function UserStates({ user, isOwn }: { user: User; isOwn: boolean }) {
 
 /** Whether an abuse block still holds. */
 export function useIsBlocked({ blockedUntil }: User): boolean {
+  return useIsAhead(blockedUntil)
+}
+
+export function useIsAhead(until: string | null): boolean {
   const now = useNow()
-  return blockedUntil !== null && Date.parse(blockedUntil) > now
+  return until !== null && Date.parse(until) > now
 }
 
 export function RoleBadge({ children }: { children: string }) {

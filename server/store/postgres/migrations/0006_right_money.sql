@@ -9,6 +9,7 @@ CREATE TABLE "wire_requests" (
 	CONSTRAINT "wire_requests_user_id_digest_resource_id_pk" PRIMARY KEY("user_id","digest","resource_id")
 );
 --> statement-breakpoint
+ALTER TABLE "accounts" ADD COLUMN "connectors_blocked_until" bigint;--> statement-breakpoint
 ALTER TABLE "accounts" ADD COLUMN "platform_credited" bigint DEFAULT 0 NOT NULL;--> statement-breakpoint
 ALTER TABLE "accounts" ADD COLUMN "carried" bigint DEFAULT 0 NOT NULL;--> statement-breakpoint
 ALTER TABLE "accounts" ADD COLUMN "written_off" bigint DEFAULT 0 NOT NULL;--> statement-breakpoint
@@ -19,6 +20,7 @@ ALTER TABLE "events" ADD COLUMN "deliveries" bigint;--> statement-breakpoint
 ALTER TABLE "payment_events" ADD COLUMN "event_count" bigint;--> statement-breakpoint
 ALTER TABLE "platform_keys" ADD COLUMN "taken" bigint DEFAULT 0 NOT NULL;--> statement-breakpoint
 ALTER TABLE "spend_windows" ADD COLUMN "carried" bigint DEFAULT 0 NOT NULL;--> statement-breakpoint
+ALTER TABLE "tasks" ADD COLUMN "cancelable_until" bigint;--> statement-breakpoint
 ALTER TABLE "transactions" ADD COLUMN "counted_in" text;--> statement-breakpoint
 CREATE INDEX "wire_requests_created" ON "wire_requests" USING btree ("created_at");
 --> statement-breakpoint
