@@ -3,7 +3,7 @@ import { sqlite } from '../../server/store/commands/statement.ts'
 import { ledgerChecks } from '../../server/store/ledger-checks.ts'
 import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld } from './store-world.ts'
-import { changes, openTopup, tell } from './payment-drafts.ts'
+import { openTopup, paid, tell } from './payment-drafts.ts'
 import { draftSession } from './session-contract.ts'
 import { begun, settle, spending } from './window-calls.ts'
 
@@ -278,8 +278,8 @@ async function holdingsOf(world: StoreWorld, name: string): Promise<Holdings> {
   const openId = await begun(world, userId, { limits, sessionId, maxCost: 50 })
   expect(await world.admit(userId, { cost: 1000, limits })).toMatchObject({ outcome: 'refused', reason: 'limit' })
   const topup = await openTopup(world, userId)
-  await tell(world, topup, changes.paid(100_000))
-  await tell(world, topup, changes.refunded(10_000))
+  await tell(world, topup, paid(100_000))
+  await tell(world, topup, paid(100_000, { refunded: 10_000 }))
   return { userId, completedId, failedId, meteredId, sessionId, settledId, openId, keyId, topupId: topup.id }
 }
 
