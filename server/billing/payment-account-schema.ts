@@ -23,7 +23,9 @@ export const UpdateAccountInput = z
       .object({ belowUsd: positiveUsd, toUsd: positiveUsd, monthlyMaxUsd: positiveUsd })
       .nullable()
       .optional()
-      .describe('Needs a browser login and a saved payment method. An API key may only send null, which switches it off'),
+      .describe(
+        'Needs a browser login and a saved payment method. An API key may only send null, which switches it off',
+      ),
   })
   .refine(({ autoRecharge, notifyBelowUsd }) => autoRecharge !== undefined || notifyBelowUsd !== undefined, {
     message: 'Give notifyBelowUsd, autoRecharge or both',

@@ -75,7 +75,9 @@ async function compare(parts: Parts, { applies, ref }: Compare): Promise<Payment
   if (outcome === 'another-amount' || outcome === 'another-currency') {
     const { amount, currency } = found.state.paid!
     const paid = `${formatUsd(amount)} ${currency.toUpperCase()}`
-    return difference(`was paid with ${outcome.replace('-', ' ')} (${paid}) than the top-up (${formatUsd(topup.amount)} USD)`)
+    return difference(
+      `was paid with ${outcome.replace('-', ' ')} (${paid}) than the top-up (${formatUsd(topup.amount)} USD)`,
+    )
   }
   const changes = describeChanges(topup, next)
   if (changes.length === 0) return []

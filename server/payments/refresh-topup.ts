@@ -44,9 +44,10 @@ export async function readTopup(
   parts: RefreshParts,
   ref: TopupRef & { topupId: string },
 ): Promise<{ topup: TopupRecord | undefined; found: FoundPayment | undefined }> {
-  const topup = await parts.store.payments.findTopup(ref)
+  const { topupId } = ref
+  const topup = await parts.store.payments.findTopup({ topupId, checkoutId: null, paymentId: null })
   const of = {
-    topupId: topup?.id ?? ref.topupId,
+    topupId,
     checkoutId: topup?.checkoutId ?? ref.checkoutId,
     paymentId: topup?.paymentId ?? ref.paymentId,
   }

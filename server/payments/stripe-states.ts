@@ -33,7 +33,10 @@ export async function readState(stripe: Stripe, of: StateOf): Promise<FoundPayme
     isAuto: metadata[autoKey] === '1',
     createdAt: (created ?? 0) * 1000,
   }
-  return { origin, state: { ...(await stateIn(stripe, { intent, session, topupId })), checkoutId: session?.id ?? null } }
+  return {
+    origin,
+    state: { ...(await stateIn(stripe, { intent, session, topupId })), checkoutId: session?.id ?? null },
+  }
 }
 
 type Read = { topupId: string; intent: Stripe.PaymentIntent | undefined; session?: Stripe.Checkout.Session | undefined }

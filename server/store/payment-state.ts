@@ -4,7 +4,10 @@ type Topup = Pick<
   TopupRecord,
   'amount' | 'status' | 'checkoutId' | 'paymentId' | 'receiptUrl' | 'refunded' | 'disputed'
 >
-type Judged<Row> = { outcome: Extract<PaymentOutcome, `another-${string}` | 'not-paid' | 'applied' | 'nothing-new'>; next: Row }
+type Judged<Row> = {
+  outcome: Extract<PaymentOutcome, `another-${string}` | 'not-paid' | 'applied' | 'nothing-new'>
+  next: Row
+}
 
 /**
  * Returns the top-up as the provider has it. A paid top-up stays paid, and `open` at the provider keeps the status here: a

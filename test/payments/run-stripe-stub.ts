@@ -16,7 +16,9 @@ const print = (line: string) => process.stdout.write(`${line}\n`)
 print(`ERRAND_STRIPE_SECRET_KEY=${stubKeys.secretKey}`)
 print(`ERRAND_STRIPE_WEBHOOK_SECRET=${stubKeys.webhookSecret}`)
 print(`ERRAND_STRIPE_API_URL=${stub.url}`)
-print('refund TOPUP CENTS | fail-refund TOPUP | dispute TOPUP CENTS | won DISPUTE | lost DISPUTE | card accepts|declines | silent | quit')
+print(
+  'refund TOPUP CENTS | fail-refund TOPUP | dispute TOPUP CENTS | won DISPUTE | lost DISPUTE | card accepts|declines | silent | quit',
+)
 
 for await (const chunk of process.stdin) {
   for (const line of String(chunk).split('\n')) {

@@ -2,14 +2,13 @@ import { createHmac } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-import type { Metadata, StubDispute, StubEvent, StubIntent, StubRefund, StubSession } from './stripe-objects.ts'
+import { found, invalid, metadataIn, ok, pageOf, refuse, type Fields } from './stripe-answers.ts'
+import type { StubDispute, StubEvent, StubIntent, StubRefund, StubSession } from './stripe-objects.ts'
 
 // The part of Stripe that the service uses, over real HTTP: its API, the page where people pay, and the events that it sends,
 // signed as its documentation says. A test decides what is paid, and which events are delivered, when and how often.
 
 export const stubKeys = { secretKey: 'sk_test_stub', webhookSecret: 'whsec_stub' }
-
-type Fields = Record<string, string>
 
 /** What the next charges of a saved method come to. */
 export type Card = 'accepts' | 'declines' | 'needs-authentication' | 'processes'
@@ -206,7 +205,15 @@ export class StripeStub {
     const id = this.#newId('ch')
     const { amount, currency, metadata } = intent
     const receipt = `${this.url}/receipts/${id}`
-    const of = { id, object: 'charge' as const, payment_intent: intent.id, amount, amount_refunded: 0, disputed: false, currency }
+    const of = {
+      id,
+      object: 'charge' as const,
+      payment_intent: intent.id,
+      amount,
+      amount_refunded: 0,
+      disputed: false,
+      currency,
+    }
     intent.latest_charge = { ...of, receipt_url: receipt, metadata }
   }
 
@@ -328,16 +335,18 @@ export class StripeStub {
     const of = [...this.intents.values()].filter(({ created, customer }) => {
       return created >= since && (query['customer'] === undefined || customer === query['customer'])
     })
-    return this.#page('/v1/payment_intents', of.toReversed(), query)
+    return pageOf('/v1/payment_intents', of.toReversed(), query)
   }
 
   #listOf(url: string, all: (StubRefund | StubDispute)[], query: Fields) {
     const of = all.filter((one) => one.payment_intent === query['payment_intent'])
-    return this.#page(url, of.toReversed(), query)
+    return pageOf(url, of.toReversed(), query)
   }
 
-  #page(url: string, newest: { id: string }[], query: Fields) {
-    return this.#page('/v1/events', newest, query)
+  #listEvents(query: Fields, types: string[]) {
+    const since = Number(query['created[gte]'] ?? 0)
+    const newest = this.events.filter(({ created, type }) => created >= since && types.includes(type)).toReversed()
+    return pageOf('/v1/events', newest, query)
   }
 
   #expandedSession(id: string, expand: string[]): object | undefined {
@@ -385,27 +394,4 @@ export class StripeStub {
 /** As the documentation of Stripe's signatures has it. */
 export function signed(body: string, secret: string, at: number): string {
   return `t=${at},v1=${createHmac('sha256', secret).update(`${at}.${body}`).digest('hex')}`
-}
-
-function metadataIn(form: Fields, name: string): Metadata {
-  const inner = Object.entries(form).filter(([field]) => field.startsWith(`${name}[`))
-  return Object.fromEntries(inner.map(([field, value]) => [field.slice(name.length + 1, -1), value]))
-}
-
-function ok(answer: object): { status: number; answer: object } {
-  return { status: 200, answer }
-}
-
-function invalid(message: string): { status: number; answer: object } {
-  return { status: 400, answer: { error: { type: 'invalid_request_error', message } } }
-}
-
-function found(answer: object | undefined): { status: number; answer: object } {
-  const error = { type: 'invalid_request_error', code: 'resource_missing', message: 'No such object' }
-  return answer ? ok(answer) : { status: 404, answer: { error } }
-}
-
-function refuse(response: ServerResponse, status: number, code: string, type = 'invalid_request_error'): void {
-  response.writeHead(status, { 'content-type': 'application/json' })
-  response.end(JSON.stringify({ error: { type, code, message: code } }))
 }

@@ -5,9 +5,9 @@ import type { SimPerson, SimState, SimTopup } from './sim-state.ts'
 
 // Auto-recharge by the words of docs/guides/payments.md, apart from how the service has it.
 
-type RechargeBounds = { least: number; most: number }
+type RechargeBounds = { least: number; most: number; monthlyMax: number }
 /** Of one payment, in units: what the service of a simulation is told, and what it has by itself. */
-export const simTopups: RechargeBounds = { least: 10_000, most: 10_000_000 }
+export const simTopups: RechargeBounds = { least: 10_000, most: 10_000_000, monthlyMax: 10_000_000 }
 /** A payment without its user that the provider has made, or has tried to. */
 export type MadeCharge = { isPaid: boolean; amount: number }
 

@@ -238,7 +238,10 @@ export function describePayments(contractTest: ContractTest): void {
     const outcomes = await Promise.all(Array.from({ length: 5 }, () => payments.restoreTopup(input)))
     expect(outcomes.map(({ outcome }) => outcome).toSorted()).toEqual(['applied', 'stale', 'stale', 'stale', 'stale'])
     expect(await moneyOf(world, userId)).toEqual({ balance: whole - 100, owed: 0 })
-    expect(await payments.getTopup({ userId, topupId: id })).toMatchObject({ status: 'paid', createdAt: input.createdAt })
+    expect(await payments.getTopup({ userId, topupId: id })).toMatchObject({
+      status: 'paid',
+      createdAt: input.createdAt,
+    })
     const other = { ...state, topupId: newId('top', world.clock.now()) }
     expect(await payments.restoreTopup({ ...input, state: other, userId: 'user_gone' })).toMatchObject({
       outcome: 'unknown-account',
@@ -249,30 +252,33 @@ export function describePayments(contractTest: ContractTest): void {
     expect(await world.verify()).toMatchObject({ ok: true })
   })
 
-  contractTest('a top-up without a page is closed, at once or by upkeep, and opened again by its page', async (world) => {
-    const userId = await world.createUser(0)
-    const { payments } = world.store
-    const [failing, crashed, paged] = [
-      await openTopup(world, userId),
-      await openTopup(world, userId),
-      await openTopup(world, userId),
-    ]
-    const statusOf = async ({ id: topupId }: { id: string }) => (await payments.getTopup({ userId, topupId }))!.status
-    const page = (topupId: string) => ({ userId, topupId, checkoutId: `cs_${topupId}`, checkoutUrl: 'https://x' })
-    await payments.noteCheckout(page(paged.id))
-    for (const { id: topupId } of [failing, paged]) await payments.closePageless({ userId, topupId })
-    world.clock.advance(pagelessTopupMs - 1)
-    await world.purge()
-    expect(await Promise.all([failing, crashed, paged].map(statusOf))).toEqual(['expired', 'open', 'open'])
-    world.clock.advance(1)
-    await world.purge()
-    expect(await Promise.all([failing, crashed, paged].map(statusOf))).toEqual(['expired', 'expired', 'open'])
-    expect(await payments.noteCheckout(page(failing.id))).toMatchObject({ status: 'open', checkoutUrl: 'https://x' })
-    world.clock.advance(openTopupMs)
-    await world.purge()
-    expect(await statusOf(paged)).toBe('expired')
-    expect(await payments.noteCheckout(page(paged.id))).toMatchObject({ status: 'expired' })
-  })
+  contractTest(
+    'a top-up without a page is closed, at once or by upkeep, and opened again by its page',
+    async (world) => {
+      const userId = await world.createUser(0)
+      const { payments } = world.store
+      const [failing, crashed, paged] = [
+        await openTopup(world, userId),
+        await openTopup(world, userId),
+        await openTopup(world, userId),
+      ]
+      const statusOf = async ({ id: topupId }: { id: string }) => (await payments.getTopup({ userId, topupId }))!.status
+      const page = (topupId: string) => ({ userId, topupId, checkoutId: `cs_${topupId}`, checkoutUrl: 'https://x' })
+      await payments.noteCheckout(page(paged.id))
+      for (const { id: topupId } of [failing, paged]) await payments.closePageless({ userId, topupId })
+      world.clock.advance(pagelessTopupMs - 1)
+      await world.purge()
+      expect(await Promise.all([failing, crashed, paged].map(statusOf))).toEqual(['expired', 'open', 'open'])
+      world.clock.advance(1)
+      await world.purge()
+      expect(await Promise.all([failing, crashed, paged].map(statusOf))).toEqual(['expired', 'expired', 'open'])
+      expect(await payments.noteCheckout(page(failing.id))).toMatchObject({ status: 'open', checkoutUrl: 'https://x' })
+      world.clock.advance(openTopupMs)
+      await world.purge()
+      expect(await statusOf(paged)).toBe('expired')
+      expect(await payments.noteCheckout(page(paged.id))).toMatchObject({ status: 'expired' })
+    },
+  )
 
   contractTest('recharges of one account keep a pause, and to the ceiling of the service in a month', async (world) => {
     const userId = await world.createUser(0)

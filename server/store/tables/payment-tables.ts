@@ -2,10 +2,7 @@ import type { Users } from './account-tables.ts'
 import type { TableWords } from './table-words.ts'
 
 /** What users pay, what the provider took back of it, and how they pay. */
-export function paymentTables(
-  { check, index, number, sql, table, text, uniqueIndex }: TableWords,
-  users: Users,
-) {
+export function paymentTables({ check, index, number, sql, table, text, uniqueIndex }: TableWords, users: Users) {
   const topups = table(
     'topups',
     {

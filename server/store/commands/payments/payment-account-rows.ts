@@ -149,7 +149,10 @@ export function* rechargeable(on: Reads, of: { afterId: string; limit: number })
   return (yield* on.all(due, of)).map(({ userId }) => userId)
 }
 
-export function* beginRecharge(tx: Tx, { least, monthlyMax, most, topupId, userId }: BeginRecharge): Op<DueRecharge | undefined> {
+export function* beginRecharge(
+  tx: Tx,
+  { least, monthlyMax, most, topupId, userId }: BeginRecharge,
+): Op<DueRecharge | undefined> {
   const account = yield* tx.lockAccount({ userId })
   const found = account && (yield* tx.get(get, { userId }))
   if (!found || found.customerId === null) return undefined
