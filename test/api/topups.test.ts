@@ -182,10 +182,14 @@ test('an event is believed for the top-up it names, and for nothing else that it
 })
 
 test('a checkout of another product that names a top-up by client_reference_id credits nothing', async () => {
-  const { account, begin, stub, tell } = await startPaying()
-  const topup = await begin()
-  const own = stub.sessionOf(topup.id)
-  const theirs = { ...own, id: 'cs_theirs', metadata: {}, intentMetadata: {}, client_reference_id: topup.id }
+  const { account, begin, person, service, stub, tell } = await startPaying()
+  const own = stub.sessionOf((await begin()).id)
+  // A top-up whose page is not known here: nothing else says that the checkout is not its own.
+  stub.failure = 400
+  await begin()
+  stub.failure = undefined
+  const [{ id }] = (await service.get('/api/topups', person.key)).body.topups
+  const theirs = { ...own, id: 'cs_theirs', metadata: {}, intentMetadata: {}, client_reference_id: id }
   stub.sessions.set(theirs.id, theirs)
   expect(await tell(stub.pay(theirs))).toBe(200)
   const intent = stub.intents.get(theirs.payment_intent!)!

@@ -12,6 +12,8 @@ export const simTopups: RechargeBounds = { least: 10_000, most: 10_000_000, mont
 export type MadeCharge = { isPaid: boolean; amount: number }
 
 const centUnits = 100
+/** Minimum time between two payments of one person. */
+export const pauseMs = 600_000
 
 /** Nobody else may be charged without being asked. */
 export function mayBeCharged({ hasMethod, isSuspended, recharge }: SimPerson): boolean {
@@ -34,6 +36,11 @@ export function dueRecharge(
 ): number {
   const { balance, owed, recharge, userId } = person
   if (!mayBeCharged(person) || balance >= recharge!.below || rechargeUnderWay(state, person)) return 0
+  const last = [...state.topups.values()].filter((topup) => {
+    const isCharged = topup.isPaid || isUnderWay(topup)
+    return topup.userId === userId && topup.isAuto && isCharged && now - topup.createdAt < pauseMs
+  })
+  if (last.length > 0) return 0
   const month = new Date(now).toISOString().slice(0, 7)
   let charged = 0
   for (const topup of state.topups.values()) {
@@ -42,7 +49,7 @@ export function dueRecharge(
     if (topup.userId === userId && topup.isAuto && isOfMonth && isCounted) charged += topup.amount
   }
   const wanted = Math.max(bounds.least, Math.ceil((recharge!.to - balance + owed) / centUnits) * centUnits)
-  const left = Math.floor((recharge!.monthlyMax - charged) / centUnits) * centUnits
+  const left = Math.floor((Math.min(recharge!.monthlyMax, bounds.monthlyMax) - charged) / centUnits) * centUnits
   const amount = Math.min(wanted, left, bounds.most)
   return amount < bounds.least ? 0 : amount
 }
