@@ -8,7 +8,12 @@ import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { formatUsd, parseUsd, unitsPerUsd, type Units } from '../kernel/money.ts'
-import { unpaidTopupsMax, type CreateTopupResult, type TopupOf, type TopupRecord } from '../store/payment-records.ts'
+import {
+  unpaidTopupsMax,
+  type CreateTopupResult,
+  type TopupOf,
+  type TopupRecord,
+} from '../store/payments/payment-records.ts'
 import type { Store } from '../store/store.ts'
 import { returnUrlCharsMax, type PaymentPort } from './payment-port.ts'
 import { unitsPerCent } from './stripe-events.ts'

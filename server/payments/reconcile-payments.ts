@@ -1,6 +1,6 @@
 import { formatUsd } from '../kernel/money.ts'
-import type { AppliedState, TopupRecord, TopupRef } from '../store/payment-records.ts'
-import { judgeState } from '../store/payment-state.ts'
+import type { AppliedState, TopupRecord, TopupRef } from '../store/payments/payment-records.ts'
+import { judgeState } from '../store/payments/payment-state.ts'
 import { portOf, type PaymentParts } from './manage-topups.ts'
 import type { FoundPayment } from './payment-port.ts'
 import { readTopup, refreshTopup, resolveRef } from './refresh-topup.ts'

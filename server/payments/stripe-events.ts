@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { TopupRef } from '../store/payment-records.ts'
+import type { TopupRef } from '../store/payments/payment-records.ts'
 
 // Stripe's events. An event is believed only for the ids it names; what happened is read from Stripe (`stripe-states.ts`).
 // Objects without our metadata belong to another product of the same Stripe account. `client_reference_id` names nothing here:

@@ -1,6 +1,6 @@
 import { newId } from '../../server/kernel/ids.ts'
 import type { Units } from '../../server/kernel/money.ts'
-import type { AppliedState, PaymentState, TopupRecord } from '../../server/store/payment-records.ts'
+import type { AppliedState, PaymentState, TopupRecord } from '../../server/store/payments/payment-records.ts'
 import type { StoreWorld } from './store-world.ts'
 
 // Top-ups and provider states for the tests of a store.

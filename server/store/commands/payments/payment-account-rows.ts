@@ -8,7 +8,7 @@ import {
   type PaymentAccount,
   type PaymentMethod,
   type Recharge,
-} from '../../payment-records.ts'
+} from '../../payments/payment-records.ts'
 import type { Op, Reads, Tx } from '../command.ts'
 import { columns, statement } from '../statement.ts'
 import { findRow, insertTopup, toTopup, type TopupRow } from './topup-rows.ts'

@@ -1,4 +1,4 @@
-import type { PaymentStore } from '../../payment-records.ts'
+import type { PaymentStore } from '../../payments/payment-records.ts'
 import type { Engine } from '../command.ts'
 import * as accounts from './payment-account-rows.ts'
 import { applyState, restoreTopup } from './payment-states.ts'

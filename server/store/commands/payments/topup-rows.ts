@@ -12,7 +12,7 @@ import {
   type TopupRef,
   type TopupStatus,
   type UserTopup,
-} from '../../payment-records.ts'
+} from '../../payments/payment-records.ts'
 import { balanceMax } from '../../store.ts'
 import type { Op, Reads, Tx } from '../command.ts'
 import { askKey, insertKey, stillKept } from '../idempotency-rows.ts'

@@ -1,6 +1,6 @@
-import type { EpochMs } from '../kernel/clock.ts'
-import type { Units } from '../kernel/money.ts'
-import type { Idempotency } from './task-inputs.ts'
+import type { EpochMs } from '../../kernel/clock.ts'
+import type { Units } from '../../kernel/money.ts'
+import type { Idempotency } from '../task-inputs.ts'
 
 // Top-ups, the provider's state of them, and how users pay: inputs and results of the commands and reads.
 
