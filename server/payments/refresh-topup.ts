@@ -14,14 +14,14 @@ type Refresh = { ref: TopupRef; about: object }
 export async function refreshTopup(parts: RefreshParts, { about, ref: named }: Refresh): Promise<void> {
   const { log } = parts
   const ref = await resolveRef(parts, named)
-  for (let tries = 0; ref && tries < triesMax; tries++) {
+  if (!ref) return void log.info(about, 'a payment event names a payment that is not ours')
+  for (let tries = 0; tries < triesMax; tries++) {
     const { found, topup } = await readTopup(parts, ref)
     if (!topup) return void log.info({ ...about, topupId: ref.topupId }, 'a payment event names an unknown top-up')
     if (!found) return void log.warn({ ...about, topupId: topup.id }, 'the payment provider does not know a top-up')
     const { outcome } = await applyState(parts, { topup, state: found.state, about })
     if (outcome !== 'stale') return
   }
-  if (!ref) return void log.info(about, 'a payment event names a payment that is not ours')
   const message = 'The top-up changes too often just now. Send the event again.'
   throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 1 })
 }

@@ -1,11 +1,5 @@
 import { expect } from 'vitest'
 import { newId } from '../../server/kernel/ids.ts'
-import {
-  openTopupMs,
-  pagelessTopupMs,
-  rechargePauseMs,
-  unpaidTopupsMax,
-} from '../../server/store/payments/payment-records.ts'
 import type { LedgerDifference } from '../../server/store/store.ts'
 import { nothingUsed } from '../../server/store/turn-endings.ts'
 import { openSession } from './contract-events.ts'
