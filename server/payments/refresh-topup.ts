@@ -10,15 +10,24 @@ export type RefreshParts = Pick<PaymentParts, 'log' | 'port' | 'store'>
 
 type Refresh = { ref: TopupRef; about: object }
 
-/** Reads a top-up's current state at the provider and applies it. All that an event or a difference leads to is this. */
+/** Reads a top-up's current state at the provider and applies it, for an event or a difference. */
 export async function refreshTopup(parts: RefreshParts, { about, ref: named }: Refresh): Promise<void> {
   const { log } = parts
   const ref = await resolveRef(parts, named)
-  if (!ref) return void log.info(about, 'a payment event names a payment that is not ours')
+  if (!ref) {
+    log.info(about, 'a payment event names a payment that is not ours')
+    return
+  }
   for (let tries = 0; tries < triesMax; tries++) {
     const { found, topup } = await readTopup(parts, ref)
-    if (!topup) return void log.info({ ...about, topupId: ref.topupId }, 'a payment event names an unknown top-up')
-    if (!found) return void log.warn({ ...about, topupId: topup.id }, 'the payment provider does not know a top-up')
+    if (!topup) {
+      log.info({ ...about, topupId: ref.topupId }, 'a payment event names an unknown top-up')
+      return
+    }
+    if (!found) {
+      log.warn({ ...about, topupId: topup.id }, 'the payment provider does not know a top-up')
+      return
+    }
     const { outcome } = await applyState(parts, { topup, state: found.state, about })
     if (outcome !== 'stale') return
   }
